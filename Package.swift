@@ -1,0 +1,126 @@
+// swift-tools-version: 6.2
+import Foundation
+import PackageDescription
+
+let package = Package(
+  name: "errand",
+  products: [
+    .executable(name: "errand", targets: ["errand"]),
+    .library(name: "MarkbookPlugin", targets: ["MarkbookPlugin"]),
+  ],
+  targets: [
+    // MARK: C libraries, one target each; no C type leaves the Swift target that wraps it.
+    .systemLibrary(name: "CLibYAML"),
+    .target(name: "CCrypto"),
+    .target(name: "CCurl"),
+    .target(name: "CMicroHTTPD"),
+    .target(
+      name: "CRE2", cxxSettings: [.unsafeFlags(["-std=c++17"])],
+      linkerSettings: [.linkedLibrary(":libre2.a"), .linkedLibrary("stdc++")]),
+    .target(name: "CZip"),
+
+    // MARK: Values, files and languages
+    .target(name: "Basics"),
+    .target(name: "Calendars", dependencies: ["Basics"]),
+    .target(name: "Expressions", dependencies: ["Basics", "CRE2", "Calendars"]),
+    .target(name: "YAMLReader", dependencies: ["Basics", "CLibYAML"]),
+
+    // MARK: What plugins are made of
+    .target(name: "ActionKit", dependencies: ["Basics"]),
+    .target(name: "ActionTestKit", dependencies: ["ActionKit", "Basics", "HTTPClient", "YAMLReader"]),
+    .target(name: "HTTPClient", dependencies: ["Basics", "CCurl"]),
+    .target(name: "HTTPServer", dependencies: ["Basics", "CMicroHTTPD"]),
+
+    // MARK: The runtime
+    .target(name: "Recipes", dependencies: ["ActionKit", "Basics", "Calendars", "Expressions", "YAMLReader"]),
+    .target(name: "RunState", dependencies: ["Basics", "CCrypto"]),
+    .target(name: "Runs", dependencies: ["ActionKit", "Basics", "Expressions", "Recipes", "RunState"]),
+    .target(name: "Agent", dependencies: ["Basics", "RunState", "Runs"]),
+
+    // MARK: Programs
+    .target(name: "CommandLineParser", dependencies: ["Basics"]),
+    .executableTarget(
+      name: "errand",
+      dependencies: [
+        "ActionKit", "Agent", "Basics", "CommandLineParser", "Expressions", "HTTPServer", "MarkbookPlugin", "Recipes",
+        "RunState", "Runs", "YAMLReader",
+      ]),
+    .executableTarget(
+      name: "errand-dev",
+      dependencies: ["ActionKit", "Basics", "Calendars", "Expressions", "MarkbookPlugin", "Recipes"]),
+    .executableTarget(
+      name: "Benchmarks",
+      dependencies: [
+        "Basics", "Calendars", "CCurl", "CLibYAML", "Expressions", "HTTPClient", "HTTPServer", "RunState", "Runs",
+        "YAMLReader",
+      ],
+      path: "Benchmarks"),
+
+    // MARK: Tests
+    .tests(of: "ActionKit", "Basics", "YAMLReader", "ActionTestKit"),
+    .tests(of: "Agent", "Basics", "RunState", "Runs"),
+    .tests(of: "Basics"),
+    .tests(of: "Calendars", "Basics"),
+    .tests(of: "CommandLineParser", "Basics"),
+    .tests(of: "Expressions", "Basics", "Calendars"),
+    .tests(of: "HTTPClient", "Basics", "HTTPServer"),
+    .tests(of: "HTTPServer", "Basics"),
+    .tests(of: "Recipes", "ActionKit", "Basics", "Expressions", "MarkbookPlugin", "YAMLReader"),
+    .tests(of: "RunState", "Basics"),
+    .tests(of: "Runs", "ActionKit", "ActionTestKit", "Basics", "Recipes", "RunState"),
+    .tests(of: "YAMLReader", "Basics"),
+    .tests(of: "errand", "Basics", "HTTPServer"),
+  ]
+    + plugin("Markbook", using: "HTTPClient", "HTTPServer", "CZip")
+)
+
+extension Target {
+  /// The tests of a target, which see it and what they name.
+  static func tests(of target: String, _ others: Target.Dependency...) -> Target {
+    .testTarget(
+      name: "\(target)Tests", dependencies: [.byName(name: target)] + others, exclude: fixtures("Tests/\(target)Tests"))
+  }
+}
+
+/// The targets of the plugin in Plugins/<name>.
+///
+/// A plugin sees ActionKit, which hands on Basics, and the clients it names; never the runtime or another plugin.
+func plugin(_ name: String, using clients: Target.Dependency...) -> [Target] {
+  let sees: [Target.Dependency] = ["ActionKit"] + clients
+  let module = "\(name)Plugin"
+  return [
+    .target(name: module, dependencies: sees, path: "Plugins/\(name)", exclude: fixtures("Plugins/\(name)")),
+    .testTarget(
+      name: "\(module)Tests", dependencies: sees + ["ActionTestKit", .byName(name: module)],
+      exclude: fixtures("Tests/\(module)Tests")),
+  ]
+}
+
+/// What stands beside sources and is none: pages for people, and what tests read by `#filePath`.
+func fixtures(_ folder: String) -> [String] {
+  ["README.md", "Fixtures", "Snapshots"].filter {
+    FileManager.default.fileExists(atPath: "\(Context.packageDirectory)/\(folder)/\($0)")
+  }
+}
+
+for target in package.targets where target.type != .system {
+  target.swiftSettings = [
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("ImmutableWeakCaptures"),
+    .enableUpcomingFeature("InferIsolatedConformances"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+  ]
+}
+
+// Only what is there: removed once every target holds something.
+let present = package.targets.filter {
+  FileManager.default.fileExists(atPath: "\(Context.packageDirectory)/\($0.path ?? ($0.type == .test ? "Tests/\($0.name)" : "Sources/\($0.name)"))")
+}
+let names = Set(present.map(\.name))
+for target in present {
+  target.dependencies.removeAll { if case .byNameItem(let name, _) = $0 { !names.contains(name) } else { false } }
+}
+package.targets = present
+package.products = package.products.filter { names.contains($0.name) }

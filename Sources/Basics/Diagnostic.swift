@@ -1,0 +1,76 @@
+/// A fault in something that a person wrote (recipe, configuration, input, expression), with its place and its fix.
+///
+/// Diagnostics are collected, never thrown one by one, so that the first fault does not hide the second.
+public struct Diagnostic: Error, Sendable {
+  /// How bad it is.
+  public enum Severity: String, Sendable {
+    /// The recipe cannot run.
+    case error
+    /// The recipe can run and probably does something else than meant.
+    case warning
+  }
+
+  /// A part of a source, in bytes.
+  public struct Location: Sendable {
+    /// The text that holds it.
+    public var source: Source
+    /// The bytes that the caret and its tail mark; empty marks a point.
+    public var range: Range<Int>
+
+    /// Creates a location.
+    public init(_ source: Source, _ range: Range<Int>) {
+      self.source = source
+      self.range = range
+    }
+
+    /// The location of one point.
+    public init(_ source: Source, at offset: Int) {
+      self.init(source, offset..<offset)
+    }
+  }
+
+  /// A second place that belongs to the fault, such as the first of two equal keys.
+  public struct Note: Sendable {
+    /// What is to be seen there.
+    public var message: String
+    /// Where.
+    public var location: Location?
+
+    /// Creates a note.
+    public init(_ message: String, at location: Location? = nil) {
+      self.message = message
+      self.location = location
+    }
+  }
+
+  /// How bad it is.
+  public var severity: Severity
+  /// What is wrong and, where one can say it in a clause, how to mend it: no full stop, lower case.
+  public var message: String
+  /// Where it is.
+  public var location: Location?
+  /// Other places that belong to it.
+  public var notes: [Note]
+
+  /// Creates a diagnostic.
+  public init(
+    _ message: String, at location: Location? = nil, severity: Severity = .error, notes: [Note] = []
+  ) {
+    self.severity = severity
+    self.message = message
+    self.location = location
+    self.notes = notes
+  }
+}
+
+/// Faults that stop what was asked for, all of them.
+public struct Diagnostics: Error, Sendable {
+  /// The faults, in the order of the text.
+  public var list: [Diagnostic]
+
+  /// Creates a set of faults.
+  public init(_ list: [Diagnostic]) { self.list = list }
+
+  /// Whether any of them is an error.
+  public var hasErrors: Bool { list.contains { $0.severity == .error } }
+}

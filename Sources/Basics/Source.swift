@@ -1,0 +1,83 @@
+/// Where a value begins in the text it was read from: a byte offset, from which the source tells line and column.
+public struct Place: Hashable, Sendable {
+  /// The byte offset plus one, or zero for a value that was read from no text.
+  let number: UInt32
+
+  /// No place: the value was computed.
+  public static let none = Place(number: 0)
+
+  @usableFromInline init(number: UInt32) { self.number = number }
+
+  /// The place at a byte offset; beyond 4 GiB there is none.
+  @inlinable public init(offset: Int) {
+    self.init(number: offset >= 0 && offset < Int(UInt32.max) ? UInt32(truncatingIfNeeded: offset + 1) : 0)
+  }
+
+  /// The byte offset, if there is one.
+  public var offset: Int? { number == 0 ? nil : Int(number) - 1 }
+}
+
+/// A text that a person wrote, with the name by which messages call it.
+public final class Source: Sendable {
+  /// The path as the user gave it, or words in angle brackets for what is in no file, such as `<expression>`.
+  public let name: String
+  /// The text's bytes, as read; they need not be UTF-8.
+  public let bytes: [UInt8]
+
+  /// Creates a source.
+  public init(name: String, bytes: [UInt8]) {
+    self.name = name
+    self.bytes = bytes
+  }
+
+  /// Creates a source from a text.
+  public convenience init(name: String, text: String) {
+    self.init(name: name, bytes: Array(text.utf8))
+  }
+
+  /// Line and column from 1; columns count Unicode scalars, as editors and libyaml do.
+  public struct Position: Hashable, Sendable {
+    /// The line, from 1.
+    public var line: Int
+    /// The column in Unicode scalars, from 1.
+    public var column: Int
+
+    /// Creates a position.
+    public init(line: Int, column: Int) {
+      self.line = line
+      self.column = column
+    }
+  }
+
+  /// The line and column of a byte offset. Lines end with LF, CR LF or CR.
+  public func position(at offset: Int) -> Position {
+    let end = min(max(offset, 0), bytes.count)
+    var line = 1
+    var start = 0
+    var index = 0
+    while index < end {
+      if bytes[index] == 0x0A {
+        line += 1
+        start = index + 1
+      } else if bytes[index] == 0x0D, !(index + 1 < bytes.count && bytes[index + 1] == 0x0A) {
+        line += 1
+        start = index + 1
+      }
+      index += 1
+    }
+    // Continuation bytes of UTF-8 begin no scalar.
+    let column = bytes[start..<end].reduce(1) { $0 + ($1 & 0xC0 == 0x80 ? 0 : 1) }
+    return Position(line: line, column: column)
+  }
+
+  /// The bytes of the line that holds an offset, as text without its line break, and the offset of its first byte.
+  public func line(at offset: Int) -> (text: String, start: Int) {
+    let offset = min(max(offset, 0), bytes.count)
+    let isBreak: (UInt8) -> Bool = { $0 == 0x0A || $0 == 0x0D }
+    var start = offset
+    while start > 0, !isBreak(bytes[start - 1]) { start -= 1 }
+    var end = offset
+    while end < bytes.count, !isBreak(bytes[end]) { end += 1 }
+    return (String(decoding: bytes[start..<end], as: UTF8.self), start)
+  }
+}

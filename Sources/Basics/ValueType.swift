@@ -1,0 +1,123 @@
+/// A type of values: CEL's types, objects with named fields that may be optional, choices, and secrets.
+///
+/// Recipes are checked against these before they run; the JSON Schema and the pages are made from them.
+public indirect enum ValueType: Hashable, Sendable {
+  /// Null alone.
+  case null
+  /// True or false.
+  case bool
+  /// Signed 64-bit integers.
+  case int
+  /// Unsigned 64-bit integers.
+  case uint
+  /// IEEE 754 doubles.
+  case double
+  /// Texts.
+  case string
+  /// Octets.
+  case bytes
+  /// Instants.
+  case timestamp
+  /// Lengths of time.
+  case duration
+  /// Anything, decided when it is there; only where a plugin or `json.parse` says so.
+  case dyn
+  /// A text that is one of these; comparing it with any other literal does not check.
+  case choice([String])
+  /// Lists of one type.
+  case list(ValueType)
+  /// Maps from a key type (string, int, uint, bool, dyn) to one type.
+  case map(ValueType, ValueType)
+  /// Maps with known names.
+  case object(ObjectType)
+  /// CEL's `optional_type(T)`: a value that may not be there, to be unwrapped before use.
+  case optional(ValueType)
+  /// CEL's `wrapper(T)`: a primitive or null.
+  case wrapper(ValueType)
+  /// The type of a type's own value, as `type(1)` gives.
+  case type(ValueType)
+  /// A value that may be handed to a field that takes a secret, and to nothing else. Taints what is made of it.
+  case secret(ValueType)
+  /// A type parameter, in declarations of functions.
+  case parameter(String)
+  /// A type known by its name only.
+  case opaque(String, [ValueType])
+}
+
+/// A map with known names, some of which may be absent.
+///
+/// A final class, because types are copied far more often than made.
+public final class ObjectType: Sendable {
+  /// One field.
+  public struct Field: Hashable, Sendable {
+    /// The name.
+    public var name: String
+    /// The type of the value, if it is there.
+    public var type: ValueType
+    /// Whether the field may be absent, so that it cannot be read bare unless narrowed.
+    public var isOptional: Bool
+    /// One sentence that says what the name cannot; may be empty.
+    public var summary: String
+
+    /// Creates a field.
+    public init(_ name: String, _ type: ValueType, isOptional: Bool = false, summary: String = "") {
+      self.name = name
+      self.type = type
+      self.isOptional = isOptional
+      self.summary = summary
+    }
+  }
+
+  /// What messages call the object, such as `steps.book`; takes no part in equality. May be empty.
+  public let name: String
+  /// The fields, in order of declaration.
+  public let fields: [Field]
+
+  /// Creates an object type.
+  public init(_ name: String = "", fields: [Field]) {
+    self.name = name
+    self.fields = fields
+  }
+
+  /// The field of that name.
+  public subscript(name: String) -> Field? {
+    fields.first { $0.name.hasSameScalars(as: name) }
+  }
+}
+
+extension ObjectType: Hashable {
+  public static func == (left: ObjectType, right: ObjectType) -> Bool {
+    left === right || left.fields == right.fields
+  }
+
+  public func hash(into hasher: inout Hasher) { hasher.combine(fields) }
+}
+
+extension ValueType: CustomStringConvertible {
+  /// The type as messages and pages write it: `list(int)`, `map(string, dyn)`, `'a' or 'b'`.
+  public var description: String {
+    switch self {
+    case .null: "null_type"
+    case .bool: "bool"
+    case .int: "int"
+    case .uint: "uint"
+    case .double: "double"
+    case .string: "string"
+    case .bytes: "bytes"
+    case .timestamp: "timestamp"
+    case .duration: "duration"
+    case .dyn: "dyn"
+    case .choice(let options): options.map { "'\($0)'" }.joined(separator: " or ")
+    case .list(let element): "list(\(element))"
+    case .map(let key, let value): "map(\(key), \(value))"
+    case .object(let object): object.name.isEmpty ? "object" : object.name
+    case .optional(let wrapped): "optional_type(\(wrapped))"
+    case .wrapper(let wrapped): "wrapper(\(wrapped))"
+    case .type(let of): "type(\(of))"
+    case .secret(let of): "secret(\(of))"
+    case .parameter(let name): name
+    case .opaque(let name, let arguments):
+      arguments.isEmpty ? name : "\(name)(\(arguments.map(\.description).joined(separator: ", ")))"
+    }
+  }
+}
