@@ -49,7 +49,9 @@ public final class Source: Sendable {
     }
   }
 
-  /// The line and column of a byte offset. Lines end with LF, CR LF or CR.
+  /// The line and column of a byte offset.
+  ///
+  /// Lines end with LF, CR LF or CR.
   public func position(at offset: Int) -> Position {
     let end = min(max(offset, 0), bytes.count)
     var line = 1
