@@ -1,0 +1,60 @@
+/// What an action may know of the run that it is part of, and whom it tells how far it is.
+public struct ActionContext: Sendable {
+  /// The run's id.
+  public var run: String
+  /// The step, with the indexes of its loops: `put[3].write`.
+  public var step: String
+  /// Which attempt it is, the first being 1.
+  public var attempt: Int
+  /// The same each time the same step of the same run is tried, also after a crash.
+  public var idempotencyKey: String
+  /// The step's instant, which its expressions see as `now`.
+  public var now: Timestamp
+  /// The clocks, for time limits and waiting.
+  public var time: any TimeSource
+  /// The folder that relative paths start from.
+  public var folder: String
+  private let onProgress: @Sendable (Progress) -> Void
+
+  /// How far an action is.
+  public struct Progress: Hashable, Sendable {
+    /// What it is doing, in a few words without full stop.
+    public var message: String
+    /// How many of `total` are done, if it counts.
+    public var completed: Int?
+    /// How many there are, if that is known.
+    public var total: Int?
+
+    /// Creates a report.
+    public init(_ message: String, completed: Int? = nil, of total: Int? = nil) {
+      self.message = message
+      self.completed = completed
+      self.total = total
+    }
+  }
+
+  /// Creates a context; only runs and tests do.
+  public init(
+    run: String, step: String, attempt: Int = 1, idempotencyKey: String, now: Timestamp, time: any TimeSource,
+    folder: String, onProgress: @escaping @Sendable (Progress) -> Void = { _ in }
+  ) {
+    self.run = run
+    self.step = step
+    self.attempt = attempt
+    self.idempotencyKey = idempotencyKey
+    self.now = now
+    self.time = time
+    self.folder = folder
+    self.onProgress = onProgress
+  }
+
+  /// Tells whoever watches how far the action is; costs little and may be called often.
+  public func report(_ message: String, completed: Int? = nil, of total: Int? = nil) {
+    onProgress(Progress(message, completed: completed, of: total))
+  }
+
+  /// A path as the recipe gives it, made absolute.
+  public func path(_ path: String) -> String {
+    path.hasPrefix("/") ? path : folder.hasSuffix("/") ? folder + path : "\(folder)/\(path)"
+  }
+}

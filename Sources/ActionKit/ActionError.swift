@@ -1,0 +1,121 @@
+/// What kind of failure it is: callers decide by it, recipes test it, and it is kept with the run.
+public enum ErrorKind: String, CaseIterable, Hashable, Sendable {
+  /// The connection or the agent is set up wrongly.
+  case configuration
+  /// The input makes no sense, to us or to the service.
+  case validation
+  /// An expression failed on the data it got.
+  case expression
+  /// The service does not accept the credentials.
+  case authentication
+  /// The credentials are good, and not enough for this.
+  case authorization
+  /// What the input names is not there.
+  case notFound
+  /// It is there already, or was changed by somebody else meanwhile.
+  case conflict
+  /// The service asks for patience.
+  case rateLimited
+  /// No answer came in time.
+  case timeout
+  /// The service could not be reached, or the connection broke.
+  case network
+  /// The service answered that it failed.
+  case server
+  /// Somebody asked for an end.
+  case cancelled
+  /// The service's answer is not what its contract says.
+  case plugin
+  /// A fault in our own code.
+  case `internal`
+  /// A write may or may not have happened, and a person has to look.
+  case uncertain
+}
+
+/// Why an action could not do what it was asked.
+///
+/// The kind is for the runtime, the message for the person who reads it, and says what to do. A plugin says what
+/// happened, never how often to try.
+public struct ActionError: Error, Sendable {
+  /// Whether the failed attempt can have changed anything outside.
+  public enum Effect: String, CaseIterable, Hashable, Sendable {
+    /// Nothing happened, so that even a write may be tried again.
+    case none
+    /// It happened, and what came afterwards failed.
+    case done
+    /// Nobody knows.
+    case unknown
+  }
+
+  /// What kind of failure it is.
+  public var kind: ErrorKind
+  /// One sentence without secrets that says what happened, and what to do where one can say it.
+  public var message: String
+  /// More for whoever investigates, such as the service's own words.
+  public var detail: String?
+  /// The HTTP status, if there was one.
+  public var status: Int?
+  /// Whether the same attempt may go well later.
+  public var retryable: Bool
+  /// How long the service asks to wait.
+  public var retryAfter: TimeSpan?
+  /// Whether anything can have happened outside.
+  public var effect: Effect
+  /// The error behind this one.
+  public var cause: (any Error)?
+
+  /// Creates an error; what is left out follows from the kind.
+  public init(
+    _ kind: ErrorKind, _ message: String, detail: String? = nil, status: Int? = nil, retryable: Bool? = nil,
+    retryAfter: TimeSpan? = nil, effect: Effect? = nil, cause: (any Error)? = nil
+  ) {
+    self.kind = kind
+    self.message = message
+    self.detail = detail
+    self.status = status
+    self.retryable = retryable ?? RetrySchedule.passingKinds.contains(kind)
+    self.retryAfter = retryAfter
+    self.effect = effect ?? kind.usualEffect
+    self.cause = cause
+  }
+}
+
+extension ErrorKind {
+  /// What can have happened outside when nothing more is known.
+  var usualEffect: ActionError.Effect {
+    switch self {
+    case .configuration, .validation, .expression, .authentication, .authorization, .notFound, .conflict,
+      .rateLimited:
+      .none
+    case .timeout, .network, .server, .cancelled, .plugin, .internal, .uncertain: .unknown
+    }
+  }
+}
+
+extension ActionError: CustomStringConvertible {
+  /// The kind and the message.
+  public var description: String { "\(kind.rawValue): \(message)" }
+}
+
+/// An error of a client library that says by itself what it is for a run.
+///
+/// The client needs no `ActionError` in its own API, and each of the plugin's actions can let its errors pass.
+public protocol ActionErrorConvertible: Error {
+  /// The error as the runs see it.
+  var actionError: ActionError { get }
+}
+
+extension ActionError {
+  /// The error as the runs see it, whatever was thrown.
+  public init(_ error: any Error) {
+    switch error {
+    case let error as ActionError: self = error
+    case let error as any ActionErrorConvertible: self = error.actionError
+    case is CancellationError: self.init(.cancelled, "the action was cancelled", cause: error)
+    case let error as Faults: self.init(.validation, error.description, cause: error)
+    // An error that describes itself was written to be read; the text of any other could hold anything.
+    case let error as any Error & CustomStringConvertible: self.init(.plugin, error.description, cause: error)
+    default: self.init(.plugin, "the action failed with \(type(of: error))", cause: error)
+    }
+  }
+}

@@ -1,0 +1,108 @@
+/// One named, typed, documented value that an action takes or gives.
+///
+/// All that is known of the field is said once, where it is declared: the property's name is the field's name, its
+/// type the field's type, the text the field's sentence, and its initial value, if it has one, the field's default.
+///
+///     @Field("Key of the markbook that holds the task.") var markbookKey: Int
+///     @Field("How many results to ask for at a time.", .range(1...500)) var pageSize = 50
+///     @Field("What the teacher wrote about it.", .maxLength(2000)) var comment: String?
+@propertyWrapper
+public struct Field<Wrapped: FieldValue>: Sendable {
+  let declaration: FieldDeclaration
+  /// The value, or nil while the field is only declared.
+  private var value: Wrapped?
+
+  /// Declares a field that must be given or, if its type is an optional, one that may be left out.
+  ///
+  /// - Parameters:
+  ///   - summary: One sentence that says what the name cannot.
+  ///   - limits: What a value has to keep to.
+  ///   - aliases: Former names, under which the field is still read.
+  ///   - deprecated: What to do instead of giving it.
+  public init(
+    _ summary: String, _ limits: FieldLimit<Wrapped.Limited>..., aliases: [String] = [], deprecated: String? = nil
+  ) {
+    declaration = FieldDeclaration(
+      summary: summary, limits: limits.map(\.limit), aliases: aliases, deprecation: deprecated)
+    value = Wrapped.absent
+  }
+
+  /// Declares a field that takes `wrappedValue` when it is left out.
+  public init(
+    wrappedValue: Wrapped, _ summary: String, _ limits: FieldLimit<Wrapped.Limited>..., aliases: [String] = [],
+    deprecated: String? = nil
+  ) {
+    declaration = FieldDeclaration(
+      summary: summary, limits: limits.map(\.limit), aliases: aliases, deprecation: deprecated)
+    value = wrappedValue
+  }
+
+  /// Refuses a field without a sentence, and says so to whoever compiles it.
+  @available(*, unavailable, message: "say what the field is for: @Field(\"Key of the markbook.\")")
+  public init() { preconditionFailure("unavailable") }
+
+  /// The field's value.
+  ///
+  /// A set that was read or made by its closure initializer has one in each field.
+  public var wrappedValue: Wrapped {
+    get {
+      // Only code that reads from a bare `init()` comes here; no input does.
+      guard let value else { preconditionFailure("read of a field that was never set: \(declaration.summary)") }
+      return value
+    }
+    set { value = newValue }
+  }
+}
+
+/// What a field's declaration says beside its name, type and default.
+struct FieldDeclaration: Sendable {
+  var summary: String
+  var limits: [Limit]
+  var aliases: [String]
+  var deprecation: String?
+
+  /// The declaration of a field that was read, of which only the value counts.
+  static let read = FieldDeclaration(summary: "", limits: [], aliases: [], deprecation: nil)
+}
+
+/// A `Field` whose type is not known.
+protocol AnyField: Sendable {
+  var declaration: FieldDeclaration { get }
+  var fieldType: FieldType { get }
+  var isSet: Bool { get }
+  func schema(named name: String) -> FieldSchema
+  /// The value, or nil if it was never set.
+  func encoded() throws(Faults) -> Value?
+}
+
+extension Field: AnyField {
+  var isSet: Bool { value != nil }
+  var fieldType: FieldType { Wrapped.fieldType }
+
+  func schema(named name: String) -> FieldSchema {
+    var isOptional = false
+    if case .optional = fieldType { isOptional = true }
+    // The default of an optional field is to be absent, which `isOptional` says already.
+    let fallback = (try? value?.encoded()).flatMap { isOptional && $0.isNull ? nil : $0 }
+    return FieldSchema(
+      name, fieldType.required, declaration.summary, isOptional: isOptional, fallback: fallback,
+      limits: declaration.limits, aliases: declaration.aliases, deprecation: declaration.deprecation)
+  }
+
+  func encoded() throws(Faults) -> Value? { try value?.encoded() }
+}
+
+extension Field: Codable {
+  /// Reads the field's value; only `FieldSet` calls it.
+  public init(from decoder: any Decoder) throws {
+    guard let decoder = decoder as? FieldDecoder else { throw Faults("a FieldSet is read by its own initializers") }
+    declaration = .read
+    value = try Wrapped(reading: decoder.value)
+  }
+
+  /// Shows itself to whoever asks a set for its fields; only `FieldSet` calls it.
+  public func encode(to encoder: any Encoder) throws {
+    guard let visitor = encoder as? FieldVisitor else { throw Faults("a FieldSet is written by 'encoded()'") }
+    visitor.visit(self)
+  }
+}

@@ -1,0 +1,243 @@
+// The check of values against declarations: of a recipe's literals before anything runs, of every input before its
+// action runs, of configurations, and of inputs from the command line.
+//
+// All faults are found in one pass, in the order of the text, each at its value or key. A value that is an expression
+// is passed over: its type is the concern of the checker of expressions, and its value is checked when it is there.
+// Rules between fields are asked only where every value of the set is literal and right.
+
+extension ObjectSchema {
+  /// Every fault in a value, in the order of the text.
+  ///
+  /// - Parameters:
+  ///   - path: What messages call the value.
+  ///   - isExpression: Whether a value stands for another that is computed later.
+  ///   - spelling: How a scalar is written in its text, if it was read from one: `007` is the int 7.
+  public func check(
+    _ value: Value, as path: String, isExpression: @escaping (Value) -> Bool = { _ in false },
+    spelling: @escaping (Value) -> String? = { _ in nil }
+  ) -> [Fault] {
+    var check = FieldCheck(isExpression: isExpression, spelling: spelling)
+    check.check(value, self, path)
+    return check.faults
+  }
+}
+
+/// One pass over a value.
+private struct FieldCheck {
+  let isExpression: (Value) -> Bool
+  let spelling: (Value) -> String?
+  var faults: [Fault] = []
+  /// Whether anything met so far is computed later.
+  var metExpression = false
+
+  mutating func fault(_ message: String, at value: Value) { faults.append(Fault(message, at: value.place)) }
+
+  mutating func check(_ value: Value, _ schema: ObjectSchema, _ path: String) {
+    if isExpression(value) { return metExpression = true }
+    guard let map = value.map else {
+      return fault("'\(path)' takes a map of fields, but found \(value.kindName)", at: value)
+    }
+    let faultsBefore = faults.count
+    let metExpressionBefore = metExpression
+    metExpression = false
+    for field in schema.fields where field.isRequired && !([field.name] + field.aliases).contains(where: map.has) {
+      fault("'\(path)' needs '\(field.name)' (\(field.type.name)): \(field.summary.withoutFullStop)", at: value)
+    }
+    for member in map.members { check(member, of: map, schema, path) }
+    if !metExpression, !faults[faultsBefore...].contains(where: { $0.severity == .error }) {
+      for conflict in schema.conflicts?(value) ?? [] {
+        let at = conflict.field.flatMap { map[$0] == nil ? nil : $0 }
+        fault(
+          "'\(conflict.field.map { path.dot($0) } ?? path)' \(conflict.message)", at: at.flatMap { map[$0] } ?? value)
+      }
+    }
+    metExpression = metExpression || metExpressionBefore
+  }
+
+  /// One member of a set.
+  private mutating func check(_ member: ValueMap.Member, of map: ValueMap, _ schema: ObjectSchema, _ path: String) {
+    guard let name = member.name else {
+      return fault("'\(path)' has no field \(member.key.written)", at: member.key)
+    }
+    guard let field = schema.field(named: name) else {
+      let hint = name.nearest(among: schema.fields.map(\.name)).map { "; did you mean '\($0)'?" } ?? ""
+      return fault("'\(path)' has no field '\(name)'\(hint)", at: member.key)
+    }
+    if !field.name.hasSameScalars(as: name) {
+      if map.has(field.name) {
+        return fault("'\(path)' has both '\(field.name)' and its former name '\(name)'", at: member.key)
+      }
+      faults.append(
+        Fault("'\(path.dot(name))' is now called '\(field.name)'", at: member.key.place, severity: .warning))
+    }
+    if let deprecation = field.deprecation {
+      faults.append(
+        Fault(
+          "'\(path.dot(name))' should not be given any more: \(deprecation.withoutFullStop)", at: member.key.place,
+          severity: .warning))
+    }
+    let place = member.value.place == .none ? member.key.place : member.value.place
+    let value = Value(member.value.content, at: place)
+    if value.isNull, !field.type.takesNull {
+      // A null in an optional field is an absent field; anywhere else it is an oversight.
+      if field.isRequired {
+        fault("'\(path.dot(name))' is empty (\(field.type.name)): \(field.summary.withoutFullStop)", at: value)
+      } else if let fallback = field.fallback {
+        fault("'\(path.dot(name))' is empty; leave it out to have \(fallback.written)", at: value)
+      }
+      return
+    }
+    check(value, field.type, field.limits, path.dot(name))
+  }
+
+  /// A value of any type.
+  private mutating func check(_ value: Value, _ type: FieldType, _ limits: [Limit], _ path: String) {
+    if isExpression(value) { return metExpression = true }
+    var value = value
+    switch type {
+    case .optional(let wrapped):
+      if !value.isNull { check(value, wrapped, limits, path) }
+      return
+    case .secret(let wrapped): return checkSecret(value, wrapped, limits, path)
+    case .object(let schema): return check(value, schema, path)
+    case .dyn: return metExpression = metExpression || holdsExpression(value)
+    case .list(let element):
+      guard let items = value.list else { return mismatch(value, type, path) }
+      let each = limits.compactMap { if case .each(let limit) = $0 { limit } else { nil } }
+      for (index, item) in items.enumerated() { check(item, element, each, "\(path)[\(index)]") }
+    case .map(let element):
+      guard let map = value.map else { return mismatch(value, type, path) }
+      let each = limits.compactMap { if case .each(let limit) = $0 { limit } else { nil } }
+      for member in map.members {
+        guard let name = member.name else {
+          fault("'\(path)' has strings as keys, but found \(member.key.kindName)", at: member.key)
+          continue
+        }
+        check(Value(member.value.content, at: member.value.place), element, each, path.dot(name))
+      }
+    default:
+      value = type.restored(value)
+      guard type.holds(value) else { return mismatch(value, type, path) }
+    }
+    for limit in limits {
+      if let objection = limit.objection(to: value, of: type) { fault("'\(path)' must \(objection)", at: value) }
+    }
+  }
+
+  /// A secret, of which no message shows the value.
+  private mutating func checkSecret(_ value: Value, _ type: FieldType, _ limits: [Limit], _ path: String) {
+    let restored = type.restored(value)
+    guard type.holds(restored) else { return fault("'\(path)' must be \(type.wanted)", at: value) }
+    for limit in limits {
+      if let objection = limit.objection(to: restored, of: .secret(type)) {
+        fault("'\(path)' must \(objection)", at: value)
+      }
+    }
+  }
+
+  private mutating func mismatch(_ value: Value, _ type: FieldType, _ path: String) {
+    let found: String
+    switch (type, value.content) {
+    case (.choice, .string), (.timestamp, .string), (.duration, .string), (.bytes, .string): found = value.written
+    default: found = value.kindName
+    }
+    fault("'\(path)' must be \(type.wanted), but found \(found)\(hint(value, type))", at: value)
+  }
+
+  /// The probable slip behind a value of the wrong type.
+  private func hint(_ value: Value, _ type: FieldType) -> String {
+    switch (type, value.content) {
+    case (.string, .int), (.string, .double), (.string, .bool):
+      let written = spelling(value)
+      return "; write it in quotes\(written.map { ", \"\($0)\"," } ?? "") if it is meant as text"
+    case (.choice(let options), .string(let text)):
+      return text.nearest(among: options).map { "; did you mean '\($0)'?" } ?? ""
+    case (.choice, .int), (.choice, .double), (.choice, .bool):
+      return "; write it in quotes if it is meant as text"
+    case (.bool, .string(let text)):
+      switch text.lowercased() {
+      case "true", "false": return "; write \(text.lowercased()), without quotes"
+      case "yes", "on", "y": return "; YAML reads '\(text)' as text, write true"
+      case "no", "off", "n": return "; YAML reads '\(text)' as text, write false"
+      default: return ""
+      }
+    case (.int, .string(let text)):
+      return Int(text).map { "; write it without quotes, \($0)" } ?? ""
+    case (.double, .string(let text)):
+      return Double(text).map { $0.isFinite ? "; write it without quotes, \(text)" : "" } ?? ""
+    case (.int, .double(let number)):
+      return Int(exactly: number).map { "; write \($0)" } ?? ""
+    case (.duration, .int(let number)):
+      return "; say the unit, such as \(number)s"
+    case (.list, _) where type.element.holds(type.element.restored(value)):
+      return "; write it as a list, [\(value.written)]"
+    default: return ""
+    }
+  }
+
+  /// Whether anything in a value is computed later.
+  ///
+  /// The depth of what is read is limited where it is read.
+  private func holdsExpression(_ value: Value) -> Bool {
+    var rest = [value]
+    while let value = rest.popLast() {
+      if isExpression(value) { return true }
+      switch value.content {
+      case .list(let items): rest += items
+      case .map(let map): rest += map.members.map(\.value)
+      default: break
+      }
+    }
+    return false
+  }
+}
+
+extension FieldType {
+  /// What a value must be, with its article.
+  var wanted: String {
+    switch self {
+    case .bool: "a bool"
+    case .int: "an int"
+    case .double: "a double"
+    case .string: "a string"
+    case .bytes: "bytes in base64"
+    case .timestamp: "a timestamp such as 2026-11-20T09:30:00Z"
+    case .duration: "a duration such as 1h30m"
+    case .dyn: "a value"
+    case .choice: name
+    case .list(let element): "a list of \(element.name)"
+    case .map(let value): "a map of \(value.name)"
+    case .object: "a map of fields"
+    case .optional(let wrapped), .secret(let wrapped): wrapped.wanted
+    }
+  }
+
+  /// Whether a restored scalar is of the type.
+  func holds(_ value: Value) -> Bool {
+    switch (self, value.content) {
+    case (.bool, .bool), (.int, .int), (.double, .double), (.string, .string), (.bytes, .bytes),
+      (.timestamp, .timestamp), (.duration, .duration):
+      true
+    case (.choice(let options), .string(let text)): options.contains { $0.hasSameScalars(as: text) }
+    default: false
+    }
+  }
+}
+
+extension ValueMap {
+  /// Whether a name has a member.
+  fileprivate func has(_ name: String) -> Bool { self[name] != nil }
+}
+
+extension String {
+  /// A sentence as part of another.
+  var withoutFullStop: String { hasSuffix(".") ? String(dropLast()) : self }
+
+  /// The path of a member of what this path names.
+  fileprivate func dot(_ name: String) -> String {
+    let isPlain = name.utf8.allSatisfy {
+      ($0 | 0x20 >= 0x61 && $0 | 0x20 <= 0x7A) || ($0 >= 0x30 && $0 <= 0x39) || $0 == 0x5F
+    }
+    return isPlain && !name.isEmpty ? "\(self).\(name)" : "\(self)[\"\(name)\"]"
+  }
+}

@@ -1,0 +1,111 @@
+/// A type of which arrays can be fields.
+///
+/// Every `FieldValue` is one; `UInt8` is the exception that makes an array octets instead of a list.
+public protocol FieldElement: Sendable {
+  /// The type of an array of these.
+  static var listType: FieldType { get }
+  /// Reads an array of these.
+  static func readList(_ value: Value) throws(Faults) -> [Self]
+  /// The array as recipes see it.
+  static func encodedList(_ list: [Self]) throws(Faults) -> Value
+}
+
+extension FieldValue {
+  /// A list.
+  public static var listType: FieldType { .list(fieldType) }
+  /// Reads each item.
+  public static func readList(_ value: Value) throws(Faults) -> [Self] {
+    guard let items = value.list else { throw .mismatch([Self].self, value) }
+    var list: [Self] = []
+    list.reserveCapacity(items.count)
+    for item in items { list.append(try Self(reading: item)) }
+    return list
+  }
+  /// Each item as recipes see it.
+  public static func encodedList(_ list: [Self]) throws(Faults) -> Value {
+    var items: [Value] = []
+    items.reserveCapacity(list.count)
+    for item in list { items.append(try item.encoded()) }
+    return .list(items)
+  }
+}
+
+extension UInt8: FieldElement {
+  /// `bytes`.
+  public static var listType: FieldType { .bytes }
+  /// Reads octets, or a text in base64.
+  public static func readList(_ value: Value) throws(Faults) -> [UInt8] {
+    if case .bytes(let bytes) = value.content { return bytes }
+    guard let bytes = value.string.flatMap(decodedBase64) else { throw .mismatch([UInt8].self, value) }
+    return bytes
+  }
+  /// The octets.
+  public static func encodedList(_ list: [UInt8]) -> Value { .bytes(list) }
+}
+
+extension Array: FieldElement, FieldValue where Element: FieldElement {
+  /// A list of the elements' type, or `bytes`.
+  public static var fieldType: FieldType { Element.listType }
+  /// Reads a list, or octets.
+  public init(reading value: Value) throws(Faults) { self = try Element.readList(value) }
+  /// The list, or the octets.
+  public func encoded() throws(Faults) -> Value { try Element.encodedList(self) }
+}
+
+extension Dictionary: FieldElement, FieldValue where Key == String, Value: FieldValue {
+  /// A map from texts to the values' type.
+  public static var fieldType: FieldType { .map(Value.fieldType) }
+  /// Reads a map whose keys are texts.
+  ///
+  /// Swift takes canonically equivalent keys for one, recipes do not; a map that holds both cannot be read.
+  public init(reading value: Basics.Value) throws(Faults) {
+    guard let map = value.map else { throw .mismatch(Self.self, value) }
+    self.init(minimumCapacity: map.count)
+    for member in map.members {
+      guard let name = member.name else {
+        throw Faults("every key must be a string, but found \(member.key.kindName)", at: member.key.place)
+      }
+      guard updateValue(try Value(reading: member.value), forKey: name) == nil else {
+        throw Faults("two keys look the same, '\(name)', and differ in their Unicode scalars", at: member.key.place)
+      }
+    }
+  }
+  /// The map, its keys in the order of their scalars.
+  public func encoded() throws(Faults) -> Basics.Value {
+    var map = ValueMap()
+    for (key, value) in sorted(by: { $0.key.precedesByScalars($1.key) }) { map[key] = try value.encoded() }
+    return .map(map)
+  }
+}
+
+extension Optional: FieldElement, FieldValue where Wrapped: FieldValue {
+  /// What limits on the wrapped type speak of.
+  public typealias Limited = Wrapped.Limited
+  /// The wrapped type, which may be left out.
+  public static var fieldType: FieldType { .optional(Wrapped.fieldType) }
+  /// No value.
+  public static var absent: Self? { .some(nil) }
+  /// Reads null as no value.
+  public init(reading value: Value) throws(Faults) {
+    if value.isNull { self = nil } else { self = try Wrapped(reading: value) }
+  }
+  /// The value, or null.
+  public func encoded() throws(Faults) -> Value {
+    if let self { try self.encoded() } else { .null }
+  }
+}
+
+/// An enumeration of texts: `enum Colour: String, Choice { case red, green }`.
+public protocol Choice: FieldValue, CaseIterable, RawRepresentable<String> {}
+
+extension Choice {
+  /// One of the cases' texts.
+  public static var fieldType: FieldType { .choice(allCases.map(\.rawValue)) }
+  /// Reads a case's text.
+  public init(reading value: Value) throws(Faults) {
+    guard let text = value.string, let choice = Self(rawValue: text) else { throw .mismatch(Self.self, value) }
+    self = choice
+  }
+  /// The case's text.
+  public func encoded() -> Value { .string(rawValue) }
+}

@@ -1,0 +1,108 @@
+/// A type whose every stored property is a `Field`: an action's input or output, a plugin's configuration, or a part.
+///
+/// To conform, declare the fields. The compiler writes `init()`, which makes a set that declares its fields and gives
+/// no values, and the way through the fields that reading, writing and the pages use. A set cannot hold itself.
+///
+/// Runs that last for days hold inputs and outputs of older programs, so a released field keeps its name and never
+/// becomes required, and a new one has a default or is optional.
+public protocol FieldSet: Codable, FieldValue {
+  /// Declares the fields, without their values.
+  init()
+}
+
+/// A set with rules between its fields, such as "from is before until".
+public protocol ValidatedFieldSet: FieldSet {
+  /// What is wrong between fields that are each right.
+  ///
+  /// It is asked when a recipe is checked, if all values are literal, and again before the action runs. It must
+  /// depend on the fields alone.
+  func conflicts() -> [Conflict]
+}
+
+/// Something wrong between the fields of a set.
+public struct Conflict: Sendable {
+  /// The rest of the sentence that begins with the field's or the set's name: `must come after 'from'`.
+  public var message: String
+  /// The field to mark, or nil for the set as a whole.
+  public var field: String?
+
+  /// Creates a conflict.
+  public init(_ message: String, at field: String? = nil) {
+    self.message = message
+    self.field = field
+  }
+}
+
+extension FieldSet {
+  /// An object with the set's fields.
+  public static var fieldType: FieldType { .object(schema) }
+
+  /// The fields, in the order they are declared, and the rules between them.
+  public static var schema: ObjectSchema {
+    let fields = Self().fields().map { $0.field.schema(named: $0.name) }
+    guard Self.self is any ValidatedFieldSet.Type else { return ObjectSchema(fields: fields) }
+    return ObjectSchema(fields: fields) { value in
+      // What cannot be read has been reported field by field.
+      ((try? Self(reading: value)) as? any ValidatedFieldSet)?.conflicts() ?? []
+    }
+  }
+
+  /// Reads a value that the schema has been checked against; what it cannot read it throws, one fault at a time.
+  public init(reading value: Value) throws(Faults) {
+    guard let map = value.map else { throw .mismatch(Self.self, value) }
+    do {
+      try self.init(from: MemberDecoder(map, at: value.place) { Self().fields() })
+    } catch let faults as Faults {
+      throw faults
+    } catch {
+      throw Faults("\(Self.self) cannot be read: \(error)", at: value.place)
+    }
+  }
+
+  /// Checks a value against the schema and reads it, or throws all that is wrong in it.
+  ///
+  /// - Parameter path: What messages call the value.
+  public init(checking value: Value, as path: String = "input") throws(Faults) {
+    let errors = Self.schema.check(value, as: path).filter { $0.severity == .error }
+    guard errors.isEmpty else { throw Faults(errors) }
+    try self.init(reading: value)
+  }
+
+  /// Creates a set by assigning to its fields, and throws if one that must be given was not.
+  public init(_ assign: (inout Self) throws -> Void) throws {
+    self.init()
+    try assign(&self)
+    let unset = fields().filter { !$0.field.isSet }
+    guard unset.isEmpty else { throw Faults(unset.map { Fault("\(Self.self).\($0.name) was never set") }) }
+  }
+
+  /// The set as a map, without the optional fields that are nil.
+  public func encoded() throws(Faults) -> Value {
+    var map = ValueMap()
+    for (name, field) in fields() {
+      guard let value = try field.encoded() else { throw Faults("\(Self.self).\(name) was never set") }
+      if value.isNull, !field.fieldType.takesNull { continue }
+      map[name] = value
+    }
+    return .map(map)
+  }
+
+  /// The fields with their names, in the order they are declared.
+  func fields() -> [(name: String, field: any AnyField)] {
+    let visitor = FieldVisitor()
+    try? encode(to: visitor)
+    return visitor.fields
+  }
+
+  /// Stored properties that are no fields, which reading cannot fill: the compiler does not catch them.
+  package static var undeclared: [String] {
+    let declared = Self()
+    let visitor = FieldVisitor()
+    try? declared.encode(to: visitor)
+    let stored = Mirror(reflecting: declared).children.compactMap { child -> String? in
+      guard let label = child.label, !(child.value is any AnyField) else { return nil }
+      return label
+    }
+    return stored + visitor.strangers.filter { !stored.contains($0) }
+  }
+}

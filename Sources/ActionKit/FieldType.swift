@@ -1,0 +1,194 @@
+/// The types that a field can have.
+///
+/// They say more than `ValueType`: limits on the members of nested sets, their sentences and defaults.
+public indirect enum FieldType: Sendable {
+  /// True or false.
+  case bool
+  /// A 64-bit integer.
+  case int
+  /// A number; an int is taken for one.
+  case double
+  /// A text.
+  case string
+  /// Octets, written as base64.
+  case bytes
+  /// An instant, written as RFC 3339.
+  case timestamp
+  /// A length of time, written like `1h30m`.
+  case duration
+  /// Anything.
+  case dyn
+  /// One of these texts.
+  case choice([String])
+  /// A list of one type.
+  case list(FieldType)
+  /// A map from texts to one type.
+  case map(FieldType)
+  /// A nested set of fields.
+  case object(ObjectSchema)
+  /// A value that may be left out; a field is so as a whole, and lists and maps do not hold such.
+  case optional(FieldType)
+  /// A value that is not shown.
+  case secret(FieldType)
+}
+
+extension FieldType {
+  /// What messages and pages call the type.
+  public var name: String {
+    switch self {
+    case .bool: "bool"
+    case .int: "int"
+    case .double: "double"
+    case .string: "string"
+    case .bytes: "bytes"
+    case .timestamp: "timestamp"
+    case .duration: "duration"
+    case .dyn: "dyn"
+    case .choice(let options): options.map { "'\($0)'" }.joined(separator: " or ")
+    case .list(let element): "list(\(element.name))"
+    case .map(let value): "map(string, \(value.name))"
+    case .object: "object"
+    case .optional(let wrapped): wrapped.name
+    case .secret(let wrapped): "secret(\(wrapped.name))"
+    }
+  }
+
+  /// The type without its being optional.
+  var required: FieldType { if case .optional(let wrapped) = self { wrapped.required } else { self } }
+
+  /// Whether null is a value of the type, and not the absence of one.
+  var takesNull: Bool { if case .dyn = self { true } else { false } }
+
+  /// Whether a value of the type is not to be shown.
+  var isSecret: Bool { if case .secret = required { true } else { false } }
+
+  /// The type for the checker of expressions; `isGiven` for values that recipes give, against those they get.
+  func valueType(isGiven: Bool) -> ValueType {
+    switch self {
+    case .bool: .bool
+    case .int: .int
+    case .double: .double
+    case .string: .string
+    case .bytes: .bytes
+    case .timestamp: .timestamp
+    case .duration: .duration
+    case .dyn: .dyn
+    case .choice(let options): .choice(options)
+    case .list(let element): .list(element.valueType(isGiven: isGiven))
+    case .map(let value): .map(.string, value.valueType(isGiven: isGiven))
+    case .object(let schema): .object(schema.objectType(isGiven: isGiven))
+    // Where no field says that it is optional, nothing but `dyn` tells the truth.
+    case .optional: .dyn
+    case .secret(let wrapped): .secret(wrapped.valueType(isGiven: isGiven))
+    }
+  }
+
+  /// The value with the kinds that a file cannot write brought back: instants, lengths of time, octets, doubles.
+  func restored(_ value: Value) -> Value {
+    switch (self, value.content) {
+    case (.optional(let wrapped), _), (.secret(let wrapped), _): return wrapped.restored(value)
+    case (.double, .int(let number)): return Value(.double(Double(number)), at: value.place)
+    case (.timestamp, .string(let text)):
+      return Timestamp(text).map { Value(.timestamp($0), at: value.place) } ?? value
+    case (.duration, .string(let text)):
+      return TimeSpan(text).map { Value(.duration($0), at: value.place) } ?? value
+    case (.bytes, .string(let text)):
+      return decodedBase64(text).map { Value(.bytes($0), at: value.place) } ?? value
+    case (.list(let element), .list(let items)): return Value(.list(items.map(element.restored)), at: value.place)
+    case (.map(let type), .map(let map)):
+      var restored = ValueMap()
+      for member in map.members { restored[member.key] = type.restored(member.value) }
+      return Value(.map(restored), at: value.place)
+    case (.object(let schema), .map): return schema.restored(value)
+    default: return value
+    }
+  }
+}
+
+/// What is known of a field before any value of it is seen.
+public struct FieldSchema: Sendable {
+  /// The name by which recipes know it.
+  public var name: String
+  /// What it holds; never `optional`, which `isOptional` says.
+  public var type: FieldType
+  /// One sentence that says what the name cannot.
+  public var summary: String
+  /// Whether its value may be null, and so absent from what is encoded.
+  public var isOptional: Bool
+  /// What it is when it is left out.
+  public var fallback: Value?
+  /// What a value has to keep to.
+  public var limits: [Limit]
+  /// Former names, under which it is still read.
+  public var aliases: [String]
+  /// What to do instead of giving it, if it should not be given any more.
+  public var deprecation: String?
+
+  /// Creates the description of a field.
+  public init(
+    _ name: String, _ type: FieldType, _ summary: String, isOptional: Bool = false, fallback: Value? = nil,
+    limits: [Limit] = [], aliases: [String] = [], deprecation: String? = nil
+  ) {
+    self.name = name
+    self.type = type
+    self.summary = summary
+    self.isOptional = isOptional
+    self.fallback = fallback
+    self.limits = limits
+    self.aliases = aliases
+    self.deprecation = deprecation
+  }
+
+  /// Whether it has to be given.
+  public var isRequired: Bool { !isOptional && fallback == nil }
+}
+
+/// The fields of a set, and what has to hold between them.
+public struct ObjectSchema: Sendable {
+  /// The fields, in the order they are declared.
+  public var fields: [FieldSchema]
+  /// What is wrong between fields of a value that are each right.
+  var conflicts: (@Sendable (Value) -> [Conflict])?
+
+  /// Creates a description without rules between fields.
+  public init(fields: [FieldSchema]) { self.fields = fields }
+
+  init(fields: [FieldSchema], conflicts: (@Sendable (Value) -> [Conflict])?) {
+    self.fields = fields
+    self.conflicts = conflicts
+  }
+
+  /// The field of that name or former name.
+  public func field(named name: String) -> FieldSchema? {
+    fields.first { $0.name.hasSameScalars(as: name) }
+      ?? fields.first { $0.aliases.contains { $0.hasSameScalars(as: name) } }
+  }
+
+  /// What recipes give: fields with a default may be absent.
+  public var inputType: ValueType { .object(objectType(isGiven: true)) }
+  /// What recipes get: fields with a default are there.
+  public var outputType: ValueType { .object(objectType(isGiven: false)) }
+
+  func objectType(isGiven: Bool) -> ObjectType {
+    ObjectType(
+      fields: fields.map {
+        ObjectType.Field(
+          $0.name, $0.type.valueType(isGiven: isGiven),
+          isOptional: isGiven ? !$0.isRequired : $0.isOptional, summary: $0.summary)
+      })
+  }
+
+  /// A value that went through JSON or YAML, with its instants, lengths of time, octets and doubles brought back.
+  public func restored(_ value: Value) -> Value {
+    guard let map = value.map else { return value }
+    var restored = ValueMap()
+    for member in map.members {
+      let type = member.name.flatMap(field(named:))?.type
+      restored[member.key] = type?.restored(member.value) ?? member.value
+    }
+    return Value(.map(restored), at: value.place)
+  }
+}
+
+/// Octets from base64 (RFC 4648, section 4), or nil if the text is none.
+func decodedBase64(_ text: String) -> [UInt8]? { nil }

@@ -1,0 +1,167 @@
+// What a field's values have to keep to. Each limit is one case; from it come the check, its message, the words on the
+// page and the JSON Schema, so that none of them can say something else.
+
+/// A limit of a field, whatever its type.
+public indirect enum Limit: Sendable {
+  /// Not less than this number, instant or length of time.
+  case atLeast(Value)
+  /// Not more than this number, instant or length of time.
+  case atMost(Value)
+  /// At least that many Unicode scalars, items, members or octets.
+  case minLength(Int)
+  /// At most that many Unicode scalars, items, members or octets.
+  case maxLength(Int)
+  /// A text of that form.
+  case pattern(TextPattern)
+  /// Each item of a list, or value of a map, keeps to this.
+  case each(Limit)
+}
+
+/// A limit that fits fields of one type: `@Field("…", .range(1...500)) var pageSize = 50`.
+public struct FieldLimit<Limited: Sendable>: Sendable {
+  let limit: Limit
+
+  init(_ limit: Limit) { self.limit = limit }
+}
+
+/// Types whose values have an order that limits can speak of.
+public protocol BoundedFieldValue: FieldValue, Comparable {}
+extension Int: BoundedFieldValue {}
+extension Double: BoundedFieldValue {}
+extension Timestamp: BoundedFieldValue {}
+extension TimeSpan: BoundedFieldValue {}
+
+extension FieldLimit where Limited: BoundedFieldValue {
+  /// Not less than that.
+  public static func min(_ bound: Limited) -> Self { Self(.atLeast((try? bound.encoded()) ?? .null)) }
+  /// Not more than that.
+  public static func max(_ bound: Limited) -> Self { Self(.atMost((try? bound.encoded()) ?? .null)) }
+}
+
+/// Types whose values have a length that limits can speak of.
+public protocol SizedFieldValue: FieldValue {}
+extension String: SizedFieldValue {}
+extension Array: SizedFieldValue where Element: FieldElement {}
+extension Dictionary: SizedFieldValue where Key == String, Value: FieldValue {}
+
+extension FieldLimit where Limited: SizedFieldValue {
+  /// At least that many Unicode scalars, items, members or octets.
+  public static func minLength(_ length: Int) -> Self { Self(.minLength(length)) }
+  /// At most that many Unicode scalars, items, members or octets.
+  public static func maxLength(_ length: Int) -> Self { Self(.maxLength(length)) }
+  /// Not empty.
+  public static var notEmpty: Self { minLength(1) }
+}
+
+extension FieldLimit where Limited == String {
+  /// A text of that form.
+  public static func pattern(_ pattern: TextPattern) -> Self { Self(.pattern(pattern)) }
+}
+
+extension FieldLimit {
+  /// Each item keeps to the limit.
+  public static func each<Element: FieldValue>(_ limit: FieldLimit<Element.Limited>) -> Self
+  where Limited == [Element] { Self(.each(limit.limit)) }
+  /// Each value keeps to the limit.
+  public static func each<Element: FieldValue>(_ limit: FieldLimit<Element.Limited>) -> Self
+  where Limited == [String: Element] { Self(.each(limit.limit)) }
+}
+
+extension Limit {
+  /// What a value of the right type must be and is not, or nil if it keeps to the limit.
+  func objection(to value: Value, of type: FieldType) -> String? {
+    switch self {
+    case .atLeast(let bound): if isInOrder(bound, value) { return nil }
+    case .atMost(let bound): if isInOrder(value, bound) { return nil }
+    case .minLength(let least): if value.size >= least { return nil }
+    case .maxLength(let most): if value.size <= most { return nil }
+    case .pattern(let pattern): if pattern.matches(value.string ?? "") { return nil }
+    case .each: return nil
+    }
+    // Of a secret not even the length is shown.
+    if type.isSecret { return words(for: type) }
+    switch self {
+    case .minLength(1): return words(for: type)
+    case .minLength, .maxLength: return "\(words(for: type)), but has \(value.size)"
+    default: return "\(words(for: type)), but is \(value.written)"
+    }
+  }
+
+  /// Whether one number, instant or length of time is not after another; NaN is in no order.
+  private func isInOrder(_ lower: Value, _ upper: Value) -> Bool {
+    switch (lower.content, upper.content) {
+    case (.int(let lower), .int(let upper)): lower <= upper
+    case (.double(let lower), .double(let upper)): lower <= upper
+    case (.int(let lower), .double(let upper)): Double(lower) <= upper
+    case (.double(let lower), .int(let upper)): lower <= Double(upper)
+    case (.timestamp(let lower), .timestamp(let upper)): lower <= upper
+    case (.duration(let lower), .duration(let upper)): lower <= upper
+    default: false
+    }
+  }
+
+  /// The limit as it follows "must" in messages and on pages.
+  func words(for type: FieldType) -> String {
+    switch self {
+    case .atLeast(let bound): "be at least \(bound.written)"
+    case .atMost(let bound): "be at most \(bound.written)"
+    case .minLength(1): "not be empty"
+    case .minLength(let least): "have at least \(counted(least, type.unit))"
+    case .maxLength(let most): "have at most \(counted(most, type.unit))"
+    case .pattern(let pattern): "be \(pattern.wanted)"
+    case .each(let limit): "hold nothing but what must \(limit.words(for: type.element))"
+    }
+  }
+}
+
+extension FieldType {
+  /// What a length counts.
+  fileprivate var unit: String {
+    switch self {
+    case .list: "item"
+    case .map: "member"
+    case .bytes: "byte"
+    case .optional(let wrapped), .secret(let wrapped): wrapped.unit
+    default: "character"
+    }
+  }
+
+  /// The type of the items or of a map's values.
+  var element: FieldType {
+    switch self {
+    case .list(let element), .map(let element): element
+    case .optional(let wrapped), .secret(let wrapped): wrapped.element
+    default: .dyn
+    }
+  }
+}
+
+extension Value {
+  /// The number of scalars, items, members or octets.
+  var size: Int {
+    switch content {
+    case .string(let text): text.unicodeScalars.count
+    case .bytes(let bytes): bytes.count
+    case .list(let items): items.count
+    case .map(let map): map.count
+    default: 0
+    }
+  }
+
+  /// The value in a message, shortened if it is long.
+  var written: String {
+    switch content {
+    case .null: "null"
+    case .bool(let flag): "\(flag)"
+    case .int(let number): "\(number)"
+    case .uint(let number): "\(number)"
+    case .double(let number): "\(number)"
+    case .string(let text) where text.unicodeScalars.count > 60:
+      "'\(String(String.UnicodeScalarView(text.unicodeScalars.prefix(57))))…'"
+    case .string(let text): "'\(text)'"
+    case .timestamp(let instant): "\(instant)"
+    case .duration(let span): "\(span)"
+    case .bytes, .list, .map, .optional, .type: kindName
+    }
+  }
+}

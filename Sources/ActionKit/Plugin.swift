@@ -1,0 +1,91 @@
+/// A module that lets recipes use one service.
+public protocol Plugin: Sendable {
+  /// The service's client, which all actions work on.
+  associatedtype Service: Sendable
+  /// What `errand.yaml` says of a connection.
+  associatedtype Configuration: FieldSet
+
+  /// The name that recipes use before an action's.
+  static var name: String { get }
+  /// One sentence that says what the service is good for.
+  static var summary: String { get }
+  /// The actions, in the order in which the pages show them.
+  static var actions: [any Action<Service>.Type] { get }
+
+  /// Makes a client. It does not talk to the service yet: a wrong password is the first action's error.
+  static func connect(_ configuration: Configuration, in context: PluginContext) async throws -> Service
+}
+
+/// What a plugin's client needs from the program around it.
+public struct PluginContext: Sendable {
+  /// The connection's name in `errand.yaml`, for messages.
+  public var connection: String
+  /// The clocks, for sessions that expire.
+  public var time: any TimeSource
+  /// Takes down each request that a client makes, with the step in whose task it is made.
+  public var record: @Sendable (ServiceRequest) -> Void
+
+  /// Creates a context.
+  public init(
+    connection: String, time: any TimeSource, record: @escaping @Sendable (ServiceRequest) -> Void = { _ in }
+  ) {
+    self.connection = connection
+    self.time = time
+    self.record = record
+  }
+}
+
+/// What is kept of a request to a service: never a body, never a secret.
+public struct ServiceRequest: Hashable, Sendable {
+  /// The method, such as `GET`.
+  public var method: String
+  /// The address with its secrets redacted.
+  public var redactedURL: String
+  /// The status, if an answer came.
+  public var status: Int?
+  /// The number of bytes of the answer.
+  public var bytes: Int
+  /// How long it took.
+  public var duration: TimeSpan
+
+  /// Creates a record of a request.
+  public init(method: String, redactedURL: String, status: Int?, bytes: Int, duration: TimeSpan) {
+    self.method = method
+    self.redactedURL = redactedURL
+    self.status = status
+    self.bytes = bytes
+    self.duration = duration
+  }
+}
+
+/// A plugin that brings an in-memory service on a real port, so that every recipe can be tried without the real one.
+public protocol SandboxedPlugin: Plugin {
+  /// Starts the service, filled with believable made-up data.
+  static func startSandbox(_ options: SandboxOptions) async throws -> any RunningSandbox
+}
+
+/// How a sandbox is started.
+public struct SandboxOptions: Sendable {
+  /// The port on the loopback interface; 0 for any that is free.
+  public var port: Int
+  /// The clocks, so that a test can let the service's days pass.
+  public var time: any TimeSource
+
+  /// Creates options.
+  public init(port: Int = 0, time: any TimeSource) {
+    self.port = port
+    self.time = time
+  }
+}
+
+/// A sandbox that is up.
+public protocol RunningSandbox: Sendable {
+  /// Where it answers, without a slash at the end.
+  var baseURL: String { get }
+  /// The fields of the plugin's configuration that lead to it, which replace those of the connection.
+  var configuration: Value { get }
+  /// What the service holds now and was asked to do, as lines for people.
+  func summaryLines() async -> [String]
+  /// Ends it; what it held is gone.
+  func stop() async
+}

@@ -1,0 +1,34 @@
+/// A value that no log, message or page shows: printed it is `•••`, and only `reveal()` reads it.
+///
+///     @Field("The token that the service gave this school.") var token: Secret<String>
+public struct Secret<Wrapped: FieldValue>: Sendable {
+  private let wrapped: Wrapped
+
+  /// Hides a value.
+  public init(_ wrapped: Wrapped) { self.wrapped = wrapped }
+
+  /// The value itself, for the one place that sends it.
+  public func reveal() -> Wrapped { wrapped }
+}
+
+extension Secret: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+  /// Three dots, whatever the value is.
+  public var description: String { "•••" }
+  /// Three dots, whatever the value is.
+  public var debugDescription: String { "•••" }
+  /// Nothing, so that `dump` and test failures show nothing either.
+  public var customMirror: Mirror { Mirror(self, children: [Mirror.Child]()) }
+}
+
+extension Secret: Equatable where Wrapped: Equatable {}
+
+extension Secret: FieldValue {
+  /// What limits on the wrapped type speak of.
+  public typealias Limited = Wrapped.Limited
+  /// `secret(T)`, which taints what is made of it.
+  public static var fieldType: FieldType { .secret(Wrapped.fieldType) }
+  /// Reads and hides a value.
+  public init(reading value: Value) throws(Faults) { self.init(try Wrapped(reading: value)) }
+  /// The bare value: whoever encodes a secret reveals it, which is why no output may hold one.
+  public func encoded() throws(Faults) -> Value { try wrapped.encoded() }
+}
