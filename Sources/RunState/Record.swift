@@ -1,0 +1,182 @@
+/// How records become JSON objects and come back.
+///
+/// A record is an object whose members are known by name. Absent optional members are left out; instants are RFC 3339
+/// texts, lengths of time are CEL's duration texts. Reading is strict: a missing member, one of the wrong kind and one
+/// that is not known are faults, because a state that is half understood would be half lost at the next snapshot.
+package import Basics
+
+/// Something that the state keeps as JSON.
+package protocol Recordable: Sendable {
+  /// The value that JSON holds for it.
+  func encoded() -> Value
+  /// Reads what `encoded` made.
+  init(reading value: Value) throws(RecordFault)
+}
+
+/// Why a value is not the record it should be.
+package struct RecordFault: Error, Sendable {
+  package var message: String
+
+  package init(_ message: String) { self.message = message }
+}
+
+/// An object whose members are known by name.
+package protocol Record: Recordable {
+  /// Names every member that is there.
+  func write(to record: inout RecordWriter)
+  /// Takes every member it knows, best in the order in which they are written.
+  init(from record: inout RecordReader) throws(RecordFault)
+}
+
+extension Record {
+  package func encoded() -> Value {
+    var writer = RecordWriter()
+    write(to: &writer)
+    return .map(writer.map)
+  }
+
+  package init(reading value: Value) throws(RecordFault) {
+    guard let map = value.map else { throw RecordFault("an object is wanted, not \(value.kindName)") }
+    var reader = RecordReader(map)
+    try self.init(from: &reader)
+    try reader.finish()
+  }
+}
+
+/// Collects a record's members.
+package struct RecordWriter {
+  package private(set) var map = ValueMap()
+
+  package mutating func set(_ name: String, _ member: (some Recordable)?) {
+    if let member { map[name] = member.encoded() }
+  }
+
+  package mutating func set(_ name: String, _ members: [some Recordable]) {
+    if !members.isEmpty { map[name] = .list(members.map { $0.encoded() }) }
+  }
+
+  /// Members by names of their own, sorted, so that the same record is always the same text.
+  package mutating func set(_ name: String, _ members: [String: some Recordable]) {
+    if members.isEmpty { return }
+    let sorted = members.sorted { $0.key.precedesByScalars($1.key) }
+    map[name] = .map(ValueMap(sorted.map { ($0.key, $0.value.encoded()) }))
+  }
+}
+
+/// Hands out a record's members and knows whether any is left over.
+package struct RecordReader {
+  private let map: ValueMap
+  private var taken: [String] = []
+  private var next = 0
+
+  package init(_ map: ValueMap) { self.map = map }
+
+  package mutating func take<Member: Recordable>(_ name: String) throws(RecordFault) -> Member {
+    guard let member: Member = try takeIfPresent(name) else { throw RecordFault("'\(name)' is missing") }
+    return member
+  }
+
+  package mutating func takeIfPresent<Member: Recordable>(_ name: String) throws(RecordFault) -> Member? {
+    guard let value = value(name) else { return nil }
+    do { return try Member(reading: value) } catch { throw RecordFault("in '\(name)': \(error.message)") }
+  }
+
+  package mutating func takeAll<Member: Recordable>(_ name: String) throws(RecordFault) -> [Member] {
+    guard let value = value(name) else { return [] }
+    guard let list = value.list else { throw RecordFault("'\(name)' has to be a list, not \(value.kindName)") }
+    var members: [Member] = []
+    members.reserveCapacity(list.count)
+    for item in list { members.append(try Member(reading: item)) }
+    return members
+  }
+
+  package mutating func takeNamed<Member: Recordable>(_ name: String) throws(RecordFault) -> [String: Member] {
+    guard let value = value(name) else { return [:] }
+    guard let map = value.map else { throw RecordFault("'\(name)' has to be an object, not \(value.kindName)") }
+    var members: [String: Member] = [:]
+    members.reserveCapacity(map.count)
+    for member in map.members {
+      guard let key = member.name else { throw RecordFault("'\(name)' has a name that is \(member.key.kindName)") }
+      do { members[key] = try Member(reading: member.value) } catch {
+        throw RecordFault("in '\(name)', '\(key)': \(error.message)")
+      }
+    }
+    return members
+  }
+
+  private mutating func value(_ name: String) -> Value? {
+    // Records are read in the order in which they were written, unless somebody sorted the keys.
+    if next < map.members.count, let found = map.members[next].name, found.hasSameScalars(as: name) {
+      next += 1
+      return map.members[next - 1].value
+    }
+    guard let index = map.index(of: .string(name)), index >= next else { return nil }
+    taken.append(name)
+    return map.members[index].value
+  }
+
+  /// Throws if the record has members that nobody took.
+  package func finish() throws(RecordFault) {
+    if next + taken.count == map.count { return }
+    for member in map.members.dropFirst(next) where !taken.contains(where: { $0.hasSameScalars(as: member.name ?? "") })
+    {
+      throw RecordFault("'\(member.name ?? "a key that is no text")' is not known")
+    }
+  }
+}
+
+// MARK: - What members are made of
+
+extension String: Recordable {
+  package func encoded() -> Value { .string(self) }
+  package init(reading value: Value) throws(RecordFault) {
+    guard let text = value.string else { throw RecordFault("a string is wanted, not \(value.kindName)") }
+    self = text
+  }
+}
+
+extension Int: Recordable {
+  package func encoded() -> Value { .int(self) }
+  package init(reading value: Value) throws(RecordFault) {
+    guard let number = value.int else { throw RecordFault("an int is wanted, not \(value.kindName)") }
+    self = number
+  }
+}
+
+extension Bool: Recordable {
+  package func encoded() -> Value { .bool(self) }
+  package init(reading value: Value) throws(RecordFault) {
+    guard let flag = value.bool else { throw RecordFault("a bool is wanted, not \(value.kindName)") }
+    self = flag
+  }
+}
+
+extension Timestamp: Recordable {
+  package func encoded() -> Value { .string(description) }
+  package init(reading value: Value) throws(RecordFault) {
+    guard let text = value.string, let instant = Timestamp(text) else {
+      throw RecordFault("an instant such as \"2026-11-20T09:30:00Z\" is wanted")
+    }
+    self = instant
+  }
+}
+
+extension TimeSpan: Recordable {
+  package func encoded() -> Value { .string(description) }
+  package init(reading value: Value) throws(RecordFault) {
+    guard let text = value.string, let span = TimeSpan(text, units: .expression) else {
+      throw RecordFault("a length of time such as \"1.5s\" is wanted")
+    }
+    self = span
+  }
+}
+
+/// Enumerations are kept by their names.
+extension Recordable where Self: RawRepresentable<String> {
+  package func encoded() -> Value { .string(rawValue) }
+  package init(reading value: Value) throws(RecordFault) {
+    let name = try String(reading: value)
+    guard let member = Self(rawValue: name) else { throw RecordFault("'\(name)' is not a name that is known here") }
+    self = member
+  }
+}

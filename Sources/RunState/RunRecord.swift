@@ -1,0 +1,57 @@
+package import Basics
+
+/// What is known of one run.
+package struct RunRecord: Sendable, Equatable {
+  /// What the run was created with, which never changes.
+  package var origin: RunCreated
+  package var status: RunStatus
+  /// The latest instant that a step called `now`; it never goes back within the run.
+  package var now: Timestamp
+  package var steps: [StepPath: StepRecord]
+  package var outputs: StoredValue?
+  package var error: RunError?
+  /// Why the run is paused, what it waits for, or what a person has to decide.
+  package var reason: String?
+  /// Set once somebody asked for the run to be cancelled.
+  package var pendingCancel: CancelRequested?
+  package var endedAt: Timestamp?
+
+  package var id: String { origin.run }
+  package var recipe: String { origin.recipe }
+  package var createdAt: Timestamp { origin.at }
+  /// The steps in the order in which they began.
+  package var stepsInOrder: [StepRecord] { steps.values.sorted { $0.ordinal < $1.ordinal } }
+
+  package init(_ origin: RunCreated) {
+    self.origin = origin
+    self.status = .queued
+    self.now = origin.at
+    self.steps = [:]
+  }
+}
+
+extension RunRecord: Record {
+  package func write(to record: inout RecordWriter) {
+    record.set("origin", origin)
+    record.set("status", status)
+    record.set("now", now)
+    record.set("steps", steps)
+    record.set("outputs", outputs)
+    record.set("error", error)
+    record.set("reason", reason)
+    record.set("pendingCancel", pendingCancel)
+    record.set("endedAt", endedAt)
+  }
+
+  package init(from record: inout RecordReader) throws(RecordFault) {
+    self.init(try record.take("origin"))
+    status = try record.take("status")
+    now = try record.take("now")
+    steps = try record.takeNamed("steps")
+    outputs = try record.takeIfPresent("outputs")
+    error = try record.takeIfPresent("error")
+    reason = try record.takeIfPresent("reason")
+    pendingCancel = try record.takeIfPresent("pendingCancel")
+    endedAt = try record.takeIfPresent("endedAt")
+  }
+}

@@ -1,0 +1,138 @@
+import Basics
+
+/// Everything that is open, and the runs that ended since the last snapshot: the fold of all events so far.
+package struct State: Sendable, Equatable {
+  /// The runs that are not over, by id.
+  package private(set) var runs: [String: RunRecord] = [:]
+  /// The runs that ended and are not in the history's files yet, in the order in which they ended.
+  package private(set) var ended: [RunRecord] = []
+  /// The values that outlive runs.
+  package private(set) var values: [String: StoredValue] = [:]
+
+  package init() {}
+
+  /// The open runs, oldest first.
+  package var openRuns: [RunRecord] { runs.values.sorted { $0.id.precedesByScalars($1.id) } }
+
+  /// Takes one event in.
+  ///
+  /// One that does not fit (a run created twice, a step of a run that is not open) throws and changes nothing.
+  package mutating func apply(_ event: StateEvent) throws(RecordFault) {
+    switch event {
+    case .runCreated(let event):
+      guard runs[event.run] == nil else { throw RecordFault("the run \(event.run) exists already") }
+      runs[event.run] = RunRecord(event)
+    case .runStatusChanged(let event):
+      guard !event.status.isEnded else {
+        throw RecordFault("a run ends by 'runEnded', not by a change to \(event.status)")
+      }
+      try change(event.run) { run in
+        run.status = event.status
+        run.reason = event.reason
+      }
+    case .cancelRequested(let event):
+      try change(event.run) { $0.pendingCancel = event }
+    case .stepBegan(let event):
+      try change(event.run) { $0.apply(event) }
+    case .attemptBegan(let event):
+      try changeStep(event.step, of: event.run) { $0.apply(event) }
+    case .attemptEnded(let event):
+      try changeStep(event.step, of: event.run) { $0.apply(event) }
+    case .stepEnded(let event):
+      try change(event.run) { $0.apply(event) }
+    case .runEnded(let event):
+      guard event.status.isEnded else { throw RecordFault("a run cannot end as \(event.status)") }
+      guard var run = runs.removeValue(forKey: event.run) else { throw State.notOpen(event.run) }
+      run.status = event.status
+      run.outputs = event.outputs
+      run.error = event.error
+      run.reason = nil
+      run.endedAt = event.at
+      ended.append(run)
+    case .valueSet(let event): values[event.name] = event.value
+    case .valueRemoved(let event): values[event.name] = nil
+    }
+  }
+
+  /// Forgets the runs that ended, once the history's files hold them.
+  mutating func forgetEnded() { ended = [] }
+
+  private static func notOpen(_ run: String) -> RecordFault { RecordFault("the run \(run) is not open") }
+
+  private mutating func change(_ run: String, _ body: (inout RunRecord) -> Void) throws(RecordFault) {
+    guard let index = runs.index(forKey: run) else { throw State.notOpen(run) }
+    // In place, because a run may hold thousands of steps.
+    body(&runs.values[index])
+  }
+
+  private mutating func changeStep(
+    _ step: StepPath, of run: String, _ body: (inout StepRecord) -> Void
+  ) throws(RecordFault) {
+    var isThere = false
+    try change(run) { run in
+      guard let index = run.steps.index(forKey: step) else { return }
+      isThere = true
+      body(&run.steps.values[index])
+    }
+    if !isThere { throw RecordFault("the step '\(step)' of the run \(run) has not begun") }
+  }
+}
+
+extension RunRecord {
+  fileprivate mutating func apply(_ event: StepBegan) {
+    // A step that begins anew keeps its place in the order.
+    let ordinal = steps[event.step]?.ordinal ?? steps.count
+    steps[event.step] = StepRecord(
+      path: event.step, ordinal: ordinal, status: event.status, now: event.now, startedAt: event.at, key: event.key,
+      items: event.items)
+    now = max(now, event.now)
+  }
+
+  fileprivate mutating func apply(_ event: StepEnded) {
+    let instant = event.now ?? steps[event.step]?.now ?? now
+    now = max(now, instant)
+    var step =
+      steps[event.step]
+      ?? StepRecord(
+        path: event.step, ordinal: steps.count, status: event.status, now: instant, startedAt: event.at)
+    step.status = event.status
+    step.now = instant
+    step.output = event.output
+    step.error = event.error
+    step.endedAt = event.status.isEnded ? event.at : nil
+    steps[event.step] = step
+  }
+}
+
+extension StepRecord {
+  fileprivate mutating func apply(_ event: AttemptBegan) {
+    status = .running
+    attempts = max(attempts, event.number)
+    lastAttempt = AttemptRecord(number: event.number, startedAt: event.at, baseline: event.baseline)
+  }
+
+  fileprivate mutating func apply(_ event: AttemptEnded) {
+    status = event.retryAt == nil ? .running : .retrying
+    lastAttempt?.endedAt = event.at
+    lastAttempt?.error = event.error
+    lastAttempt?.retryAt = event.retryAt
+    lastAttempt?.exchanges = event.exchanges
+  }
+}
+
+extension State: Record {
+  package func write(to record: inout RecordWriter) {
+    record.set("runs", runs)
+    record.set("ended", ended)
+    record.set("values", values)
+  }
+
+  package init(from record: inout RecordReader) throws(RecordFault) {
+    runs = try record.takeNamed("runs")
+    ended = try record.takeAll("ended")
+    values = try record.takeNamed("values")
+    for (id, run) in runs where run.id != id || run.status.isEnded {
+      throw RecordFault("the run \(run.id), which is \(run.status), is kept as the open run \(id)")
+    }
+  }
+}

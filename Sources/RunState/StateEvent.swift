@@ -1,0 +1,218 @@
+/// What can happen to the state, each kind with what has to be remembered of it.
+///
+/// The journal holds these as objects: `{"event": "stepBegan", "run": …, …}`. A kind or a member that is not known is an
+/// error, because it was written by a newer version and must not be lost. Every event carries the instant at which it
+/// was written, so that folding the same events always gives the same state.
+package import Basics
+
+/// One change of the state.
+package enum StateEvent: Sendable, Equatable {
+  case runCreated(RunCreated)
+  case runStatusChanged(RunStatusChanged)
+  case cancelRequested(CancelRequested)
+  case stepBegan(StepBegan)
+  case attemptBegan(AttemptBegan)
+  case attemptEnded(AttemptEnded)
+  case stepEnded(StepEnded)
+  case runEnded(RunEnded)
+  case valueSet(ValueSet)
+  case valueRemoved(ValueRemoved)
+}
+
+/// A run was asked for and accepted.
+package struct RunCreated: Record, Equatable {
+  /// The run's id, a UUIDv7 in lower case.
+  package var run: String
+  package var at: Timestamp
+  package var recipe: String
+  /// The recipe's file as the user gave it.
+  package var file: String
+  /// The text of the recipe and of those it calls: a map from file to text.
+  package var texts: StoredValue
+  /// The inputs, checked and with defaults; a secret one by its name only.
+  package var inputs: Value
+  /// What `--set` overrode, which holds again when the run is resumed.
+  package var overrides: [String: Value]
+  package var sandbox: Bool
+  /// The version of Errand that accepted it.
+  package var program: String
+
+  package init(
+    run: String, at: Timestamp, recipe: String, file: String, texts: StoredValue, inputs: Value,
+    overrides: [String: Value] = [:], sandbox: Bool = false, program: String
+  ) {
+    self.run = run
+    self.at = at
+    self.recipe = recipe
+    self.file = file
+    self.texts = texts
+    self.inputs = inputs
+    self.overrides = overrides
+    self.sandbox = sandbox
+    self.program = program
+  }
+}
+
+/// A run began, went on, or stopped without being over.
+package struct RunStatusChanged: Record, Equatable {
+  package var run: String
+  package var at: Timestamp
+  package var status: RunStatus
+  /// Why it is paused, what it waits for, or what a person has to decide.
+  package var reason: String?
+
+  package init(run: String, at: Timestamp, status: RunStatus, reason: String? = nil) {
+    self.run = run
+    self.at = at
+    self.status = status
+    self.reason = reason
+  }
+}
+
+/// Somebody asked for a run to be cancelled.
+package struct CancelRequested: Record, Equatable {
+  package var run: String
+  package var at: Timestamp
+  /// What they said, if anything.
+  package var reason: String?
+
+  package init(run: String, at: Timestamp, reason: String? = nil) {
+    self.run = run
+    self.at = at
+    self.reason = reason
+  }
+}
+
+/// A step began; one that had begun before starts anew.
+package struct StepBegan: Record, Equatable {
+  package var run: String
+  package var at: Timestamp
+  package var step: StepPath
+  /// The instant that the step's expressions call `now`.
+  package var now: Timestamp
+  package var status: StepStatus
+  package var key: String?
+  /// The list of a `forEach`.
+  package var items: StoredValue?
+
+  package init(
+    run: String, at: Timestamp, step: StepPath, now: Timestamp, status: StepStatus = .running, key: String? = nil,
+    items: StoredValue? = nil
+  ) {
+    self.run = run
+    self.at = at
+    self.step = step
+    self.now = now
+    self.status = status
+    self.key = key
+    self.items = items
+  }
+}
+
+/// A try is about to be made; written before anything is sent.
+package struct AttemptBegan: Record, Equatable {
+  package var run: String
+  package var at: Timestamp
+  package var step: StepPath
+  /// From 1.
+  package var number: Int
+  package var baseline: StoredValue?
+
+  package init(run: String, at: Timestamp, step: StepPath, number: Int, baseline: StoredValue? = nil) {
+    self.run = run
+    self.at = at
+    self.step = step
+    self.number = number
+    self.baseline = baseline
+  }
+}
+
+/// A try is over.
+package struct AttemptEnded: Record, Equatable {
+  package var run: String
+  package var at: Timestamp
+  package var step: StepPath
+  package var number: Int
+  package var error: RunError?
+  /// When the next try is due, if there is one; the step is `retrying` until then.
+  package var retryAt: Timestamp?
+  package var exchanges: [Value]
+
+  package init(
+    run: String, at: Timestamp, step: StepPath, number: Int, error: RunError? = nil, retryAt: Timestamp? = nil,
+    exchanges: [Value] = []
+  ) {
+    self.run = run
+    self.at = at
+    self.step = step
+    self.number = number
+    self.error = error
+    self.retryAt = retryAt
+    self.exchanges = exchanges
+  }
+}
+
+/// A step ended, became uncertain, or was resolved; one that never began (skipped) needs `now` for its record.
+package struct StepEnded: Record, Equatable {
+  package var run: String
+  package var at: Timestamp
+  package var step: StepPath
+  package var now: Timestamp?
+  package var status: StepStatus
+  package var output: StoredValue?
+  package var error: RunError?
+
+  package init(
+    run: String, at: Timestamp, step: StepPath, now: Timestamp? = nil, status: StepStatus, output: StoredValue? = nil,
+    error: RunError? = nil
+  ) {
+    self.run = run
+    self.at = at
+    self.step = step
+    self.now = now
+    self.status = status
+    self.output = output
+    self.error = error
+  }
+}
+
+/// A run is over and moves to the history.
+package struct RunEnded: Record, Equatable {
+  package var run: String
+  package var at: Timestamp
+  package var status: RunStatus
+  package var outputs: StoredValue?
+  package var error: RunError?
+
+  package init(run: String, at: Timestamp, status: RunStatus, outputs: StoredValue? = nil, error: RunError? = nil) {
+    self.run = run
+    self.at = at
+    self.status = status
+    self.outputs = outputs
+    self.error = error
+  }
+}
+
+/// A value that outlives runs was set.
+package struct ValueSet: Record, Equatable {
+  package var at: Timestamp
+  package var name: String
+  package var value: StoredValue
+
+  package init(at: Timestamp, name: String, value: StoredValue) {
+    self.at = at
+    self.name = name
+    self.value = value
+  }
+}
+
+/// A value that outlives runs was removed.
+package struct ValueRemoved: Record, Equatable {
+  package var at: Timestamp
+  package var name: String
+
+  package init(at: Timestamp, name: String) {
+    self.at = at
+    self.name = name
+  }
+}

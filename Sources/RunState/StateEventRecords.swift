@@ -1,0 +1,220 @@
+/// The members of each event in JSON.
+import Basics
+
+extension StateEvent: Record {
+  package func write(to record: inout RecordWriter) {
+    switch self {
+    case .runCreated(let event):
+      record.set("event", "runCreated")
+      event.write(to: &record)
+    case .runStatusChanged(let event):
+      record.set("event", "runStatusChanged")
+      event.write(to: &record)
+    case .cancelRequested(let event):
+      record.set("event", "cancelRequested")
+      event.write(to: &record)
+    case .stepBegan(let event):
+      record.set("event", "stepBegan")
+      event.write(to: &record)
+    case .attemptBegan(let event):
+      record.set("event", "attemptBegan")
+      event.write(to: &record)
+    case .attemptEnded(let event):
+      record.set("event", "attemptEnded")
+      event.write(to: &record)
+    case .stepEnded(let event):
+      record.set("event", "stepEnded")
+      event.write(to: &record)
+    case .runEnded(let event):
+      record.set("event", "runEnded")
+      event.write(to: &record)
+    case .valueSet(let event):
+      record.set("event", "valueSet")
+      event.write(to: &record)
+    case .valueRemoved(let event):
+      record.set("event", "valueRemoved")
+      event.write(to: &record)
+    }
+  }
+
+  package init(from record: inout RecordReader) throws(RecordFault) {
+    let kind: String = try record.take("event")
+    switch kind {
+    case "runCreated": self = .runCreated(try RunCreated(from: &record))
+    case "runStatusChanged": self = .runStatusChanged(try RunStatusChanged(from: &record))
+    case "cancelRequested": self = .cancelRequested(try CancelRequested(from: &record))
+    case "stepBegan": self = .stepBegan(try StepBegan(from: &record))
+    case "attemptBegan": self = .attemptBegan(try AttemptBegan(from: &record))
+    case "attemptEnded": self = .attemptEnded(try AttemptEnded(from: &record))
+    case "stepEnded": self = .stepEnded(try StepEnded(from: &record))
+    case "runEnded": self = .runEnded(try RunEnded(from: &record))
+    case "valueSet": self = .valueSet(try ValueSet(from: &record))
+    case "valueRemoved": self = .valueRemoved(try ValueRemoved(from: &record))
+    default: throw RecordFault("the event '\(kind)' is not known to this version")
+    }
+  }
+}
+
+extension RunCreated {
+  package func write(to record: inout RecordWriter) {
+    record.set("run", run)
+    record.set("at", at)
+    record.set("recipe", recipe)
+    record.set("file", file)
+    record.set("texts", texts)
+    record.set("inputs", inputs)
+    record.set("overrides", overrides)
+    record.set("sandbox", sandbox)
+    record.set("program", program)
+  }
+
+  package init(from record: inout RecordReader) throws(RecordFault) {
+    self.init(
+      run: try record.take("run"), at: try record.take("at"), recipe: try record.take("recipe"),
+      file: try record.take("file"), texts: try record.take("texts"), inputs: try record.take("inputs"),
+      overrides: try record.takeNamed("overrides"), sandbox: try record.take("sandbox"),
+      program: try record.take("program"))
+  }
+}
+
+extension RunStatusChanged {
+  package func write(to record: inout RecordWriter) {
+    record.set("run", run)
+    record.set("at", at)
+    record.set("status", status)
+    record.set("reason", reason)
+  }
+
+  package init(from record: inout RecordReader) throws(RecordFault) {
+    self.init(
+      run: try record.take("run"), at: try record.take("at"), status: try record.take("status"),
+      reason: try record.takeIfPresent("reason"))
+  }
+}
+
+extension CancelRequested {
+  package func write(to record: inout RecordWriter) {
+    record.set("run", run)
+    record.set("at", at)
+    record.set("reason", reason)
+  }
+
+  package init(from record: inout RecordReader) throws(RecordFault) {
+    self.init(
+      run: try record.take("run"), at: try record.take("at"), reason: try record.takeIfPresent("reason"))
+  }
+}
+
+extension StepBegan {
+  package func write(to record: inout RecordWriter) {
+    record.set("run", run)
+    record.set("at", at)
+    record.set("step", step)
+    record.set("now", now)
+    record.set("status", status)
+    record.set("key", key)
+    record.set("items", items)
+  }
+
+  package init(from record: inout RecordReader) throws(RecordFault) {
+    self.init(
+      run: try record.take("run"), at: try record.take("at"), step: try record.take("step"),
+      now: try record.take("now"), status: try record.take("status"), key: try record.takeIfPresent("key"),
+      items: try record.takeIfPresent("items"))
+  }
+}
+
+extension AttemptBegan {
+  package func write(to record: inout RecordWriter) {
+    record.set("run", run)
+    record.set("at", at)
+    record.set("step", step)
+    record.set("number", number)
+    record.set("baseline", baseline)
+  }
+
+  package init(from record: inout RecordReader) throws(RecordFault) {
+    self.init(
+      run: try record.take("run"), at: try record.take("at"), step: try record.take("step"),
+      number: try record.take("number"), baseline: try record.takeIfPresent("baseline"))
+  }
+}
+
+extension AttemptEnded {
+  package func write(to record: inout RecordWriter) {
+    record.set("run", run)
+    record.set("at", at)
+    record.set("step", step)
+    record.set("number", number)
+    record.set("error", error)
+    record.set("retryAt", retryAt)
+    record.set("exchanges", exchanges)
+  }
+
+  package init(from record: inout RecordReader) throws(RecordFault) {
+    self.init(
+      run: try record.take("run"), at: try record.take("at"), step: try record.take("step"),
+      number: try record.take("number"), error: try record.takeIfPresent("error"),
+      retryAt: try record.takeIfPresent("retryAt"), exchanges: try record.takeAll("exchanges"))
+  }
+}
+
+extension StepEnded {
+  package func write(to record: inout RecordWriter) {
+    record.set("run", run)
+    record.set("at", at)
+    record.set("step", step)
+    record.set("now", now)
+    record.set("status", status)
+    record.set("output", output)
+    record.set("error", error)
+  }
+
+  package init(from record: inout RecordReader) throws(RecordFault) {
+    self.init(
+      run: try record.take("run"), at: try record.take("at"), step: try record.take("step"),
+      now: try record.takeIfPresent("now"), status: try record.take("status"),
+      output: try record.takeIfPresent("output"), error: try record.takeIfPresent("error"))
+  }
+}
+
+extension RunEnded {
+  package func write(to record: inout RecordWriter) {
+    record.set("run", run)
+    record.set("at", at)
+    record.set("status", status)
+    record.set("outputs", outputs)
+    record.set("error", error)
+  }
+
+  package init(from record: inout RecordReader) throws(RecordFault) {
+    self.init(
+      run: try record.take("run"), at: try record.take("at"), status: try record.take("status"),
+      outputs: try record.takeIfPresent("outputs"), error: try record.takeIfPresent("error"))
+  }
+}
+
+extension ValueSet {
+  package func write(to record: inout RecordWriter) {
+    record.set("at", at)
+    record.set("name", name)
+    record.set("value", value)
+  }
+
+  package init(from record: inout RecordReader) throws(RecordFault) {
+    self.init(
+      at: try record.take("at"), name: try record.take("name"), value: try record.take("value"))
+  }
+}
+
+extension ValueRemoved {
+  package func write(to record: inout RecordWriter) {
+    record.set("at", at)
+    record.set("name", name)
+  }
+
+  package init(from record: inout RecordReader) throws(RecordFault) {
+    self.init(
+      at: try record.take("at"), name: try record.take("name"))
+  }
+}

@@ -1,0 +1,134 @@
+package import Basics
+
+/// Where runs keep their state, so that what was acknowledged survives power loss.
+///
+/// Nobody but the writer knows how: a folder of files is the default, memory serves tests and throw-away runs.
+package protocol StateStore: Sendable {
+  /// Keeps events, in order and all or none, and returns once they survive power loss.
+  ///
+  /// Everyone who waits at the same time shares one sync. Cancelling the task changes nothing: the events are kept.
+  func append(_ events: [StateEvent]) async throws(StateError)
+
+  /// The state as of the last event that was kept.
+  ///
+  /// A copy held for long makes the next change copy what it touches; prefer `run(_:)` for one run.
+  var state: State { get }
+
+  /// The finished runs that match, latest end first.
+  func finishedRuns(_ query: HistoryQuery) async throws(StateError) -> [RunSummary]
+  /// One finished run, if there is one of exactly that id.
+  func finishedRun(_ id: String) async throws(StateError) -> RunRecord?
+
+  /// Keeps bytes under their hash, durably, so that an event may name them afterwards.
+  func putBlob(_ bytes: [UInt8]) async throws(StateError) -> BlobReference
+  /// The bytes of a blob, verified.
+  func blob(_ reference: BlobReference) async throws(StateError) -> [UInt8]
+
+  /// Writes a snapshot, so that the journal begins anew.
+  func compact() async throws(StateError)
+  /// Keeps what is pending, writes a last snapshot, and refuses everything after.
+  func close() async throws(StateError)
+}
+
+extension StateStore {
+  /// Keeps one event.
+  package func append(_ event: StateEvent) async throws(StateError) { try await append([event]) }
+
+  /// The open run of that id.
+  package func run(_ id: String) -> RunRecord? { state.runs[id] }
+  /// The open runs, oldest first.
+  package var openRuns: [RunRecord] { state.openRuns }
+}
+
+/// What is asked of the history.
+package struct HistoryQuery: Sendable {
+  /// At most that many runs.
+  package var limit: Int
+  /// Only runs of that recipe.
+  package var recipe: String?
+  /// Only runs that ended so.
+  package var statuses: Set<RunStatus>?
+  /// Only runs whose id begins so.
+  package var idPrefix: String?
+  /// Only runs that ended before that instant, for reading on.
+  package var endedBefore: Timestamp?
+
+  package init(
+    limit: Int = 20, recipe: String? = nil, statuses: Set<RunStatus>? = nil, idPrefix: String? = nil,
+    endedBefore: Timestamp? = nil
+  ) {
+    self.limit = limit
+    self.recipe = recipe
+    self.statuses = statuses
+    self.idPrefix = idPrefix
+    self.endedBefore = endedBefore
+  }
+
+  func matches(_ run: RunSummary) -> Bool {
+    if let recipe, !recipe.hasSameScalars(as: run.recipe) { return false }
+    if let statuses, !statuses.contains(run.status) { return false }
+    if let idPrefix, !run.id.utf8.starts(with: idPrefix.utf8) { return false }
+    if let endedBefore, run.endedAt >= endedBefore { return false }
+    return true
+  }
+}
+
+/// A finished run in a list.
+package struct RunSummary: Record, Equatable {
+  package var id: String
+  package var recipe: String
+  package var status: RunStatus
+  package var createdAt: Timestamp
+  package var endedAt: Timestamp
+
+  package init(_ run: RunRecord) {
+    id = run.id
+    recipe = run.recipe
+    status = run.status
+    createdAt = run.createdAt
+    endedAt = run.endedAt ?? run.now
+  }
+
+  package func write(to record: inout RecordWriter) {
+    record.set("id", id)
+    record.set("recipe", recipe)
+    record.set("status", status)
+    record.set("createdAt", createdAt)
+    record.set("endedAt", endedAt)
+  }
+
+  package init(from record: inout RecordReader) throws(RecordFault) {
+    id = try record.take("id")
+    recipe = try record.take("recipe")
+    status = try record.take("status")
+    createdAt = try record.take("createdAt")
+    endedAt = try record.take("endedAt")
+  }
+}
+
+/// Why the state could not be opened, read or changed.
+package struct StateError: Error, Sendable, Equatable {
+  package enum Kind: Sendable {
+    /// The events do not fit the state, or a value cannot be kept; nothing was changed.
+    case invalid
+    /// The files do not hold what was written to them.
+    case damaged
+    /// A newer version wrote the files.
+    case newer
+    /// The file system refused, before anything was promised.
+    case unavailable
+    /// Something could not be made durable; the store takes nothing more, and the program has to start again.
+    case fatal
+    /// The store was closed.
+    case closed
+  }
+
+  package var kind: Kind
+  /// A sentence that names the file and the way out.
+  package var message: String
+
+  package init(_ kind: Kind, _ message: String) {
+    self.kind = kind
+    self.message = message
+  }
+}

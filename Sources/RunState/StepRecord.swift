@@ -1,0 +1,123 @@
+package import Basics
+
+/// The place of a step in its run, such as `book`, `put[3]/write`, or `#2` for a step without id.
+///
+/// The runs make it; the state takes it for an opaque key.
+package typealias StepPath = String
+
+/// What is known of one step of a run.
+package struct StepRecord: Sendable, Equatable {
+  package var path: StepPath
+  /// How many steps of the run began before this one, for showing them in order.
+  package var ordinal: Int
+  package var status: StepStatus
+  /// The instant that the step's expressions call `now`.
+  package var now: Timestamp
+  package var startedAt: Timestamp
+  package var endedAt: Timestamp?
+  /// The idempotency key, stable over retries and crashes.
+  package var key: String?
+  /// The list of a `forEach`, as it was when the loop began.
+  package var items: StoredValue?
+  /// How often the step was tried.
+  package var attempts: Int
+  /// The last try; those before it are in the journal alone.
+  package var lastAttempt: AttemptRecord?
+  package var output: StoredValue?
+  package var error: RunError?
+
+  package init(
+    path: StepPath, ordinal: Int, status: StepStatus, now: Timestamp, startedAt: Timestamp, endedAt: Timestamp? = nil,
+    key: String? = nil, items: StoredValue? = nil, attempts: Int = 0, lastAttempt: AttemptRecord? = nil,
+    output: StoredValue? = nil, error: RunError? = nil
+  ) {
+    self.path = path
+    self.ordinal = ordinal
+    self.status = status
+    self.now = now
+    self.startedAt = startedAt
+    self.endedAt = endedAt
+    self.key = key
+    self.items = items
+    self.attempts = attempts
+    self.lastAttempt = lastAttempt
+    self.output = output
+    self.error = error
+  }
+}
+
+/// One try of a step.
+package struct AttemptRecord: Sendable, Equatable {
+  /// From 1.
+  package var number: Int
+  package var startedAt: Timestamp
+  /// Absent while the try is in flight, and for ever if the machine died in it.
+  package var endedAt: Timestamp?
+  /// What a write looked up before it was sent, for `reconcile`.
+  package var baseline: StoredValue?
+  package var error: RunError?
+  /// When the next try is due, if this one failed and there is one.
+  package var retryAt: Timestamp?
+  /// The HTTP requests made: method, redacted URL, status, bytes, time; never bodies.
+  package var exchanges: [Value]
+
+  package init(
+    number: Int, startedAt: Timestamp, endedAt: Timestamp? = nil, baseline: StoredValue? = nil, error: RunError? = nil,
+    retryAt: Timestamp? = nil, exchanges: [Value] = []
+  ) {
+    self.number = number
+    self.startedAt = startedAt
+    self.endedAt = endedAt
+    self.baseline = baseline
+    self.error = error
+    self.retryAt = retryAt
+    self.exchanges = exchanges
+  }
+}
+
+extension StepRecord: Record {
+  package func write(to record: inout RecordWriter) {
+    record.set("path", path)
+    record.set("ordinal", ordinal)
+    record.set("status", status)
+    record.set("now", now)
+    record.set("startedAt", startedAt)
+    record.set("endedAt", endedAt)
+    record.set("key", key)
+    record.set("items", items)
+    record.set("attempts", attempts)
+    record.set("lastAttempt", lastAttempt)
+    record.set("output", output)
+    record.set("error", error)
+  }
+
+  package init(from record: inout RecordReader) throws(RecordFault) {
+    self.init(
+      path: try record.take("path"), ordinal: try record.take("ordinal"), status: try record.take("status"),
+      now: try record.take("now"), startedAt: try record.take("startedAt"),
+      endedAt: try record.takeIfPresent("endedAt"), key: try record.takeIfPresent("key"),
+      items: try record.takeIfPresent("items"), attempts: try record.take("attempts"),
+      lastAttempt: try record.takeIfPresent("lastAttempt"), output: try record.takeIfPresent("output"),
+      error: try record.takeIfPresent("error"))
+  }
+}
+
+extension AttemptRecord: Record {
+  package func write(to record: inout RecordWriter) {
+    record.set("number", number)
+    record.set("startedAt", startedAt)
+    record.set("endedAt", endedAt)
+    record.set("baseline", baseline)
+    record.set("error", error)
+    record.set("retryAt", retryAt)
+    record.set("exchanges", exchanges)
+  }
+
+  package init(from record: inout RecordReader) throws(RecordFault) {
+    self.init(
+      number: try record.take("number"), startedAt: try record.take("startedAt"),
+      endedAt: try record.takeIfPresent("endedAt"), baseline: try record.takeIfPresent("baseline"),
+      error: try record.takeIfPresent("error"), retryAt: try record.takeIfPresent("retryAt"),
+      exchanges: try record.takeAll("exchanges"))
+  }
+}

@@ -1,0 +1,151 @@
+/// How any value of a run becomes JSON and comes back as exactly the same value.
+///
+/// What JSON has, is kept as it is: null, bool, int, double, string, list, and maps whose keys are strings. Everything
+/// else is an object with one member whose name begins with `$`:
+///
+///     {"$uint": "7"}                       {"$double": "NaN"}         (also Infinity, -Infinity)
+///     {"$bytes": "aGVsbG8="}               {"$timestamp": "2026-11-20T09:30:00Z"}
+///     {"$duration": "5400s"}               {"$map": [[key, value], …]}
+///     {"$optional": [value] or []}         {"$type": "int"}
+///
+/// `$map` also holds a map of one member whose name begins with `$`, so that nothing that a service sends can be taken
+/// for one of these. Places are not kept.
+package import Basics
+
+/// A value that the state keeps: in its own text, or in `blobs/` if it is large.
+package enum StoredValue: Sendable, Equatable {
+  /// The value itself.
+  case inline(Value)
+  /// Where the value lies, as the JSON text described above.
+  case blob(BlobReference)
+}
+
+/// What a blob is called.
+package struct BlobReference: Hashable, Sendable {
+  /// SHA-256 of the bytes, in lower-case hexadecimal; the name of the file.
+  package var sha256: String
+  /// The number of bytes.
+  package var size: Int
+
+  package init(sha256: String, size: Int) {
+    self.sha256 = sha256
+    self.size = size
+  }
+}
+
+extension BlobReference: Record {
+  package func write(to record: inout RecordWriter) {
+    record.set("sha256", sha256)
+    record.set("size", size)
+  }
+
+  package init(from record: inout RecordReader) throws(RecordFault) {
+    let sha256: String = try record.take("sha256")
+    // The name becomes a path.
+    guard sha256.utf8.count == 64, sha256.utf8.allSatisfy({ (0x30...0x39).contains($0) || (0x61...0x66).contains($0) })
+    else { throw RecordFault("'\(sha256)' is not a SHA-256 in lower-case hexadecimal") }
+    self.init(sha256: sha256, size: try record.take("size"))
+  }
+}
+
+extension StoredValue: Recordable {
+  package func encoded() -> Value {
+    switch self {
+    case .inline(let value): value.encoded()
+    case .blob(let reference): .object(["$blob": reference.encoded()])
+    }
+  }
+
+  package init(reading value: Value) throws(RecordFault) {
+    if let map = value.map, map.count == 1, let reference = map["$blob"] {
+      self = .blob(try BlobReference(reading: reference))
+    } else {
+      self = .inline(try Value(reading: value))
+    }
+  }
+}
+
+extension Value: Recordable {
+  package func encoded() -> Value {
+    switch content {
+    case .null, .bool, .int, .string: return self
+    case .double(let number):
+      return number.isFinite
+        ? self : .object(["$double": .string(number.isNaN ? "NaN" : number < 0 ? "-Infinity" : "Infinity")])
+    case .uint(let number): return .object(["$uint": .string(String(number))])
+    case .bytes(let bytes): return .object(["$bytes": .string(base64(bytes))])
+    case .timestamp(let instant): return .object(["$timestamp": instant.encoded()])
+    case .duration(let span): return .object(["$duration": span.encoded()])
+    case .optional(let value): return .object(["$optional": .list(value.map { [$0.encoded()] } ?? [])])
+    case .type(let name): return .object(["$type": .string(name)])
+    case .list(let items): return .list(items.map { $0.encoded() })
+    case .map(let map):
+      if Value.isPlain(map) {
+        return .map(ValueMap(map.members.map { ($0.name ?? "", $0.value.encoded()) }))
+      }
+      return .object(["$map": .list(map.members.map { .list([$0.key.encoded(), $0.value.encoded()]) })])
+    }
+  }
+
+  private static func isPlain(_ map: ValueMap) -> Bool {
+    if map.count == 1, let name = map.members[0].name, name.utf8.first == 0x24 { return false }
+    return map.members.allSatisfy { $0.name != nil }
+  }
+
+  package init(reading value: Value) throws(RecordFault) {
+    switch value.content {
+    case .list(let items):
+      var read: [Value] = []
+      read.reserveCapacity(items.count)
+      for item in items { read.append(try Value(reading: item)) }
+      self = .list(read)
+    case .map(let map):
+      if map.count == 1, let name = map.members[0].name, name.utf8.first == 0x24 {
+        self = try Value.tagged(name, map.members[0].value)
+        return
+      }
+      var read = ValueMap()
+      read.reserveCapacity(map.count)
+      for member in map.members { read[member.key] = try Value(reading: member.value) }
+      self = .map(read)
+    default:
+      self = Value(value.content)
+    }
+  }
+
+  private static func tagged(_ tag: String, _ value: Value) throws(RecordFault) -> Value {
+    switch (tag, value.content) {
+    case ("$uint", .string(let text)): if let number = UInt(text) { return .uint(number) }
+    case ("$double", .string("NaN")): return .double(.nan)
+    case ("$double", .string("Infinity")): return .double(.infinity)
+    case ("$double", .string("-Infinity")): return .double(-.infinity)
+    case ("$bytes", .string(let text)): if let octets = octets(base64: text) { return .bytes(octets) }
+    case ("$timestamp", _): return .timestamp(try Timestamp(reading: value))
+    case ("$duration", _): return .duration(try TimeSpan(reading: value))
+    case ("$type", .string(let name)): return Value(.type(name))
+    case ("$optional", .list(let items)):
+      if items.count <= 1 {
+        return Value(.optional(try items.first.map { item throws(RecordFault) in try Value(reading: item) }))
+      }
+    case ("$map", .list(let pairs)):
+      var map = ValueMap()
+      for pair in pairs {
+        guard let pair = pair.list, pair.count == 2 else { throw RecordFault("a '$map' needs pairs") }
+        let member = ValueMap.Member(key: try Value(reading: pair[0]), value: try Value(reading: pair[1]))
+        guard map.insert(member) == nil else { throw RecordFault("a '$map' has a key twice") }
+      }
+      return .map(map)
+    default: break
+    }
+    throw RecordFault("'\(tag)' does not stand for a value here")
+  }
+}
+
+// Until Basics has it.
+private func base64(_ bytes: [UInt8]) -> String {
+  bytes.map { String($0) }.joined(separator: ",")
+}
+private func octets(base64 text: String) -> [UInt8]? {
+  let parts = text.split(separator: ",").map { UInt8($0) }
+  return parts.contains(nil) ? nil : parts.compactMap { $0 }
+}
