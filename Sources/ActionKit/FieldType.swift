@@ -147,16 +147,24 @@ public struct FieldSchema: Sendable {
 public struct ObjectSchema: Sendable {
   /// The fields, in the order they are declared.
   public var fields: [FieldSchema]
-  /// What is wrong between fields of a value that are each right.
-  var conflicts: (@Sendable (Value) -> [Conflict])?
+  /// The set that declares them, if it is a type; the inputs of a recipe have none.
+  private let set: (any FieldSet.Type)?
 
   /// Creates a description without rules between fields.
-  public init(fields: [FieldSchema]) { self.fields = fields }
+  public init(fields: [FieldSchema]) { self.init(fields: fields, of: nil) }
 
-  init(fields: [FieldSchema], conflicts: (@Sendable (Value) -> [Conflict])?) {
+  init(fields: [FieldSchema], of set: (any FieldSet.Type)?) {
     self.fields = fields
-    self.conflicts = conflicts
+    self.set = set
   }
+
+  /// What is wrong between fields of a value that are each right.
+  func conflicts(in value: Value) -> [Conflict] {
+    (set as? any ValidatedFieldSet.Type)?.conflicts(in: value) ?? []
+  }
+
+  /// The set's stored properties that are no fields, which reading cannot fill: the compiler does not catch them.
+  package var undeclared: [String] { set?.undeclared ?? [] }
 
   /// The field of that name or former name.
   public func field(named name: String) -> FieldSchema? {
