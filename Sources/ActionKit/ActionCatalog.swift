@@ -71,7 +71,6 @@ public struct PluginDescriptor: Sendable {
     }
   }
 }
-}
 
 extension Plugin {
   fileprivate static var configurationSchema: ObjectSchema { Configuration.schema }

@@ -106,7 +106,8 @@ extension Action {
   fileprivate static func cast(_ service: any Sendable) throws(ActionError) -> Service {
     guard let service = service as? Service else {
       throw ActionError(
-        .internal, "'\(name)' works on \(Service.self), and was handed \(type(of: service))", effect: ActionError.Effect.none)
+        .internal, "'\(name)' works on \(Service.self), and was handed \(type(of: service))",
+        effect: ActionError.Effect.none)
     }
     return service
   }

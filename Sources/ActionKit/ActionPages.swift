@@ -25,7 +25,8 @@ extension ActionDescriptor {
   private var facts: [(String, String)] {
     var facts = [("Effect", "`\(effect.name)`. \(effect.sentence)")]
     if effect.isWrite {
-      facts.append(("In a plan", canPreview ? "shown with what it would change." : "shown, without what it would change."))
+      facts.append(
+        ("In a plan", canPreview ? "shown with what it would change." : "shown, without what it would change."))
     }
     if effect.isWrite || effect.name == "consume" { facts.append(("When the answer is lost", afterLostAnswer)) }
     facts.append(("Tried again", retry.map(\.sentence) ?? "not unless the step says so."))
@@ -44,10 +45,12 @@ extension ActionDescriptor {
     switch effect {
     case .pure, .read, .idempotentWrite(.forever): return "it is done again."
     case .consume(let repeats): return "it is done again at most \(counted(repeats, "time")); then \(otherwise)"
-    case .idempotentWrite(.sameDay(let zone)): return "it is done again on the same day (\(zone)); after it \(otherwise)"
+    case .idempotentWrite(.sameDay(let zone)):
+      return "it is done again on the same day (\(zone)); after it \(otherwise)"
     case .idempotentWrite(.span(let span)): return "it is done again within \(span.spelled); after that \(otherwise)"
     case .write:
-      return (acceptsKey ? "with a `key` it is done again, and the service does nothing twice; without, " : "") + otherwise
+      return (acceptsKey ? "with a `key` it is done again, and the service does nothing twice; without, " : "")
+        + otherwise
     }
   }
 }
@@ -56,7 +59,8 @@ extension PluginDescriptor {
   /// The plugin's page: its configuration, an index, and the page of each action.
   public func markdown() -> String {
     let actions = actions
-    var page = "# \(name)\n\n\(summary)\n\n## Connection\n\nUnder `connections` in `errand.yaml`, with `plugin: \(name)`.\n\n"
+    var page =
+      "# \(name)\n\n\(summary)\n\n## Connection\n\nUnder `connections` in `errand.yaml`, with `plugin: \(name)`.\n\n"
     page += configuration.table(isGiven: true)
     page += "\n## Actions\n\n| Action | Effect | |\n| --- | --- | --- |\n"
     for action in actions {
@@ -149,7 +153,7 @@ extension TimeSpan {
 
 extension Value {
   /// The value in JSON, as pages show defaults.
-  fileprivate var inJSON: String { (try? JSON.write(self)) ?? kindName }
+  fileprivate var inJSON: String { (try? JSON.text(self)) ?? kindName }
 }
 
 extension String {
