@@ -1,4 +1,4 @@
-package import Basics
+import Basics
 import Glibc
 
 /// The file system of the machine.

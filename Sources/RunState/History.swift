@@ -270,7 +270,7 @@ private struct Entry: Record {
     let members = try encodedBytes(of: encoded()).dropLast()
     var sum = Checksum()
     sum.update(members)
-    return members + Entry.sumLabel + Array(sum.text.utf8) + Entry.lineEnd
+    return Array(members) + Entry.sumLabel + Array(sum.text.utf8) + Entry.lineEnd
   }
 
   /// Reads a line with its end; nil if it is not as it was written.

@@ -90,7 +90,7 @@ struct Snapshot: Sendable {
     var checksum = Checksum()
     checksum.update(zeroed)
     guard checksum == written else { throw damage("its content does not match its checksum") }
-    do {
+    do throws(RecordFault) {
       guard let map = object.map else { throw RecordFault("it is no object") }
       var record = RecordReader(map)
       let chain: String = try record.take("chain")
