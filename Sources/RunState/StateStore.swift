@@ -38,6 +38,21 @@ extension StateStore {
   package func run(_ id: String) -> RunRecord? { state.runs[id] }
   /// The open runs, oldest first.
   package var openRuns: [RunRecord] { state.openRuns }
+
+  /// Prepares a value for an event: as it is, or as a blob if its text is larger than 64 KiB.
+  package func keep(_ value: Value) async throws(StateError) -> StoredValue {
+    if value.isNested(deeperThan: StoredValue.deepest) { throw StoredValue.tooDeep }
+    guard value.isLargerThan(StoredValue.largestInline) else { return .inline(value) }
+    return .blob(try await putBlob(try encodedBytes(of: value.encoded())))
+  }
+
+  /// The value that `keep` prepared.
+  package func value(_ stored: StoredValue) async throws(StateError) -> Value {
+    switch stored {
+    case .inline(let value): return value
+    case .blob(let reference): return try decodedValue(of: try await blob(reference), reference)
+    }
+  }
 }
 
 /// What is asked of the history.

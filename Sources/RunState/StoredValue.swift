@@ -73,7 +73,7 @@ extension Value: Recordable {
       return number.isFinite
         ? self : .object(["$double": .string(number.isNaN ? "NaN" : number < 0 ? "-Infinity" : "Infinity")])
     case .uint(let number): return .object(["$uint": .string(String(number))])
-    case .bytes(let bytes): return .object(["$bytes": .string(base64(bytes))])
+    case .bytes(let bytes): return .object(["$bytes": .string(bytes.base64)])
     case .timestamp(let instant): return .object(["$timestamp": instant.encoded()])
     case .duration(let span): return .object(["$duration": span.encoded()])
     case .optional(let value): return .object(["$optional": .list(value.map { [$0.encoded()] } ?? [])])
@@ -119,7 +119,7 @@ extension Value: Recordable {
     case ("$double", .string("NaN")): return .double(.nan)
     case ("$double", .string("Infinity")): return .double(.infinity)
     case ("$double", .string("-Infinity")): return .double(-.infinity)
-    case ("$bytes", .string(let text)): if let octets = octets(base64: text) { return .bytes(octets) }
+    case ("$bytes", .string(let text)): if let octets = [UInt8](base64: text) { return .bytes(octets) }
     case ("$timestamp", _): return .timestamp(try Timestamp(reading: value))
     case ("$duration", _): return .duration(try TimeSpan(reading: value))
     case ("$type", .string(let name)): return Value(.type(name))
@@ -139,13 +139,4 @@ extension Value: Recordable {
     }
     throw RecordFault("'\(tag)' does not stand for a value here")
   }
-}
-
-// Until Basics has it.
-private func base64(_ bytes: [UInt8]) -> String {
-  bytes.map { String($0) }.joined(separator: ",")
-}
-private func octets(base64 text: String) -> [UInt8]? {
-  let parts = text.split(separator: ",").map { UInt8($0) }
-  return parts.contains(nil) ? nil : parts.compactMap { $0 }
 }

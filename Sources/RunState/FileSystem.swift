@@ -1,0 +1,55 @@
+/// The seam between the state and the disk: real, or one that fails and forgets as tests tell it.
+///
+/// Every call blocks; the store makes them on threads of its own. A write is in the page cache when it returns, and on
+/// the disk once its file was synced; a created, renamed or removed name once its folder was.
+import Basics
+
+/// What the store asks of a file system.
+package protocol FileSystem: Sendable {
+  /// Creates a folder and those above it, readable by the owner alone, if they are not there.
+  func makeFolder(_ path: String) throws(FileError)
+  /// The names in a folder, in no order; none if there is no such folder.
+  func list(_ folder: String) throws(FileError) -> [String]
+  /// The size of a file, or nil if there is none.
+  func size(_ path: String) throws(FileError) -> Int?
+  /// Bytes from an offset, fewer if the file ends before.
+  func read(_ path: String, from offset: Int, count: Int) throws(FileError) -> [UInt8]
+  /// Opens a file that is only ever appended to, readable by the owner alone, and creates it if it is not there.
+  func openForAppending(_ path: String) throws(FileError) -> any AppendableFile
+  /// Makes a file end at that size.
+  func truncate(_ path: String, to size: Int) throws(FileError)
+  func rename(_ path: String, to newPath: String) throws(FileError)
+  func remove(_ path: String) throws(FileError)
+  func syncFolder(_ path: String) throws(FileError)
+}
+
+/// A file at whose end bytes are added; closed when the last reference is gone.
+package protocol AppendableFile: AnyObject {
+  func append(_ bytes: [UInt8]) throws(FileError)
+  /// Returns once everything appended is on the disk.
+  func sync() throws(FileError)
+}
+
+extension FileSystem {
+  /// The whole file, or nil if there is none.
+  func read(_ path: String) throws(FileError) -> [UInt8]? {
+    guard let size = try size(path) else { return nil }
+    return try read(path, from: 0, count: size)
+  }
+
+  /// Puts a file in the place of another so that after a crash either is there, whole.
+  func replace(_ path: String, in folder: String, with bytes: [UInt8]) throws(FileError) {
+    let temporary = path + ".new"
+    try write(bytes, to: temporary)
+    try rename(temporary, to: path)
+    try syncFolder(folder)
+  }
+
+  /// Writes a file anew and syncs it, but not its name.
+  func write(_ bytes: [UInt8], to path: String) throws(FileError) {
+    if try size(path) != nil { try remove(path) }
+    let file = try openForAppending(path)
+    try file.append(bytes)
+    try file.sync()
+  }
+}

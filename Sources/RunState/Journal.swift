@@ -1,0 +1,125 @@
+/// The journal: what changed since the snapshot of its generation.
+///
+/// A journal is lines of JSON, appended in batches. Each batch is written at once and synced before anything in it is
+/// acknowledged, and ends in a commit line:
+///
+///     {"journal":1,"generation":7,"after":120,"chain":"0f…","program":"errand 0.1"}
+///     {"commit":120,"sum":"3b…"}
+///     {"n":121,"event":"stepEnded","run":"0199…",…}
+///     {"n":122,"event":"stepBegan","run":"0199…",…}
+///     {"commit":122,"sum":"9c…"}
+///
+/// The first batch is the header alone: the format of the journal, its generation, and where the generation before
+/// ended. Events are numbered through all generations without a gap. A commit line names the last number and a CRC-64/XZ
+/// of the batch's bytes before the commit line, continued from the sum of the commit line before (for the header: from
+/// `chain`, the last sum of the generation before). So a line that is changed, lost, doubled or moved breaks every sum
+/// after it, and a commit line is known to the byte before it is read.
+///
+/// What follows the last commit line was never acknowledged. A crash leaves there the beginning of one batch, or a hole
+/// of zeros where the file grew before its pages were written; that is dropped, and said. Anything else there, like a
+/// wrong sum or a whole line that is no event, is damage to what may have been acknowledged, and is never dropped.
+import Basics
+
+/// How far the events are numbered, and the sum that the next batch continues.
+struct JournalPosition: Sendable, Equatable {
+  var sequence = 0
+  var chain = Checksum()
+}
+
+enum Journal {
+  static let format = 1
+
+  static func name(_ generation: Int) -> String { "journal-\(generation).jsonl" }
+
+  /// The generation in a journal's name.
+  static func generation(ofName name: String) -> Int? {
+    guard name.hasPrefix("journal-"), name.hasSuffix(".jsonl") else { return nil }
+    let digits = name.dropFirst("journal-".count).dropLast(".jsonl".count)
+    guard let generation = Int(digits), generation > 0, Journal.name(generation).hasSameScalars(as: name) else {
+      return nil
+    }
+    return generation
+  }
+
+  /// The first batch of a generation.
+  static func header(
+    generation: Int, after position: inout JournalPosition, program: String
+  ) -> [UInt8] {
+    let header = JournalHeader(
+      journal: format, generation: generation, after: position.sequence, chain: position.chain.text, program: program)
+    var batch = JournalBatch(position)
+    batch.add(header.line)
+    return batch.finish(&position)
+  }
+
+  static func commitLine(_ position: JournalPosition) -> [UInt8] {
+    Array("{\"commit\":\(position.sequence),\"sum\":\"\(position.chain.text)\"}\n".utf8)
+  }
+}
+
+/// The first line of a journal.
+struct JournalHeader: Record {
+  var journal: Int
+  var generation: Int
+  var after: Int
+  var chain: String
+  var program: String
+
+  init(journal: Int, generation: Int, after: Int, chain: String, program: String) {
+    self.journal = journal
+    self.generation = generation
+    self.after = after
+    self.chain = chain
+    self.program = program
+  }
+
+  func write(to record: inout RecordWriter) {
+    record.set("journal", journal)
+    record.set("generation", generation)
+    record.set("after", after)
+    record.set("chain", chain)
+    record.set("program", program)
+  }
+
+  init(from record: inout RecordReader) throws(RecordFault) {
+    self.init(
+      journal: try record.take("journal"), generation: try record.take("generation"), after: try record.take("after"),
+      chain: try record.take("chain"), program: try record.take("program"))
+  }
+
+  var line: [UInt8] {
+    // Written by hand, because the JSON writer throws, and this cannot fail.
+    Array(
+      "{\"journal\":\(journal),\"generation\":\(generation),\"after\":\(after),\"chain\":\"\(chain)\",\"program\":\(JSON.quoted(program))}\n"
+        .utf8)
+  }
+}
+
+/// Lines that are written and synced together.
+struct JournalBatch {
+  private var bytes: [UInt8] = []
+  private var position: JournalPosition
+
+  init(_ position: JournalPosition) { self.position = position }
+
+  var isEmpty: Bool { bytes.isEmpty }
+
+  mutating func add(_ line: [UInt8]) { bytes += line }
+
+  /// Adds an event, given as the bytes of its JSON object, under the next number.
+  mutating func add(event object: [UInt8]) {
+    position.sequence += 1
+    bytes += "{\"n\":".utf8
+    bytes += String(position.sequence).utf8
+    bytes.append(UInt8(ascii: ","))
+    bytes += object[1...]
+    bytes.append(UInt8(ascii: "\n"))
+  }
+
+  /// The bytes to write, commit line included.
+  consuming func finish(_ position: inout JournalPosition) -> [UInt8] {
+    self.position.chain.update(bytes)
+    position = self.position
+    return bytes + Journal.commitLine(position)
+  }
+}

@@ -1,0 +1,162 @@
+import Basics
+
+/// Reads a journal's bytes and hands out the events that were committed.
+struct JournalReader {
+  /// What follows the last good commit line.
+  enum Tail: Equatable {
+    case none
+    /// The beginning of a batch that was never acknowledged.
+    case torn(bytes: Int)
+    /// Something that no crash leaves, at a byte offset.
+    case damaged(offset: Int, reason: String)
+  }
+
+  /// Where the last good commit line ends.
+  private(set) var end = 0
+  private(set) var position: JournalPosition
+  /// The version that wrote the journal.
+  private(set) var program = "an unknown version"
+  private let name: String
+  private let bytes: [UInt8]
+
+  /// Begins to read the journal of a generation that goes on from a position.
+  init(_ bytes: [UInt8], name: String, after position: JournalPosition) {
+    self.bytes = bytes
+    self.name = name
+    self.position = position
+  }
+
+  /// Reads every committed batch, and says what follows.
+  mutating func read(
+    generation: Int, into apply: (StateEvent) throws(RecordFault) -> Void
+  ) throws(StateError) -> Tail {
+    var isHeaderRead = false
+    var batch: [Range<Int>] = []
+    var lineStart = 0
+    while let newline = index(of: 0x0A, from: lineStart) {
+      let line = lineStart..<newline
+      lineStart = newline + 1
+      if !isCommit(line) {
+        batch.append(line)
+        continue
+      }
+      var next = position
+      next.sequence += batch.count
+      next.chain.update(bytes[end..<line.lowerBound])
+      if !isHeaderRead {
+        // The header has no number.
+        next.sequence = position.sequence
+        guard batch.count == 1 else { break }
+      }
+      guard bytes[line.lowerBound..<lineStart].elementsEqual(Journal.commitLine(next)) else { break }
+      if isHeaderRead {
+        for (index, line) in batch.enumerated() {
+          try readEvent(line, number: position.sequence + 1 + index, apply)
+        }
+      } else {
+        try readHeader(batch[0], generation: generation)
+        isHeaderRead = true
+      }
+      position = next
+      end = lineStart
+      batch.removeAll(keepingCapacity: true)
+    }
+    return isHeaderRead ? tail() : .damaged(offset: 0, reason: "its header is damaged")
+  }
+
+  private func index(of byte: UInt8, from start: Int) -> Int? { bytes[start...].firstIndex(of: byte) }
+
+  private func isCommit(_ line: Range<Int>) -> Bool { bytes[line].starts(with: "{\"commit\":".utf8) }
+
+  private func damage(_ offset: Int, _ reason: String) -> StateError {
+    StateError(.damaged, "\(name) is damaged at byte \(offset): \(reason)")
+  }
+
+  private mutating func readHeader(_ line: Range<Int>, generation: Int) throws(StateError) {
+    let header: JournalHeader
+    do {
+      let value = try JSON.parse(Array(bytes[line]))
+      if let format = value["journal"]?.int, format > Journal.format {
+        throw StateError.newer(name, format: format, program: value["program"]?.string)
+      }
+      header = try JournalHeader(reading: value)
+    } catch let error as StateError {
+      throw error
+    } catch {
+      throw damage(0, "its header cannot be read")
+    }
+    program = header.program
+    guard header.generation == generation else {
+      throw damage(0, "it is of generation \(header.generation), not \(generation)")
+    }
+    guard header.after == position.sequence, header.chain == position.chain.text else {
+      throw damage(0, "it does not follow what was read before it")
+    }
+  }
+
+  private func readEvent(
+    _ line: Range<Int>, number: Int, _ apply: (StateEvent) throws(RecordFault) -> Void
+  ) throws(StateError) {
+    let value: Value
+    do { value = try JSON.parse(Array(bytes[line]), limits: StateFormat.limits) } catch {
+      throw damage(line.lowerBound, error.message)
+    }
+    do {
+      guard let map = value.map else { throw RecordFault("a line is no object") }
+      var record = RecordReader(map)
+      guard try record.take("n") == number else { throw RecordFault("the event is not number \(number)") }
+      let event = try StateEvent(from: &record)
+      try record.finish()
+      try apply(event)
+    } catch let fault as RecordFault {
+      // The sum is right, so the line is what was written.
+      throw StateError(
+        .newer,
+        "\(name) holds what this version cannot read (event \(number): \(fault.message)); it was written by \(program). Use that version, or a newer one."
+      )
+    } catch {
+      throw damage(line.lowerBound, "\(error)")
+    }
+  }
+
+  /// Tells the beginning of an unacknowledged batch from damage.
+  private func tail() -> Tail {
+    if end == bytes.count { return .none }
+    let rest = bytes[end...]
+    let torn = Tail.torn(bytes: rest.count)
+    // Zeros that no text holds: the file had grown, but its pages were never written.
+    if rest.count >= 8, hasHole(rest) { return torn }
+    var expected = position
+    var lineStart = end
+    while let newline = index(of: 0x0A, from: lineStart) {
+      if isCommit(lineStart..<newline) {
+        return .damaged(offset: lineStart, reason: "the sum of the batch before it is wrong")
+      }
+      guard let value = try? JSON.parse(Array(bytes[lineStart..<newline]), limits: StateFormat.limits),
+        value["n"]?.int == expected.sequence + 1
+      else {
+        return .damaged(offset: lineStart, reason: "event \(expected.sequence + 1) cannot be read")
+      }
+      expected.sequence += 1
+      lineStart = newline + 1
+    }
+    expected.chain.update(bytes[end..<lineStart])
+    let fragment = bytes[lineStart...]
+    let couldBegin = [Array("{\"n\":\(expected.sequence + 1),".utf8), Journal.commitLine(expected)]
+    if fragment.isEmpty || fragment.elementsEqual(couldBegin[1].prefix(fragment.count))
+      || fragment.prefix(couldBegin[0].count).elementsEqual(couldBegin[0].prefix(fragment.count))
+    {
+      return torn
+    }
+    return .damaged(offset: lineStart, reason: "the line is no beginning of event \(expected.sequence + 1)")
+  }
+
+  private func hasHole(_ rest: ArraySlice<UInt8>) -> Bool {
+    var zeros = 0
+    for byte in rest {
+      zeros = byte == 0 ? zeros + 1 : 0
+      if zeros == 8 { return true }
+    }
+    return false
+  }
+}

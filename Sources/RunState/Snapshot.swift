@@ -1,0 +1,121 @@
+/// The snapshot: `state.json`, the whole state at the beginning of a generation.
+///
+/// One JSON object for people and `jq`, indented, keys sorted:
+///
+///     {
+///       "chain": "9c…",            the last sum of the journal before
+///       "checksum": "51…",         CRC-64/XZ of the file in which these sixteen digits are zeros
+///       "format": 1,
+///       "generation": 8,
+///       "program": "errand 0.1",
+///       "sequence": 122,           the number of the last event that is in the state
+///       "state": {"runs": …, "ended": …, "values": …}
+///     }
+///
+/// The journal of the same generation goes on from there. A format that is higher than ours is refused before anything
+/// else is looked at, the checksum included.
+import Basics
+
+enum StateFormat {
+  static let version = 1
+  /// What our own files may hold. They are ours, so only depth is limited, to what the JSON writer writes.
+  static let limits = JSON.Limits(bytes: .max, depth: JSON.deepest)
+}
+
+struct Snapshot: Sendable {
+  static let name = "state.json"
+  static let previousName = "state.previous.json"
+  static let newName = "state.json.new"
+
+  var generation: Int
+  var position: JournalPosition
+  var state: State
+  var program: String
+
+  func bytes() throws(StateError) -> [UInt8] {
+    let object: Value = .object([
+      "chain": .string(position.chain.text), "checksum": .string(Checksum().text), "format": .int(StateFormat.version),
+      "generation": .int(generation), "program": .string(program), "sequence": .int(position.sequence),
+      "state": state.encoded(),
+    ])
+    var bytes: [UInt8]
+    do { bytes = try JSON.write(object, .prettySorted) } catch {
+      throw StateError(.invalid, "the state cannot be written as JSON: \(error.message)")
+    }
+    bytes.append(0x0A)
+    var checksum = Checksum()
+    checksum.update(bytes)
+    guard let digits = Snapshot.checksumDigits(in: bytes) else {
+      preconditionFailure("the second member of a snapshot is its checksum, as written above")
+    }
+    bytes.replaceSubrange(digits, with: checksum.text.utf8)
+    return bytes
+  }
+
+  /// Where the sixteen digits are; only members that cannot hold quotes come before them.
+  private static func checksumDigits(in bytes: [UInt8]) -> Range<Int>? {
+    let label = Array("\"checksum\": \"".utf8)
+    let head = bytes.prefix(200)
+    for start in head.indices where head[start...].starts(with: label) {
+      let digits = start + label.count..<start + label.count + 16
+      return digits.upperBound < bytes.count ? digits : nil
+    }
+    return nil
+  }
+
+  init(generation: Int, position: JournalPosition, state: State, program: String) {
+    self.generation = generation
+    self.position = position
+    self.state = state
+    self.program = program
+  }
+
+  /// Reads what `bytes` wrote.
+  init(reading bytes: [UInt8], name: String) throws(StateError) {
+    func damage(_ reason: String) -> StateError { StateError(.damaged, "\(name) is damaged: \(reason)") }
+    let object: Value
+    do { object = try JSON.parse(bytes, limits: StateFormat.limits) } catch {
+      let place = error.spot.map { "line \($0.position.line), column \($0.position.column): " } ?? ""
+      throw damage("\(place)\(error.message)")
+    }
+    guard let format = object["format"]?.int else { throw damage("it names no format") }
+    if format > StateFormat.version {
+      throw .newer(name, format: format, program: object["program"]?.string)
+    }
+    guard let digits = Snapshot.checksumDigits(in: bytes),
+      let written = Checksum(String(decoding: bytes[digits], as: UTF8.self))
+    else { throw damage("its checksum is not where it should be") }
+    var zeroed = bytes
+    zeroed.replaceSubrange(digits, with: Checksum().text.utf8)
+    var checksum = Checksum()
+    checksum.update(zeroed)
+    guard checksum == written else { throw damage("its content does not match its checksum") }
+    do throws(RecordFault) {
+      guard let map = object.map else { throw RecordFault("it is no object") }
+      var record = RecordReader(map)
+      let chain: String = try record.take("chain")
+      let _: String = try record.take("checksum")
+      let _: Int = try record.take("format")
+      generation = try record.take("generation")
+      program = try record.take("program")
+      let sequence: Int = try record.take("sequence")
+      state = try record.take("state")
+      try record.finish()
+      guard let sum = Checksum(chain) else { throw RecordFault("'chain' is no sum") }
+      position = JournalPosition(sequence: sequence, chain: sum)
+    } catch {
+      throw StateError(
+        .newer,
+        "\(name) holds what this version cannot read: \(error.message). Use the version that wrote it, or a newer one.")
+    }
+  }
+}
+
+extension StateError {
+  static func newer(_ name: String, format: Int, program: String?) -> StateError {
+    StateError(
+      .newer,
+      "\(name) has format \(format), which \(program ?? "a newer version") wrote; this version reads format \(StateFormat.version) and older. Use that version, or a newer one."
+    )
+  }
+}

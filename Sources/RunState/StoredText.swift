@@ -1,0 +1,114 @@
+import Basics
+
+extension StoredValue {
+  /// The most bytes of JSON text that a value may have to be kept in an event itself.
+  static let largestInline = 64 << 10
+  /// How deep a value may be nested: each level may become three, and everything has to fit into `JSON.deepest`.
+  static let deepest = 150
+
+  static let tooDeep = StateError(
+    .invalid, "a value that is nested deeper than \(deepest) lists and maps cannot be kept in the state")
+}
+
+/// The bytes of what `encoded` made.
+func encodedBytes(of value: Value) throws(StateError) -> [UInt8] {
+  do { return try JSON.write(value) } catch {
+    throw StateError(.invalid, "it cannot be kept in the state: \(error.message)")
+  }
+}
+
+/// The value in a blob.
+func decodedValue(of bytes: [UInt8], _ reference: BlobReference) throws(StateError) -> Value {
+  do {
+    return try Value(reading: try JSON.parse(bytes, limits: StateFormat.limits))
+  } catch {
+    throw StateError(.damaged, "the blob \(reference.sha256) holds no value that this version can read")
+  }
+}
+
+extension Value {
+  /// Whether lists and maps are nested deeper than that; never looks deeper.
+  func isNested(deeperThan depth: Int) -> Bool {
+    switch content {
+    case .list(let items): depth <= 0 || items.contains { $0.isNested(deeperThan: depth - 1) }
+    case .map(let map): depth <= 0 || map.members.contains { $0.value.isNested(deeperThan: depth - 1) }
+    case .optional(let value): depth <= 0 || value.map { $0.isNested(deeperThan: depth - 1) } ?? false
+    default: false
+    }
+  }
+
+  /// Whether the value's text is probably larger than that; it is never much larger if not.
+  func isLargerThan(_ bytes: Int) -> Bool {
+    var budget = bytes
+    return !spends(&budget)
+  }
+
+  /// Takes the text's size from a budget; false once that is spent.
+  private func spends(_ budget: inout Int) -> Bool {
+    switch content {
+    case .string(let text), .type(let text): budget -= text.utf8.count + 2
+    case .bytes(let bytes): budget -= bytes.count / 3 * 4 + 14
+    case .list(let items):
+      for item in items where !item.spends(&budget) { return false }
+    case .map(let map):
+      for member in map.members where !(member.key.spends(&budget) && member.value.spends(&budget)) { return false }
+    case .optional(let value): if let value { return value.spends(&budget) }
+    case .null, .bool, .int, .uint, .double, .timestamp, .duration: budget -= 8
+    }
+    budget -= 2
+    return budget >= 0
+  }
+}
+
+// MARK: - What records name
+
+extension StateEvent {
+  /// The values that the event brings into the state.
+  var values: [Value] {
+    let stored: [StoredValue?]
+    var values: [Value] = []
+    switch self {
+    case .runCreated(let event):
+      stored = [event.texts]
+      values = [event.inputs] + event.overrides.values
+    case .stepBegan(let event): stored = [event.items]
+    case .attemptBegan(let event): stored = [event.baseline]
+    case .attemptEnded(let event):
+      stored = []
+      values = event.exchanges
+    case .stepEnded(let event): stored = [event.output]
+    case .runEnded(let event): stored = [event.outputs]
+    case .valueSet(let event): stored = [event.value]
+    case .runStatusChanged, .cancelRequested, .valueRemoved: stored = []
+    }
+    for case .inline(let value)? in stored { values.append(value) }
+    return values
+  }
+}
+
+extension RunRecord {
+  /// The blobs that the run names.
+  var blobs: Set<BlobReference> {
+    var blobs: Set<BlobReference> = []
+    func add(_ stored: StoredValue?) { if case .blob(let reference)? = stored { blobs.insert(reference) } }
+    add(origin.texts)
+    add(outputs)
+    for step in steps.values {
+      add(step.items)
+      add(step.output)
+      add(step.lastAttempt?.baseline)
+    }
+    return blobs
+  }
+}
+
+extension State {
+  /// The blobs that anything in the state names.
+  var blobs: Set<BlobReference> {
+    var blobs: Set<BlobReference> = []
+    for run in runs.values { blobs.formUnion(run.blobs) }
+    for run in ended { blobs.formUnion(run.blobs) }
+    for case .blob(let reference) in values.values { blobs.insert(reference) }
+    return blobs
+  }
+}
