@@ -111,6 +111,7 @@ extension SyntaxFault {
   private var leftover: Diagnostic {
     let start = value.range.lowerBound
     guard start <= error.offset, start < value.range.upperBound else {
+      if error.offset < source.bytes.count, source.bytes[error.offset] == UInt8(ascii: ":") { return missingKey }
       return fault("no key begins with \(quoted(error.offset)); quote the key", 1)
     }
     let sign = Character(Unicode.Scalar(source.bytes[start]))
@@ -135,6 +136,8 @@ extension SyntaxFault {
     }
     return fault("\(reason); \(quoting.advice(for: value.range))", value.range)
   }
+
+  private var missingKey: Diagnostic { fault("a key is missing before this `:`", 1) }
 
   private var insideBrackets: Diagnostic {
     fault("YAML cannot read this inside brackets; \(quoting.generalAdvice)", 1)
@@ -173,7 +176,7 @@ extension SyntaxFault {
     if let above = lineAbove, bytes[above].elementsEqual("...".utf8) {
       return fault("`...` above ended the document; remove it", rest)
     }
-    if bytes[error.offset] == UInt8(ascii: ":") { return fault("a key is missing before this `:`", 1) }
+    if bytes[error.offset] == UInt8(ascii: ":") { return missingKey }
     let isItem = bytes[error.offset...].starts(with: "- ".utf8)
     let isAmongItems = error.context == "while parsing a block collection"
     if column(error.offset) == column(error.contextOffset), isItem != isAmongItems, !error.context.isEmpty {
