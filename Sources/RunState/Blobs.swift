@@ -46,9 +46,8 @@ final class Blobs: Sendable {
   }
 
   /// Removes the blobs that are not used, and gives their number.
-  func collect(keeping used: Set<BlobReference>) throws(StateError) -> Int {
-    var kept = Set(used.map(\.sha256))
-    recent.withLock { kept.formUnion($0) }
+  func collect(keeping used: Set<String>) throws(StateError) -> Int {
+    let kept = recent.withLock { used.union($0) }
     var removed = 0
     for part in try onDisk({ () throws(FileError) in try fileSystem.list(folder) }) {
       let names = try onDisk { () throws(FileError) in try fileSystem.list("\(folder)/\(part)") }

@@ -1,4 +1,4 @@
-import Basics
+package import Basics
 import Glibc
 
 /// The file system of the machine.
@@ -6,62 +6,31 @@ package struct DiskFileSystem: FileSystem {
   package init() {}
 
   package func makeFolder(_ path: String) throws(FileError) {
-    if mkdir(path, 0o700) == 0 {
-      try syncFolder(DiskFileSystem.parent(of: path))
-      return
+    if try Files.kind(of: path) != nil { return }
+    // One after another, because each new name has to be synced in the folder above it.
+    if let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")), slash != path.startIndex {
+      try makeFolder(String(path[..<slash]))
     }
-    switch errno {
-    case EEXIST:
-      return
-    case ENOENT where path.utf8.contains(UInt8(ascii: "/")):
-      let parent = DiskFileSystem.parent(of: path)
-      // Ends at the root, which is always there.
-      guard parent != path else { throw FileError(path, .create) }
-      try makeFolder(parent)
-      guard mkdir(path, 0o700) == 0 || errno == EEXIST else { throw FileError(path, .create) }
-      try syncFolder(parent)
-    default:
-      throw FileError(path, .create)
-    }
-  }
-
-  private static func parent(of path: String) -> String {
-    guard let slash = path.utf8.dropLast().lastIndex(of: UInt8(ascii: "/")) else { return "." }
-    return slash == path.startIndex ? "/" : String(path[..<slash])
+    try Files.makeFolder(path, mode: 0o700)
+    try Files.syncFolder(of: path)
   }
 
   package func list(_ folder: String) throws(FileError) -> [String] {
-    guard let stream = opendir(folder) else {
-      if errno == ENOENT { return [] }
-      throw FileError(folder, .read)
-    }
-    defer { closedir(stream) }
-    var names: [String] = []
-    while true {
-      errno = 0
-      guard let entry = readdir(stream) else {
-        if errno != 0 { throw FileError(folder, .read) }
-        return names
-      }
-      let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
-        String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
-      }
-      if name != ".", name != ".." { names.append(name) }
-    }
+    do { return try Files.list(folder) } catch  where error.isNotFound { return [] }
   }
 
   package func size(_ path: String) throws(FileError) -> Int? {
     var status = stat()
     guard stat(path, &status) == 0 else {
       if errno == ENOENT { return nil }
-      throw FileError(path, .read)
+      throw FileError(.inspect, path, .system(errno))
     }
     return status.st_size
   }
 
   package func read(_ path: String, from offset: Int, count: Int) throws(FileError) -> [UInt8] {
     let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-    guard descriptor >= 0 else { throw FileError(path, .read) }
+    guard descriptor >= 0 else { throw FileError(.read, path, .system(errno)) }
     defer { close(descriptor) }
     var failed = false
     let bytes = [UInt8](unsafeUninitializedCapacity: max(count, 0)) { buffer, filled in
@@ -76,36 +45,36 @@ package struct DiskFileSystem: FileSystem {
         }
       }
     }
-    if failed { throw FileError(path, .read) }
+    if failed { throw FileError(.read, path, .system(errno)) }
     return bytes
   }
 
   package func openForAppending(_ path: String) throws(FileError) -> any AppendableFile {
     let descriptor = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0o600)
-    guard descriptor >= 0 else { throw FileError(path, .create) }
+    guard descriptor >= 0 else { throw FileError(.write, path, .system(errno)) }
     return DiskFile(path, descriptor)
   }
 
   package func truncate(_ path: String, to size: Int) throws(FileError) {
     let descriptor = open(path, O_WRONLY | O_CLOEXEC)
-    guard descriptor >= 0 else { throw FileError(path, .write) }
+    guard descriptor >= 0 else { throw FileError(.write, path, .system(errno)) }
     defer { close(descriptor) }
-    guard ftruncate(descriptor, size) == 0, fsync(descriptor) == 0 else { throw FileError(path, .write) }
+    guard ftruncate(descriptor, size) == 0, fsync(descriptor) == 0 else {
+      throw FileError(.write, path, .system(errno))
+    }
   }
 
   package func rename(_ path: String, to newPath: String) throws(FileError) {
-    guard Glibc.rename(path, newPath) == 0 else { throw FileError(newPath, .rename) }
+    guard Glibc.rename(path, newPath) == 0 else { throw FileError(.write, newPath, .system(errno)) }
   }
 
-  package func remove(_ path: String) throws(FileError) {
-    guard unlink(path) == 0 || errno == ENOENT else { throw FileError(path, .remove) }
-  }
+  package func remove(_ path: String) throws(FileError) { try Files.remove(path) }
 
   package func syncFolder(_ path: String) throws(FileError) {
     let descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-    guard descriptor >= 0 else { throw FileError(path, .read) }
+    guard descriptor >= 0 else { throw FileError(.read, path, .system(errno)) }
     defer { close(descriptor) }
-    guard fsync(descriptor) == 0 else { throw FileError(path, .sync) }
+    guard fsync(descriptor) == 0 else { throw FileError(.write, path, .system(errno)) }
   }
 }
 
@@ -128,13 +97,13 @@ private final class DiskFile: AppendableFile {
       if count >= 0 {
         written += count
       } else if errno != EINTR {
-        throw FileError(path, .write)
+        throw FileError(.write, path, .system(errno))
       }
     }
   }
 
   func sync() throws(FileError) {
     // The metadata that fdatasync leaves out is not needed to read the data back.
-    guard fdatasync(descriptor) == 0 else { throw FileError(path, .sync) }
+    guard fdatasync(descriptor) == 0 else { throw FileError(.write, path, .system(errno)) }
   }
 }

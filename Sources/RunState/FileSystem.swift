@@ -2,7 +2,7 @@
 ///
 /// Every call blocks; the store makes them on threads of its own. A write is in the page cache when it returns, and on
 /// the disk once its file was synced; a created, renamed or removed name once its folder was.
-import Basics
+package import Basics
 
 /// What the store asks of a file system.
 package protocol FileSystem: Sendable {

@@ -88,21 +88,6 @@ final class History: Sendable {
     return run
   }
 
-  /// The blobs that any run names, unless a line is damaged, so that nobody can tell.
-  func blobs() throws(StateError) -> Set<BlobReference> {
-    var blobs: Set<BlobReference> = []
-    for month in try months() {
-      let bytes = try onDisk { () throws(FileError) in try fileSystem.read(path(month)) } ?? []
-      for line in bytes.split(separator: 0x0A) {
-        guard let run = History.run(inLine: line) else {
-          throw StateError(.damaged, "\(path(month)) is damaged, so that no blob can be said to be unused")
-        }
-        blobs.formUnion(run.blobs)
-      }
-    }
-    return blobs
-  }
-
   private func entries(_ query: HistoryQuery) throws(StateError) -> [(entry: Entry, month: String)] {
     let lastMonth = query.endedBefore?.description.prefix(7)
     var found: [(entry: Entry, month: String)] = []
@@ -221,6 +206,9 @@ final class History: Sendable {
         // A line begins after a line end, or where the file does.
         let newline = chunk[..<(lineEnd - 1)].lastIndex(of: 0x0A)
         guard let lineStart = newline.map({ $0 + 1 }) ?? (from == 0 ? 0 : nil) else { break }
+        if chunk[lineEnd - 1] != 0x0A || !chunk[lineStart...].starts(with: start.prefix(Entry.labelCount)) {
+          return nil
+        }
         if chunk[lineStart...].starts(with: start) {
           guard let entry = Entry(inLine: chunk[lineStart..<lineEnd]) else { return nil }
           if matches(entry) { found.append(entry) }
@@ -263,6 +251,8 @@ private struct Entry: Record {
     length = try record.take("length")
   }
 
+  /// How many bytes every line begins with alike.
+  static let labelCount = "{\"id\":\"".utf8.count
   private static let sumLabel = Array(",\"sum\":\"".utf8)
   private static let lineEnd = Array("\"}\n".utf8)
 

@@ -18,7 +18,7 @@ import Basics
 
 enum StateFormat {
   static let version = 1
-  /// What our own files may hold. They are ours, so only depth is limited, to what the JSON writer writes.
+  /// What our own files may hold: only depth is limited, to what the JSON writer writes.
   static let limits = JSON.Limits(bytes: .max, depth: JSON.deepest)
 }
 
@@ -26,6 +26,8 @@ struct Snapshot: Sendable {
   static let name = "state.json"
   static let previousName = "state.previous.json"
   static let newName = "state.json.new"
+  /// Where a damaged snapshot is kept for a person to look at.
+  static let damagedName = "state.damaged.json"
 
   var generation: Int
   var position: JournalPosition

@@ -1,4 +1,3 @@
-import Glibc
 import Basics
 
 extension StateError {
@@ -6,21 +5,19 @@ extension StateError {
   init(_ error: FileError) { self.init(.unavailable, error.description) }
 }
 
+extension StateError {
+  static let noThread = StateError(.unavailable, "the system has no thread left for the state")
+  static let closed = StateError(.closed, "the state was closed")
+}
+
+extension State {
+  /// Takes in an event that somebody asks for.
+  mutating func take(_ event: StateEvent) throws(StateError) {
+    do { try apply(event) } catch { throw StateError(.invalid, "the state cannot take the event: \(error.message)") }
+  }
+}
+
 /// Makes file errors state errors.
 func onDisk<Result>(_ body: () throws(FileError) -> Result) throws(StateError) -> Result {
   do { return try body() } catch { throw StateError(error) }
-}
-
-/// Until Basics has it.
-package struct FileError: Error, CustomStringConvertible {
-  package enum Operation: String, Sendable { case read, write, create, rename, remove, sync }
-  package var path: String
-  package var operation: Operation
-  package var code: Int32
-  package init(_ path: String, _ operation: Operation) {
-    self.path = path
-    self.operation = operation
-    self.code = errno
-  }
-  package var description: String { "cannot \(operation.rawValue) '\(path)': \(String(cString: strerror(code)))" }
 }

@@ -60,11 +60,14 @@ extension Value {
   }
 }
 
-// MARK: - What records name
-
 extension StateEvent {
+  /// Refuses a value that could not be written.
+  func check() throws(StateError) {
+    if values.contains(where: { $0.isNested(deeperThan: StoredValue.deepest) }) { throw StoredValue.tooDeep }
+  }
+
   /// The values that the event brings into the state.
-  var values: [Value] {
+  private var values: [Value] {
     let stored: [StoredValue?]
     var values: [Value] = []
     switch self {
@@ -83,32 +86,5 @@ extension StateEvent {
     }
     for case .inline(let value)? in stored { values.append(value) }
     return values
-  }
-}
-
-extension RunRecord {
-  /// The blobs that the run names.
-  var blobs: Set<BlobReference> {
-    var blobs: Set<BlobReference> = []
-    func add(_ stored: StoredValue?) { if case .blob(let reference)? = stored { blobs.insert(reference) } }
-    add(origin.texts)
-    add(outputs)
-    for step in steps.values {
-      add(step.items)
-      add(step.output)
-      add(step.lastAttempt?.baseline)
-    }
-    return blobs
-  }
-}
-
-extension State {
-  /// The blobs that anything in the state names.
-  var blobs: Set<BlobReference> {
-    var blobs: Set<BlobReference> = []
-    for run in runs.values { blobs.formUnion(run.blobs) }
-    for run in ended { blobs.formUnion(run.blobs) }
-    for case .blob(let reference) in values.values { blobs.insert(reference) }
-    return blobs
   }
 }

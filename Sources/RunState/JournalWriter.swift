@@ -1,0 +1,158 @@
+/// The one thread that changes the journal and the snapshots.
+///
+/// Whatever waits when the thread is free is one batch: written at once, synced once, then taken into the state that
+/// everybody sees, then acknowledged. An append that does not fit the state is refused by itself, before anything of it
+/// is written. The first failure of the file system is the last thing the thread does with files: after a failed sync
+/// nobody knows what is on the disk (the kernel may have dropped the pages), so only a new start, which reads the files,
+/// can tell. Everyone who waits then, or comes later, gets that error.
+import Basics
+import Synchronization
+
+/// The state as of the last synced batch.
+final class PublishedState: Sendable {
+  let state: Mutex<State>
+  init(_ state: State) { self.state = Mutex(state) }
+}
+
+/// When a journal has outgrown its snapshot, so that a new one is written.
+package struct CompactionRule: Sendable {
+  /// Never before the journal has that many bytes.
+  package var smallest: Int
+  /// Nor before it is that many times as large as the snapshot.
+  package var timesSnapshot: Int
+
+  package init(smallest: Int = 8 << 20, timesSnapshot: Int = 2) {
+    self.smallest = smallest
+    self.timesSnapshot = timesSnapshot
+  }
+
+  func applies(to opened: StateFolder.Opened) -> Bool {
+    opened.journalSize > max(smallest, timesSnapshot * opened.snapshotSize)
+  }
+}
+
+/// What the thread does; made on it and never seen by another.
+struct JournalWriter {
+  typealias Reply = CheckedContinuation<Result<Void, StateError>, Never>
+
+  enum Request: Sendable {
+    /// Events, each also as the bytes of its JSON object.
+    case append([StateEvent], [[UInt8]], Reply)
+    case compact(Reply)
+    case close(Reply)
+  }
+
+  private let folder: StateFolder
+  private let history: History
+  private let published: PublishedState
+  private let rule: CompactionRule
+  /// Its state is ahead of the published one by the batch that is being written.
+  private var opened: StateFolder.Opened
+  private var journal: any AppendableFile
+  private var failure: StateError?
+
+  /// Goes on where the folder's files end, after a snapshot if there is no good one.
+  init(_ folder: StateFolder, history: History, rule: CompactionRule) throws(StateError) {
+    var opened = try folder.open()
+    if opened.snapshotGeneration == nil {
+      try history.add(opened.state.ended)
+      opened.state.forgetEnded()
+      journal = try folder.compact(&opened)
+    } else {
+      journal = try folder.journal(of: opened.generation)
+    }
+    self.folder = folder
+    self.history = history
+    self.rule = rule
+    self.opened = opened
+    published = PublishedState(opened.state)
+  }
+
+  /// What the rest of the program may know of it.
+  var shared: (published: PublishedState, notices: [String]) { (published, opened.notices) }
+
+  /// Takes requests until there will be none.
+  mutating func run(_ requests: WorkQueue<Request>) {
+    while let requests = requests.takeAll() { serve(requests) }
+  }
+
+  private mutating func serve(_ requests: [Request]) {
+    var batch = JournalBatch(opened.position)
+    var accepted: [StateEvent] = []
+    var waiting: [Reply] = []
+    for request in requests {
+      switch request {
+      case .append(let events, let objects, let reply):
+        if let failure {
+          reply.resume(returning: .failure(failure))
+        } else if let error = take(events, after: accepted) {
+          reply.resume(returning: .failure(error))
+        } else {
+          for object in objects { batch.add(event: object) }
+          accepted += events
+          waiting.append(reply)
+        }
+      case .compact(let reply), .close(let reply):
+        commit(&batch, &accepted, &waiting)
+        if failure == nil, opened.position.sequence > opened.snapshotSequence { compact() }
+        reply.resume(returning: failure.map { .failure($0) } ?? .success(()))
+        if case .close = request { failure = failure ?? .closed }
+      }
+    }
+    commit(&batch, &accepted, &waiting)
+    if failure == nil, rule.applies(to: opened) { compact() }
+  }
+
+  /// Takes all events in, or none and says why.
+  private mutating func take(_ events: [StateEvent], after accepted: [StateEvent]) -> StateError? {
+    do throws(StateError) {
+      for event in events { try opened.state.take(event) }
+      return nil
+    } catch {
+      opened.state = published.state.withLock { $0 }
+      // These were taken in once.
+      for event in accepted { try? opened.state.take(event) }
+      return error
+    }
+  }
+
+  private mutating func commit(_ batch: inout JournalBatch, _ accepted: inout [StateEvent], _ waiting: inout [Reply]) {
+    if waiting.isEmpty { return }
+    var position = opened.position
+    let bytes = batch.finish(&position)
+    do throws(FileError) {
+      try journal.append(bytes)
+      try journal.sync()
+      opened.position = position
+      opened.journalSize += bytes.count
+      published.state.withLock { state in
+        for event in accepted { try? state.take(event) }
+      }
+    } catch {
+      fail(StateError(error))
+    }
+    let result: Result<Void, StateError> = failure.map { .failure($0) } ?? .success(())
+    for reply in waiting { reply.resume(returning: result) }
+    batch = JournalBatch(opened.position)
+    accepted = []
+    waiting = []
+  }
+
+  private mutating func compact() {
+    do throws(StateError) {
+      try history.add(opened.state.ended)
+      opened.state.forgetEnded()
+      journal = try folder.compact(&opened)
+      published.state.withLock { $0.forgetEnded() }
+    } catch {
+      fail(error)
+    }
+  }
+
+  private mutating func fail(_ error: StateError) {
+    failure = StateError(
+      .fatal,
+      "the state in '\(folder.path)' can no longer be written: \(error.message). What was acknowledged before is safe. Mend the cause and start again."
+    )
+  }
+}

@@ -1,0 +1,59 @@
+import Basics
+import Synchronization
+
+/// A state that is gone with the process: for tests, and for runs that nobody is to recover.
+package final class MemoryStateStore: StateStore {
+  private struct Content {
+    var state = State()
+    var blobs: [String: [UInt8]] = [:]
+    var isClosed = false
+  }
+
+  private let content = Mutex(Content())
+
+  package init() {}
+
+  package var state: State { content.withLock { $0.state } }
+  package func run(_ id: String) -> RunRecord? { content.withLock { $0.state.runs[id] } }
+
+  package func append(_ events: [StateEvent]) async throws(StateError) {
+    for event in events { try event.check() }
+    try change { content throws(StateError) in
+      var state = content.state
+      for event in events { try state.take(event) }
+      content.state = state
+    }
+  }
+
+  package func finishedRuns(_ query: HistoryQuery) async throws(StateError) -> [RunSummary] {
+    let runs = content.withLock { $0.state.ended.reversed().map(RunSummary.init) }
+    return Array(runs.filter(query.matches).prefix(max(query.limit, 0)))
+  }
+
+  package func finishedRun(_ id: String) async throws(StateError) -> RunRecord? {
+    content.withLock { $0.state.ended.last { $0.id == id } }
+  }
+
+  package func putBlob(_ bytes: [UInt8]) async throws(StateError) -> BlobReference {
+    let reference = BlobReference(sha256: try sha256(bytes), size: bytes.count)
+    try change { content in content.blobs[reference.sha256] = bytes }
+    return reference
+  }
+
+  package func blob(_ reference: BlobReference) async throws(StateError) -> [UInt8] {
+    guard let bytes = content.withLock({ $0.blobs[reference.sha256] }) else {
+      throw StateError(.damaged, "there is no blob \(reference.sha256)")
+    }
+    return bytes
+  }
+
+  package func compact() async throws(StateError) {}
+  package func close() async throws(StateError) { content.withLock { $0.isClosed = true } }
+
+  private func change(_ body: (inout Content) throws(StateError) -> Void) throws(StateError) {
+    try content.withLock { content throws(StateError) in
+      if content.isClosed { throw .closed }
+      try body(&content)
+    }
+  }
+}

@@ -1,0 +1,193 @@
+/// The files of a state, and how they are found again.
+///
+///     state.json              the state at the beginning of its generation g
+///     journal-<g>.jsonl       what changed since
+///     state.previous.json     the snapshot before, of generation p < g, and every journal from p on
+///
+/// A snapshot begins a new generation, in this order, so that a crash anywhere leaves a way back:
+///
+/// 1. the runs that ended are added to the history;
+/// 2. `state.json.new` is written and synced;
+/// 3. `journal-<g+1>.jsonl` is put in place with its header;
+/// 4. `state.json` becomes `state.previous.json`, `state.json.new` becomes `state.json`, and the folder is synced;
+/// 5. the journals before those of `state.previous.json` are removed.
+///
+/// To open: take `state.json`, or `state.previous.json` if that is missing or damaged, and fold the journals from its
+/// generation on, as far as there are any; each has to go on exactly where the one before ended. So a crash between 3
+/// and 4 leaves two journals for one snapshot, which is as good. Only the last journal may end in half a batch.
+/// A folder without any of these files is a new state; one with journals and no snapshot is refused.
+import Basics
+
+struct StateFolder {
+  let path: String
+  let fileSystem: any FileSystem
+  let program: String
+
+  /// What was found, ready to go on.
+  struct Opened {
+    var state = State()
+    var position = JournalPosition()
+    /// The generation of the last journal.
+    var generation = 0
+    /// The generation of `state.json`, if that is whole, so that it may become the previous one.
+    var snapshotGeneration: Int?
+    /// The generation of `state.previous.json`, if that was needed.
+    var previousGeneration: Int?
+    var snapshotSize = 0
+    /// The number of the last event that the snapshot holds.
+    var snapshotSequence = 0
+    var journalSize = 0
+    /// Sentences about what was dropped or recovered.
+    var notices: [String] = []
+
+    fileprivate mutating func start(from snapshot: Snapshot) {
+      state = snapshot.state
+      position = snapshot.position
+      generation = snapshot.generation
+      snapshotSequence = snapshot.position.sequence
+    }
+  }
+
+  private func file(_ name: String) -> String { "\(path)/\(name)" }
+
+  // MARK: - Opening
+
+  /// Reads the state, and cuts half a batch off the last journal; whoever calls holds the folder's lock.
+  func open() throws(StateError) -> Opened {
+    try onDisk { () throws(FileError) in try fileSystem.makeFolder(path) }
+    let names = try onDisk { () throws(FileError) in try fileSystem.list(path) }
+    let generations = names.compactMap(Journal.generation(ofName:)).sorted()
+    var opened = Opened()
+    if let (snapshot, size) = try snapshot(Snapshot.name, &opened.notices) {
+      opened.start(from: snapshot)
+      opened.snapshotGeneration = snapshot.generation
+      opened.snapshotSize = size
+    } else if let (snapshot, _) = try snapshot(Snapshot.previousName, &opened.notices) {
+      opened.start(from: snapshot)
+      opened.previousGeneration = snapshot.generation
+    } else if generations.first == 1 {
+      // The first generation begins with nothing, so its journal is all there is to know.
+      opened.generation = 1
+    } else if generations.isEmpty, opened.notices.isEmpty {
+      return opened
+    } else {
+      throw StateFolder.refusal(opened.notices.isEmpty ? ["\(file(Snapshot.name)) is missing"] : opened.notices)
+    }
+    try fold(generations, into: &opened)
+    if opened.snapshotGeneration == nil, opened.position.sequence > 0 {
+      opened.notices.append(
+        "\(file(Snapshot.name)) was missing or damaged; the state was recovered from what was before it")
+    }
+    return opened
+  }
+
+  /// The snapshot of that name; nil if it is missing or, with a notice, damaged.
+  private func snapshot(_ name: String, _ notices: inout [String]) throws(StateError) -> (Snapshot, Int)? {
+    guard let bytes = try onDisk({ () throws(FileError) in try fileSystem.read(file(name)) }) else { return nil }
+    do {
+      return (try Snapshot(reading: bytes, name: file(name)), bytes.count)
+    } catch  where error.kind == .damaged {
+      notices.append(error.message)
+      return nil
+    }
+  }
+
+  private static func refusal(_ reasons: [String]) -> StateError {
+    StateError(
+      .damaged,
+      reasons.joined(separator: "; ")
+        + ". Nothing was changed. Run 'errand doctor', which says what can be recovered, or put a backup of the folder in its place."
+    )
+  }
+
+  /// Folds the journals from the snapshot's generation on.
+  private func fold(_ generations: [Int], into opened: inout Opened) throws(StateError) {
+    let first = opened.generation
+    let last = max(first, generations.last ?? first)
+    for generation in first...last {
+      let name = file(Journal.name(generation))
+      guard let bytes = try onDisk({ () throws(FileError) in try fileSystem.read(name) }) else {
+        throw StateFolder.refusal(opened.notices + ["\(name) is missing"])
+      }
+      var reader = JournalReader(bytes, name: name, after: opened.position)
+      let tail: JournalReader.Tail
+      do {
+        tail = try reader.read(generation: generation) { event throws(RecordFault) in try opened.state.apply(event) }
+      } catch  where error.kind == .damaged {
+        throw StateFolder.refusal(opened.notices + [error.message])
+      }
+      opened.position = reader.position
+      opened.generation = generation
+      opened.journalSize = reader.end
+      switch tail {
+      case .none: break
+      case .torn(let count) where generation == last:
+        try onDisk { () throws(FileError) in try fileSystem.truncate(name, to: reader.end) }
+        opened.notices.append(
+          "\(name): \(count) bytes after the last commit were dropped; they were being written when the machine or the program stopped, and nobody was told of them"
+        )
+      case .torn:
+        throw StateFolder.refusal(opened.notices + ["\(name) ends in half a batch, though another journal follows"])
+      case .damaged(let offset, let reason):
+        throw StateFolder.refusal(opened.notices + ["\(name) is damaged at byte \(offset): \(reason)"])
+      }
+    }
+  }
+
+  // MARK: - Going on
+
+  /// The journal to append to.
+  func journal(of generation: Int) throws(StateError) -> any AppendableFile {
+    try onDisk { () throws(FileError) in try fileSystem.openForAppending(file(Journal.name(generation))) }
+  }
+
+  /// Begins a new generation with a snapshot of the state, and gives its journal; the runs that ended are in the
+  /// history by then.
+  func compact(_ opened: inout Opened) throws(StateError) -> any AppendableFile {
+    let generation = opened.generation + 1
+    let snapshot = Snapshot(generation: generation, position: opened.position, state: opened.state, program: program)
+    let bytes = try snapshot.bytes()
+    var position = opened.position
+    let header = Journal.header(generation: generation, after: &position, program: program)
+    let hasGoodSnapshot = opened.snapshotGeneration != nil
+    let oldest = opened.snapshotGeneration ?? opened.previousGeneration ?? opened.generation
+    try onDisk { () throws(FileError) in
+      try fileSystem.write(bytes, to: file(Snapshot.newName))
+      try fileSystem.replace(file(Journal.name(generation)), in: path, with: header)
+      if hasGoodSnapshot {
+        try fileSystem.rename(file(Snapshot.name), to: file(Snapshot.previousName))
+      } else if try fileSystem.size(file(Snapshot.name)) != nil {
+        try fileSystem.rename(file(Snapshot.name), to: file(Snapshot.damagedName))
+      }
+      try fileSystem.rename(file(Snapshot.newName), to: file(Snapshot.name))
+      try fileSystem.syncFolder(path)
+      for name in try fileSystem.list(path) {
+        if let generation = Journal.generation(ofName: name), generation < oldest { try fileSystem.remove(file(name)) }
+      }
+    }
+    opened.position = position
+    opened.generation = generation
+    opened.previousGeneration = opened.snapshotGeneration ?? opened.previousGeneration
+    opened.snapshotGeneration = generation
+    opened.snapshotSize = bytes.count
+    opened.snapshotSequence = position.sequence
+    opened.journalSize = header.count
+    return try journal(of: generation)
+  }
+
+  /// Everything in the snapshots, the journals and the history that looks like the name of a blob.
+  func blobNames() throws(StateError) -> Set<String> {
+    var names: Set<String> = []
+    try onDisk { () throws(FileError) in
+      for folder in [path, "\(path)/history"] {
+        for name in try fileSystem.list(folder) where name.hasSuffix(".json") || name.hasSuffix(".jsonl") {
+          let bytes = try fileSystem.read("\(folder)/\(name)") ?? []
+          for text in bytes.split(separator: UInt8(ascii: "\"")) where text.count == 64 {
+            names.insert(String(decoding: text, as: UTF8.self))
+          }
+        }
+      }
+    }
+    return names
+  }
+}

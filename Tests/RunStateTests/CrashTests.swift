@@ -1,0 +1,131 @@
+import Basics
+import Glibc
+import Testing
+
+@testable import RunState
+
+/// What was acknowledged is there after the machine stopped at any operation, half-way through it or after it.
+@Suite struct CrashTests {
+  /// What the program was told before the machine stopped.
+  private struct Told {
+    var acknowledged: [StateEvent] = []
+    /// What it was not told of, and which may be there or not.
+    var open: [StateEvent] = []
+    var blobs: [BlobReference] = []
+  }
+
+  private static let folder = "/state"
+  private static let rule = CompactionRule(smallest: 900, timesSnapshot: 0)
+
+  /// Two starts of a program that uses all parts of the store, until the disk stops it.
+  private static func work(on disk: FaultyFileSystem) async -> Told {
+    var told = Told()
+    func keep(_ store: FileStateStore, _ events: [StateEvent]) async throws {
+      told.open = events
+      try await store.append(events)
+      told.acknowledged += events
+      told.open = []
+    }
+    do {
+      for start in 0..<2 {
+        let store = try await FileStateStore.open(folder, program: "errand 0.1", fileSystem: disk, compaction: rule)
+        for number in 0..<2 {
+          let run = "run-\(start)-\(number)"
+          try await keep(store, [Example.created(run), Example.began(run, "book")])
+          try await keep(store, [Example.attempted(run, "book")])
+          let blob = try await store.putBlob(Array("a large output of \(run)".utf8))
+          try await keep(
+            store,
+            [
+              .stepEnded(StepEnded(run: run, at: instant(1), step: "book", status: .succeeded, output: .blob(blob))),
+              Example.set("last", .string(run)),
+            ])
+          told.blobs.append(blob)
+          if number == 0 { try await keep(store, [Example.over(run, at: start * 40 * 86_400)]) }
+        }
+        if start == 0 { try await store.close() }
+      }
+    } catch {
+      // The disk stopped.
+    }
+    return told
+  }
+
+  private static func expect(_ disk: FaultyFileSystem, holds told: Told, _ comment: Comment) async throws {
+    let store = try await FileStateStore.open(folder, program: "errand 0.1", fileSystem: disk, compaction: rule)
+    let least = try Example.fold(told.acknowledged)
+    let most = try Example.fold(told.acknowledged + told.open)
+    let state = store.state
+    let found = [least, most].first { $0.runs == state.runs && $0.values == state.values }
+    let expected = try #require(found, comment)
+    let finished = try await store.finishedRuns(HistoryQuery(limit: 100))
+    let ids = finished.map(\.id)
+    #expect(ids == expected.ended.sorted { $0.endedAt ?? $0.now > $1.endedAt ?? $1.now }.map(\.id), comment)
+    for run in expected.ended { #expect(try await store.finishedRun(run.id) == run, comment) }
+    for blob in told.blobs { #expect(try await store.blob(blob).count == blob.size, comment) }
+    // And it goes on.
+    try await store.append(Example.set("after", .bool(true)))
+    try await store.close()
+    let again = try await FileStateStore.open(folder, program: "errand 0.1", fileSystem: disk, compaction: rule)
+    #expect(again.state.values["after"] == .inline(.bool(true)), comment)
+    #expect(again.state.runs == expected.runs, comment)
+    #expect(again.notices == [], comment)
+    #expect(try await again.finishedRuns(HistoryQuery(limit: 100)) == finished, comment)
+    try await again.close()
+  }
+
+  @Test func `nothing that was acknowledged is lost, whichever operation is the last`() async throws {
+    let whole = FaultyFileSystem()
+    let all = await CrashTests.work(on: whole)
+    #expect(all.acknowledged.count == 22)
+    #expect(all.open.isEmpty)
+    #expect(whole.operations > 80)
+    for operation in 1...whole.operations {
+      for phase in FaultyFileSystem.Phase.allCases {
+        let disk = FaultyFileSystem()
+        disk.fail(at: operation, .crash(phase))
+        let told = await CrashTests.work(on: disk)
+        let losses: [FaultyFileSystem.Loss] = [.everything, .nothing, .some(seed: UInt64(operation))]
+        for loss in losses {
+          try await CrashTests.expect(
+            disk.restarted(losing: loss), holds: told,
+            "stopped at operation \(operation) (\(phase)), losing \(loss)")
+        }
+      }
+    }
+  }
+
+  @Test(arguments: [
+    (ENOSPC, "no space left on device (ENOSPC)"), (EIO, "input or output error (EIO)"),
+  ])
+  func `after a failure nothing more is taken, and nothing acknowledged is lost`(_ code: Int32, _ cause: String)
+    async throws
+  {
+    let whole = FaultyFileSystem()
+    _ = await CrashTests.work(on: whole)
+    for operation in 1...whole.operations {
+      let disk = FaultyFileSystem()
+      disk.fail(at: operation, .error(code))
+      let told = await CrashTests.work(on: disk)
+      try await CrashTests.expect(
+        disk.restarted(losing: .nothing), holds: told, "operation \(operation) failed")
+    }
+  }
+
+  @Test func `a full disk is named, and the store refuses what comes after`() async throws {
+    let disk = FaultyFileSystem()
+    let store = try await FileStateStore.open("/state", program: "errand 0.1", fileSystem: disk)
+    try await store.append(Example.created("a"))
+    disk.fail(at: 1, .error(ENOSPC))
+    let message =
+      "the state in '/state' can no longer be written: cannot write '/state/journal-1.jsonl': no space left on device (ENOSPC). What was acknowledged before is safe. Mend the cause and start again."
+    await #expect(throws: StateError(.fatal, message)) { try await store.append(Example.created("b")) }
+    await #expect(throws: StateError(.fatal, message)) { try await store.append(Example.created("c")) }
+    await #expect(throws: StateError(.fatal, message)) { try await store.close() }
+    #expect(store.openRuns.map(\.id) == ["a"])
+    let again = try await FileStateStore.open(
+      "/state", program: "errand 0.1", fileSystem: disk.restarted(losing: .nothing))
+    #expect(again.openRuns.map(\.id) == ["a"])
+    #expect(again.notices.count == 1)
+  }
+}
