@@ -106,3 +106,14 @@ extension Field: Codable {
     visitor.visit(self)
   }
 }
+
+/// Fields are compared by their values, so that sets can be compared.
+extension Field: Equatable where Wrapped: Equatable {
+  /// Whether both hold the same value.
+  public static func == (left: Field, right: Field) -> Bool { left.value == right.value }
+}
+
+extension Field: Hashable where Wrapped: Hashable {
+  /// Hashes the value.
+  public func hash(into hasher: inout Hasher) { hasher.combine(value) }
+}

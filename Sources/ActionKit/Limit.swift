@@ -69,7 +69,7 @@ extension FieldLimit {
 
 extension Limit {
   /// What a value of the right type must be and is not, or nil if it keeps to the limit.
-  func objection(to value: Value, of type: FieldType) -> String? {
+  func objection(to value: Value, of type: FieldType, isHidden: Bool) -> String? {
     switch self {
     case .atLeast(let bound): if isInOrder(bound, value) { return nil }
     case .atMost(let bound): if isInOrder(value, bound) { return nil }
@@ -79,7 +79,7 @@ extension Limit {
     case .each: return nil
     }
     // Of a secret not even the length is shown.
-    if type.isSecret { return words(for: type) }
+    if isHidden { return words(for: type) }
     switch self {
     case .minLength(1): return words(for: type)
     case .minLength, .maxLength: return "\(words(for: type)), but has \(value.size)"

@@ -90,7 +90,8 @@ private struct PluginReview {
         return
       }
     }
-    let found = action.input.check(value, as: "with", isExpression: { $0.string?.contains("${{") == true })
+    let found = action.input.check(
+      value, as: "with", isExpression: { value, _, _ in value.string?.contains("${{") == true })
     faults += found.map { "\(name): \($0.message)" }
     guard found.isEmpty, !value.holdsExpression else { return }
     do {

@@ -43,7 +43,7 @@ struct Report: FieldSet {
 func faults(_ schema: ObjectSchema, _ json: String) throws -> [String] {
   let source = Source(name: "", text: json)
   let found = schema.check(
-    try JSON.parse(source.bytes), as: "with", isExpression: { $0.string?.hasPrefix("${{") == true },
+    try JSON.parse(source.bytes), as: "with", isExpression: { value, _, _ in value.string?.hasPrefix("${{") == true },
     spelling: { value in value.place.offset.map { String(json.dropFirst($0).prefix { $0 != "," && $0 != "}" }) } })
   return found.map { fault in
     let position = source.position(at: fault.place.offset ?? 0)
@@ -150,11 +150,11 @@ func faults(_ schema: ObjectSchema, _ json: String) throws -> [String] {
       (
         #"{"key": 7, "marks": [{"student": "Ann"}, {}, 3]}"#,
         [
+          "1:21: error: 'with.marks' must have at most 2 items, but has 3",
           "1:22: error: 'with.marks[0]' needs 'points' (int): How many",
           "1:42: error: 'with.marks[1]' needs 'student' (string): Who",
           "1:42: error: 'with.marks[1]' needs 'points' (int): How many",
           "1:46: error: 'with.marks[2]' takes a map of fields, but found an int",
-          "1:21: error: 'with.marks' must have at most 2 items, but has 3",
         ]
       ),
       (
@@ -212,6 +212,38 @@ func faults(_ schema: ObjectSchema, _ json: String) throws -> [String] {
     ] as [(String, [String])])
   func `says all that is wrong, and where`(json: String, expected: [String]) throws {
     #expect(try faults(Sheet.schema, json) == expected)
+  }
+
+  @Test func `tells of each expression what is wanted in its place`() throws {
+    let json = """
+      {"key": "${{ a }}", "marks": [{"student": "${{ b }}", "points": 1}, "${{ c }}"], "token": "${{ d }}",
+       "comment": "${{ e }}", "rest": {"deep": [1, "${{ f }}"]}, "words": {"a-b": "${{ g }}"}, "days": "${{ h }}"}
+      """
+    var met: [String] = []
+    let found = Sheet.schema.check(try JSON.parse(json), as: "with") { value, type, path in
+      guard let text = value.string, text.hasPrefix("${{") else { return false }
+      met.append("\(path): \(type.inputType)")
+      return true
+    }
+    #expect(found.isEmpty)
+    #expect(
+      met == [
+        "with.key: int", "with.marks[0].student: string", "with.marks[1]: object", "with.token: secret(string)",
+        "with.comment: string", "with.rest.deep[1]: dyn", "with.words[\"a-b\"]: string", "with.days: list(string)",
+      ])
+  }
+
+  @Test func `shows nothing of a secret, however it is made up`() throws {
+    let schema = ObjectSchema(fields: [
+      FieldSchema("pins", .secret(.list(.choice(["1234", "5678"]))), "The pins.", limits: [.maxLength(1)])
+    ])
+    let found = try faults(schema, #"{"pins": ["4321", 9]}"#)
+    #expect(
+      found == [
+        "1:10: error: 'with.pins' must have at most 1 item",
+        "1:11: error: 'with.pins[0]' must be '1234' or '5678'",
+        "1:19: error: 'with.pins[1]' must be '1234' or '5678'",
+      ])
   }
 
   @Test(
