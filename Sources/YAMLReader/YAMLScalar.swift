@@ -234,11 +234,13 @@ extension ScalarWalk {
     var offset = range.lowerBound + 1
     var indentation: Int?
     var (keepsFirst, keepsAll) = (true, false)
-    while offset < range.upperBound, !isBlankOrBreak(bytes[offset]) {
+    // libyaml takes a comment here that no blank stands before.
+    indicators: while offset < range.upperBound {
       switch bytes[offset] {
       case UInt8(ascii: "-"): keepsFirst = false
       case UInt8(ascii: "+"): keepsAll = true
-      case let digit: indentation = Int(digit) - 0x30
+      case UInt8(ascii: "1")...UInt8(ascii: "9"): indentation = Int(bytes[offset]) - 0x30
+      default: break indicators
       }
       offset += 1
     }

@@ -13,6 +13,8 @@ import YAMLReader
     ("a: { b: [1, 2], c: 3 } # x\n", ["a"], "{ b: [1, 2], c: 3 }"),
     ("a: |\n  x\n  y\n\n\nb: 1\n", ["a"], "|\n  x\n  y"),
     ("a: >-\n\n  x\n", ["a"], ">-\n\n  x"),
+    ("a:\n  - |\n    x\n\n", ["a"], "- |\n    x"),
+    ("? |\n  a\nb: c\n", ["b"], "c"),
     ("a:\nb: 1\n", ["a"], ""),
     ("a: &x\n  # why\n  b: c\nd: *x\n", ["a"], "b: c"),
     ("a: &x !!str  b c \nd: *x\n", ["a"], "b c"),
@@ -20,6 +22,8 @@ import YAMLReader
     ("- - - x\n    - y\n", ["0", "0", "1"], "y"),
     ("- - - x\n    - y\n", ["0", "0"], "- x\n    - y"),
     ("a: b\n  c\nd: e", ["a"], "b\n  c"),
+    ("? a\nb: c", ["b"], "c"),
+    ("&x:y: 1", [":y"], "1"),
     ("𝒳: {y: 𝒵 z, \"é\": [💥]}", ["𝒳", "é", "0"], "💥"),
   ])
   func `finds the bytes of a value`(_ text: String, _ path: [String], _ expected: String) throws {
@@ -27,6 +31,14 @@ import YAMLReader
     let document = try YAMLReader.read(source)
     let value = try #require(document.root.at(path))
     #expect(String(decoding: source.bytes[document.range(of: value)], as: UTF8.self) == expected)
+  }
+
+  @Test func `gives a value that is not written a place of its own`() throws {
+    let document = try YAMLReader.read(Source(name: "test.yaml", text: "? a\nb:\n"))
+    let members = try #require(document.root.map?.members)
+    #expect(members.map(\.key.place.offset) == [2, 4])
+    #expect(members.map(\.value.place.offset) == [3, 6])
+    #expect(document.range(of: members[1].key) == 4..<5)
   }
 
   @Test func `tells a block map from its first key, which begin at one place`() throws {
@@ -61,6 +73,7 @@ import YAMLReader
     ("k: >\n  a\n  |b|\n\n  c\n", "b"),
     ("k: >\n  a\n\n\n  b\n   |c|\n\n  d\n", "c"),
     ("k: >-\r\n  a\r\n  |b|\r\n", "b"),
+    ("k: |#\n  a |b|", "b"),
     ("- - k: |1\n     a\n     |b|", "b"),
   ])
   func `maps a part of a value to the file`(_ marked: String, _ expected: String) throws {

@@ -98,19 +98,19 @@ import Testing
     // A quote at the beginning
     (
       "if: 'a' in b",
-      "1:5: error: a value that begins with a quote ends at the next; quote the whole value: `\"'a' in b\"` ['a' in b]"
+      "1:5: error: a value that begins with a quote ends at the next one; quote the whole value: `\"'a' in b\"` ['a' in b]"
     ),
     (
       "if: \"a\" + 'b' # c",
-      "1:5: error: a value that begins with a quote ends at the next; quote the whole value: `'\"a\" + ''b'''` [\"a\" + 'b']"
+      "1:5: error: a value that begins with a quote ends at the next one; quote the whole value: `'\"a\" + ''b'''` [\"a\" + 'b']"
     ),
     (
       "- 'a' in b\n- c",
-      "1:3: error: a value that begins with a quote ends at the next; quote the whole value: `\"'a' in b\"` ['a' in b]"
+      "1:3: error: a value that begins with a quote ends at the next one; quote the whole value: `\"'a' in b\"` ['a' in b]"
     ),
     (
       "if: 'a' @b",
-      "1:5: error: a value that begins with a quote ends at the next; quote the whole value: `\"'a' @b\"` ['a' @b]"
+      "1:5: error: a value that begins with a quote ends at the next one; quote the whole value: `\"'a' @b\"` ['a' @b]"
     ),
     (
       "k: 'it's'",
@@ -194,7 +194,7 @@ import Testing
       "2:1: error: a key cannot stand among list items; put `- ` before it, or indent it below the item above [b: 1]"
     ),
     ("a: b\n- c", "2:1: error: a list item cannot stand among keys; indent it below the key it belongs to [-]"),
-    ("a:\n- b\n-c", "3:1: error: a blank is missing behind this `-` [-]"),
+    ("a:\n- b\n-c", "3:1: error: a space is missing after this `-` [-]"),
     (
       "a:\n - b\n  - c\n",
       "3:3: warning: this is no list item: it is indented more than the text above, and goes on with it [-]"
@@ -202,10 +202,10 @@ import Testing
     // Keys and colons
     (
       "a: 1\nbcd\ne: 2",
-      "2:1: error: a `:` is missing behind this key; write `key: value`, or indent the line to go on with the text above [bcd]"
+      "2:1: error: a `:` is missing after this key; write `key: value`, or indent the line to go on with the text above [bcd]"
     ),
-    ("k:v\nl: w", "1:1: error: a blank is missing behind the `:` here [k:v]"),
-    ("a: {b:[c]}", "1:6: error: a blank is missing behind this `:`, or the text needs quotes [:]"),
+    ("k:v\nl: w", "1:1: error: a space is missing after the `:` here [k:v]"),
+    ("a: {b:[c]}", "1:6: error: a space is missing after this `:`, or the text needs quotes [:]"),
     (": x", "1:1: error: a key is missing before this `:` [:]"),
     ("? : x", "1:3: error: a key is missing before this `:` [:]"),
     // What is never closed, or closes nothing
@@ -245,6 +245,11 @@ import Testing
       "%YAML 1.3\n---\na",
       "1:1: error: a line that begins with `%` is a directive to YAML, and none is needed; remove it [%YAML 1.3]"
     ),
+    (
+      "%YAML 1.2\n",
+      "1:1: error: a line that begins with `%` is a directive to YAML, and none is needed; remove it [%YAML 1.2]"
+    ),
+    ("[${", "1:2: error: an expression needs quotes inside [ ]; quote the whole value: `\"${{ … }}\"` [${]"),
     (
       "%FOO\n---\na",
       "1:1: error: a line that begins with `%` is a directive to YAML, and none is needed; remove it [%FOO]"

@@ -102,7 +102,7 @@ import YAMLReader
         "4:5: error: `*` begins an alias in YAML, and no anchor `&y` stands before it; quote the whole value: `\"*y\"` [*y]",
         "4:9: error: a double cannot be a key; quote it if it is a text [1.5]",
         "5:10: error: ` #` begins a comment, even inside `${{`; quote the whole value: `\"${{ x #z }}\"` [#]",
-        "6:4: error: a value that begins with a quote ends at the next; quote the whole value: `\"'f' + g\"` ['f' + g]",
+        "6:4: error: a value that begins with a quote ends at the next one; quote the whole value: `\"'f' + g\"` ['f' + g]",
       ])
   }
 
