@@ -1,0 +1,44 @@
+/// The functions that expressions may call, found by name.
+package struct FunctionLibrary: Sendable {
+  /// Every declaration, in order.
+  package let declarations: [FunctionDeclaration]
+  private let functions: [String: [FunctionDeclaration]]
+  private let methods: [String: [FunctionDeclaration]]
+  /// What stands before the dot of dotted names.
+  package let namespaces: Set<String>
+
+  package init(_ declarations: [FunctionDeclaration]) {
+    var functions: [String: [FunctionDeclaration]] = [:]
+    var methods: [String: [FunctionDeclaration]] = [:]
+    var namespaces: Set<String> = []
+    for declaration in declarations {
+      if declaration.receiver == nil {
+        functions[declaration.name, default: []].append(declaration)
+        if let dot = declaration.name.lastIndex(of: ".") { namespaces.insert(String(declaration.name[..<dot])) }
+      } else {
+        methods[declaration.name, default: []].append(declaration)
+      }
+    }
+    self.declarations = declarations
+    self.functions = functions
+    self.methods = methods
+    self.namespaces = namespaces
+  }
+
+  /// All that recipes may use.
+  package static let standard = FunctionLibrary(standardFunctions + libraryFunctions.flatMap { $0 })
+
+  /// These functions and others.
+  package func adding(_ declarations: [FunctionDeclaration]) -> FunctionLibrary {
+    FunctionLibrary(self.declarations + declarations)
+  }
+
+  /// The forms of a free function.
+  func functions(named name: String) -> [FunctionDeclaration] { functions[name] ?? [] }
+
+  /// The forms of a method.
+  func methods(named name: String) -> [FunctionDeclaration] { methods[name] ?? [] }
+
+  /// The names of the free functions, or of the methods.
+  func names(ofMethods: Bool) -> [String] { Array((ofMethods ? methods : functions).keys) }
+}

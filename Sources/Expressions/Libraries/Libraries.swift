@@ -1,0 +1,2 @@
+/// The libraries beyond the standard functions, in the order of the reference page.
+let libraryFunctions: [[FunctionDeclaration]] = []

@@ -1,0 +1,2 @@
+/// CEL's standard functions, operators apart.
+let standardFunctions: [FunctionDeclaration] = []
