@@ -28,8 +28,9 @@ let package = Package(
     // MARK: What plugins are made of
     .target(name: "ActionKit", dependencies: ["Basics"]),
     .target(name: "ActionTestKit", dependencies: ["ActionKit", "Basics", "HTTPClient", "YAMLReader"]),
-    .target(name: "HTTPClient", dependencies: ["Basics", "CCurl"]),
-    .target(name: "HTTPServer", dependencies: ["Basics", "CMicroHTTPD"]),
+    .target(name: "HTTPClient", dependencies: ["Basics", "CCrypto", "CCurl", "HTTPTypes"]),
+    .target(name: "HTTPServer", dependencies: ["Basics", "CMicroHTTPD", "HTTPTypes"]),
+    .target(name: "HTTPTypes", dependencies: ["Basics"]),
 
     // MARK: The runtime
     .target(name: "Recipes", dependencies: ["ActionKit", "Basics", "Calendars", "Expressions", "YAMLReader"]),
@@ -65,6 +66,7 @@ let package = Package(
     .tests(of: "Expressions", "Basics", "Calendars"),
     .tests(of: "HTTPClient", "Basics", "HTTPServer"),
     .tests(of: "HTTPServer", "Basics"),
+    .tests(of: "HTTPTypes", "Basics"),
     .tests(of: "Recipes", "ActionKit", "Basics", "Expressions", "MarkbookPlugin", "YAMLReader"),
     .tests(of: "RunState", "Basics"),
     .tests(of: "Runs", "ActionKit", "ActionTestKit", "Basics", "Recipes", "RunState"),

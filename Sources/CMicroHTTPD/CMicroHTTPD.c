@@ -1,0 +1,59 @@
+#include "CMicroHTTPD.h"
+#include <dlfcn.h>
+#include <pthread.h>
+
+struct CMicroHTTPD cmicrohttpd;
+static const char *fault;
+
+static const char *load(void) {
+  void *library = dlopen("libmicrohttpd.so.12", RTLD_NOW | RTLD_LOCAL);
+  if (!library) return "libmicrohttpd.so.12 cannot be loaded; install the Debian package libmicrohttpd12.";
+#define F(name) \
+  if (!(cmicrohttpd.name = (__typeof__(cmicrohttpd.name))dlsym(library, "MHD_" #name))) \
+    return "libmicrohttpd.so.12 lacks MHD_" #name "; install the Debian package libmicrohttpd12.";
+  CMICROHTTPD_FUNCTIONS(F)
+#undef F
+  return NULL;
+}
+
+static void loadOnce(void) { fault = load(); }
+
+const char *cmicrohttpd_load(void) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, loadOnce);
+  return fault;
+}
+
+// What the library would print of bad requests is no news: they get an answer.
+static void logNothing(void *context, const char *format, va_list arguments) {
+  (void)context;
+  (void)format;
+  (void)arguments;
+}
+
+// Targets are decoded by the one who reads them: the library would decode `%2F` into a separator.
+static size_t unescapeNothing(void *context, struct MHD_Connection *connection, char *text) {
+  (void)context;
+  (void)connection;
+  size_t length = 0;
+  while (text[length]) length += 1;
+  return length;
+}
+
+struct MHD_Daemon *cmicrohttpd_start(const struct CMicroHTTPDOptions *options) {
+  unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
+  if (options->isIPv6) flags |= MHD_USE_IPv6;
+  return cmicrohttpd.start_daemon(
+      flags, 0, NULL, NULL, options->handler, options->context,
+      MHD_OPTION_EXTERNAL_LOGGER, logNothing, NULL,
+      MHD_OPTION_SOCK_ADDR, options->address,
+      MHD_OPTION_LISTENING_ADDRESS_REUSE, 0u,
+      MHD_OPTION_CONNECTION_LIMIT, options->connectionLimit,
+      MHD_OPTION_CONNECTION_TIMEOUT, options->idleSeconds,
+      MHD_OPTION_CONNECTION_MEMORY_LIMIT, options->memoryPerConnection,
+      MHD_OPTION_STRICT_FOR_CLIENT, 1,
+      MHD_OPTION_UNESCAPE_CALLBACK, unescapeNothing, NULL,
+      MHD_OPTION_URI_LOG_CALLBACK, options->began, options->context,
+      MHD_OPTION_NOTIFY_COMPLETED, options->completed, options->context,
+      MHD_OPTION_END);
+}

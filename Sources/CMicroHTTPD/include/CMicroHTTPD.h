@@ -1,0 +1,53 @@
+// libmicrohttpd, loaded at first use: linked the ordinary way it brings GnuTLS into every start of the program.
+
+#pragma once
+#include <microhttpd.h>
+#include <netinet/in.h>
+#include <stdarg.h>
+
+#define CMICROHTTPD_FUNCTIONS(F) \
+  F(add_response_header) \
+  F(create_response_from_buffer) \
+  F(create_response_from_callback) \
+  F(destroy_response) \
+  F(get_connection_values_n) \
+  F(get_daemon_info) \
+  F(queue_response) \
+  F(quiesce_daemon) \
+  F(resume_connection) \
+  F(start_daemon) \
+  F(stop_daemon) \
+  F(suspend_connection)
+
+/// libmicrohttpd's functions without their prefix; nothing may be called before `cmicrohttpd_load` has succeeded.
+struct CMicroHTTPD {
+#define F(name) __typeof__(&MHD_##name) _Nonnull name;
+  CMICROHTTPD_FUNCTIONS(F)
+#undef F
+};
+extern struct CMicroHTTPD cmicrohttpd __attribute__((swift_attr("nonisolated(unsafe)")));
+
+/// Loads libmicrohttpd once; NULL if it is there, else a sentence saying what to install.
+const char *_Nullable cmicrohttpd_load(void);
+
+/// What a daemon is started with; Swift cannot call the variadic function.
+struct CMicroHTTPDOptions {
+  const struct sockaddr *_Nonnull address;
+  int isIPv6;
+  unsigned connectionLimit;
+  unsigned idleSeconds;
+  size_t memoryPerConnection;
+  void *_Nonnull context;
+  MHD_AccessHandlerCallback _Nonnull handler;
+  MHD_RequestCompletedCallback _Nonnull completed;
+  void *_Nullable (*_Nonnull began)(void *_Nullable, const char *_Nonnull, struct MHD_Connection *_Nonnull);
+};
+
+/// Starts a daemon with one thread on epoll, or NULL with `errno`.
+struct MHD_Daemon *_Nullable cmicrohttpd_start(const struct CMicroHTTPDOptions *_Nonnull options);
+
+/// The port a daemon listens on.
+static inline unsigned cmicrohttpd_port(struct MHD_Daemon *_Nonnull daemon) {
+  const union MHD_DaemonInfo *info = cmicrohttpd.get_daemon_info(daemon, MHD_DAEMON_INFO_BIND_PORT);
+  return info ? info->port : 0;
+}

@@ -1,0 +1,181 @@
+import Basics
+import CCurl
+import Glibc
+import Synchronization
+
+/// One thread that runs all transfers of a client on one libcurl multi handle.
+///
+/// Other threads only queue work and wake it: a transfer to start, a transfer to cancel, the order to stop. The multi
+/// handle and everything about a running transfer belong to the thread alone. A transfer may be cancelled before it is
+/// queued, while it is queued, while it runs, and after it ended; its `phase`, guarded by the queue's lock, says which
+/// of them has already given the answer, so that the continuation is resumed exactly once.
+///
+/// The thread keeps this object alive, and nothing but `stop` ends it. A transfer under way keeps its client alive, so
+/// that there is none left when the client stops the loop.
+final class CurlLoop: Sendable {
+  typealias Continuation = CheckedContinuation<Result<HTTPResponse, HTTPError>, Never>
+
+  private struct Queue: ~Copyable {
+    var toStart: [CurlTransfer] = []
+    var toCancel: [CurlTransfer] = []
+    /// Whether the thread sleeps, or is about to, and has to be woken.
+    var isAsleep = false
+    var isStopped = false
+    var hasThread = false
+    /// Set while the thread runs; nobody else may do more with it than wake it.
+    var multi: MultiHandle?
+
+    mutating func wake() {
+      guard isAsleep else { return }
+      isAsleep = false
+      multi?.wake()
+    }
+  }
+
+  private let queue = Mutex(Queue())
+  private let configuration: HTTPClientConfiguration
+
+  init(_ configuration: HTTPClientConfiguration) { self.configuration = configuration }
+
+  // MARK: For every thread
+
+  func start(_ transfer: CurlTransfer, _ continuation: Continuation) {
+    let failure: HTTPError? = queue.withLock { queue in
+      guard transfer.phase != .cancelled else { return transfer.failure.cancelled(sent: .nothing, elapsed: .zero) }
+      if !queue.hasThread {
+        guard let multi = MultiHandle(maxConnectionsPerHost: configuration.maxConnectionsPerHost),
+          spawn(multi)
+        else { return transfer.failure.other("no thread can be started", sent: .nothing, elapsed: .zero) }
+        queue.hasThread = true
+        queue.multi = multi
+      }
+      transfer.phase = .waiting
+      transfer.continuation = continuation
+      queue.toStart.append(transfer)
+      queue.wake()
+      return nil
+    }
+    if let failure { continuation.resume(returning: .failure(failure)) }
+  }
+
+  func cancel(_ transfer: CurlTransfer) {
+    queue.withLock { queue in
+      switch transfer.phase {
+      case .new: transfer.phase = .cancelled
+      case .waiting:
+        queue.toCancel.append(transfer)
+        queue.wake()
+      case .cancelled, .ended: break
+      }
+    }
+  }
+
+  func stop() {
+    queue.withLock { queue in
+      queue.isStopped = true
+      // Under the lock, so that the handle is still there.
+      queue.wake()
+    }
+  }
+
+  private func spawn(_ multi: MultiHandle) -> Bool {
+    // Signals are for the program's own threads.
+    var all = sigset_t()
+    var before = sigset_t()
+    sigfillset(&all)
+    pthread_sigmask(SIG_SETMASK, &all, &before)
+    defer { pthread_sigmask(SIG_SETMASK, &before, nil) }
+    var thread = pthread_t()
+    let start = Unmanaged.passRetained(ThreadStart(loop: self, multi: multi))
+    let code = pthread_create(
+      &thread, nil,
+      { argument in
+        if let argument {
+          let start = Unmanaged<ThreadStart>.fromOpaque(argument).takeRetainedValue()
+          start.loop.run(start.multi)
+        }
+        return nil
+      }, start.toOpaque())
+    guard code == 0 else {
+      start.release()
+      return false
+    }
+    pthread_detach(thread)
+    return true
+  }
+
+  private final class ThreadStart {
+    let loop: CurlLoop
+    let multi: MultiHandle
+
+    init(loop: CurlLoop, multi: MultiHandle) {
+      self.loop = loop
+      self.multi = multi
+    }
+  }
+
+  // MARK: For the thread
+
+  private func run(_ multi: MultiHandle) {
+    let handles = EasyHandles()
+    while true {
+      var starting: [CurlTransfer] = []
+      var cancelling: [CurlTransfer] = []
+      let isStopped = queue.withLock { queue in
+        swap(&starting, &queue.toStart)
+        swap(&cancelling, &queue.toCancel)
+        queue.isAsleep = false
+        if queue.isStopped { queue.multi = nil }
+        return queue.isStopped
+      }
+      // After the lock nobody wakes it any more, so the handle may go.
+      if isStopped { return }
+      for transfer in starting { begin(transfer, multi, handles) }
+      for transfer in cancelling where transfer.easy != nil {
+        end(transfer, multi, handles) { $0.cancelled() }
+      }
+      multi.perform { easy, code in
+        guard let transfer = CurlTransfer.of(easy) else { return }
+        end(transfer, multi, handles) { $0.result(code) }
+      }
+      let mustSleep = queue.withLock { queue in
+        queue.isAsleep = queue.toStart.isEmpty && queue.toCancel.isEmpty && !queue.isStopped
+        return queue.isAsleep
+      }
+      if mustSleep { multi.sleep() }
+    }
+  }
+
+  private func begin(_ transfer: CurlTransfer, _ multi: MultiHandle, _ handles: EasyHandles) {
+    guard let easy = handles.take() else {
+      finish(transfer, .failure(transfer.failure.other("out of memory", sent: .nothing, elapsed: .zero)))
+      return
+    }
+    if let error = transfer.prepare(easy, configuration) ?? multi.add(easy, transfer) {
+      transfer.detach()
+      handles.giveBack(easy)
+      finish(transfer, .failure(error))
+    }
+  }
+
+  private func end(
+    _ transfer: CurlTransfer, _ multi: MultiHandle, _ handles: EasyHandles,
+    _ outcome: (CurlTransfer) -> Result<HTTPResponse, HTTPError>
+  ) {
+    guard let easy = transfer.easy else { return }
+    let result = outcome(transfer)
+    multi.remove(easy)
+    transfer.detach()
+    handles.giveBack(easy)
+    finish(transfer, result)
+  }
+
+  private func finish(_ transfer: CurlTransfer, _ result: Result<HTTPResponse, HTTPError>) {
+    let continuation = queue.withLock { _ in
+      transfer.phase = .ended
+      defer { transfer.continuation = nil }
+      return transfer.continuation
+    }
+    continuation?.resume(returning: result)
+  }
+}

@@ -1,0 +1,298 @@
+import Basics
+import CCurl
+import HTTPTypes
+
+/// One exchange: how libcurl is told of it, what arrives, and what its end means.
+// `phase` and `continuation` are guarded by the loop's lock; everything else is touched by the loop's thread alone,
+// after the lock has handed the transfer over.
+final class CurlTransfer: @unchecked Sendable {
+  enum Phase {
+    case new, waiting, ended
+    /// Cancelled before it was queued.
+    case cancelled
+  }
+
+  /// The largest head of an answer, in bytes, interim answers included.
+  static let headLimit = 256 << 10
+
+  let failure: Failure
+  private let request: HTTPRequest
+  private let sink: (any HTTPBodySink)?
+
+  var phase = Phase.new
+  var continuation: CurlLoop.Continuation?
+
+  private(set) var easy: EasyHandle?
+  private var answer = HTTPResponse(status: 0)
+  private var headBytes = 0
+  private var isHeadWhole = false
+  private var usesSink = false
+  private var bodyBytes = 0
+  private var timeLimit = TimeSpan.zero
+  private var limitsTotal = false
+  /// How often the request was about to be sent.
+  private var sendings = 0
+  /// What made a callback end the transfer.
+  private var fault: HTTPError?
+
+  init(_ request: HTTPRequest, _ sink: (any HTTPBodySink)?) {
+    self.request = request
+    self.sink = sink
+    failure = Failure(of: request)
+  }
+
+  /// The transfer that a handle is at work for.
+  static func of(_ easy: UnsafeMutableRawPointer) -> CurlTransfer? { of(context: ccurl_get_private(easy)) }
+
+  private static func of(context: UnsafeMutableRawPointer?) -> CurlTransfer? {
+    context.map { Unmanaged<CurlTransfer>.fromOpaque($0).takeUnretainedValue() }
+  }
+
+  // MARK: The request
+
+  /// Readies a handle for this transfer, which it keeps alive until `detach`.
+  func prepare(_ easy: EasyHandle, _ configuration: HTTPClientConfiguration) -> HTTPError? {
+    self.easy = easy
+    let context = UnsafeRawPointer(Unmanaged.passRetained(self).toOpaque())
+    guard let url = HTTPURL(request.url) else { return failure.invalid("the URL is no http or https URL.") }
+    easy.reset()
+    easy.set(CURLOPT_PRIVATE, context)
+    easy.set(CURLOPT_URL, url.text)
+    easy.set(CURLOPT_PATH_AS_IS, 1)
+    easy.set(CURLOPT_PROTOCOLS_STR, "http,https")
+    easy.set(CURLOPT_FOLLOWLOCATION, 0)
+    easy.set(CURLOPT_NOSIGNAL, 1)
+    easy.set(CURLOPT_USERAGENT, configuration.userAgent)
+    easy.set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
+    easy.set(CURLOPT_PIPEWAIT, url.scheme == "https" ? 1 : 0)
+    // A server that closes an idle connection just as a request leaves has it uncertain; few close one so soon.
+    easy.set(CURLOPT_MAXAGE_CONN, 4)
+    // Does not wait for a name server that is asked on behalf of a transfer that ended.
+    easy.set(CURLOPT_QUICK_EXIT, 1)
+    setSecurity(easy, configuration)
+    if let error = setProxy(easy, configuration, url) { return error }
+    setMethod(easy)
+    setLimits(easy)
+    setReceivers(easy, context)
+    return easy.isSound ? nil : failure.other("libcurl 7.88 or later is needed", sent: .nothing, elapsed: .zero)
+  }
+
+  func detach() {
+    guard easy != nil else { return }
+    easy = nil
+    Unmanaged.passUnretained(self).release()
+  }
+
+  private func setSecurity(_ easy: EasyHandle, _ configuration: HTTPClientConfiguration) {
+    easy.set(CURLOPT_SSL_VERIFYPEER, 1)
+    easy.set(CURLOPT_SSL_VERIFYHOST, 2)
+    easy.set(CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2))
+    // The folder of the system's authorities stays in force beside the file.
+    if let file = configuration.certificateAuthorities { easy.set(CURLOPT_CAINFO, file) }
+  }
+
+  private func setProxy(_ easy: EasyHandle, _ configuration: HTTPClientConfiguration, _ url: HTTPURL) -> HTTPError? {
+    switch configuration.proxy {
+    case _ where url.isLoopback, .none: easy.set(CURLOPT_PROXY, "")
+    case .environment: break
+    case .url(let proxy):
+      guard HTTPURL(proxy) != nil else {
+        return failure.invalid("the proxy in the configuration is no http or https URL.")
+      }
+      easy.set(CURLOPT_PROXY, proxy)
+      easy.set(CURLOPT_NOPROXY, "")
+    }
+    return nil
+  }
+
+  private func setMethod(_ easy: EasyHandle) {
+    // What libcurl would add of its own is taken out by a name without a value.
+    var lines = ["Expect:"]
+    switch (request.method, request.body) {
+    case ("HEAD", _): easy.set(CURLOPT_NOBODY, 1)
+    case ("POST", let body), ("PUT", let body), ("PATCH", let body):
+      easy.set(body: body ?? [])
+      easy.set(CURLOPT_CUSTOMREQUEST, request.method)
+    case (_, let body?):
+      easy.set(body: body)
+      easy.set(CURLOPT_CUSTOMREQUEST, request.method)
+    case ("GET", nil): easy.set(CURLOPT_HTTPGET, 1)
+    case (_, nil): easy.set(CURLOPT_CUSTOMREQUEST, request.method)
+    }
+    if request.headers["Content-Type"] == nil { lines.append("Content-Type:") }
+    for field in request.headers.fields {
+      lines.append(field.value.isEmpty ? "\(field.name);" : "\(field.name): \(field.value)")
+    }
+    easy.set(headerLines: lines)
+    if request.acceptsCompression { easy.set(CURLOPT_ACCEPT_ENCODING, "") }
+  }
+
+  private func setLimits(_ easy: EasyHandle) {
+    let limits = request.limits
+    if let limit = [limits.attempt, limits.total].compactMap(\.self).min() {
+      timeLimit = limit
+      limitsTotal = limits.attempt.map { limit < $0 } ?? true
+      easy.set(CURLOPT_TIMEOUT_MS, limit.milliseconds)
+    }
+    easy.set(CURLOPT_CONNECTTIMEOUT_MS, limits.connect.milliseconds)
+    if let stall = limits.stall {
+      easy.set(CURLOPT_LOW_SPEED_LIMIT, 1)
+      easy.set(CURLOPT_LOW_SPEED_TIME, (stall.milliseconds + 999) / 1000)
+    }
+  }
+
+  // MARK: The answer
+
+  private func setReceivers(_ easy: EasyHandle, _ context: UnsafeRawPointer) {
+    easy.set(CURLOPT_HEADERDATA, context)
+    easy.set(CURLOPT_HEADERFUNCTION) { bytes, size, count, context in
+      CurlTransfer.receive(bytes, size * count, context) { $0.receive(headerLine: $1) }
+    }
+    easy.set(CURLOPT_WRITEDATA, context)
+    easy.set(CURLOPT_WRITEFUNCTION) { bytes, size, count, context in
+      CurlTransfer.receive(bytes, size * count, context) { $0.receive(body: $1) }
+    }
+    easy.set(CURLOPT_PREREQDATA, context)
+    easy.setBeforeRequest { context, _, _, _, _ in
+      CurlTransfer.of(context: context)?.mayBeSent() == true ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
+    }
+  }
+
+  /// Called by libcurl: anything but `count` ends the transfer.
+  private static func receive(
+    _ bytes: UnsafeMutablePointer<CChar>?, _ count: Int, _ context: UnsafeMutableRawPointer?,
+    _ take: (CurlTransfer, UnsafeRawBufferPointer) -> HTTPError?
+  ) -> Int {
+    guard let transfer = of(context: context), transfer.fault == nil else { return -1 }
+    transfer.fault = take(transfer, UnsafeRawBufferPointer(start: bytes, count: count))
+    return transfer.fault == nil ? count : -1
+  }
+
+  /// Refuses the second time: libcurl sends a request again when a kept connection ends without an answer, but the
+  /// server may have acted on the first.
+  private func mayBeSent() -> Bool {
+    sendings += 1
+    return sendings == 1
+  }
+
+  private func receive(headerLine line: UnsafeRawBufferPointer) -> HTTPError? {
+    headBytes += line.count
+    guard headBytes <= CurlTransfer.headLimit else {
+      return failure.headTooLarge(CurlTransfer.headLimit, elapsed: elapsed)
+    }
+    if line.starts(with: "HTTP/".utf8) {
+      answer = HTTPResponse(status: easy?.number(CURLINFO_RESPONSE_CODE) ?? 0)
+      isHeadWhole = false
+      return nil
+    }
+    // What comes after the body are trailers.
+    guard !isHeadWhole else { return nil }
+    let text = line.prefix { $0 != 0x0D && $0 != 0x0A }
+    guard !text.isEmpty else { return endHead() }
+    if text.first == 0x20 || text.first == 0x09 {
+      // A folded line goes on with the value before it (RFC 9112, section 5.2).
+      guard let last = answer.headers.fields.indices.last else { return nil }
+      answer.headers.fields[last].value += " \(text.trimmedText)"
+      return nil
+    }
+    guard let colon = text.firstIndex(of: UInt8(ascii: ":")) else { return nil }
+    answer.headers.fields.append(.init(text[..<colon].trimmedText, text[(colon + 1)...].trimmedText))
+    return nil
+  }
+
+  private func endHead() -> HTTPError? {
+    answer.status = easy?.number(CURLINFO_RESPONSE_CODE) ?? 0
+    // An interim answer; the real one follows.
+    guard answer.status >= 200 else { return nil }
+    isHeadWhole = true
+    usesSink = sink?.accepts(answer) ?? false
+    guard request.method != "HEAD", answer.headers["Content-Encoding"] == nil,
+      let length = answer.headers["Content-Length"].flatMap({ Int($0) })
+    else { return nil }
+    guard length <= request.limits.maxBodyBytes else { return failure.tooLarge(elapsed: elapsed) }
+    // What a server announces is believed up to a megabyte.
+    if !usesSink { answer.body.reserveCapacity(min(length, 1 << 20)) }
+    return nil
+  }
+
+  private func receive(body bytes: UnsafeRawBufferPointer) -> HTTPError? {
+    bodyBytes += bytes.count
+    guard bodyBytes <= request.limits.maxBodyBytes else { return failure.tooLarge(elapsed: elapsed) }
+    guard usesSink, let sink else {
+      answer.body.append(contentsOf: bytes)
+      return nil
+    }
+    do {
+      try sink.receive(bytes.bytes)
+      return nil
+    } catch {
+      return error
+    }
+  }
+
+  // MARK: The end
+
+  private var elapsed: TimeSpan { easy?.elapsed ?? .zero }
+
+  private var sent: HTTPError.Sent { sendings == 0 ? .nothing : .maybe }
+
+  func cancelled() -> Result<HTTPResponse, HTTPError> { .failure(failure.cancelled(sent: sent, elapsed: elapsed)) }
+
+  func result(_ code: CURLcode) -> Result<HTTPResponse, HTTPError> {
+    guard code == CURLE_OK, fault == nil else { return .failure(fault ?? error(code)) }
+    answer.url = request.url
+    answer.elapsed = elapsed
+    answer.bodyBytes = bodyBytes
+    return .success(answer)
+  }
+
+  private func error(_ code: CURLcode) -> HTTPError {
+    let elapsed = elapsed
+    return switch code {
+    case CURLE_URL_MALFORMAT, CURLE_UNSUPPORTED_PROTOCOL: failure.invalid("the URL is no http or https URL.")
+    case CURLE_COULDNT_RESOLVE_HOST: failure.unresolved(elapsed: elapsed)
+    case CURLE_COULDNT_RESOLVE_PROXY: failure.unresolvedProxy(elapsed: elapsed)
+    case CURLE_COULDNT_CONNECT: failure.unreachable(elapsed: elapsed)
+    case CURLE_PROXY: failure.refusedByProxy(elapsed: elapsed)
+    case CURLE_SSL_CACERT_BADFILE: failure.unreadableAuthorities(elapsed: elapsed)
+    case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CONNECT_ERROR, CURLE_SSL_CIPHER, CURLE_SSL_ISSUER_ERROR,
+      CURLE_SSL_INVALIDCERTSTATUS:
+      failure.untrusted(easy?.detail ?? "", elapsed: elapsed)
+    case CURLE_OPERATION_TIMEDOUT: timeout(elapsed)
+    case CURLE_FILESIZE_EXCEEDED: failure.tooLarge(elapsed: elapsed)
+    case CURLE_WEIRD_SERVER_REPLY, CURLE_BAD_CONTENT_ENCODING, CURLE_UNSUPPORTED_PROTOCOL:
+      failure.malformed(elapsed: elapsed)
+    // Before the request, it is the proxy or the TLS of a server that hung up.
+    case _ where sendings == 0: failure.unreachable(elapsed: elapsed)
+    case CURLE_GOT_NOTHING, CURLE_PARTIAL_FILE, CURLE_RECV_ERROR, CURLE_SEND_ERROR, CURLE_HTTP2, CURLE_HTTP2_STREAM,
+      CURLE_ABORTED_BY_CALLBACK:
+      failure.interrupted(sent: .maybe, elapsed: elapsed)
+    default: failure.other("libcurl's error \(code.rawValue)", sent: .maybe, elapsed: elapsed)
+    }
+  }
+
+  private func timeout(_ elapsed: TimeSpan) -> HTTPError {
+    if timeLimit > .zero, elapsed.milliseconds >= timeLimit.milliseconds {
+      return failure.timedOut(limitsTotal ? .total : .attempt, sent: sent, elapsed: elapsed)
+    }
+    return failure.timedOut(sendings == 0 ? .connect : .stall, sent: sent, elapsed: elapsed)
+  }
+}
+
+extension TimeSpan {
+  /// The length as libcurl takes it: whole milliseconds, rounded up, at least one, because none means no limit.
+  fileprivate var milliseconds: Int {
+    let (whole, rest) = nanoseconds.quotientAndRemainder(dividingBy: 1_000_000)
+    return min(max(1, whole + (rest > 0 ? 1 : 0)), Int(Int32.max) - 1000)
+  }
+}
+
+extension Slice<UnsafeRawBufferPointer> {
+  /// The text without white space around it; what is no UTF-8 becomes U+FFFD.
+  fileprivate var trimmedText: String {
+    var text = self
+    while let byte = text.first, byte == 0x20 || byte == 0x09 { text.removeFirst() }
+    while let byte = text.last, byte == 0x20 || byte == 0x09 { text.removeLast() }
+    return String(decoding: text, as: UTF8.self)
+  }
+}

@@ -1,0 +1,123 @@
+import Basics
+
+/// Words the errors of one request, so that each names the request, the host and the way out, and no secret.
+struct Failure {
+  private let request: HTTPRequest
+
+  init(of request: HTTPRequest) { self.request = request }
+
+  private var host: String { HTTPURL(request.url)?.origin ?? "the server" }
+
+  private func error(
+    _ kind: HTTPError.Kind, _ text: String, sent: HTTPError.Sent, elapsed: TimeSpan = .zero
+  ) -> HTTPError {
+    HTTPError(kind, "\(request.method) \(request.redactedURL): \(text)", sent: sent, elapsed: elapsed)
+  }
+
+  func invalid(_ text: String) -> HTTPError { error(.invalidRequest, text, sent: .nothing) }
+
+  func missingLibrary(_ text: String) -> HTTPError { error(.missingLibrary, text, sent: .nothing) }
+
+  func unresolved(elapsed: TimeSpan) -> HTTPError {
+    error(
+      .resolve, "the name of \(host) cannot be resolved; check the URL and the network.", sent: .nothing,
+      elapsed: elapsed)
+  }
+
+  func unresolvedProxy(elapsed: TimeSpan) -> HTTPError {
+    error(
+      .resolve, "the name of the proxy cannot be resolved; check the proxy settings.", sent: .nothing,
+      elapsed: elapsed)
+  }
+
+  func unreachable(elapsed: TimeSpan) -> HTTPError {
+    error(
+      .connect, "\(host) takes no connection; check that the service runs and that the address is right.",
+      sent: .nothing, elapsed: elapsed)
+  }
+
+  func refusedByProxy(elapsed: TimeSpan) -> HTTPError {
+    error(
+      .connect, "the proxy makes no connection to \(host); check the proxy settings.", sent: .nothing,
+      elapsed: elapsed)
+  }
+
+  func untrusted(_ reason: String, elapsed: TimeSpan) -> HTTPError {
+    let detail = reason.isEmpty ? "" : " (\(reason))"
+    return error(
+      .tls,
+      "no secure connection to \(host)\(detail); if its certificate comes from a private authority, name the file of "
+        + "that authority in the configuration.", sent: .nothing, elapsed: elapsed)
+  }
+
+  func unreadableAuthorities(elapsed: TimeSpan) -> HTTPError {
+    error(
+      .tls, "the file of certificate authorities cannot be read; check its path and that it holds PEM certificates.",
+      sent: .nothing, elapsed: elapsed)
+  }
+
+  func timedOut(_ which: HTTPError.Timeout, sent: HTTPError.Sent, elapsed: TimeSpan) -> HTTPError {
+    let limits = request.limits
+    let text =
+      switch which {
+      case .connect: "no connection to \(host) within \(limits.connect)"
+      case .attempt: "\(host) did not answer whole within \(limits.attempt ?? elapsed)"
+      case .total: "\(host) did not answer whole within what was left of the total time limit"
+      case .stall: "\(host) sent nothing for \(limits.stall ?? elapsed)"
+      }
+    return error(
+      .timeout(which), "\(text); try later or raise the time limit.", sent: sent, elapsed: elapsed)
+  }
+
+  func cancelled(sent: HTTPError.Sent, elapsed: TimeSpan) -> HTTPError {
+    error(.cancelled, "cancelled.", sent: sent, elapsed: elapsed)
+  }
+
+  func tooLarge(elapsed: TimeSpan) -> HTTPError {
+    error(
+      .tooLarge, "the answer is larger than \(request.limits.maxBodyBytes) bytes; raise the limit if it should be.",
+      sent: .maybe, elapsed: elapsed)
+  }
+
+  func headTooLarge(_ limit: Int, elapsed: TimeSpan) -> HTTPError {
+    error(.tooLarge, "the head of the answer is larger than \(limit) bytes.", sent: .maybe, elapsed: elapsed)
+  }
+
+  func malformed(elapsed: TimeSpan) -> HTTPError {
+    error(
+      .malformedResponse, "\(host) answers with something that is no HTTP; check the scheme and port of the URL.",
+      sent: .maybe, elapsed: elapsed)
+  }
+
+  func interrupted(sent: HTTPError.Sent, elapsed: TimeSpan) -> HTTPError {
+    error(.interrupted, "\(host) closed the connection before its answer was whole.", sent: sent, elapsed: elapsed)
+  }
+
+  func other(_ text: String, sent: HTTPError.Sent, elapsed: TimeSpan) -> HTTPError {
+    error(.interrupted, "the exchange with \(host) failed: \(text).", sent: sent, elapsed: elapsed)
+  }
+
+  func tooManyRedirects(elapsed: TimeSpan) -> HTTPError {
+    error(
+      .redirect, "\(host) redirects more than \(request.redirects.limit) times in a row; check the URL.", sent: .maybe,
+      elapsed: elapsed)
+  }
+
+  func unusableRedirect(elapsed: TimeSpan) -> HTTPError {
+    error(
+      .redirect, "\(host) redirects without saying where to in a way that can be followed; check the URL.",
+      sent: .maybe, elapsed: elapsed)
+  }
+
+  /// Names only the origin of the target: the rest of it may repeat what the request kept secret.
+  func refusedRedirect(to target: HTTPURL, elapsed: TimeSpan) -> HTTPError {
+    error(
+      .redirect,
+      "\(host) redirects to \(target.origin); only redirects to \(request.redirects.requirement) are followed. "
+        + "If the service has moved, change the URL.", sent: .maybe, elapsed: elapsed)
+  }
+
+  func file(_ text: String, sent: HTTPError.Sent, elapsed: TimeSpan = .zero) -> HTTPError {
+    error(.file, text, sent: sent, elapsed: elapsed)
+  }
+}

@@ -1,0 +1,103 @@
+import Basics
+
+/// Settings that hold for every request of a client.
+public struct HTTPClientConfiguration: Sendable {
+  /// How the network is reached.
+  public enum Proxy: Sendable {
+    /// As `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy` say; loopback addresses always directly.
+    case environment
+    /// Never through a proxy.
+    case none
+    /// Through this one, but for loopback addresses; the URL may hold credentials.
+    case url(String)
+  }
+
+  /// How the network is reached.
+  public var proxy: Proxy
+  /// A file of PEM certificates that are trusted besides the system's.
+  public var certificateAuthorities: String?
+  /// What the client calls itself.
+  public var userAgent: String
+  /// How many connections to one host stand at once; requests beyond them wait, and their time runs.
+  public var maxConnectionsPerHost: Int
+  /// Is told of each exchange when it ends; called on no particular thread.
+  public var observer: (@Sendable (HTTPExchange) -> Void)?
+
+  /// Creates settings.
+  public init(
+    proxy: Proxy = .environment, certificateAuthorities: String? = nil, userAgent: String = "errand",
+    maxConnectionsPerHost: Int = 64, observer: (@Sendable (HTTPExchange) -> Void)? = nil
+  ) {
+    self.proxy = proxy
+    self.certificateAuthorities = certificateAuthorities
+    self.userAgent = userAgent
+    self.maxConnectionsPerHost = maxConnectionsPerHost
+    self.observer = observer
+  }
+}
+
+/// Sends requests and receives answers; one for the whole process shares its connections and its one thread.
+///
+/// A request is on the wire at most once: nothing here, nor in libcurl below it, makes it again. Cancelling the task
+/// ends the exchange and closes its connection at once. The thread starts with the first request and ends with the
+/// client.
+public final class HTTPClient: Sendable {
+  private let observer: (@Sendable (HTTPExchange) -> Void)?
+  private let transport: any HTTPTransport
+
+  /// Creates a client; without a transport it speaks to the network.
+  public init(
+    configuration: HTTPClientConfiguration = HTTPClientConfiguration(), transport: (any HTTPTransport)? = nil
+  ) {
+    observer = configuration.observer
+    self.transport = transport ?? CurlTransport(configuration)
+  }
+
+  /// Sends a request, follows the redirects it allows, and gives the answer whatever its status.
+  public func send(_ request: HTTPRequest) async throws(HTTPError) -> HTTPResponse {
+    try await send(request, into: nil)
+  }
+
+  func send(
+    _ original: HTTPRequest, into sink: (any HTTPBodySink)?
+  ) async throws(HTTPError) -> HTTPResponse {
+    try original.validate()
+    var request = original
+    var elapsed = TimeSpan.zero
+    var redirects = 0
+    while true {
+      if let total = original.limits.total {
+        request.limits.total = total - elapsed
+        guard total > elapsed else { throw Failure(of: request).timedOut(.total, sent: .maybe, elapsed: elapsed) }
+      }
+      var response = try await exchange(request, into: sink, after: elapsed)
+      elapsed = response.elapsed
+      guard request.redirects.limit > 0, let next = try request.redirected(by: response) else {
+        response.url = request.url
+        return response
+      }
+      guard redirects < request.redirects.limit else { throw Failure(of: request).tooManyRedirects(elapsed: elapsed) }
+      redirects += 1
+      request = next
+    }
+  }
+
+  /// One exchange, told to the observer; its result counts the time of those before it.
+  private func exchange(
+    _ request: HTTPRequest, into sink: (any HTTPBodySink)?, after elapsed: TimeSpan
+  ) async throws(HTTPError) -> HTTPResponse {
+    do throws(HTTPError) {
+      var response = try await transport.send(request, into: sink)
+      observer?(HTTPExchange(request, response))
+      response.elapsed = elapsed + response.elapsed
+      return response
+    } catch {
+      observer?(HTTPExchange(request, failedBy: error))
+      var error = error
+      error.elapsed = elapsed + error.elapsed
+      // An exchange that led here has been answered, so the server has seen it.
+      if elapsed > .zero { error.sent = .maybe }
+      throw error
+    }
+  }
+}

@@ -1,0 +1,104 @@
+public import Basics
+@_exported public import HTTPTypes
+
+/// One request, with all that decides how it is sent and what of it may be shown.
+public struct HTTPRequest: Sendable {
+  /// The method as it goes on the wire.
+  public var method: String
+  /// An absolute `http` or `https` URL, percent-encoded; a fragment is not sent.
+  public var url: String
+  /// The header fields; lengths and transfer codings are not for the caller to set.
+  public var headers: HTTPHeaders
+  /// The body; nil sends none.
+  public var body: [UInt8]?
+  /// How long it may take and how large the answer may be.
+  public var limits: HTTPLimits
+  /// Which redirects are followed.
+  public var redirects: HTTPRedirects
+  /// Names of query parameters whose values are never shown, in whatever case and however percent-encoded.
+  public var redactedParameters: Set<String>
+  /// Names of header fields that carry credentials and stay behind when a redirect leads to another origin.
+  public var credentialHeaders: Set<String>
+  /// Whether the server may compress the answer; the limit on its size holds for what comes out.
+  public var acceptsCompression: Bool
+
+  /// The fields that carry credentials by definition.
+  public static let standardCredentialHeaders: Set<String> = ["authorization", "cookie", "proxy-authorization"]
+
+  /// Creates a request.
+  public init(
+    _ method: String, _ url: String, headers: HTTPHeaders = [:], body: [UInt8]? = nil,
+    limits: HTTPLimits = HTTPLimits(), redirects: HTTPRedirects = .sameOrigin, redactedParameters: Set<String> = [],
+    credentialHeaders: Set<String> = standardCredentialHeaders, acceptsCompression: Bool = false
+  ) {
+    self.method = method
+    self.url = url
+    self.headers = headers
+    self.body = body
+    self.limits = limits
+    self.redirects = redirects
+    self.redactedParameters = redactedParameters
+    self.credentialHeaders = credentialHeaders
+    self.acceptsCompression = acceptsCompression
+  }
+
+  /// The URL as errors, logs and records show it: without user information and the values of secret parameters.
+  public var redactedURL: String { redact(url) }
+
+  /// Another URL of the same exchange, shown by the same rules.
+  func redact(_ url: String) -> String { Redaction.url(url, hiding: redactedParameters) }
+}
+
+/// How long a request may take and how large its answer may be.
+public struct HTTPLimits: Sendable {
+  /// The time until the connection stands, TLS included.
+  public var connect: TimeSpan
+  /// The time of one exchange, from its start to the last byte; nil for no limit.
+  public var attempt: TimeSpan?
+  /// The time of everything, redirects included; nil for no limit beyond that of each exchange.
+  public var total: TimeSpan?
+  /// The time without a single byte after which a started exchange is given up, in whole seconds; nil for no limit.
+  public var stall: TimeSpan?
+  /// The largest body that is taken, after decompression.
+  public var maxBodyBytes: Int
+
+  /// Creates limits; what is not given is meant for an ordinary call of an API.
+  public init(
+    connect: TimeSpan = .seconds(10), attempt: TimeSpan? = .seconds(30), total: TimeSpan? = nil,
+    stall: TimeSpan? = nil, maxBodyBytes: Int = 64 << 20
+  ) {
+    self.connect = connect
+    self.attempt = attempt
+    self.total = total
+    self.stall = stall
+    self.maxBodyBytes = maxBodyBytes
+  }
+}
+
+/// Which redirects are followed; one that the rule refuses is an error, because the URL may hold secrets.
+public struct HTTPRedirects: Sendable {
+  /// How many are followed in a row; with 0, an answer that redirects is an answer like any other.
+  public var limit: Int
+  /// Decides by the URL that redirects and the one it names.
+  var allows: @Sendable (_ from: HTTPURL, _ to: HTTPURL) -> Bool
+  /// What the rule wants, for the message when it refuses.
+  var requirement: String
+
+  /// Follows none: the caller gets the answer that redirects.
+  public static let none = HTTPRedirects(limit: 0, allows: { _, _ in false }, requirement: "nowhere")
+  /// Follows up to five, to the same scheme, host and port.
+  public static let sameOrigin = HTTPRedirects(
+    limit: 5, allows: { $0.origin == $1.origin }, requirement: "the same scheme, host and port")
+  /// Follows up to five to any host, but never from `https` to `http`.
+  public static let secure = HTTPRedirects(
+    limit: 5, allows: { $0.scheme == $1.scheme || $1.scheme == "https" }, requirement: "no plain http after https")
+
+  /// Follows those that a rule allows.
+  ///
+  /// - Parameter requirement: completes the sentence *Only redirects to … are followed.*
+  public static func rule(
+    limit: Int = 5, requirement: String, _ allows: @escaping @Sendable (_ from: HTTPURL, _ to: HTTPURL) -> Bool
+  ) -> HTTPRedirects {
+    HTTPRedirects(limit: limit, allows: allows, requirement: requirement)
+  }
+}

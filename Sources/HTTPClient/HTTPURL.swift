@@ -1,0 +1,148 @@
+import HTTPTypes
+
+/// An absolute `http` or `https` URL, taken apart (RFC 3986).
+///
+/// Read strictly, so that what is decided here about origins is true of where libcurl connects: no white space, control
+/// characters, backslashes or text beyond ASCII, no percent-encoding in the host, no empty host. A fragment is dropped.
+public struct HTTPURL: Sendable {
+  /// `http` or `https`.
+  public private(set) var scheme: String
+  /// The user information before `@`, percent-encoded as it came.
+  public private(set) var userInfo: String?
+  /// The host in small letters; an IPv6 address has its brackets.
+  public private(set) var host: String
+  /// The port, by default that of the scheme.
+  public private(set) var port: Int
+  /// The path, percent-encoded, starting with `/`.
+  public private(set) var path: String
+  /// What stands after `?`, percent-encoded.
+  public private(set) var query: String?
+
+  /// Reads a URL; nil if it is none of ours.
+  public init?(_ text: String) {
+    guard text.utf8.allSatisfy({ (0x21...0x7E).contains($0) && $0 != UInt8(ascii: "\\") }) else { return nil }
+    let parts = Reference(text)
+    guard let scheme = parts.scheme?.lowercasedASCII, scheme == "http" || scheme == "https",
+      let authority = parts.authority
+    else { return nil }
+    self.scheme = scheme
+    path = parts.path.isEmpty ? "/" : parts.path
+    query = parts.query
+    port = scheme == "http" ? 80 : 443
+    var location = Substring(authority)
+    if let at = location.lastIndex(of: "@") {
+      userInfo = String(location[..<at])
+      location = location[location.index(after: at)...]
+    }
+    let name: Substring
+    if location.hasPrefix("[") {
+      guard let end = location.firstIndex(of: "]") else { return nil }
+      name = location[...end]
+      guard name.utf8.count > 2, name.dropFirst().dropLast().utf8.allSatisfy(HTTPURL.isAddressByte) else { return nil }
+    } else {
+      name = location.prefix { $0 != ":" }
+      guard !name.isEmpty, name.utf8.allSatisfy(HTTPURL.isNameByte) else { return nil }
+    }
+    host = String(name).lowercasedASCII
+    let rest = location.dropFirst(name.count)
+    guard rest.isEmpty || rest.hasPrefix(":") else { return nil }
+    if rest.utf8.count > 1 {
+      guard rest.utf8.count <= 6, rest.dropFirst().utf8.allSatisfy({ (0x30...0x39).contains($0) }),
+        let port = Int(rest.dropFirst()), (1...65_535).contains(port)
+      else { return nil }
+      self.port = port
+    }
+  }
+
+  private static func isNameByte(_ byte: UInt8) -> Bool {
+    switch byte {
+    case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2D, 0x2E, 0x5F: true
+    default: false
+    }
+  }
+
+  private static func isAddressByte(_ byte: UInt8) -> Bool {
+    switch byte {
+    case 0x30...0x3A, 0x41...0x46, 0x61...0x66, 0x2E: true
+    default: false
+    }
+  }
+
+  /// Scheme, host and port, which say who answers: `https://example.org:8443`.
+  public var origin: String {
+    port == (scheme == "http" ? 80 : 443) ? "\(scheme)://\(host)" : "\(scheme)://\(host):\(port)"
+  }
+
+  /// The URL in its normal form.
+  public var text: String {
+    let location = origin.dropFirst(scheme.count + 3)
+    let user = userInfo.map { "\($0)@" } ?? ""
+    return "\(scheme)://\(user)\(location)\(path)\(query.map { "?\($0)" } ?? "")"
+  }
+
+  /// Whether the host is this machine, which no proxy can reach.
+  var isLoopback: Bool {
+    host == "localhost" || host.hasSuffix(".localhost") || host == "[::1]"
+      || host.hasPrefix("127.") && host.utf8.allSatisfy { (0x30...0x39).contains($0) || $0 == 0x2E }
+  }
+
+  /// The URL that a reference means when this one's answer holds it (section 5.2); nil if it is none of ours.
+  ///
+  /// Bytes that no URL holds, but which servers send, are percent-encoded first.
+  public func resolving(_ reference: String) -> HTTPURL? {
+    let clean = PercentEncoding.encode(reference) { $0 <= 0x7E && $0 != 0x20 }
+    let parts = Reference(clean)
+    if parts.scheme != nil { return HTTPURL(clean) }
+    if parts.authority != nil { return HTTPURL("\(scheme):\(clean)") }
+    var target = self
+    guard clean.utf8.allSatisfy({ $0 > 0x20 && $0 != UInt8(ascii: "\\") }) else { return nil }
+    if parts.path.isEmpty {
+      target.query = parts.query ?? query
+      return target
+    }
+    let base = parts.path.hasPrefix("/") ? "" : path[...(path.lastIndex(of: "/") ?? path.startIndex)]
+    target.path = HTTPURL.removingDotSegments(base + parts.path)
+    target.query = parts.query
+    return target
+  }
+
+  /// Section 5.2.4, for a path that starts with `/`.
+  private static func removingDotSegments(_ path: String) -> String {
+    var segments: [Substring] = []
+    let pieces = path.dropFirst().split(separator: "/", omittingEmptySubsequences: false)
+    for piece in pieces {
+      switch piece {
+      case ".": continue
+      case "..": _ = segments.popLast()
+      default: segments.append(piece)
+      }
+    }
+    if pieces.last == "." || pieces.last == ".." { segments.append("") }
+    return "/" + segments.joined(separator: "/")
+  }
+}
+
+/// A reference cut at its separators (RFC 3986, appendix B), nothing of it checked.
+private struct Reference {
+  var scheme: String?
+  var authority: String?
+  var path: String
+  var query: String?
+
+  init(_ text: String) {
+    var rest = text.prefix { $0 != "#" }
+    let before = rest.prefix { $0 != ":" && $0 != "/" && $0 != "?" }
+    if !before.isEmpty, before.endIndex < rest.endIndex, rest[before.endIndex] == ":" {
+      scheme = String(before)
+      rest = rest[rest.index(after: before.endIndex)...]
+    }
+    if rest.hasPrefix("//") {
+      let authority = rest.dropFirst(2).prefix { $0 != "/" && $0 != "?" }
+      self.authority = String(authority)
+      rest = rest[authority.endIndex...]
+    }
+    let path = rest.prefix { $0 != "?" }
+    self.path = String(path)
+    if path.endIndex < rest.endIndex { query = String(rest[path.endIndex...].dropFirst()) }
+  }
+}

@@ -1,0 +1,55 @@
+import HTTPTypes
+
+/// Takes out of a URL what must not be shown: user information, the values of secret parameters, the fragment.
+///
+/// It works on the text, because what is no URL has to be shown too, in the message that says so. What cannot be told
+/// apart is hidden: in a text that is no URL, everything up to the last `@`; in a query with `;`, which some servers
+/// take as a separator, everything from a secret name on.
+enum Redaction {
+  static let mark = "***"
+
+  static func url(_ text: String, hiding secrets: Set<String>) -> String {
+    let isSound = HTTPURL(text) != nil
+    let bytes = text.utf8.prefix { $0 != UInt8(ascii: "#") }
+    var location = Substring(isSound ? bytes.prefix { $0 != UInt8(ascii: "?") } : bytes)
+    // Past the location of a sound URL, `@` is an ordinary character.
+    let authorityEnd = isSound ? endOfAuthority(location) : location.endIndex
+    if let at = location[..<authorityEnd].utf8.lastIndex(of: UInt8(ascii: "@")) {
+      let scheme = location.utf8.prefix { $0 != UInt8(ascii: ":") }
+      let hasScheme = scheme.elementsEqual("http".utf8) || scheme.elementsEqual("https".utf8)
+      location = "\(hasScheme ? "\(Substring(scheme))://" : "")\(mark)\(location[at...])"
+    }
+    let query: Substring.UTF8View
+    if isSound {
+      query = bytes.dropFirst(bytes.prefix { $0 != UInt8(ascii: "?") }.count)
+    } else {
+      let shown = location.utf8.prefix { $0 != UInt8(ascii: "?") }
+      query = location.utf8.dropFirst(shown.count)
+      location = Substring(shown)
+    }
+    guard let mark = query.first else { return String(location) }
+    return "\(location)\(UnicodeScalar(mark))\(self.query(Substring(query.dropFirst()), hiding: secrets))"
+  }
+
+  private static func endOfAuthority(_ location: Substring) -> Substring.Index {
+    guard let colon = location.utf8.firstIndex(of: UInt8(ascii: ":")) else { return location.endIndex }
+    return location[colon...].dropFirst(3).utf8.firstIndex(of: UInt8(ascii: "/")) ?? location.endIndex
+  }
+
+  private static func query(_ text: Substring, hiding secrets: Set<String>) -> String {
+    let names = Set(secrets.map(\.lowercasedASCII))
+    guard !names.isEmpty else { return String(text) }
+    return text.utf8.split(separator: UInt8(ascii: "&"), omittingEmptySubsequences: false).map { item in
+      var shown: [Substring] = []
+      for piece in item.split(separator: UInt8(ascii: ";"), omittingEmptySubsequences: false) {
+        let name = Substring(piece.prefix { $0 != UInt8(ascii: "=") })
+        guard !names.contains(PercentEncoding.decode(name, plusIsSpace: true).lowercasedASCII) else {
+          shown.append("\(name)=\(mark)")
+          break
+        }
+        shown.append(Substring(piece))
+      }
+      return shown.joined(separator: ";")
+    }.joined(separator: "&")
+  }
+}

@@ -1,0 +1,60 @@
+import HTTPTypes
+
+extension HTTPRequest {
+  /// The request that an answer redirects to, or nil if it does not redirect (RFC 9110, section 15.4).
+  ///
+  /// After 303, and after 301 or 302 to a POST, the next one is a GET without body, as everybody does it. Header fields
+  /// with credentials stay behind when the origin changes. User information of this URL is never handed on.
+  func redirected(by response: HTTPResponse) throws(HTTPError) -> HTTPRequest? {
+    guard [301, 302, 303, 307, 308].contains(response.status) else { return nil }
+    let failure = Failure(of: self)
+    let locations = response.headers.values("Location")
+    guard locations.count == 1, let from = HTTPURL(url), let to = from.resolving(locations[0]) else {
+      throw failure.unusableRedirect(elapsed: response.elapsed)
+    }
+    guard redirects.allows(from, to) else { throw failure.refusedRedirect(to: to, elapsed: response.elapsed) }
+    var next = self
+    next.url = to.text
+    if response.status == 303 && method != "HEAD" || response.status < 303 && method == "POST" {
+      next.method = "GET"
+      next.body = nil
+      next.headers["Content-Type"] = nil
+    }
+    if from.origin != to.origin {
+      let names = credentialHeaders.union(HTTPRequest.standardCredentialHeaders)
+      next.headers.fields.removeAll { field in names.contains { field.isNamed($0) } }
+    }
+    return next
+  }
+
+  /// Refuses what would not arrive as it is written, or would arrive as something else.
+  func validate() throws(HTTPError) {
+    let failure = Failure(of: self)
+    guard HTTPURL(url) != nil else {
+      throw failure.invalid("the URL is no http or https URL; percent-encode what is not plain ASCII.")
+    }
+    guard method.isHTTPToken else { throw failure.invalid("the method is not a word.") }
+    for field in headers.fields {
+      guard field.name.isHTTPToken else { throw failure.invalid("a header's name is not a word.") }
+      guard !field.value.utf8.contains(where: { $0 < 0x20 && $0 != 0x09 || $0 == 0x7F }) else {
+        throw failure.invalid("the header \(field.name) holds a line break or another control character.")
+      }
+      if field.isNamed("Content-Length") || field.isNamed("Transfer-Encoding") {
+        throw failure.invalid("the header \(field.name) follows from the body; leave it out.")
+      }
+    }
+  }
+}
+
+extension String {
+  /// Whether the text is a token (RFC 9110, section 5.6.2), as methods and names of fields are.
+  fileprivate var isHTTPToken: Bool {
+    !isEmpty
+      && utf8.allSatisfy { byte in
+        switch byte {
+        case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
+        default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
+        }
+      }
+  }
+}

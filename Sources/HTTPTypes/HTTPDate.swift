@@ -1,0 +1,41 @@
+public import Basics
+
+/// The dates of header fields (RFC 9110, section 5.6.7): one form to write, three to read.
+///
+///     Sun, 06 Nov 1994 08:49:37 GMT     IMF-fixdate, the one in use
+///     Sunday, 06-Nov-94 08:49:37 GMT    RFC 850; years 70 to 99 are of the last century
+///     Sun Nov  6 08:49:37 1994          asctime
+///
+/// The name of the weekday says nothing new and is not compared with the date.
+public enum HTTPDate {
+  private static let months = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
+
+  /// Reads a date; nil if it is none.
+  public static func read(_ text: String) -> Timestamp? {
+    let words = text.utf8.split { $0 == 0x20 || $0 == 0x2C || $0 == 0x2D }.map { String(Substring($0)).lowercasedASCII }
+    let parts: (day: String, month: String, year: String, time: String)
+    switch words.count {
+    case 6 where words[5] == "gmt": parts = (words[1], words[2], words[3], words[4])
+    case 5: parts = (words[2], words[1], words[4], words[3])
+    default: return nil
+    }
+    guard let month = months.firstIndex(of: parts.month), let day = number(parts.day, 1...2),
+      let year = number(parts.year, 2...4), parts.year.utf8.count != 3
+    else { return nil }
+    let clock = parts.time.split(separator: ":", omittingEmptySubsequences: false).map { number(String($0), 2...2) }
+    guard clock.count == 3, let hour = clock[0], let minute = clock[1], let second = clock[2], hour < 24, minute < 60,
+      second <= 60,
+      let date = CivilDate(year: fullYear(year, parts.year.utf8.count), month: month + 1, day: day)
+    else { return nil }
+    return Timestamp(seconds: date.daysSinceEpoch * 86_400 + hour * 3600 + minute * 60 + min(second, 59))
+  }
+
+  private static func fullYear(_ year: Int, _ digits: Int) -> Int {
+    digits > 2 ? year : year + (year < 70 ? 2000 : 1900)
+  }
+
+  private static func number(_ text: String, _ digits: ClosedRange<Int>) -> Int? {
+    guard digits.contains(text.utf8.count), text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
+    return Int(text)
+  }
+}

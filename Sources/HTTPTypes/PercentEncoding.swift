@@ -1,0 +1,114 @@
+/// Percent-encoding as queries and form bodies need it.
+public enum PercentEncoding {
+  private static let digits = Array("0123456789ABCDEF".utf8)
+
+  /// The UTF-8 of a text, everything but `A-Z a-z 0-9 - . _ ~` percent-encoded (RFC 3986's unreserved characters).
+  ///
+  /// The result is safe in a path segment, a query and a form body: `+`, `&`, `=`, `;` and the space are encoded.
+  public static func encode(_ text: String) -> String { encode(text, but: isUnreserved) }
+
+  /// The UTF-8 of a text, every byte percent-encoded that is not let through.
+  package static func encode(_ text: String, but isLetThrough: (UInt8) -> Bool) -> String {
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(text.utf8.count)
+    for byte in text.utf8 {
+      if isLetThrough(byte) {
+        bytes.append(byte)
+      } else {
+        bytes.append(0x25)
+        bytes.append(digits[Int(byte >> 4)])
+        bytes.append(digits[Int(byte & 15)])
+      }
+    }
+    return String(decoding: bytes, as: UTF8.self)
+  }
+
+  /// The text behind percent-encoding; an incomplete escape stays as it is, bytes that are no UTF-8 become U+FFFD.
+  ///
+  /// - Parameter plusIsSpace: whether `+` means a space, as it does in queries and forms but not in paths.
+  public static func decode(_ text: some StringProtocol, plusIsSpace: Bool) -> String {
+    let bytes = Array(text.utf8)
+    guard bytes.contains(where: { $0 == 0x25 || plusIsSpace && $0 == 0x2B }) else { return String(text) }
+    var decoded: [UInt8] = []
+    decoded.reserveCapacity(bytes.count)
+    var index = 0
+    while index < bytes.count {
+      let byte = bytes[index]
+      if byte == 0x25, index + 2 < bytes.count, let high = hexDigit(bytes[index + 1]),
+        let low = hexDigit(bytes[index + 2])
+      {
+        decoded.append(high << 4 | low)
+        index += 3
+      } else {
+        decoded.append(plusIsSpace && byte == 0x2B ? 0x20 : byte)
+        index += 1
+      }
+    }
+    return String(decoding: decoded, as: UTF8.self)
+  }
+
+  private static func isUnreserved(_ byte: UInt8) -> Bool {
+    switch byte {
+    case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2D, 0x2E, 0x5F, 0x7E: true
+    default: false
+    }
+  }
+
+  private static func hexDigit(_ byte: UInt8) -> UInt8? {
+    switch byte {
+    case 0x30...0x39: byte - 0x30
+    case 0x41...0x46: byte - 0x37
+    case 0x61...0x66: byte - 0x57
+    default: nil
+    }
+  }
+}
+
+/// The items of a query or a form body (`application/x-www-form-urlencoded`), in order, names repeated or not.
+public struct HTTPQuery: Sendable {
+  /// One item; one without `=` has an empty value.
+  public struct Item: Sendable {
+    /// The name, decoded.
+    public var name: String
+    /// The value, decoded.
+    public var value: String
+
+    /// Creates an item out of decoded texts.
+    public init(_ name: String, _ value: String) {
+      self.name = name
+      self.value = value
+    }
+  }
+
+  /// The items in order.
+  public var items: [Item]
+
+  /// Creates a query out of decoded items.
+  public init(_ items: [Item] = []) { self.items = items }
+
+  /// Reads the text between `?` and `#`, or a form body: `&` separates, `+` is a space, `%2B` is a plus.
+  public init(decoding text: some StringProtocol) {
+    items = Substring(text).utf8.split(separator: UInt8(ascii: "&")).map { piece in
+      let name = piece.prefix { $0 != UInt8(ascii: "=") }
+      return Item(
+        PercentEncoding.decode(Substring(name), plusIsSpace: true),
+        PercentEncoding.decode(Substring(piece.dropFirst(name.count + 1)), plusIsSpace: true))
+    }
+  }
+
+  /// The value of the first item of that name, which is compared by its scalars.
+  public subscript(name: String) -> String? {
+    items.first { $0.name.utf8.elementsEqual(name.utf8) }?.value
+  }
+
+  /// The items as they stand in a URL or a form body.
+  public var encoded: String {
+    items.map { "\(PercentEncoding.encode($0.name))=\(PercentEncoding.encode($0.value))" }.joined(separator: "&")
+  }
+}
+
+extension HTTPQuery: ExpressibleByDictionaryLiteral {
+  public init(dictionaryLiteral elements: (String, String)...) {
+    self.init(elements.map { Item($0, $1) })
+  }
+}
