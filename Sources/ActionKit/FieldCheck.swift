@@ -45,7 +45,7 @@ private struct FieldCheck {
     }
     for member in map.members { check(member, of: map, schema, path) }
     if !metExpression, !faults[faultsBefore...].contains(where: { $0.severity == .error }) {
-      for conflict in schema.conflicts?(value) ?? [] {
+      for conflict in schema.conflicts(in: value) {
         let at = conflict.field.flatMap { map[$0] == nil ? nil : $0 }
         fault(
           "'\(conflict.field.map { path.dot($0) } ?? path)' \(conflict.message)", at: at.flatMap { map[$0] } ?? value)
@@ -103,17 +103,15 @@ private struct FieldCheck {
     case .dyn: return metExpression = metExpression || holdsExpression(value)
     case .list(let element):
       guard let items = value.list else { return mismatch(value, type, path) }
-      let each = limits.compactMap { if case .each(let limit) = $0 { limit } else { nil } }
-      for (index, item) in items.enumerated() { check(item, element, each, "\(path)[\(index)]") }
+      for (index, item) in items.enumerated() { check(item, element, limits.each, "\(path)[\(index)]") }
     case .map(let element):
       guard let map = value.map else { return mismatch(value, type, path) }
-      let each = limits.compactMap { if case .each(let limit) = $0 { limit } else { nil } }
       for member in map.members {
         guard let name = member.name else {
           fault("'\(path)' has strings as keys, but found \(member.key.kindName)", at: member.key)
           continue
         }
-        check(Value(member.value.content, at: member.value.place), element, each, path.dot(name))
+        check(member.value, element, limits.each, path.dot(name))
       }
     default:
       value = type.restored(value)

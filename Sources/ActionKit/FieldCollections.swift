@@ -36,7 +36,7 @@ extension UInt8: FieldElement {
   /// Reads octets, or a text in base64.
   public static func readList(_ value: Value) throws(Faults) -> [UInt8] {
     if case .bytes(let bytes) = value.content { return bytes }
-    guard let bytes = value.string.flatMap(decodedBase64) else { throw .mismatch([UInt8].self, value) }
+    guard let bytes = value.string.flatMap({ [UInt8](base64: $0) }) else { throw .mismatch([UInt8].self, value) }
     return bytes
   }
   /// The octets.

@@ -39,12 +39,7 @@ extension FieldSet {
 
   /// The fields, in the order they are declared, and the rules between them.
   public static var schema: ObjectSchema {
-    let fields = Self().fields().map { $0.field.schema(named: $0.name) }
-    guard Self.self is any ValidatedFieldSet.Type else { return ObjectSchema(fields: fields) }
-    return ObjectSchema(fields: fields) { value in
-      // What cannot be read has been reported field by field.
-      ((try? Self(reading: value)) as? any ValidatedFieldSet)?.conflicts() ?? []
-    }
+    ObjectSchema(fields: Self().fields().map { $0.field.schema(named: $0.name) }, of: Self.self)
   }
 
   /// Reads a value that the schema has been checked against; what it cannot read it throws, one fault at a time.
@@ -94,15 +89,19 @@ extension FieldSet {
     return visitor.fields
   }
 
-  /// Stored properties that are no fields, which reading cannot fill: the compiler does not catch them.
-  package static var undeclared: [String] {
+  /// Stored properties that are no fields.
+  static var undeclared: [String] {
     let declared = Self()
     let visitor = FieldVisitor()
     try? declared.encode(to: visitor)
-    let stored = Mirror(reflecting: declared).children.compactMap { child -> String? in
-      guard let label = child.label, !(child.value is any AnyField) else { return nil }
-      return label
+    let stored = Mirror(reflecting: declared).children.compactMap { child in
+      child.value is any AnyField ? nil : child.label
     }
     return stored + visitor.strangers.filter { !stored.contains($0) }
   }
+}
+
+extension ValidatedFieldSet {
+  /// The conflicts in a value; what cannot be read has been reported field by field.
+  static func conflicts(in value: Value) -> [Conflict] { (try? Self(reading: value))?.conflicts() ?? [] }
 }

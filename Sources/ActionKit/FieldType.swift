@@ -93,7 +93,7 @@ extension FieldType {
     case (.duration, .string(let text)):
       return TimeSpan(text).map { Value(.duration($0), at: value.place) } ?? value
     case (.bytes, .string(let text)):
-      return decodedBase64(text).map { Value(.bytes($0), at: value.place) } ?? value
+      return [UInt8](base64: text).map { Value(.bytes($0), at: value.place) } ?? value
     case (.list(let element), .list(let items)): return Value(.list(items.map(element.restored)), at: value.place)
     case (.map(let type), .map(let map)):
       var restored = ValueMap()
@@ -147,16 +147,24 @@ public struct FieldSchema: Sendable {
 public struct ObjectSchema: Sendable {
   /// The fields, in the order they are declared.
   public var fields: [FieldSchema]
-  /// What is wrong between fields of a value that are each right.
-  var conflicts: (@Sendable (Value) -> [Conflict])?
+  /// The set that declares them, if it is a type; the inputs of a recipe have none.
+  private let declaring: (any FieldSet.Type)?
 
   /// Creates a description without rules between fields.
-  public init(fields: [FieldSchema]) { self.fields = fields }
+  public init(fields: [FieldSchema]) { self.init(fields: fields, of: nil) }
 
-  init(fields: [FieldSchema], conflicts: (@Sendable (Value) -> [Conflict])?) {
+  init(fields: [FieldSchema], of declaring: (any FieldSet.Type)?) {
     self.fields = fields
-    self.conflicts = conflicts
+    self.declaring = declaring
   }
+
+  /// What is wrong between fields of a value that are each right.
+  func conflicts(in value: Value) -> [Conflict] {
+    (declaring as? any ValidatedFieldSet.Type)?.conflicts(in: value) ?? []
+  }
+
+  /// The set's stored properties that are no fields, which reading cannot fill: the compiler does not catch them.
+  package var undeclared: [String] { declaring?.undeclared ?? [] }
 
   /// The field of that name or former name.
   public func field(named name: String) -> FieldSchema? {
@@ -189,6 +197,3 @@ public struct ObjectSchema: Sendable {
     return Value(.map(restored), at: value.place)
   }
 }
-
-/// Octets from base64 (RFC 4648, section 4), or nil if the text is none.
-func decodedBase64(_ text: String) -> [UInt8]? { nil }

@@ -1,0 +1,151 @@
+/// All that runs, checks and pages know of an action, read from its declaration, and the action itself behind it.
+public struct ActionDescriptor: Sendable {
+  /// The plugin's name and the action's: `markbook.putStudentResult`.
+  public let id: String
+  /// One sentence that says what the action does.
+  public let summary: String
+  /// What the action does to the world outside.
+  public let effect: Effect
+  /// What recipes give.
+  public let input: ObjectSchema
+  /// What recipes get.
+  public let output: ObjectSchema
+  /// What is recorded before a write that can be reconciled.
+  public let baseline: ObjectSchema?
+  /// Inputs as recipes write them.
+  public let examples: [Example]
+  /// Former ids, under which the action is still found.
+  public let formerIDs: [String]
+  /// Whether the service does nothing twice for the same idempotency key.
+  public let acceptsKey: Bool
+  /// How failures are tried again unless the step says otherwise; nil for not at all.
+  public let retry: RetrySchedule?
+  /// How long all attempts together may take unless the step says otherwise.
+  public let timeout: TimeSpan
+
+  /// How long an action may take that does not say it: five minutes.
+  public static let standardTimeout = TimeSpan.seconds(300)
+
+  private typealias Call = @Sendable (Value, any Sendable, ActionContext) async throws -> Value
+  private let running: Call
+  private let takingBaseline: Call?
+  private let reconciling:
+    (@Sendable (Value, Value, Timestamp, any Sendable, ActionContext) async throws -> Reconciliation<Value>)?
+  private let previewing: (@Sendable (Value, any Sendable, ActionContext) async throws -> [Change])?
+}
+
+extension ActionDescriptor {
+  /// The type of what recipes give: a field with a default may be absent.
+  public var inputType: ValueType { input.inputType }
+  /// The type of what recipes get: only an optional field may be absent.
+  public var outputType: ValueType { output.outputType }
+  /// Whether it can be found out after an unknown outcome what happened.
+  public var canReconcile: Bool { reconciling != nil }
+  /// Whether a plan can show what would change.
+  public var canPreview: Bool { previewing != nil }
+
+  /// Runs the action once and gives its output, in which optional fields that are nil are absent.
+  public func run(_ input: Value, on service: any Sendable, in context: ActionContext) async throws(ActionError)
+    -> Value
+  { try await calling { try await running(input, service, context) } }
+
+  /// What is there before the first attempt, or nil if the action does not reconcile.
+  public func baseline(_ input: Value, on service: any Sendable, in context: ActionContext) async throws(ActionError)
+    -> Value?
+  { try await calling { try await takingBaseline?(input, service, context) } }
+
+  /// Looks whether the attempt that began at an instant was done.
+  public func reconcile(
+    _ input: Value, with baseline: Value, startedAt: Timestamp, on service: any Sendable, in context: ActionContext
+  ) async throws(ActionError) -> Reconciliation<Value> {
+    try await calling {
+      try await reconciling?(input, baseline, startedAt, service, context)
+        ?? .unknown("'\(id)' cannot look whether it was done")
+    }
+  }
+
+  /// What running the action would change now, or nil if it cannot say.
+  public func preview(_ input: Value, on service: any Sendable, in context: ActionContext) async throws(ActionError)
+    -> [Change]?
+  { try await calling { try await previewing?(input, service, context) } }
+
+  private func calling<Result>(_ call: () async throws -> Result) async throws(ActionError) -> Result {
+    do { return try await call() } catch { throw ActionError(error) }
+  }
+}
+
+extension ActionDescriptor {
+  /// Reads an action's declaration.
+  init<A: Action>(_ action: A.Type, of plugin: String) {
+    id = "\(plugin).\(A.name)"
+    summary = A.summary
+    effect = A.effect
+    input = A.Input.schema
+    output = A.Output.schema
+    examples = A.examples
+    formerIDs = (A.self as? any RenamedAction.Type).map { $0.formerNames.map { "\(plugin).\($0)" } } ?? []
+    acceptsKey = A.self is any KeyedAction.Type
+    retry = (A.self as? any RetryingAction.Type).map { $0.retry } ?? A.effect.standardRetry
+    timeout = (A.self as? any TimedAction.Type).map { $0.timeout } ?? ActionDescriptor.standardTimeout
+    running = { input, service, context in
+      let output = try await A.run(A.Input(given: input), on: A.cast(service), in: context)
+      do { return try output.encoded() } catch {
+        throw ActionError(.internal, "the output of the action is incomplete: \(error)", effect: .done, cause: error)
+      }
+    }
+    let reconciling = (A.self as? any ReconcilingAction.Type).map { $0.calls }
+    baseline = reconciling?.baseline
+    takingBaseline = reconciling?.takingBaseline
+    self.reconciling = reconciling?.reconciling
+    previewing = (A.self as? any PreviewingAction.Type).map { $0.previewing }
+  }
+}
+
+extension Action {
+  /// The connection as the action's own type of service.
+  fileprivate static func cast(_ service: any Sendable) throws(ActionError) -> Service {
+    guard let service = service as? Service else {
+      throw ActionError(
+        .internal, "'\(name)' works on \(Service.self), and was handed \(type(of: service))",
+        effect: ActionError.Effect.none)
+    }
+    return service
+  }
+}
+
+extension FieldSet {
+  /// Checks and reads an input that a run hands over.
+  fileprivate init(given value: Value) throws(ActionError) {
+    do { try self.init(checking: value) } catch { throw ActionError(.validation, error.description, cause: error) }
+  }
+}
+
+extension PreviewingAction {
+  fileprivate static var previewing: @Sendable (Value, any Sendable, ActionContext) async throws -> [Change] {
+    { input, service, context in try await preview(Input(given: input), on: cast(service), in: context) }
+  }
+}
+
+/// What a reconciling action has beside an ordinary one.
+private struct ReconcilingCalls {
+  let baseline: ObjectSchema
+  let takingBaseline: @Sendable (Value, any Sendable, ActionContext) async throws -> Value
+  let reconciling:
+    @Sendable (Value, Value, Timestamp, any Sendable, ActionContext) async throws -> Reconciliation<Value>
+}
+
+extension ReconcilingAction {
+  fileprivate static var calls: ReconcilingCalls {
+    ReconcilingCalls(baseline: Baseline.schema) { input, service, context in
+      try await baseline(Input(given: input), on: cast(service), in: context).encoded()
+    } reconciling: { input, baseline, startedAt, service, context in
+      let outcome = try await reconcile(
+        Input(given: input), with: Baseline(given: baseline), startedAt: startedAt, on: cast(service), in: context)
+      return switch outcome {
+      case .done(let output): .done(try output.encoded())
+      case .notDone: .notDone
+      case .unknown(let look): .unknown(look)
+      }
+    }
+  }
+}

@@ -1,0 +1,175 @@
+// The pages that people read, as Markdown: pure functions of the declarations, so that a test can make them again and
+// compare. Nested sets are written as dotted rows of the one table, `students[].results[].taskKey`, because a reader
+// of a recipe looks for a path.
+
+extension ActionDescriptor {
+  /// The action's page, whose first heading has that level.
+  public func markdown(level: Int = 1) -> String {
+    let heading = String(repeating: "#", count: level)
+    var page = "\(heading) \(id)\n\n\(summary)\n\n"
+    page += facts.map { "- **\($0.0):** \($0.1)\n" }.joined()
+    page += "\n\(heading)# Input\n\n" + input.table(isGiven: true)
+    page += "\n\(heading)# Output\n\n" + output.table(isGiven: false)
+    for example in examples {
+      page += "\n\(heading)# Example: \(example.title)\n\n```yaml\n- uses: \(id)\n"
+      let lines = example.input.split(separator: "\n", omittingEmptySubsequences: false)
+      if lines.contains(where: { !$0.isEmpty }) {
+        page += "  with:\n" + lines.map { $0.isEmpty ? "\n" : "    \($0)\n" }.joined()
+      }
+      page += "```\n"
+    }
+    return page
+  }
+
+  /// What a recipe's author has to know beside the fields.
+  private var facts: [(String, String)] {
+    var facts = [("Effect", "`\(effect.name)`. \(effect.sentence)")]
+    if effect.isWrite {
+      facts.append(
+        ("In a plan", canPreview ? "shown with what it would change." : "shown, without what it would change."))
+    }
+    if effect.isWrite || effect.name == "consume" { facts.append(("When the answer is lost", afterLostAnswer)) }
+    facts.append(("Tried again", retry.map(\.sentence) ?? "not unless the step says so."))
+    facts.append(("Time-out", "\(timeout.spelled) unless the step says otherwise."))
+    if !formerIDs.isEmpty {
+      facts.append(("Formerly", formerIDs.map { "`\($0)`" }.joined(separator: ", ") + "."))
+    }
+    return facts
+  }
+
+  private var afterLostAnswer: String {
+    let otherwise =
+      canReconcile
+      ? "it is looked up whether it was done; if that cannot be told, the run stops as `uncertain`."
+      : "the run stops as `uncertain`."
+    switch effect {
+    case .pure, .read, .idempotentWrite(.forever): return "it is done again."
+    case .consume(let repeats): return "it is done again at most \(counted(repeats, "time")); then \(otherwise)"
+    case .idempotentWrite(.sameDay(let zone)):
+      return "it is done again on the same day (\(zone)); after it \(otherwise)"
+    case .idempotentWrite(.span(let span)): return "it is done again within \(span.spelled); after that \(otherwise)"
+    case .write:
+      return (acceptsKey ? "with a `key` it is done again, and the service does nothing twice; without, " : "")
+        + otherwise
+    }
+  }
+}
+
+extension PluginDescriptor {
+  /// The plugin's page: its configuration, an index, and the page of each action.
+  public func markdown() -> String {
+    let actions = actions
+    var page =
+      "# \(name)\n\n\(summary)\n\n## Connection\n\nUnder `connections` in `errand.yaml`, with `plugin: \(name)`.\n\n"
+    page += configuration.table(isGiven: true)
+    page += "\n## Actions\n\n| Action | Effect | |\n| --- | --- | --- |\n"
+    for action in actions {
+      page += "| [`\(action.id)`](#\(action.id.anchor)) | \(action.effect.name) | \(action.summary.inCell) |\n"
+    }
+    for action in actions { page += "\n" + action.markdown(level: 2) }
+    return page
+  }
+}
+
+extension RetrySchedule {
+  /// How often and after what, for pages.
+  var sentence: String {
+    let kinds = ErrorKind.allCases.filter(kinds.contains).map { "`\($0.rawValue)`" }.joined(separator: ", ")
+    return switch delays {
+    case .listed(let delays): "after \(delays.map(\.spelled).joined(separator: ", ")), on \(kinds)."
+    case .growing(let initial, let factor, let limit):
+      "\(counted(maxAttempts, "attempt")) at most, the first delay up to \(initial.spelled), each \(factor) times the one before and \(limit.spelled) at most, on \(kinds)."
+    }
+  }
+}
+
+extension ObjectSchema {
+  /// The fields as a table, nested ones included.
+  func table(isGiven: Bool) -> String {
+    let rows = rows(path: "", isGiven: isGiven)
+    guard !rows.isEmpty else { return "No fields.\n" }
+    return "| Field | Type | | |\n| --- | --- | --- | --- |\n" + rows.joined()
+  }
+
+  private func rows(path: String, isGiven: Bool) -> [String] {
+    fields.flatMap { field in
+      let type = field.type.name.inCell
+      let row =
+        "| `\(path)\(field.name)` | \(type) | \(field.presence(isGiven: isGiven)) | \(field.sentences.inCell) |\n"
+      guard let (nested, suffix) = field.type.nested else { return [row] }
+      return [row] + nested.rows(path: "\(path)\(field.name)\(suffix).", isGiven: isGiven)
+    }
+  }
+}
+
+extension FieldSchema {
+  /// Whether the field is there, in a word.
+  fileprivate func presence(isGiven: Bool) -> String {
+    if isOptional { return "optional" }
+    guard isGiven else { return "" }
+    guard let fallback else { return "required" }
+    return type.isSecret ? "has a default" : "default `\(fallback.inJSON.inCell)`"
+  }
+
+  /// The sentence, and those that follow from limits, former names and deprecation.
+  fileprivate var sentences: String {
+    var sentences = [summary]
+    sentences += limits.map { "Must \($0.words(for: type))." }
+    if !aliases.isEmpty { sentences.append("Formerly \(aliases.map { "`\($0)`" }.joined(separator: ", ")).") }
+    if let deprecation { sentences.append("**Deprecated:** \(deprecation)") }
+    return sentences.joined(separator: " ")
+  }
+}
+
+extension FieldType {
+  /// The set inside the type, and how its path goes on from the field's name.
+  package var nested: (schema: ObjectSchema, suffix: String)? {
+    switch self {
+    case .object(let schema): (schema, "")
+    case .list(let element): element.nested.map { ($0.schema, "[]" + $0.suffix) }
+    case .map(let value): value.nested.map { ($0.schema, ".*" + $0.suffix) }
+    case .optional(let wrapped), .secret(let wrapped): wrapped.nested
+    default: nil
+    }
+  }
+}
+
+extension TimeSpan {
+  /// The length with the units that a person would write: `1h30m`.
+  var spelled: String {
+    var rest = nanoseconds
+    guard rest > 0 else { return description }
+    var text = ""
+    for (unit, size) in [
+      ("d", 86_400_000_000_000), ("h", 3_600_000_000_000), ("m", 60_000_000_000), ("s", 1_000_000_000),
+      ("ms", 1_000_000),
+    ] where rest >= size {
+      text += "\(rest / size)\(unit)"
+      rest %= size
+    }
+    return rest == 0 ? text : description
+  }
+}
+
+extension Value {
+  /// The value in JSON, as pages show defaults.
+  fileprivate var inJSON: String { (try? JSON.text(self)) ?? kindName }
+}
+
+extension String {
+  /// The text in a cell of a Markdown table.
+  fileprivate var inCell: String {
+    var text = ""
+    for character in self {
+      switch character {
+      case "|": text += "\\|"
+      case "\n", "\r\n": text += " "
+      default: text.append(character)
+      }
+    }
+    return text
+  }
+
+  /// The anchor that GitHub gives a heading.
+  fileprivate var anchor: String { lowercased().filter { $0 != "." } }
+}
