@@ -3,6 +3,8 @@
 // were met before are taken from a small cache, so that a list of a thousand equal objects holds each long key once.
 // Nothing is read outside the buffer, and the depth of the recursion is limited.
 
+import Glibc
+
 /// Reads one JSON document from a buffer that outlives it.
 struct JSONReader: ~Copyable {
   private let bytes: UnsafeBufferPointer<UInt8>
@@ -164,9 +166,10 @@ struct JSONReader: ~Copyable {
 
   private mutating func key() throws(JSONError) -> String {
     let start = index + 1
-    let (end, isPlain) = try endOfString()
-    guard isPlain else {
-      let key = try text(start..<end, isPlain: false)
+    let scan = try endOfString()
+    let end = scan.end
+    guard scan.isPlain else {
+      let key = try text(from: start, scan)
       var copy = key
       fingerprints.push(copy.withUTF8 { fingerprint($0, 0..<$0.count) })
       return key
@@ -175,21 +178,32 @@ struct JSONReader: ~Copyable {
     fingerprints.push(print)
     let slot = KeyCache.slot(print)
     if let key = keys.key(slot, print, start..<end, in: bytes) { return key }
-    let key = try text(start..<end, isPlain: true)
+    let key = try text(from: start, scan)
     keys.remember(key, slot, print, start..<end)
     return key
   }
 
   private mutating func string() throws(JSONError) -> String {
     let start = index + 1
-    let (end, isPlain) = try endOfString()
-    return try text(start..<end, isPlain: isPlain)
+    return try text(from: start, endOfString())
   }
 
-  /// Goes past the string that begins here; gives the offset of its closing quote and whether it has no escapes.
-  private mutating func endOfString() throws(JSONError) -> (end: Int, isPlain: Bool) {
-    let opening = index
+  /// What is known of a string before it is made.
+  private struct Scan {
+    /// The offset of its closing quote.
+    var end = 0
+    /// Whether it has no escapes.
     var isPlain = true
+    /// Its bytes and words, or-ed.
+    var bits: UInt64 = 0
+
+    var isASCII: Bool { bits & 0x8080_8080_8080_8080 == 0 }
+  }
+
+  /// Goes past the string that begins here.
+  private mutating func endOfString() throws(JSONError) -> Scan {
+    let opening = index
+    var scan = Scan()
     index += 1
     while true {
       // A word at a time, up to the first quote, backslash or control character.
@@ -197,9 +211,12 @@ struct JSONReader: ~Copyable {
         let word = UInt64(littleEndian: bytes.word(at: index))
         let hits = special(word)
         if hits != 0 {
+          // The bytes before the first hit.
+          scan.bits |= word & (hits & (0 &- hits) &- 1)
           index += hits.trailingZeroBitCount / 8
           break
         }
+        scan.bits |= word
         index += 8
       }
       guard index < bytes.count else {
@@ -209,22 +226,28 @@ struct JSONReader: ~Copyable {
       }
       switch bytes[index] {
       case UInt8(ascii: "\""):
+        scan.end = index
         index += 1
-        return (index - 1, isPlain)
+        return scan
       case UInt8(ascii: "\\"):
-        isPlain = false
+        scan.isPlain = false
         index = min(index + 2, bytes.count)
       case 0x00..<0x20:
         let escape = bytes[index] == 0x0A ? "\\n" : bytes[index] == 0x09 ? "\\t" : "\\u00" + hex(bytes[index])
         throw error("a string may hold no bare control character; write \(escape)", at: index)
-      default: index += 1
+      default:
+        scan.bits |= UInt64(bytes[index])
+        index += 1
       }
     }
   }
 
-  private func text(_ range: Range<Int>, isPlain: Bool) throws(JSONError) -> String {
-    if isPlain {
-      if let text = String(validating: bytes[range], as: UTF8.self) { return text }
+  private func text(from start: Int, _ scan: Scan) throws(JSONError) -> String {
+    let range = start..<scan.end
+    if scan.isPlain {
+      let plain = UnsafeBufferPointer(rebasing: bytes[range])
+      if scan.isASCII { return String(decoding: plain, as: UTF8.self) }
+      if let text = valid(plain) { return text }
       throw invalidText(range)
     }
     var decoded: [UInt8] = []
@@ -255,7 +278,7 @@ struct JSONReader: ~Copyable {
       }
       index += 2
     }
-    if let text = String(validating: decoded, as: UTF8.self) { return text }
+    if let text = decoded.withUnsafeBufferPointer(valid) { return text }
     throw invalidText(range)
   }
 
@@ -427,6 +450,18 @@ extension UnsafeBufferPointer<UInt8> {
   }
 }
 
+/// A text from bytes that are UTF-8, else nil.
+///
+/// The repairing initializer is several times faster than the validating one, and leaves valid bytes as they are.
+@inline(__always) private func valid(_ bytes: UnsafeBufferPointer<UInt8>) -> String? {
+  guard let start = bytes.baseAddress else { return "" }
+  var text = String(decoding: bytes, as: UTF8.self)
+  let isSame = text.withUTF8 { copy in
+    copy.count == bytes.count && copy.baseAddress.map { memcmp($0, start, bytes.count) == 0 } ?? bytes.isEmpty
+  }
+  return isSame ? text : nil
+}
+
 /// A number equal for equal texts, and nearly always different for different ones.
 private func fingerprint(_ bytes: UnsafeBufferPointer<UInt8>, _ range: Range<Int>) -> UInt64 {
   let count = range.count
@@ -543,10 +578,11 @@ private struct Stack<Element>: ~Copyable {
     let taken = count - first
     guard taken > 0 else { return [] }
     count = first
-    return Array(unsafeUninitializedCapacity: taken) { buffer, initialized in
-      buffer.baseAddress?.moveInitialize(from: base + first, count: taken)
-      initialized = taken
-    }
+    // Several times faster than `init(unsafeUninitializedCapacity:)`, which looks up its storage's type at run time.
+    var array: [Element] = []
+    array.reserveCapacity(taken)
+    for index in first..<first + taken { array.append((base + index).move()) }
+    return array
   }
 
   mutating func drop(from first: Int) {

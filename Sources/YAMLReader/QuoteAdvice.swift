@@ -1,0 +1,126 @@
+import Basics
+
+/// Advises to quote a value that YAML does not take as it stands, with the quoted value ready to be pasted.
+struct QuoteAdvice {
+  /// What stands on a line behind its indentation, its dashes and its key.
+  struct LineValue {
+    var range: Range<Int>
+    /// Whether a key stands before it.
+    var hasKey: Bool
+  }
+
+  /// The advice where the value itself cannot be told.
+  let generalAdvice = "quote the whole value: `\"${{ … }}\"`"
+
+  /// Longer values make messages that nobody reads.
+  private static let longestQuoted = 80
+
+  private let source: Source
+
+  init(_ source: Source) { self.source = source }
+
+  /// The advice for the value that begins at an offset, if it is what its line holds.
+  func advice(at offset: Int) -> String {
+    let value = lineValue(at: offset)
+    return value.range.lowerBound == offset ? advice(for: value.range) : generalAdvice
+  }
+
+  /// The advice for a value inside brackets or braces, which goes on to the comma or bracket outside of its own brackets.
+  func advice(inFlowAt offset: Int) -> String {
+    var closers: [UInt8] = []
+    var end = offset
+    let lineEnd = source.lineEnd(after: offset)
+    scan: while end < lineEnd {
+      switch source.bytes[end] {
+      case UInt8(ascii: "("): closers.append(UInt8(ascii: ")"))
+      case UInt8(ascii: "["): closers.append(UInt8(ascii: "]"))
+      case UInt8(ascii: "{"): closers.append(UInt8(ascii: "}"))
+      case let quote where quote == UInt8(ascii: "'") || quote == UInt8(ascii: "\""):
+        end = source.bytes[end + 1..<lineEnd].firstIndex(of: quote) ?? end
+      case let closer where closer == closers.last: closers.removeLast()
+      case UInt8(ascii: ","), UInt8(ascii: "]"), UInt8(ascii: "}"):
+        if closers.isEmpty { break scan }
+      default: break
+      }
+      end += 1
+    }
+    return closers.isEmpty && end < lineEnd ? advice(for: trimmed(offset..<end)) : generalAdvice
+  }
+
+  /// The advice to quote just these bytes.
+  func advice(for range: Range<Int>) -> String {
+    guard !range.isEmpty, range.count <= QuoteAdvice.longestQuoted else { return generalAdvice }
+    let text = String(decoding: source.bytes[range], as: UTF8.self)
+    let needsSingle = text.utf8.contains { $0 == UInt8(ascii: "\"") || $0 == UInt8(ascii: "\\") }
+    guard needsSingle else { return "quote the whole value: `\"\(text)\"`" }
+    var doubled = ""
+    for scalar in text.unicodeScalars { doubled += scalar == "'" ? "''" : String(scalar) }
+    return "quote the whole value: `'\(doubled)'`"
+  }
+
+  /// What a line holds as its value.
+  func lineValue(at offset: Int) -> LineValue {
+    let bytes = source.bytes
+    let lineEnd = source.lineEnd(after: offset)
+    var start = source.lineStart(before: offset)
+    func skipBlanks() { while start < lineEnd, isBlank(bytes[start]) { start += 1 } }
+    skipBlanks()
+    while start + 1 < lineEnd, bytes[start] == UInt8(ascii: "-"), isBlank(bytes[start + 1]) {
+      start += 1
+      skipBlanks()
+    }
+    var hasKey = false
+    if let colon = keyEnd(start..<lineEnd) {
+      start = colon + 1
+      hasKey = true
+      skipBlanks()
+    }
+    return LineValue(range: trimmed(start..<lineEnd), hasKey: hasKey)
+  }
+
+  /// Where the colon of a line's key is.
+  ///
+  /// A key that opens an expression is none, however YAML sees it.
+  private func keyEnd(_ line: Range<Int>) -> Int? {
+    let bytes = source.bytes
+    guard let first = bytes[line].first else { return nil }
+    func isKeyEnd(_ index: Int) -> Bool {
+      bytes[index] == UInt8(ascii: ":") && (index + 1 == line.upperBound || isBlank(bytes[index + 1]))
+    }
+    if first == UInt8(ascii: "\"") || first == UInt8(ascii: "'") {
+      guard let quote = bytes[(line.lowerBound + 1)..<line.upperBound].firstIndex(of: first),
+        let colon = bytes[(quote + 1)..<line.upperBound].firstIndex(where: { !isBlank($0) }), isKeyEnd(colon)
+      else { return nil }
+      return colon
+    }
+    if "[{!&*#".utf8.contains(first) || bytes[line].starts(with: "${{".utf8) { return nil }
+    return line.first(where: isKeyEnd)
+  }
+
+  /// Without blanks at the end, and without a comment behind text whose quotes are closed.
+  private func trimmed(_ range: Range<Int>) -> Range<Int> {
+    let bytes = source.bytes
+    var end = range.lowerBound
+    var quote: UInt8?
+    var isInExpression = false
+    var index = range.lowerBound
+    scan: while index < range.upperBound {
+      let byte = bytes[index]
+      switch byte {
+      case UInt8(ascii: "'"), UInt8(ascii: "\""):
+        quote = quote == nil ? byte : quote == byte ? nil : quote
+      case UInt8(ascii: "$") where bytes[index..<range.upperBound].starts(with: "${{".utf8):
+        isInExpression = true
+      case UInt8(ascii: "}") where quote == nil && bytes[index..<range.upperBound].starts(with: "}}".utf8):
+        isInExpression = false
+      case UInt8(ascii: "#")
+      where quote == nil && !isInExpression && index > range.lowerBound && isBlank(bytes[index - 1]):
+        break scan
+      default: break
+      }
+      index += 1
+      if !isBlank(byte) { end = index }
+    }
+    return range.lowerBound..<end
+  }
+}

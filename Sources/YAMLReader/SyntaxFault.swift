@@ -1,0 +1,300 @@
+import Basics
+
+/// What libyaml stumbled over, in words for people who know their recipe and not YAML's grammar.
+///
+/// libyaml names the rule that was broken and the place where it noticed. Most of the time the cause is one of
+/// three: an expression or text that needs quotes, an indentation that fits nothing, something never closed.
+/// Which one is told from the line itself, because libyaml often notices before it has given out what comes before.
+struct SyntaxFault {
+  private let error: ScannerError
+  private let source: Source
+  private let quoting: QuoteAdvice
+  /// What the line holds on which libyaml stopped.
+  private let value: QuoteAdvice.LineValue
+
+  init(_ error: ScannerError, _ source: Source, _ quoting: QuoteAdvice) {
+    self.error = error
+    self.source = source
+    self.quoting = quoting
+    value = quoting.lineValue(at: error.offset)
+  }
+
+  var diagnostic: Diagnostic {
+    switch error.problem {
+    case "mapping values are not allowed in this context":
+      return misplacedColon
+    case "block sequence entries are not allowed in this context":
+      return fault(
+        "a list cannot begin on the line of its key; put each `- ` on a line of its own, or \(valueAdvice)", 1)
+    case "mapping keys are not allowed in this context":
+      return fault("`? ` cannot stand here; \(valueAdvice)", 1)
+    case "found character that cannot start any token":
+      return isTab ? tab : leftover
+    case "found a tab character that violates indentation",
+      "found a tab character where an indentation space is expected":
+      return tab
+    case "did not find expected key", "did not find expected '-' indicator", "did not find expected <document start>":
+      return isFirstOnLine ? misplacedLine : leftover
+    case "did not find expected ',' or ']'":
+      return unfinishedBrackets("[", "]")
+    case "did not find expected ',' or '}'":
+      return unfinishedBrackets("{", "}")
+    case "did not find expected node content":
+      return missingValue
+    case "could not find expected ':'":
+      if source.bytes[error.contextOffset...].first == UInt8(ascii: "-") {
+        return fault("a blank is missing behind this `-`", error.contextOffset..<error.contextOffset + 1)
+      }
+      let line = error.contextOffset..<source.lineEnd(after: error.contextOffset)
+      return fault(
+        "a `:` is missing behind this key; write `key: value`, or indent the line to go on with the text above", line)
+    case "found unexpected end of stream":
+      return fault("this quote is never closed", error.contextOffset..<min(error.contextOffset + 1, source.bytes.count))
+    case "found unexpected document indicator":
+      return fault("this line ends the document inside a quoted text; indent it", 3)
+    case "found unknown escape character":
+      return fault("no escape begins like this in double quotes; write `\\\\` for a backslash, or use single quotes", 2)
+    case "did not find expected hexdecimal number":
+      return fault("hexadecimal digits are missing here: `\\x` takes 2, `\\u` 4, `\\U` 8", 0)
+    case "found invalid Unicode character escape code":
+      return fault("this code is no character; characters above FFFF are written with `\\U` and 8 digits", 0)
+    case "found unexpected ':'":
+      return fault("a blank is missing behind this `:`, or the text needs quotes", 1)
+    case "found an indentation indicator equal to 0":
+      return fault("the indentation of a block is 1 to 9", 1)
+    case "out of memory":
+      return fault("there is no memory left to read this", 0)
+    default:
+      break
+    }
+    if error.context.contains("directive") || error.problem.contains("YAML d") || error.problem.contains("%") {
+      let line = source.lineStart(before: error.contextOffset)..<source.lineEnd(after: error.contextOffset)
+      return fault("a line that begins with `%` is a directive to YAML, and none is needed; remove it", line)
+    }
+    if error.context.hasPrefix("while scanning a") || error.context.hasPrefix("while parsing a") { return leftover }
+    return fault("YAML stumbles here (\(error.problem)); \(quoting.generalAdvice) if this is a text", 0)
+  }
+}
+
+// MARK: What it can be
+
+extension SyntaxFault {
+  private var misplacedColon: Diagnostic {
+    if value.range.lowerBound < error.offset, value.hasKey || isExpression(value.range.lowerBound) {
+      return fault("`: ` cannot stand in a value without quotes; \(quoting.advice(for: value.range))", 1)
+    }
+    if holdsOpenExpression(before: error.offset) {
+      return fault("`: ` cannot stand in a value without quotes; \(quoting.generalAdvice)", 1)
+    }
+    guard let above = lineAbove else { return fault("a key must stand before this `:`", 1) }
+    let line = firstOnLine(error.offset)
+    let indentation = column(line)
+    if source.bytes[above].starts(with: "- ".utf8), indentation == column(above.lowerBound) + 2 {
+      return fault(
+        "no key can follow the item above, which is a text; give it a key: `- key: value`", line..<error.offset)
+    }
+    if indentation > column(above.lowerBound) {
+      return fault(
+        "this line is indented more than the one above, so it goes on with its value; indent both alike",
+        line..<error.offset)
+    }
+    return fault("a blank is missing behind the `:` here", above)
+  }
+
+  private var tab: Diagnostic {
+    isFirstOnLine
+      ? fault("a tab cannot indent; use spaces", 1)
+      : fault("a tab cannot stand here; use a space, or \(valueAdvice)", 1)
+  }
+
+  /// Something that does not belong to the value before it, or cannot begin one.
+  private var leftover: Diagnostic {
+    let start = value.range.lowerBound
+    guard start <= error.offset, start < value.range.upperBound else {
+      return fault("no key begins with \(quoted(error.offset)); quote the key", 1)
+    }
+    let sign = Character(Unicode.Scalar(source.bytes[start]))
+    let isInBrackets = error.context.contains("flow")
+    let reason: String
+    switch sign {
+    case "!": reason = "`!` begins a tag in YAML"
+    case "&": reason = "`&` begins an anchor in YAML"
+    case "*": reason = "`*` begins an alias in YAML"
+    case "|", ">": reason = "`\(sign)` begins a block of lines in YAML"
+    case "'", "\"":
+      if let innerQuote { return innerQuote }
+      reason = "a value that begins with a quote ends at the next"
+    case "[", "{":
+      let closer = sign == "[" ? "]" : "}"
+      if error.offset < source.bytes.count, "]}".utf8.contains(source.bytes[error.offset]) { return unopened }
+      // Inside the brackets any sign may have been the cause.
+      if isInBrackets || !source.bytes[start..<error.offset].contains(closer.utf8.first ?? 0) { return insideBrackets }
+      reason = "a value that begins with `\(sign)` ends at its `\(closer)`"
+    case "%", "@", "`", ",": reason = "no value begins with \(quoted(start))"
+    default: return fault("the value ends before this; \(quoting.advice(for: value.range))", 1)
+    }
+    return fault("\(reason); \(quoting.advice(for: value.range))", value.range)
+  }
+
+  private var insideBrackets: Diagnostic {
+    fault("YAML cannot read this inside brackets; \(quoting.generalAdvice)", 1)
+  }
+
+  private var unopened: Diagnostic {
+    let sign = Character(Unicode.Scalar(source.bytes[error.offset]))
+    return fault("this `\(sign)` closes nothing; remove it", 1)
+  }
+
+  /// A quote inside a text in the same quotes, which ends it.
+  private var innerQuote: Diagnostic? {
+    let bytes = source.bytes
+    guard
+      let end = bytes[..<error.offset].lastIndex(where: { $0 == UInt8(ascii: "'") || $0 == UInt8(ascii: "\"") }),
+      end > value.range.lowerBound, error.offset < bytes.count
+    else { return nil }
+    let quote = bytes[end]
+    let next = bytes[error.offset]
+    let isAmidWord = end + 1 == error.offset && (next == quote || next >= 0x80 || isWord(next))
+    let isAmidExpression =
+      bytes[value.range.lowerBound] == quote && isExpression(value.range.lowerBound + 1)
+      && bytes[value.range.upperBound - 1] == quote
+    guard isAmidWord || isAmidExpression else { return nil }
+    let fix =
+      quote == UInt8(ascii: "'")
+      ? "inside single quotes write `''` for one, or put the whole value in double quotes"
+      : "inside double quotes write `\\\"` for one, or put the whole value in single quotes"
+    return fault("this quote ends the text; \(fix)", end..<end + 1)
+  }
+
+  /// A line that is no part of what stands above it.
+  private var misplacedLine: Diagnostic {
+    let bytes = source.bytes
+    if "]}".utf8.contains(bytes[error.offset]) { return unopened }
+    if let above = lineAbove, bytes[above].elementsEqual("...".utf8) {
+      return fault("`...` above ended the document; remove it", rest)
+    }
+    if bytes[error.offset] == UInt8(ascii: ":") { return fault("a key is missing before this `:`", 1) }
+    let isItem = bytes[error.offset...].starts(with: "- ".utf8)
+    let isAmongItems = error.context == "while parsing a block collection"
+    if column(error.offset) == column(error.contextOffset), isItem != isAmongItems, !error.context.isEmpty {
+      return isItem
+        ? fault("a list item cannot stand among keys; indent it below the key it belongs to", 1)
+        : fault("a key cannot stand among list items; put `- ` before it, or indent it below the item above", rest)
+    }
+    return fault(
+      "this line is indented by \(column(error.offset)), which fits no line above; indent it like the line it belongs beside",
+      rest)
+  }
+
+  private func unfinishedBrackets(_ opener: Unicode.Scalar, _ closer: Unicode.Scalar) -> Diagnostic {
+    let bytes = source.bytes
+    let isAtEnd = bytes[error.offset...].allSatisfy(isBlankOrBreak)
+    let isNextKey = source.lineStart(before: error.offset) > error.contextOffset && value.hasKey
+    if isAtEnd || isNextKey {
+      let place = error.contextOffset..<min(error.contextOffset + 1, bytes.count)
+      return fault("this `\(opener)` is never closed; add `\(closer)`", place)
+    }
+    if bytes[error.offset] == UInt8(ascii: "{"), error.offset > 0, bytes[error.offset - 1] == UInt8(ascii: "$") {
+      let start = error.offset - 1
+      let advice = quoting.advice(inFlowAt: entryStart)
+      return fault("an expression needs quotes inside \(opener) \(closer); \(advice)", start..<start + 3)
+    }
+    if bytes[error.offset] == UInt8(ascii: ":") {
+      return fault("`: ` cannot stand in a value without quotes; \(quoting.advice(inFlowAt: entryStart))", 1)
+    }
+    if let innerQuote { return innerQuote }
+    if let first = bytes[entryStart...].first, "'\"[{".utf8.contains(first) {
+      return fault(
+        "`,` or `\(closer)` is missing before this; if it belongs to the value before it, \(quoting.advice(inFlowAt: entryStart))",
+        1)
+    }
+    return fault(
+      "`,` or `\(closer)` is missing before this; if it belongs to the value before it, \(quoting.generalAdvice)", 1)
+  }
+
+  private var missingValue: Diagnostic {
+    guard error.offset < source.bytes.count else { return fault("a value is missing here", 0) }
+    switch source.bytes[error.offset] {
+    case UInt8(ascii: ",") where error.context.contains("flow"): return fault("a value is missing before this `,`", 1)
+    case UInt8(ascii: ","): return leftover
+    case UInt8(ascii: "]"), UInt8(ascii: "}"): return unopened
+    default: return fault("a value is missing here", 0)
+    }
+  }
+}
+
+// MARK: Looking around
+
+extension SyntaxFault {
+  private func fault(_ message: String, _ range: Range<Int>) -> Diagnostic {
+    Diagnostic(message, at: Diagnostic.Location(source, range))
+  }
+
+  private func fault(_ message: String, _ count: Int) -> Diagnostic {
+    fault(message, error.offset..<min(error.offset + count, source.bytes.count))
+  }
+
+  private var valueAdvice: String { quoting.advice(at: error.offset) }
+
+  /// The byte at an offset, as messages show it.
+  private func quoted(_ offset: Int) -> String {
+    guard offset < source.bytes.count else { return "this" }
+    return source.bytes[offset] == UInt8(ascii: "`") ? "a backtick" : "`\(Unicode.Scalar(source.bytes[offset]))`"
+  }
+
+  private func isWord(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+      UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"):
+      true
+    default: false
+    }
+  }
+
+  private var isTab: Bool { error.offset < source.bytes.count && source.bytes[error.offset] == 0x09 }
+
+  private var isFirstOnLine: Bool { firstOnLine(error.offset) >= error.offset }
+
+  /// From where libyaml stopped to the end of the line.
+  private var rest: Range<Int> { error.offset..<max(error.offset, value.range.upperBound) }
+
+  private func firstOnLine(_ offset: Int) -> Int {
+    let start = source.lineStart(before: offset)
+    return source.bytes[start...].firstIndex { $0 != 0x20 } ?? source.bytes.count
+  }
+
+  private func column(_ offset: Int) -> Int { offset - source.lineStart(before: offset) }
+
+  /// The nearest line above that holds something, without its indentation.
+  private var lineAbove: Range<Int>? {
+    var end = source.lineStart(before: error.offset)
+    while end > 0, isBlankOrBreak(source.bytes[end - 1]) { end -= 1 }
+    let start = firstOnLine(end)
+    return start < end ? start..<end : nil
+  }
+
+  private func isExpression(_ offset: Int) -> Bool { source.bytes[offset...].starts(with: "${{".utf8) }
+
+  private func holdsOpenExpression(before offset: Int) -> Bool {
+    var index = offset - 1
+    while index > 1 {
+      if source.bytes[index] == UInt8(ascii: "}"), source.bytes[index - 1] == UInt8(ascii: "}") { return false }
+      if source.bytes[index] == UInt8(ascii: "{"), isExpression(index - 2) { return true }
+      index -= 1
+    }
+    return false
+  }
+
+  /// Where the entry begins, inside brackets, in which libyaml stopped.
+  private var entryStart: Int {
+    let bytes = source.bytes
+    var start = error.offset
+    while start > error.contextOffset + 1, !isBreak(bytes[start - 1]) {
+      let before = bytes[start - 1]
+      if before == UInt8(ascii: ",") || before == UInt8(ascii: "{") || before == UInt8(ascii: "[") { break }
+      if isBlank(before), bytes[start - 2] == UInt8(ascii: ":"), start < error.offset { break }
+      start -= 1
+    }
+    return bytes[start...].firstIndex { !isBlank($0) } ?? start
+  }
+}

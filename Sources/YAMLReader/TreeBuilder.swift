@@ -1,0 +1,416 @@
+import Basics
+
+/// Builds the value from the events, with an explicit stack, and keeps to the limits while it does.
+struct TreeBuilder {
+  /// The document's value, once it is complete.
+  private(set) var root: Value?
+  /// Faults and warnings, in the order in which they were found.
+  private(set) var diagnostics: [Diagnostic] = []
+  /// Where the nodes stand.
+  private(set) var ranges = NodeRanges()
+
+  /// Nobody reads more, and a hostile text could make as many as it has bytes.
+  private static let mostDiagnostics = 100
+
+  private let source: Source
+  private let limits: YAMLLimits
+  private let quoting: QuoteAdvice
+  private var stack: [Frame] = []
+  private var anchors: [String: Anchor] = [:]
+  private var nodes = 0
+  private var hasDocument = false
+  private var isFinished = false
+  /// Whether there were too many faults to go on.
+  private var isFull = false
+  /// Where an expression ends that YAML has cut, so that what it makes of the rest means nothing.
+  private var tornUntil = 0
+
+  /// A list or map that is still open.
+  private struct Frame {
+    enum Key {
+      case awaited
+      case read(Value)
+      /// The key was refused, so its value is read and dropped.
+      case refused
+    }
+
+    let isMap: Bool
+    let isFlow: Bool
+    let start: Int
+    /// The number of its range.
+    let number: Int
+    let anchor: String?
+    let nodesBefore: Int
+    var items: [Value] = []
+    var map = ValueMap()
+    var key = Key.awaited
+    /// The levels below it.
+    var height = 0
+    /// Where its last item ends.
+    var end: Int
+    /// Whether a comma has torn apart what was one value, so that what follows means nothing.
+    var isTorn = false
+  }
+
+  private struct Anchor {
+    enum State {
+      /// The node at that level of the stack is still open.
+      case open(level: Int)
+      case complete(Value, nodes: Int, height: Int)
+    }
+
+    let range: Range<Int>
+    var state: State
+    var isUsed = false
+  }
+
+  init(_ source: Source, limits: YAMLLimits) {
+    self.source = source
+    self.limits = limits
+    quoting = QuoteAdvice(source)
+  }
+
+  mutating func read(_ events: inout EventStream) {
+    while !isFinished {
+      do throws(ScannerError) {
+        handle(try events.next())
+      } catch {
+        addSyntaxFault(error)
+        return
+      }
+    }
+  }
+
+  /// Adds what libyaml stumbled over, unless it is the consequence of a fault that is known already.
+  private mutating func addSyntaxFault(_ error: ScannerError) {
+    if error.offset < tornUntil { return }
+    let fault = SyntaxFault(error, source, quoting).diagnostic
+    let start = fault.location?.range.lowerBound
+    if diagnostics.contains(where: { $0.severity == .error && $0.location?.range.lowerBound == start }) { return }
+    add(fault)
+  }
+
+  private mutating func handle(_ event: Event) {
+    switch event {
+    case .documentStart(let offset):
+      if hasDocument {
+        let marker = source.bytes[offset...].starts(with: "---".utf8) ? 3 : 0
+        stop(
+          "a second document begins here, and a file holds one; move it into a file of its own",
+          offset..<offset + marker)
+      }
+      hasDocument = true
+    case .documentEnd:
+      break
+    case .scalar(let event):
+      scalar(event)
+    case .alias(let name, let range):
+      alias(name, range)
+    case .listStart(let event):
+      open(event, isMap: false)
+    case .mapStart(let event):
+      open(event, isMap: true)
+    case .end(let offset):
+      close(at: offset)
+    case .streamEnd:
+      if !hasDocument { fail("the file is empty, or holds nothing but comments", 0..<0) }
+      for anchor in anchors.values.sorted(by: { $0.range.lowerBound < $1.range.lowerBound }) { warnIfUnused(anchor) }
+      isFinished = true
+    }
+  }
+}
+
+// MARK: Scalars
+
+extension TreeBuilder {
+  private mutating func scalar(_ event: ScalarEvent) {
+    guard event.text.count <= limits.scalarBytes else {
+      let size = "\(event.text.count) bytes long, more than \(limits.scalarBytes)"
+      return stop("this text is \(size); keep it in a file of its own", event.range.lowerBound..<event.range.lowerBound)
+    }
+    guard count(1, at: event.range.lowerBound) else { return }
+    let isBlock = event.style == .literal || event.style == .folded
+    ranges.add(event.range, style: event.style, parentIndentation: isBlock ? parentIndentation : -1)
+
+    let value = Value(content(of: event), at: Place(offset: event.range.lowerBound))
+    if let anchor = event.properties?.anchor {
+      define(anchor, at: event.properties, .complete(value, nodes: 1, height: 0))
+    }
+    let isPlain = event.style == .plain
+    if isPlain, event.range.isEmpty, event.properties == nil {
+      if stack.isEmpty { return fail("the document is empty", event.range) }
+      if !isAwaitingKey { warnIfNoColon(before: event.range.lowerBound) }
+    } else if isPlain {
+      checkPlain(event)
+      if isAwaitingKey, event.text.elementsEqual("<<".utf8) {
+        let message = "`<<` merges nothing: YAML 1.2 has no merge keys; write the keys out, or quote it: `\"<<\"`"
+        fail(message, event.range)
+        stack[stack.count - 1].key = .refused
+        return
+      }
+    }
+    attach(value, event.range, height: 0)
+  }
+
+  private mutating func content(of event: ScalarEvent) -> Value.Content {
+    var isText = event.style != .plain
+    let coreTag = "tag:yaml.org,2002:"
+    guard let properties = event.properties, let tag = properties.tag else {
+      return isText ? string(event) : resolved(event)
+    }
+    guard tag.hasPrefix(coreTag) else { return refuse(properties) }
+    let kind = tag.dropFirst(coreTag.count)
+    isText = kind == "str"
+    if isText { return string(event) }
+    guard ["null", "bool", "int", "float"].contains(kind) else { return refuse(properties) }
+    let content = resolved(event)
+    switch (kind, content) {
+    case ("null", .null), ("bool", .bool), ("int", .int), ("float", .double): return content
+    case ("float", .int(let number)): return .double(Double(number))
+    default:
+      fail("this is not what `!!\(kind)` before it says", event.range)
+      return .null
+    }
+  }
+
+  private func string(_ event: ScalarEvent) -> Value.Content {
+    .string(String(decoding: event.text, as: UTF8.self))
+  }
+
+  private mutating func resolved(_ event: ScalarEvent) -> Value.Content {
+    switch CoreSchema.resolve(event.text) {
+    case .content(let content): return content
+    case .intOverflow:
+      fail("this int does not fit into 64 bits; quote it if it is a text", event.range)
+    case .doubleOverflow:
+      fail("this number is too large for a double; quote it if it is a text", event.range)
+    }
+    return .null
+  }
+
+  private mutating func refuse(_ properties: NodeProperties) -> Value.Content {
+    let bytes = source.bytes
+    // An anchor may stand before the tag.
+    let start = bytes[properties.start...].firstIndex(of: UInt8(ascii: "!")) ?? properties.start
+    let end = bytes[start...].firstIndex(where: isBlankOrBreak) ?? bytes.count
+    fail("`!` begins a tag in YAML, and only core tags such as `!!str` are known; \(advice(at: start))", start..<end)
+    return .null
+  }
+
+  /// Refuses a plain scalar that YAML has cut where its author meant it to go on.
+  private mutating func checkPlain(_ event: ScalarEvent) {
+    let cuts = CutScalars(source, quoting)
+    if let cut = cuts.openExpression(in: event, isKey: isAwaitingKey) {
+      add(cut)
+      tornUntil = cuts.expressionEnd(after: event.range.upperBound)
+    } else if let frame = stack.last, frame.isFlow, let cut = cuts.openParenthesis(in: event, ofMap: frame.isMap) {
+      add(cut)
+      stack[stack.count - 1].isTorn = true
+    }
+    if let swallowed = cuts.swallowedItem(in: event) { add(swallowed) }
+  }
+}
+
+// MARK: Lists and maps
+
+extension TreeBuilder {
+  private mutating func open(_ event: ContainerEvent, isMap: Bool) {
+    let range = event.start..<event.start
+    guard stack.count < limits.depth else {
+      return stop("lists and maps stand in each other more than \(limits.depth) levels deep", range)
+    }
+    guard count(1, at: event.start) else { return }
+    if let tag = event.properties?.tag, let properties = event.properties,
+      !tag.hasSameScalars(as: "tag:yaml.org,2002:\(isMap ? "map" : "seq")")
+    {
+      _ = refuse(properties)
+    }
+    if let anchor = event.properties?.anchor {
+      define(anchor, at: event.properties, .open(level: stack.count))
+    }
+    stack.append(
+      Frame(
+        isMap: isMap, isFlow: event.isFlow, start: event.start, number: ranges.open(at: event.start),
+        anchor: event.properties?.anchor, nodesBefore: nodes - 1, end: event.start))
+  }
+
+  private mutating func close(at offset: Int) {
+    guard let frame = stack.popLast() else { return }
+    let end = frame.isFlow ? offset : frame.end
+    ranges.close(frame.number, at: end)
+    let content: Value.Content = frame.isMap ? .map(frame.map) : .list(frame.items)
+    let value = Value(content, at: Place(offset: frame.start))
+    let height = frame.height + 1
+    // A node inside may have taken the name over.
+    if let name = frame.anchor, case .open(stack.count)? = anchors[name]?.state {
+      anchors[name]?.state = .complete(value, nodes: nodes - frame.nodesBefore, height: height)
+    }
+    attach(value, frame.start..<end, height: height)
+  }
+
+  /// Puts a complete node where it belongs.
+  private mutating func attach(_ value: Value, _ range: Range<Int>, height: Int) {
+    let top = stack.count - 1
+    guard top >= 0 else {
+      root = value
+      return
+    }
+    stack[top].height = max(stack[top].height, height)
+    stack[top].end = max(stack[top].end, range.upperBound)
+    guard stack[top].isMap else {
+      stack[top].items.append(value)
+      return
+    }
+    switch stack[top].key {
+    case .awaited:
+      stack[top].key = isKey(value, range) ? .read(value) : .refused
+    case .refused:
+      stack[top].key = .awaited
+    case .read(let key):
+      stack[top].key = .awaited
+      if let first = stack[top].map.insert(ValueMap.Member(key: key, value: value)) {
+        refuseDuplicate(of: stack[top].map.members[first].key, key)
+      }
+    }
+  }
+
+  private mutating func isKey(_ value: Value, _ range: Range<Int>) -> Bool {
+    switch value.content {
+    case .string, .int, .bool: return true
+    case .map, .list:
+      let bytes = source.bytes
+      if range.lowerBound > 0, bytes[range.lowerBound] == UInt8(ascii: "{"),
+        bytes[range.lowerBound - 1] == UInt8(ascii: "{")
+      {
+        fail("`{{` begins a map inside a map; write an expression as `\"${{ … }}\"`", range)
+      } else {
+        fail("\(value.kindName) cannot be a key; \(quoting.generalAdvice) if it is a text", range)
+      }
+    case .null where range.isEmpty:
+      fail("a key is missing before this `:`", range)
+    default:
+      fail("\(value.kindName) cannot be a key; quote it if it is a text", range)
+    }
+    return false
+  }
+
+  private mutating func refuseDuplicate(of first: Value, _ second: Value) {
+    let name = String(decoding: source.bytes[keyRange(second)], as: UTF8.self)
+    let note = Diagnostic.Note("the first is here", at: Diagnostic.Location(source, keyRange(first)))
+    let message = "the key `\(name)` stands twice in this map; remove or rename one"
+    add(Diagnostic(message, at: Diagnostic.Location(source, keyRange(second)), notes: [note]))
+  }
+
+  private func keyRange(_ key: Value) -> Range<Int> {
+    key.place.offset.flatMap { ranges.scalar(at: $0)?.trimmed(in: source) } ?? 0..<0
+  }
+
+  private func advice(at offset: Int) -> String {
+    stack.last?.isFlow == true ? quoting.advice(inFlowAt: offset) : quoting.advice(at: offset)
+  }
+
+  private var isAwaitingKey: Bool {
+    if let frame = stack.last, frame.isMap, case .awaited = frame.key { true } else { false }
+  }
+
+  /// The column of the innermost list or map, from which a block scalar counts its indentation.
+  private var parentIndentation: Int {
+    guard let frame = stack.last else { return -1 }
+    return frame.start - source.lineStart(before: frame.start)
+  }
+
+  /// Warns of `{ a, b }`, which is two keys without values and was often meant as one text.
+  private mutating func warnIfNoColon(before offset: Int) {
+    guard let frame = stack.last, frame.isFlow, !frame.isTorn, case .read(let key) = frame.key else { return }
+    // A map that is a key is refused as a whole.
+    if let outer = stack.dropLast().last, outer.isMap, case .awaited = outer.key { return }
+    let range = keyRange(key)
+    guard range.upperBound <= offset, !source.bytes[range.upperBound..<offset].contains(UInt8(ascii: ":")) else {
+      return
+    }
+    let name = String(decoding: source.bytes[range], as: UTF8.self)
+    warn(
+      "`\(name)` has no value; write `\(name): null` if none is meant, or, if this is a text, \(quoting.generalAdvice)",
+      range)
+  }
+}
+
+// MARK: Anchors and aliases
+
+extension TreeBuilder {
+  private mutating func define(_ name: String, at properties: NodeProperties?, _ state: Anchor.State) {
+    guard let start = properties?.start,
+      let sign = source.bytes[start...].firstIndex(of: UInt8(ascii: "&"))
+    else { return }
+    if let earlier = anchors[name] { warnIfUnused(earlier) }
+    anchors[name] = Anchor(range: sign..<sign + 1 + name.utf8.count, state: state)
+  }
+
+  private mutating func alias(_ name: String, _ range: Range<Int>) {
+    guard let anchor = anchors[name] else {
+      fail(
+        "`*` begins an alias in YAML, and no anchor `&\(name)` stands before it; \(advice(at: range.lowerBound))", range
+      )
+      return attach(.null, range, height: 0)
+    }
+    anchors[name]?.isUsed = true
+    switch anchor.state {
+    case .open:
+      let note = Diagnostic.Note("the anchor is here", at: Diagnostic.Location(source, anchor.range))
+      let message = "`*\(name)` stands inside what it stands for; remove it"
+      add(Diagnostic(message, at: Diagnostic.Location(source, range), notes: [note]))
+      attach(.null, range, height: 0)
+    case .complete(let value, let nodes, let height):
+      guard stack.count + height <= limits.depth else {
+        return stop("lists and maps stand in each other more than \(limits.depth) levels deep, aliases followed", range)
+      }
+      guard count(nodes, at: range.lowerBound) else { return }
+      attach(value, range, height: height)
+    }
+  }
+
+  private mutating func warnIfUnused(_ anchor: Anchor) {
+    if anchor.isUsed { return }
+    warn(
+      "`&` begins an anchor in YAML, and no alias uses this one; remove it, or \(quoting.advice(at: anchor.range.lowerBound))",
+      anchor.range)
+  }
+}
+
+// MARK: Limits and faults
+
+extension TreeBuilder {
+  /// Counts nodes and says whether there is room for them.
+  private mutating func count(_ more: Int, at offset: Int) -> Bool {
+    let (sum, overflow) = nodes.addingReportingOverflow(more)
+    if overflow || sum > limits.nodes {
+      stop("this makes more than \(limits.nodes) values, aliases counted as what they stand for", offset..<offset)
+      return false
+    }
+    nodes = sum
+    return true
+  }
+
+  /// Reports a fault behind which reading on would cost too much or mean nothing.
+  private mutating func stop(_ message: String, _ range: Range<Int>) {
+    fail(message, range)
+    isFinished = true
+  }
+
+  private mutating func fail(_ message: String, _ range: Range<Int>) {
+    add(Diagnostic(message, at: Diagnostic.Location(source, range)))
+  }
+
+  private mutating func warn(_ message: String, _ range: Range<Int>) {
+    add(Diagnostic(message, at: Diagnostic.Location(source, range), severity: .warning))
+  }
+
+  private mutating func add(_ diagnostic: Diagnostic) {
+    if diagnostics.count < TreeBuilder.mostDiagnostics { return diagnostics.append(diagnostic) }
+    if isFull { return }
+    isFull = true
+    isFinished = true
+    let message = "reading ends here, after \(diagnostics.count) faults and warnings; mend those first"
+    diagnostics.append(Diagnostic(message, at: diagnostic.location))
+  }
+}

@@ -1,0 +1,70 @@
+// How a YAML text becomes a value.
+//
+// libyaml (0.2.5) splits the text into events; everything that gives them a meaning is here, because libyaml knows
+// YAML 1.1 only and checks nothing that needs a tree:
+//
+// 1. TextCheck looks at the bytes first: UTF-8, control characters, byte order marks, line separators that YAML 1.1
+//    takes for line breaks and YAML 1.2 does not. What passes it, libyaml decodes without fault.
+// 2. EventStream wraps libyaml and turns its marks, which count code points, into byte offsets.
+// 3. TreeBuilder builds the value without recursion and enforces the limits on each event, so that a hostile text
+//    is refused before it costs time or memory. libyaml's time grows with the square of the depth, an alias costs
+//    nothing here but counts for all that it stands for.
+// 4. CoreSchema gives plain scalars their type by YAML 1.2, chapter 10.3.
+// 5. SyntaxFault says in people's words what libyaml stumbled over, and what to write instead.
+//
+// Stricter than YAML, because a recipe is read by people: one document, keys that are strings, ints or bools and
+// never twice the same, no `<<`, no tags but the core ones, ints within 64 bits.
+
+package import Basics
+
+/// How much a YAML text may demand.
+package struct YAMLLimits: Sendable {
+  /// The bytes of the whole text.
+  package var bytes: Int
+  /// How deeply lists and maps may stand in each other, aliases followed.
+  package var depth: Int
+  /// Scalars, keys, lists and maps together, each alias counted as all that it stands for.
+  package var nodes: Int
+  /// The bytes of one scalar's value.
+  package var scalarBytes: Int
+
+  /// Creates limits.
+  package init(bytes: Int, depth: Int, nodes: Int, scalarBytes: Int) {
+    self.bytes = bytes
+    self.depth = depth
+    self.nodes = nodes
+    self.scalarBytes = scalarBytes
+  }
+
+  /// What a recipe or a configuration may demand.
+  package static let recipe = YAMLLimits(bytes: 1 << 20, depth: 64, nodes: 100_000, scalarBytes: 256 << 10)
+}
+
+/// Reads YAML texts.
+package enum YAMLReader {
+  /// Reads one document, or throws every fault that can be told, warnings included, in the order of the text.
+  package static func read(_ source: Source, limits: YAMLLimits = .recipe) throws(Diagnostics) -> YAMLDocument {
+    guard source.bytes.count <= limits.bytes else {
+      let fault = "the file is \(source.bytes.count) bytes long, more than \(limits.bytes); split it"
+      throw Diagnostics([Diagnostic(fault, at: Diagnostic.Location(source, at: 0))])
+    }
+    let check = TextCheck(source)
+    guard check.errors.isEmpty else { throw Diagnostics(check.errors) }
+
+    var builder = TreeBuilder(source, limits: limits)
+    source.bytes.withUnsafeBufferPointer { bytes in
+      var events = EventStream(bytes, from: check.start, isASCII: check.isASCII)
+      builder.read(&events)
+    }
+    let diagnostics = (check.warnings + builder.diagnostics).sorted { $0.start < $1.start }
+    guard let root = builder.root, !diagnostics.contains(where: { $0.severity == .error }) else {
+      throw Diagnostics(diagnostics)
+    }
+    return YAMLDocument(source: source, root: root, diagnostics: diagnostics, ranges: builder.ranges)
+  }
+}
+
+extension Diagnostic {
+  /// Where the fault begins, for putting faults in the order of the text.
+  fileprivate var start: Int { location?.range.lowerBound ?? 0 }
+}

@@ -1,0 +1,277 @@
+package import Basics
+
+/// How a scalar stands in a text, and where each part of its value comes from.
+package struct YAMLScalar: Sendable {
+  /// How a scalar is written.
+  package enum Style: UInt8, Sendable {
+    /// Without quotes.
+    case plain
+    /// In `'`.
+    case singleQuoted
+    /// In `"`.
+    case doubleQuoted
+    /// After `|`.
+    case literal
+    /// After `>`.
+    case folded
+  }
+
+  /// How the scalar is written.
+  package let style: Style
+  /// Its bytes in the text, with its quotes or block header, without the line breaks that end a block.
+  package let range: Range<Int>
+  private let source: Source
+  private let wholeRange: Range<Int>
+  private let parentIndentation: Int
+
+  init(source: Source, entry: NodeRanges.Scalar) {
+    self.source = source
+    style = entry.style
+    range = entry.trimmed(in: source)
+    wholeRange = entry.range
+    parentIndentation = Int(entry.parentIndentation)
+  }
+
+  /// Whether a comment follows on the same line, which a `#` meant as text makes out of its tail.
+  package var isFollowedByComment: Bool { style == .plain && source.comment(after: range.upperBound) != nil }
+
+  /// The byte offset in the text of what stands at a UTF-8 offset of the value.
+  ///
+  /// What an escape or a fold made belongs to where that begins. The value's end, and what lies beyond, is at the
+  /// closing quote or the end of the text. Takes time in proportion to the scalar.
+  package func offset(ofValueOffset offset: Int) -> Int {
+    var walk = ScalarWalk(source.bytes, target: max(0, offset))
+    switch style {
+    case .plain: walk.plain(range)
+    case .singleQuoted: walk.singleQuoted(range.lowerBound + 1..<max(range.lowerBound + 1, range.upperBound - 1))
+    case .doubleQuoted: walk.doubleQuoted(range.lowerBound + 1..<max(range.lowerBound + 1, range.upperBound - 1))
+    case .literal, .folded: walk.block(wholeRange, isFolded: style == .folded, parentIndentation: parentIndentation)
+    }
+    return walk.found ?? walk.end
+  }
+
+  /// Where a part of the value stands.
+  package func location(of valueRange: Range<Int>) -> Diagnostic.Location {
+    let start = offset(ofValueOffset: valueRange.lowerBound)
+    let end = valueRange.isEmpty ? start : offset(ofValueOffset: valueRange.upperBound)
+    return Diagnostic.Location(source, start..<max(start, end))
+  }
+}
+
+/// Reads a scalar once more as YAML does, only counting what comes out, until it is at the wanted offset.
+private struct ScalarWalk {
+  /// Where the wanted offset was found.
+  private(set) var found: Int?
+  /// Where the scalar's text ends.
+  private(set) var end = 0
+
+  private let bytes: [UInt8]
+  /// How many bytes of the value are still before the wanted offset.
+  private var left: Int
+
+  init(_ bytes: [UInt8], target: Int) {
+    self.bytes = bytes
+    left = target
+  }
+
+  /// Counts bytes of the value that all come from one place.
+  private mutating func emit(_ count: Int, from offset: Int) {
+    if found != nil { return }
+    if left < count { found = offset }
+    left -= count
+  }
+
+  mutating func plain(_ range: Range<Int>) {
+    end = range.upperBound
+    var offset = range.lowerBound
+    while offset < range.upperBound, found == nil {
+      if isBlankOrBreak(bytes[offset]) {
+        offset = fold(offset..<range.upperBound)
+      } else {
+        emit(1, from: offset)
+        offset += 1
+      }
+    }
+  }
+
+  mutating func singleQuoted(_ range: Range<Int>) {
+    end = range.upperBound
+    var offset = range.lowerBound
+    while offset < range.upperBound, found == nil {
+      if isBlankOrBreak(bytes[offset]) {
+        offset = fold(offset..<range.upperBound)
+      } else {
+        emit(1, from: offset)
+        offset += bytes[offset] == UInt8(ascii: "'") ? 2 : 1
+      }
+    }
+  }
+
+  mutating func doubleQuoted(_ range: Range<Int>) {
+    end = range.upperBound
+    var offset = range.lowerBound
+    while offset < range.upperBound, found == nil {
+      if isBlankOrBreak(bytes[offset]) {
+        offset = fold(offset..<range.upperBound)
+      } else if bytes[offset] == UInt8(ascii: "\\"), offset + 1 < range.upperBound {
+        offset = isBreak(bytes[offset + 1]) ? joinLines(offset + 1..<range.upperBound) : escape(offset)
+      } else {
+        emit(1, from: offset)
+        offset += 1
+      }
+    }
+  }
+
+  /// Blanks stay; a line break takes the blanks around it and becomes a space, or the empty lines after it.
+  private mutating func fold(_ range: Range<Int>) -> Int {
+    let end = bytes[range].firstIndex { !isBlankOrBreak($0) } ?? range.upperBound
+    var breaks = lineBreaks(range.lowerBound..<end)
+    if breaks.isEmpty {
+      breaks = Array(range.lowerBound..<end)
+    } else if breaks.count > 1 {
+      breaks.removeFirst()
+    }
+    for offset in breaks { emit(1, from: offset) }
+    return end
+  }
+
+  /// A line break behind a backslash leaves nothing but the empty lines after it.
+  private mutating func joinLines(_ range: Range<Int>) -> Int {
+    let end = bytes[range].firstIndex { !isBlankOrBreak($0) } ?? range.upperBound
+    for offset in lineBreaks(range.lowerBound..<end).dropFirst() { emit(1, from: offset) }
+    return end
+  }
+
+  /// Where line breaks begin, CR LF being one.
+  private func lineBreaks(_ range: Range<Int>) -> [Int] {
+    range.filter {
+      isBreak(bytes[$0]) && !(bytes[$0] == 0x0A && $0 > range.lowerBound && bytes[$0 - 1] == 0x0D)
+    }
+  }
+
+  private mutating func escape(_ offset: Int) -> Int {
+    let digits: Int
+    switch bytes[offset + 1] {
+    case UInt8(ascii: "x"): digits = 2
+    case UInt8(ascii: "u"): digits = 4
+    case UInt8(ascii: "U"): digits = 8
+    case UInt8(ascii: "N"), UInt8(ascii: "_"):
+      emit(2, from: offset)
+      return offset + 2
+    case UInt8(ascii: "L"), UInt8(ascii: "P"):
+      emit(3, from: offset)
+      return offset + 2
+    default:
+      emit(1, from: offset)
+      return offset + 2
+    }
+    let end = min(offset + 2 + digits, bytes.count)
+    let code = UInt32(String(decoding: bytes[offset + 2..<end], as: UTF8.self), radix: 16)
+    let scalar = code.flatMap(Unicode.Scalar.init)
+    emit(scalar.map(UTF8.width) ?? 1, from: offset)
+    return end
+  }
+}
+
+// MARK: Block scalars
+
+extension ScalarWalk {
+  mutating func block(_ range: Range<Int>, isFolded: Bool, parentIndentation: Int) {
+    let header = readHeader(range)
+    var offset = header.end
+    var indentation = header.indentation.map { max(parentIndentation, 0) + $0 }
+    if indentation == nil {
+      indentation = max(detectIndentation(offset..<range.upperBound), parentIndentation + 1, 1)
+    }
+    let margin = indentation ?? 1
+
+    var textEnd = offset
+    // The break behind the line before, and the empty lines behind that.
+    var lineBreak: Int?
+    var emptyLines: [Int] = []
+    var isAfterBlank = false
+    offset = readEmptyLines(offset..<range.upperBound, margin, &emptyLines)
+    while offset < range.upperBound, hasMargin(offset, margin), found == nil {
+      let isBlank = isBlank(bytes[offset])
+      if let lineBreak, isFolded, !isAfterBlank, !isBlank {
+        if emptyLines.isEmpty { emit(1, from: lineBreak) }
+      } else if let lineBreak {
+        emit(1, from: lineBreak)
+      }
+      for emptyLine in emptyLines { emit(1, from: emptyLine) }
+      isAfterBlank = isBlank
+      while offset < range.upperBound, !isBreak(bytes[offset]) {
+        emit(1, from: offset)
+        offset += 1
+      }
+      textEnd = offset
+      lineBreak = offset < range.upperBound ? offset : nil
+      offset = afterBreak(offset)
+      emptyLines = []
+      offset = readEmptyLines(offset..<range.upperBound, margin, &emptyLines)
+    }
+    end = textEnd
+    if header.keepsFirst, let lineBreak {
+      emit(1, from: lineBreak)
+      end = afterBreak(lineBreak)
+    }
+    if header.keepsAll {
+      for emptyLine in emptyLines {
+        emit(1, from: emptyLine)
+        end = afterBreak(emptyLine)
+      }
+    }
+  }
+
+  private func readHeader(_ range: Range<Int>) -> (end: Int, indentation: Int?, keepsFirst: Bool, keepsAll: Bool) {
+    var offset = range.lowerBound + 1
+    var indentation: Int?
+    var (keepsFirst, keepsAll) = (true, false)
+    while offset < range.upperBound, !isBlankOrBreak(bytes[offset]) {
+      switch bytes[offset] {
+      case UInt8(ascii: "-"): keepsFirst = false
+      case UInt8(ascii: "+"): keepsAll = true
+      case let digit: indentation = Int(digit) - 0x30
+      }
+      offset += 1
+    }
+    while offset < range.upperBound, !isBreak(bytes[offset]) { offset += 1 }
+    return (afterBreak(offset), indentation, keepsFirst, keepsAll)
+  }
+
+  /// The widest indentation of the lines up to and with the first that holds more than spaces.
+  private func detectIndentation(_ range: Range<Int>) -> Int {
+    var widest = 0
+    var offset = range.lowerBound
+    while offset < range.upperBound {
+      let text = bytes[offset..<range.upperBound].firstIndex { $0 != 0x20 } ?? range.upperBound
+      widest = max(widest, text - offset)
+      guard text < range.upperBound, isBreak(bytes[text]) else { break }
+      offset = afterBreak(text)
+    }
+    return widest
+  }
+
+  /// Reads lines that hold nothing beyond the margin, and stops behind the margin of the next that does.
+  private func readEmptyLines(_ range: Range<Int>, _ margin: Int, _ lines: inout [Int]) -> Int {
+    var offset = range.lowerBound
+    while offset < range.upperBound {
+      let lineStart = offset
+      while offset < range.upperBound, offset - lineStart < margin, bytes[offset] == 0x20 { offset += 1 }
+      guard offset < range.upperBound, isBreak(bytes[offset]) else { return offset }
+      lines.append(offset)
+      offset = afterBreak(offset)
+    }
+    return offset
+  }
+
+  private func hasMargin(_ offset: Int, _ margin: Int) -> Bool {
+    offset >= margin && bytes[offset - margin..<offset].allSatisfy { $0 == 0x20 }
+      && (offset == margin || isBreak(bytes[offset - margin - 1]))
+  }
+
+  private func afterBreak(_ offset: Int) -> Int {
+    guard offset < bytes.count else { return offset }
+    return offset + (bytes[offset] == 0x0D && offset + 1 < bytes.count && bytes[offset + 1] == 0x0A ? 2 : 1)
+  }
+}
