@@ -59,6 +59,7 @@ let package = Package(
 
     // MARK: Tests
     .tests(of: "ActionKit", "Basics", "YAMLReader", "ActionTestKit"),
+    .tests(of: "ActionTestKit", "ActionKit"),
     .tests(of: "Agent", "Basics", "RunState", "Runs"),
     .tests(of: "Basics"),
     .tests(of: "Calendars", "Basics"),

@@ -112,7 +112,6 @@ extension ActionError {
     case let error as ActionError: self = error
     case let error as any ActionErrorConvertible: self = error.actionError
     case is CancellationError: self.init(.cancelled, "the action was cancelled", cause: error)
-    case let error as Faults: self.init(.validation, error.description, cause: error)
     // An error that describes itself was written to be read; the text of any other could hold anything.
     case let error as any Error & CustomStringConvertible: self.init(.plugin, error.description, cause: error)
     default: self.init(.plugin, "the action failed with \(type(of: error))", cause: error)

@@ -44,7 +44,8 @@ extension ActionDescriptor {
       : "the run stops as `uncertain`."
     switch effect {
     case .pure, .read, .idempotentWrite(.forever): return "it is done again."
-    case .consume(let repeats): return "it is done again at most \(counted(repeats, "time")); then \(otherwise)"
+    case .consume(...0): return otherwise
+    case .consume(let repeats): return "it is done again \(atMost(repeats)); then \(otherwise)"
     case .idempotentWrite(.sameDay(let zone)):
       return "it is done again on the same day (\(zone)); after it \(otherwise)"
     case .idempotentWrite(.span(let span)): return "it is done again within \(span.spelled); after that \(otherwise)"
@@ -75,11 +76,11 @@ extension RetrySchedule {
   /// How often and after what, for pages.
   var sentence: String {
     let kinds = ErrorKind.allCases.filter(kinds.contains).map { "`\($0.rawValue)`" }.joined(separator: ", ")
-    return switch delays {
-    case .listed(let delays): "after \(delays.map(\.spelled).joined(separator: ", ")), on \(kinds)."
-    case .growing(let initial, let factor, let limit):
-      "\(counted(maxAttempts, "attempt")) at most, the first delay up to \(initial.spelled), each \(factor) times the one before and \(limit.spelled) at most, on \(kinds)."
-    }
+    var certain = self
+    certain.jitter = .none
+    let shown = (1..<max(min(maxAttempts, 5), 1)).map { certain.delay(afterAttempt: $0, chance: 1).spelled }
+    let apart = shown.joined(separator: ", ") + (maxAttempts > 5 ? ", …" : "")
+    return "\(counted(maxAttempts, "attempt")) at most, \(jitter == .full ? "up to " : "")\(apart) apart, on \(kinds)."
   }
 }
 
@@ -114,7 +115,10 @@ extension FieldSchema {
   /// The sentence, and those that follow from limits, former names and deprecation.
   fileprivate var sentences: String {
     var sentences = [summary]
-    sentences += limits.map { "Must \($0.words(for: type))." }
+    sentences += limits.map { limit in
+      if case .each(let limit) = limit { return "Each must \(limit.words(for: type.element))." }
+      return "Must \(limit.words(for: type))."
+    }
     if !aliases.isEmpty { sentences.append("Formerly \(aliases.map { "`\($0)`" }.joined(separator: ", ")).") }
     if let deprecation { sentences.append("**Deprecated:** \(deprecation)") }
     return sentences.joined(separator: " ")

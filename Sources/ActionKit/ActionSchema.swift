@@ -4,23 +4,25 @@
 extension ActionDescriptor {
   /// The schema of what recipes give under `with`.
   public func jsonSchema() -> Value {
-    var schema = input.jsonSchema(allowsExpressions: true)
-    schema["$schema"] = .string("http://json-schema.org/draft-07/schema#")
-    schema["title"] = .string(id)
-    schema["description"] = .string(summary)
-    return .map(schema)
+    document(input.jsonSchema(allowsExpressions: true), title: id, description: summary)
   }
 }
 
 extension PluginDescriptor {
   /// The schema of a connection's fields in `errand.yaml`.
   public func jsonSchema() -> Value {
-    var schema = configuration.jsonSchema(allowsExpressions: true)
-    schema["$schema"] = .string("http://json-schema.org/draft-07/schema#")
-    schema["title"] = .string(name)
-    schema["description"] = .string(summary)
-    return .map(schema)
+    document(configuration.jsonSchema(allowsExpressions: true), title: name, description: summary)
   }
+}
+
+/// A schema as a document of its own.
+private func document(_ schema: ValueMap, title: String, description: String) -> Value {
+  var document = ValueMap([
+    ("$schema", .string("http://json-schema.org/draft-07/schema#")), ("title", .string(title)),
+    ("description", .string(description)),
+  ])
+  for member in schema.members { document[member.key] = member.value }
+  return .map(document)
 }
 
 extension ObjectSchema {

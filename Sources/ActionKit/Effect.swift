@@ -63,13 +63,14 @@ extension Effect {
     switch self {
     case .pure: "Computes only."
     case .read: "Reads only; run again freely."
+    case .consume(...0): "Reads, and uses something up: after an unknown outcome it is not run again."
     case .consume(let repeats):
-      "Reads, and uses something up: after an unknown outcome it is run again at most \(counted(repeats, "time"))."
+      "Reads, and uses something up: after unknown outcomes it is run again \(atMost(repeats))."
     case .idempotentWrite(.forever): "Writes; running it again with the same input changes nothing more."
     case .idempotentWrite(.sameDay(let zone)):
       "Writes; running it again with the same input on the same day (\(zone)) changes nothing more."
     case .idempotentWrite(.span(let span)):
-      "Writes; running it again with the same input within \(span) changes nothing more."
+      "Writes; running it again with the same input within \(span.spelled) changes nothing more."
     case .write: "Writes; running it again would do it a second time."
     }
   }
@@ -77,3 +78,6 @@ extension Effect {
 
 /// A number with its noun: `1 time`, `2 times`.
 func counted(_ count: Int, _ noun: String) -> String { "\(count) \(noun)\(count == 1 ? "" : "s")" }
+
+/// How often at most: `at most once`, `at most 3 times`.
+func atMost(_ count: Int) -> String { count == 1 ? "at most once" : "at most \(count) times" }

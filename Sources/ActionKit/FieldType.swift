@@ -166,6 +166,11 @@ public struct ObjectSchema: Sendable {
   /// The set's stored properties that are no fields, which reading cannot fill: the compiler does not catch them.
   package var undeclared: [String] { declaring?.undeclared ?? [] }
 
+  /// A value read into the set and written again, which is what an action sees of it.
+  package func rewritten(_ value: Value) throws(Faults) -> Value {
+    try declaring?.init(reading: value).encoded() ?? value
+  }
+
   /// The field of that name or former name.
   public func field(named name: String) -> FieldSchema? {
     fields.first { $0.name.hasSameScalars(as: name) }

@@ -109,7 +109,7 @@ extension Limit {
     case .minLength(let least): "have at least \(counted(least, type.unit))"
     case .maxLength(let most): "have at most \(counted(most, type.unit))"
     case .pattern(let pattern): "be \(pattern.wanted)"
-    case .each(let limit): "hold nothing but what must \(limit.words(for: type.element))"
+    case .each(let limit): "hold only what must \(limit.words(for: type.element))"
     }
   }
 }
@@ -160,7 +160,7 @@ extension Value {
       "'\(String(String.UnicodeScalarView(text.unicodeScalars.prefix(57))))…'"
     case .string(let text): "'\(text)'"
     case .timestamp(let instant): "\(instant)"
-    case .duration(let span): "\(span)"
+    case .duration(let span): span.spelled
     case .bytes, .list, .map, .optional, .type: kindName
     }
   }

@@ -1,3 +1,5 @@
+import Glibc
+
 /// How often and after which delays a failed attempt is made again.
 ///
 /// The runs do it, and nothing below them does. `Retry-After` replaces the computed delay.
@@ -53,24 +55,18 @@ public struct RetrySchedule: Hashable, Sendable {
   ///
   /// - Parameter chance: A random number from 0 up to 1, which spreads the delay.
   public func delay(afterAttempt attempt: Int, chance: Double) -> TimeSpan {
+    let earlier = max(attempt, 1) - 1
     let full: TimeSpan
     switch delays {
-    case .listed(let delays):
-      guard let last = delays.last else { return .zero }
-      full = delays.indices.contains(attempt - 1) ? delays[max(attempt, 1) - 1] : last
+    case .listed(let delays): full = delays.indices.contains(earlier) ? delays[earlier] : delays.last ?? .zero
     case .growing(let initial, let factor, let limit):
-      var delay = min(Double(initial.nanoseconds), Double(limit.nanoseconds))
-      var attempt = attempt
-      // Ends early, because a growing delay soon reaches its limit.
-      while attempt > 1, delay < Double(limit.nanoseconds), factor > 1, delay > 0 {
-        delay *= factor
-        attempt -= 1
-      }
-      full = delay < Double(limit.nanoseconds) ? TimeSpan(nanoseconds: Int(delay)) : limit
+      let grown = Double(initial.nanoseconds) * pow(factor, Double(earlier))
+      // What is not below the limit, NaN included, is the limit; what is below it fits an Int.
+      full = grown < Double(limit.nanoseconds) ? TimeSpan(nanoseconds: Int(max(grown, 0))) : limit
     }
     switch jitter {
     case .none: return full
-    case .full: return TimeSpan(nanoseconds: Int(Double(full.nanoseconds) * min(max(chance, 0), 0.999_999)))
+    case .full: return chance > 0 && chance < 1 ? TimeSpan(nanoseconds: Int(Double(full.nanoseconds) * chance)) : .zero
     }
   }
 }

@@ -1,47 +1,288 @@
 import ActionKit
 import Testing
 
-private enum Colour: String, Choice {
+enum Colour: String, Choice {
   case red
   case green
 }
 
-private struct Mark: FieldSet {
+struct Mark: FieldSet {
   @Field("Who.") var student: String
   @Field("How many.", .min(0)) var points: Int
 }
 
-private struct Sheet: FieldSet {
+struct Sheet: FieldSet {
   @Field("Key of the sheet.") var key: Int
   @Field("How many to ask for at a time.", .min(1), .max(500)) var pageSize = 50
   @Field("What was written about it.", .maxLength(20)) var comment: String?
   @Field("Its colour.") var colour: Colour = .red
   @Field("The marks on it.", .maxLength(2)) var marks: [Mark] = []
-  @Field("The factor.", aliases: ["scale"]) var factor = 1.0
-  @Field("When it is due.") var due: Timestamp?
+  @Field("The factor.", .max(10), aliases: ["scale"]) var factor = 1.0
+  @Field("When it is due.", .max(Timestamp.latest)) var due: Timestamp?
   @Field("How long it takes.", .max(.seconds(3600))) var takes: TimeSpan?
   @Field("What opens it.", .minLength(4)) var token: Secret<String>?
   @Field("The picture of it.") var picture: [UInt8]?
   @Field("Words by language.", .each(.notEmpty)) var words: [String: String] = [:]
+  @Field("The days it is on.", .each(.pattern(.date))) var days: [String] = []
   @Field("Whatever else there is.") var rest: Value?
-  @Field("Whether it counts.", deprecated: "give 'factor' as 0.") var counts: Bool?
+  @Field("Whether it counts.", deprecated: "Give 'factor' as 0.") var counts: Bool?
+}
+
+struct Period: ValidatedFieldSet {
+  @Field("The first day.") var from: String
+  @Field("The last day.") var until: String
+
+  func conflicts() -> [Conflict] { from <= until ? [] : [Conflict("must not be before 'from'", at: "until")] }
+}
+
+struct Report: FieldSet {
+  @Field("The time it speaks of.") var period: Period
+}
+
+/// What is found in a JSON text, as `line:column: severity: message`.
+func faults(_ schema: ObjectSchema, _ json: String) throws -> [String] {
+  let source = Source(name: "", text: json)
+  let found = schema.check(
+    try JSON.parse(source.bytes), as: "with", isExpression: { $0.string?.hasPrefix("${{") == true },
+    spelling: { value in value.place.offset.map { String(json.dropFirst($0).prefix { $0 != "," && $0 != "}" }) } })
+  return found.map { fault in
+    let position = source.position(at: fault.place.offset ?? 0)
+    return "\(position.line):\(position.column): \(fault.severity.rawValue): \(fault.message)"
+  }
 }
 
 @Suite struct FieldSetTests {
   @Test func `reads given, default and absent fields`() throws {
     let sheet = try Sheet(
-      checking: .object([
-        "key": .int(7), "colour": .string("green"), "scale": .int(2), "due": .string("2026-11-20T09:30:00Z"),
-        "marks": .list([.object(["student": .string("Ann"), "points": .int(3)])]), "comment": .null,
-        "token": .string("abcd"),
-      ]))
+      checking: JSON.parse(
+        """
+        {"key": 7, "colour": "green", "scale": 2, "due": "2026-11-20T09:30:00Z", "comment": null, "token": "abcd",
+         "takes": "1h", "marks": [{"student": "Ann", "points": 3}], "picture": "AQI=", "rest": [null]}
+        """))
     #expect(sheet.key == 7)
     #expect(sheet.pageSize == 50)
     #expect(sheet.comment == nil)
     #expect(sheet.colour == .green)
     #expect(sheet.factor == 2)
-    #expect(sheet.due?.description == "2026-11-20T09:30:00Z")
+    #expect(sheet.due == Timestamp("2026-11-20T09:30:00Z"))
+    #expect(sheet.takes == .seconds(3600))
     #expect(sheet.marks.map(\.student) == ["Ann"])
     #expect(sheet.token?.reveal() == "abcd")
+    #expect(sheet.picture == [1, 2])
+    #expect(sheet.rest == .list([.null]))
+  }
+
+  @Test func `writes defaults and leaves out what is absent`() throws {
+    let sheet = try Sheet {
+      $0.key = 7
+      $0.marks = [
+        try Mark {
+          $0.student = "Ann"
+          $0.points = 3
+        }
+      ]
+      $0.words = ["z": "last", "é": "after ASCII", "a": "first"]
+    }
+    #expect(
+      try JSON.text(sheet.encoded()) == """
+        {"key":7,"pageSize":50,"colour":"red","marks":[{"student":"Ann","points":3}],"factor":1.0,\
+        "words":{"a":"first","z":"last","é":"after ASCII"},"days":[]}
+        """)
+  }
+
+  @Test func `what went through JSON gets its kinds back`() throws {
+    let written = try Sheet {
+      $0.key = 1
+      $0.due = .latest
+      $0.takes = .milliseconds(1500)
+      $0.picture = [0, 255]
+      $0.factor = 2
+      $0.rest = .object(["due": .string("2026-11-20T09:30:00Z")])
+    }.encoded()
+    let read = try JSON.parse(JSON.write(written))
+    #expect(read != written)
+    #expect(Sheet.schema.restored(read) == written)
+  }
+
+  @Test func `cannot be made without a field that must be given`() {
+    let error = #expect(throws: Faults.self) { try Mark { $0.points = 3 } }
+    #expect(error?.description == "Mark.student was never set")
+  }
+
+  @Test func `a set that was only declared cannot be written`() {
+    let error = #expect(throws: Faults.self) { try Mark().encoded() }
+    #expect(error?.description == "Mark.student was never set")
+  }
+
+  @Test(
+    arguments: [
+      (#"{"key": 7}"#, []),
+      (#"{"key": "${{ steps.find.key }}", "marks": "${{ all }}", "words": {"de": "${{ word }}"}}"#, []),
+      (
+        #"{"kye": 7}"#,
+        [
+          "1:1: error: 'with' needs 'key' (int): Key of the sheet",
+          "1:2: error: 'with' has no field 'kye'; did you mean 'key'?",
+        ]
+      ),
+      (
+        #"{"key": "7", "comment": 007.50}"#.replacing("007.50", with: "7.50"),
+        [
+          "1:9: error: 'with.key' must be an int, but found a string; write it without quotes, 7",
+          """
+          1:25: error: 'with.comment' must be a string, but found a double; \
+          write it in quotes, "7.50", if it is meant as text
+          """,
+        ]
+      ),
+      (#"{"key": 7.0}"#, ["1:9: error: 'with.key' must be an int, but found a double; write 7"]),
+      (#"{"key": null}"#, ["1:9: error: 'with.key' is empty (int): Key of the sheet"]),
+      (
+        #"{"key": 7, "pageSize": null}"#,
+        ["1:24: error: 'with.pageSize' is empty; leave it out to have 50"]
+      ),
+      (#"{"key": 7, "pageSize": 0}"#, ["1:24: error: 'with.pageSize' must be at least 1, but is 0"]),
+      (#"{"key": 7, "factor": 11}"#, ["1:22: error: 'with.factor' must be at most 10.0, but is 11.0"]),
+      (
+        #"{"key": 7, "colour": "gren"}"#,
+        ["1:22: error: 'with.colour' must be 'red' or 'green', but found 'gren'; did you mean 'green'?"]
+      ),
+      (
+        #"{"key": 7, "marks": [{"student": "Ann"}, {}, 3]}"#,
+        [
+          "1:22: error: 'with.marks[0]' needs 'points' (int): How many",
+          "1:42: error: 'with.marks[1]' needs 'student' (string): Who",
+          "1:42: error: 'with.marks[1]' needs 'points' (int): How many",
+          "1:46: error: 'with.marks[2]' takes a map of fields, but found an int",
+          "1:21: error: 'with.marks' must have at most 2 items, but has 3",
+        ]
+      ),
+      (
+        #"{"key": 7, "comment": "Twenty-one letters ü."}"#,
+        ["1:23: error: 'with.comment' must have at most 20 characters, but has 21"]
+      ),
+      (
+        #"{"key": 7, "due": "tomorrow", "takes": 90, "picture": "!"}"#,
+        [
+          "1:19: error: 'with.due' must be a timestamp such as 2026-11-20T09:30:00Z, but found 'tomorrow'",
+          "1:40: error: 'with.takes' must be a duration such as 1h30m, but found an int; say the unit, such as 90s",
+          "1:55: error: 'with.picture' must be bytes in base64, but found '!'",
+        ]
+      ),
+      (#"{"key": 7, "takes": "2h"}"#, ["1:21: error: 'with.takes' must be at most 1h, but is 2h"]),
+      (#"{"key": 7, "token": "abc"}"#, ["1:21: error: 'with.token' must have at least 4 characters"]),
+      (#"{"key": 7, "token": 12345}"#, ["1:21: error: 'with.token' must be a string"]),
+      (
+        #"{"key": 7, "words": {"de": "", "pt-br": 3}}"#,
+        [
+          "1:28: error: 'with.words.de' must not be empty",
+          """
+          1:41: error: 'with.words["pt-br"]' must be a string, but found an int; \
+          write it in quotes, "3", if it is meant as text
+          """,
+        ]
+      ),
+      (
+        #"{"key": 7, "days": ["2026-02-29"]}"#,
+        ["1:21: error: 'with.days[0]' must be a date such as 2026-11-20, but is '2026-02-29'"]
+      ),
+      (
+        #"{"key": 7, "days": "2026-02-28"}"#,
+        ["1:20: error: 'with.days' must be a list of string, but found a string; write it as a list, ['2026-02-28']"]
+      ),
+      (
+        #"{"key": 7, "scale": 2, "counts": true}"#,
+        [
+          "1:12: warning: 'with.scale' is now called 'factor'",
+          "1:24: warning: 'with.counts' should not be given any more: Give 'factor' as 0",
+        ]
+      ),
+      (
+        #"{"key": 7, "counts": "yes"}"#,
+        [
+          "1:12: warning: 'with.counts' should not be given any more: Give 'factor' as 0",
+          "1:22: error: 'with.counts' must be a bool, but found a string; YAML reads 'yes' as text, write true",
+        ]
+      ),
+      (
+        #"{"key": 7, "factor": 1, "scale": 2}"#,
+        ["1:25: error: 'with' has both 'factor' and its former name 'scale'"]
+      ),
+      ("[7]", ["1:1: error: 'with' takes a map of fields, but found a list"]),
+    ] as [(String, [String])])
+  func `says all that is wrong, and where`(json: String, expected: [String]) throws {
+    #expect(try faults(Sheet.schema, json) == expected)
+  }
+
+  @Test(
+    arguments: [
+      (#"{"period": {"from": "1", "until": "2"}}"#, []),
+      (#"{"period": {"from": "2", "until": "1"}}"#, ["1:35: error: 'with.period.until' must not be before 'from'"]),
+      (#"{"period": {"from": "2", "until": "${{ day }}"}}"#, []),
+      (
+        #"{"period": {"from": 2, "until": "1"}}"#,
+        [
+          """
+          1:21: error: 'with.period.from' must be a string, but found an int; \
+          write it in quotes, "2", if it is meant as text
+          """
+        ]
+      ),
+    ] as [(String, [String])])
+  func `asks for rules between fields once all of them are literal and right`(json: String, expected: [String]) throws {
+    #expect(try faults(Report.schema, json) == expected)
+  }
+
+  @Test func `inputs may leave out what has a default, outputs only what is optional`() throws {
+    guard case .object(let given) = Sheet.schema.inputType, case .object(let got) = Sheet.schema.outputType else {
+      throw Faults("a set is an object")
+    }
+    #expect(given.fields.filter { !$0.isOptional }.map(\.name) == ["key"])
+    #expect(
+      got.fields.filter { !$0.isOptional }.map(\.name)
+        == ["key", "pageSize", "colour", "marks", "factor", "words", "days"])
+    #expect(given["token"]?.type == .secret(.string))
+    #expect(given["colour"]?.type == .choice(["red", "green"]))
+    #expect(given["picture"]?.type == .bytes)
+    #expect(given["rest"]?.type == .dyn)
+    #expect(given["words"]?.type == .map(.string, .string))
+    #expect(given["marks"]?.summary == "The marks on it.")
+    #expect(given["marks"]?.type.description == "list(object)")
+  }
+
+  @Test func `a secret is not printed, dumped or described`() {
+    let secret = Secret("hunter2")
+    var dumped = ""
+    dump(["key": secret], to: &dumped)
+    #expect("\(secret) \(String(reflecting: secret)) \([secret]) \(dumped)".contains("hunter2") == false)
+    #expect("\(secret)" == "•••")
+    #expect(secret.reveal() == "hunter2")
+  }
+
+  @Test func `keys that only Swift takes for one are refused, not merged`() throws {
+    let value = Value.map(ValueMap([("é", .int(1)), ("e\u{301}", .int(2))]))
+    let error = #expect(throws: Faults.self) { try [String: Int](reading: value) }
+    #expect(error?.description == "two keys look the same, 'e\u{301}', and differ in their Unicode scalars")
+  }
+
+  @Test func `null is a value where anything is, and the absence of one elsewhere`() throws {
+    struct Anything: FieldSet {
+      @Field("Anything.") var it: Value
+      @Field("Something with a default.") var number: Int? = 3
+    }
+    let read = try Anything(checking: .object(["it": .null]))
+    #expect(read.it == .null)
+    #expect(read.number == 3)
+    #expect(try read.encoded() == .object(["it": .null, "number": .int(3)]))
+  }
+
+  @Test func `a property without @Field is found, and ends no process`() {
+    struct Odd: FieldSet {
+      @Field("A field.") var good: Int
+      var bad = 3
+    }
+    #expect(Odd.schema.undeclared == ["bad"])
+    let error = #expect(throws: Faults.self) { try Odd(reading: .object(["good": .int(1), "bad": .int(2)])) }
+    #expect(error?.description == "every stored property of a FieldSet is declared with @Field")
   }
 }
