@@ -41,13 +41,11 @@ static size_t unescapeNothing(void *context, struct MHD_Connection *connection, 
 }
 
 struct MHD_Daemon *cmicrohttpd_start(const struct CMicroHTTPDOptions *options) {
-  unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
-  if (options->isIPv6) flags |= MHD_USE_IPv6;
+  const unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
   return cmicrohttpd.start_daemon(
       flags, 0, NULL, NULL, options->handler, options->context,
       MHD_OPTION_EXTERNAL_LOGGER, logNothing, NULL,
-      MHD_OPTION_SOCK_ADDR, options->address,
-      MHD_OPTION_LISTENING_ADDRESS_REUSE, 0u,
+      MHD_OPTION_LISTEN_SOCKET, options->listeningSocket,
       MHD_OPTION_CONNECTION_LIMIT, options->connectionLimit,
       MHD_OPTION_CONNECTION_TIMEOUT, options->idleSeconds,
       MHD_OPTION_CONNECTION_MEMORY_LIMIT, options->memoryPerConnection,

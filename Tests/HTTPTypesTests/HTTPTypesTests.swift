@@ -1,0 +1,3 @@
+import Basics
+import HTTPTypes
+import Testing
