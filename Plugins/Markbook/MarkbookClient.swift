@@ -45,7 +45,9 @@ public protocol MarkbookClientProtocol: Sendable {
   func createClass(
     markbookKey: Int, name: String, teacherFamilyName: String, teacherGivenName: String
   ) async throws(MarkbookError) -> CreateClassResponse
-  /// Adds a markbook. Doing it twice makes two, the second with `-1` after its name.
+  /// Adds a markbook.
+  ///
+  /// Doing it twice makes two, the second with `-1` after its name.
   func createMarkbook(_ request: CreateMarkbookRequest) async throws(MarkbookError) -> CreateMarkbookResponse
   /// Asks for a backup of the markbooks whose names contain a text of at least two characters.
   ///
@@ -72,8 +74,8 @@ public actor MarkbookClient: MarkbookClientProtocol {
 
   private let baseURL: String
   private let apiKey: String
-  private let http: HTTPClient
-  private let limits: HTTPLimits
+  let http: HTTPClient
+  let limits: HTTPLimits
   private let sessions: SessionKeeper
 
   /// Creates a client; nothing is sent before the first call.
@@ -88,7 +90,7 @@ public actor MarkbookClient: MarkbookClientProtocol {
   ///   - time: Tells the age of the session.
   public init(
     baseURL: String = defaultBaseURL, apiKey: String, username: String, password: String,
-    http: HTTPClient = HTTPClient(), limits: HTTPLimits = HTTPLimits(), time: any TimeSource
+    http: HTTPClient = HTTPClient(), limits: HTTPLimits = HTTPLimits(), time: any TimeSource = SystemTime()
   ) {
     var base = baseURL[...]
     while base.hasSuffix("/") { base.removeLast() }

@@ -8,7 +8,7 @@ public enum MarkbookPlugin: Plugin {
   public static let actions: [any Action<MarkbookClient>.Type] = [
     MarkbookList.self, UserList.self, GetMarkbook.self, GetMarkbookAlt.self, GetOutcomes.self, GetOutcomesAlt.self,
     PutStudentResult.self, CreateStudent.self, UpdateStudent.self, UpdateStudentClass.self, DeleteStudent.self,
-    CreateClass.self, CreateMarkbook.self, ScheduleBackup.self, GetBackupURL.self,
+    CreateClass.self, CreateMarkbook.self, ScheduleBackup.self, GetBackupURL.self, DownloadBackup.self,
   ]
 
   /// What a connection to one school needs.
@@ -22,7 +22,6 @@ public enum MarkbookPlugin: Plugin {
       TimeSpan.seconds(10)
     @Field("How long one call may take.", .min(.milliseconds(1))) var requestTimeout = TimeSpan.seconds(30)
     @Field("The largest answer that is read, in bytes.", .min(1024), .max(1 << 30)) var maxAnswerBytes = 64 << 20
-    @Field("The largest backup that is downloaded, in bytes.", .min(1024)) var maxBackupBytes = 8 << 30
 
     public init() {}
   }

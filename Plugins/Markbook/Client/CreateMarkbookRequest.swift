@@ -1,4 +1,6 @@
-/// A markbook to be made, with its classes and students. Tasks cannot be made.
+/// A markbook to be made, with its classes and students.
+///
+/// Tasks cannot be made.
 ///
 /// The keys of classes and students tie them to each other in the request and mean nothing beyond it; the service
 /// gives its own.

@@ -8,22 +8,28 @@ public import HTTPClient
 public struct MarkbookError: Error, Sendable, CustomStringConvertible {
   /// What went wrong.
   public enum Kind: Sendable {
-    /// No whole answer came. The cause knows whether anything can have been sent.
+    /// No whole answer came.
+    ///
+    /// The cause knows whether anything can have been sent.
     case network(HTTPError)
     /// The server answered outside 200 to 299.
     case httpError(statusCode: Int)
     /// The service answered, and its status is not `OKAY`.
     case apiError(APIStatus)
-    /// No session could be opened. Trying again with the same password does not help.
+    /// No session could be opened.
+    ///
+    /// Trying again with the same password does not help.
     indirect case authenticationFailed(underlying: MarkbookError)
     /// The base address is none.
     case invalidURL
-    /// The text for `scheduleBackup` has fewer than two characters. Nothing was sent.
+    /// The text for `scheduleBackup` has fewer than two characters.
+    ///
+    /// Nothing was sent.
     case invalidBackupMatchingParameter
     /// The answer is no JSON, or a field that must be there is missing or of another type.
     case unreadable
-    /// The zip that was downloaded is damaged or is no zip.
-    case invalidBackup
+    /// The zip that was downloaded is damaged, or its file cannot be written.
+    case backupNotStored
     /// The calling task was cancelled.
     case cancelled
   }
@@ -34,8 +40,9 @@ public struct MarkbookError: Error, Sendable, CustomStringConvertible {
   public var action: String
   /// What happened and what to do, in sentences.
   public var message: String
-  /// Whether a session that had been opened for an earlier call was refused. It is forgotten by now, so that the
-  /// same call made again opens a new one.
+  /// Whether a session that had been opened for an earlier call was refused.
+  ///
+  /// It is forgotten by now, so that the same call made again opens a new one.
   public var sessionMayHaveEnded = false
 
   /// Creates an error.
@@ -125,7 +132,7 @@ extension MarkbookError: ActionErrorConvertible {
     case .invalidURL: ActionError(.configuration, message, effect: ActionError.Effect.none, cause: self)
     case .invalidBackupMatchingParameter:
       ActionError(.validation, message, effect: ActionError.Effect.none, cause: self)
-    case .unreadable, .invalidBackup: ActionError(.plugin, message, effect: .unknown, cause: self)
+    case .unreadable, .backupNotStored: ActionError(.plugin, message, effect: .unknown, cause: self)
     case .cancelled: ActionError(.cancelled, message, effect: .unknown, cause: self)
     }
   }

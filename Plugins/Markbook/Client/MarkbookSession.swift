@@ -25,7 +25,9 @@ struct MarkbookSession: Hashable, Sendable {
   var schoolName: String?
 }
 
-/// Who is logged in, who waits for it, and what comes next. Pure; `SessionKeeper` does what it says.
+/// Who is logged in, who waits for it, and what comes next.
+///
+/// Pure; `SessionKeeper` does what it says.
 struct SessionMachine<Waiter> {
   static var renewal: TimeSpan { .seconds(19 * 60) }
   static var refusalIsKept: TimeSpan { .seconds(60) }
@@ -50,7 +52,12 @@ struct SessionMachine<Waiter> {
   private(set) var state = State.closed
   private var logins = 0
 
-  /// What a call does that needs a session now. One that is told to wait enters `waiter`.
+  /// How many wait for the login under way.
+  var waiting: Int { if case .opening(_, let waiters) = state { waiters.count } else { 0 } }
+
+  /// What a call does that needs a session now.
+  ///
+  /// One that is told to wait enters `waiter`.
   mutating func ask(at now: TimeSpan, id: Int, waiter: Waiter) -> Next {
     switch state {
     case .opening(let number, var waiters):
@@ -68,7 +75,9 @@ struct SessionMachine<Waiter> {
     }
   }
 
-  /// The login has ended; gives those who waited for it. One that was given up has nobody to tell.
+  /// The login has ended; gives those who waited for it.
+  ///
+  /// One that was given up has nobody to tell.
   mutating func loginEnded(
     _ number: Int, _ result: Result<MarkbookSession, MarkbookError>, at now: TimeSpan
   ) -> [Waiter] {
@@ -96,7 +105,9 @@ struct SessionMachine<Waiter> {
     return (waiter, waiters.isEmpty)
   }
 
-  /// A session was refused: it is not used again. Does nothing if another one has taken its place.
+  /// A session was refused: it is not used again.
+  ///
+  /// Does nothing if another one has taken its place.
   mutating func forget(_ session: MarkbookSession) {
     if case .open(session, _) = state { state = .closed }
   }
@@ -158,6 +169,9 @@ final class SessionKeeper: Sendable {
     }
     return (try outcome.get(), isNew)
   }
+
+  /// How many calls wait for a login.
+  var waiting: Int { desk.withLock { $0.machine.waiting } }
 
   /// The session was refused.
   func forget(_ session: MarkbookSession) {

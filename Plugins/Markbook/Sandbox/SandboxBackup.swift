@@ -24,11 +24,12 @@ struct SandboxBackup: Sendable {
     return age >= SandboxBackup.lifetime
   }
 
+  /// Sydney's clock; without tzdata its winter time, rather than no sandbox at all.
+  static let sydney =
+    (try? TimeZoneDatabase.system.rules(named: "Australia/Sydney")) ?? TimeZoneRules(name: "+10:00", offset: 36_000)
+
   /// The first 1 AM in Sydney after an instant.
   static func nextBuild(after now: Timestamp) -> Timestamp {
-    // Without tzdata the sandbox builds by Sydney's winter time rather than not at all.
-    let sydney =
-      (try? TimeZoneDatabase.system.rules(named: "Australia/Sydney")) ?? TimeZoneRules(name: "+10:00", offset: 36_000)
     let today = sydney.localTime(at: now).time.date.daysSinceEpoch
     for day in today...today + 1 {
       let time = CivilTime(CivilDate(daysSinceEpoch: day), secondOfDay: 3600)
