@@ -74,7 +74,7 @@ let package = Package(
     .tests(of: "YAMLReader", "Basics"),
     .tests(of: "errand", "Basics", "HTTPServer"),
   ]
-    + plugin("Markbook", using: "HTTPClient", "HTTPServer", "CZip")
+    + plugin("Markbook", using: "Calendars", "CZip", "HTTPClient", "HTTPServer")
 )
 
 extension Target {

@@ -1,0 +1,76 @@
+import ActionKit
+
+enum CreateClass: PreviewingAction, ReconcilingAction {
+  static let name = "createClass"
+  static let summary = "Adds a class to a markbook."
+  static let effect = Effect.write
+  static let examples = [
+    Example(
+      "A new class",
+      """
+      markbookKey: 1207731
+      name: 8GEO-W
+      teacherFamilyName: Thackeray
+      teacherGivenName: Mark
+      """)
+  ]
+
+  struct Input: FieldSet {
+    @Field("Key of the markbook.") var markbookKey: Int
+    @Field("Name of the class, new in the markbook.", .notEmpty) var name: String
+    @Field("The teacher's family name.") var teacherFamilyName: String
+    @Field("The teacher's given name.") var teacherGivenName: String
+  }
+
+  struct Output: FieldSet {
+    @Field("Key of the new class in the markbook.") var classKey: Int
+  }
+
+  struct Baseline: FieldSet {
+    @Field("Keys of the classes that had the name before.") var classKeys: [Int]
+  }
+
+  static func run(_ input: Input, on markbook: MarkbookClient, in context: ActionContext) async throws -> Output {
+    let answer = try await markbook.createClass(
+      markbookKey: input.markbookKey, name: input.name, teacherFamilyName: input.teacherFamilyName,
+      teacherGivenName: input.teacherGivenName)
+    return try Output { $0.classKey = answer.classKey }
+  }
+
+  static func baseline(
+    _ input: Input, on markbook: MarkbookClient, in context: ActionContext
+  ) async throws -> Baseline {
+    let keys = try await classKeys(input, on: markbook)
+    return try Baseline { $0.classKeys = keys }
+  }
+
+  static func reconcile(
+    _ input: Input, with baseline: Baseline, startedAt: Timestamp, on markbook: MarkbookClient,
+    in context: ActionContext
+  ) async throws -> Reconciliation<Output> {
+    try await context.reconcile(since: startedAt) {
+      let new = try await classKeys(input, on: markbook).filter { !baseline.classKeys.contains($0) }
+      return switch new.count {
+      case 0: .notDone
+      case 1: .done(try Output { $0.classKey = new[0] })
+      default: .unknown("Markbook \(input.markbookKey) has \(new.count) new classes named '\(input.name)'.")
+      }
+    }
+  }
+
+  static func preview(
+    _ input: Input, on markbook: MarkbookClient, in context: ActionContext
+  ) async throws -> [Change] {
+    let book = try await markbook.getMarkbook(key: input.markbookKey)
+    return [
+      Change(
+        "Class \(input.name) of '\(book.head.markbookName)'", from: nil,
+        to: "taught by \(input.teacherGivenName) \(input.teacherFamilyName)")
+    ]
+  }
+
+  private static func classKeys(_ input: Input, on markbook: MarkbookClient) async throws -> [Int] {
+    try await markbook.getMarkbook(key: input.markbookKey).classList
+      .filter { $0.name.hasSameScalars(as: input.name) }.map(\.key)
+  }
+}

@@ -1,0 +1,67 @@
+import ActionKit
+import Glibc
+
+enum DownloadBackup: TimedAction {
+  static let name = "downloadBackup"
+  static let summary = "Downloads the backup if it is ready, in one step because its address is good for an hour."
+  // The address is the same while the zip is there, so a lost answer or download is asked for again at once.
+  static let effect = Effect.consume(repeats: 5)
+  static let timeout = TimeSpan.seconds(3600)
+  static let examples = [
+    Example(
+      "Into a folder, checked",
+      """
+      to: backups/markbooks.zip
+      verify: zip
+      """)
+  ]
+
+  struct Input: FieldSet {
+    @Field("Path of the file; its folder is made if it is missing, and a file that is there is replaced.", .notEmpty)
+    var to: String
+    @Field("Whether every entry of the zip is compared with its checksum before the file is kept.")
+    var verify = Verification.zip
+  }
+
+  struct Output: FieldSet {
+    @Field("Whether the backup was ready, is still to be built, or does not exist.") var state: BackupState
+    @Field("Full path of the file; there if the backup was ready.") var path: String?
+    @Field("Size of the file; there if the backup was ready.") var bytes: Int?
+  }
+
+  enum Verification: String, CaseIterable, Choice {
+    case zip, none
+  }
+
+  static func run(_ input: Input, on markbook: MarkbookClient, in context: ActionContext) async throws -> Output {
+    let path = context.path(input.to)
+    // First, because asking for the address is what cannot be taken back.
+    try prepareFolder(of: path)
+    let answer = try await markbook.getBackupURL()
+    guard case .ready(let url) = answer.state else {
+      return try Output { $0.state = BackupState(answer.state) }
+    }
+    context.report("downloading the backup")
+    let bytes = try await markbook.downloadBackup(from: url, to: path, verifiesZip: input.verify == .zip)
+    return try Output {
+      $0.state = .ready
+      $0.path = path
+      $0.bytes = bytes
+    }
+  }
+
+  private static func prepareFolder(of path: String) throws(ActionError) {
+    let folder = String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)])
+    guard !folder.isEmpty else { return }
+    do {
+      try Files.makeFolder(folder)
+    } catch {
+      throw ActionError(.configuration, error.description, effect: ActionError.Effect.none, cause: error)
+    }
+    guard access(folder, W_OK | X_OK) == 0 else {
+      throw ActionError(
+        .configuration, "No file can be stored in '\(folder)': \(systemErrorText(errno)).",
+        effect: ActionError.Effect.none)
+    }
+  }
+}

@@ -1,0 +1,65 @@
+import ActionKit
+
+enum PutStudentResult: PreviewingAction {
+  static let name = "putStudentResult"
+  static let summary = "Records one student's result for one task, over the one there is."
+  static let effect = Effect.idempotentWrite(within: .forever)
+  static let examples = [
+    Example(
+      "A mark",
+      """
+      markbookKey: 1207731
+      studentKey: 15
+      sid: "0047251"
+      taskKey: 14
+      taskName: Presentation + Q/A
+      result: "9.5"
+      """)
+  ]
+
+  struct Input: ValidatedFieldSet {
+    @Field("Key of the markbook.") var markbookKey: Int
+    @Field("Key of the student, as a fresh reading of the markbook has it.") var studentKey: Int
+    @Field("The same student's id in the school's own system; the service checks one by the other.", .notEmpty)
+    var sid: String
+    @Field("Key of the task, as a fresh reading of the markbook has it.") var taskKey: Int
+    @Field("The same task's name; the service checks one by the other.", .notEmpty) var taskName: String
+    @Field("The result as text: a number with a decimal point, a grade, or words.") var result: String
+    @Field("Whether an empty result is meant; what the service makes of one is not documented.")
+    var allowEmpty = false
+
+    func conflicts() -> [Conflict] {
+      result.isEmpty && !allowEmpty
+        ? [Conflict("must not be empty, unless 'allowEmpty: true' says that it is meant", at: "result")] : []
+    }
+  }
+
+  typealias Output = WriteFields
+
+  static func run(_ input: Input, on markbook: MarkbookClient, in context: ActionContext) async throws -> Output {
+    let answer = try await markbook.putStudentResult(
+      markbookKey: input.markbookKey, studentKey: input.studentKey, sid: input.sid, taskKey: input.taskKey,
+      taskName: input.taskName, result: input.result)
+    return WriteFields(answer.envelope)
+  }
+
+  static func preview(
+    _ input: Input, on markbook: MarkbookClient, in context: ActionContext
+  ) async throws -> [Change] {
+    let book = try await markbook.getMarkbook(key: input.markbookKey)
+    let student = try await markbook.student(input.studentKey, sid: input.sid, in: book)
+    let results = book.results(of: student)
+    guard
+      let now = results.first(where: { $0.taskKey == input.taskKey && $0.taskName.hasSameScalars(as: input.taskName) })
+    else {
+      throw ActionError(
+        .notFound,
+        "Markbook '\(book.head.markbookName)' has no task with key \(input.taskKey) and name '\(input.taskName)'.")
+    }
+    return [
+      Change(
+        "\(now.taskName) of \(student.label)", from: now.raw.isEmpty ? nil : now.raw,
+        to: input.result.isEmpty ? nil : input.result)
+    ]
+  }
+}

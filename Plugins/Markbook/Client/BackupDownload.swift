@@ -1,0 +1,48 @@
+import ActionKit
+import CZip
+import HTTPClient
+
+extension MarkbookClient {
+  /// Downloads the zip of a backup, whose address `getBackupURL` tells, and gives its size in bytes.
+  ///
+  /// The file appears whole and checked, replacing one that was there, or not at all. The server is told no secret:
+  /// the address is enough.
+  ///
+  /// - Parameters:
+  ///   - url: The address, good for about an hour from the first time it was told.
+  ///   - path: Where the file is to be; its folder must be there.
+  ///   - verifiesZip: Whether every entry is unpacked and compared with its checksum before the file is kept.
+  ///   - maxBytes: The largest zip that is taken.
+  public func downloadBackup(
+    from url: String, to path: String, verifiesZip: Bool = true, maxBytes: Int = 8 << 30
+  ) async throws(MarkbookError) -> Int {
+    let limits = HTTPLimits(
+      connect: limits.connect, attempt: nil, total: nil, stall: .seconds(60), maxBodyBytes: maxBytes)
+    let download: HTTPDownload
+    do throws(HTTPError) {
+      download = try await http.download(
+        HTTPRequest("GET", url, limits: limits), to: path, check: verifiesZip ? zipFault : nil)
+    } catch {
+      guard error.kind == .file else { throw MarkbookError(network: error, action: "download") }
+      throw MarkbookError(.backupNotStored, action: "download", message: "The backup is not stored. \(error.message)")
+    }
+    guard let file = download.file else {
+      throw MarkbookError(
+        .httpError(statusCode: download.response.status), action: "download",
+        message: "Markbook Online answered the download of the backup with HTTP status \(download.response.status); "
+          + "the zip is deleted about an hour after its address was first told.")
+    }
+    return file.bytes
+  }
+}
+
+/// What is wrong with a zip as a sentence, or nil if every entry can be unpacked to what its checksum says.
+@Sendable private func zipFault(at path: String) -> String? {
+  if let missing = czip_load() { return String(cString: missing) }
+  // An archive that unpacks to a terabyte is not one of markbooks.
+  let report = czip_check(path, 1 << 20, 1 << 40)
+  let fault = withUnsafeBytes(of: report.fault) { bytes in
+    String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+  }
+  return fault.isEmpty ? nil : "\(fault)."
+}

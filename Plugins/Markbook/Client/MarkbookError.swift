@@ -1,0 +1,167 @@
+public import ActionKit
+public import HTTPClient
+
+/// Why the service did not do what a call asked.
+///
+/// Programs switch on the kind; people read the message, which names the action and, where there is one, the way
+/// out, and holds neither a secret nor anything of the answer but its status.
+public struct MarkbookError: Error, Sendable, CustomStringConvertible {
+  /// What went wrong.
+  public enum Kind: Sendable {
+    /// No whole answer came.
+    ///
+    /// The cause knows whether anything can have been sent.
+    case network(HTTPError)
+    /// The server answered outside 200 to 299.
+    case httpError(statusCode: Int)
+    /// The service answered, and its status is not `OKAY`.
+    case apiError(APIStatus)
+    /// No session could be opened.
+    ///
+    /// Trying again with the same password does not help.
+    indirect case authenticationFailed(underlying: MarkbookError)
+    /// The base address is none.
+    case invalidURL
+    /// The text for `scheduleBackup` has fewer than two characters.
+    ///
+    /// Nothing was sent.
+    case invalidBackupMatchingParameter
+    /// The answer is no JSON, or a field that must be there is missing or of another type.
+    case unreadable
+    /// The zip that was downloaded is damaged, or its file cannot be written.
+    case backupNotStored
+    /// The calling task was cancelled.
+    case cancelled
+  }
+
+  /// What went wrong.
+  public var kind: Kind
+  /// The action that was asked for, as the wire calls it.
+  public var action: String
+  /// What happened and what to do, in sentences.
+  public var message: String
+  /// Whether a session that had been opened for an earlier call was refused.
+  ///
+  /// It is forgotten by now, so that the same call made again opens a new one.
+  public var sessionMayHaveEnded = false
+
+  /// Creates an error.
+  public init(_ kind: Kind, action: String, message: String) {
+    self.kind = kind
+    self.action = action
+    self.message = message
+  }
+
+  /// The message.
+  public var description: String { message }
+}
+
+extension MarkbookError {
+  static func refused(_ action: String, _ status: APIStatus) -> MarkbookError {
+    MarkbookError(
+      .apiError(status), action: action, message: "Markbook Online answered '\(action)' with '\(status)'.")
+  }
+
+  static func unreadable(_ action: String, _ field: String, _ wanted: String, found: Value?) -> MarkbookError {
+    let finding = found.map { "is \($0.kindName)" } ?? "is missing"
+    return MarkbookError(
+      .unreadable, action: action,
+      message: "The answer to '\(action)' cannot be read: \(field) should be \(wanted) and \(finding).")
+  }
+
+  static func authenticationFailed(_ underlying: MarkbookError) -> MarkbookError {
+    MarkbookError(
+      .authenticationFailed(underlying: underlying), action: underlying.action,
+      message: "Logging in to Markbook Online failed. \(underlying.message)")
+  }
+}
+
+extension MarkbookError {
+  /// No whole answer came.
+  init(network error: HTTPError, action: String) {
+    let kind: Kind =
+      switch error.kind {
+      case .cancelled: .cancelled
+      case .invalidRequest: .invalidURL
+      default: .network(error)
+      }
+    self.init(kind, action: action, message: "Asking Markbook Online for '\(action)' failed. \(error.message)")
+  }
+
+  /// The value of an answer, trailing commas tolerated because the service is known to write them.
+  static func reading(_ body: [UInt8], action: String) throws(MarkbookError) -> Value {
+    do throws(JSONError) {
+      return try JSON.parse(body, allowsTrailingCommas: true)
+    } catch {
+      // The JSON reader's own words may quote the answer, so only the place is taken over.
+      let space: [UInt8] = [0x20, 0x09, 0x0A, 0x0D]
+      let isPage = body.first { !space.contains($0) } == UInt8(ascii: "<")
+      let place = error.spot.map { " at line \($0.position.line), column \($0.position.column)" } ?? ""
+      throw MarkbookError(
+        .unreadable, action: action,
+        message: isPage
+          ? "The answer to '\(action)' is a web page and not JSON: check that 'baseURL' is the API's address, and "
+            + "that the service is not down for maintenance."
+          : "The answer to '\(action)' is no valid JSON\(place), after \(body.count) bytes; it may have been cut off.")
+    }
+  }
+}
+
+// MARK: - For runs
+
+extension MarkbookError: ActionErrorConvertible {
+  public var actionError: ActionError {
+    switch kind {
+    case .network(let error):
+      ActionError(
+        error.actionKind, message, effect: error.sent == .nothing ? ActionError.Effect.none : .unknown, cause: self)
+    case .httpError(let status):
+      ActionError(ErrorKind(httpStatus: status), message, status: status, effect: .unknown, cause: self)
+    case .apiError:
+      // The service decided and did nothing. A session that has ended is a reason to try again, under a new one.
+      sessionMayHaveEnded
+        ? ActionError(.server, message, retryable: true, effect: ActionError.Effect.none, cause: self)
+        : ActionError(.validation, message, retryable: false, effect: ActionError.Effect.none, cause: self)
+    case .authenticationFailed(let underlying):
+      // The call itself was never sent.
+      switch underlying.kind {
+      case .network, .httpError, .cancelled:
+        ActionError(underlying.actionError.kind, message, effect: ActionError.Effect.none, cause: self)
+      default: ActionError(.authentication, message, effect: ActionError.Effect.none, cause: self)
+      }
+    case .invalidURL: ActionError(.configuration, message, effect: ActionError.Effect.none, cause: self)
+    case .invalidBackupMatchingParameter:
+      ActionError(.validation, message, effect: ActionError.Effect.none, cause: self)
+    case .unreadable, .backupNotStored: ActionError(.plugin, message, effect: .unknown, cause: self)
+    case .cancelled: ActionError(.cancelled, message, effect: .unknown, cause: self)
+    }
+  }
+}
+
+extension HTTPError {
+  fileprivate var actionKind: ErrorKind {
+    switch kind {
+    case .timeout: .timeout
+    case .tls, .missingLibrary: .configuration
+    case .cancelled: .cancelled
+    case .tooLarge, .redirect, .malformedResponse: .plugin
+    case .invalidRequest, .file: .validation
+    case .resolve, .connect, .interrupted: .network
+    }
+  }
+}
+
+extension ErrorKind {
+  /// The kind that an HTTP status stands for.
+  fileprivate init(httpStatus status: Int) {
+    switch status {
+    case 401: self = .authentication
+    case 403: self = .authorization
+    case 404: self = .notFound
+    case 408: self = .timeout
+    case 429: self = .rateLimited
+    case 500...: self = .server
+    default: self = .plugin
+    }
+  }
+}

@@ -1,0 +1,197 @@
+// The session policy.
+//
+// A session is opened on first need and used by every call until it is 19 minutes old, counted on a monotonic clock
+// from the arrival of the login's answer; the service keeps it for 20. Nobody knows whether use extends a session or
+// whether a new login ends the one before, so neither is counted on, and there is one session at a time.
+//
+// Calls that need a session while a login is under way wait for that login. Each of them can be cancelled by
+// itself; the login goes on for the others and ends early only when nobody waits for it any more.
+//
+// How an ended session is refused is not known. So a call that is refused forgets the session, if that had been
+// opened for an earlier call: a read then logs in once more and asks again, and a write fails and leaves the
+// decision to its caller. A session that was opened for the very call cannot have ended, so a refusal is about the call.
+//
+// A refused login is remembered for a minute, in which every call fails at once: a hundred calls with a wrong password
+// should not lock the account.
+
+import ActionKit
+import Synchronization
+
+/// What a login gives.
+struct MarkbookSession: Hashable, Sendable {
+  var token: String
+  var key: Int
+  /// The school's name as the login's answer had it.
+  var schoolName: String?
+}
+
+/// Who is logged in, who waits for it, and what comes next.
+///
+/// Pure; `SessionKeeper` does what it says.
+struct SessionMachine<Waiter> {
+  static var renewal: TimeSpan { .seconds(19 * 60) }
+  static var refusalIsKept: TimeSpan { .seconds(60) }
+
+  enum State {
+    case closed
+    /// A login is under way for those who wait.
+    case opening(number: Int, waiters: [(id: Int, waiter: Waiter)])
+    case open(MarkbookSession, since: TimeSpan)
+    case refused(MarkbookError, since: TimeSpan)
+  }
+
+  enum Next {
+    case use(MarkbookSession)
+    case refuse(MarkbookError)
+    /// Wait for the login under way.
+    case wait
+    /// Start this login and wait for it.
+    case logIn(number: Int)
+  }
+
+  private(set) var state = State.closed
+  private var logins = 0
+
+  /// How many wait for the login under way.
+  var waiting: Int { if case .opening(_, let waiters) = state { waiters.count } else { 0 } }
+
+  /// What a call does that needs a session now.
+  ///
+  /// One that is told to wait enters `waiter`.
+  mutating func ask(at now: TimeSpan, id: Int, waiter: Waiter) -> Next {
+    switch state {
+    case .opening(let number, var waiters):
+      waiters.append((id, waiter))
+      state = .opening(number: number, waiters: waiters)
+      return .wait
+    case .open(let session, let since) where now - since < Self.renewal:
+      return .use(session)
+    case .refused(let error, let since) where now - since < Self.refusalIsKept:
+      return .refuse(error)
+    case .closed, .open, .refused:
+      logins += 1
+      state = .opening(number: logins, waiters: [(id, waiter)])
+      return .logIn(number: logins)
+    }
+  }
+
+  /// The login has ended; gives those who waited for it.
+  ///
+  /// One that was given up has nobody to tell.
+  mutating func loginEnded(
+    _ number: Int, _ result: Result<MarkbookSession, MarkbookError>, at now: TimeSpan
+  ) -> [Waiter] {
+    guard case .opening(number, let waiters) = state else { return [] }
+    switch result {
+    case .success(let session):
+      state = .open(session, since: now)
+    case .failure(let error):
+      if case .authenticationFailed(let underlying) = error.kind, case .apiError = underlying.kind {
+        state = .refused(error, since: now)
+      } else {
+        state = .closed
+      }
+    }
+    return waiters.map(\.waiter)
+  }
+
+  /// A call stops waiting; gives its waiter, if it still waits, and whether the login is of use to nobody now.
+  mutating func leave(id: Int) -> (waiter: Waiter?, isLoginAbandoned: Bool) {
+    guard case .opening(let number, var waiters) = state, let index = waiters.firstIndex(where: { $0.id == id }) else {
+      return (nil, false)
+    }
+    let waiter = waiters.remove(at: index).waiter
+    state = waiters.isEmpty ? .closed : .opening(number: number, waiters: waiters)
+    return (waiter, waiters.isEmpty)
+  }
+
+  /// A session was refused: it is not used again.
+  ///
+  /// Does nothing if another one has taken its place.
+  mutating func forget(_ session: MarkbookSession) {
+    if case .open(session, _) = state { state = .closed }
+  }
+}
+
+/// Hands out the session, logging in when the policy says so.
+final class SessionKeeper: Sendable {
+  typealias Outcome = Result<MarkbookSession, MarkbookError>
+
+  private struct Desk {
+    var machine = SessionMachine<CheckedContinuation<Outcome, Never>>()
+    var login: Task<Void, Never>?
+    var calls = 0
+  }
+
+  private let desk = Mutex(Desk())
+  private let time: any TimeSource
+  private let logIn: @Sendable () async -> Outcome
+
+  init(time: any TimeSource, logIn: @escaping @Sendable () async -> Outcome) {
+    self.time = time
+    self.logIn = logIn
+  }
+
+  /// The session to use, and whether it was opened for this call.
+  func session() async throws(MarkbookError) -> (session: MarkbookSession, isNew: Bool) {
+    let id = desk.withLock {
+      $0.calls += 1
+      return $0.calls
+    }
+    var isNew = true
+    let outcome = await withTaskCancellationHandler {
+      await withCheckedContinuation { continuation in
+        let now = time.elapsed()
+        let known: Outcome? = desk.withLock { desk in
+          switch desk.machine.ask(at: now, id: id, waiter: continuation) {
+          case .use(let session): return .success(session)
+          case .refuse(let error): return .failure(error)
+          case .wait: return nil
+          case .logIn(let number):
+            // Ends within the client's time limits; cancelled when the last call that waits for it is cancelled.
+            desk.login = Task { [self] in
+              let outcome = await logIn()
+              finish(number, outcome)
+            }
+            return nil
+          }
+        }
+        if let known {
+          isNew = false
+          continuation.resume(returning: known)
+        } else if Task.isCancelled {
+          // Cancelled before it waited, when the handler below found nothing to do.
+          leave(id)
+        }
+      }
+    } onCancel: {
+      leave(id)
+    }
+    return (try outcome.get(), isNew)
+  }
+
+  /// How many calls wait for a login.
+  var waiting: Int { desk.withLock { $0.machine.waiting } }
+
+  /// The session was refused.
+  func forget(_ session: MarkbookSession) {
+    desk.withLock { $0.machine.forget(session) }
+  }
+
+  private func finish(_ number: Int, _ outcome: Outcome) {
+    let now = time.elapsed()
+    let waiters = desk.withLock { $0.machine.loginEnded(number, outcome, at: now) }
+    for waiter in waiters { waiter.resume(returning: outcome) }
+  }
+
+  private func leave(_ id: Int) {
+    let (waiter, abandoned) = desk.withLock { desk in
+      let (waiter, isLoginAbandoned) = desk.machine.leave(id: id)
+      return (waiter, isLoginAbandoned ? desk.login : nil)
+    }
+    abandoned?.cancel()
+    waiter?.resume(
+      returning: .failure(
+        MarkbookError(.cancelled, action: "authentication", message: "Cancelled while logging in to Markbook Online.")))
+  }
+}

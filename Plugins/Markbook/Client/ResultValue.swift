@@ -1,0 +1,28 @@
+/// The number that a result's text is, if it is one.
+///
+/// The service holds results as text: `17`, `17.50`, `17.500000`, but also grades, words, `n0` (a zero that stays
+/// zero) and a leading `!` (locked against recalculation). Only an optional sign, digits and at most one point
+/// between or before digits count as a number, whatever the machine's locale; everything else is a result that is
+/// there and is not numeric. An empty text is no result, and never a zero.
+func resultValue(_ text: String) -> Double? {
+  var digits = text[...].utf8
+  while digits.first == UInt8(ascii: " ") { digits.removeFirst() }
+  while digits.last == UInt8(ascii: " ") { digits.removeLast() }
+  let number = digits
+  if let sign = digits.first, sign == UInt8(ascii: "-") || sign == UInt8(ascii: "+") { digits.removeFirst() }
+  let parts = digits.split(separator: UInt8(ascii: "."), maxSplits: 2, omittingEmptySubsequences: false)
+  let isNumber =
+    parts.count <= 2 && parts.last?.isEmpty == false
+    && parts.allSatisfy { $0.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) } }
+  guard isNumber, let value = Double(String(Substring(number))), value.isFinite else { return nil }
+  return value
+}
+
+/// What part of the most that can be reached a result is, from 0 to 100 unless it lies outside the task's range.
+///
+/// None if the result is not a number, or what can be reached is not a number above zero.
+func resultPercent(_ value: Double?, of maximum: Double?) -> Double? {
+  guard let value, let maximum, maximum > 0 else { return nil }
+  let percent = value * 100 / maximum
+  return percent.isFinite ? percent : nil
+}

@@ -1,0 +1,320 @@
+public import ActionKit
+public import HTTPClient
+
+/// Everything that Markbook Online (SM-Marks Online, API version 1.5) can be asked.
+///
+/// Programs that want to be tested without the service take this protocol; `MarkbookClient` is the real one.
+public protocol MarkbookClientProtocol: Sendable {
+  /// Lists the markbooks of the school.
+  func markbookList() async throws(MarkbookError) -> MarkbookListResponse
+  /// Lists the users of the school.
+  func userList() async throws(MarkbookError) -> UserListResponse
+  /// Reads a markbook, with each student's results in the order of the tasks.
+  func getMarkbook(key: Int) async throws(MarkbookError) -> MarkbookResponse
+  /// Reads a markbook, with the results in a list of their own.
+  func getMarkbookAlt(key: Int) async throws(MarkbookError) -> MarkbookAltResponse
+  /// Reads a markbook's outcomes, with each student's levels in the order of the outcomes.
+  func getOutcomes(key: Int) async throws(MarkbookError) -> OutcomesResponse
+  /// Reads a markbook's outcomes, with the levels in a list of their own.
+  func getOutcomesAlt(key: Int) async throws(MarkbookError) -> OutcomesAltResponse
+  /// Records a result over the one there is.
+  ///
+  /// The pairs of key and id, and of key and name, come from a fresh `getMarkbook`: the service checks one by the other.
+  @discardableResult func putStudentResult(
+    markbookKey: Int, studentKey: Int, sid: String, taskKey: Int, taskName: String, result: String
+  ) async throws(MarkbookError) -> StatusResponse
+  /// Adds a student, whose id must be new in the markbook.
+  func createStudent(
+    markbookKey: Int, sid: String, familyName: String, givenName: String, preferredName: String, gender: Gender,
+    classKey: Int
+  ) async throws(MarkbookError) -> CreateStudentResponse
+  /// Replaces a student's names and gender, all of them; the id cannot be changed.
+  @discardableResult func updateStudent(
+    markbookKey: Int, studentKey: Int, sid: String, familyName: String, givenName: String, preferredName: String,
+    gender: Gender
+  ) async throws(MarkbookError) -> StatusResponse
+  /// Moves a student to a class, and brings a deleted student back into it.
+  @discardableResult func updateStudentClass(
+    markbookKey: Int, studentKey: Int, sid: String, classKey: Int
+  ) async throws(MarkbookError) -> StatusResponse
+  /// Deletes a student, who stays in the database and comes back with `updateStudentClass`.
+  @discardableResult func deleteStudent(
+    markbookKey: Int, studentKey: Int, sid: String
+  ) async throws(MarkbookError) -> StatusResponse
+  /// Adds a class, whose name must be new in the markbook.
+  func createClass(
+    markbookKey: Int, name: String, teacherFamilyName: String, teacherGivenName: String
+  ) async throws(MarkbookError) -> CreateClassResponse
+  /// Adds a markbook.
+  ///
+  /// Doing it twice makes two, the second with `-1` after its name.
+  func createMarkbook(_ request: CreateMarkbookRequest) async throws(MarkbookError) -> CreateMarkbookResponse
+  /// Asks for a backup of the markbooks whose names contain a text of at least two characters.
+  ///
+  /// It is built at about 1 AM. There is one a day: asking again replaces what was asked before.
+  @discardableResult func scheduleBackup(matching: String) async throws(MarkbookError) -> StatusResponse
+  /// Asks for the address of the backup, which is deleted about an hour after it was first told.
+  func getBackupURL() async throws(MarkbookError) -> BackupURLResponse
+}
+
+/// A client of Markbook Online.
+///
+///     let client = MarkbookClient(apiKey: key, username: "admin", password: password)
+///     for markbook in try await client.markbookList().list { print(markbook.name) }
+///
+/// It logs in on the first call, renews the session before it ends, and can be shared by any number of tasks. A call
+/// is sent once: the only thing asked twice is a read whose session turned out to have ended. What goes wrong is a
+/// `MarkbookError`.
+public actor MarkbookClient: MarkbookClientProtocol {
+  /// Where the service is, unless a school has its own.
+  public static let defaultBaseURL = "https://smpcsonline.com.au/markbook/api/v1.5"
+
+  /// The parameters whose values never show up in an error, a log or a record.
+  static let secretParameters: Set<String> = ["apikey", "apiuser", "apipassword", "sessiontoken", "sessionkey"]
+
+  private let baseURL: String
+  private let apiKey: String
+  let http: HTTPClient
+  let limits: HTTPLimits
+  private let sessions: SessionKeeper
+
+  /// Creates a client; nothing is sent before the first call.
+  ///
+  /// - Parameters:
+  ///   - baseURL: Where the service is; a slash at the end does not matter.
+  ///   - apiKey: The school's key, 32 characters long.
+  ///   - username: The login name of a user who may administer users.
+  ///   - password: That user's password.
+  ///   - http: Sends the requests; share one among all clients of a process.
+  ///   - limits: How long a call may take and how large its answer may be.
+  ///   - time: Tells the age of the session.
+  public init(
+    baseURL: String = defaultBaseURL, apiKey: String, username: String, password: String,
+    http: HTTPClient = HTTPClient(), limits: HTTPLimits = HTTPLimits(), time: any TimeSource = SystemTime()
+  ) {
+    var base = baseURL[...]
+    while base.hasSuffix("/") { base.removeLast() }
+    let address = String(base)
+    self.baseURL = address
+    self.apiKey = apiKey
+    self.http = http
+    self.limits = limits
+    let credentials = HTTPQuery([.init("apiuser", username), .init("apipassword", password)])
+    sessions = SessionKeeper(time: time) {
+      do throws(MarkbookError) {
+        return .success(try await Self.logIn(credentials, at: address, http: http, limits: limits))
+      } catch {
+        return .failure(error)
+      }
+    }
+  }
+}
+
+// MARK: - Calls
+
+extension MarkbookClient {
+  public func markbookList() async throws(MarkbookError) -> MarkbookListResponse {
+    try await ask(MarkbookCall(.read, "markbooklist"))
+  }
+
+  public func userList() async throws(MarkbookError) -> UserListResponse {
+    try await ask(MarkbookCall(.read, "userlist"))
+  }
+
+  public func getMarkbook(key: Int) async throws(MarkbookError) -> MarkbookResponse {
+    try await ask(MarkbookCall(.read, "getmarkbook", ["key": String(key)]))
+  }
+
+  public func getMarkbookAlt(key: Int) async throws(MarkbookError) -> MarkbookAltResponse {
+    try await ask(MarkbookCall(.read, "getmarkbookalt", ["key": String(key)]))
+  }
+
+  public func getOutcomes(key: Int) async throws(MarkbookError) -> OutcomesResponse {
+    try await ask(MarkbookCall(.read, "getoutcomes", ["key": String(key)]))
+  }
+
+  public func getOutcomesAlt(key: Int) async throws(MarkbookError) -> OutcomesAltResponse {
+    try await ask(MarkbookCall(.read, "getoutcomesalt", ["key": String(key)]))
+  }
+
+  @discardableResult
+  public func putStudentResult(
+    markbookKey: Int, studentKey: Int, sid: String, taskKey: Int, taskName: String, result: String
+  ) async throws(MarkbookError) -> StatusResponse {
+    try await ask(
+      MarkbookCall(
+        .write, "putstudentresult",
+        [
+          "key": String(markbookKey), "studentkey": String(studentKey), "sid": sid, "taskkey": String(taskKey),
+          "taskname": taskName, "result": result,
+        ]))
+  }
+
+  public func createStudent(
+    markbookKey: Int, sid: String, familyName: String, givenName: String, preferredName: String, gender: Gender,
+    classKey: Int
+  ) async throws(MarkbookError) -> CreateStudentResponse {
+    try await ask(
+      MarkbookCall(
+        .write, "createstudent",
+        [
+          "key": String(markbookKey), "sid": sid, "family": familyName, "given": givenName,
+          "preferred": preferredName, "gender": gender.rawValue, "classkey": String(classKey),
+        ]))
+  }
+
+  @discardableResult
+  public func updateStudent(
+    markbookKey: Int, studentKey: Int, sid: String, familyName: String, givenName: String, preferredName: String,
+    gender: Gender
+  ) async throws(MarkbookError) -> StatusResponse {
+    try await ask(
+      MarkbookCall(
+        .write, "updatestudent",
+        [
+          "key": String(markbookKey), "studentkey": String(studentKey), "sid": sid, "family": familyName,
+          "given": givenName, "preferred": preferredName, "gender": gender.rawValue,
+        ]))
+  }
+
+  @discardableResult
+  public func updateStudentClass(
+    markbookKey: Int, studentKey: Int, sid: String, classKey: Int
+  ) async throws(MarkbookError) -> StatusResponse {
+    try await ask(
+      MarkbookCall(
+        .write, "updatestudentclass",
+        ["key": String(markbookKey), "studentkey": String(studentKey), "sid": sid, "classkey": String(classKey)]))
+  }
+
+  @discardableResult
+  public func deleteStudent(
+    markbookKey: Int, studentKey: Int, sid: String
+  ) async throws(MarkbookError) -> StatusResponse {
+    try await ask(
+      MarkbookCall(
+        .write, "deletestudent", ["key": String(markbookKey), "studentkey": String(studentKey), "sid": sid]))
+  }
+
+  public func createClass(
+    markbookKey: Int, name: String, teacherFamilyName: String, teacherGivenName: String
+  ) async throws(MarkbookError) -> CreateClassResponse {
+    try await ask(
+      MarkbookCall(
+        .write, "createclass",
+        ["key": String(markbookKey), "name": name, "family": teacherFamilyName, "given": teacherGivenName]))
+  }
+
+  public func createMarkbook(_ request: CreateMarkbookRequest) async throws(MarkbookError) -> CreateMarkbookResponse {
+    var request = request
+    if request.api.isEmpty { request.api = baseURL }
+    if request.schoolName.isEmpty { request.schoolName = try await sessions.session().session.schoolName ?? "" }
+    guard let json = try? JSON.text(request.wireValue) else {
+      throw MarkbookError(.unreadable, action: "createmarkbook", message: "The new markbook cannot be written as JSON.")
+    }
+    var call = MarkbookCall(.write, "createmarkbook", ["jsondata": json])
+    call.isForm = true
+    return try await ask(call)
+  }
+
+  @discardableResult
+  public func scheduleBackup(matching: String) async throws(MarkbookError) -> StatusResponse {
+    guard matching.count >= 2 else {
+      throw MarkbookError(
+        .invalidBackupMatchingParameter, action: "schedulebackup",
+        message: "'matching' must have at least 2 characters; nothing was sent.")
+    }
+    return try await ask(MarkbookCall(.write, "schedulebackup", ["matching": matching]))
+  }
+
+  public func getBackupURL() async throws(MarkbookError) -> BackupURLResponse {
+    // Not a read that may be asked twice: the first answer starts the hour after which the zip is gone.
+    var call = MarkbookCall(.write, "getbackupurl")
+    call.accepted = [.okay, .errorPending, .errorNoBackup]
+    return try await ask(call)
+  }
+}
+
+// MARK: - Asking
+
+extension MarkbookClient {
+  /// Makes a call under a session, which is opened anew if an earlier call's has ended (see `MarkbookSession.swift`).
+  private func ask<Answer: MarkbookAnswer>(_ call: MarkbookCall) async throws(MarkbookError) -> Answer {
+    let (session, isNew) = try await sessions.session()
+    let answer = try await send(call, in: session)
+    let envelope = try ResponseEnvelope(answer)
+    if call.accepted.contains(envelope.status) { return try Answer(answer, envelope) }
+
+    var refusal = MarkbookError.refused(call.action, envelope.status)
+    guard !isNew else { throw refusal }
+    sessions.forget(session)
+    guard call.kind == .read else {
+      refusal.sessionMayHaveEnded = true
+      throw refusal
+    }
+    let again = try await send(call, in: sessions.session().session)
+    let verdict = try ResponseEnvelope(again)
+    guard call.accepted.contains(verdict.status) else { throw .refused(call.action, verdict.status) }
+    return try Answer(again, verdict)
+  }
+
+  private func send(_ call: MarkbookCall, in session: MarkbookSession) async throws(MarkbookError) -> Payload {
+    let key = HTTPQuery.Item("apikey", apiKey)
+    let tokens = [HTTPQuery.Item("sessiontoken", session.token), .init("sessionkey", String(session.key))]
+    guard call.isForm else {
+      let query = HTTPQuery([.init("action", call.action)] + call.parameters.items + tokens + [key])
+      return try await Self.payload(
+        HTTPRequest("GET", "\(baseURL)?\(query.encoded)"), call.action, http: http, limits: limits)
+    }
+    let form = HTTPQuery([key] + tokens + [.init("apiaction", call.action)] + call.parameters.items)
+    return try await Self.payload(.form("\(baseURL)/post.lc", form), call.action, http: http, limits: limits)
+  }
+
+  private static func logIn(
+    _ credentials: HTTPQuery, at baseURL: String, http: HTTPClient, limits: HTTPLimits
+  ) async throws(MarkbookError) -> MarkbookSession {
+    do throws(MarkbookError) {
+      let answer = try await payload(
+        .form("\(baseURL)/authenticate.lc", credentials), "authentication", http: http, limits: limits)
+      let envelope = try ResponseEnvelope(answer)
+      guard envelope.status == .okay, let session = try MarkbookSession(answer, schoolName: envelope.schoolName) else {
+        var refusal = MarkbookError.refused("authentication", envelope.status)
+        refusal.message +=
+          " Check username and password, that the user may administer users, and that no code by e-mail is asked for."
+        throw refusal
+      }
+      return session
+    } catch {
+      throw .authenticationFailed(error)
+    }
+  }
+
+  /// Sends a request and reads the answer as far as every answer goes.
+  private static func payload(
+    _ request: HTTPRequest, _ action: String, http: HTTPClient, limits: HTTPLimits
+  ) async throws(MarkbookError) -> Payload {
+    var request = request
+    request.limits = limits
+    request.redactedParameters = secretParameters
+    let response: HTTPResponse
+    do throws(HTTPError) {
+      response = try await http.send(request)
+    } catch {
+      throw MarkbookError(network: error, action: action)
+    }
+    guard response.isSuccess else {
+      throw MarkbookError(
+        .httpError(statusCode: response.status), action: action,
+        message: "Markbook Online answered \(request.method) '\(action)' with HTTP status \(response.status).")
+    }
+    return try Payload(MarkbookError.reading(response.body, action: action), action: action)
+  }
+}
+
+extension HTTPRequest {
+  /// A form that is posted.
+  fileprivate static func form(_ url: String, _ form: HTTPQuery) -> HTTPRequest {
+    HTTPRequest(
+      "POST", url, headers: ["Content-Type": "application/x-www-form-urlencoded"], body: Array(form.encoded.utf8))
+  }
+}

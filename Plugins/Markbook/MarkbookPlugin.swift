@@ -1,0 +1,45 @@
+public import ActionKit
+import HTTPClient
+
+/// Lets recipes read and write the markbooks of Markbook Online (also sold as SM-Marks Online).
+public enum MarkbookPlugin: Plugin {
+  public static let name = "markbook"
+  public static let summary = "Reads and writes the markbooks of a school in Markbook Online (SM-Marks Online)."
+  public static let actions: [any Action<MarkbookClient>.Type] = [
+    MarkbookList.self, UserList.self, GetMarkbook.self, GetMarkbookAlt.self, GetOutcomes.self, GetOutcomesAlt.self,
+    PutStudentResult.self, CreateStudent.self, UpdateStudent.self, UpdateStudentClass.self, DeleteStudent.self,
+    CreateClass.self, CreateMarkbook.self, ScheduleBackup.self, GetBackupURL.self, DownloadBackup.self,
+  ]
+
+  /// What a connection to one school needs.
+  public struct Configuration: FieldSet {
+    @Field("Where the service is.", .pattern(.baseURL)) var baseURL = MarkbookClient.defaultBaseURL
+    @Field("The school's key: Other administration actions, Show API Key.", .notEmpty) var apiKey: Secret<String>
+    @Field("Login name of a user who may administer users.", .notEmpty) var username: Secret<String>
+    @Field("That user's password; a login that asks for a code by e-mail does not work here.", .notEmpty)
+    var password: Secret<String>
+    @Field("How long it may take until a connection stands.", .min(.milliseconds(1))) var connectTimeout =
+      TimeSpan.seconds(10)
+    @Field("How long one call may take.", .min(.milliseconds(1))) var requestTimeout = TimeSpan.seconds(30)
+    @Field("The largest answer that is read, in bytes.", .min(1024), .max(1 << 30)) var maxAnswerBytes = 64 << 20
+
+    public init() {}
+  }
+
+  public static func connect(_ configuration: Configuration, in context: PluginContext) -> MarkbookClient {
+    let http = HTTPClient(
+      configuration: HTTPClientConfiguration(observer: { exchange in
+        context.record(
+          ServiceRequest(
+            method: exchange.method, redactedURL: exchange.redactedURL, status: exchange.status,
+            bytes: exchange.bytes, duration: exchange.elapsed))
+      }))
+    return MarkbookClient(
+      baseURL: configuration.baseURL, apiKey: configuration.apiKey.reveal(),
+      username: configuration.username.reveal(), password: configuration.password.reveal(), http: http,
+      limits: HTTPLimits(
+        connect: configuration.connectTimeout, attempt: configuration.requestTimeout,
+        maxBodyBytes: configuration.maxAnswerBytes),
+      time: context.time)
+  }
+}

@@ -1,0 +1,181 @@
+import ActionKit
+
+// The sandbox's school: what the service would hold, and what each call does to it. No clock, no network.
+//
+// Where the contract leaves open what the service does, the school does the stricter or more awkward thing: it checks
+// every pair of key and name, answers results without the empty ones at the end, shows no deleted students, and
+// keeps a session for 20 minutes however much it is used.
+
+/// A student with all that a read does not show.
+struct SandboxStudent: Sendable {
+  var student: MarkbookStudent
+  var gender: String
+  var isDeleted = false
+  /// Raw results by task.
+  var results: [Int: String] = [:]
+  /// Levels by outcome.
+  var levels: [Int: String] = [:]
+}
+
+/// A markbook with all that belongs to it.
+struct SandboxMarkbook: Sendable {
+  var head: MarkbookHead
+  var classes: [MarkbookClass] = []
+  var tasks: [MarkbookTask] = []
+  var outcomes: [MarkbookOutcome] = []
+  var students: [SandboxStudent] = []
+
+  /// The students that reads show.
+  var present: [SandboxStudent] { students.filter { !$0.isDeleted } }
+
+  func task(_ key: Int) -> MarkbookTask? { tasks.first { $0.key == key } }
+
+  /// The place of a student whose key and id are a pair.
+  func index(ofStudent key: Int, sid: String) -> Int? {
+    students.firstIndex { $0.student.key == key && $0.student.studentID.hasSameScalars(as: sid) }
+  }
+}
+
+/// What a call comes to: a status, and what follows it in the answer.
+struct SandboxAnswer: Sendable {
+  var status = APIStatus.okay
+  var payload: [(name: String, value: Value)] = []
+
+  static func refused(_ why: String) -> SandboxAnswer { SandboxAnswer(status: .error("ERROR:\(why)")) }
+}
+
+/// The whole school.
+struct SandboxSchool: Sendable {
+  var name = "Wattle Creek High School"
+  var apiKey: String
+  var username: String
+  var password: String
+  var users: [MarkbookUser] = []
+  var markbooks: [SandboxMarkbook] = []
+  var backup: SandboxBackup?
+  /// The scheme, host and port under which backups are downloaded.
+  var origin = ""
+  private(set) var sessions: [String: (key: Int, opened: Timestamp)] = [:]
+  private var sessionCount = 0
+  private var lastKey = 1_300_000
+
+  init(apiKey: String, username: String, password: String) {
+    self.apiKey = apiKey
+    self.username = username
+    self.password = password
+  }
+
+  // MARK: Sessions
+
+  static var sessionLifetime: TimeSpan { .seconds(20 * 60) }
+
+  mutating func logIn(username: String?, password: String?, at now: Timestamp) -> SandboxAnswer {
+    guard let username, let password, username.hasSameScalars(as: self.username),
+      password.hasSameScalars(as: self.password)
+    else {
+      var answer = SandboxAnswer.refused("invalid credentials")
+      answer.payload = [("sessiontoken", .string("")), ("sessionkey", .int(0))]
+      return answer
+    }
+    sessionCount += 1
+    let digits = String(sessionCount)
+    let token = "WattleCreek" + String(repeating: "0", count: max(0, 5 - digits.count)) + digits
+    sessions[token] = (530_000 + sessionCount, now)
+    return SandboxAnswer(payload: [("sessiontoken", .string(token)), ("sessionkey", .int(530_000 + sessionCount))])
+  }
+
+  /// Ends every session before its time.
+  mutating func endSessions() { sessions = [:] }
+
+  private func isLoggedIn(_ parameters: SandboxParameters, at now: Timestamp) -> Bool {
+    guard let token = parameters["sessiontoken"], let key = parameters.int("sessionkey"),
+      let session = sessions[token], session.key == key, let age = now.span(since: session.opened)
+    else { return false }
+    return age < Self.sessionLifetime
+  }
+
+  // MARK: Calls
+
+  /// Does what a call asks.
+  mutating func answer(_ action: String, _ parameters: SandboxParameters, at now: Timestamp) -> SandboxAnswer {
+    guard let apiKey = parameters["apikey"], apiKey.hasSameScalars(as: self.apiKey) else {
+      return .refused("invalid api key")
+    }
+    guard isLoggedIn(parameters, at: now) else { return .refused("invalid session") }
+    switch action {
+    case "markbooklist": return SandboxAnswer(payload: [("list", .list(markbooks.map { $0.summary(in: users) }))])
+    case "userlist": return SandboxAnswer(payload: [("list", .list(users.map(\.sandboxValue)))])
+    case "createmarkbook": return createMarkbook(parameters)
+    case "schedulebackup": return scheduleBackup(parameters, at: now)
+    case "getbackupurl": return backupURL(at: now)
+    default:
+      guard let key = parameters.int("key"), let index = markbooks.firstIndex(where: { $0.head.markbookKey == key })
+      else { return .refused("invalid markbook") }
+      return markbooks[index].answer(action, parameters)
+    }
+  }
+
+  private mutating func createMarkbook(_ parameters: SandboxParameters) -> SandboxAnswer {
+    guard let text = parameters["jsondata"], let request = try? JSON.parse(text) else {
+      return .refused("invalid json")
+    }
+    guard request["action"]?.string == "createmarkbook", let wanted = request["markbookname"]?.string, !wanted.isEmpty,
+      let owner = request["ownerkey"]?.int, users.contains(where: { $0.key == owner })
+    else { return .refused("invalid markbook") }
+    let shares = request["sharelist"]?.list?.compactMap(\.int) ?? []
+    guard shares.allSatisfy({ key in users.contains { $0.key == key } }) else { return .refused("invalid user") }
+
+    lastKey += 1
+    var markbook = SandboxMarkbook(
+      head: MarkbookHead(
+        markbookKey: lastKey, markbookName: freeName(wanted), markbookYear: request["markbookyear"]?.string ?? "",
+        markbookCourse: request["markbookcourse"]?.string ?? "", ownerKey: owner, shareList: shares))
+    var classes: [Int: MarkbookClass] = [:]
+    for (index, item) in (request["classlist"]?.list ?? []).enumerated() {
+      guard let local = item["key"]?.int, let name = item["name"]?.string else { return .refused("invalid class") }
+      let made = MarkbookClass(
+        key: index + 1, name: name, teacherName1: item["teachername1"]?.string ?? "",
+        teacherName2: item["teachername2"]?.string ?? "")
+      classes[local] = made
+      markbook.classes.append(made)
+    }
+    for (index, item) in (request["studentlist"]?.list ?? []).enumerated() {
+      guard let sid = item["studentid"]?.string, !sid.isEmpty, let local = item["classkey"]?.int,
+        let home = classes[local]
+      else { return .refused("invalid student") }
+      markbook.students.append(
+        SandboxStudent(
+          student: MarkbookStudent(
+            key: index + 1, studentID: sid, familyName: item["familyname"]?.string ?? "",
+            givenName: item["givename"]?.string ?? "", preferredName: item["preferredname"]?.string ?? "",
+            classKey: home.key, className: home.name),
+          gender: "other"))
+    }
+    markbooks.append(markbook)
+    return SandboxAnswer(payload: [
+      ("markbookkey", .int(markbook.head.markbookKey)), ("markbookname", .string(markbook.head.markbookName)),
+      ("classcount", .int(markbook.classes.count)), ("studentcount", .int(markbook.students.count)),
+      ("sharecount", .int(shares.count)),
+    ])
+  }
+
+  /// The name asked for or, if it is taken, the first of `-1`, `-2` … that is not.
+  private func freeName(_ wanted: String) -> String {
+    let isTaken = { (name: String) in markbooks.contains { $0.head.markbookName.hasSameScalars(as: name) } }
+    var name = wanted
+    var number = 0
+    while isTaken(name) {
+      number += 1
+      name = "\(wanted)-\(number)"
+    }
+    return name
+  }
+}
+
+/// The parameters of a request, from its query or its form.
+struct SandboxParameters: Sendable {
+  var values: [String: String]
+
+  subscript(name: String) -> String? { values[name] }
+  func int(_ name: String) -> Int? { values[name].flatMap { Int($0) } }
+}
