@@ -1,5 +1,7 @@
 /// All that runs, checks and pages know of an action, read from its declaration, and the action itself behind it.
 public struct ActionDescriptor: Sendable {
+  /// The plugin's name.
+  public let plugin: String
   /// The plugin's name and the action's: `markbook.putStudentResult`.
   public let id: String
   /// One sentence that says what the action does.
@@ -77,6 +79,7 @@ extension ActionDescriptor {
 extension ActionDescriptor {
   /// Reads an action's declaration.
   init<A: Action>(_ action: A.Type, of plugin: String) {
+    self.plugin = plugin
     id = "\(plugin).\(A.name)"
     summary = A.summary
     effect = A.effect

@@ -64,6 +64,14 @@ package struct ExpressionScope: Sendable {
     facts.insert(Path(root: name, local: nil, steps: fields.map { .field($0) }))
   }
 
+  /// Takes what a condition says of one variable for granted of a field of another: what `until` says of `result` holds
+  /// of `steps.backup` afterwards.
+  package mutating func assume(_ condition: Program, of name: String, holdsFor root: String, _ fields: [String]) {
+    for fact in condition.factsWhenTrue where fact.local == nil && fact.root.hasSameScalars(as: name) {
+      facts.insert(Path(root: root, local: nil, steps: fields.map { .field($0) } + fact.steps))
+    }
+  }
+
   /// The names that a name may stand for in the container, the nearest first.
   func candidates(_ name: String) -> [String] {
     var result: [String] = []

@@ -1,0 +1,29 @@
+package import ActionKit
+package import Basics
+
+/// When and how often a failed step is tried again.
+package struct RetryPolicy: Sendable {
+  package var schedule = RetrySchedule.standard
+  /// Sees `error`; a false leaves the error standing.
+  package var condition: RecipeExpression?
+  /// How many variables the condition sees before `error`.
+  package var scopeSize = 0
+}
+
+/// How long a step may take: each attempt, and all of it with its retries and waits.
+package struct TimeLimits: Sendable {
+  package var attempt: TimeSpan?
+  package var total: TimeSpan?
+}
+
+/// Doing an action again until its result is as wanted.
+package struct Repetition: Sendable {
+  package var until: RecipeExpression
+  package var every: TimeSpan
+  package var factor = 1.0
+  package var maxEvery: TimeSpan?
+  package var timeout: TimeSpan?
+}
+
+/// What happens when a wait or an approval takes too long.
+package enum OnTimeout: String, CaseIterable, Sendable { case fail, `continue` }

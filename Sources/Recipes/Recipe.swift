@@ -1,0 +1,99 @@
+package import Basics
+
+/// A recipe that has been read and checked whole, ready to run.
+///
+/// Everything that can be compiled is: running one evaluates programs and calls actions, and reads no text.
+package final class Recipe: Sendable {
+  package let name: String
+  package let summary: String
+  package let source: Source
+  package let inputs: [Input]
+  package let triggers: [Trigger]
+  package let concurrency: ConcurrencyGroup?
+  package let steps: Block
+  package let outputs: [NamedTemplate]
+  /// Run when a step failed and nothing caught it.
+  package let onFailure: Block?
+  /// Run at the end, however the run ended.
+  package let finally: Block?
+  /// The secrets that the recipe reads, by name, with the first place of each.
+  package let secrets: [(name: String, location: Diagnostic.Location?)]
+  /// How many names `let` declares at the top level.
+  package let topLevelNames: Int
+  /// The recipes that it calls, read and checked with it.
+  package let called: [Recipe]
+  /// What `steps` has at the end, for whoever calls the recipe.
+  package let outputType: ObjectType
+
+  init(
+    name: String, summary: String, source: Source, inputs: [Input], triggers: [Trigger],
+    concurrency: ConcurrencyGroup?, steps: Block, outputs: [NamedTemplate], onFailure: Block?, finally: Block?,
+    secrets: [(name: String, location: Diagnostic.Location?)], topLevelNames: Int, called: [Recipe],
+    outputType: ObjectType
+  ) {
+    self.name = name
+    self.summary = summary
+    self.source = source
+    self.inputs = inputs
+    self.triggers = triggers
+    self.concurrency = concurrency
+    self.steps = steps
+    self.outputs = outputs
+    self.onFailure = onFailure
+    self.finally = finally
+    self.secrets = secrets
+    self.topLevelNames = topLevelNames
+    self.called = called
+    self.outputType = outputType
+  }
+}
+
+extension Recipe {
+  /// This recipe and all that it calls, each file once.
+  package var all: [Recipe] {
+    var found: [Recipe] = []
+    var open = [self]
+    while let recipe = open.popLast() {
+      if found.contains(where: { $0 === recipe }) { continue }
+      found.append(recipe)
+      open += recipe.called
+    }
+    return found
+  }
+
+  /// The secrets that it and the recipes it calls read.
+  package var allSecrets: [(name: String, location: Diagnostic.Location?)] { all.flatMap(\.secrets) }
+
+  /// The inputs of a call, with the defaults of those that are left out.
+  package func withDefaults(_ inputs: ValueMap) -> ValueMap {
+    var inputs = inputs
+    for input in self.inputs where inputs[input.name] == nil { inputs[input.name] = input.fallback }
+    return inputs
+  }
+
+  /// A value that whoever starts the recipe gives.
+  package struct Input: Sendable {
+    package var name: String
+    package var type: ValueType
+    package var summary: String
+    package var fallback: Value?
+    package var limits: InputLimits
+    package var isSecret: Bool
+    package var isRequired: Bool { fallback == nil }
+  }
+
+  /// How many runs of a group may be open at once.
+  package struct ConcurrencyGroup: Sendable {
+    package enum OnLimit: String, CaseIterable, Sendable { case queue, skip, cancelOldest }
+
+    package var name: String
+    package var limit: Int
+    package var onLimit: OnLimit
+  }
+}
+
+/// A name with the value that it stands for.
+package struct NamedTemplate: Sendable {
+  package var name: String
+  package var template: ValueTemplate
+}

@@ -1,0 +1,92 @@
+package import Basics
+package import Expressions
+import YAMLReader
+
+/// Why an expression of a recipe gave no value, and where it stands.
+package struct ExpressionFailure: Error, Sendable {
+  package var message: String
+  package var location: Diagnostic.Location?
+}
+
+/// An expression with where it stands in its file.
+package struct RecipeExpression: Sendable {
+  package let program: Program
+  private let placing: Placing
+
+  init(_ program: Program, _ placing: Placing) {
+    self.program = program
+    self.placing = placing
+  }
+
+  package func evaluate(in frame: [Value]) throws(ExpressionFailure) -> Value {
+    do throws(EvaluationError) { return try program.evaluate(frame) } catch { throw placing.failure(error) }
+  }
+}
+
+/// From offsets in an expression's text to places in the file, through quotes, folding and escapes.
+struct Placing: Sendable {
+  let source: Source
+  let scalar: YAMLScalar?
+
+  func location(_ range: Range<Int>) -> Diagnostic.Location? { scalar?.location(of: range) }
+
+  func failure(_ error: EvaluationError) -> ExpressionFailure {
+    ExpressionFailure(message: error.message, location: error.range.flatMap(location))
+  }
+}
+
+/// A value of a recipe in which any text may be, or hold, expressions.
+package indirect enum ValueTemplate: Sendable {
+  case literal(Value, ValueType)
+  case template(LocatedTemplate)
+  case list([ValueTemplate], ValueType)
+  case map([(key: Value, value: ValueTemplate)], ValueType)
+
+  /// A text with expressions, and where it stands.
+  package struct LocatedTemplate: Sendable {
+    let template: CompiledTemplate
+    let placing: Placing
+  }
+
+  /// The type of what it gives.
+  package var type: ValueType {
+    switch self {
+    case .literal(_, let type), .list(_, let type), .map(_, let type): type
+    case .template(let located): located.template.type
+    }
+  }
+
+  package func evaluate(in frame: [Value]) throws(ExpressionFailure) -> Value {
+    switch self {
+    case .literal(let value, _): return value
+    case .template(let located):
+      do throws(EvaluationError) { return try located.template.evaluate(frame) } catch {
+        throw located.placing.failure(error)
+      }
+    case .list(let items, _):
+      var values: [Value] = []
+      values.reserveCapacity(items.count)
+      for item in items { values.append(try item.evaluate(in: frame)) }
+      return .list(values)
+    case .map(let members, _):
+      var map = ValueMap()
+      for member in members {
+        let value = try member.value.evaluate(in: frame)
+        // A null that an expression gives is an absent field, as one that is written.
+        if value.isNull, case .template = member.value { continue }
+        map[member.key] = value
+      }
+      return .map(map)
+    }
+  }
+
+  /// Whether any expression in it reads a variable.
+  func reads(_ name: String) -> Bool {
+    switch self {
+    case .literal: false
+    case .template(let located): !located.template.references(name).isEmpty
+    case .list(let items, _): items.contains { $0.reads(name) }
+    case .map(let members, _): members.contains { $0.value.reads(name) }
+    }
+  }
+}

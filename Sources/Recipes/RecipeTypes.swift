@@ -1,0 +1,68 @@
+import ActionKit
+package import Basics
+
+/// The types that every recipe has, beside those of its inputs and its steps.
+package enum RecipeTypes {
+  /// What `error` is in handlers and in `retry.if`: the one error shape.
+  package static let error = ObjectType(
+    "error",
+    fields: [
+      .init("kind", .choice(ErrorKind.allCases.map(\.rawValue)), summary: "What went wrong, as a word."),
+      .init("message", .string, summary: "What went wrong, as a sentence."),
+      .init("detail", .string, isOptional: true, summary: "What the service said beyond that."),
+      .init("status", .int, isOptional: true, summary: "The HTTP status, if there was one."),
+      .init("step", .string, isOptional: true, summary: "The step that failed."),
+      .init("attempt", .int, isOptional: true, summary: "Which try it was, from 1."),
+      .init("retryable", .bool, summary: "Whether trying again may help."),
+      .init("effect", .choice(["none", "done", "unknown"]), summary: "What happened outside."),
+    ])
+
+  /// What `run` is.
+  package static let run = ObjectType(
+    "run",
+    fields: [
+      .init("id", .string, summary: "The run's id, a UUIDv7."),
+      .init("recipe", .string, summary: "The recipe's name."),
+      .init("startedAt", .timestamp, summary: "When the run was created."),
+      .init("slot", .timestamp, isOptional: true, summary: "The due time of the schedule that started it."),
+      .init("attempt", .int, summary: "Which run of this recipe for the same slot it is, from 1."),
+    ])
+
+  /// What a decided approval gives.
+  static let approval = ObjectType(
+    "approval",
+    fields: [
+      .init("approved", .bool, summary: "Whether it was approved."),
+      .init("by", .string, summary: "Who decided."),
+      .init("at", .timestamp, summary: "When."),
+      .init("comment", .string, isOptional: true, summary: "What they said about it."),
+    ])
+
+  /// What one item of a loop with `onItemError: continue` gives.
+  static func outcome(of output: ValueType) -> ObjectType {
+    ObjectType(
+      "outcome",
+      fields: [
+        .init("index", .int),
+        .init("status", .choice(["succeeded", "failed", "timedOut", "skipped"])),
+        .init("output", output, isOptional: true),
+        .init("error", .object(error), isOptional: true),
+      ])
+  }
+}
+
+extension ValueType {
+  /// The type of a value that may not be there.
+  var asOptional: ValueType { if case .optional = self { self } else { .optional(self) } }
+
+  /// Whether a secret is anywhere in it.
+  var holdsSecret: Bool {
+    switch self {
+    case .secret: true
+    case .list(let element), .optional(let element), .wrapper(let element): element.holdsSecret
+    case .map(let key, let value): key.holdsSecret || value.holdsSecret
+    case .object(let object): object.fields.contains { $0.type.holdsSecret }
+    default: false
+    }
+  }
+}

@@ -1,0 +1,140 @@
+package import ActionKit
+package import Basics
+import Expressions
+
+/// Steps that run one after another and share a scope.
+package struct Block: Sendable {
+  package var steps: [Step]
+  /// How many variables are declared where the block begins; what the block declares comes after.
+  package var scopeSize: Int
+  /// What the block gives: an object of its ids, or of what its `outputs` name.
+  package var type: ObjectType
+}
+
+/// One step: what it does, and the modifiers around it.
+///
+/// The modifiers are nested from the outside in: `if`, `forEach`, `onError`, `retry`, `timeout`, `repeat`.
+package final class Step: Sendable {
+  package let id: String?
+  package let name: String?
+  /// What stands for the step in the paths of a run's records: its id, or `#` and its number in the block from 1.
+  package let element: String
+  package let location: Diagnostic.Location?
+  package let condition: RecipeExpression?
+  package let loop: Loop?
+  package let onError: ErrorHandling?
+  package let retry: RetryPolicy?
+  package let timeout: TimeLimits
+  package let kind: Kind
+
+  init(
+    id: String?, name: String?, element: String, location: Diagnostic.Location?, condition: RecipeExpression?,
+    loop: Loop?, onError: ErrorHandling?, retry: RetryPolicy?, timeout: TimeLimits, kind: Kind
+  ) {
+    self.id = id
+    self.name = name
+    self.element = element
+    self.location = location
+    self.condition = condition
+    self.loop = loop
+    self.onError = onError
+    self.retry = retry
+    self.timeout = timeout
+    self.kind = kind
+  }
+
+  /// What a step does.
+  package indirect enum Kind: Sendable {
+    case action(ActionCall)
+    case bindings([NamedTemplate])
+    case wait(Wait)
+    case approval(Approval)
+    case parallel([Branch])
+    case block(Block, outputs: [NamedTemplate]?)
+    case call(RecipeCall)
+    case failure(ValueTemplate)
+  }
+
+  /// Whether a `let` step gives other values when it is computed at another instant.
+  package var readsNow: Bool {
+    guard case .bindings(let names) = kind else { return false }
+    return names.contains { $0.template.reads("now") } || !(condition?.program.references("now").isEmpty ?? true)
+  }
+
+  /// The words for the step in progress lines and messages.
+  package var title: String {
+    if let name { return name }
+    if let id { return id }
+    switch kind {
+    case .action(let call): return call.action.id
+    case .bindings(let names): return "let \(names.map(\.name).joined(separator: ", "))"
+    case .wait: return "wait"
+    case .approval: return "approve"
+    case .parallel: return "parallel"
+    case .block: return "steps"
+    case .call(let call): return "call \(call.path)"
+    case .failure: return "fail"
+    }
+  }
+}
+
+/// One action with its input.
+package struct ActionCall: Sendable {
+  package var action: ActionDescriptor
+  /// The name in `errand.yaml`; the plugin's own unless the step says otherwise.
+  package var connection: String
+  package var input: ValueTemplate
+  package var key: ValueTemplate?
+  package var repetition: Repetition?
+}
+
+/// Another recipe, run as one step.
+package struct RecipeCall: Sendable {
+  package var path: String
+  package var recipe: Recipe
+  package var inputs: ValueTemplate
+}
+
+/// One named branch of `parallel`.
+package struct Branch: Sendable {
+  package var name: String
+  package var block: Block
+}
+
+/// `forEach` and what goes with it.
+package struct Loop: Sendable {
+  package enum OnItemError: String, CaseIterable, Sendable { case stop, `continue` }
+
+  package var items: RecipeExpression
+  package var condition: RecipeExpression?
+  package var maxParallel: Int
+  package var onItemError: OnItemError
+  /// How many variables are declared outside; the item comes next, then its index if it has a name.
+  package var scopeSize: Int
+  package var hasIndex: Bool
+}
+
+/// What catches a step's error.
+package enum ErrorHandling: Sendable {
+  case goOn
+  /// Steps that see `error`, which is the first variable of their block.
+  case steps(Block)
+}
+
+/// Waiting for time to pass, an instant, or an event.
+package enum Wait: Sendable {
+  case duration(RecipeExpression)
+  case span(TimeSpan)
+  case until(RecipeExpression)
+  case event(name: String, match: RecipeExpression?, onTimeout: OnTimeout)
+}
+
+/// Waiting for a person's decision.
+package struct Approval: Sendable {
+  package enum OnReject: String, CaseIterable, Sendable { case end, `continue` }
+
+  package var prompt: ValueTemplate
+  package var by: [String]
+  package var onTimeout: OnTimeout
+  package var onReject: OnReject
+}

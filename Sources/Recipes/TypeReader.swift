@@ -1,0 +1,65 @@
+import Basics
+
+/// The types of inputs: `int double bool string bytes timestamp duration list(T) map(string, T)`, and objects.
+///
+/// An object is a mapping from field names to types, where a `?` at the end of the type makes the field optional; a
+/// list of objects is a YAML list of that one mapping:
+///
+///     type: [{ name: string, marks: list(double), note: string? }]
+struct TypeReader {
+  let findings: Findings
+
+  func read(_ value: Value, of what: String) -> ValueType? { read(value, of: what, depth: 0)?.type }
+
+  private func read(_ value: Value, of what: String, depth: Int) -> (type: ValueType, isOptional: Bool)? {
+    switch value.content {
+    case .string(let text):
+      var rest = text.filter { $0 != " " }[...]
+      let isOptional = depth > 0 && rest.hasSuffix("?")
+      if isOptional { rest = rest.dropLast() }
+      if let type = parse(rest, depth: 0) { return (type, isOptional) }
+      let guess = text.nearest(among: TypeReader.words).map { "; did you mean '\($0)'?" } ?? ""
+      findings.error(
+        "\(what) names no type: '\(text)'; types are int, double, bool, string, bytes, timestamp, duration, list(T), "
+          + "map(string, T), or a mapping of fields\(guess)", at: value)
+      return nil
+    case .list(let items):
+      guard items.count == 1, let item = items.first else {
+        findings.error("\(what) as a list takes one item, the type of its elements", at: value)
+        return nil
+      }
+      return read(item, of: what, depth: depth + 1).map { (.list($0.type), false) }
+    case .map(let map):
+      var fields: [ObjectType.Field] = []
+      for member in map.members {
+        guard let name = findings.text(member.key, of: "a field of \(what)"),
+          let (type, isOptional) = read(member.value, of: "\(what).\(name)", depth: depth + 1)
+        else { continue }
+        fields.append(ObjectType.Field(name, type, isOptional: isOptional))
+      }
+      return (.object(ObjectType(fields: fields)), false)
+    default:
+      findings.error("\(what) names no type, but is \(value.kindName)", at: value)
+      return nil
+    }
+  }
+
+  private static let words = ["int", "double", "bool", "string", "bytes", "timestamp", "duration", "list(string)"]
+
+  private func parse(_ text: Substring, depth: Int) -> ValueType? {
+    switch text {
+    case "int": .int
+    case "double": .double
+    case "bool": .bool
+    case "string": .string
+    case "bytes": .bytes
+    case "timestamp": .timestamp
+    case "duration": .duration
+    case _ where depth < 16 && text.hasPrefix("list(") && text.hasSuffix(")"):
+      parse(text.dropFirst(5).dropLast(), depth: depth + 1).map { .list($0) }
+    case _ where depth < 16 && text.hasPrefix("map(string,") && text.hasSuffix(")"):
+      parse(text.dropFirst(11).dropLast(), depth: depth + 1).map { .map(.string, $0) }
+    default: nil
+    }
+  }
+}

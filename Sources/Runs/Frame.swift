@@ -1,0 +1,59 @@
+import Basics
+import Recipes
+
+/// The values of the names that are visible to a step, laid out as the checker declared them.
+///
+/// A frame is a value: blocks, items and branches work on copies, so what they bind ends with them.
+struct Frame: Sendable {
+  private(set) var slots: [Value]
+
+  private static let stepsSlot = 1
+  private static let nowSlot = 4
+
+  init(inputs: Value, run: Value, secrets: Value, now: Timestamp) {
+    slots = [inputs, .map(ValueMap()), run, secrets, .timestamp(now)]
+  }
+
+  /// What the step's expressions call `now`.
+  var now: Timestamp {
+    get { slots[Frame.nowSlot].timestamp ?? .earliest }
+    set { slots[Frame.nowSlot] = .timestamp(newValue) }
+  }
+
+  /// Adds the value of the name that was declared next.
+  mutating func bind(_ value: Value) { slots.append(value) }
+
+  /// Forgets the names that were declared after the first ones.
+  mutating func truncate(to size: Int) { slots.removeLast(max(0, slots.count - size)) }
+
+  /// Makes a step's value visible as `steps.<id>`.
+  mutating func setStep(_ id: String, _ value: Value) {
+    var steps = slots[Frame.stepsSlot].map ?? ValueMap()
+    // Held once, so that the map is changed in place and a chain of steps costs no square.
+    slots[Frame.stepsSlot] = .null
+    steps[id] = value
+    slots[Frame.stepsSlot] = .map(steps)
+  }
+
+  /// The frame of a recipe that this one calls: its own inputs, no steps, no names.
+  func forCall(inputs: ValueMap) -> Frame {
+    var frame = self
+    frame.truncate(to: Frame.firstNames)
+    frame.slots[0] = .map(inputs)
+    frame.slots[Frame.stepsSlot] = .map(ValueMap())
+    return frame
+  }
+
+  /// The frame of `onFailure` and `finally`, where each name of the top level may be absent.
+  func forHandlers(names: Int) -> Frame {
+    var frame = self
+    frame.truncate(to: Frame.firstNames)
+    for slot in Frame.firstNames..<Frame.firstNames + names {
+      let value: Value? = slot < slots.count ? slots[slot] : nil
+      if let value, case .optional = value.content { frame.bind(value) } else { frame.bind(Value(.optional(value))) }
+    }
+    return frame
+  }
+
+  private static let firstNames = 5
+}

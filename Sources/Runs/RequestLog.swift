@@ -1,0 +1,43 @@
+import ActionKit
+import Basics
+import Synchronization
+
+/// The requests that one attempt makes: method, redacted URL, status, bytes and time, never bodies.
+///
+/// Services are shared by steps and know none of them, so the attempt is found through the task that makes the request.
+final class RequestLog: Sendable {
+  private let requests = Mutex<[ServiceRequest]>([])
+
+  @TaskLocal private static var current: RequestLog?
+
+  /// An attempt that makes thousands of requests keeps the first ones.
+  private static let limit = 100
+
+  /// What a service is handed to report its requests.
+  static func record(_ request: ServiceRequest) {
+    current?.requests.withLock { if $0.count < limit { $0.append(request) } }
+  }
+
+  static func recording<Output>(
+    _ log: RequestLog, _ body: () async throws(ActionError) -> Output
+  ) async throws(ActionError) -> Output {
+    // `withValue` does not know typed errors.
+    let result: Result<Output, ActionError> = await $current.withValue(log) {
+      do throws(ActionError) { return .success(try await body()) } catch { return .failure(error) }
+    }
+    return try result.get()
+  }
+
+  /// The requests as the state keeps them.
+  var values: [Value] {
+    requests.withLock { $0 }.map { request in
+      var map = ValueMap()
+      map["method"] = .string(request.method)
+      map["url"] = .string(request.redactedURL)
+      map["status"] = request.status.map { .int($0) }
+      map["bytes"] = .int(request.bytes)
+      map["took"] = .string("\(request.duration)")
+      return .map(map)
+    }
+  }
+}

@@ -1,0 +1,28 @@
+import Basics
+
+/// Does something for at most so long, and says whether the time ran out; what takes longer is cancelled.
+///
+/// What the operation gave when it was cancelled is given in either case, because only that says what it did outside.
+func withTimeLimit<Output: Sendable, Failure: Error>(
+  _ limit: TimeSpan?, time: any TimeSource, _ operation: @escaping @Sendable () async throws(Failure) -> Output
+) async -> (result: Result<Output, Failure>, isTimeout: Bool) {
+  @Sendable func result() async -> Result<Output, Failure> {
+    do throws(Failure) { return .success(try await operation()) } catch { return .failure(error) }
+  }
+  guard let limit else { return (await result(), false) }
+  return await withTaskGroup(of: Result<Output, Failure>?.self) { group in
+    group.addTask { await result() }
+    group.addTask {
+      try? await time.sleep(for: max(limit, .milliseconds(1)))
+      return nil
+    }
+    var isTimeout = false
+    while let next = await group.next() {
+      group.cancelAll()
+      if let result = next { return (result, isTimeout) }
+      // A timer that ends because all of it is cancelled from outside is no time-out.
+      isTimeout = !Task.isCancelled
+    }
+    return (await result(), isTimeout)
+  }
+}

@@ -1,0 +1,40 @@
+import ActionKit
+import Basics
+
+extension Dispatch {
+  /// `errand actions`: what recipes can use, read from the declarations.
+  func listActions() throws(CommandFailure) -> ExitCode {
+    guard let name = parsed["name"].text else {
+      if parsed["json"].isGiven {
+        console.out(text(.list(catalog.actionIDs.compactMap(catalog.action).map(\.entry))))
+      } else {
+        let actions = catalog.actionIDs.compactMap(catalog.action)
+        console.out(table(["ACTION", "EFFECT", "WHAT IT DOES"], actions.map { [$0.id, $0.effect.name, $0.summary] }, colour: console.colourOut))
+      }
+      return .done
+    }
+    if let plugin = catalog.plugin(name) {
+      console.out(parsed["json"].isGiven ? text(.list(plugin.actions.map(\.entry))) : plugin.markdown())
+      return .done
+    }
+    guard let action = catalog.action(name) else {
+      let names = catalog.actionIDs + catalog.plugins.map(\.name)
+      let guess = name.nearest(among: names).map { "; did you mean '\($0)'?" } ?? "; 'errand actions' lists them all"
+      throw CommandFailure(.noInput, "no action or plugin is named '\(name)'\(guess)")
+    }
+    console.out(parsed["json"].isGiven ? text(action.entry) : action.markdown())
+    return .done
+  }
+
+  private func text(_ value: Value) -> String { (try? JSON.text(value, .pretty)) ?? "null" }
+}
+
+extension ActionDescriptor {
+  /// The action as `--json` has it.
+  fileprivate var entry: Value {
+    .object([
+      "id": .string(id), "summary": .string(summary), "effect": .string(effect.name), "input": input.jsonSchema(),
+      "output": output.jsonSchema(),
+    ])
+  }
+}

@@ -1,0 +1,114 @@
+import Basics
+import Glibc
+
+/// The terminal, or whatever stands in its place.
+///
+/// Results go to standard output; progress, warnings and errors to standard error.
+struct Console: Sendable {
+  var isQuiet = false
+  var isVerbose = false
+  var colourOut: Bool
+  var colourError: Bool
+  /// Whether progress is drawn in place.
+  var isLive: Bool
+
+  init(noColour: Bool, isQuiet: Bool, isVerbose: Bool) {
+    let hasColour = !noColour && getenv("NO_COLOR") == nil && String(environment: "TERM") != "dumb"
+    colourOut = hasColour && isatty(STDOUT_FILENO) == 1
+    colourError = hasColour && isatty(STDERR_FILENO) == 1
+    isLive = isatty(STDERR_FILENO) == 1 && String(environment: "TERM") != "dumb" && !isQuiet
+    self.isQuiet = isQuiet
+    self.isVerbose = isVerbose
+  }
+
+  func out(_ text: String) { Console.write(text + "\n", to: STDOUT_FILENO) }
+  func error(_ text: String) { Console.write(text + "\n", to: STDERR_FILENO) }
+  /// Says what helps a person and nobody else.
+  func say(_ text: String) { if !isQuiet { error(text) } }
+
+  /// Writes everything; a reader that has gone away is not an error of ours.
+  static func write(_ text: String, to descriptor: Int32) {
+    var text = text
+    text.withUTF8 { bytes in
+      var rest = UnsafeRawBufferPointer(bytes)
+      while !rest.isEmpty {
+        let count = Glibc.write(descriptor, rest.baseAddress, rest.count)
+        if count < 0, errno == EINTR { continue }
+        guard count > 0 else { return }
+        rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+      }
+    }
+  }
+}
+
+extension String {
+  /// The value of an environment variable.
+  init?(environment name: String) {
+    guard let value = getenv(name) else { return nil }
+    self.init(cString: value)
+  }
+}
+
+/// How parts of a line look on a terminal that has colours.
+enum Style: String {
+  case bold = "1"
+  case dim = "2"
+  case red = "31"
+  case green = "32"
+  case yellow = "33"
+  case blue = "34"
+
+  func applied(to text: String, _ isOn: Bool) -> String {
+    isOn ? "\u{1B}[\(rawValue)m\(text)\u{1B}[0m" : text
+  }
+}
+
+/// Rows under headings, each column as wide as its widest cell; numbers stand to the right.
+func table(_ headings: [String], _ rows: [[String]], colour: Bool) -> String {
+  let columns = headings.indices
+  let widths = columns.map { column in
+    ([headings] + rows).map { column < $0.count ? $0[column].displayWidth : 0 }.max() ?? 0
+  }
+  let areNumbers = columns.map { column in
+    !rows.isEmpty && rows.allSatisfy { column >= $0.count || $0[column].isEmpty || Double($0[column]) != nil }
+  }
+  func line(_ cells: [String]) -> String {
+    columns.map { column in
+      let cell = column < cells.count ? cells[column] : ""
+      let blanks = String(repeating: " ", count: max(0, widths[column] - cell.displayWidth))
+      return areNumbers[column] ? blanks + cell : column == columns.last ? cell : cell + blanks
+    }.joined(separator: "  ")
+  }
+  return ([Style.bold.applied(to: line(headings), colour)] + rows.map(line)).joined(separator: "\n")
+}
+
+extension String {
+  /// How many columns of a terminal the text takes.
+  var displayWidth: Int {
+    unicodeScalars.reduce(0) { $0 + max(0, Int(wcwidth(wchar_t($1.value)))) }
+  }
+
+  /// The text with control characters shown and not obeyed, for what comes from outside.
+  var safe: String {
+    var result = ""
+    for scalar in unicodeScalars {
+      switch scalar.value {
+      case 0x0A, 0x0D, 0x09: result += " "
+      case 0..<0x20, 0x7F..<0xA0, 0x200E, 0x200F, 0x202A...0x202E, 0x2066...0x2069: result += "\u{FFFD}"
+      default: result.unicodeScalars.append(scalar)
+      }
+    }
+    return result
+  }
+}
+
+extension TimeSpan {
+  /// A length of time as people say it: `0.3s`, `12s`, `4m 05s`, `2h 10m`.
+  var spoken: String {
+    let seconds = nanoseconds / 1_000_000_000
+    if seconds < 10 { return "\(seconds).\(nanoseconds / 100_000_000 % 10)s" }
+    if seconds < 60 { return "\(seconds)s" }
+    if seconds < 3600 { return "\(seconds / 60)m \(seconds % 60 < 10 ? "0" : "")\(seconds % 60)s" }
+    return "\(seconds / 3600)h \(seconds / 60 % 60)m"
+  }
+}

@@ -1,0 +1,58 @@
+import Basics
+import Expressions
+import YAMLReader
+
+extension Dispatch {
+  /// `errand eval`: the value and type of an expression.
+  func evaluate() throws(CommandFailure) -> ExitCode {
+    var scope = ExpressionScope()
+    var values: [Value] = []
+    if let path = parsed["with"].text {
+      for member in try document(at: path).map?.members ?? [] {
+        guard let name = member.name else { continue }
+        scope.declare(name, .dyn)
+        values.append(member.value)
+      }
+    }
+    let source = Source(name: "<expression>", text: parsed["expression"].text ?? "")
+    func fail(_ faults: [(String, Range<Int>?)]) -> CommandFailure {
+      let list = faults.map { Diagnostic($0.0, at: $0.1.map { .init(source, $0) }) }
+      console.error(Diagnostics(list).rendered(colour: console.colourError))
+      return CommandFailure(.invalid, "the expression has no value")
+    }
+    let text = String(decoding: source.bytes, as: UTF8.self)
+    let program: Program
+    switch Program.compile(text, in: scope) {
+    case .success(let compiled): program = compiled
+    case .failure(let faults): throw fail(faults.list.map { ($0.message, $0.range) })
+    }
+    let value: Value
+    do throws(EvaluationError) { value = try program.evaluate(values) } catch {
+      _ = fail([(error.message, error.range)])
+      throw CommandFailure(.failed, "the expression has no value")
+    }
+    let written = (try? JSON.text(value, .pretty)) ?? value.kindName
+    console.out(parsed["json"].isGiven ? written : "\(written)  \(Style.dim.applied(to: "\(program.type)", console.colourOut))")
+    return .done
+  }
+
+  /// A mapping from a JSON or YAML file.
+  func document(at path: String) throws(CommandFailure) -> Value {
+    let source: Source
+    do throws(FileError) { source = Source(name: path, bytes: try Files.read(path, limit: 64 << 20)) } catch {
+      throw CommandFailure(error.isNotFound ? .noInput : .unavailable, error.description)
+    }
+    let value: Value
+    if path.hasSuffix(".json") {
+      do throws(JSONError) { value = try JSON.parse(source.bytes) } catch {
+        throw CommandFailure(.invalid, error.diagnostic(in: source).rendered())
+      }
+    } else {
+      do throws(Diagnostics) { value = try YAMLReader.read(source).root } catch {
+        throw CommandFailure(.invalid, error.rendered())
+      }
+    }
+    guard value.map != nil else { throw CommandFailure(.invalid, "'\(path)' must be a mapping from names to values") }
+    return value
+  }
+}

@@ -1,0 +1,133 @@
+import Basics
+import RunState
+import Runs
+import Synchronization
+
+/// Shows how a run goes on: in place on a terminal, one line a step elsewhere, or as JSON lines or GitHub commands.
+final class ProgressDisplay: Sendable {
+  enum Format: String, CaseIterable, Sendable { case text, json, github }
+
+  private struct Shown {
+    var running: [(path: String, title: String, depth: Int, began: TimeSpan, note: String)] = []
+    /// How many lines of the terminal show what is running.
+    var liveLines = 0
+    var frame = 0
+    var isOver = false
+  }
+
+  private let console: Console
+  private let format: Format
+  private let time: any TimeSource
+  private let shown = Mutex(Shown())
+
+  private static let spinner = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"]
+
+  init(_ console: Console, format: Format, time: any TimeSource) {
+    self.console = console
+    self.format = format
+    self.time = time
+  }
+
+  /// Draws the spinner until the run is over or the task is cancelled.
+  func animate() async {
+    guard console.isLive, format == .text else { return }
+    while !Task.isCancelled, !shown.withLock({ $0.isOver }) {
+      shown.withLock { shown in
+        shown.frame += 1
+        redraw(&shown, above: [])
+      }
+      try? await time.sleep(for: .milliseconds(100))
+    }
+  }
+
+  func show(_ progress: Progress) {
+    switch format {
+    case .json: console.error((try? JSON.text(progress.value)) ?? "{}")
+    case .github, .text: shown.withLock { show(progress, &$0) }
+    }
+  }
+
+  private func show(_ progress: Progress, _ shown: inout Shown) {
+    let colour = console.colourError
+    switch progress {
+    case .runBegan(let run, let recipe, let isResumed):
+      let verb = isResumed ? "resumed" : "run"
+      redraw(&shown, above: ["\(Style.bold.applied(to: recipe, colour))  \(Style.dim.applied(to: "\(verb) \(run)", colour))"])
+    case .stepBegan(let path, let title, let depth):
+      guard isShown(path) else { return }
+      shown.running.append((path, title, depth, time.elapsed(), ""))
+      redraw(&shown, above: [])
+    case .loopAdvanced(let path, let done, let count):
+      guard let index = shown.running.firstIndex(where: { $0.path == path }) else { return }
+      shown.running[index].note = "\(done)/\(count)"
+      if !console.isLive { return }
+      // The spinner draws it; a loop may advance thousands of times a second.
+    case .reported(let path, let text):
+      if let index = shown.running.firstIndex(where: { $0.path == path }) { shown.running[index].note = text.safe }
+    case .attemptFailed(let path, let attempt, let error, let delay):
+      let again = delay.map { "; again in \($0.spoken)" } ?? ""
+      let line = "  \(Style.yellow.applied(to: "↻", colour)) \(path): attempt \(attempt) failed: \(error.message.safe)\(again)"
+      redraw(&shown, above: [line])
+    case .stepEnded(let path, let title, let depth, let status, let took, let error, let isReplayed):
+      let note = shown.running.first { $0.path == path }?.note ?? ""
+      shown.running.removeAll { $0.path == path }
+      // Of items, only those that went wrong are told one by one.
+      guard isShown(path) || error != nil else { return }
+      let words = isReplayed ? "done before" : status == .skipped ? "skipped" : took.spoken
+      let name = isShown(path) ? title : path
+      let left = "\(indent(depth, path))\(mark(status, colour)) \(name.safe)"
+      let padding = String(repeating: " ", count: max(2, 44 - name.displayWidth - 2 * depth))
+      var lines = ["\(left)\(padding)\(Style.dim.applied(to: [note, words].filter { !$0.isEmpty }.joined(separator: "  "), colour))"]
+      if let error, format == .github { lines.append(githubCommand(error)) }
+      redraw(&shown, above: lines)
+    case .runEnded:
+      shown.isOver = true
+      shown.running = []
+      redraw(&shown, above: [])
+    }
+  }
+
+  /// Items of loops are counted, not shown.
+  private func isShown(_ path: String) -> Bool { !path.utf8.contains(UInt8(ascii: "[")) }
+
+  private func indent(_ depth: Int, _ path: String) -> String {
+    String(repeating: "  ", count: isShown(path) ? depth + 1 : 2)
+  }
+
+  private func mark(_ status: StepStatus, _ colour: Bool) -> String {
+    switch status {
+    case .succeeded: Style.green.applied(to: "✓", colour)
+    case .skipped: Style.dim.applied(to: "–", colour)
+    case .uncertain: Style.yellow.applied(to: "?", colour)
+    default: Style.red.applied(to: "✗", colour)
+    }
+  }
+
+  private func githubCommand(_ error: RunError) -> String {
+    let place = error.file.map { "file=\($0),line=\(error.line ?? 1),col=\(error.column ?? 1)" } ?? ""
+    return "::error \(place)::\(error.message.safe)"
+  }
+
+  /// Clears what is drawn in place, writes lines that stay, and draws what is running anew.
+  private func redraw(_ shown: inout Shown, above lines: [String]) {
+    if console.isQuiet { return }
+    guard console.isLive else {
+      for line in lines { console.error(line) }
+      return
+    }
+    var text = shown.liveLines > 0 ? "\u{1B}[\(shown.liveLines)A\u{1B}[J" : ""
+    for line in lines { text += line + "\n" }
+    let running = shown.running.suffix(8)
+    for step in running {
+      let spinner = ProgressDisplay.spinner[shown.frame % ProgressDisplay.spinner.count]
+      let spent = (time.elapsed() - step.began).spoken
+      let title = String(step.title.safe.prefix(40))
+      let padding = String(repeating: " ", count: max(2, 44 - title.displayWidth - 2 * step.depth))
+      text += String(repeating: "  ", count: step.depth + 1)
+      text += Style.blue.applied(to: spinner, console.colourError) + " " + title + padding
+      text += Style.dim.applied(to: [step.note, spent].filter { !$0.isEmpty }.joined(separator: "  "), console.colourError) + "\n"
+    }
+    shown.liveLines = running.count
+    if !text.isEmpty { Console.write(text, to: 2) }
+  }
+}

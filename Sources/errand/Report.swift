@@ -1,0 +1,114 @@
+import Basics
+import Recipes
+import RunState
+
+/// What is said of a run when it is over, or stands still.
+struct Report {
+  let record: RunRecord
+  /// The outputs, read back from the state.
+  let outputs: Value
+  let console: Console
+
+  /// For people: the outputs, lists of objects as tables; then how it ended.
+  func showText() {
+    for member in outputs.map?.members ?? [] {
+      let name = member.key.plain
+      if let rows = member.value.tableRows {
+        console.out("\n\(Style.bold.applied(to: name, console.colourOut))")
+        console.out(table(rows.headings, rows.cells, colour: console.colourOut))
+      } else {
+        console.out("\(Style.bold.applied(to: name, console.colourOut)): \(member.value.plain)")
+      }
+    }
+    guard record.status != .succeeded else {
+      console.say("\(Style.green.applied(to: "done", console.colourError)) in \(took.spoken)")
+      return
+    }
+    if let error = record.error { console.error(error.text(colour: console.colourError)) }
+    console.error(nextStep)
+  }
+
+  /// For programs: one document.
+  func showJSON() {
+    var document = ValueMap()
+    document["run"] = .string(record.id)
+    document["recipe"] = .string(record.recipe)
+    document["status"] = .string(record.status.rawValue)
+    document["createdAt"] = .string("\(record.createdAt)")
+    document["endedAt"] = record.endedAt.map { .string("\($0)") }
+    document["outputs"] = outputs.isNull ? nil : outputs
+    document["error"] = record.error?.encoded()
+    document["reason"] = record.reason.map { .string($0) }
+    document["steps"] = .list(record.stepsInOrder.map(\.summary))
+    console.out((try? JSON.text(.map(document), .pretty)) ?? "{}")
+  }
+
+  private var took: TimeSpan { record.endedAt?.span(since: record.createdAt) ?? .zero }
+
+  private var nextStep: String {
+    let id = record.id
+    switch record.status {
+    case .uncertain:
+      let steps = record.stepsInOrder.filter { $0.status == .uncertain && $0.lastAttempt != nil }
+      let commands = steps.map { "  errand runs resolve \(id) '\($0.path)' --done | --retry | --fail" }
+      return (["The run waits for a person. Look in the service whether it was done, then say so:"] + commands)
+        .joined(separator: "\n")
+    case .paused: return "The run is paused: \(record.reason ?? "no reason is recorded"). Go on with: errand runs resume \(id)"
+    case .queued, .running, .waiting: return "The run is not over. Go on with: errand runs resume \(id)"
+    default: return "\(record.status.rawValue) after \(took.spoken); errand runs show \(id) tells more"
+    }
+  }
+
+  var exitCode: ExitCode {
+    switch record.status {
+    case .succeeded, .skipped: .done
+    case .failed, .cancelled, .rejected: record.error?.kind == .configuration ? .configuration : .failed
+    case .timedOut: .timedOut
+    case .uncertain, .paused, .waiting, .queued, .running: .waiting
+    }
+  }
+}
+
+extension RunError {
+  /// The error for people, with its place.
+  func text(colour: Bool) -> String {
+    let place = file.map { "\($0):\(line ?? 1):\(column ?? 1): " } ?? ""
+    var text = "\(place)\(Style.red.applied(to: "error", colour)): \(message.safe)"
+    if let detail, !detail.isEmpty { text += "\n  \(detail.safe)" }
+    if let step { text += "\n  in step '\(step)'\(attempt.map { $0 > 1 ? ", attempt \($0)" : "" } ?? "") (\(kind.rawValue))" }
+    return text
+  }
+}
+
+extension StepRecord {
+  /// The step in the document of `--json`.
+  var summary: Value {
+    var map = ValueMap()
+    map["path"] = .string(path)
+    map["status"] = .string(status.rawValue)
+    map["attempts"] = attempts > 0 ? .int(attempts) : nil
+    map["startedAt"] = .string("\(startedAt)")
+    map["endedAt"] = endedAt.map { .string("\($0)") }
+    map["error"] = error?.encoded()
+    return .map(map)
+  }
+}
+
+extension Value {
+  /// The value on one line for people.
+  var plain: String { plainText.safe }
+
+  /// The value as a table, if it is a list of at least one flat object.
+  var tableRows: (headings: [String], cells: [[String]])? {
+    guard let items = list, !items.isEmpty else { return nil }
+    var headings: [String] = []
+    for item in items {
+      guard let map = item.map else { return nil }
+      for member in map.members {
+        if member.value.map != nil || member.value.list != nil { return nil }
+        if !headings.contains(member.key.plain) { headings.append(member.key.plain) }
+      }
+    }
+    return (headings, items.map { item in headings.map { item[$0]?.plain ?? "" } })
+  }
+}

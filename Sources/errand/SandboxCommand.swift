@@ -1,0 +1,32 @@
+import ActionKit
+import Basics
+
+extension Dispatch {
+  /// `errand sandbox`: a plugin's made-up service, until it is interrupted.
+  func keepSandbox() async throws(CommandFailure) -> ExitCode {
+    let name = parsed["plugin"].text ?? ""
+    guard let plugin = catalog.plugin(name) else {
+      let guess = name.nearest(among: catalog.plugins.map(\.name)).map { "; did you mean '\($0)'?" } ?? ""
+      throw CommandFailure(.noInput, "no plugin is named '\(name)'\(guess)")
+    }
+    let sandbox: any RunningSandbox
+    do throws(ActionError) {
+      guard let started = try await plugin.startSandbox(SandboxOptions(port: parsed["port"].int ?? 0, time: SystemTime()))
+      else { throw ActionError(.configuration, "plugin '\(name)' has no sandbox") }
+      sandbox = started
+    } catch {
+      throw CommandFailure(.unavailable, error.message)
+    }
+    console.out("sandbox of \(name) at \(sandbox.baseURL)")
+    console.say("In errand.yaml, to run recipes against it:\n")
+    console.say("connections:\n  \(name):")
+    for member in sandbox.configuration.map?.members ?? [] {
+      console.say("    \(member.key.plain): \(JSON.quoted(member.value.plain))")
+    }
+    console.say("\nEnd it with Ctrl-C.")
+    let signal = await Signals.shared.next()
+    for line in await sandbox.summaryLines() { console.say(line) }
+    await sandbox.stop()
+    return signal
+  }
+}

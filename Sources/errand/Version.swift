@@ -1,0 +1,2 @@
+/// The version of the program, which runs keep with their records.
+let version = "0.1.0"

@@ -1,0 +1,201 @@
+import ActionKit
+import Agent
+import Basics
+import Glibc
+import Recipes
+import RunState
+import Runs
+
+/// Where a command works: the configuration, the folders, and the actions there are.
+struct Workspace: Sendable {
+  let catalog: ActionCatalog
+  let configuration: Configuration
+  /// The path of `errand.yaml`, if there is one.
+  let configurationPath: String?
+  /// The folder that relative paths of recipes and of the configuration start from.
+  let root: String
+  let stateFolder: String
+
+  /// Finds and reads `errand.yaml`, upward from a recipe's folder or from the working folder.
+  init(
+    catalog: ActionCatalog, configurationPath given: String?, stateFolder: String?, besides recipe: String? = nil,
+    console: Console
+  ) throws(CommandFailure) {
+    self.catalog = catalog
+    let workingFolder = Workspace.workingFolder
+    let start = recipe.map { Workspace.folder(of: Workspace.absolute($0, in: workingFolder)) } ?? workingFolder
+    configurationPath = given.map { Workspace.absolute($0, in: workingFolder) } ?? Workspace.search(from: start)
+    guard let configurationPath else {
+      configuration = Configuration()
+      root = workingFolder
+      self.stateFolder = stateFolder.map { Workspace.absolute($0, in: workingFolder) } ?? Workspace.personalState
+      return
+    }
+    let source: Source
+    do throws(FileError) {
+      source = Source(name: given ?? configurationPath, bytes: try Files.read(configurationPath, limit: 1 << 20))
+    } catch {
+      throw CommandFailure(error.isNotFound ? .noInput : .configuration, error.description)
+    }
+    let (configuration, diagnostics) = Configuration.read(source, catalog: catalog)
+    let faults = Diagnostics(diagnostics)
+    if !diagnostics.isEmpty { console.error(faults.rendered(colour: console.colourError)) }
+    if faults.hasErrors {
+      throw CommandFailure(.configuration, "\(source.name) has \(faults.tally)")
+    }
+    self.configuration = configuration
+    root = Workspace.folder(of: configurationPath)
+    self.stateFolder =
+      stateFolder.map { Workspace.absolute($0, in: workingFolder) }
+      ?? Workspace.absolute(configuration.state ?? ".errand", in: root)
+  }
+
+  // MARK: Recipes
+
+  /// What recipes are checked against.
+  var environment: RecipeEnvironment {
+    RecipeEnvironment(
+      catalog: catalog, connections: configurationPath == nil ? nil : configuration.plugins, zone: configuration.zone
+    ) { path throws(FileError) in Source(name: path, bytes: try Files.read(path, limit: 4 << 20)) }
+  }
+
+  /// Reads and checks a recipe; its faults are shown.
+  func recipe(at path: String, console: Console) throws(CommandFailure) -> Recipe {
+    let source: Source
+    do throws(FileError) {
+      source = try environment.read(path)
+    } catch {
+      throw CommandFailure(.noInput, error.description)
+    }
+    let checked = Recipe.check(source, in: environment)
+    let faults = Diagnostics(checked.diagnostics)
+    if !faults.list.isEmpty { console.error(faults.rendered(colour: console.colourError)) }
+    guard let recipe = checked.recipe else {
+      throw CommandFailure(.invalid, "'\(path)' cannot run: \(faults.tally)")
+    }
+    return recipe
+  }
+
+  // MARK: Secrets and services
+
+  /// The secrets, from the files of the configuration and from the environment.
+  func secrets() throws(CommandFailure) -> Secrets {
+    var files = ValueMap()
+    for path in configuration.secretFiles {
+      let full = Workspace.absolute(path, in: root)
+      do throws(SecretFileFault) {
+        for member in try SecretFile.read(full).members where files[member.key] == nil {
+          files[member.key] = member.value
+        }
+      } catch {
+        throw CommandFailure(.configuration, error.message)
+      }
+    }
+    return Secrets(environment: configuration.readsSecretsFromEnvironment ? Workspace.environmentVariables : [:], files: files)
+  }
+
+  /// The connections that a recipe uses, with their secrets and what `--set` overrides.
+  func services(
+    for recipe: Recipe, secrets: Secrets, overrides: [String: Value], sandboxes: [String: Value] = [:],
+    time: any TimeSource
+  ) throws(CommandFailure) -> Services {
+    var connections: [String: Services.Connection] = [:]
+    var known: [String] = recipe.allSecrets.compactMap { secrets[$0.name] }
+    for name in recipe.connectionNames {
+      let declared = configuration.connections.first { $0.name == name }
+      guard let plugin = catalog.plugin(declared?.plugin ?? name) else { continue }
+      var settings = ValueMap()
+      if let sandbox = sandboxes[plugin.name] {
+        settings = sandbox.map ?? settings
+      } else if let declared {
+        let missing = declared.secrets.filter { secrets[$0.name] == nil }
+        if !missing.isEmpty { throw Workspace.missing(missing, connection: name) }
+        var values = ValueMap()
+        for secret in declared.secrets {
+          values[secret.name] = secrets[secret.name].map { .string($0) }
+          known += secrets[secret.name].map { [$0] } ?? []
+        }
+        do throws(ExpressionFailure) {
+          settings = try declared.settings.evaluate(in: [.map(values)]).map ?? settings
+        } catch {
+          throw CommandFailure(.configuration, error.message)
+        }
+      }
+      for (path, value) in overrides {
+        let parts = path.split(separator: ".").map(String.init)
+        if parts.count == 3, parts[0] == "connections", parts[1] == name { settings[parts[2]] = value }
+      }
+      if declared != nil || !settings.isEmpty {
+        connections[name] = Services.Connection(plugin: plugin, settings: .map(settings))
+      }
+    }
+    return Services(catalog: catalog, connections: connections, redactor: Redactor(known), time: time)
+  }
+
+  /// Refuses a run whose secrets are not there, naming them all.
+  func requireSecrets(of recipe: Recipe, inputs: Value, in secrets: Secrets) throws(CommandFailure) {
+    var missing = recipe.allSecrets.filter { secrets[$0.name] == nil }
+    for input in recipe.inputs where input.isSecret {
+      if let name = inputs[input.name]?["secret"]?.string, secrets[name] == nil { missing.append((name, nil)) }
+    }
+    if !missing.isEmpty { throw Workspace.missing(missing, connection: nil) }
+  }
+
+  private static func missing(
+    _ secrets: [(name: String, location: Diagnostic.Location?)], connection: String?
+  ) -> CommandFailure {
+    let names = secrets.map { secret in
+      guard let location = secret.location else { return secret.name }
+      let position = location.source.position(at: location.range.lowerBound)
+      return "\(secret.name) (\(location.source.name):\(position.line):\(position.column))"
+    }
+    let whose = connection.map { " of connection '\($0)'" } ?? ""
+    return CommandFailure(
+      .configuration,
+      "missing secret\(names.count == 1 ? "" : "s")\(whose): \(names.joined(separator: ", ")); set the environment "
+        + "variable\(names.count == 1 ? "" : "s") of that name, or name a file under 'secrets.files' in errand.yaml")
+  }
+
+  // MARK: Paths
+
+  static var workingFolder: String {
+    guard let path = getcwd(nil, 0) else { return "." }
+    defer { free(path) }
+    return String(cString: path)
+  }
+
+  static func absolute(_ path: String, in folder: String) -> String {
+    path.hasPrefix("/") ? path : path == "." ? folder : "\(folder)/\(path)"
+  }
+
+  static func folder(of path: String) -> String {
+    guard let slash = path.lastIndex(of: "/") else { return "." }
+    return slash == path.startIndex ? "/" : String(path[..<slash])
+  }
+
+  private static func search(from folder: String) -> String? {
+    var folder = folder
+    while true {
+      let path = folder == "/" ? "/errand.yaml" : "\(folder)/errand.yaml"
+      if Files.exists(path) { return path }
+      if folder == "/" || folder == "." { return nil }
+      folder = Workspace.folder(of: folder)
+    }
+  }
+
+  private static var personalState: String {
+    let home = String(environment: "XDG_STATE_HOME") ?? (String(environment: "HOME") ?? "").appending("/.local/state")
+    return "\(home)/errand"
+  }
+
+  private static var environmentVariables: [String: String] {
+    var variables: [String: String] = [:]
+    var entry = environ
+    while let text = entry.pointee {
+      let parts = String(cString: text).split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+      if parts.count == 2 { variables[String(parts[0])] = String(parts[1]) }
+      entry += 1
+    }
+    return variables
+  }
+}

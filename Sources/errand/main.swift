@@ -1,0 +1,29 @@
+import ActionKit
+import Basics
+import CommandLineParser
+import Glibc
+import MarkbookPlugin
+
+// The only list of plugins.
+let plugins: [any Plugin.Type] = [MarkbookPlugin.self]
+
+// A reader that goes away is told by the failing write.
+signal(SIGPIPE, SIG_IGN)
+Signals.block()
+setlocale(LC_CTYPE, "C.UTF-8")
+
+let words = Array(CommandLine.arguments.dropFirst())
+let code: ExitCode
+do throws(UsageError) {
+  switch try program.parse(words) {
+  case .help(let page):
+    Console.write(page, to: STDOUT_FILENO)
+    code = .done
+  case .run(let parsed):
+    code = await Dispatch(parsed, plugins: plugins).run()
+  }
+} catch {
+  Console.write(error.description + "\n", to: STDERR_FILENO)
+  code = .usage
+}
+exit(code.rawValue)
