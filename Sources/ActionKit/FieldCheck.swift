@@ -141,6 +141,7 @@ private struct FieldCheck {
     if isHiding { return fault("'\(path)' must be \(type.wanted)", at: value) }
     let found: String
     switch (type, value.content) {
+    case (.double, .double): return fault("'\(path)' must be finite, but is \(value.written)", at: value)
     case (.choice, .string), (.timestamp, .string), (.duration, .string), (.bytes, .string): found = value.written
     default: found = value.kindName
     }
@@ -220,7 +221,8 @@ extension FieldType {
   /// Whether a restored scalar is of the type.
   func holds(_ value: Value) -> Bool {
     switch (self, value.content) {
-    case (.bool, .bool), (.int, .int), (.double, .double), (.string, .string), (.bytes, .bytes),
+    case (.double, .double(let number)): number.isFinite
+    case (.bool, .bool), (.int, .int), (.string, .string), (.bytes, .bytes),
       (.timestamp, .timestamp), (.duration, .duration):
       true
     case (.choice(let options), .string(let text)): options.contains { $0.hasSameScalars(as: text) }
