@@ -158,7 +158,7 @@ struct JSONReader: ~Copyable {
     byte == 0x20 || byte == 0x0A || byte == 0x0D || byte == 0x09
   }
 
-  private mutating func skipBlanks() {
+  @inline(__always) private mutating func skipBlanks() {
     while index < bytes.count, bytes[index] <= 0x20, isBlank(bytes[index]) { index += 1 }
   }
 
@@ -207,7 +207,7 @@ struct JSONReader: ~Copyable {
     index += 1
     while true {
       // A word at a time, up to the first quote, backslash or control character.
-      while index + 8 <= bytes.count {
+      while index &+ 8 <= bytes.count {
         let word = UInt64(littleEndian: bytes.word(at: index))
         let hits = special(word)
         if hits != 0 {
@@ -493,14 +493,27 @@ private struct Decimal {
     return Int(exactly: digits)
   }
 
-  /// The nearest double where one multiplication or division of exact doubles gives it (Clinger's fast path).
+  /// The nearest double, where integers or one operation on exact doubles give it.
   var double: Double? {
-    guard count <= 19, digits <= 1 << 53 else { return nil }
-    switch exponent {
-    case 0...22: return Double(digits) * powersOfTen[exponent]
-    case -22..<0: return Double(digits) / powersOfTen[-exponent]
-    default: return nil
+    guard count <= 19 else { return nil }
+    if digits <= 1 << 53 {
+      // Both operands are exact, so that the operation rounds once (Clinger's fast path).
+      switch exponent {
+      case 0...22: return Double(digits) * powersOfTen[exponent]
+      case -22..<0: return Double(digits) / powersOfTen[-exponent]
+      default: return nil
+      }
     }
+    guard case -19..<0 = exponent else { return nil }
+    // The quotient to at least 63 bits; that something remains is noted in the last one, far below those that a
+    // double keeps, so that the conversion rounds once and right.
+    var divisor: UInt64 = 1
+    for _ in exponent..<0 { divisor *= 10 }
+    let (up, down) = (digits.leadingZeroBitCount, divisor.leadingZeroBitCount)
+    let dividend = digits << UInt64(up)
+    let (quotient, rest) = (divisor << UInt64(down)).dividingFullWidth((dividend >> 1, dividend << 63))
+    let scale = Double(bitPattern: UInt64(1023 - 63 + down - up) << 52)
+    return Double(quotient | (rest == 0 ? 0 : 1)) * scale
   }
 }
 
