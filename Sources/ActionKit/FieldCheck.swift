@@ -1,9 +1,9 @@
 // The check of values against declarations: of a recipe's literals before anything runs, of every input before its
 // action runs, of configurations, and of inputs from the command line.
 //
-// All faults are found in one pass, in the order of the text, each at its value or key. A value that is an expression
-// is passed over, and told to whoever asked for the check: its type is the concern of the checker of expressions, and its value is checked when it is there.
-// Rules between fields are asked only where every value of the set is literal and right.
+// All faults are found in one pass, each at its value or key. A value that is an expression is passed over, and shown
+// to whoever asked for the check: its type is the concern of the checker of expressions, and what it gives is checked
+// when it is there. Rules between fields are asked only where every value of the set is literal and right.
 
 extension ObjectSchema {
   /// Every fault in a value, in the order of the text.
@@ -31,15 +31,20 @@ extension ObjectSchema {
 
 /// One pass over a value.
 private struct FieldCheck {
-  let isExpression: (Value, FieldType, String) -> Bool
-  let spelling: (Value) -> String?
-  var faults: [Fault] = []
+  private let isExpression: (Value, FieldType, String) -> Bool
+  private let spelling: (Value) -> String?
+  private(set) var faults: [Fault] = []
   /// Whether anything met so far is computed later.
-  var metExpression = false
+  private var metExpression = false
   /// Whether the pass is inside a secret, of which no message shows anything.
-  var isHiding = false
+  private var isHiding = false
 
-  mutating func fault(_ message: String, at value: Value) { faults.append(Fault(message, at: value.place)) }
+  init(isExpression: @escaping (Value, FieldType, String) -> Bool, spelling: @escaping (Value) -> String?) {
+    self.isExpression = isExpression
+    self.spelling = spelling
+  }
+
+  private mutating func fault(_ message: String, at value: Value) { faults.append(Fault(message, at: value.place)) }
 
   private mutating func check(_ value: Value, _ schema: ObjectSchema, _ path: String) {
     guard let map = value.map else {
@@ -54,9 +59,8 @@ private struct FieldCheck {
     for member in map.members { check(member, of: map, schema, path) }
     if !metExpression, !faults[faultsBefore...].contains(where: { $0.severity == .error }) {
       for conflict in schema.conflicts(in: value) {
-        let at = conflict.field.flatMap { map[$0] == nil ? nil : $0 }
-        fault(
-          "'\(conflict.field.map { path.dot($0) } ?? path)' \(conflict.message)", at: at.flatMap { map[$0] } ?? value)
+        let name = conflict.field.map { path.dot($0) } ?? path
+        fault("'\(name)' \(conflict.message)", at: conflict.field.flatMap { map[$0] } ?? value)
       }
     }
     metExpression = metExpression || metExpressionBefore
@@ -141,6 +145,7 @@ private struct FieldCheck {
     if isHiding { return fault("'\(path)' must be \(type.wanted)", at: value) }
     let found: String
     switch (type, value.content) {
+    case (.double, .double): return fault("'\(path)' must be finite, but is \(value.written)", at: value)
     case (.choice, .string), (.timestamp, .string), (.duration, .string), (.bytes, .string): found = value.written
     default: found = value.kindName
     }
@@ -220,7 +225,8 @@ extension FieldType {
   /// Whether a restored scalar is of the type.
   func holds(_ value: Value) -> Bool {
     switch (self, value.content) {
-    case (.bool, .bool), (.int, .int), (.double, .double), (.string, .string), (.bytes, .bytes),
+    case (.double, .double(let number)): number.isFinite
+    case (.bool, .bool), (.int, .int), (.string, .string), (.bytes, .bytes),
       (.timestamp, .timestamp), (.duration, .duration):
       true
     case (.choice(let options), .string(let text)): options.contains { $0.hasSameScalars(as: text) }

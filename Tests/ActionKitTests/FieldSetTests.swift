@@ -317,4 +317,37 @@ func faults(_ schema: ObjectSchema, _ json: String) throws -> [String] {
     let error = #expect(throws: Faults.self) { try Odd(reading: .object(["good": .int(1), "bad": .int(2)])) }
     #expect(error?.description == "every stored property of a FieldSet is declared with @Field")
   }
+
+  @Test func `a field left out of hand-written coding keys is found`() {
+    struct Odd: FieldSet {
+      @Field("A renamed field.") var kind: Int
+      @Field("A forgotten field.") var forgotten: Int
+      init() { _forgotten = Field(wrappedValue: 1, "A forgotten field.") }
+      enum CodingKeys: String, CodingKey {
+        case kind = "type"
+      }
+    }
+    #expect(Odd.schema.fields.map(\.name) == ["type"])
+    #expect(Odd.schema.undeclared.contains("forgotten"))
+  }
+
+  @Test func `a default that lacks something is no default`() throws {
+    struct Outer: FieldSet {
+      @Field("A mark.") var mark = Mark()
+    }
+    #expect(try faults(Outer.schema, "{}") == ["1:1: error: 'with' needs 'mark' (object): A mark"])
+    let error = #expect(throws: Faults.self) { try Outer(reading: .object([:])) }
+    #expect(error?.description == "Mark.student was never set")
+  }
+
+  @Test func `a double is finite`() throws {
+    let value = Value.object(["key": .int(1), "factor": .double(.nan)])
+    #expect(Sheet.schema.check(value, as: "with").map(\.message) == ["'with.factor' must be finite, but is nan"])
+    let sheet = try Sheet {
+      $0.key = 1
+      $0.factor = .infinity
+    }
+    let error = #expect(throws: Faults.self) { try sheet.encoded() }
+    #expect(error?.description == "a double must be finite, but is inf")
+  }
 }
