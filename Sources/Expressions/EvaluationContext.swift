@@ -13,6 +13,13 @@ package struct EvaluationLimits: Sendable {
   }
 }
 
+/// What has become of a binding's value, which is computed when it is first read.
+enum BindingState {
+  case unread
+  case known
+  case failed(EvaluationError)
+}
+
 /// The state of one evaluation: the variables' values by slot, and what is left of the limits.
 ///
 /// A function takes what it costs from it: `charge(bytes:)` before it makes something whose size the data decides,
@@ -20,6 +27,9 @@ package struct EvaluationLimits: Sendable {
 package struct EvaluationContext {
   /// Declared variables first, then those of loops and bindings.
   var slots: [Value]
+  /// Which bindings have been computed, by slot.
+  var states: [Int: BindingState] = [:]
+  private var patterns: [String: Pattern] = [:]
   private var stepsLeft: Int
   private var bytesLeft: Int
   private let limits: EvaluationLimits
@@ -45,14 +55,27 @@ package struct EvaluationContext {
     bytesLeft &-= bytes
   }
 
+  /// A compiled pattern, kept for the rest of the evaluation.
+  package mutating func pattern(_ text: String) throws(EvaluationError) -> Pattern {
+    if let known = patterns[text] { return known }
+    try charge(bytes: 4096 + 64 * text.utf8.count)
+    do throws(Pattern.Malformed) {
+      let pattern = try Pattern(text)
+      patterns[text] = pattern
+      return pattern
+    } catch {
+      throw EvaluationError("\(spelled(.string(text))) is no pattern: \(error.message)")
+    }
+  }
+
   @inline(never)
   private func tooManySteps() -> EvaluationError {
-    EvaluationError(
+    .limit(
       "the expression takes more than \(limits.steps) steps; go through fewer items, or split it over several steps")
   }
 
   @inline(never)
   private func tooManyBytes() -> EvaluationError {
-    EvaluationError("the expression makes more than \(limits.bytes >> 20) MiB of texts, lists and maps on its way")
+    .limit("the expression makes more than \(limits.bytes >> 20) MiB of texts, lists and maps on its way")
   }
 }

@@ -8,13 +8,23 @@ package final class EvaluationError: Error {
   /// The part of the text, as UTF-8 offsets; a function leaves it out, and its call puts it in.
   package let range: Range<Int>?
 
-  package init(_ message: String, at range: Range<Int>? = nil) {
+  /// Whether a limit ended the evaluation, which nothing absorbs.
+  let isLimit: Bool
+
+  package convenience init(_ message: String, at range: Range<Int>? = nil) {
+    self.init(message, range, isLimit: false)
+  }
+
+  private init(_ message: String, _ range: Range<Int>?, isLimit: Bool) {
     self.message = message
     self.range = range
+    self.isLimit = isLimit
   }
+
+  static func limit(_ message: String) -> EvaluationError { EvaluationError(message, nil, isLimit: true) }
 
   /// The same error, placed at the range if it has no place yet.
   func placed(at range: Range<Int>) -> EvaluationError {
-    self.range == nil ? EvaluationError(message, at: range) : self
+    self.range == nil ? EvaluationError(message, range, isLimit: isLimit) : self
   }
 }

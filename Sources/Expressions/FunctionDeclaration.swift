@@ -24,6 +24,10 @@ package struct FunctionDeclaration: Sendable {
   package let example: String
   let literalCheck: LiteralCheck?
   let body: Body
+  /// Receiver and parameters, as the body sees them.
+  let allParameters: [ValueType]
+  /// Whether any of the types has a parameter.
+  let isGeneric: Bool
 
   /// What the function does.
   ///
@@ -49,10 +53,12 @@ package struct FunctionDeclaration: Sendable {
     self.example = example
     self.literalCheck = literalCheck
     self.body = body
+    allParameters = receiver.map { [$0] + parameters } ?? parameters
+    isGeneric = (allParameters + [result]).contains(where: \.hasParameter)
   }
 
-  /// Receiver and parameters, as the body sees them.
-  var allParameters: [ValueType] { receiver.map { [$0] + parameters } ?? parameters }
+  /// Whether the form is called with so many arguments, the receiver included.
+  func accepts(count: Int) -> Bool { isVariadic ? count >= allParameters.count : count == allParameters.count }
 
   /// The form as pages and messages write it: `string.substring(int, int) -> string`.
   package var signature: String {

@@ -1,0 +1,124 @@
+import Basics
+
+/// A call of a declared function.
+///
+/// If several forms are left because types are not known, the first is taken whose parameters are of the values' kinds.
+final class CallNode: Node {
+  let range: Range<Int>
+  let mark: Range<Int>
+  let name: String
+  let forms: [FunctionDeclaration]
+  let arguments: [any Node]
+  /// Whether the checker vouches for the kinds of the arguments.
+  let isExact: Bool
+
+  init(
+    _ name: String, _ forms: [FunctionDeclaration], _ arguments: [any Node], isExact: Bool, _ range: Range<Int>,
+    mark: Range<Int>
+  ) {
+    self.name = name
+    self.forms = forms
+    self.arguments = arguments
+    self.isExact = isExact && forms.count == 1
+    self.range = range
+    self.mark = mark
+  }
+
+  func evaluate(_ context: inout EvaluationContext) throws(EvaluationError) -> Value {
+    try context.charge()
+    let values: Arguments
+    switch arguments.count {
+    case 1: values = Arguments(try arguments[0].evaluate(&context))
+    case 2: values = Arguments(try arguments[0].evaluate(&context), try arguments[1].evaluate(&context))
+    default:
+      var all: [Value] = []
+      all.reserveCapacity(arguments.count)
+      for argument in arguments { all.append(try argument.evaluate(&context)) }
+      values = Arguments(all)
+    }
+    let form: FunctionDeclaration
+    if isExact {
+      form = forms[0]
+    } else if let fitting = forms.first(where: { $0.takes(values) }) {
+      form = fitting
+    } else {
+      let kinds = (0..<values.count).map { values[$0].kindName }.joined(separator: ", ")
+      throw EvaluationError("\(name)() does not take \(kinds.isEmpty ? "no arguments" : kinds)", at: mark)
+    }
+    do throws(EvaluationError) {
+      return try form.body(values, &context)
+    } catch {
+      throw error.placed(at: range)
+    }
+  }
+}
+
+extension FunctionDeclaration {
+  /// Whether the values are of the kinds of the parameters; what is inside lists and maps is not looked at.
+  func takes(_ values: Arguments) -> Bool {
+    guard accepts(count: values.count) else { return false }
+    for index in 0..<values.count where !allParameters[min(index, allParameters.count - 1)].isKind(of: values[index]) {
+      return false
+    }
+    return true
+  }
+}
+
+extension ValueType {
+  /// Whether the value is of this type's kind; what is inside it is not looked at.
+  func isKind(of value: Value) -> Bool {
+    switch (self, value.content) {
+    case (.dyn, _), (.parameter, _): true
+    case (.null, .null), (.bool, .bool), (.int, .int), (.uint, .uint), (.double, .double), (.string, .string),
+      (.choice, .string), (.bytes, .bytes), (.timestamp, .timestamp), (.duration, .duration), (.list, .list),
+      (.map, .map), (.object, .map), (.optional, .optional), (.type, .type), (.wrapper, .null):
+      true
+    case (.wrapper(let wrapped), _), (.secret(let wrapped), _): wrapped.isKind(of: value)
+    default: false
+    }
+  }
+}
+
+/// `optional.or(other)` and `optional.orValue(value)`: the argument is computed only if the optional is empty.
+final class OptionalElseNode: Node {
+  let range: Range<Int>
+  let operand: any Node
+  let other: any Node
+  let unwraps: Bool
+
+  init(_ operand: any Node, _ other: any Node, unwraps: Bool, _ range: Range<Int>) {
+    self.operand = operand
+    self.other = other
+    self.unwraps = unwraps
+    self.range = range
+  }
+
+  func evaluate(_ context: inout EvaluationContext) throws(EvaluationError) -> Value {
+    let value = try operand.evaluate(&context)
+    guard case .optional(let wrapped) = value.content else {
+      throw mismatch(value, "an optional", operand.range)
+    }
+    guard let wrapped else { return try other.evaluate(&context) }
+    return unwraps ? wrapped : value
+  }
+}
+
+/// `matches` with a constant pattern, compiled once.
+final class MatchesNode: BoolNode {
+  let range: Range<Int>
+  let text: any Node
+  let pattern: Pattern
+
+  init(_ text: any Node, _ pattern: Pattern, _ range: Range<Int>) {
+    self.text = text
+    self.pattern = pattern
+    self.range = range
+  }
+
+  func bool(_ context: inout EvaluationContext) throws(EvaluationError) -> Bool {
+    let value = try text.evaluate(&context)
+    guard case .string(let text) = value.content else { throw mismatch(value, "a string", self.text.range) }
+    try context.charge(steps: 1 + text.utf8.count >> 6)
+    return pattern.matches(text)
+  }
+}

@@ -1,0 +1,377 @@
+import Basics
+
+/// Gives every part of an expression its type, finds all its faults, and builds the nodes that run it, in one walk.
+///
+/// What may be absent is tracked as facts: paths known to be present where the walk is. `has(a.b)` adds one for what is
+/// evaluated only if it holds: the rest of an `&&`, the branch of a `?:`, the value of a filtered loop; its negation
+/// does for the rest of an `||` and the other branch. A list filtered by `has(x.f)` has items whose `f` is present,
+/// which their type then says, so that it holds wherever the list goes.
+///
+/// A secret taints: what an operation makes of one is secret too, a comparison's result and a size included, since
+/// they would give it away bit by bit. The presence of a field that holds a secret is none.
+///
+/// Where something is wrong the part gets the type `dyn`, so that one mistake is not reported twice.
+struct Checker {
+  struct Result {
+    var node: any Node
+    var type: ValueType
+    var whenTrue: Facts = []
+    var whenFalse: Facts = []
+
+    init(_ node: any Node, _ type: ValueType) {
+      self.node = node
+      self.type = type
+    }
+  }
+
+  struct Local {
+    let name: String
+    let slot: Int
+    let type: ValueType
+    /// The value, if the variable is one of `cel.bind`, which computes it when it is first read.
+    let value: (any Node)?
+  }
+
+  let text: [UInt8]
+  let scope: ExpressionScope
+  var inference: Inference
+  var faults: [ExpressionFault] = []
+  var locals: [Local] = []
+  var facts: Facts
+  var slotCount: Int
+  var references: [Program.Reference] = []
+
+  var isSound: Bool { scope.rules == .sound }
+  var isChecked: Bool { scope.rules != .unchecked }
+
+  init(_ text: [UInt8], _ scope: ExpressionScope) {
+    self.text = text
+    self.scope = scope
+    inference = Inference(isSound: scope.rules == .sound)
+    facts = scope.facts
+    slotCount = scope.types.count
+  }
+
+  /// The whole expression, with the type that it has as far as the faults leave no doubt of it.
+  mutating func program(_ syntax: Syntax, _ range: Range<Int>, expecting: ValueType?) -> (Program, ValueType?) {
+    var result = check(syntax)
+    result.type = inference.resolved(result.type)
+    if let expecting { expect(expecting, &result, syntax) }
+    let type = inference.finished(result.type)
+    let isLocal = { (path: Path) in path.local != nil }
+    let program = Program(
+      type: type, root: result.node, slotCount: slotCount, references: references,
+      factsWhenTrue: result.whenTrue.filter { !isLocal($0) }, factsWhenFalse: result.whenFalse.filter { !isLocal($0) },
+      range: range)
+    return (program, type == .dyn && !faults.isEmpty ? nil : type)
+  }
+
+  // MARK: Faults
+
+  mutating func fault(_ message: String, _ range: Range<Int>) {
+    faults.append(ExpressionFault(message, at: range))
+  }
+
+  /// Records a fault, or leaves it to the run where nothing is checked.
+  mutating func faulty(_ message: String, _ range: Range<Int>, type: ValueType = .dyn) -> Result {
+    if isChecked { fault(message, range) }
+    return Result(FailureNode(message, range), type)
+  }
+
+  /// The text of a part, for a message that shows how to write it.
+  func source(_ syntax: Syntax) -> String { source(syntax.range) }
+
+  func source(_ range: Range<Int>) -> String {
+    let text = String(decoding: text[range], as: UTF8.self)
+    return text.utf8.count > 60 ? "…" : text
+  }
+
+  /// A type as messages show it.
+  func show(_ type: ValueType) -> String {
+    switch inference.finished(type) {
+    case .null: "null"
+    case .wrapper(let wrapped): "\(article(wrapped)) or null"
+    case .optional(let wrapped): "an optional \(wrapped)"
+    case .choice(let options) where options.count > 6: "a choice of \(options.count) texts"
+    case .dyn: "anything"
+    case .object: "an object"
+    case .secret(let wrapped): "a secret \(wrapped)"
+    case let type: article(type)
+    }
+  }
+
+  private func article(_ type: ValueType) -> String {
+    switch type {
+    case .int, .object: "an \(type)"
+    case .bytes, .choice: "\(type)"
+    default: "a \(type)"
+    }
+  }
+
+  // MARK: Parts
+
+  /// Checks a part.
+  ///
+  /// As an operand, of which only a field is read, it is not taken as a whole.
+  mutating func check(_ syntax: Syntax, asOperand: Bool = false) -> Result {
+    switch syntax.kind {
+    case .invalid: return Result(FailureNode("unreadable", syntax.range), .dyn)
+    case .literal(let value):
+      return Result(LiteralNode(value, syntax.range), isChecked ? type(of: value) : .dyn)
+    case .name(let name, let isRooted): return checkName(name, isRooted: isRooted, syntax, asOperand: asOperand)
+    case .select(let operand, let name, let isOptional):
+      return checkSelect(operand, name, isOptional: isOptional, syntax, asOperand: asOperand)
+    case .has(let operand, let name): return checkHas(operand, name, syntax)
+    case .index(let operand, let index, let isOptional):
+      return checkIndex(operand, index, isOptional: isOptional, syntax, asOperand: asOperand)
+    case .call(let name, let isRooted, let arguments):
+      return checkCall(name, isRooted: isRooted, arguments, syntax)
+    case .method(let receiver, let name, let arguments): return checkMethod(receiver, name, arguments, syntax)
+    case .not(let operand): return checkNot(operand, syntax)
+    case .negate(let operand): return checkNegate(operand, syntax)
+    case .binary(let symbol, let left, let right): return checkBinary(symbol, left, right, syntax)
+    case .and(let operands): return checkChain(operands, isAnd: true, syntax)
+    case .or(let operands): return checkChain(operands, isAnd: false, syntax)
+    case .conditional(let condition, let first, let second): return checkConditional(condition, first, second, syntax)
+    case .list(let elements): return checkList(elements, syntax)
+    case .map(let entries): return checkMap(entries, syntax)
+    case .loop(let loop): return checkLoop(loop, syntax)
+    case .bind(let name, let value, let body):
+      let bound = check(value)
+      let local = push(name, bound.type, value: bound.node)
+      var result = check(body)
+      locals.removeLast()
+      result.node = BindNode(local.slot, bound.node, result.node, syntax.range)
+      return result
+    case .optionalMap(let operand, let name, let body, let isFlat):
+      return checkOptionalMap(operand, name, body, isFlat: isFlat, syntax)
+    }
+  }
+
+  func type(of value: Value) -> ValueType {
+    switch value.content {
+    case .bool: .bool
+    case .int: .int
+    case .uint: .uint
+    case .double: .double
+    case .string: .string
+    case .bytes: .bytes
+    case .timestamp: .timestamp
+    case .duration: .duration
+    case .null: .null
+    default: .dyn
+    }
+  }
+
+  /// Gives a variable of a loop or binding a slot of its own.
+  mutating func push(_ name: String, _ type: ValueType, value: (any Node)? = nil) -> Local {
+    let local = Local(name: name, slot: slotCount, type: type, value: value)
+    slotCount += 1
+    locals.append(local)
+    return local
+  }
+
+  /// Takes the secret off a type, and tells whether there was one.
+  func disclosed(_ type: ValueType) -> (type: ValueType, isSecret: Bool) {
+    guard scope.hasSecrets else { return (type, false) }
+    let applied = inference.applied(type)
+    return applied.holdsSecret ? (applied.disclosed, true) : (type, false)
+  }
+
+  /// Takes the outermost secret off a type.
+  func unsealed(_ type: ValueType) -> (type: ValueType, isSecret: Bool) {
+    var type = inference.resolved(type)
+    var isSecret = false
+    while case .secret(let of) = type {
+      type = inference.resolved(of)
+      isSecret = true
+    }
+    return (type, isSecret)
+  }
+
+  func sealed(_ result: Result, if isSecret: Bool) -> Result {
+    guard isSecret else { return result }
+    var result = result
+    result.node = SecretNode(result.node)
+    if case .secret = result.type {} else { result.type = .secret(result.type) }
+    return result
+  }
+
+  /// Wants a bool, and says how to get one.
+  mutating func expectBool(_ result: Result, _ syntax: Syntax, _ place: String) -> Bool {
+    let (type, isSecret) = unsealed(result.type)
+    switch type {
+    case .bool, .dyn: break
+    case .parameter: _ = inference.accepts(.bool, type)
+    case .wrapper(.bool) where !isSound: break
+    case .optional(.bool):
+      fault("\(place) is a bool, and this is an optional one; write \(source(syntax)).orValue(false)", syntax.range)
+    default:
+      let text = source(syntax)
+      let fix =
+        switch type {
+        case .string, .choice: "; compare it, as in `\(text) != ''`"
+        case .list, .map: "; write `size(\(text)) > 0`"
+        case .int: "; compare it, as in `\(text) != 0`"
+        case .double: "; compare it, as in `\(text) != 0.0`"
+        case .null: "; compare with it, as in `x == null`"
+        default: ""
+        }
+      fault("\(place) is a bool, and this is \(show(type))\(fix)", syntax.range)
+    }
+    return isSecret
+  }
+
+  // MARK: Logic
+
+  private mutating func checkNot(_ operand: Syntax, _ syntax: Syntax) -> Result {
+    let inner = check(operand)
+    let isSecret = expectBool(inner, operand, "the operand of `!`")
+    var result = Result(NotNode(inner.node, syntax.range), .bool)
+    (result.whenTrue, result.whenFalse) = (inner.whenFalse, inner.whenTrue)
+    return sealed(result, if: isSecret)
+  }
+
+  private mutating func checkChain(_ operands: [Syntax], isAnd: Bool, _ syntax: Syntax) -> Result {
+    let saved = facts
+    var nodes: [any Node] = []
+    var isSecret = false
+    // What all operands establish together, and what whichever of them decides the chain does. An operand that fails
+    // may stand before the deciding one, so that nothing before that is established with it.
+    var kept: Facts = []
+    var decided: Facts?
+    for operand in operands {
+      let result = check(operand)
+      if expectBool(result, operand, "each side of `\(isAnd ? "&&" : "||")`") { isSecret = true }
+      nodes.append(result.node)
+      let going = isAnd ? result.whenTrue : result.whenFalse
+      let deciding = isAnd ? result.whenFalse : result.whenTrue
+      decided = decided.map { $0.intersection(deciding) } ?? deciding
+      kept.formUnion(going)
+      facts.formUnion(going)
+    }
+    facts = saved
+    var result = Result(isAnd ? AndNode(nodes, syntax.range) : OrNode(nodes, syntax.range), .bool)
+    result.whenTrue = isAnd ? kept : decided ?? []
+    result.whenFalse = isAnd ? decided ?? [] : kept
+    return sealed(result, if: isSecret)
+  }
+
+  private mutating func checkConditional(
+    _ condition: Syntax, _ first: Syntax, _ second: Syntax, _ syntax: Syntax
+  ) -> Result {
+    let test = check(condition)
+    let isSecret = expectBool(test, condition, "the condition of `?`")
+    let saved = facts
+    facts.formUnion(test.whenTrue)
+    let one = check(first)
+    facts = saved.union(test.whenFalse)
+    let other = check(second)
+    facts = saved
+    let node = ConditionalNode(test.node, one.node, other.node, syntax.range)
+    guard let type = inference.join(one.type, other.type) else {
+      var message = "`? :` gives one type, and these are \(show(one.type)) and \(show(other.type))"
+      message += conversionHint(one.type, first, other.type, second)
+      return isChecked ? faulty(message, syntax.range) : Result(node, .dyn)
+    }
+    return sealed(Result(node, type), if: isSecret)
+  }
+
+  // MARK: Collections
+
+  private mutating func checkList(_ elements: [Syntax.Element], _ syntax: Syntax) -> Result {
+    var nodes: [ListNode.Element] = []
+    var constants: [Value]? = []
+    var type: ValueType?
+    for element in elements {
+      let result = check(element.value)
+      nodes.append(ListNode.Element(node: result.node, isOptional: element.isOptional))
+      if let literal = result.node as? LiteralNode, !element.isOptional {
+        constants?.append(literal.value)
+      } else {
+        constants = nil
+      }
+      let item = element.isOptional ? wrapped(result, element.value) : result.type
+      type = type.map { inference.join($0, item) ?? .dyn } ?? item
+    }
+    let node: any Node = constants.map { LiteralNode(.list($0), syntax.range) } ?? ListNode(nodes, syntax.range)
+    return Result(node, isChecked ? .list(type ?? inference.variable()) : .dyn)
+  }
+
+  /// The type in an optional, which an element or entry with `?` must be.
+  private mutating func wrapped(_ result: Result, _ syntax: Syntax) -> ValueType {
+    let type = inference.resolved(result.type)
+    if case .optional(let wrapped) = type { return wrapped }
+    if type != .dyn { fault("after `?` stands an optional, and this is \(show(type))", syntax.range) }
+    return .dyn
+  }
+
+  private mutating func checkMap(_ entries: [Syntax.Entry], _ syntax: Syntax) -> Result {
+    var nodes: [MapNode.Entry] = []
+    var fields: [ObjectType.Field]? = isSound && !entries.isEmpty ? [] : nil
+    var constants: ValueMap? = ValueMap()
+    var keyType: ValueType?
+    var valueType: ValueType?
+    for entry in entries {
+      let key = check(entry.key)
+      let value = check(entry.value)
+      nodes.append(MapNode.Entry(key: key.node, value: value.node, isOptional: entry.isOptional))
+      let type = entry.isOptional ? wrapped(value, entry.value) : value.type
+      if isSound { checkKey(key.type, entry.key) }
+      let name = (key.node as? LiteralNode)?.value
+      if let text = name?.string {
+        if fields?.contains(where: { $0.name.hasSameScalars(as: text) }) == true {
+          fault("the key '\(text)' comes twice", entry.key.range)
+        }
+        fields?.append(ObjectType.Field(text, type, isOptional: entry.isOptional))
+      } else {
+        fields = nil
+      }
+      if isSound, let name, let constant = (value.node as? LiteralNode)?.value, !entry.isOptional {
+        if constants?.insert(ValueMap.Member(key: name, value: constant)) != nil { constants = nil }
+      } else {
+        constants = nil
+      }
+      keyType = keyType.map { inference.join($0, key.type) ?? .dyn } ?? key.type
+      valueType = valueType.map { inference.join($0, type) ?? .dyn } ?? type
+    }
+    let node: any Node = constants.map { LiteralNode(.map($0), syntax.range) } ?? MapNode(nodes, syntax.range)
+    guard isChecked else { return Result(node, .dyn) }
+    if let fields { return Result(node, .object(ObjectType(fields: fields))) }
+    return Result(node, .map(keyType ?? inference.variable(), valueType ?? inference.variable()))
+  }
+
+  private mutating func checkKey(_ type: ValueType, _ syntax: Syntax) {
+    switch unsealed(type).type {
+    case .string, .choice, .int, .uint, .bool, .dyn, .parameter: break
+    case let type: fault("keys of a map are strings, ints, uints or bools, and this is \(show(type))", syntax.range)
+    }
+  }
+
+  private mutating func checkOptionalMap(
+    _ operand: Syntax, _ name: String, _ body: Syntax, isFlat: Bool, _ syntax: Syntax
+  ) -> Result {
+    let receiver = check(operand)
+    let (type, isSecret) = unsealed(receiver.type)
+    let method = isFlat ? "optFlatMap" : "optMap"
+    let item: ValueType
+    switch type {
+    case .optional(let wrapped): item = wrapped
+    case .dyn, .parameter: item = .dyn
+    default:
+      _ = faulty("\(method)() belongs to optionals, as `a.?b` gives them, and this is \(show(type))", operand.range)
+      item = .dyn
+    }
+    let local = push(name, isSecret ? .secret(item) : item)
+    let result = check(body)
+    locals.removeLast()
+    let node = OptionalMapNode(receiver.node, local.slot, result.node, isFlat: isFlat, syntax.range)
+    guard isFlat else { return sealed(Result(node, isChecked ? .optional(result.type) : .dyn), if: isSecret) }
+    switch inference.resolved(result.type) {
+    case .optional, .dyn, .parameter: break
+    case let other:
+      fault("optFlatMap() gives an optional, and this is \(show(other)); optMap() makes one of it", body.range)
+    }
+    return sealed(Result(node, result.type), if: isSecret)
+  }
+}

@@ -1,0 +1,280 @@
+import Basics
+
+// Functions and methods: which form fits, and what to write if none does.
+
+extension Checker {
+  mutating func checkCall(_ name: String, isRooted: Bool, _ arguments: [Syntax], _ syntax: Syntax) -> Result {
+    var forms: [FunctionDeclaration] = []
+    for candidate in isRooted ? [name] : scope.candidates(name) where forms.isEmpty {
+      forms = scope.functions.functions(named: candidate)
+    }
+    if name == "dyn", isSound {
+      fault("dyn() would give up checking, and is not available here; convert the value instead", syntax.mark)
+    }
+    return resolve(name, forms, receiver: nil, arguments, syntax)
+  }
+
+  mutating func checkMethod(_ receiver: Syntax, _ name: String, _ arguments: [Syntax], _ syntax: Syntax) -> Result {
+    if let (prefix, isRooted) = qualifiedName(receiver) {
+      let full = "\(prefix).\(name)"
+      for candidate in isRooted ? [full] : scope.candidates(full) {
+        let forms = scope.functions.functions(named: candidate)
+        if !forms.isEmpty { return resolve(full, forms, receiver: nil, arguments, syntax) }
+      }
+      if scope.functions.namespaces.contains(prefix), scope.slots[prefix] == nil {
+        for argument in arguments { _ = check(argument) }
+        return faulty(unknownIn(prefix, name), syntax.mark)
+      }
+    }
+    return resolve(name, scope.functions.methods(named: name), receiver: receiver, arguments, syntax)
+  }
+
+  private func unknownIn(_ prefix: String, _ name: String) -> String {
+    let names = scope.functions.names(ofMethods: false).filter { $0.hasPrefix("\(prefix).") }
+      .map { String($0.dropFirst(prefix.count + 1)) }
+    let near = name.nearest(among: names).map { "; did you mean `\(prefix).\($0)`?" }
+    let list = names.sorted { $0.precedesByScalars($1) }.joined(separator: ", ")
+    return "there is no function `\(prefix).\(name)`" + (near ?? "; `\(prefix)` has \(list)")
+  }
+
+  private mutating func resolve(
+    _ name: String, _ forms: [FunctionDeclaration], receiver: Syntax?, _ arguments: [Syntax], _ syntax: Syntax
+  ) -> Result {
+    let parts = (receiver.map { [$0] } ?? []) + arguments
+    var results: [Result] = []
+    results.reserveCapacity(parts.count)
+    for part in parts { results.append(check(part)) }
+    guard !forms.isEmpty else {
+      return faulty(unknownFunction(name, receiver, arguments, results), syntax.mark)
+    }
+    var isSecret = false
+    var types: [ValueType] = []
+    types.reserveCapacity(parts.count)
+    for result in results {
+      let (type, holds) = disclosed(result.type)
+      if holds { isSecret = true }
+      types.append(inference.resolved(type))
+    }
+    let nodes = results.map(\.node)
+    guard isChecked else {
+      return Result(
+        CallNode(name, forms, nodes, isExact: false, syntax.range, mark: syntax.mark), .dyn)
+    }
+
+    let isExact = types.allSatisfy(isKnown)
+    var fitting: [FunctionDeclaration] = []
+    var result: ValueType?
+    for form in forms where form.accepts(count: types.count) {
+      guard let found = fit(form, types) else { continue }
+      fitting.append(form)
+      result = result.map { $0 == found ? $0 : .dyn } ?? found
+      if isExact { break }
+    }
+    guard let result, let form = fitting.first else {
+      return faulty(
+        mismatchMessage(name, forms, receiver, arguments, types), syntax.range, type: commonResult(forms))
+    }
+    let constants = nodes.map { ($0 as? LiteralNode)?.value }
+    if isSound, let check = form.literalCheck, let fault = check(constants) {
+      self.fault(fault.message, parts.indices.contains(fault.argument) ? parts[fault.argument].range : syntax.range)
+      return Result(FailureNode(fault.message, syntax.range), result)
+    }
+    let node = node(for: form, name, fitting, nodes, constants, isExact: isExact, syntax)
+    var call = Result(node, result)
+    if !(node is OptionalElseNode) { call = folded(call, of: nodes) }
+    return sealed(call, if: isSecret)
+  }
+
+  private func node(
+    for form: FunctionDeclaration, _ name: String, _ fitting: [FunctionDeclaration], _ nodes: [any Node],
+    _ constants: [Value?], isExact: Bool, _ syntax: Syntax
+  ) -> any Node {
+    if case .optional = form.receiver, nodes.count == 2, name == "or" || name == "orValue" {
+      return OptionalElseNode(nodes[0], nodes[1], unwraps: name == "orValue", syntax.range)
+    }
+    if name == "matches", nodes.count == 2, let text = constants[1]?.string, let pattern = try? Pattern(text) {
+      return MatchesNode(nodes[0], pattern, syntax.range)
+    }
+    return CallNode(name, fitting, nodes, isExact: isExact, syntax.range, mark: syntax.mark)
+  }
+
+  private func isKnown(_ type: ValueType) -> Bool {
+    switch type {
+    case .dyn, .parameter: false
+    case .list(let of), .optional(let of): isKnown(inference.resolved(of))
+    case .map(let key, let value): isKnown(inference.resolved(key)) && isKnown(inference.resolved(value))
+    case .wrapper: false
+    default: true
+    }
+  }
+
+  /// The type of the result if the form takes arguments of these types.
+  private mutating func fit(_ form: FunctionDeclaration, _ types: [ValueType]) -> ValueType? {
+    var parameters = form.allParameters
+    var result = form.result
+    if form.isGeneric {
+      let instances = inference.instantiate(parameters + [result])
+      parameters = Array(instances.dropLast())
+      result = instances[parameters.count]
+    }
+    let saved = inference
+    for index in types.indices {
+      guard inference.accepts(parameters[min(index, parameters.count - 1)], types[index]) else {
+        inference = saved
+        return nil
+      }
+    }
+    return form.isGeneric ? inference.applied(result) : result
+  }
+
+  /// The type that all forms give, so that what is around a wrong call is checked too.
+  private func commonResult(_ forms: [FunctionDeclaration]) -> ValueType {
+    guard let first = forms.first, !first.isGeneric, forms.allSatisfy({ $0.result == first.result }) else {
+      return .dyn
+    }
+    return first.result
+  }
+
+  // MARK: Messages
+
+  private mutating func mismatchMessage(
+    _ name: String, _ forms: [FunctionDeclaration], _ receiver: Syntax?, _ arguments: [Syntax], _ types: [ValueType]
+  ) -> String {
+    let signatures = forms.prefix(4).map(\.signature).joined(separator: ", or ")
+    let ofCount = forms.filter { $0.accepts(count: types.count) }
+    if ofCount.isEmpty {
+      return "\(name)() is called with \(counted(arguments.count, "argument")); it is \(signatures)"
+    }
+    // The form that takes all but one argument shows which one is meant.
+    let parts = (receiver.map { [$0] } ?? []) + arguments
+    for form in ofCount where !form.isGeneric {
+      let wrong = types.indices.filter {
+        !inference.accepts(form.allParameters[min($0, form.allParameters.count - 1)], types[$0])
+      }
+      guard wrong.count == 1, let index = wrong.first else { continue }
+      let wanted = form.allParameters[min(index, form.allParameters.count - 1)]
+      let place = receiver != nil && index == 0 ? "\(name)() belongs to" : "\(name)() wants"
+      return "\(place) \(show(wanted)), and `\(source(parts[index]))` is \(show(types[index]))"
+        + argumentHint(wanted, types[index], parts[index])
+    }
+    let given = arguments.indices.map { show(types[$0 + (receiver == nil ? 0 : 1)]) }.joined(separator: ", ")
+    let subject = receiver == nil ? "" : " on \(show(types[0]))"
+    return "\(name)() is called\(subject) with \(given.isEmpty ? "nothing" : given); it is \(signatures)"
+  }
+
+  /// How to make what is given what is wanted.
+  func argumentHint(_ wanted: ValueType, _ given: ValueType, _ syntax: Syntax) -> String {
+    let text = source(syntax)
+    switch (inference.resolved(wanted), inference.resolved(given)) {
+    case (let wanted, .optional(let wrapped)) where inference.finished(wrapped) == inference.finished(wanted):
+      return "; write `\(text).orValue(…)`"
+    case (.double, .int):
+      if case .literal(let value) = syntax.kind, let number = value.int { return "; write `\(number).0`" }
+      return "; write `double(\(text))`"
+    case (.double, .uint), (.double, .string): return "; write `double(\(text))`"
+    case (.int, .double), (.int, .uint), (.int, .string): return "; write `int(\(text))`"
+    case (.string, .int), (.string, .uint), (.string, .double), (.string, .bool), (.string, .timestamp),
+      (.string, .duration), (.string, .bytes):
+      return "; write `string(\(text))`"
+    case (.timestamp, .string): return "; write `timestamp(\(text))`"
+    case (.duration, .string): return "; write `duration(\(text))`"
+    case (.list(let element), let given) where inference.finished(element) == inference.finished(given):
+      return "; a list of one is `[\(text)]`"
+    case (.bool, .string): return "; compare it, as in `\(text) == 'yes'`"
+    default: return ""
+    }
+  }
+
+  /// What other languages call it.
+  private static let otherNames: [String: String] = [
+    "length": "size", "len": "size", "count": "size", "str": "string", "toString": "string", "float": "double",
+    "number": "double", "parseInt": "int", "parseFloat": "double", "includes": "contains", "has_value": "hasValue",
+    "indexof": "indexOf", "toUpperCase": "upperAscii", "upper": "upperAscii", "toUpper": "upperAscii",
+    "toLowerCase": "lowerAscii", "lower": "lowerAscii", "toLower": "lowerAscii", "strip": "trim", "some": "exists",
+    "any": "exists", "every": "all", "collect": "map", "select": "filter", "where": "filter", "find": "filter",
+    "sum": "stats.sum", "mean": "stats.mean", "avg": "stats.mean", "average": "stats.mean", "median": "stats.median",
+    "min": "stats.min", "max": "stats.max", "round": "stats.round", "typeof": "type", "regexMatch": "matches",
+    "match": "matches", "test": "matches", "getYear": "getFullYear", "unwrap": "value", "default": "orValue",
+    "date": "timestamp", "datetime": "timestamp",
+  ]
+
+  private func unknownFunction(_ name: String, _ receiver: Syntax?, _ arguments: [Syntax], _ results: [Result])
+    -> String
+  {
+    let given = arguments.map { source($0) }.joined(separator: ", ")
+    if let receiver {
+      let text = source(receiver)
+      if !scope.functions.functions(named: name).isEmpty {
+        return
+          "\(name)() is no method; write `\(name)(\(([text] + arguments.map { source($0) }).joined(separator: ", ")))`"
+      }
+      if let other = Checker.otherNames[name] {
+        if !scope.functions.methods(named: other).isEmpty && other != "size" || Parser.macroForms[other] != nil {
+          return "there is no method `\(name)`; write `\(Parser.macroForms[other] ?? "\(text).\(other)(\(given))")`"
+        }
+        return "there is no method `\(name)`; write `\(other)(\(text))`"
+      }
+      let macros = Parser.macroForms.keys
+      let names = scope.functions.names(ofMethods: true)
+      let near = name.nearest(among: names + macros).map { "; did you mean `\($0)`?" } ?? ""
+      return "there is no method `\(name)`\(near)"
+    }
+    if name == "now" {
+      return "there is no function `now`; the time is the variable `now`, which stays the same for a step"
+    }
+    if name == "has" { return "has() is written has(a.b)" }
+    if !scope.functions.methods(named: name).isEmpty, let first = arguments.first {
+      let rest = arguments.dropFirst().map { source($0) }.joined(separator: ", ")
+      return "\(name)() is a method; write `\(source(first)).\(name)(\(rest))`"
+    }
+    if let form = Parser.macroForms[name] { return "\(name)() is written \(form)" }
+    if let other = Checker.otherNames[name] { return "there is no function `\(name)`; write `\(other)(\(given))`" }
+    let near = name.nearest(among: scope.functions.names(ofMethods: false)).map { "; did you mean `\($0)`?" } ?? ""
+    return "there is no function `\(name)`\(near)"
+  }
+
+  // MARK: What the place wants
+
+  /// Checks the result against the type that the place of the expression wants.
+  mutating func expect(_ wanted: ValueType, _ result: inout Result, _ syntax: Syntax) {
+    let given = inference.resolved(result.type)
+    if case .choice(let options) = wanted, let text = (result.node as? LiteralNode)?.value.string {
+      guard !options.contains(where: { $0.hasSameScalars(as: text) }) else { return }
+      let near = text.nearest(among: options).map { "; did you mean '\($0)'?" } ?? ""
+      return fault("'\(text)' is not \(wanted)\(near)", syntax.range)
+    }
+    if inference.accepts(wanted, given) { return }
+    if given.holdsSecret, !wanted.holdsSecret, inference.accepts(wanted, inference.applied(given).disclosed) {
+      return fault("this is made with a secret, which can be given only to a field that takes a secret", syntax.range)
+    }
+    if case .bool = wanted {
+      _ = expectBool(result, syntax, "what is wanted here")
+      return
+    }
+    var message = "\(show(wanted)) is wanted here, and this is \(show(given))"
+    message += argumentHint(wanted, given, syntax)
+    if case (.object(let wanted), .object(let given)) = (wanted, given) {
+      message = objectMessage(wanted, given) ?? message
+    }
+    fault(message, syntax.range)
+  }
+
+  /// Which field makes one object not the other.
+  private mutating func objectMessage(_ wanted: ObjectType, _ given: ObjectType) -> String? {
+    for field in given.fields where wanted[field.name] == nil {
+      let near = field.name.nearest(among: wanted.fields.map(\.name)).map { "; did you mean `\($0)`?" } ?? ""
+      return "the object wanted here has no field `\(field.name)`\(near)"
+    }
+    for field in wanted.fields {
+      guard let other = given[field.name] else {
+        if field.isOptional { continue }
+        return "the object wanted here has a field `\(field.name)`, which is missing"
+      }
+      if other.isOptional, !field.isOptional { return "the field `\(field.name)` is wanted here, and it may be absent" }
+      if !inference.accepts(field.type, other.type) {
+        return "the field `\(field.name)` is \(show(field.type)) where it is wanted, and this is \(show(other.type))"
+      }
+    }
+    return nil
+  }
+}

@@ -1,0 +1,340 @@
+import Basics
+
+// Operators, and what to write where they do not fit.
+
+extension Checker {
+  mutating func checkNegate(_ operand: Syntax, _ syntax: Syntax) -> Result {
+    let inner = check(operand)
+    let (type, isSecret) = unsealed(inner.type)
+    let node = NegateNode(inner.node, syntax.range)
+    switch type {
+    case .int, .double, .dyn, .parameter: break
+    case .wrapper(.int) where !isSound, .wrapper(.double) where !isSound: break
+    case .uint: return faulty("a uint has no negative; write `-int(\(source(operand)))`", syntax.range)
+    case .bool: return faulty("the opposite of a bool is written `!\(source(operand))`", syntax.range)
+    default: return faulty("`-` takes an int or a double, and this is \(show(type))", syntax.range)
+    }
+    return sealed(folded(Result(node, type), of: [inner.node]), if: isSecret)
+  }
+
+  mutating func checkBinary(_ symbol: BinaryOperator, _ left: Syntax, _ right: Syntax, _ syntax: Syntax) -> Result {
+    let one = check(left)
+    let other = check(right)
+    let (leftType, leftSecret) = disclosed(one.type)
+    let (rightType, rightSecret) = disclosed(other.type)
+    let types = (inference.resolved(leftType), inference.resolved(rightType))
+    let result: Result
+    switch symbol {
+    case .add, .subtract, .multiply, .divide, .remainder:
+      result = checkArithmetic(symbol, (one.node, left, types.0), (other.node, right, types.1), syntax)
+    case .less, .lessOrEqual, .greater, .greaterOrEqual:
+      result = checkOrder(symbol, (one.node, left, types.0), (other.node, right, types.1), syntax)
+    case .equal, .notEqual:
+      result = checkEquality(symbol, (one.node, left, types.0), (other.node, right, types.1), syntax)
+    case .membership:
+      result = checkMembership((one.node, left, types.0), (other.node, right, types.1), syntax)
+    }
+    return sealed(folded(result, of: [one.node, other.node]), if: leftSecret || rightSecret)
+  }
+
+  typealias Operand = (node: any Node, syntax: Syntax, type: ValueType)
+
+  /// The type without what plain CEL sees through.
+  private func plain(_ type: ValueType) -> ValueType {
+    switch type {
+    case .wrapper(let wrapped) where !isSound: inference.resolved(wrapped)
+    case .choice: .string
+    case .parameter: .dyn
+    default: type
+    }
+  }
+
+  private mutating func checkArithmetic(
+    _ symbol: BinaryOperator, _ left: Operand, _ right: Operand, _ syntax: Syntax
+  ) -> Result {
+    let types = (plain(left.type), plain(right.type))
+    if case (.int, .int) = types, case .int = left.type, case .int = right.type {
+      return Result(IntArithmeticNode(symbol, left.node, right.node, syntax.range), .int)
+    }
+    let node = ArithmeticNode(symbol, left.node, right.node, syntax.range)
+    let type: ValueType? =
+      switch (symbol, types.0, types.1) {
+      case (_, .dyn, .dyn): .dyn
+      case (_, .int, .int), (_, .int, .dyn), (_, .dyn, .int): .int
+      case (_, .uint, .uint), (_, .uint, .dyn), (_, .dyn, .uint): .uint
+      case (.remainder, .double, _), (.remainder, _, .double): nil
+      case (_, .double, .double), (_, .double, .dyn), (_, .dyn, .double): .double
+      case (.add, .string, .string), (.add, .string, .dyn), (.add, .dyn, .string): .string
+      case (.add, .bytes, .bytes), (.add, .bytes, .dyn), (.add, .dyn, .bytes): .bytes
+      case (.add, .list(let one), .list(let other)): inference.join(one, other).map { .list($0) }
+      case (.add, .list, .dyn): left.type
+      case (.add, .dyn, .list): right.type
+      case (.add, .timestamp, .duration), (.add, .duration, .timestamp), (.add, .timestamp, .dyn),
+        (.add, .dyn, .timestamp), (.subtract, .timestamp, .duration):
+        .timestamp
+      case (.add, .duration, .duration), (.subtract, .duration, .duration), (.subtract, .timestamp, .timestamp),
+        (.subtract, .dyn, .timestamp), (.subtract, .duration, .dyn):
+        .duration
+      case (.add, .duration, .dyn), (.add, .dyn, .duration), (.subtract, .dyn, .duration),
+        (.subtract, .timestamp, .dyn):
+        .dyn
+      default: nil
+      }
+    guard let type else {
+      return faulty(arithmeticMessage(symbol, left, right, types), syntax.range, type: likelyType(types))
+    }
+    return Result(node, isChecked ? type : .dyn)
+  }
+
+  /// What the author probably wanted, so that what is around is checked too.
+  private func likelyType(_ types: (ValueType, ValueType)) -> ValueType {
+    switch types {
+    case (.double, .int), (.int, .double), (.double, .uint), (.uint, .double): .double
+    case (.string, _), (_, .string): .string
+    default: .dyn
+    }
+  }
+
+  private func arithmeticMessage(
+    _ symbol: BinaryOperator, _ left: Operand, _ right: Operand, _ types: (ValueType, ValueType)
+  ) -> String {
+    let head = "`\(symbol.rawValue)` does not take \(show(left.type)) and \(show(right.type))"
+    let hint = conversionHint(left.type, left.syntax, right.type, right.syntax, joinedBy: symbol)
+    if !hint.isEmpty { return head + hint }
+    switch (symbol, types.0, types.1) {
+    case (.remainder, .double, .double): return "`%` takes ints; write `int(…) % int(…)`"
+    case (.multiply, .duration, _), (.multiply, _, .duration), (.divide, .duration, _):
+      return "a duration is not multiplied or divided; write its length out, as in duration('90m')"
+    case (.subtract, .string, .string): return "`-` does not take texts; remove a part with replace(part, '')"
+    case (.add, .timestamp, .int), (.add, .timestamp, .double):
+      return head + "; a length of time is written duration('24h')"
+    case (.add, .timestamp, .timestamp): return "two timestamps are not added; `-` gives the time between them"
+    case (.add, .timestamp, .string): return head + "; write `string(\(source(left.syntax))) + \(source(right.syntax))`"
+    case (.add, .list, _):
+      return head + "; one item is added as a list: `\(source(left.syntax)) + [\(source(right.syntax))]`"
+    case (.add, .map, _), (.add, .object, _): return "maps are not added"
+    default: break
+    }
+    if case .optional = types.0 { return head + "; write `\(source(left.syntax)).orValue(…)`" }
+    if case .optional = types.1 { return head + "; write `\(source(right.syntax)).orValue(…)`" }
+    return head
+  }
+
+  /// How to convert one of two values so that they fit, as a clause that begins with a semicolon; empty if no
+  /// conversion would do.
+  func conversionHint(
+    _ leftType: ValueType, _ left: Syntax, _ rightType: ValueType, _ right: Syntax,
+    joinedBy symbol: BinaryOperator? = nil
+  ) -> String {
+    func rewrite(_ one: String, _ other: String) -> String {
+      symbol.map { "; write `\(one) \($0.rawValue) \(other)`" }
+        ?? (one == source(left) ? "; write `\(other)`" : "; write `\(one)`")
+    }
+    func converted(_ syntax: Syntax, to type: String) -> String {
+      if case .literal(let value) = syntax.kind, case .int(let number) = value.content {
+        if type == "double" { return "\(number).0" }
+        if type == "uint", number >= 0 { return "\(number)u" }
+        if type == "string" { return "'\(number)'" }
+      }
+      return "\(type)(\(source(syntax)))"
+    }
+    switch (plain(inference.resolved(leftType)), plain(inference.resolved(rightType))) {
+    case (.int, .double), (.uint, .double):
+      return symbol == .remainder ? "" : rewrite(converted(left, to: "double"), source(right))
+    case (.double, .int), (.double, .uint):
+      return symbol == .remainder ? "" : rewrite(source(left), converted(right, to: "double"))
+    case (.int, .uint):
+      if case .literal = left.kind { return rewrite(converted(left, to: "uint"), source(right)) }
+      return rewrite(source(left), "int(\(source(right)))")
+    case (.uint, .int):
+      if case .literal = right.kind { return rewrite(source(left), converted(right, to: "uint")) }
+      return rewrite("int(\(source(left)))", source(right))
+    case (.string, .int), (.string, .uint), (.string, .double), (.string, .bool):
+      // A text that is compared with a number is more likely to be a number that was read as a text.
+      if symbol == .add || symbol == nil { return rewrite(source(left), converted(right, to: "string")) }
+      return comparisonOfText(left, rightType, source(right), isLeft: true, symbol)
+    case (.int, .string), (.uint, .string), (.double, .string), (.bool, .string):
+      if symbol == .add || symbol == nil { return rewrite(converted(left, to: "string"), source(right)) }
+      return comparisonOfText(right, leftType, source(left), isLeft: false, symbol)
+    default: return ""
+    }
+  }
+
+  private func comparisonOfText(
+    _ text: Syntax, _ type: ValueType, _ other: String, isLeft: Bool, _ symbol: BinaryOperator?
+  ) -> String {
+    guard let symbol else { return "" }
+    var read = "\(inference.finished(type))(\(source(text)))"
+    if case .literal(let value) = text.kind, let string = value.string {
+      guard Double(string) != nil else { return "" }
+      read = string
+    }
+    return isLeft ? "; write `\(read) \(symbol.rawValue) \(other)`" : "; write `\(other) \(symbol.rawValue) \(read)`"
+  }
+
+  private mutating func checkOrder(
+    _ symbol: BinaryOperator, _ left: Operand, _ right: Operand, _ syntax: Syntax
+  ) -> Result {
+    if case .int = left.type, case .int = right.type {
+      return Result(IntComparisonNode(symbol, left.node, right.node, syntax.range), .bool)
+    }
+    let node = OrderNode(symbol, left.node, right.node, syntax.range)
+    switch (plain(left.type), plain(right.type)) {
+    case (.int, .int), (.uint, .uint), (.double, .double), (.string, .string), (.bytes, .bytes), (.bool, .bool),
+      (.timestamp, .timestamp), (.duration, .duration), (.dyn, .dyn):
+      break
+    case (.dyn, let type), (let type, .dyn):
+      switch type {
+      case .int, .uint, .double, .string, .bytes, .bool, .timestamp, .duration: break
+      default: return faulty("\(show(type)) has no order", syntax.range, type: .bool)
+      }
+    case (let one, let other):
+      return faulty(comparisonMessage(symbol, left, right, one, other), syntax.range, type: .bool)
+    }
+    return Result(node, .bool)
+  }
+
+  private func comparisonMessage(
+    _ symbol: BinaryOperator, _ left: Operand, _ right: Operand, _ one: ValueType, _ other: ValueType
+  ) -> String {
+    let head = "`\(symbol.rawValue)` does not compare \(show(left.type)) with \(show(right.type))"
+    let hint = conversionHint(left.type, left.syntax, right.type, right.syntax, joinedBy: symbol)
+    if !hint.isEmpty { return head + hint }
+    func unwrap(_ operand: Operand) -> String { "; write `\(source(operand.syntax)).orValue(…)`" }
+    switch (one, other) {
+    case (.optional, .optional): return head
+    case (.optional, _): return head + unwrap(left)
+    case (_, .optional): return head + unwrap(right)
+    case (.list, .int), (.map, .int), (.object, .int):
+      return head + "; write `size(\(source(left.syntax))) \(symbol.rawValue) \(source(right.syntax))`"
+    case (.bool, _) where symbol != .equal && symbol != .notEqual:
+      return head + "; comparisons do not chain: `1 < x && x < 3`"
+    case (.timestamp, .string):
+      return head + "; write `\(source(left.syntax)) \(symbol.rawValue) timestamp(\(source(right.syntax)))`"
+    case (.string, .timestamp):
+      return head + "; write `timestamp(\(source(left.syntax))) \(symbol.rawValue) \(source(right.syntax))`"
+    case (.duration, .string):
+      return head + "; write `\(source(left.syntax)) \(symbol.rawValue) duration(\(source(right.syntax)))`"
+    default: return head
+    }
+  }
+
+  private mutating func checkEquality(
+    _ symbol: BinaryOperator, _ left: Operand, _ right: Operand, _ syntax: Syntax
+  ) -> Result {
+    checkChoice(left, right)
+    checkChoice(right, left)
+    if case .int = left.type, case .int = right.type {
+      return Result(IntComparisonNode(symbol, left.node, right.node, syntax.range), .bool)
+    }
+    let node = EqualityNode(left.node, right.node, isNegated: symbol == .notEqual, syntax.range)
+    if areComparable(left.type, right.type) { return Result(node, .bool) }
+    if case .null = left.type { return faulty(neverNull(right, symbol), syntax.range, type: .bool) }
+    if case .null = right.type { return faulty(neverNull(left, symbol), syntax.range, type: .bool) }
+    let message = comparisonMessage(symbol, left, right, plain(left.type), plain(right.type))
+    return faulty(message, syntax.range, type: .bool)
+  }
+
+  private mutating func areComparable(_ left: ValueType, _ right: ValueType) -> Bool {
+    if inference.accepts(left, right) || inference.accepts(right, left) { return true }
+    switch (left, right) {
+    case (.object, .object), (.choice, .choice), (.wrapper, .null), (.null, .wrapper): return true
+    case (.wrapper(let wrapped), let other), (let other, .wrapper(let wrapped)):
+      return areComparable(inference.resolved(wrapped), other)
+    case (.object, .map(let key, _)), (.map(let key, _), .object): return inference.accepts(key, .string)
+    case (.list(let one), .list(let other)): return areComparable(inference.resolved(one), inference.resolved(other))
+    default: return false
+    }
+  }
+
+  private func neverNull(_ operand: Operand, _ symbol: BinaryOperator) -> String {
+    let text = source(operand.syntax)
+    if case .optional = operand.type {
+      return "an optional is not null; write `\(symbol == .equal ? "!" : "")\(text).hasValue()`"
+    }
+    if case .select(_, _, isOptional: false) = operand.syntax.kind {
+      return "`\(text)` is \(show(operand.type)) and never null; whether it is there is asked with "
+        + "`\(symbol == .equal ? "!" : "")has(\(text))`"
+    }
+    return "\(show(operand.type)) is never null"
+  }
+
+  /// A text that is compared with a choice must be one of its options.
+  private mutating func checkChoice(_ choice: Operand, _ literal: Operand) {
+    guard case .choice(let options) = choice.type else { return }
+    func look(_ value: Value, _ range: Range<Int>) {
+      guard let text = value.string, !options.contains(where: { $0.hasSameScalars(as: text) }) else { return }
+      let near = text.nearest(among: options).map { "; did you mean '\($0)'?" }
+      let list = options.count > 8 ? "" : "; it is \(ValueType.choice(options))"
+      fault("`\(source(choice.syntax))` is never '\(text)'\(near ?? list)", range)
+    }
+    switch literal.syntax.kind {
+    case .literal(let value): look(value, literal.syntax.range)
+    case .list(let elements):
+      for element in elements {
+        if case .literal(let value) = element.value.kind { look(value, element.value.range) }
+      }
+    default: break
+    }
+  }
+
+  private mutating func checkMembership(_ item: Operand, _ container: Operand, _ syntax: Syntax) -> Result {
+    checkChoice(item, container)
+    if case .list(let element) = container.type {
+      checkChoice((container.node, container.syntax, inference.resolved(element)), item)
+    }
+    let node = MembershipNode(item.node, container.node, syntax.range)
+    switch plain(container.type) {
+    case .dyn: return Result(node, .bool)
+    case .list(let element):
+      if areComparable(inference.resolved(element), item.type) { return Result(node, .bool) }
+      let hint = membershipHint(item, inference.resolved(element))
+      return faulty(
+        "`in` looks for \(show(item.type)) in a list of \(inference.finished(element))s\(hint)", syntax.range,
+        type: .bool)
+    case .map(let key, _):
+      if inference.accepts(key, item.type) { return Result(node, .bool) }
+      return faulty(
+        "`in` looks for \(show(item.type)) among keys that are \(inference.finished(key))s", syntax.range, type: .bool)
+    case .object:
+      if inference.accepts(.string, item.type) { return Result(node, .bool) }
+      return faulty("`in` looks for \(show(item.type)) among the names of fields", syntax.range, type: .bool)
+    case .string:
+      return faulty(
+        "`in` looks into a list or the keys of a map; write `\(source(container.syntax)).contains(\(source(item.syntax)))`",
+        syntax.range, type: .bool)
+    case .optional:
+      return faulty(
+        "`in` looks into a list or the keys of a map, and this is \(show(container.type)); write "
+          + "`\(source(container.syntax)).orValue([])`", container.syntax.range, type: .bool)
+    case let type:
+      return faulty(
+        "`in` looks into a list or the keys of a map, and this is \(show(type))", container.syntax.range, type: .bool)
+    }
+  }
+
+  private func membershipHint(_ item: Operand, _ element: ValueType) -> String {
+    switch (item.type, element) {
+    case (.int, .string), (.uint, .string), (.double, .string): "; write `string(\(source(item.syntax)))`"
+    case (.string, .int): "; write `int(\(source(item.syntax)))`"
+    case (.int, .double): "; write `double(\(source(item.syntax)))`"
+    default: ""
+    }
+  }
+
+  // MARK: Constants
+
+  /// The result computed at once, if everything it is made of is constant: what is bound to fail is a fault now.
+  mutating func folded(_ result: Result, of operands: [any Node]) -> Result {
+    guard isSound, operands.allSatisfy({ $0 is LiteralNode }), !(result.node is FailureNode) else { return result }
+    var context = EvaluationContext(slots: [], limits: EvaluationLimits(steps: 1000, bytes: 4096))
+    do throws(EvaluationError) {
+      var folded = result
+      folded.node = LiteralNode(try result.node.evaluate(&context), result.node.range)
+      return folded
+    } catch {
+      if !error.isLimit { fault(error.message, error.range ?? result.node.range) }
+      return result
+    }
+  }
+}

@@ -1,0 +1,29 @@
+package import Basics
+
+/// What is wrong with the text of an expression or a template, found before anything runs.
+package struct ExpressionFault: Error, Hashable, Sendable {
+  /// What was found, what is wanted, and the fix: no full stop, lower case.
+  package let message: String
+  /// The part of the text that it is about, as UTF-8 offsets.
+  package let range: Range<Int>
+  /// Whether the expression cannot run, or probably does something else than meant.
+  package let severity: Diagnostic.Severity
+
+  package init(_ message: String, at range: Range<Int>, severity: Diagnostic.Severity = .error) {
+    self.message = message
+    self.range = range
+    self.severity = severity
+  }
+}
+
+/// All the faults of one text, in its order; at least one.
+package struct ExpressionFaults: Error, Sendable {
+  package let list: [ExpressionFault]
+  /// The type that the expression would have had, where the faults leave no doubt of it.
+  package let type: ValueType?
+
+  init(_ list: [ExpressionFault], type: ValueType? = nil) {
+    self.list = list.sorted { ($0.range.lowerBound, $0.range.upperBound) < ($1.range.lowerBound, $1.range.upperBound) }
+    self.type = type
+  }
+}

@@ -1,0 +1,93 @@
+package import Basics
+
+/// What an expression may see: variables with their types, functions, and what is known to be present.
+///
+/// A scope is a value: a block of a recipe takes a copy, declares its own names and assumes its own conditions.
+/// Variables have slots in the order of their declaration, which is the order of the values at run time.
+package struct ExpressionScope: Sendable {
+  /// How much the checker asks for.
+  package enum Rules: Sendable {
+    /// Soundness beyond CEL: what may be absent is not read bare, map literals with constant keys remember them,
+    /// constants are computed when checked, `dyn()` is refused.
+    case sound
+    /// CEL as its specification has it.
+    case plain
+    /// No checking: names and overloads are found out at run time.
+    case unchecked
+  }
+
+  package let functions: FunctionLibrary
+  package let rules: Rules
+  /// The namespace in which names are looked up first: `a.b` makes `x` try `a.b.x`, `a.x`, `x`.
+  package let container: String
+  private(set) var types: [ValueType] = []
+  private(set) var slots: [String: Int] = [:]
+  private(set) var facts: Facts = []
+  private(set) var hasQualifiedNames = false
+  private(set) var hasSecrets = false
+
+  package init(functions: FunctionLibrary = .standard, rules: Rules = .sound, container: String = "") {
+    self.functions = functions
+    self.rules = rules
+    self.container = container
+  }
+
+  /// The names of the variables, in no order.
+  package var names: some Collection<String> { slots.keys }
+
+  /// Declares a variable, or gives a declared one another type; its slot stays.
+  package mutating func declare(_ name: String, _ type: ValueType) {
+    if let slot = slots[name] {
+      types[slot] = type
+    } else {
+      slots[name] = types.count
+      types.append(type)
+    }
+    if name.utf8.contains(UInt8(ascii: ".")) { hasQualifiedNames = true }
+    if type.holdsSecret { hasSecrets = true }
+  }
+
+  /// The type of a variable.
+  package func type(of name: String) -> ValueType? { slots[name].map { types[$0] } }
+
+  /// The slot of a variable.
+  package func slot(of name: String) -> Int? { slots[name] }
+
+  /// Takes what a condition says about presence for granted from here on: after `if: C` with a `fail`, that C does not
+  /// hold.
+  package mutating func assume(_ condition: Program, is truth: Bool) {
+    facts.formUnion(truth ? condition.factsWhenTrue : condition.factsWhenFalse)
+  }
+
+  /// Takes the presence of a field for granted: `steps`, `["book", "path"]`.
+  package mutating func assumePresence(of name: String, _ fields: [String]) {
+    facts.insert(Path(root: name, local: nil, steps: fields.map { .field($0) }))
+  }
+
+  /// The names that a name may stand for in the container, the nearest first.
+  func candidates(_ name: String) -> [String] {
+    var result: [String] = []
+    var prefix = container[...]
+    while !prefix.isEmpty {
+      result.append("\(prefix).\(name)")
+      prefix = prefix.lastIndex(of: ".").map { prefix[..<$0] } ?? ""
+    }
+    return result + [name]
+  }
+}
+
+/// A chain of fields and constant indexes from a variable: `steps.book.tasks[0]`.
+struct Path: Hashable, Sendable {
+  enum Step: Hashable, Sendable {
+    case field(String)
+    case index(Int)
+  }
+
+  var root: String
+  /// The slot of a loop's or binding's variable; nil for a declared one.
+  var local: Int?
+  var steps: [Step]
+}
+
+/// Paths that are known to be present.
+typealias Facts = Set<Path>

@@ -1,0 +1,320 @@
+import Basics
+
+/// Decides whether one type may stand for another, and finds what type parameters stand for.
+///
+/// A type parameter of a declaration, and the element of an empty literal, become variables (`.parameter` with a number
+/// for a name) that the first use binds. `dyn` may stand for anything and anything for it. In plain CEL null may stand
+/// for instants, lengths of time, objects and abstract types, and a `wrapper(T)` for its T; where soundness is asked
+/// for, only a wrapper takes null, and it stands for nothing else.
+struct Inference {
+  private var bindings: [ValueType?] = []
+  let isSound: Bool
+
+  init(isSound: Bool) { self.isSound = isSound }
+
+  /// A new variable.
+  mutating func variable() -> ValueType {
+    bindings.append(nil)
+    return .parameter("\(bindings.count - 1)")
+  }
+
+  private func index(_ name: String) -> Int? { Int(name).flatMap { bindings.indices.contains($0) ? $0 : nil } }
+
+  /// The type with its outermost variable replaced by what it is bound to.
+  func resolved(_ type: ValueType) -> ValueType {
+    var type = type
+    while case .parameter(let name) = type, let index = index(name), let bound = bindings[index] { type = bound }
+    return type
+  }
+
+  /// The type with every bound variable replaced, and the others by `dyn`.
+  func finished(_ type: ValueType) -> ValueType {
+    mapped(type) { resolved in if case .parameter = resolved { .dyn } else { nil } }
+  }
+
+  /// The type with every bound variable replaced.
+  func applied(_ type: ValueType) -> ValueType { mapped(type) { _ in nil } }
+
+  private func mapped(_ type: ValueType, _ replace: (ValueType) -> ValueType?) -> ValueType {
+    let type = resolved(type)
+    switch type {
+    case .list(let element): return .list(mapped(element, replace))
+    case .map(let key, let value): return .map(mapped(key, replace), mapped(value, replace))
+    case .optional(let wrapped): return .optional(mapped(wrapped, replace))
+    case .wrapper(let wrapped): return .wrapper(mapped(wrapped, replace))
+    case .type(let of): return .type(mapped(of, replace))
+    case .secret(let of): return .secret(mapped(of, replace))
+    case .opaque(let name, let arguments):
+      return arguments.isEmpty ? type : .opaque(name, arguments.map { mapped($0, replace) })
+    case .object(let object):
+      guard object.fields.contains(where: \.type.hasParameter) else { return type }
+      return .object(
+        ObjectType(
+          object.name,
+          fields: object.fields.map { field in
+            var field = field
+            field.type = mapped(field.type, replace)
+            return field
+          }))
+    default: return replace(type) ?? type
+    }
+  }
+
+  /// The types of a declaration with a new variable for each of its parameters.
+  mutating func instantiate(_ types: [ValueType]) -> [ValueType] {
+    var names: [String: ValueType] = [:]
+    return types.map { instantiate($0, &names) }
+  }
+
+  private mutating func instantiate(_ type: ValueType, _ names: inout [String: ValueType]) -> ValueType {
+    switch type {
+    case .parameter(let name):
+      if let known = names[name] { return known }
+      let new = variable()
+      names[name] = new
+      return new
+    case .list(let of): return .list(instantiate(of, &names))
+    case .map(let key, let value): return .map(instantiate(key, &names), instantiate(value, &names))
+    case .optional(let of): return .optional(instantiate(of, &names))
+    case .wrapper(let of): return .wrapper(instantiate(of, &names))
+    case .type(let of): return .type(instantiate(of, &names))
+    case .secret(let of): return .secret(instantiate(of, &names))
+    case .opaque(let name, let arguments):
+      var instances: [ValueType] = []
+      for argument in arguments { instances.append(instantiate(argument, &names)) }
+      return .opaque(name, instances)
+    default: return type
+    }
+  }
+
+  // MARK: Acceptance
+
+  /// Whether a value of the given type may stand where the other is wanted; binds variables only if so.
+  mutating func accepts(_ wanted: ValueType, _ given: ValueType) -> Bool {
+    let saved = bindings
+    if unify(wanted, given) { return true }
+    bindings = saved
+    return false
+  }
+
+  private mutating func unify(_ wanted: ValueType, _ given: ValueType) -> Bool {
+    if case .parameter(let name) = wanted, let index = index(name), let bound = bindings[index] {
+      // What a parameter stands for grows to the most general type that was given for it.
+      guard unify(bound, given) else { return false }
+      if case .parameter = resolved(bound) { return true }
+      bindings[index] = general(bound, given)
+      return true
+    }
+    let given = resolved(given)
+    switch (wanted, given) {
+    case (.parameter(let left), .parameter(let right)) where left == right: return true
+    case (.parameter(let name), _): return bind(name, given)
+    case (_, .parameter(let name)): return bind(name, wanted)
+    case (.dyn, _), (_, .dyn): return true
+    case (.secret(let left), .secret(let right)): return unify(left, right)
+    case (.secret(let left), _): return unify(left, given)
+    case (.wrapper(let left), .wrapper(let right)): return unify(left, right)
+    case (.wrapper, .null): return true
+    case (.wrapper(let left), _): return unify(left, given)
+    case (_, .wrapper(let right)): return !isSound && unify(wanted, right)
+    case (.null, .null), (.bool, .bool), (.int, .int), (.uint, .uint), (.double, .double), (.string, .string),
+      (.bytes, .bytes), (.timestamp, .timestamp), (.duration, .duration), (.string, .choice):
+      return true
+    case (.timestamp, .null), (.duration, .null), (.object, .null), (.opaque, .null), (.optional, .null):
+      return !isSound
+    case (.choice(let left), .choice(let right)):
+      return right.allSatisfy { option in left.contains { $0.hasSameScalars(as: option) } }
+    case (.list(let left), .list(let right)): return unify(left, right)
+    case (.map(let key, let value), .map(let otherKey, let otherValue)):
+      return unify(key, otherKey) && unify(value, otherValue)
+    case (.map(let key, let value), .object(let object)): return unify(key, .string) && unify(value, member(of: object))
+    case (.object(let object), .map(let key, _)):
+      // Only an empty literal, whose types nothing has bound yet, is sure to have no other keys.
+      guard case .parameter = resolved(key) else { return false }
+      return object.fields.allSatisfy(\.isOptional)
+    case (.object(let left), .object(let right)): return unify(left, right)
+    case (.optional(let left), .optional(let right)): return unify(left, right)
+    case (.type, .type): return true
+    case (.opaque(let name, let left), .opaque(let other, let right)):
+      guard name == other, left.count == right.count else { return false }
+      for index in left.indices where !unify(left[index], right[index]) { return false }
+      return true
+    default: return false
+    }
+  }
+
+  private mutating func unify(_ wanted: ObjectType, _ given: ObjectType) -> Bool {
+    if wanted === given { return true }
+    for field in wanted.fields {
+      guard let other = given[field.name] else {
+        if field.isOptional { continue }
+        return false
+      }
+      if other.isOptional, !field.isOptional { return false }
+      // A null in an optional field is an absent field.
+      if field.isOptional, case .wrapper(let wrapped) = resolved(other.type), unify(field.type, wrapped) { continue }
+      guard unify(field.type, other.type) else { return false }
+    }
+    return given.fields.allSatisfy { wanted[$0.name] != nil }
+  }
+
+  private mutating func bind(_ name: String, _ type: ValueType) -> Bool {
+    guard let index = index(name), !occurs(name, in: type) else { return false }
+    bindings[index] = type
+    return true
+  }
+
+  private func occurs(_ name: String, in type: ValueType) -> Bool {
+    switch resolved(type) {
+    case .parameter(let other): other == name
+    case .list(let of), .optional(let of), .wrapper(let of), .type(let of), .secret(let of): occurs(name, in: of)
+    case .map(let key, let value): occurs(name, in: key) || occurs(name, in: value)
+    case .opaque(_, let arguments): arguments.contains { occurs(name, in: $0) }
+    case .object(let object): object.fields.contains { occurs(name, in: $0.type) }
+    default: false
+    }
+  }
+
+  /// Of two types that may stand for each other the one that says less.
+  private func general(_ left: ValueType, _ right: ValueType) -> ValueType {
+    let right = resolved(right)
+    switch (resolved(left), right) {
+    case (.dyn, _), (_, .dyn): return .dyn
+    case (.list(let left), .list(let right)): return .list(general(left, right))
+    case (.map(let key, let value), .map(let otherKey, let otherValue)):
+      return .map(general(key, otherKey), general(value, otherValue))
+    case (.optional(let left), .optional(let right)): return .optional(general(left, right))
+    case (.opaque(let name, let left), .opaque(_, let right)):
+      return .opaque(name, zip(left, right).map { general($0, $1) })
+    case (.null, _): return right
+    case (.choice, .string): return .string
+    default: return left
+    }
+  }
+
+  // MARK: Joining
+
+  /// The type of what is either one or the other, or nil if there is none but `dyn`.
+  mutating func join(_ left: ValueType, _ right: ValueType) -> ValueType? {
+    let left = resolved(left)
+    let right = resolved(right)
+    switch (left, right) {
+    case (.object(let one), .object(let other)) where one !== other: return join(one, other).map { .object($0) }
+    case (.choice(let one), .choice(let other)):
+      return .choice(one + other.filter { option in !one.contains { $0.hasSameScalars(as: option) } })
+    case (.secret(let one), .secret(let other)): return join(one, other).map { .secret($0) }
+    case (.secret(let one), let other), (let other, .secret(let one)): return join(one, other).map { .secret($0) }
+    case (.null, .null): return .null
+    case (.null, let other), (let other, .null):
+      if case .wrapper = other { return other }
+      if case .dyn = other { return .dyn }
+      if case .parameter = other { break }
+      if isSound { return .wrapper(other) }
+    default: break
+    }
+    if accepts(left, right) { return general(left, right) }
+    if accepts(right, left) { return general(right, left) }
+    return nil
+  }
+
+  private mutating func join(_ left: ObjectType, _ right: ObjectType) -> ObjectType? {
+    var fields: [ObjectType.Field] = []
+    for field in left.fields {
+      var field = field
+      if let other = right[field.name] {
+        guard let type = join(field.type, other.type) else { return nil }
+        field.type = type
+        field.isOptional = field.isOptional || other.isOptional
+      } else {
+        field.isOptional = true
+      }
+      fields.append(field)
+    }
+    for var field in right.fields where left[field.name] == nil {
+      field.isOptional = true
+      fields.append(field)
+    }
+    return ObjectType(left.name == right.name ? left.name : "", fields: fields)
+  }
+
+  /// The type of any of an object's values.
+  mutating func member(of object: ObjectType) -> ValueType {
+    guard var type = object.fields.first?.type else { return variable() }
+    for field in object.fields.dropFirst() {
+      guard let joined = join(type, field.type) else { return .dyn }
+      type = joined
+    }
+    return type
+  }
+}
+
+extension ValueType {
+  /// Whether a type parameter occurs in the type.
+  var hasParameter: Bool {
+    switch self {
+    case .parameter: true
+    case .list(let of), .optional(let of), .wrapper(let of), .type(let of), .secret(let of): of.hasParameter
+    case .map(let key, let value): key.hasParameter || value.hasParameter
+    case .opaque(_, let arguments): arguments.contains(where: \.hasParameter)
+    case .object(let object): object.fields.contains(where: \.type.hasParameter)
+    default: false
+    }
+  }
+
+  /// Whether a value of the type may hold a secret anywhere.
+  var holdsSecret: Bool {
+    switch self {
+    case .secret: true
+    case .list(let of), .optional(let of), .wrapper(let of), .type(let of): of.holdsSecret
+    case .map(let key, let value): key.holdsSecret || value.holdsSecret
+    case .opaque(_, let arguments): arguments.contains(where: \.holdsSecret)
+    case .object(let object): object.fields.contains(where: \.type.holdsSecret)
+    default: false
+    }
+  }
+
+  /// The type without its secrets.
+  var disclosed: ValueType {
+    switch self {
+    case .secret(let of): of.disclosed
+    case .list(let of): .list(of.disclosed)
+    case .optional(let of): .optional(of.disclosed)
+    case .wrapper(let of): .wrapper(of.disclosed)
+    case .map(let key, let value): .map(key.disclosed, value.disclosed)
+    case .opaque(let name, let arguments): .opaque(name, arguments.map(\.disclosed))
+    case .object(let object) where holdsSecret:
+      .object(
+        ObjectType(
+          object.name,
+          fields: object.fields.map { field in
+            var field = field
+            field.type = field.type.disclosed
+            return field
+          }))
+    default: self
+    }
+  }
+
+  /// The type with the field at the end of that chain of names present.
+  func having(_ names: ArraySlice<String>) -> ValueType {
+    switch self {
+    case .secret(let of): return .secret(of.having(names))
+    case .object(let object):
+      guard let name = names.first, object[name] != nil else { return self }
+      return .object(
+        ObjectType(
+          object.name,
+          fields: object.fields.map { field in
+            guard field.name.hasSameScalars(as: name) else { return field }
+            var field = field
+            if names.count == 1 {
+              field.isOptional = false
+            } else {
+              field.type = field.type.having(names.dropFirst())
+            }
+            return field
+          }))
+    default: return self
+    }
+  }
+}

@@ -1,0 +1,223 @@
+/// CEL's words: the text is cut into tokens on demand, and blanks and comments are dropped.
+///
+/// What other languages write instead of CEL's operators (`=`, `===`, `&`, `|`, `??`) becomes a token of its own, so
+/// that the parser can say what to write and go on.
+struct Lexer {
+  struct Token {
+    var kind: Kind
+    var start: Int
+    var end: Int
+
+    var range: Range<Int> { start..<end }
+  }
+
+  enum Kind: UInt8 {
+    case end, invalid
+    case identifier, quotedIdentifier, int, uint, double, string, bytes
+    case leftParenthesis, rightParenthesis, leftBracket, rightBracket, leftBrace, rightBrace
+    case dot, comma, colon, question
+    case plus, minus, star, slash, percent, not, and, or
+    case less, lessOrEqual, greater, greaterOrEqual, equal, notEqual
+    case assign, strictEqual, strictNotEqual, singleAnd, singleOr, doubleQuestion
+  }
+
+  let text: [UInt8]
+  private(set) var position: Int
+  private let end: Int
+  private(set) var faults: [ExpressionFault] = []
+
+  init(_ text: [UInt8], range: Range<Int>) {
+    self.text = text
+    position = range.lowerBound
+    end = range.upperBound
+  }
+
+  private func byte(_ offset: Int = 0) -> UInt8 {
+    position + offset < end ? text[position + offset] : 0
+  }
+
+  mutating func next() -> Token {
+    skipBlank()
+    let start = position
+    guard position < end else { return Token(kind: .end, start: end, end: end) }
+    let kind = scan()
+    return Token(kind: kind, start: start, end: position)
+  }
+
+  private mutating func skipBlank() {
+    while position < end {
+      switch text[position] {
+      case 0x20, 0x09, 0x0A, 0x0C, 0x0D: position += 1
+      case 0x2F where byte(1) == 0x2F:
+        while position < end, text[position] != 0x0A { position += 1 }
+      default: return
+      }
+    }
+  }
+
+  private mutating func take(_ count: Int, _ kind: Kind) -> Kind {
+    position += count
+    return kind
+  }
+
+  private mutating func scan() -> Kind {
+    switch byte() {
+    case UInt8(ascii: "("): return take(1, .leftParenthesis)
+    case UInt8(ascii: ")"): return take(1, .rightParenthesis)
+    case UInt8(ascii: "["): return take(1, .leftBracket)
+    case UInt8(ascii: "]"): return take(1, .rightBracket)
+    case UInt8(ascii: "{"): return take(1, .leftBrace)
+    case UInt8(ascii: "}"): return take(1, .rightBrace)
+    case UInt8(ascii: ","): return take(1, .comma)
+    case UInt8(ascii: ":"): return take(1, .colon)
+    case UInt8(ascii: "?"): return byte(1) == UInt8(ascii: "?") ? take(2, .doubleQuestion) : take(1, .question)
+    case UInt8(ascii: "+"): return take(1, .plus)
+    case UInt8(ascii: "-"): return take(1, .minus)
+    case UInt8(ascii: "*"): return take(1, .star)
+    case UInt8(ascii: "/"): return take(1, .slash)
+    case UInt8(ascii: "%"): return take(1, .percent)
+    case UInt8(ascii: "<"):
+      if byte(1) == UInt8(ascii: ">") { return take(2, .strictNotEqual) }
+      return byte(1) == UInt8(ascii: "=") ? take(2, .lessOrEqual) : take(1, .less)
+    case UInt8(ascii: ">"): return byte(1) == UInt8(ascii: "=") ? take(2, .greaterOrEqual) : take(1, .greater)
+    case UInt8(ascii: "="):
+      if byte(1) != UInt8(ascii: "=") { return take(1, .assign) }
+      return byte(2) == UInt8(ascii: "=") ? take(3, .strictEqual) : take(2, .equal)
+    case UInt8(ascii: "!"):
+      if byte(1) != UInt8(ascii: "=") { return take(1, .not) }
+      return byte(2) == UInt8(ascii: "=") ? take(3, .strictNotEqual) : take(2, .notEqual)
+    case UInt8(ascii: "&"): return byte(1) == UInt8(ascii: "&") ? take(2, .and) : take(1, .singleAnd)
+    case UInt8(ascii: "|"): return byte(1) == UInt8(ascii: "|") ? take(2, .or) : take(1, .singleOr)
+    case UInt8(ascii: "."): return isDigit(byte(1)) ? scanNumber() : take(1, .dot)
+    case UInt8(ascii: "`"): return scanQuotedIdentifier()
+    case UInt8(ascii: "'"), UInt8(ascii: "\""): return scanText(prefix: 0, .string)
+    case let first where isDigit(first): return scanNumber()
+    case let first where isLetter(first):
+      if let literal = scanPrefixedText() { return literal }
+      while isLetter(byte()) || isDigit(byte()) { position += 1 }
+      return .identifier
+    default: return scanUnknown()
+    }
+  }
+
+  /// A text or bytes literal with `r`, `b` or `br` before its quote.
+  private mutating func scanPrefixedText() -> Kind? {
+    func isQuote(_ byte: UInt8) -> Bool { byte == UInt8(ascii: "'") || byte == UInt8(ascii: "\"") }
+    switch (byte() | 0x20, byte(1) | 0x20) {
+    case (UInt8(ascii: "b"), UInt8(ascii: "r")) where isQuote(byte(2)): return scanText(prefix: 2, .bytes, isRaw: true)
+    case (UInt8(ascii: "b"), _) where isQuote(byte(1)): return scanText(prefix: 1, .bytes)
+    case (UInt8(ascii: "r"), _) where isQuote(byte(1)): return scanText(prefix: 1, .string, isRaw: true)
+    default: return nil
+    }
+  }
+
+  private mutating func scanText(prefix: Int, _ kind: Kind, isRaw: Bool = false) -> Kind {
+    let start = position
+    position += prefix
+    let quote = byte()
+    let isTriple = byte(1) == quote && byte(2) == quote
+    position += isTriple ? 3 : 1
+    while position < end {
+      let next = byte()
+      if next == quote, !isTriple || (byte(1) == quote && byte(2) == quote) {
+        position += isTriple ? 3 : 1
+        return kind
+      }
+      if !isTriple, next == 0x0A || next == 0x0D { break }
+      position += next == UInt8(ascii: "\\") && !isRaw && position + 1 < end ? 2 : 1
+    }
+    let mark = isTriple ? "three quotes" : String(UnicodeScalar(quote))
+    let hint = isTriple || position >= end ? "" : "; a text over several lines stands in three quotes"
+    faults.append(ExpressionFault("the text that begins here has no closing \(mark)\(hint)", at: start..<position))
+    return .invalid
+  }
+
+  private mutating func scanQuotedIdentifier() -> Kind {
+    let start = position
+    position += 1
+    while position < end, byte() != UInt8(ascii: "`") {
+      let next = byte()
+      guard isLetter(next) || isDigit(next) || "_.-/ ".utf8.contains(next) else { break }
+      position += 1
+    }
+    guard byte() == UInt8(ascii: "`"), position > start + 1 else {
+      faults.append(
+        ExpressionFault(
+          "between backticks stands a field name of letters, digits, `_ . - /` and blanks; write ['…'] for any other",
+          at: start..<max(position, start + 1)))
+      return .invalid
+    }
+    position += 1
+    return .quotedIdentifier
+  }
+
+  private mutating func scanNumber() -> Kind {
+    let start = position
+    var kind = Kind.int
+    if byte() == UInt8(ascii: "0"), byte(1) == UInt8(ascii: "x"), isHexDigit(byte(2)) {
+      position += 2
+      while isHexDigit(byte()) { position += 1 }
+    } else {
+      while isDigit(byte()) { position += 1 }
+      if byte() == UInt8(ascii: "."), isDigit(byte(1)) {
+        kind = .double
+        position += 1
+        while isDigit(byte()) { position += 1 }
+      }
+      if byte() | 0x20 == UInt8(ascii: "e") {
+        let sign = byte(1) == UInt8(ascii: "+") || byte(1) == UInt8(ascii: "-") ? 1 : 0
+        if isDigit(byte(1 + sign)) {
+          kind = .double
+          position += 1 + sign
+          while isDigit(byte()) { position += 1 }
+        }
+      }
+    }
+    if kind == .int, byte() | 0x20 == UInt8(ascii: "u") {
+      kind = .uint
+      position += 1
+    }
+    guard isLetter(byte()) else { return kind }
+    // A number with letters at its end is one mistake, not two.
+    let digits = string(start..<position)
+    while isLetter(byte()) || isDigit(byte()) { position += 1 }
+    let word = string(start..<position)
+    let unit = word.dropFirst(digits.count)
+    let hint =
+      ["ns", "us", "ms", "s", "m", "h"].contains(unit)
+      ? "; a length of time is written duration('\(word)')"
+      : (unit == "d" ? "; a length of time is written in hours, duration('24h')" : "")
+    faults.append(ExpressionFault("`\(word)` is no number\(hint)", at: start..<position))
+    return .invalid
+  }
+
+  private mutating func scanUnknown() -> Kind {
+    let start = position
+    position += 1
+    while position < end, text[position] & 0xC0 == 0x80 { position += 1 }
+    let symbol = string(start..<position)
+    let message =
+      switch symbol {
+      case "“", "”", "„", "‘", "’", "«", "»": "`\(symbol)` is a printer's quote; texts stand in ' or \""
+      case "$": "`$` is not part of an expression; names are written without it"
+      case ";": "an expression has no `;`"
+      case "≤", "≥", "≠": "write \(symbol == "≤" ? "<=" : symbol == "≥" ? ">=" : "!=") for `\(symbol)`"
+      case "×": "write * for `×`"
+      case "@", "#", "~", "^", "\\": "`\(symbol)` means nothing in an expression"
+      default: "`\(symbol)` cannot stand here; names are of a to z, A to Z, 0 to 9 and _, and texts stand in quotes"
+      }
+    faults.append(ExpressionFault(message, at: start..<position))
+    return .invalid
+  }
+
+  func string(_ range: Range<Int>) -> String { String(decoding: text[range], as: UTF8.self) }
+}
+
+@inline(__always)
+func isDigit(_ byte: UInt8) -> Bool { byte &- 0x30 < 10 }
+
+@inline(__always)
+func isHexDigit(_ byte: UInt8) -> Bool { isDigit(byte) || (byte | 0x20) &- 0x61 < 6 }
+
+@inline(__always)
+func isLetter(_ byte: UInt8) -> Bool { (byte | 0x20) &- 0x61 < 26 || byte == 0x5F }

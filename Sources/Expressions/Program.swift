@@ -1,0 +1,86 @@
+package import Basics
+
+/// A checked expression, ready to be evaluated any number of times, from any thread.
+package struct Program: Sendable {
+  /// The type of the value.
+  package let type: ValueType
+  let root: any Node
+  let slotCount: Int
+  let references: [Reference]
+  let factsWhenTrue: Facts
+  let factsWhenFalse: Facts
+  /// The whole text's extent.
+  let range: Range<Int>
+
+  /// A place where the expression reads a variable.
+  struct Reference: Sendable {
+    let slot: Int
+    let name: String
+    let path: [String]
+    let range: Range<Int>
+  }
+
+  /// Reads and checks an expression.
+  ///
+  /// `expecting` is the type that the place wants.
+  package static func compile(
+    _ text: String, in scope: ExpressionScope, expecting: ValueType? = nil
+  ) -> Result<Program, ExpressionFaults> {
+    let bytes = Array(text.utf8)
+    return compile(bytes, 0..<bytes.count, in: scope, expecting: expecting)
+  }
+
+  static func compile(
+    _ text: [UInt8], _ range: Range<Int>, in scope: ExpressionScope, expecting: ValueType? = nil
+  ) -> Result<Program, ExpressionFaults> {
+    let (syntax, faults) = Parser.parse(text, range: range)
+    guard let syntax else { return .failure(ExpressionFaults(faults)) }
+    var checker = Checker(text, scope)
+    let (program, type) = checker.program(syntax, range, expecting: expecting)
+    let all = faults + checker.faults
+    return all.isEmpty ? .success(program) : .failure(ExpressionFaults(all, type: type))
+  }
+
+  /// The value of a constant expression, if it is one.
+  package var constant: Value? { (root as? LiteralNode)?.value }
+
+  /// The names of the declared variables that the expression reads.
+  package var readVariables: Set<String> { Set(references.map(\.name)) }
+
+  /// Where the expression reads a variable: the names that follow it, as far as they are constant, and the place.
+  package func references(_ root: String) -> [(path: [String], range: Range<Int>)] {
+    references.filter { $0.name.hasSameScalars(as: root) }.map { ($0.path, $0.range) }
+  }
+
+  /// The value, given those of the scope's variables by slot.
+  package func evaluate(
+    _ variables: [Value], limits: EvaluationLimits = EvaluationLimits()
+  ) throws(EvaluationError) -> Value {
+    var slots = variables
+    if slots.count < slotCount {
+      slots.reserveCapacity(slotCount)
+      for _ in slots.count..<slotCount { slots.append(.null) }
+    }
+    var context = EvaluationContext(slots: slots, limits: limits)
+    do throws(EvaluationError) {
+      return try root.evaluate(&context)
+    } catch {
+      throw error.placed(at: range)
+    }
+  }
+
+  /// The value, asking for those variables only that the expression reads.
+  package func evaluate(
+    limits: EvaluationLimits = EvaluationLimits(), _ value: (String) -> Value?
+  ) throws(EvaluationError) -> Value {
+    var variables = [Value](repeating: .null, count: slotCount)
+    var known: Set<Int> = []
+    for reference in references where known.insert(reference.slot).inserted {
+      guard let value = value(reference.name) else {
+        throw EvaluationError("the variable `\(reference.name)` has no value", at: reference.range)
+      }
+      variables[reference.slot] = value
+    }
+    return try evaluate(variables, limits: limits)
+  }
+}

@@ -1,0 +1,264 @@
+package import Basics
+
+/// A text of a recipe in which `${{ … }}` stands for the value of an expression.
+///
+/// The end of each is found by reading CEL's words, so that braces and quotes within an expression do not end it. A text
+/// that is exactly one `${{ … }}` keeps the expression's type; any other is a text in which values are written out. A
+/// literal `${{` is the value of an expression too: `${{ '${{' }}`.
+package struct Template: Sendable {
+  package enum Segment: Sendable, Equatable {
+    case text(String)
+    /// What stands between the braces, as UTF-8 offsets in the whole text.
+    case expression(Range<Int>)
+  }
+
+  package let segments: [Segment]
+  private let text: [UInt8]
+
+  /// Whether the text is one expression and nothing else.
+  package var isSingle: Bool {
+    if segments.count == 1, case .expression = segments[0] { true } else { false }
+  }
+
+  /// Whether the text holds an expression.
+  package var hasExpressions: Bool {
+    segments.contains { if case .expression = $0 { true } else { false } }
+  }
+
+  private init(_ text: [UInt8], _ segments: [Segment]) {
+    self.text = text
+    self.segments = segments
+  }
+
+  /// Finds the expressions of a text.
+  package static func parse(_ text: String) -> Result<Template, ExpressionFaults> {
+    let bytes = Array(text.utf8)
+    var segments: [Segment] = []
+    var start = 0
+    while let open = opening(in: bytes, from: start) {
+      if open > start { segments.append(.text(String(decoding: bytes[start..<open], as: UTF8.self))) }
+      switch closing(in: bytes, from: open + 3) {
+      case .success(let close):
+        segments.append(.expression(open + 3..<close))
+        start = close + 2
+      case .failure(let faults): return .failure(faults)
+      }
+    }
+    if start < bytes.count || segments.isEmpty {
+      segments.append(.text(String(decoding: bytes[start...], as: UTF8.self)))
+    }
+    return .success(Template(bytes, segments))
+  }
+
+  /// Takes a text for one expression, which may stand in `${{ … }}`: as `if` and `until` are written.
+  package static func parseExpression(_ text: String) -> Result<Template, ExpressionFaults> {
+    let bytes = Array(text.utf8)
+    let blanks: Set<UInt8> = [0x20, 0x09, 0x0A, 0x0D]
+    let start = bytes.firstIndex { !blanks.contains($0) } ?? bytes.count
+    let end = bytes.lastIndex { !blanks.contains($0) }.map { $0 + 1 } ?? bytes.count
+    guard opening(in: bytes, from: start) == start else {
+      return .success(Template(bytes, [.expression(0..<bytes.count)]))
+    }
+    switch closing(in: bytes, from: start + 3) {
+    case .failure(let faults): return .failure(faults)
+    case .success(let close) where close + 2 == end:
+      return .success(Template(bytes, [.expression(start + 3..<close)]))
+    case .success(let close):
+      let message = "one expression is wanted here, and something follows its `}}`; put all of it inside"
+      return .failure(ExpressionFaults([ExpressionFault(message, at: close + 2..<end)]))
+    }
+  }
+
+  private static func opening(in text: [UInt8], from start: Int) -> Int? {
+    var index = start
+    while index + 2 < text.count {
+      if text[index] == UInt8(ascii: "$"), text[index + 1] == UInt8(ascii: "{"), text[index + 2] == UInt8(ascii: "{") {
+        return index
+      }
+      index += 1
+    }
+    return nil
+  }
+
+  /// Where the `}}` of an expression begins.
+  private static func closing(in text: [UInt8], from start: Int) -> Result<Int, ExpressionFaults> {
+    var lexer = Lexer(text, range: start..<text.count)
+    var depth = 0
+    while true {
+      let token = lexer.next()
+      switch token.kind {
+      case .leftBrace: depth += 1
+      case .rightBrace where depth > 0: depth -= 1
+      case .rightBrace where token.end < text.count && text[token.end] == UInt8(ascii: "}"):
+        return .success(token.start)
+      case .end:
+        if let fault = lexer.faults.last { return .failure(ExpressionFaults([fault])) }
+        let message = "this `${{` is never closed; `}}` is missing (a literal `${{` is written `${{ '${{' }}`)"
+        return .failure(ExpressionFaults([ExpressionFault(message, at: start - 3..<start)]))
+      default: break
+      }
+    }
+  }
+
+  /// Checks the expressions.
+  ///
+  /// `expecting` is the type that the place wants, which a text of several parts is only if that
+  /// is a string.
+  package func compile(
+    in scope: ExpressionScope, expecting: ValueType? = nil
+  ) -> Result<CompiledTemplate, ExpressionFaults> {
+    if case .expression(let range) = segments[0], segments.count == 1 {
+      return Program.compile(text, range, in: scope, expecting: expecting).map { CompiledTemplate(single: $0) }
+    }
+    var parts: [CompiledTemplate.Part] = []
+    var faults: [ExpressionFault] = []
+    for segment in segments {
+      switch segment {
+      case .text(let text): parts.append(.text(text))
+      case .expression(let range):
+        switch Program.compile(text, range, in: scope) {
+        case .failure(let found): faults += found.list
+        case .success(let program):
+          if let message = Template.notWritable(program.type, String(decoding: text[range], as: UTF8.self)) {
+            faults.append(ExpressionFault(message, at: trimmed(range)))
+          }
+          parts.append(.program(program))
+        }
+      }
+    }
+    let template = CompiledTemplate(parts: parts)
+    if faults.isEmpty, let expecting {
+      var inference = Inference(isSound: true)
+      if case .choice(let options) = expecting, case .text(let text)? = parts.first, parts.count == 1 {
+        if !options.contains(where: { $0.hasSameScalars(as: text) }) {
+          let near = text.nearest(among: options).map { "; did you mean '\($0)'?" } ?? ""
+          faults.append(ExpressionFault("'\(text)' is not \(expecting)\(near)", at: 0..<self.text.count))
+        }
+      } else if !inference.accepts(expecting, template.type) {
+        let message =
+          template.type.holdsSecret && inference.accepts(expecting, .string)
+          ? "this text is made with a secret, which can be given only to a field that takes a secret"
+          : "\(expecting) is wanted here, and this is a text; a single `${{ … }}` keeps its type"
+        faults.append(ExpressionFault(message, at: 0..<self.text.count))
+      }
+    }
+    return faults.isEmpty ? .success(template) : .failure(ExpressionFaults(faults, type: .string))
+  }
+
+  private func trimmed(_ range: Range<Int>) -> Range<Int> {
+    var range = range
+    while range.count > 1, text[range.lowerBound] <= 0x20 { range = range.lowerBound + 1..<range.upperBound }
+    while range.count > 1, text[range.upperBound - 1] <= 0x20 { range = range.lowerBound..<range.upperBound - 1 }
+    return range
+  }
+
+  /// Why a value of the type cannot be written into a text, or nil if it can.
+  private static func notWritable(_ type: ValueType, _ source: String) -> String? {
+    let source = source.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+    switch type {
+    case .int, .uint, .double, .bool, .string, .choice, .timestamp, .duration, .dyn: return nil
+    case .secret(let of): return notWritable(of, source)
+    case .list(.string), .list(.choice):
+      return "a list cannot be written into a text; join its items: `\(source).join(', ')`"
+    case .list: return "a list cannot be written into a text; write one item, or its size with size(…)"
+    case .optional(let wrapped):
+      return "an optional \(wrapped) cannot be written into a text; write `\(source).orValue(…)`"
+    case .wrapper: return "this may be null, which cannot be written into a text"
+    case .null: return "null cannot be written into a text"
+    case .object, .map: return "an object cannot be written into a text; write one of its fields"
+    case .bytes: return "bytes cannot be written into a text; write `string(\(source))` or `base64.encode(\(source))`"
+    default: return "\(type) cannot be written into a text"
+    }
+  }
+}
+
+/// A template whose expressions are checked.
+package struct CompiledTemplate: Sendable {
+  enum Part: Sendable {
+    case text(String)
+    case program(Program)
+  }
+
+  /// The type of the value: the expression's own, or that of texts.
+  package let type: ValueType
+  private let parts: [Part]
+  private let isSingle: Bool
+
+  init(single program: Program) {
+    parts = [.program(program)]
+    type = program.type
+    isSingle = true
+  }
+
+  init(parts: [Part]) {
+    self.parts = parts
+    isSingle = false
+    let isSecret = parts.contains { if case .program(let program) = $0 { program.type.holdsSecret } else { false } }
+    type = isSecret ? .secret(.string) : .string
+  }
+
+  /// The expressions, in order.
+  package var programs: [Program] {
+    parts.compactMap { if case .program(let program) = $0 { program } else { nil } }
+  }
+
+  /// The names of the declared variables that the expressions read.
+  package var readVariables: Set<String> { programs.reduce(into: []) { $0.formUnion($1.readVariables) } }
+
+  /// Where the expressions read a variable, and which of its fields.
+  package func references(_ root: String) -> [(path: [String], range: Range<Int>)] {
+    programs.flatMap { $0.references(root) }
+  }
+
+  /// The value, if it depends on nothing.
+  package var constant: Value? {
+    if isSingle { return programs[0].constant }
+    var text = ""
+    for part in parts {
+      guard case .text(let piece) = part else { return nil }
+      text += piece
+    }
+    return .string(text)
+  }
+
+  /// The value, given those of the scope's variables by slot.
+  package func evaluate(
+    _ variables: [Value], limits: EvaluationLimits = EvaluationLimits()
+  ) throws(EvaluationError) -> Value {
+    try evaluate { program throws(EvaluationError) in try program.evaluate(variables, limits: limits) }
+  }
+
+  /// The value, asking for those variables only that the expressions read.
+  package func evaluate(
+    limits: EvaluationLimits = EvaluationLimits(), _ value: (String) -> Value?
+  ) throws(EvaluationError) -> Value {
+    try evaluate { program throws(EvaluationError) in try program.evaluate(limits: limits, value) }
+  }
+
+  private func evaluate(
+    _ run: (Program) throws(EvaluationError) -> Value
+  ) throws(EvaluationError) -> Value {
+    if isSingle, case .program(let program) = parts[0] { return try run(program) }
+    var result = ""
+    for part in parts {
+      switch part {
+      case .text(let text): result += text
+      case .program(let program): result += try written(try run(program), program.range)
+      }
+    }
+    return .string(result)
+  }
+
+  private func written(_ value: Value, _ range: Range<Int>) throws(EvaluationError) -> String {
+    switch value.content {
+    case .int(let number): return String(number)
+    case .uint(let number): return String(number)
+    case .double(let number): return spelled(number, exponentFrom: 21)
+    case .bool(let flag): return flag ? "true" : "false"
+    case .string(let text): return text
+    case .timestamp(let instant): return instant.description
+    case .duration(let span): return span.description
+    default: throw EvaluationError("\(value.kindName) cannot be written into a text", at: range)
+    }
+  }
+}
