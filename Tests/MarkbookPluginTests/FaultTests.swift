@@ -1,0 +1,131 @@
+import ActionKit
+import ActionTestKit
+import Foundation
+import HTTPClient
+import HTTPServer
+import Testing
+
+@testable import MarkbookPlugin
+
+enum HTTPRequestStub {
+  static func clock(_ span: String) -> HTTPServerRequest { HTTPServerRequest("POST", "/sandbox/clock?advance=\(span)") }
+}
+
+/// What goes wrong between client and service, over real HTTP.
+@Suite struct FaultTests {
+  struct Case: Sendable, CustomTestStringConvertible {
+    var testDescription: String { kind.rawValue }
+    var kind: SandboxFault.Kind
+    var error: ErrorKind
+    var effect: ActionError.Effect
+    /// Whether the write was done although it failed.
+    var isDone: Bool
+    var words: String
+  }
+
+  @Test(arguments: [
+    Case(kind: .refuse, error: .network, effect: .unknown, isDone: false, words: "'createclass' failed."),
+    Case(kind: .lostAnswer, error: .network, effect: .unknown, isDone: true, words: "'createclass' failed."),
+    Case(kind: .truncated, error: .network, effect: .unknown, isDone: true, words: "'createclass' failed."),
+    Case(kind: .slow, error: .timeout, effect: .unknown, isDone: true, words: "'createclass' failed."),
+    Case(kind: .oversized, error: .plugin, effect: .unknown, isDone: true, words: "'createclass' failed."),
+    Case(kind: .html, error: .plugin, effect: .unknown, isDone: false, words: "is a web page and not JSON"),
+    Case(kind: .serverError, error: .server, effect: .unknown, isDone: false, words: "with HTTP status 500."),
+    Case(kind: .redirect, error: .plugin, effect: .unknown, isDone: false, words: "same scheme, host and port"),
+    Case(kind: .refusal, error: .validation, effect: .none, isDone: false, words: "with 'ERROR:not today'."),
+    Case(kind: .expired, error: .validation, effect: .none, isDone: false, words: "with 'ERROR:invalid session'."),
+  ])
+  func `a write that goes wrong is sent once and says what is known`(_ c: Case) async throws {
+    let limits = HTTPLimits(attempt: .milliseconds(300), maxBodyBytes: 1 << 20)
+    try await withSandbox(limits: limits) { sandbox, client, _ in
+      sandbox.desk.add(SandboxFault(c.kind, action: "createclass"))
+      let error = try await client.failure {
+        _ = try await $0.createClass(
+          markbookKey: 1_207_731, name: "8GEO-W", teacherFamilyName: "f", teacherGivenName: "g")
+      }
+      #expect(error.actionError.kind == c.error)
+      #expect(error.actionError.effect == c.effect)
+      #expect(error.message.contains(c.words), "\(error.message)")
+      for secret in [sandbox.desk.school.apiKey, "WattleCreek00", "530001"] {
+        #expect(!error.message.contains(secret), "\(error.message)")
+      }
+      #expect(sandbox.writes("createclass") == (c.isDone ? ["1207731/8GEO-W": 1] : [:]))
+      #expect(sandbox.desk.log.requests == 2)
+    }
+  }
+
+  @Test(arguments: [SandboxFault.Kind.trailingComma, .expired])
+  func `a read gets over`(_ kind: SandboxFault.Kind) async throws {
+    try await withSandbox { sandbox, client, _ in
+      _ = try await client.userList()
+      sandbox.desk.add(SandboxFault(kind, action: "getmarkbook"))
+      #expect(try await client.getMarkbook(key: 1_207_731).studentList.count == 24)
+      #expect(sandbox.desk.log.logins == (kind == .expired ? 2 : 1))
+    }
+  }
+
+  @Test func `a list that is no list is named`() async throws {
+    try await withSandbox { sandbox, client, _ in
+      sandbox.desk.add(SandboxFault(.wrongType, action: "userlist"))
+      let error = try await client.failure { _ = try await $0.userList() }
+      #expect(error.message == "The answer to 'userlist' cannot be read: 'list' should be a list and is a string.")
+    }
+  }
+
+  @Test func `nobody at the port is a network error with which nothing was sent`() async throws {
+    let time = TestTime()
+    let sandbox = try MarkbookSandbox(SandboxOptions(time: time))
+    let client = sandbox.client(time: time)
+    await sandbox.stop()
+    let error = try await client.failure { try await $0.scheduleBackup(matching: "2026") }
+    #expect(error.actionError.kind == .network)
+    #expect(error.actionError.effect == .none)
+    #expect(error.message.hasPrefix("Logging in to Markbook Online failed. Asking Markbook Online for"))
+  }
+
+  @Test(arguments: [SandboxFault.Kind.truncated, .wrongType, .html, .refuse])
+  func `a damaged backup leaves no file, and one that was there as it was`(_ kind: SandboxFault.Kind) async throws {
+    try await withSandbox { sandbox, client, time in
+      try await client.scheduleBackup(matching: "2026")
+      time.advance(by: .seconds(24 * 3600))
+      let url = try await client.getBackupURL().url
+      let folder = FileManager.default.temporaryDirectory.appending(path: "markbook-\(UUID())")
+      try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+      defer { try? FileManager.default.removeItem(at: folder) }
+      let file = folder.appending(path: "b.zip")
+      try Data("old".utf8).write(to: file)
+      sandbox.desk.add(SandboxFault(kind, action: "download"))
+      _ = try await client.failure { _ = try await $0.downloadBackup(from: url, to: file.path) }
+      #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["b.zip"])
+      #expect(try String(decoding: Data(contentsOf: file), as: UTF8.self) == "old")
+      // The address still stands, so the next attempt gets it.
+      #expect(try await client.downloadBackup(from: url, to: file.path) > 1000)
+    }
+  }
+
+  @Test func `faults and the log are reached from outside`() async throws {
+    try await withSandbox { sandbox, client, _ in
+      let origin = sandbox.desk.school.origin
+      let http = HTTPClient()
+      func ask(_ path: String) async throws -> String {
+        String(decoding: try await http.send(HTTPRequest("GET", origin + path)).body, as: UTF8.self)
+      }
+      let fault = try await ask("/sandbox/fault?kind=lostAnswer&action=putstudentresult&skip=1")
+      #expect(fault == #"{"fault":"lostAnswer"}"#)
+      for student in [(12, "0047218"), (13, "0047233")] {
+        _ = try? await client.putStudentResult(
+          markbookKey: 1_207_731, studentKey: student.0, sid: student.1, taskKey: 21, taskName: "Average", result: "50")
+      }
+      let log = try await ask("/sandbox/log")
+      #expect(log == #"{"requests":3,"logins":1,"writes":{"putstudentresult":{"1207731/12/21":1,"1207731/13/21":1}}}"#)
+      let unknown = try await ask("/sandbox/fault?kind=boom")
+      #expect(unknown.hasPrefix("There is no fault 'boom'; there are refuse, "))
+      let clock = try await ask("/sandbox/clock?advance=1d")
+      #expect(clock == #"{"now":"2026-11-21T09:30:00Z"}"#)
+    }
+  }
+
+  @Test func `adds commas without touching what stands in quotes`() {
+    #expect(withTrailingCommas(#"{"a":["x,]\"}",{}],"b":[]}"#) == #"{"a":["x,]\"}",{},],"b":[],}"#)
+  }
+}
