@@ -35,8 +35,8 @@ let package = Package(
     // MARK: The runtime
     .target(name: "Recipes", dependencies: ["ActionKit", "Basics", "Calendars", "Expressions", "YAMLReader"]),
     .target(name: "RunState", dependencies: ["Basics", "CCrypto"]),
-    .target(name: "Runs", dependencies: ["ActionKit", "Basics", "Expressions", "Recipes", "RunState"]),
-    .target(name: "Agent", dependencies: ["Basics", "RunState", "Runs"]),
+    .target(name: "Runs", dependencies: ["ActionKit", "Basics", "Calendars", "Recipes", "RunState"]),
+    .target(name: "Agent", dependencies: ["Basics", "Recipes", "RunState", "Runs"]),
 
     // MARK: Programs
     .target(name: "CommandLineParser", dependencies: ["Basics"]),

@@ -11,6 +11,8 @@ package struct Configuration: Sendable {
     package var plugin: String
     package var settings: ValueTemplate
     package var location: Diagnostic.Location?
+    /// The secrets that the settings read.
+    package var secrets: [(name: String, location: Diagnostic.Location?)]
   }
 
   /// The file, or nil for the defaults where there is none.
@@ -22,8 +24,6 @@ package struct Configuration: Sendable {
   package var readsSecretsFromEnvironment = true
   package var secretFiles: [String] = []
   package var connections: [Connection] = []
-  /// The secrets that the connections read.
-  package var secrets: [(name: String, location: Diagnostic.Location?)] = []
 
   package init() {}
 
@@ -81,7 +81,6 @@ private struct ConfigurationReader {
       }
     }
     fields.finish()
-    configuration.secrets = compiler.secrets
   }
 
   private func connection(_ member: ValueMap.Member) -> Configuration.Connection? {
@@ -109,10 +108,12 @@ private struct ConfigurationReader {
     var scope = Scope()
     scope.declare("secrets", .map(.string, .secret(.string)))
     let value = Value(.map(settings), at: member.value.place)
+    let compiler = ExpressionCompiler(findings: findings)
     guard
       let template = compiler.fields(value, of: descriptor.configuration, path: name, in: scope)
     else { return nil }
     return Configuration.Connection(
-      name: name, plugin: plugin, settings: template, location: findings.location(of: member.key))
+      name: name, plugin: plugin, settings: template, location: findings.location(of: member.key),
+      secrets: compiler.secrets)
   }
 }

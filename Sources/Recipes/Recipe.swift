@@ -61,6 +61,59 @@ extension Recipe {
     return found
   }
 
+  /// The connections that it and the recipes it calls use, each once.
+  package var connectionNames: [String] {
+    var names: [String] = []
+    for recipe in all {
+      for step in recipe.allSteps {
+        if case .action(let call) = step.kind, !names.contains(call.connection) { names.append(call.connection) }
+      }
+    }
+    return names
+  }
+
+  /// Every step of the recipe, with those inside others.
+  package var allSteps: [Step] {
+    var found: [Step] = []
+    var open = [steps.steps, onFailure?.steps ?? [], finally?.steps ?? []]
+    while let steps = open.popLast() {
+      for step in steps {
+        found.append(step)
+        if case .steps(let block)? = step.onError { open.append(block.steps) }
+        switch step.kind {
+        case .block(let block, _): open.append(block.steps)
+        case .parallel(let branches): open += branches.map(\.block.steps)
+        default: break
+        }
+      }
+    }
+    return found
+  }
+
+  /// Why this version cannot run the recipe although it is right, or nil if it can.
+  package var notRunnableYet: String? {
+    for recipe in all {
+      for step in recipe.allSteps {
+        let word: String
+        switch step.kind {
+        case .wait: word = "wait"
+        case .approval: word = "approve"
+        case .action(let call) where call.repetition != nil: word = "repeat"
+        default: continue
+        }
+        let place = step.location.map { location in
+          let position = location.source.position(at: location.range.lowerBound)
+          return "\(location.source.name):\(position.line): "
+        }
+        return "\(place ?? "")'\(word)' is checked, but this version of errand cannot run it yet"
+      }
+      if recipe.concurrency != nil {
+        return "'concurrencyGroup' is checked, but this version of errand cannot enforce it yet"
+      }
+    }
+    return nil
+  }
+
   /// The secrets that it and the recipes it calls read.
   package var allSecrets: [(name: String, location: Diagnostic.Location?)] { all.flatMap(\.secrets) }
 

@@ -47,6 +47,8 @@ extension Record {
 package struct RecordWriter {
   package private(set) var map = ValueMap()
 
+  package init() {}
+
   package mutating func set(_ name: String, _ member: (some Recordable)?) {
     if let member { map[name] = member.encoded() }
   }

@@ -22,33 +22,15 @@ package struct State: Sendable, Equatable {
     case .runCreated(let event):
       guard runs[event.run] == nil else { throw RecordFault("the run \(event.run) exists already") }
       runs[event.run] = RunRecord(event)
-    case .runStatusChanged(let event):
-      guard !event.status.isEnded else {
-        throw RecordFault("a run ends by 'runEnded', not by a change to \(event.status)")
-      }
-      try change(event.run) { run in
-        run.status = event.status
-        run.reason = event.reason
-      }
-    case .cancelRequested(let event):
-      try change(event.run) { $0.pendingCancel = event }
-    case .stepBegan(let event):
-      try change(event.run) { $0.apply(event) }
-    case .attemptBegan(let event):
-      try changeStep(event.step, of: event.run) { $0.apply(event) }
-    case .attemptEnded(let event):
-      try changeStep(event.step, of: event.run) { $0.apply(event) }
-    case .stepEnded(let event):
-      try change(event.run) { $0.apply(event) }
-    case .runEnded(let event):
-      guard event.status.isEnded else { throw RecordFault("a run cannot end as \(event.status)") }
-      guard var run = runs.removeValue(forKey: event.run) else { throw State.notOpen(event.run) }
-      run.status = event.status
-      run.outputs = event.outputs
-      run.error = event.error
-      run.reason = nil
-      run.endedAt = event.at
-      ended.append(run)
+    case .runStatusChanged(let change): try apply(event, to: change.run)
+    case .cancelRequested(let change): try apply(event, to: change.run)
+    case .stepBegan(let change): try apply(event, to: change.run)
+    case .attemptBegan(let change): try apply(event, to: change.run)
+    case .attemptEnded(let change): try apply(event, to: change.run)
+    case .stepEnded(let change): try apply(event, to: change.run)
+    case .runEnded(let change):
+      try apply(event, to: change.run)
+      if let run = runs.removeValue(forKey: change.run) { ended.append(run) }
     case .valueSet(let event): values[event.name] = event.value
     case .valueRemoved(let event): values[event.name] = nil
     }
@@ -57,24 +39,46 @@ package struct State: Sendable, Equatable {
   /// Forgets the runs that ended, once the history's files hold them.
   mutating func forgetEnded() { ended = [] }
 
-  private static func notOpen(_ run: String) -> RecordFault { RecordFault("the run \(run) is not open") }
-
-  private mutating func change(_ run: String, _ body: (inout RunRecord) -> Void) throws(RecordFault) {
-    guard let index = runs.index(forKey: run) else { throw State.notOpen(run) }
+  private mutating func apply(_ event: StateEvent, to run: String) throws(RecordFault) {
+    guard let index = runs.index(forKey: run) else { throw RecordFault("the run \(run) is not open") }
     // In place, because a run may hold thousands of steps.
-    body(&runs.values[index])
+    try runs.values[index].apply(event)
+  }
+}
+
+extension RunRecord {
+  /// Takes in one event of this run.
+  ///
+  /// One that does not fit throws and changes nothing; those of other runs, and of no run, do not fit.
+  package mutating func apply(_ event: StateEvent) throws(RecordFault) {
+    switch event {
+    case .runStatusChanged(let event):
+      guard !event.status.isEnded else {
+        throw RecordFault("a run ends by 'runEnded', not by a change to \(event.status)")
+      }
+      status = event.status
+      reason = event.reason
+    case .cancelRequested(let event): pendingCancel = event
+    case .stepBegan(let event): apply(event)
+    case .attemptBegan(let event): try change(event.step) { $0.apply(event) }
+    case .attemptEnded(let event): try change(event.step) { $0.apply(event) }
+    case .stepEnded(let event): apply(event)
+    case .runEnded(let event):
+      guard event.status.isEnded else { throw RecordFault("a run cannot end as \(event.status)") }
+      status = event.status
+      outputs = event.outputs
+      error = event.error
+      reason = nil
+      endedAt = event.at
+    case .runCreated, .valueSet, .valueRemoved: throw RecordFault("the event changes no run")
+    }
   }
 
-  private mutating func changeStep(
-    _ step: StepPath, of run: String, _ body: (inout StepRecord) -> Void
-  ) throws(RecordFault) {
-    var isThere = false
-    try change(run) { run in
-      guard let index = run.steps.index(forKey: step) else { return }
-      isThere = true
-      body(&run.steps.values[index])
+  private mutating func change(_ step: StepPath, _ body: (inout StepRecord) -> Void) throws(RecordFault) {
+    guard let index = steps.index(forKey: step) else {
+      throw RecordFault("the step '\(step)' of the run \(id) has not begun")
     }
-    if !isThere { throw RecordFault("the step '\(step)' of the run \(run) has not begun") }
+    body(&steps.values[index])
   }
 }
 

@@ -12,6 +12,7 @@
 // of its effect. Every attempt, with its error and the instant of the next one, is in the journal.
 import ActionKit
 import Basics
+import Calendars
 import Recipes
 import RunState
 
@@ -68,7 +69,7 @@ struct ActionRunner {
     while true {
       try scope.check()
       number += 1
-      let baseline = try await baseline(work, number)
+      let baseline = try await baselineValue(work, number)
       let stored = if let baseline { try await journal.stored(baseline) } else { StoredValue?.none }
       try await journal.commit([
         .attemptBegan(
@@ -129,7 +130,7 @@ struct ActionRunner {
     let context = context(work, number)
     let (result, isTimeout) = await withTimeLimit(limit, time: run.time) { () async throws(ActionError) in
       try await RequestLog.recording(requests) { () async throws(ActionError) in
-        try await action.run(input: work.input, service: work.service, context: context)
+        try await action.run(work.input, on: work.service, in: context)
       }
     }
     guard isTimeout, case .failure(let error) = result, let limit else { return result }
@@ -137,10 +138,10 @@ struct ActionRunner {
       ActionError(.timeout, "\(action.id) gave no result within \(limit)", detail: error.message, effect: error.effect))
   }
 
-  private func baseline(_ work: Work, _ number: Int) async throws(StepExit) -> Value? {
+  private func baselineValue(_ work: Work, _ number: Int) async throws(StepExit) -> Value? {
     guard action.canReconcile else { return nil }
     do throws(ActionError) {
-      return try await action.baseline(input: work.input, service: work.service, context: context(work, number))
+      return try await action.baseline(work.input, on: work.service, in: context(work, number))
     } catch {
       // Nothing was written yet, so this is a failure like any other.
       throw .failed(runError(error, attempt: number))
@@ -180,8 +181,7 @@ struct ActionRunner {
     if call.key != nil, action.acceptsKey { return .mayBeDoneAgain }
     guard action.canReconcile, !Task.isCancelled else { return .uncertain }
     let found = try? await action.reconcile(
-      input: work.input, baseline: baseline, startedAt: work.startedAt, service: work.service,
-      context: context(work, number))
+      work.input, with: baseline, startedAt: work.startedAt, on: work.service, in: context(work, number))
     switch found {
     case .done(let output): return .done(output)
     case .notDone: return .mayBeDoneAgain
@@ -222,7 +222,13 @@ extension RepeatWindow {
     switch self {
     case .forever: true
     case .span(let span): now.span(since: start).map { $0 <= span } ?? false
-    case .sameDay(let zone): LocalDay.isSame(start, now, in: zone)
+    case .sameDay(let zone):
+      RepeatWindow.day(of: start, in: zone).map { $0 == RepeatWindow.day(of: now, in: zone) } ?? false
     }
+  }
+
+  /// The day in a zone; a zone that is not known has none, so that nothing is taken for the same day.
+  private static func day(of instant: Timestamp, in zone: String) -> CivilDate? {
+    try? TimeZoneDatabase.system.rules(named: zone).localTime(at: instant).time.date
   }
 }

@@ -110,14 +110,14 @@ extension RunError {
   /// What `error` is in handlers.
   var value: Value {
     var map = ValueMap()
-    map["kind"] = .string(kind.rawValue)
-    map["message"] = .string(message)
-    map["detail"] = detail.map { .string($0) }
-    map["status"] = status.map { .int($0) }
-    map["step"] = step.map { .string($0) }
-    map["attempt"] = attempt.map { .int($0) }
-    map["retryable"] = .bool(retryable)
-    map["effect"] = .string(effect.rawValue)
+    map["kind"] = .string(self.kind.rawValue)
+    map["message"] = .string(self.message)
+    map["detail"] = self.detail.map { .string($0) }
+    map["status"] = self.status.map { .int($0) }
+    map["step"] = self.step.map { .string($0) }
+    map["attempt"] = self.attempt.map { .int($0) }
+    map["retryable"] = .bool(self.retryable)
+    map["effect"] = .string(self.effect.rawValue)
     return .map(map)
   }
 }

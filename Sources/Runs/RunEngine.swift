@@ -1,4 +1,3 @@
-package import ActionKit
 package import Basics
 package import Recipes
 package import RunState

@@ -1,6 +1,6 @@
 import Basics
 import Recipes
-package import RunState
+import RunState
 
 /// One run's records: what is known of its steps, and the only way to what the store keeps.
 ///

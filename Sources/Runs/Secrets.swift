@@ -1,5 +1,5 @@
 package import Basics
-import Synchronization
+import Recipes
 
 /// Where secrets come from: the environment, and files that nobody else can read. Looked up by name when needed.
 package struct Secrets: Sendable {

@@ -1,6 +1,5 @@
 package import ActionKit
 package import Basics
-package import Recipes
 
 /// The services of one run: each connection is made when a step first uses it, once, and shared by all steps.
 package actor Services {

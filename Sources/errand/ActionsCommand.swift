@@ -1,5 +1,6 @@
 import ActionKit
 import Basics
+import CommandLineParser
 
 extension Dispatch {
   /// `errand actions`: what recipes can use, read from the declarations.

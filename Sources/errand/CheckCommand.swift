@@ -1,4 +1,5 @@
 import Basics
+import CommandLineParser
 import Recipes
 
 extension Dispatch {

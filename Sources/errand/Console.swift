@@ -82,26 +82,6 @@ func table(_ headings: [String], _ rows: [[String]], colour: Bool) -> String {
   return ([Style.bold.applied(to: line(headings), colour)] + rows.map(line)).joined(separator: "\n")
 }
 
-extension String {
-  /// How many columns of a terminal the text takes.
-  var displayWidth: Int {
-    unicodeScalars.reduce(0) { $0 + max(0, Int(wcwidth(wchar_t($1.value)))) }
-  }
-
-  /// The text with control characters shown and not obeyed, for what comes from outside.
-  var safe: String {
-    var result = ""
-    for scalar in unicodeScalars {
-      switch scalar.value {
-      case 0x0A, 0x0D, 0x09: result += " "
-      case 0..<0x20, 0x7F..<0xA0, 0x200E, 0x200F, 0x202A...0x202E, 0x2066...0x2069: result += "\u{FFFD}"
-      default: result.unicodeScalars.append(scalar)
-      }
-    }
-    return result
-  }
-}
-
 extension TimeSpan {
   /// A length of time as people say it: `0.3s`, `12s`, `4m 05s`, `2h 10m`.
   var spoken: String {

@@ -1,4 +1,5 @@
 import Basics
+import CommandLineParser
 import Expressions
 import YAMLReader
 

@@ -72,10 +72,13 @@ struct Report {
 extension RunError {
   /// The error for people, with its place.
   func text(colour: Bool) -> String {
-    let place = file.map { "\($0):\(line ?? 1):\(column ?? 1): " } ?? ""
-    var text = "\(place)\(Style.red.applied(to: "error", colour)): \(message.safe)"
-    if let detail, !detail.isEmpty { text += "\n  \(detail.safe)" }
-    if let step { text += "\n  in step '\(step)'\(attempt.map { $0 > 1 ? ", attempt \($0)" : "" } ?? "") (\(kind.rawValue))" }
+    let place = self.file.map { "\($0):\(self.line ?? 1):\(self.column ?? 1): " } ?? ""
+    var text = "\(place)\(Style.red.applied(to: "error", colour)): \(self.message.safe)"
+    if let detail = self.detail, !detail.isEmpty { text += "\n  \(detail.safe)" }
+    if let step = self.step {
+      let attempt = self.attempt.map { $0 > 1 ? ", attempt \($0)" : "" } ?? ""
+      text += "\n  in step '\(step)'\(attempt) (\(self.kind.rawValue))"
+    }
     return text
   }
 }

@@ -1,5 +1,6 @@
 import ActionKit
 import Basics
+import CommandLineParser
 
 extension Dispatch {
   /// `errand sandbox`: a plugin's made-up service, until it is interrupted.

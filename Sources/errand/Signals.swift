@@ -27,6 +27,9 @@ final class Signals: Sendable {
     return set
   }
 
+  /// The code to end with, if a signal came.
+  var received: ExitCode? { state.withLock { $0.last } }
+
   /// The code to end with after the next signal, or after the one that came already.
   func next() async -> ExitCode {
     await withCheckedContinuation { continuation in
@@ -52,13 +55,13 @@ final class Signals: Sendable {
           var set = Signals.signals
           var number: Int32 = 0
           guard sigwait(&set, &number) == 0 else { continue }
-          Signals.shared.received(number == SIGINT ? .interrupted : .terminated)
+          Signals.shared.take(number == SIGINT ? .interrupted : .terminated)
         }
       }, nil)
     pthread_detach(thread)
   }
 
-  private func received(_ code: ExitCode) {
+  private func take(_ code: ExitCode) {
     let (isSecond, waiting) = state.withLock { state in
       defer {
         state.last = code

@@ -184,7 +184,7 @@ struct Workspace: Sendable {
   }
 
   private static var personalState: String {
-    let home = String(environment: "XDG_STATE_HOME") ?? (String(environment: "HOME") ?? "").appending("/.local/state")
+    let home = String(environment: "XDG_STATE_HOME") ?? "\(String(environment: "HOME") ?? "")/.local/state"
     return "\(home)/errand"
   }
 

@@ -1,0 +1,47 @@
+// What a terminal makes of text: which scalars it would obey, and how many columns it gives each.
+
+extension String {
+  /// How many columns of a terminal the text takes.
+  package var displayWidth: Int { unicodeScalars.reduce(0) { $0 + $1.width } }
+
+  /// The text on one line, with what a terminal would obey shown and not obeyed; for what comes from outside.
+  package var safe: String {
+    var result = ""
+    for scalar in unicodeScalars {
+      result.unicodeScalars.append([0x09, 0x0A, 0x0D].contains(scalar.value) ? " " : scalar.shown)
+    }
+    return result
+  }
+}
+
+extension Unicode.Scalar {
+  /// The scalar, or a picture of it if a terminal would obey it.
+  var shown: Unicode.Scalar {
+    switch value {
+    case 0x09: self
+    case 0x00...0x1F: Unicode.Scalar(0x2400 + value) ?? "\u{FFFD}"
+    case 0x7F: "\u{2421}"
+    // C1 controls, line separators, and the marks that reorder text.
+    case 0x80...0x9F, 0x2028, 0x2029, 0x061C, 0x200E, 0x200F, 0x202A...0x202E, 0x2066...0x2069: "\u{FFFD}"
+    default: self
+    }
+  }
+
+  /// The columns that the shown scalar takes, after Unicode's UAX #11.
+  var width: Int {
+    if value < 0x300 { return value == 0xAD ? 0 : 1 }
+    if shown != self { return 1 }
+    switch properties.generalCategory {
+    case .nonspacingMark, .enclosingMark, .format: return 0
+    default: break
+    }
+    switch value {
+    // Hangul vowels and finals join the initial before them.
+    case 0x1160...0x11FF: return 0
+    case 0x1100...0x115F, 0x2E80...0x303E, 0x3041...0xA4CF, 0xA960...0xA97F, 0xAC00...0xD7A3, 0xF900...0xFAFF,
+      0xFE30...0xFE6F, 0xFF01...0xFF60, 0xFFE0...0xFFE6, 0x20000...0x3FFFD:
+      return 2
+    default: return properties.isEmojiPresentation ? 2 : 1
+    }
+  }
+}
