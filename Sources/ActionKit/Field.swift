@@ -23,7 +23,7 @@ public struct Field<Wrapped: FieldValue>: Sendable {
     _ summary: String, _ limits: FieldLimit<Wrapped.Limited>..., aliases: [String] = [], deprecated: String? = nil
   ) {
     declaration = FieldDeclaration(
-      summary: summary, limits: limits.map { $0.limit }, aliases: aliases, deprecation: deprecated)
+      summary: summary, limits: limits.flatMap { $0.limits }, aliases: aliases, deprecation: deprecated)
     value = Wrapped.absent
   }
 
@@ -33,7 +33,7 @@ public struct Field<Wrapped: FieldValue>: Sendable {
     deprecated: String? = nil
   ) {
     declaration = FieldDeclaration(
-      summary: summary, limits: limits.map { $0.limit }, aliases: aliases, deprecation: deprecated)
+      summary: summary, limits: limits.flatMap { $0.limits }, aliases: aliases, deprecation: deprecated)
     value = wrappedValue
   }
 

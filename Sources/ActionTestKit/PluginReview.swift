@@ -11,7 +11,7 @@ public func expectWellFormed(_ plugin: any Plugin.Type, sourceLocation: SourceLo
 }
 
 /// What is wrong with a plugin's declarations, in their order.
-public func faults(of plugin: any Plugin.Type) -> [String] {
+package func faults(of plugin: any Plugin.Type) -> [String] {
   var review = PluginReview()
   review.review(PluginDescriptor(plugin))
   return review.faults

@@ -50,6 +50,8 @@ struct ScannerError: Error {
   var offset: Int
   /// Where what it was doing began.
   var contextOffset: Int
+  /// Whether brackets or braces were open.
+  var isInFlow = false
 }
 
 /// libyaml's parser over a text.
@@ -194,7 +196,8 @@ struct EventStream: ~Copyable {
     let offset = marks.offset(of: state.problem_mark)
     return ScannerError(
       problem: String(cString: problem), context: state.context.map { String(cString: $0) } ?? "", offset: offset,
-      contextOffset: state.context == nil ? offset : marks.offset(of: state.context_mark))
+      contextOffset: state.context == nil ? offset : marks.offset(of: state.context_mark),
+      isInFlow: state.flow_level > 0)
   }
 }
 

@@ -115,39 +115,48 @@ extension SyntaxFault {
 
   /// Something that does not belong to the value before it, or cannot begin one.
   private var leftover: Diagnostic {
+    if error.isInFlow { return leftoverInFlow }
     let start = value.range.lowerBound
     guard start <= error.offset, start < value.range.upperBound else {
       if error.offset < source.bytes.count, source.bytes[error.offset] == UInt8(ascii: ":") { return missingKey }
       return fault("no key begins with \(quoted(error.offset)); quote the key", 1)
     }
-    let sign = Character(Unicode.Scalar(source.bytes[start]))
-    let isInBrackets = error.context.contains("flow")
-    let reason: String
-    switch sign {
-    case "!": reason = "`!` begins a tag in YAML"
-    case "&": reason = "`&` begins an anchor in YAML"
-    case "*": reason = "`*` begins an alias in YAML"
-    case "|", ">": reason = "`\(sign)` begins a block of lines in YAML"
-    case "'", "\"":
-      if let innerQuote { return innerQuote }
-      reason = "a value that begins with a quote ends at the next one"
-    case "[", "{":
-      let closer = sign == "[" ? "]" : "}"
+    let advice = quoting.advice(for: value.range)
+    if let meaning = meaning(ofSignAt: start) { return fault("\(meaning); \(advice)", value.range) }
+    switch source.bytes[start] {
+    case UInt8(ascii: "'"), UInt8(ascii: "\""):
+      return innerQuote ?? fault("a value that begins with a quote ends at the next one; \(advice)", value.range)
+    case UInt8(ascii: "["), UInt8(ascii: "{"):
       if error.offset < source.bytes.count, "]}".utf8.contains(source.bytes[error.offset]) { return unopened }
-      // Inside the brackets any sign may have been the cause.
-      if isInBrackets || !source.bytes[start..<error.offset].contains(closer.utf8.first ?? 0) { return insideBrackets }
-      reason = "a value that begins with `\(sign)` ends at its `\(closer)`"
-    case "%", "@", "`", ",": reason = "no value begins with \(quoted(start))"
-    default: return fault("the value ends before this; \(quoting.advice(for: value.range))", 1)
+      let closer = source.bytes[start] == UInt8(ascii: "[") ? "]" : "}"
+      return fault("a value that begins with \(quoted(start)) ends at its `\(closer)`; \(advice)", value.range)
+    default:
+      return fault("the value ends before this; \(advice)", 1)
     }
-    return fault("\(reason); \(quoting.advice(for: value.range))", value.range)
+  }
+
+  /// The same inside brackets, where the line does not tell where the value begins, but libyaml does.
+  private var leftoverInFlow: Diagnostic {
+    let start = error.context.hasPrefix("while scanning a") ? error.contextOffset : error.offset
+    let meaning = meaning(ofSignAt: start) ?? "YAML cannot read this inside brackets"
+    return fault("\(meaning); \(entryAdvice)", start..<min(start + 1, source.bytes.count))
+  }
+
+  /// What a value cannot begin with unquoted, because it means something to YAML.
+  private func meaning(ofSignAt offset: Int) -> String? {
+    guard offset < source.bytes.count else { return nil }
+    let sign = Character(Unicode.Scalar(source.bytes[offset]))
+    switch sign {
+    case "!": return "`!` begins a tag in YAML"
+    case "&": return "`&` begins an anchor in YAML"
+    case "*": return "`*` begins an alias in YAML"
+    case "|", ">": return "`\(sign)` begins a block of lines in YAML"
+    case "%", "@", "`", ",": return "no value begins with \(quoted(offset))"
+    default: return nil
+    }
   }
 
   private var missingKey: Diagnostic { fault("a key is missing before this `:`", 1) }
-
-  private var insideBrackets: Diagnostic {
-    fault("YAML cannot read this inside brackets; \(quoting.generalAdvice)", 1)
-  }
 
   private var unopened: Diagnostic {
     let sign = Character(Unicode.Scalar(source.bytes[error.offset]))
@@ -206,17 +215,17 @@ extension SyntaxFault {
     }
     if bytes[error.offset] == UInt8(ascii: "{"), error.offset > 0, bytes[error.offset - 1] == UInt8(ascii: "$") {
       let start = error.offset - 1
-      let advice = quoting.advice(inFlowAt: entryStart)
+      let advice = entryAdvice
       return fault(
         "an expression needs quotes inside \(opener) \(closer); \(advice)", start..<min(start + 3, bytes.count))
     }
     if bytes[error.offset] == UInt8(ascii: ":") {
-      return fault("`: ` cannot stand in a value without quotes; \(quoting.advice(inFlowAt: entryStart))", 1)
+      return fault("`: ` cannot stand in a value without quotes; \(entryAdvice)", 1)
     }
     if let innerQuote { return innerQuote }
     if let first = bytes[entryStart...].first, "'\"[{".utf8.contains(first) {
       return fault(
-        "`,` or `\(closer)` is missing before this; if it belongs to the value before it, \(quoting.advice(inFlowAt: entryStart))",
+        "`,` or `\(closer)` is missing before this; if it belongs to the value before it, \(entryAdvice)",
         1)
     }
     return fault(
@@ -296,16 +305,23 @@ extension SyntaxFault {
     return false
   }
 
+  /// The advice for the entry, inside brackets, in which libyaml stopped.
+  private var entryAdvice: String {
+    // A comma or colon in quotes begins no entry.
+    let quotes = source.bytes[entryStart..<error.offset].count { $0 == UInt8(ascii: "'") || $0 == UInt8(ascii: "\"") }
+    return quotes.isMultiple(of: 2) ? quoting.advice(inFlowAt: entryStart) : quoting.generalAdvice
+  }
+
   /// Where the entry begins, inside brackets, in which libyaml stopped.
   private var entryStart: Int {
     let bytes = source.bytes
     var start = error.offset
-    while start > error.contextOffset + 1, !isBreak(bytes[start - 1]) {
+    while start > 1, !isBreak(bytes[start - 1]) {
       let before = bytes[start - 1]
       if before == UInt8(ascii: ",") || before == UInt8(ascii: "{") || before == UInt8(ascii: "[") { break }
-      if isBlank(before), bytes[start - 2] == UInt8(ascii: ":"), start < error.offset { break }
+      if isBlank(before), bytes[start - 2] == UInt8(ascii: ":") { break }
       start -= 1
     }
-    return bytes[start...].firstIndex { !isBlank($0) } ?? start
+    return bytes[start..<error.offset].firstIndex { !isBlank($0) } ?? error.offset
   }
 }

@@ -13,7 +13,7 @@ struct Mark: FieldSet {
 
 struct Sheet: FieldSet {
   @Field("Key of the sheet.") var key: Int
-  @Field("How many to ask for at a time.", .min(1), .max(500)) var pageSize = 50
+  @Field("How many to ask for at a time.", .range(1...500)) var pageSize = 50
   @Field("What was written about it.", .maxLength(20)) var comment: String?
   @Field("Its colour.") var colour: Colour = .red
   @Field("The marks on it.", .maxLength(2)) var marks: [Mark] = []
@@ -142,6 +142,7 @@ func faults(_ schema: ObjectSchema, _ json: String) throws -> [String] {
         ["1:24: error: 'with.pageSize' is empty; leave it out to have 50"]
       ),
       (#"{"key": 7, "pageSize": 0}"#, ["1:24: error: 'with.pageSize' must be at least 1, but is 0"]),
+      (#"{"key": 7, "pageSize": 501}"#, ["1:24: error: 'with.pageSize' must be at most 500, but is 501"]),
       (#"{"key": 7, "factor": 11}"#, ["1:22: error: 'with.factor' must be at most 10.0, but is 11.0"]),
       (
         #"{"key": 7, "colour": "gren"}"#,

@@ -151,6 +151,11 @@ import Testing
       "k: - 3",
       "1:4: error: a list cannot begin on the line of its key; put each `- ` on a line of its own, or quote the whole value: `\"- 3\"` [-]"
     ),
+    ("w: {m: 'a, b' @c}", "1:15: error: no value begins with `@`; quote the whole value: `\"${{ … }}\"` [@]"),
+    ("w: {\n  m: @x,\n}", "2:6: error: no value begins with `@`; quote the whole value: `\"@x\"` [@]"),
+    ("w: [&& b, c]", "1:5: error: `&` begins an anchor in YAML; quote the whole value: `\"&& b\"` [&]"),
+    ("w: {m: !a && b}", "1:11: error: `&` begins an anchor in YAML; quote the whole value: `\"!a && b\"` [&]"),
+    ("w: {m: > 3}", "1:8: error: `>` begins a block of lines in YAML; quote the whole value: `\"> 3\"` [>]"),
     ("@k: v", "1:1: error: no key begins with `@`; quote the key [@]"),
   ])
   func `advises to quote the whole value`(_ text: String, _ fault: String) {
