@@ -71,46 +71,71 @@ struct JSONWriter: ~Copyable {
   private mutating func write(_ map: ValueMap, depth: Int) throws(Refusal) {
     try checkDepth(depth)
     output.append(UInt8(ascii: "{"))
-    if let members = try arranged(map) {
-      for (index, member) in members.enumerated() { try write(member.name, member.value, index, depth) }
+    let map = hasOtherKeys(map) ? try named(map) : map
+    if style.sortsKeys {
+      for (position, entry) in sorted(map).enumerated() { try write(map, entry.index, position, depth) }
     } else {
-      for index in map.members.indices {
-        guard let name = map.members[index].name else { continue }
-        try write(name, map.members[index].value, index, depth)
-      }
+      for index in map.members.indices { try write(map, index, index, depth) }
     }
     end(UInt8(ascii: "}"), isEmpty: map.isEmpty, depth)
   }
 
-  private mutating func write(_ name: String, _ value: Value, _ index: Int, _ depth: Int) throws(Refusal) {
-    separate(index, depth)
+  @inline(__always) private mutating func write(
+    _ map: ValueMap, _ index: Int, _ position: Int, _ depth: Int
+  ) throws(Refusal) {
+    guard case .string(let name) = map.members[index].key.content else { return }
+    separate(position, depth)
     write(name)
     output.append(UInt8(ascii: ":"))
     if style.isIndented { output.append(UInt8(ascii: " ")) }
     do {
-      try write(value, depth: depth)
+      try write(map.members[index].value, depth: depth)
     } catch {
       path.append(depth == 1 ? name : ".\(name)")
       throw error
     }
   }
 
-  /// The members by the text of their keys, in the order to write; nil if they can be written as they are.
-  private func arranged(_ map: ValueMap) throws(Refusal) -> [(name: String, value: Value)]? {
-    let hasOtherKeys = map.members.contains { $0.name == nil }
-    guard hasOtherKeys || style.sortsKeys && map.count > 1 else { return nil }
-    var members: [(name: String, value: Value)] = []
-    members.reserveCapacity(map.count)
-    for member in map.members { members.append((try name(of: member.key), member.value)) }
-    if hasOtherKeys {
+  private func hasOtherKeys(_ map: ValueMap) -> Bool {
+    for index in map.members.indices {
+      guard case .string = map.members[index].key.content else { return true }
+    }
+    return false
+  }
+
+  /// The map with the texts of its keys.
+  private func named(_ map: ValueMap) throws(Refusal) -> ValueMap {
+    var named = ValueMap()
+    for member in map.members {
+      let name = try name(of: member.key)
       // An int 1 and a string '1' are two keys of a map, and would be one of JSON.
-      var names = ValueMap()
-      for member in members where names.insert(.init(key: .string(member.name), value: .null)) != nil {
-        throw Refusal(reason: "two of its keys are written '\(member.name)'")
+      if named.insert(.init(key: .string(name), value: member.value)) != nil {
+        throw Refusal(reason: "two of its keys are written '\(name)'")
       }
     }
-    if style.sortsKeys { members.sort { $0.name.precedesByScalars($1.name) } }
-    return members
+    return named
+  }
+
+  /// The indexes of the members by the scalars of their names, each with the first eight bytes, which mostly decide.
+  private func sorted(_ map: ValueMap) -> [(prefix: UInt64, index: Int)] {
+    var order: [(prefix: UInt64, index: Int)] = []
+    order.reserveCapacity(map.count)
+    for index in map.members.indices {
+      var name = map.members[index].name ?? ""
+      let prefix = name.withUTF8 { bytes in
+        if bytes.count >= 8 { return UInt64(bigEndian: bytes.word(at: 0)) }
+        var prefix: UInt64 = 0
+        for byte in bytes { prefix = prefix << 8 | UInt64(byte) }
+        return prefix << (8 * UInt64(8 - bytes.count))
+      }
+      order.append((prefix, index))
+    }
+    order.sort { left, right in
+      if left.prefix != right.prefix { return left.prefix < right.prefix }
+      let (left, right) = (map.members[left.index].name ?? "", map.members[right.index].name ?? "")
+      return left.precedesByScalars(right)
+    }
+    return order
   }
 
   private func name(of key: Value) throws(Refusal) -> String {
@@ -152,29 +177,16 @@ struct JSONWriter: ~Copyable {
   mutating func write(_ text: String) {
     var text = text
     text.withUTF8 { bytes in
-      output.reserve(bytes.count + 2)
       output.append(UInt8(ascii: "\""))
       var index = 0
-      while index < bytes.count {
-        let end = JSONWriter.endOfPlain(bytes, from: index)
-        output.append(UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(bytes)[index..<end]))
-        if end < bytes.count { escape(bytes[end]) }
-        index = end + 1
+      while true {
+        index = output.appendPlain(bytes, from: index)
+        guard index < bytes.count else { break }
+        escape(bytes[index])
+        index += 1
       }
       output.append(UInt8(ascii: "\""))
     }
-  }
-
-  /// The index of the first byte from `index` on that needs an escape, or the end.
-  @inline(__always) private static func endOfPlain(_ bytes: UnsafeBufferPointer<UInt8>, from index: Int) -> Int {
-    var index = index
-    while index + 8 <= bytes.count {
-      let hits = special(UInt64(littleEndian: bytes.word(at: index)))
-      if hits != 0 { return index + hits.trailingZeroBitCount / 8 }
-      index += 8
-    }
-    while index < bytes.count, case let byte = bytes[index], byte >= 0x20, byte != 0x22, byte != 0x5C { index += 1 }
-    return index
   }
 
   private mutating func escape(_ byte: UInt8) {
@@ -229,6 +241,26 @@ struct ByteBuffer: ~Copyable {
     reserve(bytes.count)
     UnsafeMutableRawPointer(base + count).copyMemory(from: start, byteCount: bytes.count)
     count += bytes.count
+  }
+
+  /// Appends bytes up to the first that needs an escape in a JSON string, and gives its index, or the end.
+  @inline(__always) mutating func appendPlain(_ bytes: UnsafeBufferPointer<UInt8>, from start: Int) -> Int {
+    reserve(bytes.count - start)
+    var index = start
+    while index + 8 <= bytes.count {
+      let word = bytes.word(at: index)
+      let hits = special(UInt64(littleEndian: word))
+      if hits != 0 { break }
+      UnsafeMutableRawPointer(base + count).storeBytes(of: word, as: UInt64.self)
+      index += 8
+      count += 8
+    }
+    while index < bytes.count, case let byte = bytes[index], byte >= 0x20, byte != 0x22, byte != 0x5C {
+      base[count] = byte
+      index += 1
+      count += 1
+    }
+    return index
   }
 
   mutating func append(_ text: String) {
