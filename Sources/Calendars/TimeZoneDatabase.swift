@@ -39,6 +39,8 @@ package final class TimeZoneDatabase: Sendable {
   private let files: any TimeZoneFiles
   /// Only names with a file get in, so that nobody can make it grow.
   private let zones = Mutex<[String: TimeZoneRules]>([:])
+  /// Read when a name is unknown for the first time.
+  private let knownNames = Mutex<[String]?>(nil)
 
   package init(_ files: some TimeZoneFiles) { self.files = files }
 
@@ -61,7 +63,13 @@ package final class TimeZoneDatabase: Sendable {
   }
 
   /// Every IANA name there is, in order.
-  package func names() -> [String] { files.names().sorted() }
+  package func names() -> [String] {
+    if let known = knownNames.withLock({ $0 }) { return known }
+    let names = files.names().sorted()
+    // A folder that is empty may be filled later.
+    if !names.isEmpty { knownNames.withLock { $0 = names } }
+    return names
+  }
 
   /// Reads `±HH:MM` as seconds; nil if it is not that.
   package static func offset(_ text: String) -> Int? {
@@ -90,7 +98,7 @@ package final class TimeZoneDatabase: Sendable {
   }
 
   private func unknown(_ name: String) -> TimeZoneError {
-    let names = files.names()
+    let names = names()
     guard !names.isEmpty else {
       return TimeZoneError(
         .unreadable, "there are no zone files in \(files.location); install the package tzdata, or point TZDIR at them")

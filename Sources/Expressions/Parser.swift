@@ -6,11 +6,11 @@ import Basics
 /// `in` (one level, left-associative), `+ -`, `* / %`, `!` or `-` repeated, selection and calls. What another language
 /// would write (`and`, `=`, `??`) is recorded as a fault with its CEL form and read as that form, so that the rest of
 /// the expression is still looked at; any other fault of syntax ends the reading.
-struct Parser {
-  /// What the expression may nest; also the bound on the tree, so on the recursion of checker and evaluator.
+package struct Parser {
+  /// How deep an expression may nest, which bounds the tree and so the recursion of checker and evaluator.
   ///
-  /// The stack that a level takes is far below 2 KiB in an optimised build, so that a thread of 512 KiB bears it.
-  static let depthLimit = 100
+  /// Optimised, a level of any kind takes less than 3 KiB of stack in each of them, so that a thread of 512 KiB bears it.
+  package static let depthLimit = 128
   static let sizeLimit = 100_000
 
   private var lexer: Lexer

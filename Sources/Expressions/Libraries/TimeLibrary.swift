@@ -11,10 +11,10 @@ let timeFunctions: [FunctionDeclaration] = [
     example:
       "time.next(timestamp('2026-11-20T09:30:00Z'), '02:00', 'Australia/Sydney') == timestamp('2026-11-20T15:00:00Z')",
     literalCheck: checking((1, checkClock), (2, checkZone))
-  ) { arguments, _ throws(EvaluationError) in
+  ) { arguments, context throws(EvaluationError) in
     let start = try arguments.timestamp(0)
     let seconds = try secondOfDay(arguments.string(1))
-    let zone = try zone(arguments.string(2))
+    let zone = try context.zone(arguments.string(2))
     var date = zone.localTime(at: start).time.date.daysSinceEpoch
     // Today's time may be past; of two days at most one is lost to a jump of the calendar.
     for _ in 0..<4 {
@@ -33,9 +33,9 @@ let timeFunctions: [FunctionDeclaration] = [
     example:
       "time.at(timestamp('2026-11-20T09:30:00Z'), '08:00', 'Australia/Sydney') == timestamp('2026-11-19T21:00:00Z')",
     literalCheck: checking((1, checkClock), (2, checkZone))
-  ) { arguments, _ throws(EvaluationError) in
+  ) { arguments, context throws(EvaluationError) in
     let seconds = try secondOfDay(arguments.string(1))
-    let zone = try zone(arguments.string(2))
+    let zone = try context.zone(arguments.string(2))
     let date = zone.localTime(at: try arguments.timestamp(0)).time.date
     return .timestamp(try instant(of: CivilTime(date, secondOfDay: seconds), in: zone))
   },
@@ -45,8 +45,8 @@ let timeFunctions: [FunctionDeclaration] = [
     example:
       "time.startOfDay(timestamp('2026-11-20T09:30:00Z'), 'Australia/Sydney') == timestamp('2026-11-19T13:00:00Z')",
     literalCheck: checking((1, checkZone))
-  ) { arguments, _ throws(EvaluationError) in
-    let zone = try zone(arguments.string(1))
+  ) { arguments, context throws(EvaluationError) in
+    let zone = try context.zone(arguments.string(1))
     let date = zone.localTime(at: try arguments.timestamp(0)).time.date
     return .timestamp(try instant(of: CivilTime(date), in: zone))
   },
@@ -56,10 +56,10 @@ let timeFunctions: [FunctionDeclaration] = [
     example:
       "time.plusDays(timestamp('2026-10-03T02:30:00Z'), 1, 'Australia/Sydney') == timestamp('2026-10-04T01:30:00Z')",
     literalCheck: checking((2, checkZone))
-  ) { arguments, _ throws(EvaluationError) in
+  ) { arguments, context throws(EvaluationError) in
     let start = try arguments.timestamp(0)
     let days = try arguments.int(1)
-    let zone = try zone(arguments.string(2))
+    let zone = try context.zone(arguments.string(2))
     // The second showing of a repeated time stays what it is.
     guard days != 0 else { return arguments[0] }
     // No two dates are further apart.
@@ -74,8 +74,8 @@ let timeFunctions: [FunctionDeclaration] = [
     summary: "The day of the week in a zone, 'Monday' to 'Sunday'.",
     example: "time.weekday(timestamp('2026-11-20T09:30:00Z'), 'Australia/Sydney') == 'Friday'",
     literalCheck: checking((1, checkZone))
-  ) { arguments, _ throws(EvaluationError) in
-    let weekday = try zone(arguments.string(1)).localTime(at: try arguments.timestamp(0)).time.date.weekday
+  ) { arguments, context throws(EvaluationError) in
+    let weekday = try context.zone(arguments.string(1)).localTime(at: try arguments.timestamp(0)).time.date.weekday
     return .string(TimeFormat.name(ofWeekday: weekday))
   },
   FunctionDeclaration(
@@ -88,7 +88,7 @@ let timeFunctions: [FunctionDeclaration] = [
       (1, { text throws(EvaluationError) in _ = try TimeFormat(text) }), (2, checkZone))
   ) { arguments, context throws(EvaluationError) in
     let format = try TimeFormat(arguments.string(1))
-    return try context.made(format.text(of: arguments.timestamp(0), in: zone(arguments.string(2))))
+    return try context.made(format.text(of: arguments.timestamp(0), in: context.zone(arguments.string(2))))
   },
   FunctionDeclaration(
     "time.parse", parameters: [.string, .string, .string], result: .timestamp,
@@ -102,6 +102,6 @@ let timeFunctions: [FunctionDeclaration] = [
     let format = try TimeFormat(arguments.string(1))
     try format.checkReadable()
     try context.charge(reading: try arguments.string(0).utf8.count)
-    return .timestamp(try format.instant(of: arguments.string(0), in: zone(arguments.string(2))))
+    return .timestamp(try format.instant(of: arguments.string(0), in: context.zone(arguments.string(2))))
   },
 ]

@@ -5,11 +5,24 @@ import Calendars
 // jump, one that it shows twice for the first: the rule of schedules (`CronExpression`).
 
 /// The rules of a zone that an expression names.
-func zone(_ name: String) throws(EvaluationError) -> TimeZoneRules {
+private func rules(_ name: String) throws(EvaluationError) -> TimeZoneRules {
   do {
     return try TimeZoneDatabase.system.rules(named: name)
   } catch {
     throw EvaluationError(error.message)
+  }
+}
+
+extension EvaluationContext {
+  /// The rules of a zone that an expression names.
+  mutating func zone(_ name: String) throws(EvaluationError) -> TimeZoneRules {
+    do throws(EvaluationError) {
+      return try rules(name)
+    } catch {
+      // Guessing what was meant goes through all names.
+      try charge(steps: 1000)
+      throw error
+    }
   }
 }
 
@@ -47,7 +60,7 @@ func checking(
 }
 
 /// The check of a zone's name.
-@Sendable func checkZone(_ name: String) throws(EvaluationError) { _ = try zone(name) }
+@Sendable func checkZone(_ name: String) throws(EvaluationError) { _ = try rules(name) }
 
 /// The check of a time of day.
 @Sendable func checkClock(_ text: String) throws(EvaluationError) { _ = try secondOfDay(text) }
@@ -69,17 +82,17 @@ let zonedGetters: [FunctionDeclaration] = [
 private func getter(
   _ name: String, _ summary: String, _ example: Int, _ get: @escaping @Sendable (CivilTime, Timestamp) -> Int
 ) -> FunctionDeclaration {
-  @Sendable func rules(_ name: String) throws(EvaluationError) -> TimeZoneRules {
-    // `02:00` is an offset to CEL.
-    try zone(CivilTime.secondOfDay(name) != nil && name.utf8.count == 5 ? "+" + name : name)
+  // `02:00` is an offset to CEL.
+  @Sendable func signed(_ name: String) -> String {
+    CivilTime.secondOfDay(name) != nil && name.utf8.count == 5 ? "+" + name : name
   }
   return FunctionDeclaration(
     name, receiver: .timestamp, parameters: [.string], result: .int,
     summary: "\(summary) that clocks in a zone show.",
     example: "timestamp('2009-02-13T23:31:30Z').\(name)('Australia/Sydney') == \(example)",
-    literalCheck: checking((1, { name throws(EvaluationError) in _ = try rules(name) }))
-  ) { arguments, _ throws(EvaluationError) in
+    literalCheck: checking((1, { name throws(EvaluationError) in try checkZone(signed(name)) }))
+  ) { arguments, context throws(EvaluationError) in
     let instant = try arguments.timestamp(0)
-    return .int(get(try rules(arguments.string(1)).localTime(at: instant).time, instant))
+    return .int(get(try context.zone(signed(arguments.string(1))).localTime(at: instant).time, instant))
   }
 }
