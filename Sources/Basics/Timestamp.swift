@@ -75,11 +75,11 @@ extension Timestamp: CustomStringConvertible {
         return sum * 10 + Int(byte - 0x30)
       }
     }
-    func isByte(_ index: Int, _ options: String) -> Bool {
-      index < bytes.count && options.utf8.contains(bytes[index])
+    func isByte(_ index: Int, _ scalar: Unicode.Scalar) -> Bool {
+      index < bytes.count && bytes[index] == UInt8(ascii: scalar)
     }
     guard let year = digits(0..<4), isByte(4, "-"), let month = digits(5..<7), isByte(7, "-"),
-      let day = digits(8..<10), isByte(10, "Tt"), let hour = digits(11..<13), isByte(13, ":"),
+      let day = digits(8..<10), (isByte(10, "T") || isByte(10, "t")), let hour = digits(11..<13), isByte(13, ":"),
       let minute = digits(14..<16), isByte(16, ":"), let second = digits(17..<19),
       let date = CivilDate(year: year, month: month, day: day), hour < 24, minute < 60, second < 60
     else { return nil }
@@ -88,15 +88,16 @@ extension Timestamp: CustomStringConvertible {
     if isByte(index, ".") {
       index += 1
       let start = index
-      while isByte(index, "0123456789") { index += 1 }
+      while index < bytes.count, (0x30...0x39).contains(bytes[index]) { index += 1 }
       guard index > start, index - start <= 9, let fraction = digits(start..<index) else { return nil }
       nanoseconds = (index - start..<9).reduce(fraction) { value, _ in value * 10 }
     }
     var offset = 0
-    if isByte(index, "Zz") {
+    if (isByte(index, "Z") || isByte(index, "z")) {
       index += 1
     } else {
-      guard isByte(index, "+-"), let hours = digits(index + 1..<index + 3), isByte(index + 3, ":"),
+      guard (isByte(index, "+") || isByte(index, "-")), let hours = digits(index + 1..<index + 3),
+        isByte(index + 3, ":"),
         let minutes = digits(index + 4..<index + 6), hours < 24, minutes < 60
       else { return nil }
       offset = (hours * 60 + minutes) * (bytes[index] == 0x2D ? -60 : 60)

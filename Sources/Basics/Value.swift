@@ -1,3 +1,5 @@
+import Glibc
+
 /// One value of the one model that recipes, expressions, actions, services and the state share.
 ///
 /// A value read from a file remembers where it begins there. The place takes no part in equality, and is
@@ -146,9 +148,16 @@ extension String {
   /// Whether both texts hold the same Unicode scalars.
   ///
   /// Swift's `==` takes canonically equivalent texts for equal, which CEL, JSON and YAML do not.
-  @inlinable public func hasSameScalars(as other: String) -> Bool {
-    // Texts of the same scalars are always equal, so the slow comparison is made for equal ones only.
-    self == other && utf8.count == other.utf8.count && utf8.elementsEqual(other.utf8)
+  public func hasSameScalars(as other: String) -> Bool {
+    let count = utf8.count
+    guard count == other.utf8.count else { return false }
+    let areSame = utf8.withContiguousStorageIfAvailable { left in
+      other.utf8.withContiguousStorageIfAvailable { right in
+        guard let left = left.baseAddress, let right = right.baseAddress else { return true }
+        return memcmp(left, right, count) == 0
+      }
+    }
+    return (areSame ?? nil) ?? utf8.elementsEqual(other.utf8)
   }
 
   /// Whether this text comes before the other in the order of Unicode scalars, which is that of UTF-8 bytes.

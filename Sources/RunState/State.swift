@@ -93,22 +93,25 @@ extension RunRecord {
   }
 
   fileprivate mutating func apply(_ event: StepEnded) {
-    let instant = event.now ?? steps[event.step]?.now ?? now
-    now = max(now, instant)
-    var step =
-      steps[event.step]
-      ?? StepRecord(
-        path: event.step, ordinal: steps.count, status: event.status, now: instant, startedAt: event.at)
-    step.status = event.status
-    step.now = instant
-    step.output = event.output
-    step.error = event.error
-    step.endedAt = event.status.isEnded ? event.at : nil
-    steps[event.step] = step
+    if steps[event.step] == nil {
+      steps[event.step] = StepRecord(
+        path: event.step, ordinal: steps.count, status: event.status, now: event.now ?? now, startedAt: event.at)
+    }
+    guard let index = steps.index(forKey: event.step) else { return }
+    now = max(now, event.now ?? now)
+    steps.values[index].apply(event)
   }
 }
 
 extension StepRecord {
+  fileprivate mutating func apply(_ event: StepEnded) {
+    status = event.status
+    if let instant = event.now { now = instant }
+    output = event.output
+    error = event.error
+    endedAt = event.status.isEnded ? event.at : nil
+  }
+
   fileprivate mutating func apply(_ event: AttemptBegan) {
     status = .running
     attempts = max(attempts, event.number)
