@@ -69,13 +69,8 @@ public actor MarkbookClient: MarkbookClientProtocol {
   /// Where the service is, unless a school has its own.
   public static let defaultBaseURL = "https://smpcsonline.com.au/markbook/api/v1.5"
 
-  /// The parameters whose values never show up in an error, a log or a record.
-  static let secretParameters: Set<String> = ["apikey", "apiuser", "apipassword", "sessiontoken", "sessionkey"]
-
-  private let baseURL: String
+  let wire: MarkbookWire
   private let apiKey: String
-  let http: HTTPClient
-  let limits: HTTPLimits
   private let sessions: SessionKeeper
 
   /// Creates a client; nothing is sent before the first call.
@@ -92,17 +87,12 @@ public actor MarkbookClient: MarkbookClientProtocol {
     baseURL: String = defaultBaseURL, apiKey: String, username: String, password: String,
     http: HTTPClient = HTTPClient(), limits: HTTPLimits = HTTPLimits(), time: any TimeSource = SystemTime()
   ) {
-    var base = baseURL[...]
-    while base.hasSuffix("/") { base.removeLast() }
-    let address = String(base)
-    self.baseURL = address
+    let wire = MarkbookWire(baseURL: baseURL, http: http, limits: limits, time: time)
+    self.wire = wire
     self.apiKey = apiKey
-    self.http = http
-    self.limits = limits
-    let credentials = HTTPQuery([.init("apiuser", username), .init("apipassword", password)])
     sessions = SessionKeeper(time: time) {
       do throws(MarkbookError) {
-        return .success(try await Self.logIn(credentials, at: address, http: http, limits: limits))
+        return .success(try await wire.logIn(username: username, password: password))
       } catch {
         return .failure(error)
       }
@@ -207,7 +197,7 @@ extension MarkbookClient {
 
   public func createMarkbook(_ request: CreateMarkbookRequest) async throws(MarkbookError) -> CreateMarkbookResponse {
     var request = request
-    if request.api.isEmpty { request.api = baseURL }
+    if request.api.isEmpty { request.api = wire.baseURL }
     if request.schoolName.isEmpty { request.schoolName = try await sessions.session().session.schoolName ?? "" }
     guard let json = try? JSON.text(request.wireValue) else {
       throw MarkbookError(.unreadable, action: "createmarkbook", message: "The new markbook cannot be written as JSON.")
@@ -262,59 +252,11 @@ extension MarkbookClient {
     let key = HTTPQuery.Item("apikey", apiKey)
     let tokens = [HTTPQuery.Item("sessiontoken", session.token), .init("sessionkey", String(session.key))]
     guard call.isForm else {
-      let query = HTTPQuery([.init("action", call.action)] + call.parameters.items + tokens + [key])
-      return try await Self.payload(
-        HTTPRequest("GET", "\(baseURL)?\(query.encoded)"), call.action, http: http, limits: limits)
+      return try await wire.get(
+        HTTPQuery([.init("action", call.action)] + call.parameters.items + tokens + [key]), action: call.action)
     }
-    let form = HTTPQuery([key] + tokens + [.init("apiaction", call.action)] + call.parameters.items)
-    return try await Self.payload(.form("\(baseURL)/post.lc", form), call.action, http: http, limits: limits)
-  }
-
-  private static func logIn(
-    _ credentials: HTTPQuery, at baseURL: String, http: HTTPClient, limits: HTTPLimits
-  ) async throws(MarkbookError) -> MarkbookSession {
-    do throws(MarkbookError) {
-      let answer = try await payload(
-        .form("\(baseURL)/authenticate.lc", credentials), "authentication", http: http, limits: limits)
-      let envelope = try ResponseEnvelope(answer)
-      guard envelope.status == .okay, let session = try MarkbookSession(answer, schoolName: envelope.schoolName) else {
-        var refusal = MarkbookError.refused("authentication", envelope.status)
-        refusal.message +=
-          " Check username and password, that the user may administer users, and that no code by e-mail is asked for."
-        throw refusal
-      }
-      return session
-    } catch {
-      throw .authenticationFailed(error)
-    }
-  }
-
-  /// Sends a request and reads the answer as far as every answer goes.
-  private static func payload(
-    _ request: HTTPRequest, _ action: String, http: HTTPClient, limits: HTTPLimits
-  ) async throws(MarkbookError) -> Payload {
-    var request = request
-    request.limits = limits
-    request.redactedParameters = secretParameters
-    let response: HTTPResponse
-    do throws(HTTPError) {
-      response = try await http.send(request)
-    } catch {
-      throw MarkbookError(network: error, action: action)
-    }
-    guard response.isSuccess else {
-      throw MarkbookError(
-        .httpError(statusCode: response.status), action: action,
-        message: "Markbook Online answered \(request.method) '\(action)' with HTTP status \(response.status).")
-    }
-    return try Payload(MarkbookError.reading(response.body, action: action), action: action)
-  }
-}
-
-extension HTTPRequest {
-  /// A form that is posted.
-  fileprivate static func form(_ url: String, _ form: HTTPQuery) -> HTTPRequest {
-    HTTPRequest(
-      "POST", url, headers: ["Content-Type": "application/x-www-form-urlencoded"], body: Array(form.encoded.utf8))
+    return try await wire.post(
+      HTTPQuery([key] + tokens + [.init("apiaction", call.action)] + call.parameters.items), to: "post.lc",
+      action: call.action)
   }
 }

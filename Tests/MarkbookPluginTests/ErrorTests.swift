@@ -20,7 +20,7 @@ import Testing
       message: "Markbook Online answered GET 'getmarkbook' with HTTP status 503.", kind: .server, effect: .unknown),
     Case(
       status: 404, body: "", message: "Markbook Online answered GET 'getmarkbook' with HTTP status 404.",
-      kind: .notFound, effect: .unknown),
+      kind: .notFound, effect: .none),
     // The status comes first: what is missing after it does not matter.
     Case(
       body: #"{"status":"ERROR:invalid markbook"}"#,
@@ -82,6 +82,17 @@ import Testing
       #expect(!error.actionError.retryable)
     }
     #expect(transport.requests.count == 1)
+  }
+
+  @Test func `hands on how long the server asks to wait`() async throws {
+    let (client, _) = scripted([
+      try .logIn(),
+      .on("GET", "\(base)?action=deletestudent…", status: 429, headers: ["Retry-After": "120"]),
+    ])
+    let error = try await client.failure { try await $0.deleteStudent(markbookKey: 1, studentKey: 2, sid: "3") }
+    #expect(error.actionError.kind == .rateLimited)
+    #expect(error.actionError.retryAfter == .seconds(120))
+    #expect(error.actionError.effect == .none)
   }
 
   @Test func `a login that got no answer is a matter of the network, and is made again`() async throws {

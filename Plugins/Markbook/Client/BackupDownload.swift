@@ -17,10 +17,10 @@ extension MarkbookClient {
     from url: String, to path: String, verifiesZip: Bool = true, maxBytes: Int = 8 << 30
   ) async throws(MarkbookError) -> Int {
     let limits = HTTPLimits(
-      connect: limits.connect, attempt: nil, total: nil, stall: .seconds(60), maxBodyBytes: maxBytes)
+      connect: wire.limits.connect, attempt: nil, total: nil, stall: .seconds(60), maxBodyBytes: maxBytes)
     let download: HTTPDownload
     do throws(HTTPError) {
-      download = try await http.download(
+      download = try await wire.http.download(
         HTTPRequest("GET", url, limits: limits), to: path, check: verifiesZip ? zipFault : nil)
     } catch {
       guard error.kind == .file else { throw MarkbookError(network: error, action: "download") }

@@ -45,6 +45,9 @@ public struct MarkbookError: Error, Sendable, CustomStringConvertible {
   /// It is forgotten by now, so that the same call made again opens a new one.
   public var sessionMayHaveEnded = false
 
+  /// How long the server asks to wait before the next request.
+  public var retryAfter: TimeSpan?
+
   /// Creates an error.
   public init(_ kind: Kind, action: String, message: String) {
     self.kind = kind
@@ -116,7 +119,10 @@ extension MarkbookError: ActionErrorConvertible {
       ActionError(
         error.actionKind, message, effect: error.sent == .nothing ? ActionError.Effect.none : .unknown, cause: self)
     case .httpError(let status):
-      ActionError(ErrorKind(httpStatus: status), message, status: status, effect: .unknown, cause: self)
+      // What the server says is the request's fault it has not done.
+      ActionError(
+        ErrorKind(httpStatus: status), message, status: status, retryAfter: retryAfter,
+        effect: (400..<500).contains(status) && status != 408 ? ActionError.Effect.none : .unknown, cause: self)
     case .apiError:
       // The service decided and did nothing. A session that has ended is a reason to try again, under a new one.
       sessionMayHaveEnded
@@ -126,7 +132,7 @@ extension MarkbookError: ActionErrorConvertible {
       // The call itself was never sent.
       switch underlying.kind {
       case .network, .httpError, .cancelled:
-        ActionError(underlying.actionError.kind, message, effect: ActionError.Effect.none, cause: self)
+        underlying.actionError.beforeAnythingWasSent(message, cause: self)
       default: ActionError(.authentication, message, effect: ActionError.Effect.none, cause: self)
       }
     case .invalidURL: ActionError(.configuration, message, effect: ActionError.Effect.none, cause: self)
@@ -135,6 +141,15 @@ extension MarkbookError: ActionErrorConvertible {
     case .unreadable, .backupNotStored: ActionError(.plugin, message, effect: .unknown, cause: self)
     case .cancelled: ActionError(.cancelled, message, effect: .unknown, cause: self)
     }
+  }
+}
+
+extension ActionError {
+  /// The same failure, of what came before the call itself.
+  fileprivate func beforeAnythingWasSent(_ message: String, cause: MarkbookError) -> ActionError {
+    var error = self
+    (error.message, error.effect, error.cause) = (message, .none, cause)
+    return error
   }
 }
 

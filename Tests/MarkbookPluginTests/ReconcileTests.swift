@@ -1,0 +1,115 @@
+import ActionKit
+import ActionTestKit
+import Testing
+
+@testable import MarkbookPlugin
+
+/// What is found out after a create whose answer was lost, by what happened to it meanwhile.
+@Suite struct ReconcileTests {
+  /// What happens between the baseline and the look.
+  enum Course: String, CaseIterable, Sendable {
+    /// Our request never arrived.
+    case neverArrived
+    /// It was done, and the answer was lost.
+    case doneUnheard
+    /// It was done after somebody had looked for the first time.
+    case doneLate
+  }
+
+  struct Case: Sendable, CustomTestStringConvertible {
+    var testDescription: String { action }
+    var action: String
+    var input: String
+    /// What is there before under the same name or id, in the sandbox's own data.
+    var done: String
+  }
+
+  static let cases = [
+    Case(
+      action: "createStudent",
+      input:
+        #"{"markbookKey":1207731,"sid":"007 +1","familyName":"Lee","givenName":"Su","gender":"other","classKey":4}"#,
+      done: #"{"studentKey":36}"#),
+    Case(
+      action: "createClass",
+      input: #"{"markbookKey":1207731,"name":"8GEO-É/1","teacherFamilyName":"F","teacherGivenName":"G"}"#,
+      done: #"{"classKey":10}"#),
+    // The name is taken, so that ours gets another and must not be mistaken for the one that was there.
+    Case(
+      action: "createMarkbook",
+      input: #"{"markbookName":"Demo","markbookYear":"y","markbookCourse":"c","ownerKey":31,"shareList":[34],"#
+        + #""classList":[{"key":1,"name":"C","teacherName1":"F","teacherName2":"G"}],"#
+        + #""studentList":[{"key":1,"studentID":"s","familyName":"F","givenName":"G","classKey":1}]}"#,
+      done: #"{"markbookKey":1300001,"markbookName":"Demo-1","isRenamed":true,"classCount":1,"studentCount":1,"#
+        + #""shareCount":1,"isComplete":true}"#),
+  ]
+
+  @Test(arguments: cases, Course.allCases)
+  func `tells what became of it`(_ c: Case, _ course: Course) async throws {
+    let action = try #require(ActionCatalog([MarkbookPlugin.self]).action("markbook.\(c.action)"))
+    let input = try JSON.parse(c.input)
+    try await withSandbox { sandbox, client, time in
+      let context = ActionContext.testing(time: time)
+      let baseline = try #require(await action.baseline(input, on: client, in: context))
+      let startedAt = time.now()
+      if course == .neverArrived { sandbox.desk.add(SandboxFault(.refuse, action: c.action.lowercased())) }
+      if course == .doneUnheard { sandbox.desk.add(SandboxFault(.lostAnswer, action: c.action.lowercased())) }
+      if course != .doneLate {
+        let error = await #expect(throws: ActionError.self) {
+          _ = try await action.run(input, on: client, in: context)
+        }
+        #expect(error?.effect == .unknown)
+      }
+      // An hour later, the attempt has settled and one look is enough.
+      if course == .neverArrived { time.advance(by: .seconds(3600)) }
+      async let found = action.reconcile(input, with: baseline, startedAt: startedAt, on: client, in: context)
+      if course == .doneLate {
+        await time.waitForSleepers()
+        _ = try await action.run(input, on: client, in: context)
+        time.advance(by: ActionContext.settling)
+      }
+      switch (course, try await found) {
+      case (.neverArrived, .notDone): break
+      case (.doneUnheard, .done(let output)), (.doneLate, .done(let output)):
+        #expect(output == (try JSON.parse(c.done)))
+      case (_, let other): Issue.record("found \(other)")
+      }
+      #expect(sandbox.writes(c.action.lowercased()).values.reduce(0, +) == (course == .neverArrived ? 0 : 1))
+    }
+  }
+
+  @Test func `somebody else's markbook of the same name is not taken for ours`() async throws {
+    let action = try #require(ActionCatalog([MarkbookPlugin.self]).action("markbook.createMarkbook"))
+    func input(_ sid: String) throws -> Value {
+      try JSON.parse(
+        #"{"markbookName":"New","markbookYear":"","markbookCourse":"","ownerKey":31,"#
+          + #""classList":[{"key":1,"name":"C","teacherName1":"F","teacherName2":"G"}],"#
+          + #""studentList":[{"key":1,"studentID":"\#(sid)","familyName":"","givenName":"","classKey":1}]}"#)
+    }
+    try await withSandbox { _, client, time in
+      let context = ActionContext.testing(time: time)
+      let (ours, theirs) = (try input("1"), try input("2"))
+      let baseline = try #require(await action.baseline(ours, on: client, in: context))
+      _ = try await action.run(theirs, on: client, in: context)
+      guard
+        case .unknown(let one) = try await action.reconcile(
+          ours, with: baseline, startedAt: time.now(), on: client, in: context)
+      else { throw Unexpected(description: "their markbook was taken for ours") }
+      #expect(one == "Markbook 'New', key 1300001, is new and has students who were not sent; see whose it is.")
+      _ = try await action.run(ours, on: client, in: context)
+      guard
+        case .unknown(let two) = try await action.reconcile(
+          ours, with: baseline, startedAt: time.now(), on: client, in: context)
+      else { throw Unexpected(description: "one of two was taken for ours") }
+      #expect(two == "2 new markbooks are named 'New', or so with a number.")
+    }
+  }
+
+  @Test(arguments: [
+    ("Demo", true), ("Demo-1", true), ("Demo-12", true), ("Demo-", false), ("Demo-1a", false), ("Demo 1", false),
+    ("demo", false), ("Dem", false), ("Demo-1-1", false), ("X Demo", false),
+  ])
+  func `knows the forms of a name that is taken`(_ name: String, _ isForm: Bool) {
+    #expect(CreateMarkbook.isForm(name, of: "Demo") == isForm)
+  }
+}
