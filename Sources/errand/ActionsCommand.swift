@@ -34,8 +34,8 @@ extension ActionDescriptor {
   /// The action as `--json` has it.
   fileprivate var entry: Value {
     .object([
-      "id": .string(id), "summary": .string(summary), "effect": .string(effect.name), "input": input.jsonSchema(),
-      "output": output.jsonSchema(),
+      "id": .string(id), "summary": .string(summary), "effect": .string(effect.name), "input": .map(input.jsonSchema(allowsExpressions: true)),
+      "output": .map(output.jsonSchema(allowsExpressions: false)),
     ])
   }
 }
