@@ -282,6 +282,7 @@ extension Checker {
     var result = Result(node, isChecked ? found.type : .dyn)
     if isOptional, isChecked { result.type = optional(result.type) }
     if !asOperand, !isOptional { result.type = narrowed(result.type, syntax) }
+    result = folded(result, of: [base.node, key.node])
     return sealed(result, if: isSecret || isKeySecret)
   }
 
