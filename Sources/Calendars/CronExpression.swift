@@ -1,0 +1,183 @@
+package import Basics
+
+// Five fields, as Debian's cron reads them, and a rule for clock changes.
+//
+//     minute 0-59   hour 0-23   day of the month 1-31   month 1-12 or JAN-DEC   day of the week 0-7 or SUN-SAT
+//
+// A field is a list of items joined by commas; an item is `*`, a value, or a range `a-b`, each with a step `/n` if
+// wanted; `a/n` means `a-max/n`. 7 is Sunday, as 0 is. A step counts from the start of its range in every period.
+// `@hourly @daily @midnight @weekly @monthly @yearly @annually` stand for what they stand for everywhere.
+//
+// The two day fields. A day matches if both match, provided that either begins with `*`; if neither does, one is
+// enough. For a plain `*` that is what everyone expects; the rest gets a warning.
+//
+// Clock changes. An expression is wild if its minute or hour begins with `*`: it matches every wall minute that
+// exists, those of a repeated hour twice. Any other expression names times of day:
+//   - A time that a jump leaves out is made up for at the first instant after the jump (or left out: `DSTGap.skip`),
+//     once however many times were left out. A jump of more than three hours makes up for nothing.
+//   - A time that the clock shows twice counts the first time (or the last, or both: `DSTFold`).
+
+/// A schedule in five fields.
+package struct CronExpression: Hashable, Sendable {
+  // One bit per value.
+  let minutes: UInt64
+  let hours: UInt64
+  let days: UInt64
+  let months: UInt64
+  let weekdays: UInt64
+  /// Whether the minute or the hour begins with `*`.
+  package let isWild: Bool
+  /// Whether a day must match both day fields rather than one.
+  let needsBothDays: Bool
+
+  /// What becomes of a time that a jump of the clock leaves out.
+  package enum DSTGap: String, CaseIterable, Sendable {
+    case shift, skip
+  }
+
+  /// Which of the instants counts at which the clock shows the same time.
+  package enum DSTFold: String, CaseIterable, Sendable {
+    case first, last, both
+  }
+
+  /// Something wrong or doubtful in the text of an expression.
+  package struct Fault: Error, Hashable, Sendable {
+    /// What is wrong and how to mend it: no full stop, lower case.
+    package var message: String
+    /// The part of the text, as UTF-8 offsets.
+    package var range: Range<Int>
+    /// A warning says that the expression probably means something else than its author thinks.
+    package var severity: Diagnostic.Severity
+  }
+
+  /// What the text says, unless a fault is an error; all faults at once.
+  package static func parse(_ text: String) -> (expression: CronExpression?, faults: [Fault]) {
+    var parser = CronParser(text)
+    let expression = parser.parse()
+    return (parser.faults.contains { $0.severity == .error } ? nil : expression, parser.faults)
+  }
+}
+
+// MARK: Matching
+
+extension CronExpression {
+  /// The days of a month that match, bit 1 for the first.
+  @inline(__always)
+  private func days(ofMonth month: Int, firstWeekday: Int, count: Int) -> UInt64 {
+    // The week's pattern six times over, shifted so that bit 0 is the first day's weekday.
+    let weeks = weekdays &* 0x0008_1020_4081
+    let byWeekday = (weeks &>> UInt64(firstWeekday)) &<< 1
+    let existing = (2 &<< UInt64(count)) &- 2
+    return (needsBothDays ? days & byWeekday : days | byWeekday) & existing
+  }
+
+  /// The first wall time at or after one that matches, both in local seconds; nil if none comes before the limit.
+  func nextMatch(from local: Int, before limit: Int) -> Int? {
+    let minute = (local + 59).flooredDivision(by: 60)
+    var day = minute.flooredDivision(by: 1440)
+    var minuteOfDay = minute - day * 1440
+    var date = CivilDate(daysSinceEpoch: day)
+    while day * 86_400 < limit {
+      if months &>> UInt64(date.month) & 1 != 0 {
+        let first = day - date.day + 1
+        let matching = days(
+          ofMonth: date.month, firstWeekday: (first + 4).flooredRemainder(by: 7),
+          count: CivilDate.days(inMonth: date.month, of: date.year))
+        // The day itself counts only if a time of it is left.
+        if matching &>> UInt64(date.day) & 1 != 0, let time = nextTime(from: minuteOfDay) {
+          let found = day * 86_400 + time * 60
+          return found < limit ? found : nil
+        }
+        let later = matching &>> UInt64(date.day + 1)
+        if later != 0, let time = nextTime(from: 0) {
+          let found = (day + later.trailingZeroBitCount + 1) * 86_400 + time * 60
+          return found < limit ? found : nil
+        }
+      }
+      // On to the first of the next month.
+      day += CivilDate.days(inMonth: date.month, of: date.year) - date.day + 1
+      date.day = 1
+      date.month += 1
+      if date.month == 13 {
+        date.month = 1
+        date.year += 1
+      }
+      minuteOfDay = 0
+    }
+    return nil
+  }
+
+  /// The first matching minute of a day at or after one.
+  @inline(__always)
+  private func nextTime(from minuteOfDay: Int) -> Int? {
+    let hour = minuteOfDay / 60
+    let minute = minuteOfDay - hour * 60
+    if hours &>> UInt64(hour) & 1 != 0 {
+      let left = minutes &>> UInt64(minute)
+      if left != 0 { return minuteOfDay + left.trailingZeroBitCount }
+    }
+    let later = hours &>> UInt64(hour + 1)
+    return later == 0 ? nil : (hour + 1 + later.trailingZeroBitCount) * 60 + minutes.trailingZeroBitCount
+  }
+}
+
+// MARK: The next instant
+
+extension CronExpression {
+  /// How far ahead an expression is followed: 29 February can be eight years away (2096 to 2104).
+  private static let horizon = (8 * 366 + 1) * 86_400
+  /// No clock is further from UTC, so that a wall time beyond the horizon by this is beyond it everywhere.
+  private static let largestOffset = TimeZoneFile.largestOffset
+  /// A longer jump is no clock change but a change of the calendar, such as Samoa's in 2011.
+  private static let longestMadeUp = 3 * 3600
+
+  /// The first instant strictly after one at which the schedule is due; nil if there is none within eight years and a
+  /// day.
+  ///
+  /// Periods of constant offset are gone through one after another. Within one, local time and instants differ by a
+  /// constant, so the next matching wall time is the next instant; what is special happens where periods meet.
+  package func next(
+    after instant: Timestamp, in zone: TimeZoneRules, gap: DSTGap = .shift, fold: DSTFold = .first
+  ) -> Timestamp? {
+    let end = instant.seconds + CronExpression.horizon
+    var from = instant.seconds + 1
+    var period = zone.period(atSeconds: from)
+    // The match found last, which stays the next one for every later period that begins before it.
+    var known: (from: Int, match: Int)?
+    while true {
+      var local = from + period.offset
+      var localEnd = period.end == .max ? Int.max : period.end + period.offset
+      if !isWild {
+        if from == period.start, gap == .shift, makesUp(for: period) { return Timestamp(seconds: from) }
+        if period.previousOffset > period.offset, fold == .first {
+          local = max(local, period.start + period.previousOffset)
+        }
+        if period.nextOffset < period.offset, fold == .last {
+          localEnd = period.end + period.nextOffset
+        }
+      }
+      let match: Int
+      if let known, known.from <= local, known.match >= local {
+        match = known.match
+      } else {
+        match = nextMatch(from: local, before: end + CronExpression.largestOffset) ?? .max
+      }
+      if match < localEnd {
+        let seconds = match - period.offset
+        return seconds <= end ? Timestamp(seconds: seconds) : nil
+      }
+      guard period.end <= end else { return nil }
+      known = (local, match)
+      from = period.end
+      period = zone.period(atSeconds: from)
+    }
+  }
+
+  /// Whether a time that matches was left out by the jump with which a period begins.
+  private func makesUp(for period: TimeZoneRules.Period) -> Bool {
+    let jump = period.offset - period.previousOffset
+    guard jump > 0, jump <= CronExpression.longestMadeUp else { return false }
+    let resumed = period.start + period.offset
+    return nextMatch(from: resumed - jump, before: resumed) != nil
+  }
+}

@@ -1,0 +1,273 @@
+import Basics
+
+/// Reads the fields of a cron expression and finds fault with them; the grammar is in `CronExpression`.
+struct CronParser {
+  private let text: String
+  private let bytes: [UInt8]
+  private(set) var faults: [CronExpression.Fault] = []
+
+  init(_ text: String) {
+    self.text = text
+    bytes = Array(text.utf8)
+  }
+
+  /// One of the five fields.
+  struct Field {
+    let name: String
+    let range: ClosedRange<Int>
+    /// Names of values, the first of which stands for `firstNamed`.
+    var names: [String] = []
+    var firstNamed = 0
+
+    static let minute = Field(name: "minute", range: 0...59)
+    static let hour = Field(name: "hour", range: 0...23)
+    static let day = Field(name: "day of the month", range: 1...31)
+    static let month = Field(
+      name: "month", range: 1...12,
+      names: ["JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"], firstNamed: 1)
+    static let weekday = Field(
+      name: "day of the week", range: 0...7, names: ["SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"])
+    static let all = [minute, hour, day, month, weekday]
+
+    /// What the field takes, for messages.
+    var wanted: String {
+      let names = names.isEmpty ? "" : " or \(names[0])-\(names[names.count - 1])"
+      return "\(range.lowerBound)-\(range.upperBound)\(names)"
+    }
+  }
+
+  private static let shorthands = [
+    "@hourly": "0 * * * *", "@daily": "0 0 * * *", "@midnight": "0 0 * * *", "@weekly": "0 0 * * 0",
+    "@monthly": "0 0 1 * *", "@yearly": "0 0 1 1 *", "@annually": "0 0 1 1 *",
+  ]
+
+  mutating func parse() -> CronExpression? {
+    var words = split(0..<bytes.count) { $0 == 0x20 || $0 == 0x09 }.filter { !$0.isEmpty }
+    guard let first = words.first else {
+      error("a cron expression has five fields (minute, hour, day, month, weekday); this one is empty", 0..<bytes.count)
+      return nil
+    }
+    let whole = first.lowerBound..<(words.last ?? first).upperBound
+    if bytes[first.lowerBound] == UInt8(ascii: "@") { return shorthand(first, isAlone: words.count == 1) }
+    if string(first).contains("=") {
+      error("'\(string(first))' does not belong here; name the zone with the key `zone`", first)
+      words.removeFirst()
+    }
+    guard words.count == 5 else {
+      let hint =
+        words.count == 6
+        ? "seconds and years are not supported; leave the sixth out"
+        : "write minute, hour, day of the month, month and day of the week"
+      error("a cron expression has five fields and this one has \(words.count); \(hint)", whole)
+      return nil
+    }
+    let bits = zip(Field.all, words).map { field, range in values(of: field, in: range) }
+    let isStar = words.map { bytes[$0.lowerBound] == UInt8(ascii: "*") }
+    let expression = CronExpression(
+      minutes: bits[0], hours: bits[1], days: bits[2], months: bits[3], weekdays: (bits[4] | bits[4] >> 7) & 0x7F,
+      isWild: isStar[0] || isStar[1], needsBothDays: isStar[2] || isStar[4])
+    if !bits.contains(0) { examine(expression, words, isStar) }
+    return expression
+  }
+
+  private mutating func shorthand(_ range: Range<Int>, isAlone: Bool) -> CronExpression? {
+    let word = string(range)
+    let name = word.lowercased()
+    switch name {
+    case "@reboot": error("'@reboot' is no time; run the recipe from a unit that starts with the machine", range)
+    case "@every": error("'@every' is not cron; use the key `every`, as in `every: 90m`", range)
+    default:
+      guard let fields = CronParser.shorthands[name] else {
+        let guess = name.nearest(among: CronParser.shorthands.keys)
+        let hint =
+          guess.map { "did you mean '\($0)'?" }
+          ?? "there are \(CronParser.shorthands.keys.sorted().joined(separator: " "))"
+        error("'\(word)' is unknown; \(hint)", range)
+        return nil
+      }
+      guard isAlone else {
+        error(
+          "'\(word)' stands for all five fields (\(fields)); leave out what follows", range.upperBound..<bytes.count)
+        return nil
+      }
+      var parser = CronParser(fields)
+      return parser.parse()
+    }
+    return nil
+  }
+
+  // MARK: One field
+
+  /// The values of a field, one bit each; 0 if something is wrong with it.
+  private mutating func values(of field: Field, in range: Range<Int>) -> UInt64 {
+    let before = faults.count
+    var bits: UInt64 = 0
+    for item in split(range, where: { $0 == UInt8(ascii: ",") }) { bits |= values(of: field, item: item) }
+    return faults[before...].contains { $0.severity == .error } ? 0 : bits
+  }
+
+  private mutating func values(of field: Field, item: Range<Int>) -> UInt64 {
+    guard !item.isEmpty else {
+      error("an item is missing beside the comma; write values as in '1,15'", item)
+      return 0
+    }
+    let slash = split(item) { $0 == UInt8(ascii: "/") }
+    guard slash.count <= 2 else {
+      error("'\(string(item))' has two steps; write one, as in '*/15'", item)
+      return 0
+    }
+    var low = field.range.lowerBound
+    var high = field.range.upperBound
+    let base = slash[0]
+    if string(base) == "*" {
+      // Sunday once.
+      if field.range.upperBound == 7 { high = 6 }
+    } else {
+      let ends = split(base) { $0 == UInt8(ascii: "-") }
+      guard ends.count <= 2 else {
+        error("'\(string(base))' is no range; write two values, as in '1-5'", base)
+        return 0
+      }
+      guard let first = value(of: field, in: ends[0]),
+        let last = ends.count == 2 ? value(of: field, in: ends[1]) : first
+      else { return 0 }
+      guard first <= last else {
+        error("the range '\(string(base))' runs backwards; write '\(unwrapped(field, ends, first, last))'", base)
+        return 0
+      }
+      low = first
+      // `a/n` goes on to the end.
+      high = ends.count == 1 && slash.count == 2 ? max(first, field.range.upperBound == 7 ? 6 : high) : last
+    }
+    var step = 1
+    if slash.count == 2 {
+      guard let number = number(slash[1]), number > 0 else {
+        error("'\(string(slash[1]))' is no step; write a number from 1, as in '*/15'", slash[1])
+        return 0
+      }
+      step = number
+      warn(about: step, from: low, to: high, of: field, in: item)
+    }
+    return stride(from: low, through: high, by: step).reduce(0) { $0 | 1 << UInt64($1) }
+  }
+
+  /// A range over the end of the period, as a list of two.
+  private func unwrapped(_ field: Field, _ ends: [Range<Int>], _ first: Int, _ last: Int) -> String {
+    func name(_ value: Int, like range: Range<Int>) -> String {
+      let isNamed = !(0x30...0x39).contains(bytes[range.lowerBound])
+      let index = value - field.firstNamed
+      return isNamed && field.names.indices.contains(index) ? field.names[index] : String(value)
+    }
+    func range(_ low: Int, _ high: Int, _ like: Range<Int>) -> String {
+      low == high ? name(low, like: like) : "\(name(low, like: like))-\(name(high, like: like))"
+    }
+    let top = field.range.upperBound == 7 ? 6 : field.range.upperBound
+    // 7 is Sunday at the end of a week and cannot begin one.
+    return first == 7
+      ? range(0, last, ends[1]) : "\(range(first, top, ends[0])),\(range(field.range.lowerBound, last, ends[1]))"
+  }
+
+  private mutating func value(of field: Field, in range: Range<Int>) -> Int? {
+    let word = string(range)
+    if let number = number(range) {
+      guard field.range.contains(number) else {
+        error("\(word) is no \(field.name); write \(field.wanted)", range)
+        return nil
+      }
+      return number
+    }
+    let upper = word.uppercased()
+    if let index = field.names.firstIndex(of: upper) { return index + field.firstNamed }
+    let hint: String
+    if range.isEmpty {
+      error("a value is missing; write \(field.wanted)", range)
+      return nil
+    } else if let extra = upper.first(where: { "?#~".contains($0) })
+      ?? (field.names.isEmpty ? upper : "").first(where: { "LWH".contains($0) })
+    {
+      let replacement =
+        switch extra {
+        case "?": "write '*'"
+        case "H", "~": "write a value, and `jitter` to spread runs out"
+        default: "use the key `calendar` for it"
+        }
+      hint = "'\(extra)' is not supported; \(replacement)"
+    } else if let guess = word.nearest(among: field.names) ?? field.names.first(where: { upper.hasPrefix($0) }) {
+      hint = "did you mean '\(guess)'?"
+    } else {
+      hint = "write \(field.wanted)"
+    }
+    error("'\(word)' is no \(field.name); \(hint)", range)
+    return nil
+  }
+
+  // MARK: Traps
+
+  private mutating func warn(about step: Int, from low: Int, to high: Int, of field: Field, in item: Range<Int>) {
+    let values = Array(stride(from: low, through: high, by: step))
+    let isPeriodic = field.name == Field.minute.name || field.name == Field.hour.name
+    if values.count == 1 {
+      warning(
+        "'\(string(item))' is \(low) alone, because a step begins anew every period; use the key `every` for longer ones",
+        item)
+    } else if isPeriodic, low == 0, high == field.range.upperBound, (high + 1) % step != 0 {
+      let shown =
+        values.count <= 4
+        ? values.map(String.init).joined(separator: ", ") : "\(values[0]), \(values[1]) … \(values[values.count - 1])"
+      warning(
+        "'\(string(item))' is \(shown) and then begins anew, so the last gap is shorter; use the key `every` for even ones",
+        item)
+    }
+  }
+
+  private mutating func examine(_ cron: CronExpression, _ words: [Range<Int>], _ isStar: [Bool]) {
+    func isPlain(_ index: Int) -> Bool { string(words[index]) == "*" }
+    func chosenMonthLacks(_ day: Int, in year: Int) -> (all: Bool, some: Bool) {
+      let lacking = (1...12).filter { cron.months >> UInt64($0) & 1 != 0 }
+        .map { CivilDate.days(inMonth: $0, of: year) < day }
+      return (lacking.allSatisfy(\.self), lacking.contains(true))
+    }
+    let latest = 63 - cron.days.leadingZeroBitCount
+    if cron.needsBothDays, chosenMonthLacks(cron.days.trailingZeroBitCount, in: 2000).all {
+      error(
+        "none of these months has such a day, so the schedule would never be due",
+        words[2].lowerBound..<words[3].upperBound)
+    } else if !isStar[2], chosenMonthLacks(latest, in: 2001).some {
+      warning("day \(latest) does not exist in every month; use the key `calendar` for the last day", words[2])
+    }
+    let days = words[2].lowerBound..<words[4].upperBound
+    if !isStar[2], !isStar[4] {
+      warning(
+        "with both day fields given, either is enough ('\(string(words[2]))' or '\(string(words[4]))'); "
+          + "use the key `calendar` where both must hold",
+        days)
+    } else if let index = [2, 4].first(where: { isStar[$0] && !isPlain($0) }), !isPlain(6 - index) {
+      warning("because '\(string(words[index]))' begins with '*', both day fields must hold", days)
+    }
+    if isPlain(0), !isStar[1] {
+      warning("'*' runs every minute of the hour; write '0' for once", words[0])
+    }
+  }
+
+  // MARK: Text
+
+  private func string(_ range: Range<Int>) -> String { String(decoding: bytes[range], as: UTF8.self) }
+
+  private func number(_ range: Range<Int>) -> Int? {
+    guard (1...4).contains(range.count), bytes[range].allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
+    return bytes[range].reduce(0) { $0 * 10 + Int($1 - 0x30) }
+  }
+
+  private func split(_ range: Range<Int>, where isSeparator: (UInt8) -> Bool) -> [Range<Int>] {
+    bytes[range].split(omittingEmptySubsequences: false, whereSeparator: isSeparator)
+      .map { $0.startIndex..<$0.endIndex }
+  }
+
+  private mutating func error(_ message: String, _ range: Range<Int>) {
+    faults.append(.init(message: message, range: range, severity: .error))
+  }
+
+  private mutating func warning(_ message: String, _ range: Range<Int>) {
+    faults.append(.init(message: message, range: range, severity: .warning))
+  }
+}

@@ -1,0 +1,188 @@
+import Basics
+import Glibc
+import Synchronization
+
+/// Why there are no rules for a zone.
+package struct TimeZoneError: Error, Hashable {
+  /// What callers may want to tell apart.
+  package enum Kind: Sendable {
+    /// No zone has this name.
+    case unknown
+    /// The zone files are not there or cannot be read.
+    case unreadable
+    /// The zone's file is not what RFC 8536 describes, or counts leap seconds.
+    case damaged
+  }
+
+  package let kind: Kind
+  /// What is wrong and how to mend it: no full stop, lower case.
+  package let message: String
+
+  init(_ kind: Kind, _ message: String) {
+    self.kind = kind
+    self.message = message
+  }
+}
+
+/// Where the bytes of zone files come from.
+package protocol TimeZoneFiles: Sendable {
+  /// What messages call the place.
+  var location: String { get }
+  /// The bytes of a zone's file; nil if there is none. The name holds nothing that could leave the folder.
+  func bytes(of name: String) throws(TimeZoneError) -> [UInt8]?
+  /// Every zone that has a file.
+  func names() -> [String]
+}
+
+/// The zones of a machine by name, each read once.
+package final class TimeZoneDatabase: Sendable {
+  private let files: any TimeZoneFiles
+  /// Only names with a file get in, so that nobody can make it grow.
+  private let zones = Mutex<[String: TimeZoneRules]>([:])
+  /// Read when a name is unknown for the first time.
+  private let knownNames = Mutex<[String]?>(nil)
+
+  package init(_ files: some TimeZoneFiles) { self.files = files }
+
+  /// The zone files of this machine: those in `$TZDIR`, or tzdata's in `/usr/share/zoneinfo`.
+  package static let system = TimeZoneDatabase(
+    TimeZoneFolder(path: getenv("TZDIR").map { String(cString: $0) } ?? "/usr/share/zoneinfo"))
+
+  /// The rules of an IANA name (`Australia/Sydney`) or an offset (`+05:30`).
+  package func rules(named name: String) throws(TimeZoneError) -> TimeZoneRules {
+    guard TimeZoneDatabase.isZoneName(name) else {
+      guard let offset = TimeZoneDatabase.offset(name) else { throw unknown(name) }
+      return TimeZoneRules(name: name, offset: offset)
+    }
+    if let known = zones.withLock({ $0[name] }) { return known }
+    // Reading happens outside the lock; if two do it at once, both read the same.
+    guard let bytes = try files.bytes(of: name) else { throw unknown(name) }
+    let rules = try TimeZoneRules(name: name, file: bytes)
+    zones.withLock { $0[name] = rules }
+    return rules
+  }
+
+  /// Every IANA name there is, in order.
+  package func names() -> [String] {
+    if let known = knownNames.withLock({ $0 }) { return known }
+    let names = files.names().sorted()
+    // A folder that is empty may be filled later.
+    if !names.isEmpty { knownNames.withLock { $0 = names } }
+    return names
+  }
+
+  /// Reads `±HH:MM` as seconds; nil if it is not that.
+  package static func offset(_ text: String) -> Int? {
+    guard let sign = text.utf8.first, sign == 0x2B || sign == 0x2D, text.utf8.count == 6,
+      let magnitude = CivilTime.secondOfDay(String(text.unicodeScalars.dropFirst()))
+    else { return nil }
+    return sign == 0x2D ? -magnitude : magnitude
+  }
+
+  /// Whether a name is formed as IANA's are: parts that begin with a capital, joined by slashes.
+  ///
+  /// That leaves out `..`, `localtime`, `posixrules`, and the doubles below `posix/` and `right/`.
+  private static func isZoneName(_ name: String) -> Bool {
+    let isWellFormed = name.utf8.allSatisfy { byte in
+      switch byte {
+      case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+        UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"), UInt8(ascii: "-"), UInt8(ascii: "+"),
+        UInt8(ascii: "/"):
+        true
+      default: false
+      }
+    }
+    let parts = name.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+    return isWellFormed && name.utf8.count <= 64
+      && parts.allSatisfy { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0.first ?? 0) }
+  }
+
+  private func unknown(_ name: String) -> TimeZoneError {
+    let names = names()
+    guard !names.isEmpty else {
+      return TimeZoneError(
+        .unreadable, "there are no zone files in \(files.location); install the package tzdata, or point TZDIR at them")
+    }
+    if (2...5).contains(name.utf8.count), name.utf8.allSatisfy((UInt8(ascii: "A")...UInt8(ascii: "Z")).contains) {
+      // The nearest name of `AEST` is `EST`, on the other side of the world.
+      return TimeZoneError(
+        .unknown,
+        "'\(name)' is no time zone, and abbreviations have several meanings; write an IANA name such as 'Australia/Sydney'"
+      )
+    }
+    // People know the city.
+    let city = name.lowercased()
+    let guess =
+      names.filter { $0.lowercased().hasSuffix("/" + city) }.min() ?? name.nearest(among: names)
+      ?? name.nearest(among: names.map { String($0.drop { $0 != "/" }.dropFirst()) })
+      .flatMap { near in names.filter { $0.hasSuffix("/" + near) }.min() }
+    let shown = name.unicodeScalars.count <= 64 ? name : String(name.unicodeScalars.prefix(64)) + "…"
+    return TimeZoneError(
+      .unknown,
+      "'\(shown)' is no time zone; "
+        + (guess.map { "did you mean '\($0)'?" }
+          ?? "write an IANA name such as 'Australia/Sydney', or an offset such as '+05:30'"))
+  }
+}
+
+/// Zone files in a folder, as the package tzdata installs them.
+package struct TimeZoneFolder: TimeZoneFiles {
+  package let location: String
+
+  package init(path: String) { location = path }
+
+  /// No zone file comes near this size.
+  private static let sizeLimit = 1 << 20
+
+  package func bytes(of name: String) throws(TimeZoneError) -> [UInt8]? {
+    let path = "\(location)/\(name)"
+    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else {
+      if errno == ENOENT || errno == ENOTDIR { return nil }
+      throw unreadable(path)
+    }
+    defer { close(descriptor) }
+    var status = stat()
+    guard fstat(descriptor, &status) == 0 else { throw unreadable(path) }
+    // A folder, such as `Australia`, is no zone.
+    guard status.st_mode & S_IFMT == S_IFREG else { return nil }
+    guard (0...TimeZoneFolder.sizeLimit).contains(Int(status.st_size)) else {
+      throw TimeZoneError(.damaged, "\(path) is too large for a zone file; reinstall the package tzdata")
+    }
+    var count = 0
+    var bytes = [UInt8](repeating: 0, count: Int(status.st_size))
+    while count < bytes.count {
+      let result = bytes.withUnsafeMutableBytes {
+        read(descriptor, $0.baseAddress?.advanced(by: count), $0.count - count)
+      }
+      if result < 0, errno == EINTR { continue }
+      guard result >= 0 else { throw unreadable(path) }
+      if result == 0 { break }
+      count += result
+    }
+    return Array(bytes[..<count])
+  }
+
+  private func unreadable(_ path: String) -> TimeZoneError {
+    TimeZoneError(.unreadable, "\(path) cannot be read (\(String(cString: strerror(errno))))")
+  }
+
+  package func names() -> [String] { names(below: "", depth: 0) }
+
+  /// Names are at most three parts long, as in `America/Argentina/Ushuaia`.
+  private func names(below prefix: String, depth: Int) -> [String] {
+    guard depth < 3, let folder = opendir("\(location)/\(prefix)") else { return [] }
+    defer { closedir(folder) }
+    var found: [String] = []
+    while let entry = readdir(folder) {
+      let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+        pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+      }
+      // All else is no zone: `.`, `posix`, `right`, `zone.tab`.
+      guard let first = name.utf8.first, (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(first) else { continue }
+      let below = names(below: "\(prefix)\(name)/", depth: depth + 1)
+      found += below.isEmpty ? ["\(prefix)\(name)"] : below
+    }
+    return found
+  }
+}

@@ -1,0 +1,116 @@
+import Basics
+
+/// CEL's library `lists`, as cel-go documents it; `sortBy` is a macro.
+let listFunctions: [FunctionDeclaration] = [
+  FunctionDeclaration(
+    "slice", receiver: .list(item), parameters: [.int, .int], result: .list(item),
+    summary: "The items from one index up to another, which is left out.", example: "[1, 2, 3, 4].slice(1, 3) == [2, 3]"
+  ) { arguments, context throws(EvaluationError) in
+    let list = try arguments.list(0)
+    let start = try arguments.int(1)
+    let end = try arguments.int(2)
+    guard start <= end else { throw EvaluationError("slice() from index \(start) cannot end before it, at \(end)") }
+    for index in [start, end] where !(0...list.count).contains(index) {
+      throw EvaluationError("slice() to index \(index) is outside the list of \(counted(list.count, "item"))")
+    }
+    return try context.made(Array(list[start..<end]))
+  },
+  FunctionDeclaration(
+    "flatten", receiver: .list(.list(item)), parameters: [], result: .list(item),
+    summary: "The items of the lists in a list, one level deep.", example: "[[1], [2, 3], []].flatten() == [1, 2, 3]"
+  ) { arguments, context throws(EvaluationError) in try flatten(arguments.list(0), depth: 1, &context) },
+  FunctionDeclaration(
+    "flatten", receiver: .list(.dyn), parameters: [], result: .list(.dyn),
+    summary: "The items of the lists in a list, and those that are no list as they are."
+  ) { arguments, context throws(EvaluationError) in try flatten(arguments.list(0), depth: 1, &context) },
+  FunctionDeclaration(
+    "flatten", receiver: .list(.dyn), parameters: [.int], result: .list(.dyn),
+    summary: "The items of the lists in a list, so many levels deep.",
+    example: "[1, [2, [3, [4]]]].flatten(2) == [1, 2, 3, [4]]"
+  ) { arguments, context throws(EvaluationError) in
+    let depth = try arguments.int(1)
+    guard depth >= 0 else { throw EvaluationError("flatten() takes a depth of 0 or more, and \(depth) was given") }
+    return try flatten(arguments.list(0), depth: depth, &context)
+  },
+  FunctionDeclaration(
+    "lists.range", parameters: [.int], result: .list(.int),
+    summary: "The numbers from 0 up to a number, which is left out.", example: "lists.range(3) == [0, 1, 2]"
+  ) { arguments, context throws(EvaluationError) in
+    let count = try arguments.int(0)
+    guard count >= 0 else { throw EvaluationError("lists.range() takes 0 or more, and \(count) was given") }
+    try context.charge(steps: count)
+    return try context.made((0..<count).map { .int($0) })
+  },
+  FunctionDeclaration(
+    "distinct", receiver: .list(item), parameters: [], result: .list(item),
+    summary: "The items without those that came before.", example: "[1, 2, 2, 3, 1].distinct() == [1, 2, 3]"
+  ) { arguments, context throws(EvaluationError) in
+    let list = try arguments.list(0)
+    var seen = ItemSet()
+    var distinct: [Value] = []
+    for value in list where try seen.insert(value, &context) { distinct.append(value) }
+    return try context.made(distinct)
+  },
+  FunctionDeclaration(
+    "reverse", receiver: .list(item), parameters: [], result: .list(item),
+    summary: "The items in reverse order.", example: "[1, 2, 3].reverse() == [3, 2, 1]"
+  ) { arguments, context throws(EvaluationError) in
+    let list = try arguments.list(0)
+    try context.charge(steps: list.count)
+    return try context.made(list.reversed())
+  },
+  FunctionDeclaration(
+    "sort", receiver: .list(item), parameters: [], result: .list(item),
+    summary:
+      "The items in ascending order, equal ones in the order they had; they must be of one kind that has an order.",
+    example: "['b', 'c', 'a'].sort() == ['a', 'b', 'c']"
+  ) { arguments, context throws(EvaluationError) in
+    let list = try arguments.list(0)
+    return try context.made(sorted(list, &context))
+  },
+]
+
+/// Any type of items.
+private let item = ValueType.parameter("T")
+
+private func sorted(_ list: [Value], _ context: inout EvaluationContext) throws(EvaluationError) -> [Value] {
+  guard list.count > 1 else { return list }
+  // A comparison sort goes through about n log n pairs.
+  try context.charge(steps: list.count * (Int.bitWidth - list.count.leadingZeroBitCount))
+  if order(list[0], list[0]) == nil {
+    throw EvaluationError("\(list[0].kindName) has no order; sort by what has one, as in items.sortBy(x, x.name)")
+  }
+  for value in list {
+    guard order(list[0], value) != nil, list[0].kindName == value.kindName else {
+      throw EvaluationError("sort() needs items of one kind, and these are \(list[0].kindName) and \(value.kindName)")
+    }
+    guard order(value, value) == .equal else { throw EvaluationError("NaN has no place in an order") }
+  }
+  // Swift's sort is stable, though its documentation does not promise it, so the index decides between equal items.
+  return list.indices.sorted { left, right in
+    switch order(list[left], list[right]) {
+    case .less: true
+    case .greater: false
+    default: left < right
+    }
+  }.map { list[$0] }
+}
+
+private func flatten(
+  _ list: [Value], depth: Int, _ context: inout EvaluationContext
+) throws(EvaluationError) -> Value {
+  // A stack of its own, because a list may be nested deeper than a thread's stack allows.
+  var result: [Value] = []
+  var open: [(items: [Value], next: Int)] = [(list, 0)]
+  while let (items, next) = open.popLast() {
+    guard next < items.count else { continue }
+    open.append((items, next + 1))
+    try context.charge()
+    if case .list(let inner) = items[next].content, open.count <= depth {
+      open.append((inner, 0))
+    } else {
+      result.append(items[next])
+    }
+  }
+  return try context.made(result)
+}
