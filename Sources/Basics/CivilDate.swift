@@ -60,6 +60,7 @@ public struct CivilDate: Hashable, Sendable {
 }
 
 extension CivilDate: Comparable {
+  /// Whether the left day is the earlier one.
   public static func < (left: CivilDate, right: CivilDate) -> Bool {
     (left.year, left.month, left.day) < (right.year, right.month, right.day)
   }

@@ -47,27 +47,27 @@ public final class Source: Sendable {
       self.line = line
       self.column = column
     }
-  }
 
-  /// The line and column of a byte offset. Lines end with LF, CR LF or CR.
-  public func position(at offset: Int) -> Position {
-    let end = min(max(offset, 0), bytes.count)
-    var line = 1
-    var start = 0
-    var index = 0
-    while index < end {
-      if bytes[index] == 0x0A {
-        line += 1
-        start = index + 1
-      } else if bytes[index] == 0x0D, !(index + 1 < bytes.count && bytes[index + 1] == 0x0A) {
+    /// The position of a byte offset in a text.
+    init(of offset: Int, in bytes: UnsafeBufferPointer<UInt8>) {
+      let end = min(max(offset, 0), bytes.count)
+      line = 1
+      var start = 0
+      for index in 0..<end
+      where bytes[index] == 0x0A || bytes[index] == 0x0D && !(index + 1 < bytes.count && bytes[index + 1] == 0x0A) {
         line += 1
         start = index + 1
       }
-      index += 1
+      // Continuation bytes of UTF-8 begin no scalar.
+      column = bytes[start..<end].reduce(1) { $0 + ($1 & 0xC0 == 0x80 ? 0 : 1) }
     }
-    // Continuation bytes of UTF-8 begin no scalar.
-    let column = bytes[start..<end].reduce(1) { $0 + ($1 & 0xC0 == 0x80 ? 0 : 1) }
-    return Position(line: line, column: column)
+  }
+
+  /// The line and column of a byte offset.
+  ///
+  /// Lines end with LF, CR LF or CR.
+  public func position(at offset: Int) -> Position {
+    bytes.withUnsafeBufferPointer { Position(of: offset, in: $0) }
   }
 
   /// The bytes of the line that holds an offset, as text without its line break, and the offset of its first byte.

@@ -47,6 +47,7 @@ public struct Timestamp: Hashable, Sendable {
 }
 
 extension Timestamp: Comparable {
+  /// Whether the left instant is the earlier one.
   public static func < (left: Timestamp, right: Timestamp) -> Bool {
     (left.seconds, left.nanoseconds) < (right.seconds, right.nanoseconds)
   }
@@ -130,6 +131,7 @@ public struct TimeSpan: Hashable, Comparable, Sendable {
   /// The length in seconds, rounded.
   public var inSeconds: Double { Double(nanoseconds) / 1e9 }
 
+  /// Whether the left length is the lesser one.
   public static func < (left: TimeSpan, right: TimeSpan) -> Bool { left.nanoseconds < right.nanoseconds }
 
   /// The sum, clamped to the range.

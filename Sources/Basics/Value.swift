@@ -121,6 +121,7 @@ extension Value {
 ///
 /// CEL's `==`, which compares numbers across kinds, is in `Expressions`.
 extension Value: Equatable {
+  /// Whether kind and content are equal; places do not count.
   public static func == (left: Value, right: Value) -> Bool {
     switch (left.content, right.content) {
     case (.null, .null): true

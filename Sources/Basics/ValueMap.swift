@@ -37,6 +37,12 @@ public struct ValueMap: Sendable {
     for (name, value) in members { self[name] = value }
   }
 
+  /// Makes a map of members at once, or tells the index of the first member whose key an earlier one has.
+  init(_ members: [Member], duplicate: inout Int?) {
+    self.members = members
+    rebuild(duplicate: &duplicate)
+  }
+
   /// The number of members.
   public var count: Int { members.count }
   /// Whether there is no member.
@@ -103,6 +109,11 @@ public struct ValueMap: Sendable {
   }
 
   private mutating func rebuild() {
+    var duplicate: Int?
+    rebuild(duplicate: &duplicate)
+  }
+
+  private mutating func rebuild(duplicate: inout Int?) {
     guard members.count > ValueMap.searchedOneByOne else {
       table = []
       return
@@ -110,14 +121,19 @@ public struct ValueMap: Sendable {
     var size = 32
     while size < members.count * 3 { size *= 2 }
     table = [UInt32](repeating: 0, count: size)
-    for index in members.indices { enter(index) }
+    for index in members.indices where !enter(index) && duplicate == nil { duplicate = index }
   }
 
-  private mutating func enter(_ index: Int) {
+  /// Enters a member into the table, unless an earlier one has its key.
+  @discardableResult private mutating func enter(_ index: Int) -> Bool {
     let mask = table.count - 1
     var slot = ValueMap.hash(members[index].key) & mask
-    while table[slot] != 0 { slot = (slot + 1) & mask }
+    while table[slot] != 0 {
+      if ValueMap.isSameKey(members[Int(table[slot]) - 1].key, members[index].key) { return false }
+      slot = (slot + 1) & mask
+    }
     table[slot] = UInt32(truncatingIfNeeded: index + 1)
+    return true
   }
 
   private static func isSameKey(_ left: Value, _ right: Value) -> Bool {

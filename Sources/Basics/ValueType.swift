@@ -68,7 +68,7 @@ public final class ObjectType: Sendable {
     }
   }
 
-  /// What messages call the object, such as `steps.book`; takes no part in equality. May be empty.
+  /// What messages call the object, such as `steps.book`; may be empty, and takes no part in equality.
   public let name: String
   /// The fields, in order of declaration.
   public let fields: [Field]
@@ -86,10 +86,12 @@ public final class ObjectType: Sendable {
 }
 
 extension ObjectType: Hashable {
+  /// Whether the fields are equal, in the same order; names of objects do not count.
   public static func == (left: ObjectType, right: ObjectType) -> Bool {
     left === right || left.fields == right.fields
   }
 
+  /// Hashes the fields.
   public func hash(into hasher: inout Hasher) { hasher.combine(fields) }
 }
 

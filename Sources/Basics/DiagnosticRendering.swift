@@ -1,0 +1,232 @@
+// How faults are shown:
+//
+//     recipes/backup.yaml:7:11: error: 'with' has no field 'tto'; did you mean 'to'?
+//           tto: backups/today.zip
+//           ^~~
+//     recipes/backup.yaml:3:1: note: the step begins here
+//
+// The line stands as it was written, two blanks to the right. Below it, tabs are repeated and wide characters count
+// twice, so that the caret stands under its character in any terminal. What a terminal would obey or reorder (control
+// characters, bidirectional marks) is shown as a picture of itself, bytes that are no UTF-8 as `�`. Of a long line only
+// the part around the caret is shown, between `…`.
+
+extension Diagnostic {
+  /// The first line of what is shown: place, severity and message.
+  public var headline: String { heading(severity.rawValue, message, at: location).text(.plain) }
+
+  /// The fault with its line, a caret and its notes, without a line break at the end.
+  ///
+  /// - Parameter colour: Whether to add the escape sequences for a terminal.
+  public func rendered(colour: Bool = false) -> String {
+    let palette: Palette = colour ? .terminal(severity) : .plain
+    var lines = [heading(severity.rawValue, message, at: location).text(palette)]
+    if let location { lines += excerpt(location, palette) }
+    lines += notes.map { heading("note", $0.message, at: $0.location).text(colour ? .terminal(nil) : .plain) }
+    return lines.joined(separator: "\n")
+  }
+}
+
+extension Diagnostic: CustomStringConvertible {
+  /// The fault as it is shown without colours.
+  public var description: String { rendered() }
+}
+
+extension Diagnostics: CustomStringConvertible {
+  /// The same faults in the order of their texts and places; texts keep the order in which they first occur.
+  public func sorted() -> Diagnostics {
+    var order: [ObjectIdentifier: Int] = [:]
+    for case let location? in list.map(\.location) {
+      let source = ObjectIdentifier(location.source)
+      if order[source] == nil { order[source] = order.count }
+    }
+    let keyed = list.enumerated().map { index, diagnostic in
+      let location = diagnostic.location
+      let source = location.map { order[ObjectIdentifier($0.source), default: 0] } ?? -1
+      return (key: (source, location?.range.lowerBound ?? 0, index), diagnostic: diagnostic)
+    }
+    return Diagnostics(keyed.sorted { $0.key < $1.key }.map(\.diagnostic))
+  }
+
+  /// The number of faults of a severity.
+  public func count(of severity: Diagnostic.Severity) -> Int {
+    list.reduce(0) { $0 + ($1.severity == severity ? 1 : 0) }
+  }
+
+  /// How many there are, in words: `2 errors, 1 warning`; empty if there are none.
+  public var tally: String {
+    [(count(of: .error), "error"), (count(of: .warning), "warning")]
+      .filter { $0.0 > 0 }
+      .map { "\($0.0) \($0.1)\($0.0 == 1 ? "" : "s")" }
+      .joined(separator: ", ")
+  }
+
+  /// All faults as they are shown, one below the other.
+  public func rendered(colour: Bool = false) -> String {
+    list.map { $0.rendered(colour: colour) }.joined(separator: "\n")
+  }
+
+  /// All faults as they are shown without colours.
+  public var description: String { rendered() }
+}
+
+// MARK: - Parts
+
+/// The escape sequences around the parts of a message; all empty for plain text.
+private struct Palette {
+  var place = ""
+  var severity = ""
+  var message = ""
+  var caret = ""
+  var end = ""
+
+  static let plain = Palette()
+
+  /// The colours compilers use; nil stands for a note.
+  static func terminal(_ severity: Diagnostic.Severity?) -> Palette {
+    let hue =
+      switch severity {
+      case .error: "\u{1B}[1;31m"
+      case .warning: "\u{1B}[1;35m"
+      case nil: "\u{1B}[1;36m"
+      }
+    return Palette(
+      place: "\u{1B}[1m", severity: hue, message: severity == nil ? "" : "\u{1B}[1m", caret: "\u{1B}[1;32m",
+      end: "\u{1B}[0m")
+  }
+}
+
+private struct Heading {
+  var place: String?
+  var severity: String
+  var message: String
+
+  func text(_ palette: Palette) -> String {
+    let place = place.map { "\(palette.place)\($0):\(palette.end) " } ?? ""
+    let message = palette.message.isEmpty ? message : palette.message + message + palette.end
+    return "\(place)\(palette.severity)\(severity):\(palette.end) \(message)"
+  }
+}
+
+private func heading(_ severity: String, _ message: String, at location: Diagnostic.Location?) -> Heading {
+  let place = location.map {
+    let position = $0.source.position(at: $0.range.lowerBound)
+    return "\(harmless($0.source.name, keepingBreaks: false)):\(position.line):\(position.column)"
+  }
+  return Heading(place: place, severity: severity, message: harmless(message, keepingBreaks: true))
+}
+
+/// A text without what a terminal would obey.
+private func harmless(_ text: String, keepingBreaks: Bool) -> String {
+  var result = String.UnicodeScalarView()
+  for scalar in text.unicodeScalars {
+    result.append(keepingBreaks && scalar == "\n" ? scalar : scalar.shown)
+  }
+  return String(result)
+}
+
+/// One scalar of a line: what is printed for it, and how many columns that takes.
+private struct Cell {
+  var shown: Unicode.Scalar
+  var width: Int
+  var offset: Int
+}
+
+/// The widest line that is shown whole, and how much of a wider one is shown before and after the caret.
+private let (widest, before, after) = (110, 50, 55)
+
+/// The line of a location and the line with its caret.
+private func excerpt(_ location: Diagnostic.Location, _ palette: Palette) -> [String] {
+  let bytes = location.source.bytes
+  let start = min(max(location.range.lowerBound, 0), bytes.count)
+  let isBreak: (UInt8) -> Bool = { $0 == 0x0A || $0 == 0x0D }
+  // A line is looked at this far, which is more than is shown unless it is a heap of combining characters.
+  let reach = 1000
+  var first = start
+  while first > 0, start - first < reach, !isBreak(bytes[first - 1]) { first -= 1 }
+  var isCutBefore = first > 0 && !isBreak(bytes[first - 1])
+  if isCutBefore { while first < start, bytes[first] & 0xC0 == 0x80 { first += 1 } }
+  var last = start
+  while last < bytes.count, last - start < reach, !isBreak(bytes[last]) { last += 1 }
+  var isCutAfter = last < bytes.count && !isBreak(bytes[last])
+
+  var cells = cells(of: bytes, first..<last)[...]
+  let caret = cells.firstIndex { $0.offset >= start } ?? cells.endIndex
+  if isCutBefore || isCutAfter || cells.reduce(0, { $0 + $1.width }) > widest {
+    var from = caret
+    var room = before
+    while from > cells.startIndex, room >= cells[from - 1].width {
+      from -= 1
+      room -= cells[from].width
+    }
+    var to = caret
+    room = after
+    while to < cells.endIndex, room >= cells[to].width {
+      room -= cells[to].width
+      to += 1
+    }
+    isCutBefore = isCutBefore || from > cells.startIndex
+    isCutAfter = isCutAfter || to < cells.endIndex
+    cells = cells[from..<to]
+  }
+
+  var line = String.UnicodeScalarView()
+  line.append(contentsOf: cells.map(\.shown))
+  var lead = isCutBefore ? " " : ""
+  for cell in cells[..<caret] { lead += cell.shown == "\t" ? "\t" : String(repeating: " ", count: cell.width) }
+  let marked = cells[caret...].prefix { $0.offset < location.range.upperBound }.reduce(0) { $0 + max($1.width, 0) }
+  let tail = String(repeating: "~", count: max(0, marked - 1))
+  let text = (isCutBefore ? "…" : "") + String(line) + (isCutAfter ? "…" : "")
+  return ["  " + text, "  \(lead)\(palette.caret)^\(tail)\(palette.end)"]
+}
+
+private func cells(of bytes: [UInt8], _ range: Range<Int>) -> [Cell] {
+  var cells: [Cell] = []
+  var parser = UTF8.ForwardParser()
+  var input = bytes[range].makeIterator()
+  var offset = range.lowerBound
+  while true {
+    switch parser.parseScalar(from: &input) {
+    case .valid(let encoded):
+      let scalar = UTF8.decode(encoded)
+      cells.append(Cell(shown: scalar.shown, width: scalar.width, offset: offset))
+      offset += encoded.count
+    case .error(let length):
+      cells.append(Cell(shown: "\u{FFFD}", width: 1, offset: offset))
+      offset += length
+    case .emptyInput:
+      return cells
+    }
+  }
+}
+
+extension Unicode.Scalar {
+  /// The scalar, or a picture of it if a terminal would obey it.
+  fileprivate var shown: Unicode.Scalar {
+    switch value {
+    case 0x09: self
+    case 0x00...0x1F: Unicode.Scalar(0x2400 + value) ?? "\u{FFFD}"
+    case 0x7F: "\u{2421}"
+    // C1 controls, line separators, and the marks that reorder text.
+    case 0x80...0x9F, 0x2028, 0x2029, 0x061C, 0x200E, 0x200F, 0x202A...0x202E, 0x2066...0x2069: "\u{FFFD}"
+    default: self
+    }
+  }
+
+  /// The columns that the shown scalar takes, after Unicode's UAX #11.
+  fileprivate var width: Int {
+    if value < 0x300 { return value == 0xAD ? 0 : 1 }
+    if shown != self { return 1 }
+    switch properties.generalCategory {
+    case .nonspacingMark, .enclosingMark, .format: return 0
+    default: break
+    }
+    switch value {
+    // Hangul vowels and finals join the initial before them.
+    case 0x1160...0x11FF: return 0
+    case 0x1100...0x115F, 0x2E80...0x303E, 0x3041...0xA4CF, 0xA960...0xA97F, 0xAC00...0xD7A3, 0xF900...0xFAFF,
+      0xFE30...0xFE6F, 0xFF01...0xFF60, 0xFFE0...0xFFE6, 0x20000...0x3FFFD:
+      return 2
+    default: return properties.isEmojiPresentation ? 2 : 1
+    }
+  }
+}

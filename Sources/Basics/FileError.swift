@@ -1,0 +1,107 @@
+import Glibc
+
+/// Why something could not be done with a file or folder.
+public struct FileError: Error, Hashable, Sendable {
+  /// What was to be done.
+  public enum Operation: String, Sendable {
+    /// Reading a file's content.
+    case read
+    /// Creating or replacing a file.
+    case write
+    /// Making a folder.
+    case makeFolder = "make folder"
+    /// Listing a folder.
+    case list
+    /// Removing a file or an empty folder.
+    case remove
+    /// Asking what is at a path.
+    case inspect
+  }
+
+  /// Why it could not be done.
+  public enum Reason: Hashable, Sendable {
+    /// The system refused, with this `errno`.
+    case system(Int32)
+    /// The file has more bytes than the limit that was given.
+    case tooLarge(limit: Int)
+  }
+
+  /// What was to be done.
+  public var operation: Operation
+  /// The path, as it was given.
+  public var path: String
+  /// Why it could not be done.
+  public var reason: Reason
+
+  /// Creates an error.
+  public init(_ operation: Operation, _ path: String, _ reason: Reason) {
+    self.operation = operation
+    self.path = path
+    self.reason = reason
+  }
+
+  /// Creates an error from the `errno` of a call that just failed.
+  init(_ operation: Operation, _ path: String) {
+    self.init(operation, path, .system(errno))
+  }
+
+  /// The system's error number, if the system refused.
+  public var code: Int32? { if case .system(let code) = reason { code } else { nil } }
+
+  /// Whether there is nothing at the path.
+  public var isNotFound: Bool { code == ENOENT }
+}
+
+extension FileError: CustomStringConvertible {
+  /// One sentence without a full stop: `cannot write 'x': no space left on device (ENOSPC)`.
+  public var description: String {
+    let cause =
+      switch reason {
+      case .system(let code): systemErrorText(code)
+      case .tooLarge(let limit): "it has more than the \(limit) bytes that are allowed"
+      }
+    return "cannot \(operation.rawValue) '\(path)': \(cause)"
+  }
+}
+
+/// What an `errno` means, and its name, in English whatever the locale: `no space left on device (ENOSPC)`.
+public func systemErrorText(_ code: Int32) -> String {
+  switch code {
+  case EPERM: "operation not permitted (EPERM)"
+  case ENOENT: "no such file or folder (ENOENT)"
+  case EINTR: "interrupted by a signal (EINTR)"
+  case EIO: "input or output error (EIO)"
+  case ENXIO: "no such device (ENXIO)"
+  case EBADF: "the file is not open for that (EBADF)"
+  case EAGAIN: "temporarily not available (EAGAIN)"
+  case ENOMEM: "out of memory (ENOMEM)"
+  case EACCES: "permission denied (EACCES)"
+  case EBUSY: "in use (EBUSY)"
+  case EEXIST: "it exists already (EEXIST)"
+  case EXDEV: "the two paths are on different file systems (EXDEV)"
+  case ENODEV: "no such device (ENODEV)"
+  case ENOTDIR: "part of the path is not a folder (ENOTDIR)"
+  case EISDIR: "it is a folder (EISDIR)"
+  case EINVAL: "invalid argument (EINVAL)"
+  case ENFILE: "too many open files in the system (ENFILE)"
+  case EMFILE: "too many open files in this process (EMFILE)"
+  case ETXTBSY: "it is a program that is running (ETXTBSY)"
+  case EFBIG: "file too large (EFBIG)"
+  case ENOSPC: "no space left on device (ENOSPC)"
+  case EROFS: "read-only file system (EROFS)"
+  case EMLINK: "too many links (EMLINK)"
+  case EPIPE: "nobody reads the other end (EPIPE)"
+  case ENAMETOOLONG: "the name is too long (ENAMETOOLONG)"
+  case ENOSYS: "not supported by this system (ENOSYS)"
+  case ENOTEMPTY: "the folder is not empty (ENOTEMPTY)"
+  case ELOOP: "too many symbolic links (ELOOP)"
+  case ENOTSUP: "not supported (ENOTSUP)"
+  case EADDRINUSE: "the address is in use (EADDRINUSE)"
+  case ECONNREFUSED: "connection refused (ECONNREFUSED)"
+  case ECONNRESET: "connection reset by the other side (ECONNRESET)"
+  case ETIMEDOUT: "timed out (ETIMEDOUT)"
+  case EDQUOT: "disk quota exceeded (EDQUOT)"
+  case ESTALE: "the network folder has changed below (ESTALE)"
+  default: "system error \(code)"
+  }
+}

@@ -1,0 +1,197 @@
+// Reading and writing whole files.
+//
+// A file is replaced in one step that power loss cannot halve: the bytes go to a new file in the same folder, which is
+// synced and renamed over the old one; then the folder is synced, so that the name survives, too. Whoever reads sees
+// the old bytes or the new ones and nothing between. What fails before the rename leaves the old file and nothing else.
+//
+// All calls block. Those that may take long (syncs, large files, network folders) are not for Swift's cooperative
+// threads: callers make them on a thread of their own.
+
+public import Glibc
+import Synchronization
+
+/// Whole files and folders, by path.
+public enum Files {
+  /// Reads a whole file; `-` has no special meaning.
+  ///
+  /// - Parameter limit: The most bytes the file may have; a larger one is refused before it fills the memory.
+  public static func read(_ path: String, limit: Int = 256 << 20) throws(FileError) -> [UInt8] {
+    let file = try Descriptor(.read, path, O_RDONLY)
+    var status = stat()
+    guard fstat(file.number, &status) == 0 else { throw FileError(.read, path) }
+    guard status.st_size <= limit else { throw FileError(.read, path, .tooLarge(limit: limit)) }
+    // A pipe or a file of /proc says it has no bytes, and a file may grow while it is read.
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(min(max(status.st_size, 0) + 1, limit))
+    var chunk = [UInt8](repeating: 0, count: min(max(status.st_size + 1, 4096), 1 << 20))
+    while true {
+      let count = try file.retrying(.read, path) {
+        chunk.withUnsafeMutableBytes { Glibc.read(file.number, $0.baseAddress, $0.count) }
+      }
+      if count == 0 { return bytes }
+      guard count <= limit - bytes.count else { throw FileError(.read, path, .tooLarge(limit: limit)) }
+      bytes += chunk[..<count]
+    }
+  }
+
+  /// Creates or replaces a file in one step; when this returns, the bytes survive power loss.
+  ///
+  /// A symbolic link at the path is replaced, not followed.
+  /// - Parameter mode: The permissions of the new file, whatever the process's mask.
+  public static func write(_ bytes: [UInt8], to path: String, mode: mode_t = 0o644) throws(FileError) {
+    let temporary = try Temporary(beside: path)
+    do throws(FileError) {
+      try temporary.file.write(bytes, path)
+      guard fchmod(temporary.file.number, mode) == 0, fsync(temporary.file.number) == 0 else {
+        throw FileError(.write, path)
+      }
+      guard rename(temporary.name, path) == 0 else { throw FileError(.write, path) }
+    } catch {
+      unlink(temporary.name)
+      throw error
+    }
+    try syncFolder(of: path)
+  }
+
+  /// Makes the names in a file's folder survive power loss, as is needed after a file was created, renamed or removed.
+  public static func syncFolder(of path: String) throws(FileError) {
+    let folder = folder(of: path)
+    let descriptor = try Descriptor(.write, folder, O_RDONLY | O_DIRECTORY)
+    guard fsync(descriptor.number) == 0 else { throw FileError(.write, folder) }
+  }
+
+  /// Makes a folder and those above it that are missing; one that is there already is left as it is.
+  public static func makeFolder(_ path: String, mode: mode_t = 0o755) throws(FileError) {
+    var ends = path.utf8.indices.filter { path.utf8[$0] == UInt8(ascii: "/") && $0 != path.startIndex }
+    ends.append(path.endIndex)
+    for end in ends {
+      let part = String(path[..<end])
+      if mkdir(part, mode) == 0 { continue }
+      // Other than EEXIST, a folder that is there may answer EROFS or EACCES.
+      let code = errno
+      guard try kind(of: part) == .folder else {
+        throw FileError(.makeFolder, path, .system(code == EEXIST ? ENOTDIR : code))
+      }
+    }
+  }
+
+  /// The names in a folder, sorted by their scalars, without `.` and `..`; names that are no UTF-8 are left out.
+  public static func list(_ path: String) throws(FileError) -> [String] {
+    guard let folder = opendir(path) else { throw FileError(.list, path) }
+    defer { closedir(folder) }
+    var names: [String] = []
+    while true {
+      errno = 0
+      guard let entry = readdir(folder) else {
+        guard errno == 0 else { throw FileError(.list, path) }
+        return names.sorted { $0.precedesByScalars($1) }
+      }
+      let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
+        String(validating: bytes.prefix { $0 != 0 }, as: UTF8.self)
+      }
+      if let name, name != ".", name != ".." { names.append(name) }
+    }
+  }
+
+  /// Removes a file, a symbolic link or an empty folder; what is not there needs no removing.
+  public static func remove(_ path: String) throws(FileError) {
+    guard Glibc.remove(path) == 0 || errno == ENOENT else { throw FileError(.remove, path) }
+  }
+
+  /// What a path leads to.
+  public enum Kind: Sendable {
+    /// A regular file.
+    case file
+    /// A folder.
+    case folder
+    /// A device, socket or pipe.
+    case other
+  }
+
+  /// What is at a path, through symbolic links; nil if there is nothing.
+  public static func kind(of path: String) throws(FileError) -> Kind? {
+    var status = stat()
+    guard stat(path, &status) == 0 else {
+      if errno == ENOENT || errno == ENOTDIR { return nil }
+      throw FileError(.inspect, path)
+    }
+    switch status.st_mode & S_IFMT {
+    case S_IFREG: return .file
+    case S_IFDIR: return .folder
+    default: return .other
+    }
+  }
+
+  /// Whether something is at a path; what cannot be looked at counts as absent.
+  public static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
+
+  /// The folder of a path, as `dirname` gives it.
+  private static func folder(of path: String) -> String {
+    guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else { return "." }
+    return slash == path.startIndex ? "/" : String(path[..<slash])
+  }
+}
+
+/// A new file beside a path, with a name that nobody else uses.
+private struct Temporary: ~Copyable {
+  let name: String
+  let file: Descriptor
+
+  init(beside path: String) throws(FileError) {
+    while true {
+      let number = Temporary.serial.wrappingAdd(1, ordering: .relaxed).newValue
+      let name = "\(path).\(getpid())-\(number).new"
+      do throws(FileError) {
+        file = try Descriptor(.write, name, O_WRONLY | O_CREAT | O_EXCL, mode: 0o600)
+        self.name = name
+        return
+      } catch {
+        // A process of the same number left one behind when the power went.
+        if error.code != EEXIST { throw FileError(.write, path, error.reason) }
+      }
+    }
+  }
+
+  private static let serial = Atomic<Int>(0)
+}
+
+/// An open file, closed at the end of its scope.
+private struct Descriptor: ~Copyable {
+  let number: Int32
+
+  init(_ operation: FileError.Operation, _ path: String, _ flags: Int32, mode: mode_t = 0) throws(FileError) {
+    // A path that holds a NUL would be cut there.
+    guard !path.utf8.contains(0) else { throw FileError(operation, path, .system(EINVAL)) }
+    while true {
+      let number = open(path, flags | O_CLOEXEC, mode)
+      if number >= 0 {
+        self.number = number
+        return
+      }
+      if errno != EINTR { throw FileError(operation, path) }
+    }
+  }
+
+  deinit { close(number) }
+
+  /// Makes a call again until no signal interrupts it.
+  borrowing func retrying(
+    _ operation: FileError.Operation, _ path: String, _ call: () -> Int
+  ) throws(FileError) -> Int {
+    while true {
+      let result = call()
+      if result >= 0 { return result }
+      if errno != EINTR { throw FileError(operation, path) }
+    }
+  }
+
+  /// Writes all bytes, however many the system takes at a time.
+  borrowing func write(_ bytes: [UInt8], _ path: String) throws(FileError) {
+    var written = 0
+    while written < bytes.count {
+      written += try retrying(.write, path) {
+        bytes.withUnsafeBytes { Glibc.write(number, $0.baseAddress.map { $0 + written }, bytes.count - written) }
+      }
+    }
+  }
+}

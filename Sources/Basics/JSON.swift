@@ -1,0 +1,147 @@
+/// JSON as RFC 8259 has it, to and from values.
+///
+/// Reading is strict: no comments, no byte order mark, nothing after the value, no member twice, no text that is not
+/// UTF-8, no half of a surrogate pair. A number without fraction and exponent is an int, and an error if 64 bits cannot
+/// hold it; `-0` is the int 0. Every other number is a double, and an error if it is too large for one.
+///
+/// What JSON does not know is written as text: bytes in base64, instants in RFC 3339, lengths of time as `90s`, types by
+/// their name, and the keys of a map. An optional is its value or null. A double always has a point or an exponent,
+/// so that it is read as a double again; a double that is not finite is an error.
+public enum JSON {
+  /// How much is read before a text is refused.
+  public struct Limits: Sendable {
+    /// The most bytes.
+    public var bytes: Int
+    /// How deep lists and maps may be nested; more than `JSON.deepest` counts as that.
+    public var depth: Int
+
+    /// Creates limits.
+    public init(bytes: Int = 256 << 20, depth: Int = 128) {
+      self.bytes = bytes
+      self.depth = depth
+    }
+  }
+
+  /// How a text is laid out.
+  public struct Style: Sendable {
+    /// Whether every item and member has its own line, indented by two blanks a level.
+    public var isIndented: Bool
+    /// Whether members are in the order of their keys' scalars, not in that of the map.
+    public var sortsKeys: Bool
+
+    /// Creates a style.
+    public init(isIndented: Bool, sortsKeys: Bool) {
+      self.isIndented = isIndented
+      self.sortsKeys = sortsKeys
+    }
+
+    /// No blank, members in order.
+    public static let compact = Style(isIndented: false, sortsKeys: false)
+    /// No blank, members sorted: equal values give equal bytes.
+    public static let sorted = Style(isIndented: false, sortsKeys: true)
+    /// For people, members in order.
+    public static let pretty = Style(isIndented: true, sortsKeys: false)
+    /// For people, members sorted.
+    public static let prettySorted = Style(isIndented: true, sortsKeys: true)
+  }
+
+  /// The deepest nesting that is ever read or written, chosen so that no thread's stack runs out.
+  public static let deepest = 512
+
+  /// Reads one value; each value and key in it knows its byte offset.
+  ///
+  /// - Parameter allowsTrailingCommas: Whether a comma may stand before `]` and `}`, as some services write it.
+  public static func parse(
+    _ bytes: [UInt8], limits: Limits = Limits(), allowsTrailingCommas: Bool = false
+  ) throws(JSONError) -> Value {
+    let result: Result<Value, JSONError> = bytes.withUnsafeBufferPointer { buffer in
+      Result { () throws(JSONError) in
+        var reader = JSONReader(buffer, limits: limits, allowsTrailingCommas: allowsTrailingCommas)
+        return try reader.document()
+      }
+    }
+    return try result.get()
+  }
+
+  /// Reads one value from a text with a name, of which `JSONError.diagnostic(in:)` makes a diagnostic.
+  public static func parse(
+    _ source: Source, limits: Limits = Limits(), allowsTrailingCommas: Bool = false
+  ) throws(JSONError) -> Value {
+    try parse(source.bytes, limits: limits, allowsTrailingCommas: allowsTrailingCommas)
+  }
+
+  /// Reads one value from a text.
+  public static func parse(
+    _ text: String, limits: Limits = Limits(), allowsTrailingCommas: Bool = false
+  ) throws(JSONError) -> Value {
+    try parse(Array(text.utf8), limits: limits, allowsTrailingCommas: allowsTrailingCommas)
+  }
+
+  /// Writes a value as UTF-8.
+  public static func write(_ value: Value, _ style: Style = .compact) throws(JSONError) -> [UInt8] {
+    var writer = JSONWriter(style)
+    try writer.write(value)
+    return writer.output.withBytes { Array($0) }
+  }
+
+  /// Writes a value as text.
+  public static func text(_ value: Value, _ style: Style = .compact) throws(JSONError) -> String {
+    var writer = JSONWriter(style)
+    try writer.write(value)
+    return writer.output.withBytes { String(decoding: $0, as: UTF8.self) }
+  }
+
+  /// A text as a JSON string, in quotes.
+  public static func quoted(_ text: String) -> String {
+    var writer = JSONWriter(.compact)
+    writer.write(text)
+    return writer.output.withBytes { String(decoding: $0, as: UTF8.self) }
+  }
+}
+
+/// Why a text is no JSON, or a value cannot be JSON.
+public struct JSONError: Error, Hashable, Sendable {
+  /// A place in the text.
+  public struct Spot: Hashable, Sendable {
+    /// The byte offset.
+    public var offset: Int
+    /// Line and column.
+    public var position: Source.Position
+
+    init(_ offset: Int, in bytes: UnsafeBufferPointer<UInt8>) {
+      self.offset = offset
+      position = Source.Position(of: offset, in: bytes)
+    }
+  }
+
+  /// What is wrong: no full stop, lower case.
+  public var message: String
+  /// Where in the text; nil for a value that cannot be written, whose message names the member.
+  public var spot: Spot?
+  /// A second place that belongs to it, such as the first of two equal keys, and what is to be seen there.
+  public var note: Note?
+
+  /// A second place.
+  public struct Note: Hashable, Sendable {
+    /// What is to be seen there.
+    public var message: String
+    /// Where.
+    public var spot: Spot
+  }
+
+  /// The error as a diagnostic about the text it was found in.
+  public func diagnostic(in source: Source) -> Diagnostic {
+    Diagnostic(
+      message, at: spot.map { .init(source, at: $0.offset) },
+      notes: note.map { [.init($0.message, at: .init(source, at: $0.spot.offset))] } ?? [])
+  }
+}
+
+extension JSONError: CustomStringConvertible {
+  /// The message after line and column: `line 3, column 7: …`.
+  public var description: String {
+    let place = spot.map { "line \($0.position.line), column \($0.position.column): " } ?? ""
+    let note = note.map { " (\($0.message) at line \($0.spot.position.line), column \($0.spot.position.column))" } ?? ""
+    return place + message + note
+  }
+}

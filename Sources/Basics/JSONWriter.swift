@@ -1,0 +1,275 @@
+// The writer appends to one buffer. Texts are copied a word at a time as long as nothing in them needs an escape.
+// Escaped are the quote, the backslash and the control characters below U+0020, as RFC 8259 asks, and nothing else.
+
+/// Writes one value.
+struct JSONWriter: ~Copyable {
+  var output = ByteBuffer()
+  private let style: JSON.Style
+  /// The keys and indexes that lead to a value that cannot be written, innermost first.
+  private var path: [String] = []
+
+  init(_ style: JSON.Style) { self.style = style }
+
+  mutating func write(_ value: Value) throws(JSONError) {
+    do {
+      try write(value, depth: 0)
+    } catch {
+      let name = path.isEmpty ? "the value" : "'" + path.reversed().joined() + "'"
+      throw JSONError(message: "\(name) cannot be written as JSON: \(error.reason)")
+    }
+  }
+
+  /// Why a value cannot be written, without saying where it is.
+  private struct Refusal: Error {
+    var reason: String
+  }
+
+  private mutating func write(_ value: Value, depth: Int) throws(Refusal) {
+    switch value.content {
+    case .null: output.append("null")
+    case .bool(let flag): output.append(flag ? "true" : "false")
+    case .int(let number):
+      if number < 0 { output.append(UInt8(ascii: "-")) }
+      write(number.magnitude)
+    case .uint(let number): write(number)
+    case .double(let number):
+      guard number.isFinite else { throw Refusal(reason: "it is \(number.isNaN ? "not a number" : "infinite")") }
+      // The shortest digits that are read as the same double, always with a point or an exponent.
+      output.append(number.description)
+    case .string(let text): write(text)
+    case .bytes(let octets): write(octets.base64)
+    case .timestamp(let instant): write(instant.description)
+    case .duration(let span): write(span.description)
+    case .list(let items): try write(items, depth: depth + 1)
+    case .map(let map): try write(map, depth: depth + 1)
+    case .optional(let wrapped):
+      try checkDepth(depth + 1)
+      try write(wrapped ?? .null, depth: depth + 1)
+    case .type(let name): write(name)
+    }
+  }
+
+  private func checkDepth(_ depth: Int) throws(Refusal) {
+    if depth > JSON.deepest { throw Refusal(reason: "it is nested deeper than \(JSON.deepest) levels") }
+  }
+
+  private mutating func write(_ items: [Value], depth: Int) throws(Refusal) {
+    try checkDepth(depth)
+    output.append(UInt8(ascii: "["))
+    for index in items.indices {
+      separate(index, depth)
+      do {
+        try write(items[index], depth: depth)
+      } catch {
+        path.append("[\(index)]")
+        throw error
+      }
+    }
+    end(UInt8(ascii: "]"), isEmpty: items.isEmpty, depth)
+  }
+
+  private mutating func write(_ map: ValueMap, depth: Int) throws(Refusal) {
+    try checkDepth(depth)
+    output.append(UInt8(ascii: "{"))
+    let map = hasOtherKeys(map) ? try named(map) : map
+    if style.sortsKeys {
+      for (position, entry) in sorted(map).enumerated() { try write(map, entry.index, position, depth) }
+    } else {
+      for index in map.members.indices { try write(map, index, index, depth) }
+    }
+    end(UInt8(ascii: "}"), isEmpty: map.isEmpty, depth)
+  }
+
+  @inline(__always) private mutating func write(
+    _ map: ValueMap, _ index: Int, _ position: Int, _ depth: Int
+  ) throws(Refusal) {
+    guard case .string(let name) = map.members[index].key.content else { return }
+    separate(position, depth)
+    write(name)
+    output.append(UInt8(ascii: ":"))
+    if style.isIndented { output.append(UInt8(ascii: " ")) }
+    do {
+      try write(map.members[index].value, depth: depth)
+    } catch {
+      path.append(depth == 1 ? name : ".\(name)")
+      throw error
+    }
+  }
+
+  private func hasOtherKeys(_ map: ValueMap) -> Bool {
+    for index in map.members.indices {
+      guard case .string = map.members[index].key.content else { return true }
+    }
+    return false
+  }
+
+  /// The map with the texts of its keys.
+  private func named(_ map: ValueMap) throws(Refusal) -> ValueMap {
+    var named = ValueMap()
+    for member in map.members {
+      let name = try name(of: member.key)
+      // An int 1 and a string '1' are two keys of a map, and would be one of JSON.
+      if named.insert(.init(key: .string(name), value: member.value)) != nil {
+        throw Refusal(reason: "two of its keys are written '\(name)'")
+      }
+    }
+    return named
+  }
+
+  /// The indexes of the members by the scalars of their names, each with the first eight bytes, which mostly decide.
+  private func sorted(_ map: ValueMap) -> [(prefix: UInt64, index: Int)] {
+    var order: [(prefix: UInt64, index: Int)] = []
+    order.reserveCapacity(map.count)
+    for index in map.members.indices {
+      var name = map.members[index].name ?? ""
+      let prefix = name.withUTF8 { bytes in
+        if bytes.count >= 8 { return UInt64(bigEndian: bytes.word(at: 0)) }
+        var prefix: UInt64 = 0
+        for byte in bytes { prefix = prefix << 8 | UInt64(byte) }
+        return prefix << (8 * UInt64(8 - bytes.count))
+      }
+      order.append((prefix, index))
+    }
+    order.sort { left, right in
+      if left.prefix != right.prefix { return left.prefix < right.prefix }
+      let (left, right) = (map.members[left.index].name ?? "", map.members[right.index].name ?? "")
+      return left.precedesByScalars(right)
+    }
+    return order
+  }
+
+  private func name(of key: Value) throws(Refusal) -> String {
+    switch key.content {
+    case .string(let name): return name
+    case .int(let number): return String(number)
+    case .uint(let number): return String(number)
+    case .bool(let flag): return flag ? "true" : "false"
+    default: throw Refusal(reason: "\(key.kindName) is no key")
+    }
+  }
+
+  private mutating func separate(_ index: Int, _ depth: Int) {
+    if index > 0 { output.append(UInt8(ascii: ",")) }
+    if style.isIndented { output.appendLine(indentedBy: depth) }
+  }
+
+  private mutating func end(_ bracket: UInt8, isEmpty: Bool, _ depth: Int) {
+    if style.isIndented, !isEmpty { output.appendLine(indentedBy: depth - 1) }
+    output.append(bracket)
+  }
+
+  private mutating func write(_ number: UInt) {
+    // At most twenty digits, from the last to the first.
+    var digits: (UInt64, UInt64, UInt64) = (0, 0, 0)
+    withUnsafeMutableBytes(of: &digits) { digits in
+      var number = number
+      var start = digits.count
+      repeat {
+        start -= 1
+        digits[start] = UInt8(truncatingIfNeeded: number % 10) + 0x30
+        number /= 10
+      } while number > 0
+      output.append(UnsafeRawBufferPointer(rebasing: digits[start...]))
+    }
+  }
+
+  /// Writes a text as a JSON string.
+  mutating func write(_ text: String) {
+    var text = text
+    text.withUTF8 { bytes in
+      output.append(UInt8(ascii: "\""))
+      var index = 0
+      while true {
+        index = output.appendPlain(bytes, from: index)
+        guard index < bytes.count else { break }
+        escape(bytes[index])
+        index += 1
+      }
+      output.append(UInt8(ascii: "\""))
+    }
+  }
+
+  private mutating func escape(_ byte: UInt8) {
+    switch byte {
+    case UInt8(ascii: "\""): output.append("\\\"")
+    case UInt8(ascii: "\\"): output.append("\\\\")
+    case 0x08: output.append("\\b")
+    case 0x0C: output.append("\\f")
+    case 0x0A: output.append("\\n")
+    case 0x0D: output.append("\\r")
+    case 0x09: output.append("\\t")
+    default: output.append("\\u00" + hex(byte).lowercased())
+    }
+  }
+}
+
+/// Bytes that are being written.
+struct ByteBuffer: ~Copyable {
+  private var base: UnsafeMutablePointer<UInt8>
+  private var capacity = 1024
+  private(set) var count = 0
+
+  init() { base = .allocate(capacity: 1024) }
+
+  deinit { base.deallocate() }
+
+  /// Lends the bytes written so far.
+  func withBytes<Result>(_ body: (UnsafeBufferPointer<UInt8>) -> Result) -> Result {
+    body(UnsafeBufferPointer(start: base, count: count))
+  }
+
+  @inline(__always) mutating func reserve(_ more: Int) {
+    if count + more > capacity { grow(more) }
+  }
+
+  private mutating func grow(_ more: Int) {
+    capacity = max(capacity * 2, count + more)
+    let wider = UnsafeMutablePointer<UInt8>.allocate(capacity: capacity)
+    wider.update(from: base, count: count)
+    base.deallocate()
+    base = wider
+  }
+
+  @inline(__always) mutating func append(_ byte: UInt8) {
+    reserve(1)
+    base[count] = byte
+    count += 1
+  }
+
+  @inline(__always) mutating func append(_ bytes: UnsafeRawBufferPointer) {
+    guard let start = bytes.baseAddress else { return }
+    reserve(bytes.count)
+    UnsafeMutableRawPointer(base + count).copyMemory(from: start, byteCount: bytes.count)
+    count += bytes.count
+  }
+
+  /// Appends bytes up to the first that needs an escape in a JSON string, and gives its index, or the end.
+  @inline(__always) mutating func appendPlain(_ bytes: UnsafeBufferPointer<UInt8>, from start: Int) -> Int {
+    reserve(bytes.count - start)
+    var index = start
+    while index + 8 <= bytes.count {
+      let word = bytes.word(at: index)
+      let hits = special(UInt64(littleEndian: word))
+      if hits != 0 { break }
+      UnsafeMutableRawPointer(base + count).storeBytes(of: word, as: UInt64.self)
+      index += 8
+      count += 8
+    }
+    while index < bytes.count, case let byte = bytes[index], byte >= 0x20, byte != 0x22, byte != 0x5C {
+      base[count] = byte
+      index += 1
+      count += 1
+    }
+    return index
+  }
+
+  mutating func append(_ text: String) {
+    var text = text
+    text.withUTF8 { append(UnsafeRawBufferPointer($0)) }
+  }
+
+  mutating func appendLine(indentedBy levels: Int) {
+    append(UInt8(ascii: "\n"))
+    for _ in 0..<levels * 2 { append(UInt8(ascii: " ")) }
+  }
+}

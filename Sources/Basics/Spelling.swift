@@ -1,0 +1,50 @@
+// "Did you mean": the candidate that takes the fewest slips to type.
+//
+// A slip is a letter left out, added, replaced, or swapped with its neighbour (the optimal string alignment distance),
+// counted on lower-cased scalars, so that a name in other capitals is no slip at all. A name of n scalars forgives
+// (n + 1) / 3 slips, at most four, and never so many that nothing of a short name would be left.
+
+extension String {
+  /// The candidate that was probably meant, or nil if none is near enough.
+  ///
+  /// Among equally near candidates the first in the order of scalars wins, so that the answer does not depend on the
+  /// order in which a set or dictionary hands them out.
+  public func nearest(among candidates: some Sequence<String>) -> String? {
+    let wanted = Array(lowercased().unicodeScalars)
+    guard (1...64).contains(wanted.count) else { return nil }
+    let limit = min((wanted.count + 1) / 3, 4)
+    var best: (candidate: String, slips: Int)?
+    for candidate in candidates {
+      let scalars = Array(candidate.lowercased().unicodeScalars)
+      guard let slips = slips(from: wanted, to: scalars, atMost: best?.slips ?? limit),
+        slips < scalars.count
+      else { continue }
+      if let best, slips == best.slips, !candidate.precedesByScalars(best.candidate) { continue }
+      best = (candidate, slips)
+    }
+    return best?.candidate
+  }
+}
+
+/// The number of slips between two names, or nil if it exceeds the limit.
+private func slips(from left: [Unicode.Scalar], to right: [Unicode.Scalar], atMost limit: Int) -> Int? {
+  guard abs(left.count - right.count) <= limit else { return nil }
+  // Rows of the usual table: two scalars of `left` ago, one ago, and the one under way.
+  var beforePrevious: [Int] = []
+  var previous = Array(0...right.count)
+  for i in left.indices {
+    var row = [i + 1]
+    for j in right.indices {
+      var slips = min(previous[j] + (left[i] == right[j] ? 0 : 1), previous[j + 1] + 1, row[j] + 1)
+      if i > 0, j > 0, left[i] == right[j - 1], left[i - 1] == right[j] {
+        slips = min(slips, beforePrevious[j - 1] + 1)
+      }
+      row.append(slips)
+    }
+    // A swap reaches over one row, so both must be past the limit before it is hopeless.
+    if let least = row.min(), least > limit, let before = previous.min(), before > limit { return nil }
+    (beforePrevious, previous) = (previous, row)
+  }
+  guard let slips = previous.last, slips <= limit else { return nil }
+  return slips
+}

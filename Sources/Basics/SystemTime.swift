@@ -1,0 +1,34 @@
+import Glibc
+
+/// The clocks of the machine.
+public struct SystemTime: TimeSource {
+  /// Creates the clocks; only the outermost layer does.
+  public init() {}
+
+  /// The wall clock, which stands still at the ends of the years 1 to 9999.
+  public func now() -> Timestamp {
+    let time = read(CLOCK_REALTIME)
+    return Timestamp(seconds: time.tv_sec, nanoseconds: time.tv_nsec)
+      ?? (time.tv_sec < 0 ? .earliest : .latest)
+  }
+
+  /// The time since the machine was started, sleep included.
+  public func elapsed() -> TimeSpan {
+    let time = read(CLOCK_BOOTTIME)
+    return .seconds(time.tv_sec) + TimeSpan(nanoseconds: time.tv_nsec)
+  }
+
+  /// Waits at least that long.
+  ///
+  /// A machine that sleeps meanwhile may prolong it by as much, so whoever waits for an instant waits in portions.
+  public func sleep(for span: TimeSpan) async throws {
+    try await Task.sleep(for: .nanoseconds(max(0, span.nanoseconds)))
+  }
+
+  private func read(_ clock: clockid_t) -> timespec {
+    var time = timespec()
+    // Cannot fail: both clocks are there since Linux 2.6.39.
+    clock_gettime(clock, &time)
+    return time
+  }
+}

@@ -1,0 +1,91 @@
+import Basics
+import Testing
+
+@Suite struct DiagnosticTests {
+  /// The caret line of a diagnostic at the bytes of `marked` in `text`.
+  private func shown(_ text: String, _ marked: String) throws -> [Substring] {
+    let bytes = Array(text.utf8)
+    let wanted = Array(marked.utf8)
+    let start = try #require(
+      (0...max(0, bytes.count - wanted.count)).first { bytes[$0..<$0 + wanted.count].elementsEqual(wanted) })
+    let source = Source(name: "a.yaml", bytes: bytes)
+    return Diagnostic("bad", at: .init(source, start..<start + wanted.count)).description.split(separator: "\n")
+  }
+
+  @Test func `shows place, line, caret and notes`() throws {
+    let source = Source(name: "recipes/a.yaml", text: "steps:\n  - uses: x\n    wiht: { a: 1 }\n")
+    let fault = Diagnostic(
+      "a step has no key 'wiht'; did you mean 'with'?", at: .init(source, 23..<27),
+      notes: [.init("the step begins here", at: .init(source, at: 9)), .init("steps take one action")])
+    #expect(
+      fault.description == """
+        recipes/a.yaml:3:5: error: a step has no key 'wiht'; did you mean 'with'?
+              wiht: { a: 1 }
+              ^~~~
+        recipes/a.yaml:2:3: note: the step begins here
+        note: steps take one action
+        """)
+    #expect(fault.headline == "recipes/a.yaml:3:5: error: a step has no key 'wiht'; did you mean 'with'?")
+  }
+
+  @Test func `shows faults that have no place`() {
+    #expect(Diagnostic("no recipe", severity: .warning).description == "warning: no recipe")
+  }
+
+  @Test(arguments: [
+    ("\tkey:\tvalue", "value", "  \tkey:\tvalue", "  \t    \t^~~~~"),
+    ("名前: 値", "値", "  名前: 値", "        ^~"),
+    ("e\u{301}tat: x", "x", "  e\u{301}tat: x", "        ^"),
+    ("👍 x", "x", "  👍 x", "     ^"),
+    ("a\u{1B}[31mb\u{202E}c", "c", "  a␛[31mb\u{FFFD}c", "          ^"),
+  ])
+  func `puts the caret under its character`(_ text: String, _ marked: String, _ line: String, _ caret: String) throws {
+    let lines = try shown(text, marked)
+    #expect(lines[1] == line[...])
+    #expect(lines[2] == caret[...])
+  }
+
+  @Test func `clips long lines around the caret`() throws {
+    let long = String(repeating: "a", count: 5000) + "XYZ" + String(repeating: "b", count: 5000)
+    let lines = try shown(long, "XYZ")
+    #expect(lines[1] == "  …\(String(repeating: "a", count: 50))XYZ\(String(repeating: "b", count: 52))…")
+    #expect(lines[2] == "  \(String(repeating: " ", count: 51))^~~")
+  }
+
+  @Test func `shows bytes that are no text`() {
+    let source = Source(name: "a", bytes: [0x61, 0xFF, 0xC3, 0x62])
+    #expect(
+      Diagnostic("bad", at: .init(source, 3..<4)).description == "a:1:4: error: bad\n  a\u{FFFD}\u{FFFD}b\n     ^")
+  }
+
+  @Test(arguments: [-5..<0, 0..<0, 3..<3, 4..<9, 99..<100, 1..<4])
+  func `shows any range without a trap`(_ range: Range<Int>) {
+    let source = Source(name: "a", text: "ab\r\ncd")
+    #expect(Diagnostic("bad", at: .init(source, range)).description.contains("error: bad\n"))
+  }
+
+  @Test func `stops the tail at the end of the line`() {
+    let source = Source(name: "a", text: "ab\r\ncd")
+    #expect(Diagnostic("bad", at: .init(source, 1..<6)).description == "a:1:2: error: bad\n  ab\n   ^")
+  }
+
+  @Test func `colours on request`() {
+    let source = Source(name: "a", text: "ab")
+    #expect(
+      Diagnostic("bad", at: .init(source, 0..<2)).rendered(colour: true)
+        == "\u{1B}[1ma:1:1:\u{1B}[0m \u{1B}[1;31merror:\u{1B}[0m \u{1B}[1mbad\u{1B}[0m\n  ab\n  \u{1B}[1;32m^~\u{1B}[0m"
+    )
+  }
+
+  @Test func `sorts by text and place, and counts`() {
+    let one = Source(name: "one", text: "abc")
+    let two = Source(name: "two", text: "abc")
+    let faults = Diagnostics([
+      Diagnostic("c", at: .init(one, at: 2)), Diagnostic("d", at: .init(two, at: 0), severity: .warning),
+      Diagnostic("b", at: .init(one, at: 1)), Diagnostic("a"),
+    ])
+    #expect(faults.sorted().list.map(\.message) == ["a", "b", "c", "d"])
+    #expect(faults.tally == "3 errors, 1 warning")
+    #expect(Diagnostics([]).tally == "")
+  }
+}
