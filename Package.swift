@@ -62,6 +62,8 @@ let package = Package(
     .tests(of: "ActionTestKit", "ActionKit"),
     .tests(of: "Agent", "Basics", "RunState", "Runs"),
     .tests(of: "Basics"),
+    .tests(of: "CCrypto"),
+    .tests(of: "CZip"),
     .tests(of: "Calendars", "Basics"),
     .tests(of: "CommandLineParser", "Basics"),
     .tests(of: "Expressions", "Basics", "Calendars"),

@@ -249,7 +249,7 @@ final class CurlTransfer: @unchecked Sendable {
   private func error(_ code: CURLcode) -> HTTPError {
     let elapsed = elapsed
     return switch code {
-    case CURLE_URL_MALFORMAT, CURLE_UNSUPPORTED_PROTOCOL: failure.invalid("the URL is no http or https URL.")
+    case CURLE_URL_MALFORMAT: failure.invalid("the URL is no http or https URL.")
     case CURLE_COULDNT_RESOLVE_HOST: failure.unresolved(elapsed: elapsed)
     case CURLE_COULDNT_RESOLVE_PROXY: failure.unresolvedProxy(elapsed: elapsed)
     case CURLE_COULDNT_CONNECT: failure.unreachable(elapsed: elapsed)
@@ -260,6 +260,7 @@ final class CurlTransfer: @unchecked Sendable {
       failure.untrusted(easy?.detail ?? "", elapsed: elapsed)
     case CURLE_OPERATION_TIMEDOUT: timeout(elapsed)
     case CURLE_FILESIZE_EXCEEDED: failure.tooLarge(elapsed: elapsed)
+    // An answer without a status line counts as the unsupported HTTP/0.9.
     case CURLE_WEIRD_SERVER_REPLY, CURLE_BAD_CONTENT_ENCODING, CURLE_UNSUPPORTED_PROTOCOL:
       failure.malformed(elapsed: elapsed)
     // Before the request, it is the proxy or the TLS of a server that hung up.

@@ -63,7 +63,7 @@ final class ServerExchange: @unchecked Sendable {
     case .body where !part.isEmpty:
       return take(part)
     case .body:
-      if isTooLarge { return queue(.text("The body is too large.", status: 413)) }
+      if isTooLarge { return refuse(413, "The body is too large.") }
       step = .handler
       return handle(connection)
     case .handler:
@@ -90,15 +90,16 @@ final class ServerExchange: @unchecked Sendable {
     let size = request.headers.fields.reduce(request.method.utf8.count + request.target.utf8.count + 12) {
       $0 + $1.name.utf8.count + $1.value.utf8.count + 4
     }
-    guard size <= core.limits.headBytes else { return queue(.text("The head is too large.", status: 431)) }
-    if let length = request.headers["Content-Length"] {
-      guard request.headers["Transfer-Encoding"] == nil else {
+    guard size <= core.limits.headBytes else { return refuse(431, "The head is too large.") }
+    let lengths = request.headers.values("Content-Length")
+    if let length = lengths.first {
+      guard lengths.count == 1, request.headers["Transfer-Encoding"] == nil else {
         // Two ways to say where the body ends are how requests are smuggled (RFC 9112, section 6.3).
-        return queue(.text("A body has a length or a transfer coding, not both.", status: 400))
+        return refuse(400, "The head says twice where the body ends.")
       }
       // What is no number has been refused by the library; one past Int is too large for anybody.
       guard let count = Int(length), count <= core.limits.bodyBytes else {
-        return queue(.text("The body is too large.", status: 413))
+        return refuse(413, "The body is too large.")
       }
       request.body.reserveCapacity(min(count, 64 << 10))
     }
@@ -127,6 +128,12 @@ final class ServerExchange: @unchecked Sendable {
       shared.task = Task { await run() }
     }
     return true
+  }
+
+  private func refuse(_ status: Int, _ text: String) -> Bool {
+    var response = HTTPServerResponse.text(text, status: status)
+    response.headers["Connection"] = "close"
+    return queue(response)
   }
 
   private func queue(_ response: HTTPServerResponse) -> Bool {
