@@ -49,6 +49,8 @@ public struct PluginDescriptor: Sendable {
   public var summary: String { type.summary }
   /// What `errand.yaml` says of a connection.
   public var configuration: ObjectSchema { type.configurationSchema }
+  /// Whether a recipe can use the plugin without an entry in `errand.yaml`.
+  public var worksUnconfigured: Bool { !configuration.fields.contains { $0.isRequired } }
   /// The names of the actions, in the order in which the pages show them.
   public var actionNames: [String] { type.actionNames }
   /// All actions, each read.

@@ -47,18 +47,25 @@ extension ActionDescriptor {
   /// Runs the action once and gives its output, in which optional fields that are nil are absent.
   public func run(_ input: Value, on service: any Sendable, in context: ActionContext) async throws(ActionError)
     -> Value
-  { try await calling { try await running(input, service, context) } }
+  {
+    try checked(input)
+    return try await calling { try await running(input, service, context) }
+  }
 
   /// What is there before the first attempt, or nil if the action does not reconcile.
   public func baseline(_ input: Value, on service: any Sendable, in context: ActionContext) async throws(ActionError)
     -> Value?
-  { try await calling { try await takingBaseline?(input, service, context) } }
+  {
+    try checked(input)
+    return try await calling { try await takingBaseline?(input, service, context) }
+  }
 
   /// Looks whether the attempt that began at an instant was done.
   public func reconcile(
     _ input: Value, with baseline: Value, startedAt: Timestamp, on service: any Sendable, in context: ActionContext
   ) async throws(ActionError) -> Reconciliation<Value> {
-    try await calling {
+    try checked(input)
+    return try await calling {
       try await reconciling?(input, baseline, startedAt, service, context)
         ?? .unknown("'\(id)' cannot look whether it was done")
     }
@@ -67,7 +74,16 @@ extension ActionDescriptor {
   /// What running the action would change now, or nil if it cannot say.
   public func preview(_ input: Value, on service: any Sendable, in context: ActionContext) async throws(ActionError)
     -> [Change]?
-  { try await calling { try await previewing?(input, service, context) } }
+  {
+    try checked(input)
+    return try await calling { try await previewing?(input, service, context) }
+  }
+
+  /// Refuses an input that does not keep to the declaration, whatever was checked before.
+  private func checked(_ value: Value) throws(ActionError) {
+    let faults = Faults(input.check(value, as: "input").filter { $0.severity == .error })
+    if !faults.list.isEmpty { throw ActionError(.validation, faults.description, cause: faults) }
+  }
 
   private func calling<Result>(_ call: () async throws -> Result) async throws(ActionError) -> Result {
     do { return try await call() } catch { throw ActionError(error) }
@@ -88,9 +104,9 @@ extension ActionDescriptor {
     retry = (A.self as? any RetryingAction.Type).map { $0.retry } ?? A.effect.standardRetry
     timeout = (A.self as? any TimedAction.Type).map { $0.timeout } ?? ActionDescriptor.standardTimeout
     running = { input, service, context in
-      let output = try await A.run(A.Input(given: input), on: A.cast(service), in: context)
+      let output = try await A.run(A.Input(reading: input), on: A.cast(service), in: context)
       do { return try output.encoded() } catch {
-        throw ActionError(.internal, "the output of the action is incomplete: \(error)", effect: .done, cause: error)
+        throw ActionError(.internal, "the action's output cannot be kept: \(error)", effect: .done, cause: error)
       }
     }
     let reconciling = (A.self as? any ReconcilingAction.Type).map { $0.calls }
@@ -113,16 +129,9 @@ extension Action {
   }
 }
 
-extension FieldSet {
-  /// Checks and reads an input that a run hands over.
-  fileprivate init(given value: Value) throws(ActionError) {
-    do { try self.init(checking: value) } catch { throw ActionError(.validation, error.description, cause: error) }
-  }
-}
-
 extension PreviewingAction {
   fileprivate static var previewing: @Sendable (Value, any Sendable, ActionContext) async throws -> [Change] {
-    { input, service, context in try await preview(Input(given: input), on: cast(service), in: context) }
+    { input, service, context in try await preview(Input(reading: input), on: cast(service), in: context) }
   }
 }
 
@@ -137,10 +146,10 @@ private struct ReconcilingCalls {
 extension ReconcilingAction {
   fileprivate static var calls: ReconcilingCalls {
     ReconcilingCalls(baseline: Baseline.schema) { input, service, context in
-      try await baseline(Input(given: input), on: cast(service), in: context).encoded()
+      try await baseline(Input(reading: input), on: cast(service), in: context).encoded()
     } reconciling: { input, baseline, startedAt, service, context in
       let outcome = try await reconcile(
-        Input(given: input), with: Baseline(given: baseline), startedAt: startedAt, on: cast(service), in: context)
+        Input(reading: input), with: Baseline(reading: baseline), startedAt: startedAt, on: cast(service), in: context)
       return switch outcome {
       case .done(let output): .done(try output.encoded())
       case .notDone: .notDone

@@ -23,7 +23,7 @@ public struct Field<Wrapped: FieldValue>: Sendable {
     _ summary: String, _ limits: FieldLimit<Wrapped.Limited>..., aliases: [String] = [], deprecated: String? = nil
   ) {
     declaration = FieldDeclaration(
-      summary: summary, limits: limits.map { $0.limit }, aliases: aliases, deprecation: deprecated)
+      summary: summary, limits: limits.flatMap { $0.limits }, aliases: aliases, deprecation: deprecated)
     value = Wrapped.absent
   }
 
@@ -33,7 +33,7 @@ public struct Field<Wrapped: FieldValue>: Sendable {
     deprecated: String? = nil
   ) {
     declaration = FieldDeclaration(
-      summary: summary, limits: limits.map { $0.limit }, aliases: aliases, deprecation: deprecated)
+      summary: summary, limits: limits.flatMap { $0.limits }, aliases: aliases, deprecation: deprecated)
     value = wrappedValue
   }
 
@@ -105,4 +105,15 @@ extension Field: Codable {
     guard let visitor = encoder as? FieldVisitor else { throw Faults("a FieldSet is written by 'encoded()'") }
     visitor.visit(self)
   }
+}
+
+/// Fields are compared by their values, so that sets can be compared.
+extension Field: Equatable where Wrapped: Equatable {
+  /// Whether both hold the same value.
+  public static func == (left: Field, right: Field) -> Bool { left.value == right.value }
+}
+
+extension Field: Hashable where Wrapped: Hashable {
+  /// Hashes the value.
+  public func hash(into hasher: inout Hasher) { hasher.combine(value) }
 }

@@ -1,39 +1,52 @@
 // The check of values against declarations: of a recipe's literals before anything runs, of every input before its
 // action runs, of configurations, and of inputs from the command line.
 //
-// All faults are found in one pass, in the order of the text, each at its value or key. A value that is an expression
-// is passed over: its type is the concern of the checker of expressions, and its value is checked when it is there.
-// Rules between fields are asked only where every value of the set is literal and right.
+// All faults are found in one pass, each at its value or key. A value that is an expression is passed over, and shown
+// to whoever asked for the check: its type is the concern of the checker of expressions, and what it gives is checked
+// when it is there. Rules between fields are asked only where every value of the set is literal and right.
 
 extension ObjectSchema {
   /// Every fault in a value, in the order of the text.
   ///
   /// - Parameters:
   ///   - path: What messages call the value.
-  ///   - isExpression: Whether a value stands for another that is computed later.
+  ///   - isExpression: Whether a value, where that type is wanted under that path, stands for another that is
+  ///     computed later. It is asked once for every value, so that its caller can collect what it finds.
   ///   - spelling: How a scalar is written in its text, if it was read from one: `007` is the int 7.
   public func check(
-    _ value: Value, as path: String, isExpression: @escaping (Value) -> Bool = { _ in false },
-    spelling: @escaping (Value) -> String? = { _ in nil }
+    _ value: Value, as path: String, isExpression: (Value, FieldType, String) -> Bool = { _, _, _ in false },
+    spelling: (Value) -> String? = { _ in nil }
   ) -> [Fault] {
-    var check = FieldCheck(isExpression: isExpression, spelling: spelling)
-    check.check(value, self, path)
-    return check.faults
+    withoutActuallyEscaping(isExpression) { isExpression in
+      withoutActuallyEscaping(spelling) { spelling in
+        var check = FieldCheck(isExpression: isExpression, spelling: spelling)
+        check.check(value, .object(self), [], path)
+        // Limits and rules between fields are looked at after what they speak of, and may stand before it.
+        return check.faults.enumerated().sorted { ($0.1.place.offset ?? -1, $0.0) < ($1.1.place.offset ?? -1, $1.0) }
+          .map(\.element)
+      }
+    }
   }
 }
 
 /// One pass over a value.
 private struct FieldCheck {
-  let isExpression: (Value) -> Bool
-  let spelling: (Value) -> String?
-  var faults: [Fault] = []
+  private let isExpression: (Value, FieldType, String) -> Bool
+  private let spelling: (Value) -> String?
+  private(set) var faults: [Fault] = []
   /// Whether anything met so far is computed later.
-  var metExpression = false
+  private var metExpression = false
+  /// Whether the pass is inside a secret, of which no message shows anything.
+  private var isHiding = false
 
-  mutating func fault(_ message: String, at value: Value) { faults.append(Fault(message, at: value.place)) }
+  init(isExpression: @escaping (Value, FieldType, String) -> Bool, spelling: @escaping (Value) -> String?) {
+    self.isExpression = isExpression
+    self.spelling = spelling
+  }
 
-  mutating func check(_ value: Value, _ schema: ObjectSchema, _ path: String) {
-    if isExpression(value) { return metExpression = true }
+  private mutating func fault(_ message: String, at value: Value) { faults.append(Fault(message, at: value.place)) }
+
+  private mutating func check(_ value: Value, _ schema: ObjectSchema, _ path: String) {
     guard let map = value.map else {
       return fault("'\(path)' takes a map of fields, but found \(value.kindName)", at: value)
     }
@@ -46,9 +59,8 @@ private struct FieldCheck {
     for member in map.members { check(member, of: map, schema, path) }
     if !metExpression, !faults[faultsBefore...].contains(where: { $0.severity == .error }) {
       for conflict in schema.conflicts(in: value) {
-        let at = conflict.field.flatMap { map[$0] == nil ? nil : $0 }
-        fault(
-          "'\(conflict.field.map { path.dot($0) } ?? path)' \(conflict.message)", at: at.flatMap { map[$0] } ?? value)
+        let name = conflict.field.map { path.dot($0) } ?? path
+        fault("'\(name)' \(conflict.message)", at: conflict.field.flatMap { map[$0] } ?? value)
       }
     }
     metExpression = metExpression || metExpressionBefore
@@ -91,16 +103,21 @@ private struct FieldCheck {
   }
 
   /// A value of any type.
-  private mutating func check(_ value: Value, _ type: FieldType, _ limits: [Limit], _ path: String) {
-    if isExpression(value) { return metExpression = true }
+  mutating func check(_ value: Value, _ type: FieldType, _ limits: [Limit], _ path: String) {
+    if isExpression(value, type, path) { metExpression = true } else { checkLiteral(value, type, limits, path) }
+  }
+
+  private mutating func checkLiteral(_ value: Value, _ type: FieldType, _ limits: [Limit], _ path: String) {
     var value = value
     switch type {
-    case .optional(let wrapped):
-      if !value.isNull { check(value, wrapped, limits, path) }
-      return
-    case .secret(let wrapped): return checkSecret(value, wrapped, limits, path)
+    case .optional(let wrapped): return value.isNull ? () : checkLiteral(value, wrapped, limits, path)
+    case .secret(let wrapped):
+      let wasHiding = isHiding
+      isHiding = true
+      defer { isHiding = wasHiding }
+      return checkLiteral(value, wrapped, limits, path)
     case .object(let schema): return check(value, schema, path)
-    case .dyn: return metExpression = metExpression || holdsExpression(value)
+    case .dyn: return lookForExpressions(in: value, path)
     case .list(let element):
       guard let items = value.list else { return mismatch(value, type, path) }
       for (index, item) in items.enumerated() { check(item, element, limits.each, "\(path)[\(index)]") }
@@ -118,24 +135,17 @@ private struct FieldCheck {
       guard type.holds(value) else { return mismatch(value, type, path) }
     }
     for limit in limits {
-      if let objection = limit.objection(to: value, of: type) { fault("'\(path)' must \(objection)", at: value) }
-    }
-  }
-
-  /// A secret, of which no message shows the value.
-  private mutating func checkSecret(_ value: Value, _ type: FieldType, _ limits: [Limit], _ path: String) {
-    let restored = type.restored(value)
-    guard type.holds(restored) else { return fault("'\(path)' must be \(type.wanted)", at: value) }
-    for limit in limits {
-      if let objection = limit.objection(to: restored, of: .secret(type)) {
+      if let objection = limit.objection(to: value, of: type, isHidden: isHiding) {
         fault("'\(path)' must \(objection)", at: value)
       }
     }
   }
 
   private mutating func mismatch(_ value: Value, _ type: FieldType, _ path: String) {
+    if isHiding { return fault("'\(path)' must be \(type.wanted)", at: value) }
     let found: String
     switch (type, value.content) {
+    case (.double, .double): return fault("'\(path)' must be finite, but is \(value.written)", at: value)
     case (.choice, .string), (.timestamp, .string), (.duration, .string), (.bytes, .string): found = value.written
     default: found = value.kindName
     }
@@ -173,20 +183,22 @@ private struct FieldCheck {
     }
   }
 
-  /// Whether anything in a value is computed later.
+  /// What is computed later inside a value of no known type.
   ///
   /// The depth of what is read is limited where it is read.
-  private func holdsExpression(_ value: Value) -> Bool {
-    var rest = [value]
-    while let value = rest.popLast() {
-      if isExpression(value) { return true }
-      switch value.content {
-      case .list(let items): rest += items
-      case .map(let map): rest += map.members.map(\.value)
-      default: break
+  private mutating func lookForExpressions(in value: Value, _ path: String) {
+    var rest = [(value, path)]
+    while let (value, path) = rest.popLast() {
+      let parts: [(Value, String)] =
+        switch value.content {
+        case .list(let items): items.enumerated().map { ($1, "\(path)[\($0)]") }
+        case .map(let map): map.members.map { ($0.value, path.dot($0.name ?? $0.key.written)) }
+        default: []
+        }
+      for part in parts.reversed() {
+        if isExpression(part.0, .dyn, part.1) { metExpression = true } else { rest.append(part) }
       }
     }
-    return false
   }
 }
 
@@ -213,7 +225,8 @@ extension FieldType {
   /// Whether a restored scalar is of the type.
   func holds(_ value: Value) -> Bool {
     switch (self, value.content) {
-    case (.bool, .bool), (.int, .int), (.double, .double), (.string, .string), (.bytes, .bytes),
+    case (.double, .double(let number)): number.isFinite
+    case (.bool, .bool), (.int, .int), (.string, .string), (.bytes, .bytes),
       (.timestamp, .timestamp), (.duration, .duration):
       true
     case (.choice(let options), .string(let text)): options.contains { $0.hasSameScalars(as: text) }

@@ -89,15 +89,23 @@ extension FieldSet {
     return visitor.fields
   }
 
-  /// Stored properties that are no fields.
+  /// Stored properties that reading does not fill: no fields, or left out of hand-written coding keys.
   static var undeclared: [String] {
     let declared = Self()
     let visitor = FieldVisitor()
     try? declared.encode(to: visitor)
-    let stored = Mirror(reflecting: declared).children.compactMap { child in
-      child.value is any AnyField ? nil : child.label
+    var strangers: [String] = []
+    var stored: [String] = []
+    for child in Mirror(reflecting: declared).children {
+      guard let label = child.label else { continue }
+      // A wrapper is stored under the property's name with an underscore before it.
+      if child.value is any AnyField { stored.append(String(label.dropFirst())) } else { strangers.append(label) }
     }
-    return stored + visitor.strangers.filter { !stored.contains($0) }
+    strangers += visitor.strangers.filter { !strangers.contains($0) }
+    if stored.count > visitor.fields.count {
+      strangers += stored.filter { name in !visitor.fields.contains { $0.name == name } }
+    }
+    return strangers
   }
 }
 

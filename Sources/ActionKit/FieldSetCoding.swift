@@ -98,7 +98,10 @@ private struct MemberContainer<Key: CodingKey>: KeyedDecodingContainerProtocol {
     for alias in field.declaration.aliases {
       if let value = decoder.map[alias], !value.isNull { return try T(from: FieldDecoder(value: value)) }
     }
-    guard field.isSet, let declared = field as? T else { throw Faults("'\(name)' is missing", at: decoder.place) }
+    // A default can itself be a set that lacks something.
+    guard try field.encoded() != nil, let declared = field as? T else {
+      throw Faults("'\(name)' is missing", at: decoder.place)
+    }
     return declared
   }
 

@@ -62,6 +62,9 @@ extension FieldType {
   /// Whether a value of the type is not to be shown.
   var isSecret: Bool { if case .secret = required { true } else { false } }
 
+  /// The type that an expression must have to be given for a value of this type.
+  public var inputType: ValueType { valueType(isGiven: true) }
+
   /// The type for the checker of expressions; `isGiven` for values that recipes give, against those they get.
   func valueType(isGiven: Bool) -> ValueType {
     switch self {

@@ -58,8 +58,11 @@ extension Double: FieldValue {
     default: throw .mismatch(Self.self, value)
     }
   }
-  /// The double.
-  public func encoded() -> Value { .double(self) }
+  /// The double, which is finite, because neither the state nor a service can say what is not.
+  public func encoded() throws(Faults) -> Value {
+    guard isFinite else { throw Faults("a double must be finite, but is \(self)") }
+    return .double(self)
+  }
 }
 
 extension String: FieldValue {

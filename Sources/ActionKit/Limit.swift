@@ -19,23 +19,43 @@ public indirect enum Limit: Sendable {
 
 /// A limit that fits fields of one type: `@Field("…", .range(1...500)) var pageSize = 50`.
 public struct FieldLimit<Limited: Sendable>: Sendable {
-  let limit: Limit
+  let limits: [Limit]
 
-  init(_ limit: Limit) { self.limit = limit }
+  init(_ limits: Limit...) { self.limits = limits }
+  private init(each limits: [Limit]) { self.limits = limits.map { .each($0) } }
 }
 
 /// Types whose values have an order that limits can speak of.
-public protocol BoundedFieldValue: FieldValue, Comparable {}
-extension Int: BoundedFieldValue {}
-extension Double: BoundedFieldValue {}
-extension Timestamp: BoundedFieldValue {}
-extension TimeSpan: BoundedFieldValue {}
+public protocol BoundedFieldValue: FieldValue, Comparable {
+  /// The value as a limit of others.
+  var bound: Value { get }
+}
+extension Int: BoundedFieldValue {
+  /// The int.
+  public var bound: Value { .int(self) }
+}
+extension Double: BoundedFieldValue {
+  /// The double.
+  public var bound: Value { .double(self) }
+}
+extension Timestamp: BoundedFieldValue {
+  /// The instant.
+  public var bound: Value { .timestamp(self) }
+}
+extension TimeSpan: BoundedFieldValue {
+  /// The length of time.
+  public var bound: Value { .duration(self) }
+}
 
 extension FieldLimit where Limited: BoundedFieldValue {
   /// Not less than that.
-  public static func min(_ bound: Limited) -> Self { Self(.atLeast((try? bound.encoded()) ?? .null)) }
+  public static func min(_ least: Limited) -> Self { Self(.atLeast(least.bound)) }
   /// Not more than that.
-  public static func max(_ bound: Limited) -> Self { Self(.atMost((try? bound.encoded()) ?? .null)) }
+  public static func max(_ most: Limited) -> Self { Self(.atMost(most.bound)) }
+  /// Neither less than the first nor more than the last.
+  public static func range(_ bounds: ClosedRange<Limited>) -> Self {
+    Self(.atLeast(bounds.lowerBound.bound), .atMost(bounds.upperBound.bound))
+  }
 }
 
 /// Types whose values have a length that limits can speak of.
@@ -61,15 +81,15 @@ extension FieldLimit where Limited == String {
 extension FieldLimit {
   /// Each item keeps to the limit.
   public static func each<Element: FieldValue>(_ limit: FieldLimit<Element.Limited>) -> Self
-  where Limited == [Element] { Self(.each(limit.limit)) }
+  where Limited == [Element] { Self(each: limit.limits) }
   /// Each value keeps to the limit.
   public static func each<Element: FieldValue>(_ limit: FieldLimit<Element.Limited>) -> Self
-  where Limited == [String: Element] { Self(.each(limit.limit)) }
+  where Limited == [String: Element] { Self(each: limit.limits) }
 }
 
 extension Limit {
   /// What a value of the right type must be and is not, or nil if it keeps to the limit.
-  func objection(to value: Value, of type: FieldType) -> String? {
+  func objection(to value: Value, of type: FieldType, isHidden: Bool) -> String? {
     switch self {
     case .atLeast(let bound): if isInOrder(bound, value) { return nil }
     case .atMost(let bound): if isInOrder(value, bound) { return nil }
@@ -79,7 +99,7 @@ extension Limit {
     case .each: return nil
     }
     // Of a secret not even the length is shown.
-    if type.isSecret { return words(for: type) }
+    if isHidden { return words(for: type) }
     switch self {
     case .minLength(1): return words(for: type)
     case .minLength, .maxLength: return "\(words(for: type)), but has \(value.size)"

@@ -4,7 +4,6 @@
 
 public import ActionKit
 public import Testing
-import YAMLReader
 
 /// Checks all that must hold of every plugin; each plugin's tests call it once.
 public func expectWellFormed(_ plugin: any Plugin.Type, sourceLocation: SourceLocation = #_sourceLocation) {
@@ -12,7 +11,7 @@ public func expectWellFormed(_ plugin: any Plugin.Type, sourceLocation: SourceLo
 }
 
 /// What is wrong with a plugin's declarations, in their order.
-public func faults(of plugin: any Plugin.Type) -> [String] {
+package func faults(of plugin: any Plugin.Type) -> [String] {
   var review = PluginReview()
   review.review(PluginDescriptor(plugin))
   return review.faults
@@ -81,16 +80,13 @@ private struct PluginReview {
     if example.title.isEmpty || example.title.hasSuffix(".") {
       faults.append("\(name): the title is a heading, without full stop")
     }
-    var value = Value.map(ValueMap())
-    if example.input.utf8.contains(where: { $0 > 0x20 }) {
-      do {
-        value = try YAMLReader.read(Source(name: action.id, text: example.input)).root
-      } catch {
-        faults += error.list.map { "\(name): \($0.headline)" }
-        return
-      }
+    let value: Value
+    do { value = try example.value() } catch {
+      faults += error.list.map { "\(name): \($0.headline)" }
+      return
     }
-    let found = action.input.check(value, as: "with", isExpression: { $0.string?.contains("${{") == true })
+    let found = action.input.check(
+      value, as: "with", isExpression: { value, _, _ in value.string?.contains("${{") == true })
     faults += found.map { "\(name): \($0.message)" }
     guard found.isEmpty, !value.holdsExpression else { return }
     do {

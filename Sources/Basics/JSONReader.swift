@@ -15,7 +15,7 @@ struct JSONReader: ~Copyable {
   private var members = Stack<ValueMap.Member>()
   /// A fingerprint for each key on the stack of members; equal keys have equal fingerprints.
   private var fingerprints = Stack<UInt64>()
-  private var keys = KeyCache()
+  private var keys = JSONKeyCache()
 
   init(_ bytes: UnsafeBufferPointer<UInt8>, limits: JSON.Limits, allowsTrailingCommas: Bool) {
     self.bytes = bytes
@@ -158,7 +158,7 @@ struct JSONReader: ~Copyable {
     byte == 0x20 || byte == 0x0A || byte == 0x0D || byte == 0x09
   }
 
-  private mutating func skipBlanks() {
+  @inline(__always) private mutating func skipBlanks() {
     while index < bytes.count, bytes[index] <= 0x20, isBlank(bytes[index]) { index += 1 }
   }
 
@@ -176,7 +176,7 @@ struct JSONReader: ~Copyable {
     }
     let print = fingerprint(bytes, start..<end)
     fingerprints.push(print)
-    let slot = KeyCache.slot(print)
+    let slot = JSONKeyCache.slot(print)
     if let key = keys.key(slot, print, start..<end, in: bytes) { return key }
     let key = try text(from: start, scan)
     keys.remember(key, slot, print, start..<end)
@@ -207,7 +207,7 @@ struct JSONReader: ~Copyable {
     index += 1
     while true {
       // A word at a time, up to the first quote, backslash or control character.
-      while index + 8 <= bytes.count {
+      while index &+ 8 <= bytes.count {
         let word = UInt64(littleEndian: bytes.word(at: index))
         let hits = special(word)
         if hits != 0 {
@@ -314,7 +314,7 @@ struct JSONReader: ~Copyable {
     let start = index
     let isNegative = bytes[index] == UInt8(ascii: "-")
     if isNegative { index += 1 }
-    var decimal = Decimal()
+    var decimal = JSONNumber()
     let whole = index
     scan(&decimal)
     guard index > whole else { throw error("a digit is expected after '-', but \(found)", at: index) }
@@ -360,7 +360,7 @@ struct JSONReader: ~Copyable {
     return .double(double)
   }
 
-  private mutating func scan(_ decimal: inout Decimal) {
+  private mutating func scan(_ decimal: inout JSONNumber) {
     while index < bytes.count, case let digit = bytes[index] &- 0x30, digit < 10 {
       decimal.append(digit)
       index += 1
@@ -460,133 +460,4 @@ extension UnsafeBufferPointer<UInt8> {
     copy.count == bytes.count && copy.baseAddress.map { memcmp($0, start, bytes.count) == 0 } ?? bytes.isEmpty
   }
   return isSame ? text : nil
-}
-
-/// A number equal for equal texts, and nearly always different for different ones.
-private func fingerprint(_ bytes: UnsafeBufferPointer<UInt8>, _ range: Range<Int>) -> UInt64 {
-  let count = range.count
-  if count >= 8 {
-    let first = bytes.word(at: range.lowerBound)
-    let last = bytes.word(at: range.upperBound - 8)
-    return (first &* 0x9E37_79B9_7F4A_7C15) ^ last ^ UInt64(truncatingIfNeeded: count) << 56
-  }
-  var word = UInt64(truncatingIfNeeded: count)
-  for index in range { word = word << 8 | UInt64(bytes[index]) }
-  return word
-}
-
-/// The digits of a number and its power of ten.
-private struct Decimal {
-  private var digits: UInt64 = 0
-  private var count = 0
-  var exponent = 0
-
-  @inline(__always) mutating func append(_ digit: UInt8) {
-    // Nineteen digits always fit; from the twentieth on only the count is of use.
-    if count < 19 { digits = digits &* 10 &+ UInt64(digit) }
-    if count > 0 || digit > 0 { count += 1 }
-  }
-
-  func int(isNegative: Bool) -> Int? {
-    guard count <= 19 else { return nil }
-    if isNegative { return digits <= 1 << 63 ? Int(truncatingIfNeeded: 0 &- digits) : nil }
-    return Int(exactly: digits)
-  }
-
-  /// The nearest double where one multiplication or division of exact doubles gives it (Clinger's fast path).
-  var double: Double? {
-    guard count <= 19, digits <= 1 << 53 else { return nil }
-    switch exponent {
-    case 0...22: return Double(digits) * powersOfTen[exponent]
-    case -22..<0: return Double(digits) / powersOfTen[-exponent]
-    default: return nil
-    }
-  }
-}
-
-/// The powers of ten that are exact doubles.
-private let powersOfTen: [Double] = [
-  1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20,
-  1e21, 1e22,
-]
-
-/// Keys met before, with where they were met, so that the bytes there can be compared.
-private struct KeyCache {
-  private struct Entry {
-    var fingerprint: UInt64
-    var range: Range<Int>
-    var key: String
-  }
-
-  private var entries: [Entry?] = Array(repeating: nil, count: 256)
-
-  static func slot(_ fingerprint: UInt64) -> Int {
-    Int(truncatingIfNeeded: (fingerprint &* 0x9E37_79B9_7F4A_7C15) >> 56)
-  }
-
-  func key(
-    _ slot: Int, _ fingerprint: UInt64, _ range: Range<Int>, in bytes: UnsafeBufferPointer<UInt8>
-  ) -> String? {
-    guard let entry = entries[slot], entry.fingerprint == fingerprint, entry.range.count == range.count else {
-      return nil
-    }
-    // The fingerprint holds all of a key up to seven bytes, and both ends of a longer one.
-    if range.count > 16 {
-      for offset in 0..<range.count - 8
-      where bytes[entry.range.lowerBound + offset] != bytes[range.lowerBound + offset] { return nil }
-    } else if range.count >= 8, bytes.word(at: entry.range.lowerBound) != bytes.word(at: range.lowerBound) {
-      return nil
-    }
-    return entry.key
-  }
-
-  mutating func remember(_ key: String, _ slot: Int, _ fingerprint: UInt64, _ range: Range<Int>) {
-    entries[slot] = Entry(fingerprint: fingerprint, range: range, key: key)
-  }
-}
-
-/// A growing buffer whose end can be moved out as an array.
-private struct Stack<Element>: ~Copyable {
-  private var base: UnsafeMutablePointer<Element>
-  private var capacity = 64
-  private(set) var count = 0
-
-  init() { base = .allocate(capacity: 64) }
-
-  deinit {
-    base.deinitialize(count: count)
-    base.deallocate()
-  }
-
-  subscript(index: Int) -> Element { base[index] }
-
-  @inline(__always) mutating func push(_ element: consuming Element) {
-    if count == capacity { grow() }
-    (base + count).initialize(to: element)
-    count += 1
-  }
-
-  private mutating func grow() {
-    let wider = UnsafeMutablePointer<Element>.allocate(capacity: capacity * 2)
-    wider.moveInitialize(from: base, count: count)
-    base.deallocate()
-    base = wider
-    capacity *= 2
-  }
-
-  mutating func take(from first: Int) -> [Element] {
-    let taken = count - first
-    guard taken > 0 else { return [] }
-    count = first
-    // Several times faster than `init(unsafeUninitializedCapacity:)`, which looks up its storage's type at run time.
-    var array: [Element] = []
-    array.reserveCapacity(taken)
-    for index in first..<first + taken { array.append((base + index).move()) }
-    return array
-  }
-
-  mutating func drop(from first: Int) {
-    (base + first).deinitialize(count: count - first)
-    count = first
-  }
 }

@@ -108,6 +108,9 @@ extension Source {
     return start == 0 && bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? min(3, offset) : start
   }
 
-  /// Where the line ends that holds an offset, before its line break.
-  func lineEnd(after offset: Int) -> Int { bytes[offset...].firstIndex(where: isBreak) ?? bytes.count }
+  /// Where the line ends that holds an offset, before its line break, or the end of the bytes to look at.
+  func lineEnd(after offset: Int, within count: Int = .max) -> Int {
+    let end = count < bytes.count - offset ? offset + count : bytes.count
+    return bytes[offset..<end].firstIndex(where: isBreak) ?? end
+  }
 }

@@ -50,6 +50,8 @@ struct ScannerError: Error {
   var offset: Int
   /// Where what it was doing began.
   var contextOffset: Int
+  /// Whether brackets or braces were open.
+  var isInFlow = false
 }
 
 /// libyaml's parser over a text.
@@ -59,6 +61,7 @@ struct EventStream: ~Copyable {
   private let parser: UnsafeMutablePointer<yaml_parser_t>
   private let event: UnsafeMutablePointer<yaml_event_t>
   private let isReady: Bool
+  private let isEmpty: Bool
   private let bytes: UnsafeBufferPointer<UInt8>
   private var marks: MarkCursor
 
@@ -71,9 +74,10 @@ struct EventStream: ~Copyable {
     event = .allocate(capacity: 1)
     event.initialize(to: yaml_event_t())
     isReady = yaml_parser_initialize(parser) != 0
-    if isReady {
+    let text = UnsafeBufferPointer(rebasing: bytes[start...])
+    isEmpty = text.isEmpty
+    if isReady, !isEmpty {
       yaml_parser_set_encoding(parser, YAML_UTF8_ENCODING)
-      let text = UnsafeBufferPointer(rebasing: bytes[start...])
       yaml_parser_set_input_string(parser, text.baseAddress, text.count)
     }
   }
@@ -89,6 +93,8 @@ struct EventStream: ~Copyable {
   ///
   /// After the end of the stream, or after an error, none may be asked for.
   mutating func next() throws(ScannerError) -> Event {
+    // libyaml takes no text that has no address.
+    if isEmpty { return .streamEnd }
     while true {
       yaml_event_delete(event)
       guard isReady, yaml_parser_parse(parser, event) != 0 else { throw failure() }
@@ -157,7 +163,12 @@ struct EventStream: ~Copyable {
   private func skip(_ properties: NodeProperties) -> Int {
     var offset = properties.start
     for _ in 0..<(properties.anchor == nil ? 0 : 1) + (properties.tag == nil ? 0 : 1) {
-      while offset < bytes.count, !isBlankOrBreak(bytes[offset]) { offset += 1 }
+      if let anchor = properties.anchor, offset < bytes.count, bytes[offset] == UInt8(ascii: "&") {
+        // A colon ends an anchor, without a blank.
+        offset = min(offset + 1 + anchor.utf8.count, bytes.count)
+      } else {
+        while offset < bytes.count, !isBlankOrBreak(bytes[offset]) { offset += 1 }
+      }
       while offset < bytes.count, isBlankOrBreak(bytes[offset]) || bytes[offset] == UInt8(ascii: "#") {
         if bytes[offset] == UInt8(ascii: "#") {
           while offset < bytes.count, !isBreak(bytes[offset]) { offset += 1 }
@@ -185,7 +196,8 @@ struct EventStream: ~Copyable {
     let offset = marks.offset(of: state.problem_mark)
     return ScannerError(
       problem: String(cString: problem), context: state.context.map { String(cString: $0) } ?? "", offset: offset,
-      contextOffset: state.context == nil ? offset : marks.offset(of: state.context_mark))
+      contextOffset: state.context == nil ? offset : marks.offset(of: state.context_mark),
+      isInFlow: state.flow_level > 0)
   }
 }
 

@@ -15,6 +15,9 @@ struct QuoteAdvice {
   /// Longer values make messages that nobody reads.
   private static let longestQuoted = 80
 
+  /// As far as this a line is looked at, so that a text of one long line costs no time.
+  private static let farthest = 500
+
   private let source: Source
 
   init(_ source: Source) { self.source = source }
@@ -29,7 +32,7 @@ struct QuoteAdvice {
   func advice(inFlowAt offset: Int) -> String {
     var closers: [UInt8] = []
     var end = offset
-    let lineEnd = source.lineEnd(after: offset)
+    let lineEnd = source.lineEnd(after: offset, within: QuoteAdvice.farthest)
     scan: while end < lineEnd {
       switch source.bytes[end] {
       case UInt8(ascii: "("): closers.append(UInt8(ascii: ")"))
@@ -61,7 +64,7 @@ struct QuoteAdvice {
   /// What a line holds as its value.
   func lineValue(at offset: Int) -> LineValue {
     let bytes = source.bytes
-    let lineEnd = source.lineEnd(after: offset)
+    let lineEnd = source.lineEnd(after: offset, within: QuoteAdvice.farthest)
     var start = source.lineStart(before: offset)
     func skipBlanks() { while start < lineEnd, isBlank(bytes[start]) { start += 1 } }
     skipBlanks()

@@ -43,11 +43,11 @@ struct SyntaxFault {
       return missingValue
     case "could not find expected ':'":
       if source.bytes[error.contextOffset...].first == UInt8(ascii: "-") {
-        return fault("a blank is missing behind this `-`", error.contextOffset..<error.contextOffset + 1)
+        return fault("a space is missing after this `-`", error.contextOffset..<error.contextOffset + 1)
       }
       let line = error.contextOffset..<source.lineEnd(after: error.contextOffset)
       return fault(
-        "a `:` is missing behind this key; write `key: value`, or indent the line to go on with the text above", line)
+        "a `:` is missing after this key; write `key: value`, or indent the line to go on with the text above", line)
     case "found unexpected end of stream":
       return fault("this quote is never closed", error.contextOffset..<min(error.contextOffset + 1, source.bytes.count))
     case "found unexpected document indicator":
@@ -59,7 +59,7 @@ struct SyntaxFault {
     case "found invalid Unicode character escape code":
       return fault("this code is no character; characters above FFFF are written with `\\U` and 8 digits", 0)
     case "found unexpected ':'":
-      return fault("a blank is missing behind this `:`, or the text needs quotes", 1)
+      return fault("a space is missing after this `:`, or the text needs quotes", 1)
     case "found an indentation indicator equal to 0":
       return fault("the indentation of a block is 1 to 9", 1)
     case "out of memory":
@@ -68,8 +68,7 @@ struct SyntaxFault {
       break
     }
     if error.context.contains("directive") || error.problem.contains("YAML d") || error.problem.contains("%") {
-      let line = source.lineStart(before: error.contextOffset)..<source.lineEnd(after: error.contextOffset)
-      return fault("a line that begins with `%` is a directive to YAML, and none is needed; remove it", line)
+      return directive(at: error.contextOffset)
     }
     if error.context.hasPrefix("while scanning a") || error.context.hasPrefix("while parsing a") { return leftover }
     return fault("YAML stumbles here (\(error.problem)); \(quoting.generalAdvice) if this is a text", 0)
@@ -98,7 +97,14 @@ extension SyntaxFault {
         "this line is indented more than the one above, so it goes on with its value; indent both alike",
         line..<error.offset)
     }
-    return fault("a blank is missing behind the `:` here", above)
+    return fault("a space is missing after the `:` here", above)
+  }
+
+  private func directive(at offset: Int) -> Diagnostic {
+    let end = source.bytes[..<offset].lastIndex { !isBlankOrBreak($0) } ?? 0
+    let start = offset < source.bytes.count && !isBlankOrBreak(source.bytes[offset]) ? offset : end
+    let line = source.lineStart(before: start)..<source.lineEnd(after: start)
+    return fault("a line that begins with `%` is a directive to YAML, and none is needed; remove it", line)
   }
 
   private var tab: Diagnostic {
@@ -109,36 +115,48 @@ extension SyntaxFault {
 
   /// Something that does not belong to the value before it, or cannot begin one.
   private var leftover: Diagnostic {
+    if error.isInFlow { return leftoverInFlow }
     let start = value.range.lowerBound
     guard start <= error.offset, start < value.range.upperBound else {
+      if error.offset < source.bytes.count, source.bytes[error.offset] == UInt8(ascii: ":") { return missingKey }
       return fault("no key begins with \(quoted(error.offset)); quote the key", 1)
     }
-    let sign = Character(Unicode.Scalar(source.bytes[start]))
-    let isInBrackets = error.context.contains("flow")
-    let reason: String
-    switch sign {
-    case "!": reason = "`!` begins a tag in YAML"
-    case "&": reason = "`&` begins an anchor in YAML"
-    case "*": reason = "`*` begins an alias in YAML"
-    case "|", ">": reason = "`\(sign)` begins a block of lines in YAML"
-    case "'", "\"":
-      if let innerQuote { return innerQuote }
-      reason = "a value that begins with a quote ends at the next"
-    case "[", "{":
-      let closer = sign == "[" ? "]" : "}"
+    let advice = quoting.advice(for: value.range)
+    if let meaning = meaning(ofSignAt: start) { return fault("\(meaning); \(advice)", value.range) }
+    switch source.bytes[start] {
+    case UInt8(ascii: "'"), UInt8(ascii: "\""):
+      return innerQuote ?? fault("a value that begins with a quote ends at the next one; \(advice)", value.range)
+    case UInt8(ascii: "["), UInt8(ascii: "{"):
       if error.offset < source.bytes.count, "]}".utf8.contains(source.bytes[error.offset]) { return unopened }
-      // Inside the brackets any sign may have been the cause.
-      if isInBrackets || !source.bytes[start..<error.offset].contains(closer.utf8.first ?? 0) { return insideBrackets }
-      reason = "a value that begins with `\(sign)` ends at its `\(closer)`"
-    case "%", "@", "`", ",": reason = "no value begins with \(quoted(start))"
-    default: return fault("the value ends before this; \(quoting.advice(for: value.range))", 1)
+      let closer = source.bytes[start] == UInt8(ascii: "[") ? "]" : "}"
+      return fault("a value that begins with \(quoted(start)) ends at its `\(closer)`; \(advice)", value.range)
+    default:
+      return fault("the value ends before this; \(advice)", 1)
     }
-    return fault("\(reason); \(quoting.advice(for: value.range))", value.range)
   }
 
-  private var insideBrackets: Diagnostic {
-    fault("YAML cannot read this inside brackets; \(quoting.generalAdvice)", 1)
+  /// The same inside brackets, where the line does not tell where the value begins, but libyaml does.
+  private var leftoverInFlow: Diagnostic {
+    let start = error.context.hasPrefix("while scanning a") ? error.contextOffset : error.offset
+    let meaning = meaning(ofSignAt: start) ?? "YAML cannot read this inside brackets"
+    return fault("\(meaning); \(entryAdvice)", start..<min(start + 1, source.bytes.count))
   }
+
+  /// What a value cannot begin with unquoted, because it means something to YAML.
+  private func meaning(ofSignAt offset: Int) -> String? {
+    guard offset < source.bytes.count else { return nil }
+    let sign = Character(Unicode.Scalar(source.bytes[offset]))
+    switch sign {
+    case "!": return "`!` begins a tag in YAML"
+    case "&": return "`&` begins an anchor in YAML"
+    case "*": return "`*` begins an alias in YAML"
+    case "|", ">": return "`\(sign)` begins a block of lines in YAML"
+    case "%", "@", "`", ",": return "no value begins with \(quoted(offset))"
+    default: return nil
+    }
+  }
+
+  private var missingKey: Diagnostic { fault("a key is missing before this `:`", 1) }
 
   private var unopened: Diagnostic {
     let sign = Character(Unicode.Scalar(source.bytes[error.offset]))
@@ -150,7 +168,7 @@ extension SyntaxFault {
     let bytes = source.bytes
     guard
       let end = bytes[..<error.offset].lastIndex(where: { $0 == UInt8(ascii: "'") || $0 == UInt8(ascii: "\"") }),
-      end > value.range.lowerBound, error.offset < bytes.count
+      end > value.range.lowerBound, !value.range.isEmpty, error.offset < bytes.count
     else { return nil }
     let quote = bytes[end]
     let next = bytes[error.offset]
@@ -169,11 +187,12 @@ extension SyntaxFault {
   /// A line that is no part of what stands above it.
   private var misplacedLine: Diagnostic {
     let bytes = source.bytes
+    guard error.offset < bytes.count else { return directive(at: bytes.count - 1) }
     if "]}".utf8.contains(bytes[error.offset]) { return unopened }
     if let above = lineAbove, bytes[above].elementsEqual("...".utf8) {
       return fault("`...` above ended the document; remove it", rest)
     }
-    if bytes[error.offset] == UInt8(ascii: ":") { return fault("a key is missing before this `:`", 1) }
+    if bytes[error.offset] == UInt8(ascii: ":") { return missingKey }
     let isItem = bytes[error.offset...].starts(with: "- ".utf8)
     let isAmongItems = error.context == "while parsing a block collection"
     if column(error.offset) == column(error.contextOffset), isItem != isAmongItems, !error.context.isEmpty {
@@ -196,16 +215,17 @@ extension SyntaxFault {
     }
     if bytes[error.offset] == UInt8(ascii: "{"), error.offset > 0, bytes[error.offset - 1] == UInt8(ascii: "$") {
       let start = error.offset - 1
-      let advice = quoting.advice(inFlowAt: entryStart)
-      return fault("an expression needs quotes inside \(opener) \(closer); \(advice)", start..<start + 3)
+      let advice = entryAdvice
+      return fault(
+        "an expression needs quotes inside \(opener) \(closer); \(advice)", start..<min(start + 3, bytes.count))
     }
     if bytes[error.offset] == UInt8(ascii: ":") {
-      return fault("`: ` cannot stand in a value without quotes; \(quoting.advice(inFlowAt: entryStart))", 1)
+      return fault("`: ` cannot stand in a value without quotes; \(entryAdvice)", 1)
     }
     if let innerQuote { return innerQuote }
     if let first = bytes[entryStart...].first, "'\"[{".utf8.contains(first) {
       return fault(
-        "`,` or `\(closer)` is missing before this; if it belongs to the value before it, \(quoting.advice(inFlowAt: entryStart))",
+        "`,` or `\(closer)` is missing before this; if it belongs to the value before it, \(entryAdvice)",
         1)
     }
     return fault(
@@ -285,16 +305,23 @@ extension SyntaxFault {
     return false
   }
 
+  /// The advice for the entry, inside brackets, in which libyaml stopped.
+  private var entryAdvice: String {
+    // A comma or colon in quotes begins no entry.
+    let quotes = source.bytes[entryStart..<error.offset].count { $0 == UInt8(ascii: "'") || $0 == UInt8(ascii: "\"") }
+    return quotes.isMultiple(of: 2) ? quoting.advice(inFlowAt: entryStart) : quoting.generalAdvice
+  }
+
   /// Where the entry begins, inside brackets, in which libyaml stopped.
   private var entryStart: Int {
     let bytes = source.bytes
     var start = error.offset
-    while start > error.contextOffset + 1, !isBreak(bytes[start - 1]) {
+    while start > 1, !isBreak(bytes[start - 1]) {
       let before = bytes[start - 1]
       if before == UInt8(ascii: ",") || before == UInt8(ascii: "{") || before == UInt8(ascii: "[") { break }
-      if isBlank(before), bytes[start - 2] == UInt8(ascii: ":"), start < error.offset { break }
+      if isBlank(before), bytes[start - 2] == UInt8(ascii: ":") { break }
       start -= 1
     }
-    return bytes[start...].firstIndex { !isBlank($0) } ?? start
+    return bytes[start..<error.offset].firstIndex { !isBlank($0) } ?? error.offset
   }
 }

@@ -124,6 +124,12 @@ struct TreeBuilder {
 
 extension TreeBuilder {
   private mutating func scalar(_ event: ScalarEvent) {
+    var event = event
+    let isOmitted = event.style == .plain && event.range.isEmpty && event.properties == nil
+    if isOmitted {
+      if !isAwaitingKey { warnIfNoColon(before: event.range.lowerBound) }
+      event.range = rangeOfOmitted(event.range)
+    }
     guard event.text.count <= limits.scalarBytes else {
       let size = "\(event.text.count) bytes long, more than \(limits.scalarBytes)"
       return stop("this text is \(size); keep it in a file of its own", event.range.lowerBound..<event.range.lowerBound)
@@ -136,11 +142,8 @@ extension TreeBuilder {
     if let anchor = event.properties?.anchor {
       define(anchor, at: event.properties, .complete(value, nodes: 1, height: 0))
     }
-    let isPlain = event.style == .plain
-    if isPlain, event.range.isEmpty, event.properties == nil {
-      if stack.isEmpty { return fail("the document is empty", event.range) }
-      if !isAwaitingKey { warnIfNoColon(before: event.range.lowerBound) }
-    } else if isPlain {
+    if isOmitted, stack.isEmpty { return fail("the document is empty", event.range) }
+    if event.style == .plain, !isOmitted {
       checkPlain(event)
       if isAwaitingKey, event.text.elementsEqual("<<".utf8) {
         let message = "`<<` merges nothing: YAML 1.2 has no merge keys; write the keys out, or quote it: `\"<<\"`"
@@ -149,7 +152,16 @@ extension TreeBuilder {
         return
       }
     }
-    attach(value, event.range, height: 0)
+    attach(value, isBlock ? ranges.scalars.last?.trimmed(in: source) ?? event.range : event.range, height: 0)
+  }
+
+  /// Where a value that is not written stands: behind its colon or dash, or else behind its key.
+  ///
+  /// libyaml gives the place of what comes next where there is no colon, which is another value's.
+  private func rangeOfOmitted(_ range: Range<Int>) -> Range<Int> {
+    let start = range.lowerBound
+    guard let frame = stack.last, start > 0, !":-?".utf8.contains(source.bytes[start - 1]) else { return range }
+    return frame.end..<frame.end
   }
 
   private mutating func content(of event: ScalarEvent) -> Value.Content {

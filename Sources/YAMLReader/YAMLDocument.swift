@@ -59,7 +59,7 @@ struct NodeRanges: Sendable {
       guard style == .literal || style == .folded else { return range }
       var end = range.upperBound
       while end > range.lowerBound, isBlankOrBreak(source.bytes[end - 1]) { end -= 1 }
-      return range.lowerBound..<end
+      return range.lowerBound..<min(source.lineEnd(after: end), range.upperBound)
     }
   }
 

@@ -56,15 +56,8 @@ package enum YAMLReader {
       var events = EventStream(bytes, from: check.start, isASCII: check.isASCII)
       builder.read(&events)
     }
-    let diagnostics = (check.warnings + builder.diagnostics).sorted { $0.start < $1.start }
-    guard let root = builder.root, !diagnostics.contains(where: { $0.severity == .error }) else {
-      throw Diagnostics(diagnostics)
-    }
-    return YAMLDocument(source: source, root: root, diagnostics: diagnostics, ranges: builder.ranges)
+    let diagnostics = Diagnostics(check.warnings + builder.diagnostics).sorted()
+    guard let root = builder.root, !diagnostics.hasErrors else { throw diagnostics }
+    return YAMLDocument(source: source, root: root, diagnostics: diagnostics.list, ranges: builder.ranges)
   }
-}
-
-extension Diagnostic {
-  /// Where the fault begins, for putting faults in the order of the text.
-  fileprivate var start: Int { location?.range.lowerBound ?? 0 }
 }

@@ -40,6 +40,19 @@ package struct YAMLScalar: Sendable {
   /// What an escape or a fold made belongs to where that begins. The value's end, and what lies beyond, is at the
   /// closing quote or the end of the text. Takes time in proportion to the scalar.
   package func offset(ofValueOffset offset: Int) -> Int {
+    let walk = walk(to: offset)
+    return walk.found?.lowerBound ?? walk.end
+  }
+
+  /// Where a part of the value stands.
+  package func location(of valueRange: Range<Int>) -> Diagnostic.Location {
+    let start = offset(ofValueOffset: valueRange.lowerBound)
+    guard !valueRange.isEmpty else { return Diagnostic.Location(source, at: start) }
+    let last = walk(to: valueRange.upperBound - 1)
+    return Diagnostic.Location(source, start..<max(start, last.found?.upperBound ?? last.end))
+  }
+
+  private func walk(to offset: Int) -> ScalarWalk {
     var walk = ScalarWalk(source.bytes, target: max(0, offset))
     switch style {
     case .plain: walk.plain(range)
@@ -47,21 +60,14 @@ package struct YAMLScalar: Sendable {
     case .doubleQuoted: walk.doubleQuoted(range.lowerBound + 1..<max(range.lowerBound + 1, range.upperBound - 1))
     case .literal, .folded: walk.block(wholeRange, isFolded: style == .folded, parentIndentation: parentIndentation)
     }
-    return walk.found ?? walk.end
-  }
-
-  /// Where a part of the value stands.
-  package func location(of valueRange: Range<Int>) -> Diagnostic.Location {
-    let start = offset(ofValueOffset: valueRange.lowerBound)
-    let end = valueRange.isEmpty ? start : offset(ofValueOffset: valueRange.upperBound)
-    return Diagnostic.Location(source, start..<max(start, end))
+    return walk
   }
 }
 
 /// Reads a scalar once more as YAML does, only counting what comes out, until it is at the wanted offset.
 private struct ScalarWalk {
-  /// Where the wanted offset was found.
-  private(set) var found: Int?
+  /// The bytes that made what is at the wanted offset.
+  private(set) var found: Range<Int>?
   /// Where the scalar's text ends.
   private(set) var end = 0
 
@@ -75,9 +81,9 @@ private struct ScalarWalk {
   }
 
   /// Counts bytes of the value that all come from one place.
-  private mutating func emit(_ count: Int, from offset: Int) {
+  private mutating func emit(_ count: Int, from offset: Int, length: Int = 1) {
     if found != nil { return }
-    if left < count { found = offset }
+    if left < count { found = offset..<offset + length }
     left -= count
   }
 
@@ -101,8 +107,9 @@ private struct ScalarWalk {
       if isBlankOrBreak(bytes[offset]) {
         offset = fold(offset..<range.upperBound)
       } else {
-        emit(1, from: offset)
-        offset += bytes[offset] == UInt8(ascii: "'") ? 2 : 1
+        let length = bytes[offset] == UInt8(ascii: "'") ? 2 : 1
+        emit(1, from: offset, length: length)
+        offset += length
       }
     }
   }
@@ -156,19 +163,19 @@ private struct ScalarWalk {
     case UInt8(ascii: "u"): digits = 4
     case UInt8(ascii: "U"): digits = 8
     case UInt8(ascii: "N"), UInt8(ascii: "_"):
-      emit(2, from: offset)
+      emit(2, from: offset, length: 2)
       return offset + 2
     case UInt8(ascii: "L"), UInt8(ascii: "P"):
-      emit(3, from: offset)
+      emit(3, from: offset, length: 2)
       return offset + 2
     default:
-      emit(1, from: offset)
+      emit(1, from: offset, length: 2)
       return offset + 2
     }
     let end = min(offset + 2 + digits, bytes.count)
     let code = UInt32(String(decoding: bytes[offset + 2..<end], as: UTF8.self), radix: 16)
     let scalar = code.flatMap(Unicode.Scalar.init)
-    emit(scalar.map(UTF8.width) ?? 1, from: offset)
+    emit(scalar.map(UTF8.width) ?? 1, from: offset, length: end - offset)
     return end
   }
 }
@@ -227,11 +234,13 @@ extension ScalarWalk {
     var offset = range.lowerBound + 1
     var indentation: Int?
     var (keepsFirst, keepsAll) = (true, false)
-    while offset < range.upperBound, !isBlankOrBreak(bytes[offset]) {
+    // libyaml takes a comment here that no blank stands before.
+    indicators: while offset < range.upperBound {
       switch bytes[offset] {
       case UInt8(ascii: "-"): keepsFirst = false
       case UInt8(ascii: "+"): keepsAll = true
-      case let digit: indentation = Int(digit) - 0x30
+      case UInt8(ascii: "1")...UInt8(ascii: "9"): indentation = Int(bytes[offset]) - 0x30
+      default: break indicators
       }
       offset += 1
     }

@@ -13,7 +13,7 @@ struct Mark: FieldSet {
 
 struct Sheet: FieldSet {
   @Field("Key of the sheet.") var key: Int
-  @Field("How many to ask for at a time.", .min(1), .max(500)) var pageSize = 50
+  @Field("How many to ask for at a time.", .range(1...500)) var pageSize = 50
   @Field("What was written about it.", .maxLength(20)) var comment: String?
   @Field("Its colour.") var colour: Colour = .red
   @Field("The marks on it.", .maxLength(2)) var marks: [Mark] = []
@@ -43,7 +43,7 @@ struct Report: FieldSet {
 func faults(_ schema: ObjectSchema, _ json: String) throws -> [String] {
   let source = Source(name: "", text: json)
   let found = schema.check(
-    try JSON.parse(source.bytes), as: "with", isExpression: { $0.string?.hasPrefix("${{") == true },
+    try JSON.parse(source.bytes), as: "with", isExpression: { value, _, _ in value.string?.hasPrefix("${{") == true },
     spelling: { value in value.place.offset.map { String(json.dropFirst($0).prefix { $0 != "," && $0 != "}" }) } })
   return found.map { fault in
     let position = source.position(at: fault.place.offset ?? 0)
@@ -142,6 +142,7 @@ func faults(_ schema: ObjectSchema, _ json: String) throws -> [String] {
         ["1:24: error: 'with.pageSize' is empty; leave it out to have 50"]
       ),
       (#"{"key": 7, "pageSize": 0}"#, ["1:24: error: 'with.pageSize' must be at least 1, but is 0"]),
+      (#"{"key": 7, "pageSize": 501}"#, ["1:24: error: 'with.pageSize' must be at most 500, but is 501"]),
       (#"{"key": 7, "factor": 11}"#, ["1:22: error: 'with.factor' must be at most 10.0, but is 11.0"]),
       (
         #"{"key": 7, "colour": "gren"}"#,
@@ -150,11 +151,11 @@ func faults(_ schema: ObjectSchema, _ json: String) throws -> [String] {
       (
         #"{"key": 7, "marks": [{"student": "Ann"}, {}, 3]}"#,
         [
+          "1:21: error: 'with.marks' must have at most 2 items, but has 3",
           "1:22: error: 'with.marks[0]' needs 'points' (int): How many",
           "1:42: error: 'with.marks[1]' needs 'student' (string): Who",
           "1:42: error: 'with.marks[1]' needs 'points' (int): How many",
           "1:46: error: 'with.marks[2]' takes a map of fields, but found an int",
-          "1:21: error: 'with.marks' must have at most 2 items, but has 3",
         ]
       ),
       (
@@ -212,6 +213,38 @@ func faults(_ schema: ObjectSchema, _ json: String) throws -> [String] {
     ] as [(String, [String])])
   func `says all that is wrong, and where`(json: String, expected: [String]) throws {
     #expect(try faults(Sheet.schema, json) == expected)
+  }
+
+  @Test func `tells of each expression what is wanted in its place`() throws {
+    let json = """
+      {"key": "${{ a }}", "marks": [{"student": "${{ b }}", "points": 1}, "${{ c }}"], "token": "${{ d }}",
+       "comment": "${{ e }}", "rest": {"deep": [1, "${{ f }}"]}, "words": {"a-b": "${{ g }}"}, "days": "${{ h }}"}
+      """
+    var met: [String] = []
+    let found = Sheet.schema.check(try JSON.parse(json), as: "with") { value, type, path in
+      guard let text = value.string, text.hasPrefix("${{") else { return false }
+      met.append("\(path): \(type.inputType)")
+      return true
+    }
+    #expect(found.isEmpty)
+    #expect(
+      met == [
+        "with.key: int", "with.marks[0].student: string", "with.marks[1]: object", "with.token: secret(string)",
+        "with.comment: string", "with.rest.deep[1]: dyn", "with.words[\"a-b\"]: string", "with.days: list(string)",
+      ])
+  }
+
+  @Test func `shows nothing of a secret, however it is made up`() throws {
+    let schema = ObjectSchema(fields: [
+      FieldSchema("pins", .secret(.list(.choice(["1234", "5678"]))), "The pins.", limits: [.maxLength(1)])
+    ])
+    let found = try faults(schema, #"{"pins": ["4321", 9]}"#)
+    #expect(
+      found == [
+        "1:10: error: 'with.pins' must have at most 1 item",
+        "1:11: error: 'with.pins[0]' must be '1234' or '5678'",
+        "1:19: error: 'with.pins[1]' must be '1234' or '5678'",
+      ])
   }
 
   @Test(
@@ -284,5 +317,38 @@ func faults(_ schema: ObjectSchema, _ json: String) throws -> [String] {
     #expect(Odd.schema.undeclared == ["bad"])
     let error = #expect(throws: Faults.self) { try Odd(reading: .object(["good": .int(1), "bad": .int(2)])) }
     #expect(error?.description == "every stored property of a FieldSet is declared with @Field")
+  }
+
+  @Test func `a field left out of hand-written coding keys is found`() {
+    struct Odd: FieldSet {
+      @Field("A renamed field.") var kind: Int
+      @Field("A forgotten field.") var forgotten: Int
+      init() { _forgotten = Field(wrappedValue: 1, "A forgotten field.") }
+      enum CodingKeys: String, CodingKey {
+        case kind = "type"
+      }
+    }
+    #expect(Odd.schema.fields.map(\.name) == ["type"])
+    #expect(Odd.schema.undeclared.contains("forgotten"))
+  }
+
+  @Test func `a default that lacks something is no default`() throws {
+    struct Outer: FieldSet {
+      @Field("A mark.") var mark = Mark()
+    }
+    #expect(try faults(Outer.schema, "{}") == ["1:1: error: 'with' needs 'mark' (object): A mark"])
+    let error = #expect(throws: Faults.self) { try Outer(reading: .object([:])) }
+    #expect(error?.description == "Mark.student was never set")
+  }
+
+  @Test func `a double is finite`() throws {
+    let value = Value.object(["key": .int(1), "factor": .double(.nan)])
+    #expect(Sheet.schema.check(value, as: "with").map(\.message) == ["'with.factor' must be finite, but is nan"])
+    let sheet = try Sheet {
+      $0.key = 1
+      $0.factor = .infinity
+    }
+    let error = #expect(throws: Faults.self) { try sheet.encoded() }
+    #expect(error?.description == "a double must be finite, but is inf")
   }
 }

@@ -38,8 +38,11 @@ import Testing
     for _ in 0..<20_000 {
       let digits = String(random.next() >> UInt64(random.below(60)))
       let text = "\(random.below(2) == 0 ? "-" : "")\(random.below(1000)).\(digits)e\(random.below(560) - 300)"
-      guard let expected = Double(text), expected.isFinite else { continue }
-      #expect(try JSON.parse(text) == .double(expected), "\(text)")
+      let plain = String(text.prefix { $0 != "e" })
+      for text in [text, plain] {
+        guard let expected = Double(text), expected.isFinite else { continue }
+        #expect(try JSON.parse(text) == .double(expected), "\(text)")
+      }
     }
   }
 

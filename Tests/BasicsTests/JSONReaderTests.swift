@@ -11,6 +11,10 @@ import Testing
     ("1.7976931348623157e308", .double(.greatestFiniteMagnitude)), ("5e-324", .double(.leastNonzeroMagnitude)),
     ("1e-400", .double(0)), ("0e999999999999999999999", .double(0)),
     ("100000000000000000000.0", .double(1e20)), ("9007199254740993.0", .double(9007199254740992)),
+    ("900719925474099.3000", .double(900719925474099.25)),
+    // Halfway between two doubles, just below, and just above.
+    ("9007199254740995.0", .double(9007199254740996)), ("9007199254740994.999", .double(9007199254740994)),
+    ("9007199254740993.001", .double(9007199254740994)), ("0.9999999999999999999", .double(1)),
     ("[]", .list([])), ("[1,[2,{}]]", .list([.int(1), .list([.int(2), .map(ValueMap())])])),
     (#"{"a":1,"":[null]}"#, .object(["a": .int(1), "": .list([.null])])),
     (#""\"\\\/\b\f\n\r\t\u0041\u00e9\u20AC\uD83D\uDE00\u0000""#, .string("\"\\/\u{8}\u{C}\n\r\tAé€😀\0")),

@@ -1,0 +1,189 @@
+import Basics
+import Testing
+import YAMLReader
+
+@Suite struct TreeFaultTests {
+  @Test(arguments: [
+    (
+      "a: 1\nb: 2\na: 3",
+      [
+        "3:1: error: the key `a` stands twice in this map; remove or rename one [a]",
+        "1:1: note: the first is here [a]",
+      ]
+    ),
+    (
+      "{x: 1, \"x\": 2}",
+      [
+        "1:8: error: the key `\"x\"` stands twice in this map; remove or rename one [\"x\"]",
+        "1:2: note: the first is here [x]",
+      ]
+    ),
+    (
+      "1: a\n0x1: b",
+      [
+        "2:1: error: the key `0x1` stands twice in this map; remove or rename one [0x1]",
+        "1:1: note: the first is here [1]",
+      ]
+    ),
+    ("1: a\n'1': b", []),
+    ("\"e\\u0301\": a\né: b", []),
+    (
+      "a: {b: 1}\n<<: {c: 1}",
+      ["2:1: error: `<<` merges nothing: YAML 1.2 has no merge keys; write the keys out, or quote it: `\"<<\"` [<<]"]
+    ),
+    ("\"<<\": a", []),
+    ("1.10: a", ["1:1: error: a double cannot be a key; quote it if it is a text [1.10]"]),
+    ("~: a", ["1:1: error: null cannot be a key; quote it if it is a text [~]"]),
+    (
+      "[a, b]: c",
+      ["1:1: error: a list cannot be a key; quote the whole value: `\"${{ … }}\"` if it is a text [[a, b]]"]
+    ),
+    (
+      "? {a: b}\n: c",
+      ["1:3: error: a map cannot be a key; quote the whole value: `\"${{ … }}\"` if it is a text [{a: b}]"]
+    ),
+    (
+      "a: 9223372036854775808",
+      ["1:4: error: this int does not fit into 64 bits; quote it if it is a text [9223372036854775808]"]
+    ),
+    (
+      "a: -9223372036854775809",
+      ["1:4: error: this int does not fit into 64 bits; quote it if it is a text [-9223372036854775809]"]
+    ),
+    (
+      "a: 0xFFFFFFFFFFFFFFFF",
+      ["1:4: error: this int does not fit into 64 bits; quote it if it is a text [0xFFFFFFFFFFFFFFFF]"]
+    ),
+    ("a: 1e309", ["1:4: error: this number is too large for a double; quote it if it is a text [1e309]"]),
+    ("a: !!int b", ["1:10: error: this is not what `!!int` before it says [b]"]),
+    (
+      "a: !!map [b]",
+      [
+        "1:4: error: `!` begins a tag in YAML, and only core tags such as `!!str` are known; quote the whole value: `\"!!map [b]\"` [!!map]"
+      ]
+    ),
+    (
+      "a: &x !foo b\nc: *x",
+      [
+        "1:7: error: `!` begins a tag in YAML, and only core tags such as `!!str` are known; quote the whole value: `\"${{ … }}\"` [!foo]"
+      ]
+    ),
+    (
+      "a: &x\n  b: *x",
+      ["2:6: error: `*x` stands inside what it stands for; remove it [*x]", "1:4: note: the anchor is here [&x]"]
+    ),
+    (
+      "a: &x 1\nb: &x 2\nc: *x",
+      [
+        "1:4: warning: `&` begins an anchor in YAML, and no alias uses this one; remove it, or quote the whole value: `\"&x 1\"` [&x]"
+      ]
+    ),
+    ("a: !!seq [1]\nb: !!map {}\nc: !!str 1", []),
+  ])
+  func `refuses what a recipe must not hold`(_ text: String, _ expected: [String]) {
+    #expect(faults(in: text) == expected)
+  }
+
+  @Test func `reports all faults at once, in the order of the text`() {
+    let text = """
+      a: 1
+      b: !has(x)
+      a: 99999999999999999999
+      c: [*y, 1.5: 2]
+      d: ${{ x #z }}
+      e: 'f' + g
+      """
+    #expect(
+      faults(in: text) == [
+        "2:4: error: `!` begins a tag in YAML, and only core tags such as `!!str` are known; quote the whole value: `\"!has(x)\"` [!has(x)]",
+        "3:1: error: the key `a` stands twice in this map; remove or rename one [a]",
+        "1:1: note: the first is here [a]",
+        "3:4: error: this int does not fit into 64 bits; quote it if it is a text [99999999999999999999]",
+        "4:5: error: `*` begins an alias in YAML, and no anchor `&y` stands before it; quote the whole value: `\"*y\"` [*y]",
+        "4:9: error: a double cannot be a key; quote it if it is a text [1.5]",
+        "5:10: error: ` #` begins a comment, even inside `${{`; quote the whole value: `\"${{ x #z }}\"` [#]",
+        "6:4: error: a value that begins with a quote ends at the next one; quote the whole value: `\"'f' + g\"` ['f' + g]",
+      ])
+  }
+
+  @Test func `expands aliases, the nearest anchor before them counting`() throws {
+    let value = try read("a: &x [1]\nb: *x\nc: &y {d: *x}\ne: *y\n&x g: *x\n? &k key\n: v\nf: *k")
+    #expect(value["b"] == .list([.int(1)]))
+    #expect(value["e"] == value["c"])
+    #expect(value.at(["e", "d", "0"]) == .int(1))
+    #expect(value["g"] == .string("g"))
+    #expect(value["f"] == .string("key"))
+  }
+
+  @Test(arguments: [
+    ([0x61, 0xFF, 0x0A], ["1:2: error: the byte FF is no UTF-8 here; save the file as UTF-8"]),
+    ([0x61, 0xC3], ["1:2: error: the byte C3 is no UTF-8 here; save the file as UTF-8"]),
+    (
+      [0xC0, 0xAF],
+      [
+        "1:1: error: the byte C0 is no UTF-8 here; save the file as UTF-8",
+        "1:2: error: the byte AF is no UTF-8 here; save the file as UTF-8",
+      ]
+    ),
+    (
+      [0x0A, 0xED, 0xA0, 0x80],
+      [
+        "2:1: error: the byte ED is no UTF-8 here; save the file as UTF-8",
+        "2:2: error: the byte A0 is no UTF-8 here; save the file as UTF-8",
+        "2:2: error: the byte 80 is no UTF-8 here; save the file as UTF-8",
+      ]
+    ),
+    ([0xF4, 0x90, 0x80, 0x80], ["1:1: error: the byte F4 is no UTF-8 here; save the file as UTF-8"]),
+    ([0xFF, 0xFE, 0x61, 0x00], ["1:1: error: the file is UTF-16; save it as UTF-8"]),
+  ])
+  func `refuses bytes that are no UTF-8`(_ bytes: [UInt8], _ expected: [String]) {
+    let first = faults(in: bytes).prefix(expected.count).map { $0.prefix { $0 != "[" }.trimmed }
+    #expect(first == expected)
+  }
+
+  @Test(arguments: [
+    (
+      "a: b\u{7}",
+      "1:5: error: a control character (U+0007) stands in the text; in double quotes write it as \\u0007 [\u{7}]"
+    ),
+    ("é\0", "1:2: error: a control character (U+0000) stands in the text; in double quotes write it as \\u0000 [\0]"),
+    (
+      "a\u{7F}",
+      "1:2: error: a control character (U+007F) stands in the text; in double quotes write it as \\u007F [\u{7F}]"
+    ),
+    (
+      "a\u{9F}",
+      "1:2: error: a control character (U+009F) stands in the text; in double quotes write it as \\u009F [\u{9F}]"
+    ),
+    ("a: b\n\u{FEFF}c: d", "2:1: error: a byte order mark (U+FEFF) stands inside the text; remove it [\u{FEFF}]"),
+    (
+      "a: b\u{85}c",
+      "1:5: error: an invisible next line (U+0085) stands in the text; remove it, or in double quotes write \\N [\u{85}]"
+    ),
+    (
+      "a: b\u{2028}c",
+      "1:5: error: an invisible line separator (U+2028) stands in the text; remove it, or in double quotes write \\L [\u{2028}]"
+    ),
+    (
+      "a: b\u{2029}c",
+      "1:5: error: an invisible paragraph separator (U+2029) stands in the text; remove it, or in double quotes write \\P [\u{2029}]"
+    ),
+    (
+      "a: b\u{202E}c",
+      "1:5: warning: an invisible control (U+202E) lets text look different from what it says; in double quotes write it as \\u202E [\u{202E}]"
+    ),
+  ])
+  func `refuses what cannot be seen`(_ text: String, _ fault: String) {
+    #expect(faults(in: text) == [fault])
+  }
+
+  @Test func `does not go on at length about a binary file`() {
+    let list = faults(in: [UInt8](repeating: 0, count: 5000))
+    #expect(list.count == 11)
+    #expect(list.last == "1:11: error: this and what follows is no text either; is this the right file? [\0]")
+  }
+}
+
+extension Substring {
+  fileprivate var trimmed: String { String(self.last == " " ? self.dropLast() : self) }
+}
