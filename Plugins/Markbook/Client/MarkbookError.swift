@@ -91,8 +91,10 @@ extension MarkbookError {
     self.init(kind, action: action, message: "Asking Markbook Online for '\(action)' failed. \(error.message)")
   }
 
-  /// The value of an answer, trailing commas tolerated because the service is known to write them.
+  /// The value of an answer, in which a byte order mark and the service's own trailing commas are tolerated.
   static func reading(_ body: [UInt8], action: String) throws(MarkbookError) -> Value {
+    let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
+    let body = body.starts(with: mark) ? Array(body.dropFirst(mark.count)) : body
     do throws(JSONError) {
       return try JSON.parse(body, allowsTrailingCommas: true)
     } catch {
