@@ -9,7 +9,6 @@ let plugins: [any Plugin.Type] = [MarkbookPlugin.self]
 
 // A reader that goes away is told by the failing write.
 signal(SIGPIPE, SIG_IGN)
-Signals.block()
 setlocale(LC_CTYPE, "C.UTF-8")
 
 let words = Array(CommandLine.arguments.dropFirst())
