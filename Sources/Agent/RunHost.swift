@@ -132,7 +132,8 @@ package actor RunHost {
     }
     let task = active[id]?.task
     for await event in stream { report(event) }
-    return await task?.value
+    // Whoever went away is not told, and the run goes on without them.
+    return Task.isCancelled ? nil : await task?.value
   }
 
   /// Asks a run to end; true if it is open here.

@@ -124,15 +124,16 @@ extension Checker {
   }
 
   /// Records that a declared variable is read, and which of its fields.
-  private mutating func refer(_ syntax: Syntax, _ last: String? = nil) {
+  private mutating func refer(_ syntax: Syntax, _ last: (name: String, mark: Range<Int>)? = nil) {
     guard let path = path(syntax), path.local == nil, let slot = scope.slots[path.root] else { return }
     var names: [String] = []
     for step in path.steps {
       guard case .field(let name) = step else { break }
       names.append(name)
     }
-    if let last, names.count == path.steps.count { names.append(last) }
-    references.append(Program.Reference(slot: slot, name: path.root, path: names, range: syntax.range))
+    if let last, names.count == path.steps.count { names.append(last.name) }
+    let range = syntax.range.lowerBound..<max(syntax.range.upperBound, last?.mark.upperBound ?? 0)
+    references.append(Program.Reference(slot: slot, name: path.root, path: names, range: range))
   }
 
   // MARK: Fields
@@ -143,7 +144,7 @@ extension Checker {
     if let result = checkQualified(syntax, asOperand: asOperand) { return result }
     let base = check(operand, asOperand: true)
     if !asOperand || isOptional {
-      if isOptional { refer(operand, name) } else { refer(syntax) }
+      if isOptional { refer(operand, (name, syntax.mark)) } else { refer(syntax) }
     }
     let (type, isSecret) = unsealed(base.type)
     var result: Result
@@ -257,7 +258,7 @@ extension Checker {
 
   mutating func checkHas(_ operand: Syntax, _ name: String, _ syntax: Syntax) -> Result {
     let base = check(operand, asOperand: true)
-    refer(operand, name)
+    refer(operand, (name, syntax.mark))
     let (type, isSecret) = unsealed(base.type)
     let found = field(name, of: type, syntax, isRead: false)
     var result = Result(
@@ -282,6 +283,7 @@ extension Checker {
     var result = Result(node, isChecked ? found.type : .dyn)
     if isOptional, isChecked { result.type = optional(result.type) }
     if !asOperand, !isOptional { result.type = narrowed(result.type, syntax) }
+    result = folded(result, of: [base.node, key.node])
     return sealed(result, if: isSecret || isKeySecret)
   }
 

@@ -147,19 +147,42 @@ extension Checker {
     }
     // The form that takes all but one argument shows which one is meant.
     let parts = (receiver.map { [$0] } ?? []) + arguments
-    for form in ofCount where !form.isGeneric {
-      let wrong = types.indices.filter {
-        !inference.accepts(form.allParameters[min($0, form.allParameters.count - 1)], types[$0])
-      }
+    var wanted: [Int: [ValueType]] = [:]
+    for form in ofCount {
+      let parameters = inference.instantiate(form.allParameters)
+      let wrong = types.indices.filter { !inference.accepts(parameters[min($0, parameters.count - 1)], types[$0]) }
       guard wrong.count == 1, let index = wrong.first else { continue }
-      let wanted = form.allParameters[min(index, form.allParameters.count - 1)]
+      wanted[index, default: []].append(inference.applied(parameters[min(index, parameters.count - 1)]))
+    }
+    if let (index, choices) = wanted.min(by: { $0.key < $1.key }) {
+      let text = source(parts[index])
+      if name == "contains", index == 0, case .list = types[0] {
+        return "contains() belongs to texts; write `\(source(parts[1])) in \(text)`"
+      }
       let place = receiver != nil && index == 0 ? "\(name)() belongs to" : "\(name)() wants"
-      return "\(place) \(show(wanted)), and `\(source(parts[index]))` is \(show(types[index]))"
-        + argumentHint(wanted, types[index], parts[index])
+      let hint = choices.count == 1 ? argumentHint(choices[0], types[index], parts[index]) : ""
+      return "\(place) \(listed(choices)), and `\(text)` is \(show(types[index]))\(hint)"
     }
     let given = arguments.indices.map { show(types[$0 + (receiver == nil ? 0 : 1)]) }.joined(separator: ", ")
     let subject = receiver == nil ? "" : " on \(show(types[0]))"
     return "\(name)() is called\(subject) with \(given.isEmpty ? "nothing" : given); it is \(signatures)"
+  }
+
+  /// Types in words: "a string, bytes or a list".
+  private func listed(_ types: [ValueType]) -> String {
+    var words: [String] = []
+    for type in types {
+      let word =
+        switch type {
+        case .list(.parameter): "a list"
+        case .map(.parameter, .parameter): "a map"
+        case .optional(.parameter): "an optional"
+        default: show(type)
+        }
+      if !words.contains(word) { words.append(word) }
+    }
+    guard let last = words.popLast(), !words.isEmpty else { return words.first ?? types.first.map(show) ?? "nothing" }
+    return "\(words.joined(separator: ", ")) or \(last)"
   }
 
   /// How to make what is given what is wanted.
@@ -190,8 +213,7 @@ extension Checker {
     "length": "size", "len": "size", "count": "size", "str": "string", "toString": "string", "float": "double",
     "number": "double", "parseInt": "int", "parseFloat": "double", "includes": "contains", "has_value": "hasValue",
     "indexof": "indexOf", "toUpperCase": "upperAscii", "upper": "upperAscii", "toUpper": "upperAscii",
-    "toLowerCase": "lowerAscii", "lower": "lowerAscii", "toLower": "lowerAscii", "strip": "trim", "some": "exists",
-    "any": "exists", "every": "all", "collect": "map", "select": "filter", "where": "filter", "find": "filter",
+    "toLowerCase": "lowerAscii", "lower": "lowerAscii", "toLower": "lowerAscii", "strip": "trim",
     "sum": "stats.sum", "mean": "stats.mean", "avg": "stats.mean", "average": "stats.mean", "median": "stats.median",
     "min": "stats.min", "max": "stats.max", "round": "stats.round", "typeof": "type", "regexMatch": "matches",
     "match": "matches", "test": "matches", "getYear": "getFullYear", "unwrap": "value", "default": "orValue",
@@ -209,8 +231,8 @@ extension Checker {
           "\(name)() is no method; write `\(name)(\(([text] + arguments.map { source($0) }).joined(separator: ", ")))`"
       }
       if let other = Checker.otherNames[name] {
-        if !scope.functions.methods(named: other).isEmpty && other != "size" || Parser.macroForms[other] != nil {
-          return "there is no method `\(name)`; write `\(Parser.macroForms[other] ?? "\(text).\(other)(\(given))")`"
+        if !scope.functions.methods(named: other).isEmpty, other != "size" {
+          return "there is no method `\(name)`; write `\(text).\(other)(\(given))`"
         }
         return "there is no method `\(name)`; write `\(other)(\(text))`"
       }

@@ -341,8 +341,11 @@ final class MembershipNode: BoolNode {
   let range: Range<Int>
   let item: any Node
   let container: any Node
+  /// Whether a null counts as an absent field, as it does for the optional fields of objects.
+  let isNullAbsent: Bool
 
-  init(_ item: any Node, _ container: any Node, _ range: Range<Int>) {
+  init(_ item: any Node, _ container: any Node, isNullAbsent: Bool, _ range: Range<Int>) {
+    self.isNullAbsent = isNullAbsent
     self.item = item
     self.container = container
     self.range = range
@@ -357,7 +360,9 @@ final class MembershipNode: BoolNode {
       let isFound = items.contains { areEqual($0, item, cost: &cost) }
       try context.charge(steps: cost >> 4)
       return isFound
-    case .map(let map): return map.index(of: item) != nil
+    case .map(let map):
+      guard let index = map.index(of: item) else { return false }
+      return !isNullAbsent || !map.members[index].value.isNull
     default:
       throw EvaluationError("`in` looks into a list or the keys of a map, and this is \(container.kindName)", at: range)
     }

@@ -59,7 +59,7 @@ final class WorkQueue<Item: Sendable>: @unchecked Sendable {
 }
 
 /// Runs a body on a thread of its own, which ends with it; false if the system has no thread left.
-func startThread(_ body: @escaping @Sendable () -> Void) -> Bool {
+package func startThread(_ body: @escaping @Sendable () -> Void) -> Bool {
   final class Start: Sendable {
     let body: @Sendable () -> Void
     init(_ body: @escaping @Sendable () -> Void) { self.body = body }

@@ -42,19 +42,20 @@ struct JournalReader {
         continue
       }
       var next = position
-      next.sequence += batch.count
-      next.chain.update(bytes[end..<line.lowerBound])
-      if !isHeaderRead {
-        // The header has no number.
-        next.sequence = position.sequence
-        guard batch.count == 1 else { break }
+      if isHeaderRead {
+        next.sequence += batch.count
+      } else {
+        guard batch.count == 1, let header = try header(batch[0]), let chain = Checksum(header.chain) else { break }
+        // By its own account first, to tell a damaged journal from one of another state.
+        next = JournalPosition(sequence: header.after, chain: chain)
       }
+      next.chain.update(bytes[end..<line.lowerBound])
       guard bytes[line.lowerBound..<lineStart].elementsEqual(Journal.commitLine(next)) else { break }
       if isHeaderRead {
         for line in batch { events.add(bytes[line]) }
         if events.isLarge { try read(&events, apply) }
       } else {
-        try readHeader(batch[0], generation: generation)
+        try checkHeader(batch[0], generation: generation)
         isHeaderRead = true
       }
       position = next
@@ -73,24 +74,22 @@ struct JournalReader {
     StateError(.damaged, "\(name) is damaged at byte \(offset): \(reason)")
   }
 
-  private mutating func readHeader(_ line: Range<Int>, generation: Int) throws(StateError) {
-    let header: JournalHeader
-    do {
-      let value = try JSON.parse(Array(bytes[line]))
-      if let format = value["journal"]?.int, format > Journal.format {
-        throw StateError.newer(name, format: format, program: value["program"]?.string)
-      }
-      header = try JournalHeader(reading: value)
-    } catch let error as StateError {
-      throw error
-    } catch {
-      throw damage(0, "its header cannot be read")
+  /// The header, or nil if it is damaged.
+  private func header(_ line: Range<Int>) throws(StateError) -> JournalHeader? {
+    guard let value = try? JSON.parse(Array(bytes[line])) else { return nil }
+    if let format = value["journal"]?.int, format > Journal.format {
+      throw StateError.newer(name, format: format, program: value["program"]?.string)
     }
+    return try? JournalHeader(reading: value)
+  }
+
+  private mutating func checkHeader(_ line: Range<Int>, generation: Int) throws(StateError) {
+    guard let header = try header(line) else { return }
     program = header.program
     guard header.generation == generation else {
       throw damage(0, "it is of generation \(header.generation), not \(generation)")
     }
-    guard header.after == position.sequence, header.chain == position.chain.text else {
+    guard header.after == position.sequence, header.chain.hasSameScalars(as: position.chain.text) else {
       throw damage(0, "it does not follow what was read before it")
     }
   }

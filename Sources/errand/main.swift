@@ -5,7 +5,6 @@ import PluginList
 
 // A reader that goes away is told by the failing write.
 signal(SIGPIPE, SIG_IGN)
-Signals.block()
 setlocale(LC_CTYPE, "C.UTF-8")
 
 let words = Array(CommandLine.arguments.dropFirst())

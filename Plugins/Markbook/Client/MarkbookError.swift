@@ -9,8 +9,6 @@ public struct MarkbookError: Error, Sendable, CustomStringConvertible {
   /// What went wrong.
   public enum Kind: Sendable {
     /// No whole answer came.
-    ///
-    /// The cause knows whether anything can have been sent.
     case network(HTTPError)
     /// The server answered outside 200 to 299.
     case httpError(statusCode: Int)
@@ -45,6 +43,8 @@ public struct MarkbookError: Error, Sendable, CustomStringConvertible {
   /// It is forgotten by now, so that the same call made again opens a new one.
   public var sessionMayHaveEnded = false
 
+  /// Whether the call can have reached the service although no answer came.
+  public var mayHaveBeenSent = false
   /// How long the server asks to wait before the next request.
   public var retryAfter: TimeSpan?
 
@@ -89,10 +89,13 @@ extension MarkbookError {
       default: .network(error)
       }
     self.init(kind, action: action, message: "Asking Markbook Online for '\(action)' failed. \(error.message)")
+    mayHaveBeenSent = error.sent == .maybe
   }
 
-  /// The value of an answer, trailing commas tolerated because the service is known to write them.
+  /// The value of an answer, in which a byte order mark and the service's own trailing commas are tolerated.
   static func reading(_ body: [UInt8], action: String) throws(MarkbookError) -> Value {
+    let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
+    let body = body.starts(with: mark) ? Array(body.dropFirst(mark.count)) : body
     do throws(JSONError) {
       return try JSON.parse(body, allowsTrailingCommas: true)
     } catch {
@@ -116,8 +119,7 @@ extension MarkbookError: ActionErrorConvertible {
   public var actionError: ActionError {
     switch kind {
     case .network(let error):
-      ActionError(
-        error.actionKind, message, effect: error.sent == .nothing ? ActionError.Effect.none : .unknown, cause: self)
+      ActionError(error.actionKind, message, effect: mayHaveBeenSent ? .unknown : ActionError.Effect.none, cause: self)
     case .httpError(let status):
       // What the server says is the request's fault it has not done.
       ActionError(
@@ -139,7 +141,8 @@ extension MarkbookError: ActionErrorConvertible {
     case .invalidBackupMatchingParameter:
       ActionError(.validation, message, effect: ActionError.Effect.none, cause: self)
     case .unreadable, .backupNotStored: ActionError(.plugin, message, effect: .unknown, cause: self)
-    case .cancelled: ActionError(.cancelled, message, effect: .unknown, cause: self)
+    case .cancelled:
+      ActionError(.cancelled, message, effect: mayHaveBeenSent ? .unknown : ActionError.Effect.none, cause: self)
     }
   }
 }
