@@ -55,7 +55,6 @@ final class CurlTransfer: @unchecked Sendable {
     self.easy = easy
     let context = UnsafeRawPointer(Unmanaged.passRetained(self).toOpaque())
     guard let url = HTTPURL(request.url) else { return failure.invalid("the URL is no http or https URL.") }
-    easy.reset()
     easy.set(CURLOPT_PRIVATE, context)
     easy.set(CURLOPT_URL, url.text)
     easy.set(CURLOPT_PATH_AS_IS, 1)
