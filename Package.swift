@@ -61,6 +61,8 @@ let package = Package(
     .tests(of: "ActionKit", "Basics", "YAMLReader", "ActionTestKit"),
     .tests(of: "Agent", "Basics", "RunState", "Runs"),
     .tests(of: "Basics"),
+    .tests(of: "CCrypto"),
+    .tests(of: "CZip"),
     .tests(of: "Calendars", "Basics"),
     .tests(of: "CommandLineParser", "Basics"),
     .tests(of: "Expressions", "Basics", "Calendars"),

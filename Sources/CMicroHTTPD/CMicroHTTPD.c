@@ -1,6 +1,7 @@
 #include "CMicroHTTPD.h"
 #include <dlfcn.h>
 #include <pthread.h>
+#include <signal.h>
 
 struct CMicroHTTPD cmicrohttpd;
 static const char *fault;
@@ -41,13 +42,15 @@ static size_t unescapeNothing(void *context, struct MHD_Connection *connection, 
 }
 
 struct MHD_Daemon *cmicrohttpd_start(const struct CMicroHTTPDOptions *options) {
-  unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
-  if (options->isIPv6) flags |= MHD_USE_IPv6;
-  return cmicrohttpd.start_daemon(
+  const unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
+  // The daemon's thread inherits the mask: signals are for the program's own threads.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  struct MHD_Daemon *daemon = cmicrohttpd.start_daemon(
       flags, 0, NULL, NULL, options->handler, options->context,
       MHD_OPTION_EXTERNAL_LOGGER, logNothing, NULL,
-      MHD_OPTION_SOCK_ADDR, options->address,
-      MHD_OPTION_LISTENING_ADDRESS_REUSE, 0u,
+      MHD_OPTION_LISTEN_SOCKET, options->listeningSocket,
       MHD_OPTION_CONNECTION_LIMIT, options->connectionLimit,
       MHD_OPTION_CONNECTION_TIMEOUT, options->idleSeconds,
       MHD_OPTION_CONNECTION_MEMORY_LIMIT, options->memoryPerConnection,
@@ -56,4 +59,6 @@ struct MHD_Daemon *cmicrohttpd_start(const struct CMicroHTTPDOptions *options) {
       MHD_OPTION_URI_LOG_CALLBACK, options->began, options->context,
       MHD_OPTION_NOTIFY_COMPLETED, options->completed, options->context,
       MHD_OPTION_END);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  return daemon;
 }

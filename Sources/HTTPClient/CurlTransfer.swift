@@ -55,7 +55,6 @@ final class CurlTransfer: @unchecked Sendable {
     self.easy = easy
     let context = UnsafeRawPointer(Unmanaged.passRetained(self).toOpaque())
     guard let url = HTTPURL(request.url) else { return failure.invalid("the URL is no http or https URL.") }
-    easy.reset()
     easy.set(CURLOPT_PRIVATE, context)
     easy.set(CURLOPT_URL, url.text)
     easy.set(CURLOPT_PATH_AS_IS, 1)
@@ -106,24 +105,23 @@ final class CurlTransfer: @unchecked Sendable {
   }
 
   private func setMethod(_ easy: EasyHandle) {
-    // What libcurl would add of its own is taken out by a name without a value.
-    var lines = ["Expect:"]
-    switch (request.method, request.body) {
-    case ("HEAD", _): easy.set(CURLOPT_NOBODY, 1)
-    case ("POST", let body), ("PUT", let body), ("PATCH", let body):
-      easy.set(body: body ?? [])
-      easy.set(CURLOPT_CUSTOMREQUEST, request.method)
-    case (_, let body?):
+    var lines: [String] = []
+    let body = request.body ?? (["POST", "PUT", "PATCH"].contains(request.method) ? [] : nil)
+    if request.method == "HEAD" {
+      easy.set(CURLOPT_NOBODY, 1)
+    } else if let body {
       easy.set(body: body)
       easy.set(CURLOPT_CUSTOMREQUEST, request.method)
-    case ("GET", nil): easy.set(CURLOPT_HTTPGET, 1)
-    case (_, nil): easy.set(CURLOPT_CUSTOMREQUEST, request.method)
+      // What libcurl would add of its own to a body is taken out by a name without a value.
+      lines.append("Expect:")
+      if request.headers["Content-Type"] == nil { lines.append("Content-Type:") }
+    } else if request.method != "GET" {
+      easy.set(CURLOPT_CUSTOMREQUEST, request.method)
     }
-    if request.headers["Content-Type"] == nil { lines.append("Content-Type:") }
     for field in request.headers.fields {
       lines.append(field.value.isEmpty ? "\(field.name);" : "\(field.name): \(field.value)")
     }
-    easy.set(headerLines: lines)
+    if !lines.isEmpty { easy.set(headerLines: lines) }
     if request.acceptsCompression { easy.set(CURLOPT_ACCEPT_ENCODING, "") }
   }
 
@@ -249,7 +247,7 @@ final class CurlTransfer: @unchecked Sendable {
   private func error(_ code: CURLcode) -> HTTPError {
     let elapsed = elapsed
     return switch code {
-    case CURLE_URL_MALFORMAT, CURLE_UNSUPPORTED_PROTOCOL: failure.invalid("the URL is no http or https URL.")
+    case CURLE_URL_MALFORMAT: failure.invalid("the URL is no http or https URL.")
     case CURLE_COULDNT_RESOLVE_HOST: failure.unresolved(elapsed: elapsed)
     case CURLE_COULDNT_RESOLVE_PROXY: failure.unresolvedProxy(elapsed: elapsed)
     case CURLE_COULDNT_CONNECT: failure.unreachable(elapsed: elapsed)
@@ -260,6 +258,7 @@ final class CurlTransfer: @unchecked Sendable {
       failure.untrusted(easy?.detail ?? "", elapsed: elapsed)
     case CURLE_OPERATION_TIMEDOUT: timeout(elapsed)
     case CURLE_FILESIZE_EXCEEDED: failure.tooLarge(elapsed: elapsed)
+    // An answer without a status line counts as the unsupported HTTP/0.9.
     case CURLE_WEIRD_SERVER_REPLY, CURLE_BAD_CONTENT_ENCODING, CURLE_UNSUPPORTED_PROTOCOL:
       failure.malformed(elapsed: elapsed)
     // Before the request, it is the proxy or the TLS of a server that hung up.

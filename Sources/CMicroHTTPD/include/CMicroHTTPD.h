@@ -2,7 +2,6 @@
 
 #pragma once
 #include <microhttpd.h>
-#include <netinet/in.h>
 #include <stdarg.h>
 
 #define CMICROHTTPD_FUNCTIONS(F) \
@@ -11,7 +10,6 @@
   F(create_response_from_callback) \
   F(destroy_response) \
   F(get_connection_values_n) \
-  F(get_daemon_info) \
   F(queue_response) \
   F(quiesce_daemon) \
   F(resume_connection) \
@@ -32,22 +30,16 @@ const char *_Nullable cmicrohttpd_load(void);
 
 /// What a daemon is started with; Swift cannot call the variadic function.
 struct CMicroHTTPDOptions {
-  const struct sockaddr *_Nonnull address;
-  int isIPv6;
+  int listeningSocket;
   unsigned connectionLimit;
   unsigned idleSeconds;
   size_t memoryPerConnection;
   void *_Nonnull context;
+  /// Called with the target of each request; what it gives is the request's context in the other two.
+  void *_Nullable (*_Nonnull began)(void *_Nullable, const char *_Nonnull, struct MHD_Connection *_Nonnull);
   MHD_AccessHandlerCallback _Nonnull handler;
   MHD_RequestCompletedCallback _Nonnull completed;
-  void *_Nullable (*_Nonnull began)(void *_Nullable, const char *_Nonnull, struct MHD_Connection *_Nonnull);
 };
 
-/// Starts a daemon with one thread on epoll, or NULL with `errno`.
+/// Starts a daemon with one thread on epoll, or gives NULL.
 struct MHD_Daemon *_Nullable cmicrohttpd_start(const struct CMicroHTTPDOptions *_Nonnull options);
-
-/// The port a daemon listens on.
-static inline unsigned cmicrohttpd_port(struct MHD_Daemon *_Nonnull daemon) {
-  const union MHD_DaemonInfo *info = cmicrohttpd.get_daemon_info(daemon, MHD_DAEMON_INFO_BIND_PORT);
-  return info ? info->port : 0;
-}

@@ -1,0 +1,127 @@
+package import Basics
+import CMicroHTTPD
+import Glibc
+
+/// What a server takes.
+package struct HTTPServerLimits: Sendable {
+  /// The largest head of a request, in bytes; a larger one gets 431, or 414 if its first line alone is too long.
+  package var headBytes: Int
+  /// The largest body of a request; a larger one gets 413, as soon as it is announced or has arrived.
+  package var bodyBytes: Int
+  /// How long a connection may be silent while the server waits for it, in whole seconds.
+  package var idle: TimeSpan
+  /// How many connections stand at once; more are not accepted meanwhile.
+  package var connections: Int
+
+  package init(
+    headBytes: Int = 16 << 10, bodyBytes: Int = 8 << 20, idle: TimeSpan = .seconds(30), connections: Int = 1000
+  ) {
+    self.headBytes = headBytes
+    self.bodyBytes = bodyBytes
+    self.idle = idle
+    self.connections = connections
+  }
+}
+
+/// Why a server does not start.
+package struct HTTPServerError: Error, CustomStringConvertible {
+  package var message: String
+  package var description: String { message }
+}
+
+/// An HTTP/1.1 server whose handler is an async function, over libmicrohttpd on one thread.
+///
+/// While a handler is at work its connection is suspended and costs no thread. The handler's task is cancelled when its
+/// client is found to be gone, and when the server stops. TLS and the open network are the business of a reverse proxy.
+package final class HTTPServer: Sendable {
+  package typealias Handler = @Sendable (HTTPServerRequest) async -> HTTPServerResponse
+
+  private let core: ServerCore
+  /// The address it listens on.
+  package let host: String
+  /// The port it listens on.
+  package let port: Int
+
+  /// Listens.
+  ///
+  /// - Parameters:
+  ///   - host: an IPv4 or IPv6 address of this machine; by default nobody else can connect.
+  ///   - port: 0 for any that is free.
+  package init(
+    host: String = "127.0.0.1", port: Int = 0, limits: HTTPServerLimits = HTTPServerLimits(),
+    handler: @escaping Handler
+  ) throws(HTTPServerError) {
+    if let fault = cmicrohttpd_load() { throw HTTPServerError(message: String(cString: fault)) }
+    let listener = try ListeningSocket(host: host, port: port)
+    core = ServerCore(limits: limits, handler: handler)
+    self.host = host
+    self.port = listener.port
+    try core.start(on: listener.descriptor)
+  }
+
+  deinit { core.beginStop() }
+
+  /// Where it is found: `http://127.0.0.1:8080`, without a slash at its end.
+  package var baseURL: String { "http://\(host.contains(":") ? "[\(host)]" : host):\(port)" }
+
+  /// Accepts no more requests, cancels the handlers at work, sends what they still answer, and closes.
+  ///
+  /// Takes as long as the handlers take to notice, and as a client that does not read its answer is put up with.
+  package func stop() async { await core.stop() }
+}
+
+/// A socket that listens, with the port it got.
+private struct ListeningSocket {
+  let descriptor: Int32
+  let port: Int
+
+  init(host: String, port: Int) throws(HTTPServerError) {
+    func failed(_ text: String) -> HTTPServerError {
+      HTTPServerError(message: "The server cannot listen on \(host) port \(port): \(text)")
+    }
+    guard let wanted = UInt16(exactly: port) else { throw failed("a port is a number from 0 to 65535.") }
+    var address = sockaddr_storage()
+    guard let size = ListeningSocket.fill(&address, host, wanted) else {
+      throw failed("write the host as an IPv4 or IPv6 address, such as 127.0.0.1.")
+    }
+    let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
+    let descriptor = socket(Int32(address.ss_family), type, 0)
+    guard descriptor >= 0 else { throw failed("\(String(cString: strerror(errno))).") }
+    var yes: Int32 = 1
+    setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &yes, socklen_t(MemoryLayout<Int32>.size))
+    var actualSize = size
+    let isListening = withUnsafeMutablePointer(to: &address) { pointer in
+      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+        bind(descriptor, address, size) == 0 && listen(descriptor, SOMAXCONN) == 0
+          && getsockname(descriptor, address, &actualSize) == 0
+      }
+    }
+    guard isListening else {
+      let code = errno
+      close(descriptor)
+      let way = code == EADDRINUSE ? "; stop what uses it, or choose another port" : ""
+      throw failed("\(String(cString: strerror(code)))\(way).")
+    }
+    self.descriptor = descriptor
+    // The port stands at the same place for both families.
+    self.port = withUnsafeBytes(of: &address) { Int(UInt16(bigEndian: $0.load(fromByteOffset: 2, as: UInt16.self))) }
+  }
+
+  private static func fill(_ storage: inout sockaddr_storage, _ host: String, _ port: UInt16) -> socklen_t? {
+    var v4 = sockaddr_in()
+    if inet_pton(AF_INET, host, &v4.sin_addr) == 1 {
+      v4.sin_family = sa_family_t(AF_INET)
+      v4.sin_port = port.bigEndian
+      withUnsafeMutableBytes(of: &storage) { $0.storeBytes(of: v4, as: sockaddr_in.self) }
+      return socklen_t(MemoryLayout<sockaddr_in>.size)
+    }
+    var v6 = sockaddr_in6()
+    if inet_pton(AF_INET6, host, &v6.sin6_addr) == 1 {
+      v6.sin6_family = sa_family_t(AF_INET6)
+      v6.sin6_port = port.bigEndian
+      withUnsafeMutableBytes(of: &storage) { $0.storeBytes(of: v6, as: sockaddr_in6.self) }
+      return socklen_t(MemoryLayout<sockaddr_in6>.size)
+    }
+    return nil
+  }
+}

@@ -1,0 +1,34 @@
+@_exported public import HTTPTypes
+
+/// A request that arrived whole.
+package struct HTTPServerRequest: Sendable {
+  /// The method as it was sent.
+  package var method: String
+  /// What stands between method and version, as it was sent: `/a%20b?c=d`.
+  package var target: String
+  /// The header fields.
+  package var headers: HTTPHeaders
+  /// The body; empty if there is none.
+  package var body: [UInt8]
+
+  package init(_ method: String, _ target: String, headers: HTTPHeaders = [:], body: [UInt8] = []) {
+    self.method = method
+    self.target = target
+    self.headers = headers
+    self.body = body
+  }
+
+  /// The path as it was sent, in which `%2F` is no separator.
+  package var rawPath: String { String(Substring(target.utf8.prefix { $0 != UInt8(ascii: "?") })) }
+
+  /// The path, percent-decoded; `+` is a plus.
+  package var path: String { PercentEncoding.decode(rawPath, plusIsSpace: false) }
+
+  /// The items of the query, decoded as forms are: `+` is a space.
+  package var query: HTTPQuery {
+    HTTPQuery(decoding: Substring(target.utf8.drop { $0 != UInt8(ascii: "?") }.dropFirst()))
+  }
+
+  /// The items of the body, for one that is a form.
+  package var form: HTTPQuery { HTTPQuery(decoding: String(decoding: body, as: UTF8.self)) }
+}

@@ -1,0 +1,155 @@
+import Basics
+import CMicroHTTPD
+import Glibc
+import Synchronization
+
+/// The daemon and the exchanges that a handler is at work for.
+///
+/// libmicrohttpd calls in on its one thread. Stopping has an order that it insists on: no connection may be suspended
+/// when the daemon is stopped. So the listening socket is closed first, then every handler is cancelled and its answer
+/// awaited, and only then is the daemon stopped, on a thread of its own because that waits for the daemon's thread.
+final class ServerCore: Sendable {
+  // libmicrohttpd guards what it points to.
+  private struct Daemon: @unchecked Sendable {
+    let pointer: OpaquePointer
+  }
+
+  private struct State {
+    var daemon: Daemon?
+    var exchanges: [ObjectIdentifier: ServerExchange] = [:]
+    var isStopping = false
+    /// Whether nothing new can come, so that the daemon may be stopped once the last exchange is over.
+    var isQuiet = false
+    var isStopped = false
+    var waiters: [CheckedContinuation<Void, Never>] = []
+    /// The listening socket, while the daemon no longer uses it.
+    var listener: Int32 = -1
+  }
+
+  let limits: HTTPServerLimits
+  let handler: HTTPServer.Handler
+  private let state = Mutex(State())
+
+  init(limits: HTTPServerLimits, handler: @escaping HTTPServer.Handler) {
+    self.limits = limits
+    self.handler = handler
+  }
+
+  func start(on listener: Int32) throws(HTTPServerError) {
+    let context = Unmanaged.passRetained(self)
+    var options = CMicroHTTPDOptions(
+      listeningSocket: listener, connectionLimit: UInt32(clamping: max(1, limits.connections)),
+      idleSeconds: UInt32(clamping: max(1, Int(limits.idle.inSeconds.rounded(.up)))),
+      // The head of the answer and the library's own records share it; the exact limit is checked on the whole head.
+      memoryPerConnection: max(0, limits.headBytes) + 16 << 10,
+      context: context.toOpaque(),
+      began: { context, target, _ in
+        guard let context else { return nil }
+        let core = Unmanaged<ServerCore>.fromOpaque(context).takeUnretainedValue()
+        return Unmanaged.passRetained(ServerExchange(core, target: String(cString: target))).toOpaque()
+      },
+      handler: { _, connection, _, method, _, bytes, count, context in
+        guard let connection, let method, let count, let exchange = ServerExchange.of(context) else { return .NO }
+        let part = UnsafeRawBufferPointer(start: bytes, count: count.pointee)
+        count.pointee = 0
+        return exchange.advance(connection, method, part) ? .YES : .NO
+      },
+      completed: { _, _, context, _ in
+        guard let pointer = context?.pointee else { return }
+        context?.pointee = nil
+        Unmanaged<ServerExchange>.fromOpaque(pointer).takeRetainedValue().completed()
+      })
+    guard let daemon = cmicrohttpd_start(&options) else {
+      context.release()
+      close(listener)
+      throw HTTPServerError(message: "The server cannot start: libmicrohttpd refuses, perhaps for lack of memory.")
+    }
+    let started = Daemon(pointer: daemon)
+    state.withLock { $0.daemon = started }
+  }
+
+  /// Notes that a handler is at work; false if the server stops.
+  func begin(_ exchange: ServerExchange) -> Bool {
+    state.withLock { state in
+      guard !state.isStopping else { return false }
+      state.exchanges[ObjectIdentifier(exchange)] = exchange
+      return true
+    }
+  }
+
+  /// Notes that an exchange is over, its answer sent or given up.
+  func end(_ exchange: ServerExchange) {
+    let mustStop = state.withLock { state in
+      state.exchanges.removeValue(forKey: ObjectIdentifier(exchange)) != nil && state.isQuiet && state.exchanges.isEmpty
+    }
+    if mustStop { stopDaemon() }
+  }
+
+  func stop() async {
+    beginStop()
+    await withCheckedContinuation { continuation in
+      let isStopped = state.withLock { state in
+        if !state.isStopped { state.waiters.append(continuation) }
+        return state.isStopped
+      }
+      if isStopped { continuation.resume() }
+    }
+  }
+
+  func beginStop() {
+    let daemon = state.withLock { state -> Daemon? in
+      guard !state.isStopping else { return nil }
+      state.isStopping = true
+      return state.daemon
+    }
+    guard let daemon else { return }
+    let listener = cmicrohttpd.quiesce_daemon(daemon.pointer)
+    let exchanges = state.withLock { state in
+      state.listener = listener
+      state.isQuiet = true
+      return Array(state.exchanges.values)
+    }
+    for exchange in exchanges { exchange.stop() }
+    // Otherwise the end of the last one stops it.
+    if exchanges.isEmpty { stopDaemon() }
+  }
+
+  private func stopDaemon() {
+    var thread = pthread_t()
+    let core = Unmanaged.passRetained(self)
+    let code = pthread_create(
+      &thread, nil,
+      { argument in
+        if let argument { Unmanaged<ServerCore>.fromOpaque(argument).takeRetainedValue().finishStop() }
+        return nil
+      }, core.toOpaque())
+    guard code == 0 else {
+      // Without a thread to wait on, the daemon is left as it is: quiet, and gone with the process.
+      core.release()
+      return resumeWaiters()
+    }
+    pthread_detach(thread)
+  }
+
+  private func finishStop() {
+    let (daemon, listener) = state.withLock { state in
+      defer { state.daemon = nil }
+      return (state.daemon, state.listener)
+    }
+    guard let daemon else { return }
+    cmicrohttpd.stop_daemon(daemon.pointer)
+    if listener >= 0 { close(listener) }
+    // The daemon's own reference to this object.
+    Unmanaged.passUnretained(self).release()
+    resumeWaiters()
+  }
+
+  private func resumeWaiters() {
+    let waiters = state.withLock { state in
+      state.isStopped = true
+      defer { state.waiters = [] }
+      return state.waiters
+    }
+    for waiter in waiters { waiter.resume() }
+  }
+}

@@ -1,0 +1,59 @@
+import Foundation
+import Glibc
+
+/// Sends what no HTTP client would over a socket, on a thread that may block.
+enum RawClient {
+  /// What the server answers to some bytes until it closes the connection, or until a text has come.
+  ///
+  /// - Parameter finishes: whether the sending half is closed after the bytes.
+  static func answer(to text: String, port: Int, finishes: Bool = true, until end: String? = nil) async -> String {
+    await withCheckedContinuation { continuation in
+      Thread.detachNewThread {
+        let descriptor = connected(to: port)
+        defer { close(descriptor) }
+        send(text, over: descriptor)
+        if finishes { shutdown(descriptor, Int32(SHUT_WR)) }
+        continuation.resume(returning: receive(from: descriptor, until: end))
+      }
+    }
+  }
+
+  private static func connected(to port: Int) -> Int32 {
+    let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_port = UInt16(port).bigEndian
+    address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+    withUnsafePointer(to: &address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        _ = connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+      }
+    }
+    return descriptor
+  }
+
+  private static func send(_ text: String, over descriptor: Int32) {
+    let bytes = Array(text.utf8)
+    var sent = 0
+    while sent < bytes.count {
+      let count = bytes[sent...].withUnsafeBytes {
+        Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
+      }
+      // A server that has seen enough hangs up.
+      if count <= 0 { return }
+      sent += count
+    }
+  }
+
+  private static func receive(from descriptor: Int32, until end: String?) -> String {
+    var bytes: [UInt8] = []
+    var buffer = [UInt8](repeating: 0, count: 4096)
+    while true {
+      let count = recv(descriptor, &buffer, buffer.count, 0)
+      guard count > 0 else { break }
+      bytes += buffer[..<count]
+      if let end, String(decoding: bytes, as: UTF8.self).contains(end) { break }
+    }
+    return String(decoding: bytes, as: UTF8.self)
+  }
+}
