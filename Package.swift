@@ -82,7 +82,7 @@ let package = Package(
     .tests(of: "RunState", "Basics"),
     .tests(of: "Runs", "ActionKit", "ActionTestKit", "Basics", "Recipes", "RunState"),
     .tests(of: "YAMLReader", "Basics"),
-    .tests(of: "errand", "Basics", "HTTPServer"),
+    .tests(of: "errand", "ActionKit", "Basics", "HTTPClient", "MarkbookPlugin"),
     .tests(of: "errand-dev", "Basics"),
   ] + plugins.flatMap(\.targets)
 )
