@@ -5,6 +5,7 @@
 /// because two processes could then hold a lock each on two files of that name.
 import Basics
 import Glibc
+import Synchronization
 
 package final class FolderLock: Sendable {
   /// Who holds a folder.
@@ -13,14 +14,21 @@ package final class FolderLock: Sendable {
     package var program: String
   }
 
-  private let descriptor: Int32
+  private let descriptor: Mutex<Int32?>
 
-  private init(_ descriptor: Int32) { self.descriptor = descriptor }
+  private init(_ descriptor: Int32) { self.descriptor = Mutex(descriptor) }
 
-  deinit {
-    // The content goes first, so that nobody is named who holds nothing.
-    ftruncate(descriptor, 0)
-    close(descriptor)
+  deinit { release() }
+
+  /// Gives the folder back; once is enough.
+  package func release() {
+    descriptor.withLock { descriptor in
+      guard let held = descriptor else { return }
+      descriptor = nil
+      // The content goes first, so that nobody is named who holds nothing.
+      ftruncate(held, 0)
+      close(held)
+    }
   }
 
   /// Locks a folder that exists; throws `held` if another process has it.

@@ -31,8 +31,8 @@ package struct FunctionDeclaration: Sendable {
 
   /// What the function does.
   ///
-  /// It is called only with values of the declared kinds (kinds of elements excepted: a list
-  /// that is `dyn` inside may hold anything), the receiver first.
+  /// It is called only with values of the declared kinds (kinds of elements excepted: of a list that
+  /// is `dyn` inside only the first is known), the receiver first.
   package typealias Body =
     @Sendable (_ arguments: Arguments, _ context: inout EvaluationContext) throws(EvaluationError) -> Value
 

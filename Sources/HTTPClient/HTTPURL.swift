@@ -88,8 +88,15 @@ public struct HTTPURL: Sendable {
 
   /// The URL that a reference means when this one's answer holds it (section 5.2); nil if it is none of ours.
   ///
-  /// Bytes that no URL holds, but which servers send, are percent-encoded first.
+  /// Bytes that no URL holds, but which servers send, are percent-encoded first. User information of this URL goes
+  /// along within its origin.
   public func resolving(_ reference: String) -> HTTPURL? {
+    guard var target = resolved(reference) else { return nil }
+    if target.origin == origin { target.userInfo = target.userInfo ?? userInfo }
+    return target
+  }
+
+  private func resolved(_ reference: String) -> HTTPURL? {
     let clean = PercentEncoding.encode(reference) { $0 <= 0x7E && $0 != 0x20 }
     let parts = Reference(clean)
     if parts.scheme != nil { return HTTPURL(clean) }

@@ -44,6 +44,7 @@ enum Seat {
       await agent.host.stop()
       await agent.server?.stop()
       try? await agent.store.close()
+      agent.lock?.release()
     case .client(let client): await client.close()
     }
   }
