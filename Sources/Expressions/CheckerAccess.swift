@@ -216,12 +216,14 @@ extension Checker {
   }
 
   private func isPresent(_ syntax: Syntax) -> Bool {
+    if scope.presumesPresence { return true }
     guard !facts.isEmpty, let path = path(syntax) else { return false }
     return facts.contains(path)
   }
 
   private func unknownField(_ name: String, in object: ObjectType) -> String {
     let whole = object.name.isEmpty ? "there is no field `\(name)` here" : "\(object.name) has no field `\(name)`"
+    if let why = scope.absences["\(object.name).\(name)"] { return "\(whole): \(why)" }
     if let near = name.nearest(among: object.fields.map(\.name)) { return "\(whole); did you mean `\(near)`?" }
     guard !object.fields.isEmpty else { return "\(whole); it has no fields" }
     let names = object.fields.prefix(12).map(\.name).joined(separator: ", ")
