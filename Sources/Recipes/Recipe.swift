@@ -117,13 +117,6 @@ extension Recipe {
   /// The secrets that it and the recipes it calls read.
   package var allSecrets: [(name: String, location: Diagnostic.Location?)] { all.flatMap(\.secrets) }
 
-  /// The inputs of a call, with the defaults of those that are left out.
-  package func withDefaults(_ inputs: ValueMap) -> ValueMap {
-    var inputs = inputs
-    for input in self.inputs where inputs[input.name] == nil { inputs[input.name] = input.fallback }
-    return inputs
-  }
-
   /// A value that whoever starts the recipe gives.
   package struct Input: Sendable {
     package var name: String
