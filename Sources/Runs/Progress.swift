@@ -11,6 +11,7 @@ package enum Progress: Sendable {
   /// What an action says about itself.
   case reported(path: StepPath, text: String)
   /// `isReplayed` says that the step was done before the run was resumed.
-  case stepEnded(path: StepPath, title: String, depth: Int, status: StepStatus, took: TimeSpan, error: RunError?, isReplayed: Bool)
+  case stepEnded(
+    path: StepPath, title: String, depth: Int, status: StepStatus, took: TimeSpan, error: RunError?, isReplayed: Bool)
   case runEnded(RunRecord)
 }
