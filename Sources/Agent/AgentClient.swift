@@ -19,6 +19,8 @@ package final class AgentClient: Sendable {
     self.id = id
   }
 
+  deinit { loop.endSoon() }
+
   /// Connects to a folder's agent; nil if nobody listens there, and `held` if the agent is of another kind.
   package static func connect(
     _ folder: String, identity: AgentIdentity, clock: any TimeSource

@@ -59,10 +59,16 @@ package final class AgentServer: Sendable {
   ) throws(AgentError) -> AgentServer {
     let server = AgentServer(folder, identity, limits, handler)
     let listener = try listen(in: folder)
-    // The loop holds the server until it is stopped.
-    let loop = try LineLoop(limits: limits, clock: clock, listener: listener) { server.take($0) }
-    server.content.withLock { $0.loop = loop }
-    return server
+    do {
+      // Locked, so that no event is taken before the server knows its loop, which holds it until it is stopped.
+      try server.content.withLock { content throws(AgentError) in
+        content.loop = try LineLoop(limits: limits, clock: clock, listener: listener) { server.take($0) }
+      }
+      return server
+    } catch {
+      close(listener)
+      throw error
+    }
   }
 
   private init(_ folder: String, _ identity: AgentIdentity, _ limits: LineLoop.Limits, _ handler: @escaping Handler) {
@@ -81,6 +87,8 @@ package final class AgentServer: Sendable {
     for task in tasks { task.cancel() }
     for task in tasks { await task.value }
     await loop.stop()
+    // The loop's thread held the server until now.
+    content.withLock { $0.loop = nil }
   }
 
   private static func listen(in folder: String) throws(AgentError) -> Int32 {

@@ -141,18 +141,25 @@ final class LineLoop: Sendable {
     wake()
   }
 
-  /// Sends what is queued, closes everything, and ends the thread.
-  func stop() async {
+  /// Lets the thread send what is queued, close everything, and end.
+  func endSoon() {
     stopListening()
+    content.withLock { content in
+      content.stopsBy = content.stopsBy ?? clock.elapsed() + limits.flush
+      for id in content.connections.keys { content.connections[id]?.closesOnceSent = true }
+    }
+    wake()
+  }
+
+  /// Ends the thread, and returns when it has closed everything.
+  func stop() async {
+    endSoon()
     await withCheckedContinuation { continuation in
       let isOver = content.withLock { content in
-        if content.isOver { return true }
-        content.stopsBy = content.stopsBy ?? clock.elapsed() + limits.flush
-        for id in content.connections.keys { content.connections[id]?.closesOnceSent = true }
-        content.waitsForEnd.append(continuation)
-        return false
+        if !content.isOver { content.waitsForEnd.append(continuation) }
+        return content.isOver
       }
-      if isOver { continuation.resume() } else { wake() }
+      if isOver { continuation.resume() }
     }
   }
 

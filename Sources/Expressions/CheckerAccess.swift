@@ -324,7 +324,7 @@ extension Checker {
       }
       guard let name = (keyNode as? LiteralNode)?.value.string else {
         let type = inference.member(of: object)
-        if isSound, type == .dyn {
+        if type.mixedParts != nil {
           fault("the fields of this object have different types, so which one is read must be written out", index.range)
         }
         return (type, isSound)

@@ -248,6 +248,7 @@ extension Checker {
 
   private mutating func areComparable(_ left: ValueType, _ right: ValueType) -> Bool {
     if inference.accepts(left, right) || inference.accepts(right, left) { return true }
+    if left.mixedParts != nil || right.mixedParts != nil { return true }
     switch (left, right) {
     case (.object, .object), (.choice, .choice), (.wrapper, .null), (.null, .wrapper): return true
     case (.wrapper(let wrapped), let other), (let other, .wrapper(let wrapped)):

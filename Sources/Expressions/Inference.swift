@@ -199,6 +199,7 @@ struct Inference {
     let left = resolved(left)
     let right = resolved(right)
     switch (left, right) {
+    case (.opaque(ValueType.mixedName, _), _), (_, .opaque(ValueType.mixedName, _)): return mixed(left, right)
     case (.object(let one), .object(let other)) where one !== other: return join(one, other).map { .object($0) }
     case (.choice(let one), .choice(let other)):
       return .choice(one + other.filter { option in !one.contains { $0.hasSameScalars(as: option) } })
@@ -237,12 +238,25 @@ struct Inference {
     return ObjectType(left.name == right.name ? left.name : "", fields: fields)
   }
 
+  /// The type of what is one or the other where they do not join.
+  ///
+  /// CEL makes it `dyn`, which would let a wrong use of it through; a sound check knows that it is mixed, so that it is
+  /// taken only where anything is, as by `format`.
+  func mixed(_ left: ValueType, _ right: ValueType) -> ValueType {
+    guard isSound else { return .dyn }
+    let left = resolved(left)
+    let right = resolved(right)
+    if left == .dyn || right == .dyn { return .dyn }
+    var parts = left.mixedParts ?? [left]
+    for part in right.mixedParts ?? [right] where !parts.contains(part) { parts.append(part) }
+    return .opaque(ValueType.mixedName, parts)
+  }
+
   /// The type of any of an object's values.
   mutating func member(of object: ObjectType) -> ValueType {
     guard var type = object.fields.first?.type else { return variable() }
     for field in object.fields.dropFirst() {
-      guard let joined = join(type, field.type) else { return .dyn }
-      type = joined
+      type = join(type, field.type) ?? mixed(type, field.type)
     }
     return type
   }
@@ -259,6 +273,13 @@ extension ValueType {
     case .object(let object): object.fields.contains(where: \.type.hasParameter)
     default: false
     }
+  }
+
+  static let mixedName = "mixed"
+
+  /// The types of which a value of a mixed literal may be.
+  var mixedParts: [ValueType]? {
+    if case .opaque(ValueType.mixedName, let parts) = self { parts } else { nil }
   }
 
   /// Whether a value of the type may hold a secret anywhere.

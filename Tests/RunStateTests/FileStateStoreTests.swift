@@ -43,6 +43,20 @@ import Testing
     try await again.close()
   }
 
+  @Test func `a long journal is read by several threads, in order`() async throws {
+    let disk = FaultyFileSystem()
+    let rule = CompactionRule(smallest: .max)
+    let store = try await FileStateStore.open("/state", program: "errand 0.1", fileSystem: disk, compaction: rule)
+    let filler = String(repeating: "x", count: 10_000)
+    for round in 0..<40 {
+      try await store.append((0..<10).map { Example.set("v\($0)", .string("\(round) \($0) \(filler)")) })
+    }
+    #expect(disk["/state/journal-1.jsonl"]?.count ?? 0 > 4_000_000)
+    let again = try await FileStateStore.open("/state", program: "errand 0.1", fileSystem: disk, compaction: rule)
+    #expect(again.state == store.state)
+    #expect(again.notices == [])
+  }
+
   @Test func `an append that does not fit is refused alone`() async throws {
     let folder = Folder()
     let store = try await open(folder)
