@@ -260,10 +260,14 @@ extension Checker {
   /// Checks the result against the type that the place of the expression wants.
   mutating func expect(_ wanted: ValueType, _ result: inout Result, _ syntax: Syntax) {
     let given = inference.resolved(result.type)
-    if case .choice(let options) = wanted, let text = (result.node as? LiteralNode)?.value.string {
-      guard !options.contains(where: { $0.hasSameScalars(as: text) }) else { return }
-      let near = text.nearest(among: options).map { "; did you mean '\($0)'?" } ?? ""
-      return fault("'\(text)' is not \(wanted)\(near)", syntax.range)
+    if case .choice(let options) = wanted, let literals = alternatives(result.node) {
+      for literal in literals {
+        let text = literal.value.string ?? ""
+        guard !options.contains(where: { $0.hasSameScalars(as: text) }) else { continue }
+        let near = text.nearest(among: options).map { "; did you mean '\($0)'?" } ?? ""
+        fault("'\(text)' is not \(wanted)\(near)", literal.range)
+      }
+      return
     }
     if inference.accepts(wanted, given) { return }
     if given.holdsSecret, !wanted.holdsSecret, inference.accepts(wanted, inference.applied(given).disclosed) {
@@ -279,6 +283,15 @@ extension Checker {
       message = objectMessage(wanted, given) ?? message
     }
     fault(message, syntax.range)
+  }
+
+  /// The texts of which one is the value, as those of `flag ? 'a' : 'b'`; nil if not all are written out.
+  private func alternatives(_ node: any Node) -> [LiteralNode]? {
+    if let literal = node as? LiteralNode { return literal.value.string == nil ? nil : [literal] }
+    guard let choice = node as? ConditionalNode, let first = alternatives(choice.first),
+      let second = alternatives(choice.second)
+    else { return nil }
+    return first + second
   }
 
   /// Which field makes one object not the other.

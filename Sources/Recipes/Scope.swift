@@ -50,6 +50,19 @@ struct Scope {
     expressions.declare("steps", .object(ObjectType("steps", fields: steps)))
   }
 
+  /// Adds what a second step has to the step of the same id, if that is visible.
+  mutating func merge(step second: ObjectType.Field) {
+    var merged = second
+    if let first = steps.first(where: { $0.name == second.name }) {
+      if case (.object(let one), .object(let other)) = (first.type, second.type) {
+        merged.type = .object(ObjectType(one.name, fields: one.fields + other.fields.filter { one[$0.name] == nil }))
+      } else if first.type != second.type {
+        merged.type = .dyn
+      }
+    }
+    add(step: merged)
+  }
+
   /// The scope of what runs when the steps are over, however far they came: what was declared since the first names may
   /// be absent.
   func afterwards(from first: Scope) -> Scope {

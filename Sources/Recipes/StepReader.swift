@@ -62,6 +62,10 @@ struct StepReader {
     guard let fields = Fields(value, of: "a step", keys: StepReader.keys, findings, hint: hint) else { return nil }
     let kinds = fields.kinds(among: StepReader.kinds)
     refuseMisplaced(fields, kinds.compactMap(\.name))
+    // The names of a `let` that should have been a step of its own are no unknown names.
+    for other in kinds.dropFirst() where other.name == "let" {
+      for member in other.value.map?.members ?? [] { scope.excuse(member.key) }
+    }
     let name = fields["name"].flatMap { findings.text($0, of: "'name'") }
     let condition = fields["if"].flatMap { compiler.condition($0, of: "'if'", in: scope) }
     var inner = scope
@@ -89,10 +93,6 @@ struct StepReader {
         // A guard: what comes after it in the block is reached only where its condition does not hold.
         if fields["if"] != nil { scope.assume(condition, is: false) }
       }
-    }
-    // The names of a `let` that should have been a step of its own are no unknown names.
-    for other in kinds.dropFirst() where other.name == "let" {
-      for member in other.value.map?.members ?? [] { scope.excuse(member.key) }
     }
 
     if fields["forEach"] != nil {
@@ -136,7 +136,8 @@ struct StepReader {
       findings.error(
         "id '\(id)' is taken; ids are unique in a recipe", at: value,
         notes: [Diagnostic.Note("it is taken here", at: findings.location(of: first))])
-      scope.add(step: ObjectType.Field(id, .dyn))
+      // Whichever of the two is meant later, reading it is no second error.
+      scope.merge(step: ObjectType.Field(id, type))
       return nil
     }
     scope.add(step: ObjectType.Field(id, type, isOptional: mayBeAbsent()))
