@@ -24,29 +24,6 @@ extension Recipe {
   }
 }
 
-extension Recipe {
-  /// The inputs of a call, each of its type, from what expressions gave; with the defaults of those that are left out.
-  package func inputs(ofCall given: ValueMap) -> Result<ValueMap, Diagnostics> {
-    var faults: [Diagnostic] = []
-    var values = ValueMap()
-    for input in inputs {
-      guard let value = given[input.name] else {
-        if let fallback = input.fallback { values[input.name] = fallback }
-        continue
-      }
-      var conformance = Conformance()
-      if let value = conformance.bring(value, to: input.type, path: input.name) {
-        values[input.name] = value
-        if let fault = input.limits.fault(in: value) {
-          faults.append(Diagnostic("input '\(input.name)' of '\(name)' \(fault)"))
-        }
-      }
-      faults += conformance.faults.map { Diagnostic("of '\(name)', input \($0.message)") }
-    }
-    return faults.isEmpty ? .success(values) : .failure(Diagnostics(faults))
-  }
-}
-
 extension Recipe.Input {
   /// Reads what was given for some inputs, with each fault under the name that it is about; `missing` says that one is
   /// needed.
