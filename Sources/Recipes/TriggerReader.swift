@@ -194,7 +194,7 @@ struct TriggerReader {
         texts.append(fallback)
         continue
       }
-      let text = field.int.map(String.init) ?? field.string ?? ""
+      let text = field.plainText
       texts.append(text)
       let position = texts.count - 1
       let alone = (0..<5).map { $0 == position ? text : "*" }.joined(separator: " ")
