@@ -133,14 +133,3 @@ for target in package.targets where target.type != .system {
     .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
   ]
 }
-
-// Only what is there: removed once every target holds something.
-let present = package.targets.filter {
-  FileManager.default.fileExists(atPath: "\(Context.packageDirectory)/\($0.folder)")
-}
-let names = Set(present.map(\.name))
-for target in present {
-  target.dependencies.removeAll { if case .byNameItem(let name, _) = $0 { !names.contains(name) } else { false } }
-}
-package.targets = present
-package.products = package.products.filter { names.contains($0.name) }

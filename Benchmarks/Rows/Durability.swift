@@ -1,6 +1,7 @@
 import ActionKit
 import Basics
 import CBaselines
+import Foundation
 import Recipes
 import RunState
 import Runs

@@ -13,7 +13,7 @@ struct FanOut {
   static func serve() async throws -> Never {
     let server = try HTTPServer { _ in .text("ok") }
     print(server.baseURL)
-    fflush(stdout)
+    fflush(nil)
     // Ends when whoever started it lets go of its standard input.
     while readLine() != nil {}
     await server.stop()
@@ -70,9 +70,8 @@ struct FanOut {
   }
 
   private static func processorSeconds() -> Double {
-    var usage = rusage()
-    getrusage(RUSAGE_SELF, &usage)
-    func seconds(_ time: timeval) -> Double { Double(time.tv_sec) + Double(time.tv_usec) / 1e6 }
-    return seconds(usage.ru_utime) + seconds(usage.ru_stime)
+    var time = timespec()
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
+    return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
   }
 }

@@ -43,10 +43,11 @@ struct Texts {
   }
 
   private func json() throws -> [Row] {
-    let students = (0..<6000).map {
-      Student(
-        key: 100_000 + $0, sid: "S\($0)", familyName: "Example\($0 % 97)", marks: [71.5, 88, Double($0 % 100) + 0.25],
-        isDeleted: $0 % 50 == 0)
+    let students = (0..<6000).map { (index: Int) -> Student in
+      let marks: [Double] = [71.5, 88, Double(index % 100) + 0.25]
+      return Student(
+        key: 100_000 + index, sid: "S\(index)", familyName: "Example\(index % 97)", marks: marks,
+        isDeleted: index % 50 == 0)
     }
     let encoder = JSONEncoder()
     encoder.outputFormatting = .sortedKeys
@@ -57,7 +58,7 @@ struct Texts {
     let write = try seconds { _ = try JSON.write(value) }
     let decoder = JSONDecoder()
     let foundation = try seconds { _ = try decoder.decode([Student].self, from: data) }
-    let size = Double(bytes.count) / 1e6
+    let size: Double = Double(bytes.count) / 1e6
     let baseline = "\(shown(size / foundation)) MB/s: JSONDecoder"
     return [
       Row(
