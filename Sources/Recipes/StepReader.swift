@@ -170,6 +170,9 @@ struct StepReader {
       return nil
     }
     let items = compiler.expression(value, of: "'forEach'", in: scope)
+    if let type = items?.program.type, type.holdsSecret {
+      findings.error("'forEach' goes through secrets, but its list is kept with the run; name them in 'with'", at: value)
+    }
     var element = ValueType.dyn
     switch items?.program.type {
     case .list(let type)?: element = type
