@@ -86,6 +86,7 @@ let package = Package(
     .tests(of: "HTTPTypes", "Basics"),
     .tests(of: "Recipes", "ActionKit", "Basics", "Expressions", "MarkbookPlugin", "YAMLReader"),
     .tests(of: "RunState", "Basics"),
+    .tests(of: "Runs", "ActionKit", "ActionTestKit", "Basics", "Recipes", "RunState"),
     .tests(of: "YAMLReader", "Basics"),
     .tests(of: "errand", "ActionKit", "Basics", "HTTPClient", "MarkbookPlugin"),
     .tests(of: "errand-dev", "Basics"),

@@ -220,7 +220,9 @@ struct ActionRunner {
     return error.effect == .done ? .over : .uncertain(look)
   }
 
-  /// Looks whether an attempt was done. A look that fails is tried again like any read, and then tells nothing.
+  /// Looks whether an attempt was done.
+  ///
+  /// A look that fails is tried again like any read, and then tells nothing.
   private func reconciled(
     _ work: Work, _ attempt: Attempt, _ baseline: Value
   ) async throws(StepExit) -> Reconciliation<Value> {

@@ -6,8 +6,10 @@ import Synchronization
 /// Steps look before they begin, and what is in flight finishes. The end of the program (`stopped`) ends everything;
 /// a cancellation leaves the run's `finally` alone.
 final class CancelScope: Sendable {
-  /// How a scope ended. One that is both cancelled and stopped counts as stopped, because what is stopped goes on later,
-  /// and what is cancelled never does.
+  /// How a scope ended.
+  ///
+  /// One that is both cancelled and stopped counts as stopped, because what is stopped goes on later, and what is
+  /// cancelled never does.
   enum Ending: Int, Sendable {
     case none, cancelled, stopped
   }

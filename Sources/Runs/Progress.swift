@@ -1,7 +1,9 @@
 package import Basics
 package import RunState
 
-/// What whoever follows a run is told while it goes on. Nothing of it is needed to go on after a crash.
+/// What whoever follows a run is told while it goes on.
+///
+/// Nothing of it is needed to go on after a crash.
 package enum Progress: Sendable {
   case runBegan(run: String, recipe: String, isResumed: Bool)
   case stepBegan(path: StepPath, title: String, depth: Int)

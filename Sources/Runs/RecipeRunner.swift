@@ -86,8 +86,10 @@ struct RecipeRunner {
     }
   }
 
-  /// Runs `finally`. A cancelled run still cleans up: in a task that its cancellation does not reach, bounded by the
-  /// steps' own time limits, and in a scope that only the end of the program ends.
+  /// Runs the handler of the end, and gives how it ended if that was not well.
+  ///
+  /// A cancelled run still cleans up: in a task that its cancellation does not reach, bounded by the steps' own time
+  /// limits, and in a scope that only the end of the program ends.
   private func cleanedUp(_ block: Block, _ frame: Frame, _ error: Value) async -> StepExit? {
     await Task { await handled(block, "finally", frame, error, in: scope.root) }.value
   }

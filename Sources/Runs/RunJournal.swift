@@ -14,7 +14,9 @@ actor RunJournal {
   private let time: any TimeSource
   private var record: RunRecord
   private var held: [StateEvent] = []
-  /// The first failure. Nothing is kept after it, because what came later may build on what was lost.
+  /// The first failure.
+  ///
+  /// Nothing is kept after it, because what came later may build on what was lost.
   private var failure: StateError?
 
   init(_ record: RunRecord, store: any StateStore, time: any TimeSource) {

@@ -165,7 +165,7 @@ private let enrol = """
       says: "has no input 'markbok'; did you mean 'markbook'?"),
     Case(
       name: "input of another type", arguments: ["run", averages, "--config", "errand.yaml", "-i", "markbook=forty"], code: 3,
-      says: "input 'markbook' takes int, but found 'forty'"),
+      says: "'inputs.markbook' must be an int, but found a string"),
     Case(
       name: "no such setting",
       arguments: ["run", averages, "--config", "errand.yaml", "-i", "markbook=1", "--set", "connections.markbook.baseUrl=x"],
