@@ -130,6 +130,21 @@ import Testing
     #expect(bench.service.names == ["a"])
   }
 
+  @Test func `a deadline that passed while the program was down leaves one last try of ordinary length`() async throws {
+    let bench = try Bench(
+      """
+      steps:
+        - { id: a, uses: bench.read, with: { name: a }, timeout: { attempt: 250s, total: 1h } }
+      """)
+    bench.service.script("a", .crash(afterDoing: false), .hang, .succeed)
+    try await bench.runUntilDeath()
+    bench.time.advance(by: .seconds(7200))
+    bench.time.long.withLock { $0 = .seconds(3600) }
+    #expect(try await bench.resume().status == .timedOut)
+    #expect(bench.time.sleeps == [.seconds(250)])
+    #expect(bench.service.names == ["a", "a"])
+  }
+
   @Test func `each item in flight is judged by itself, and no new one begins while one is uncertain`() async throws {
     let bench = try Bench(
       """
