@@ -2,12 +2,15 @@
 import Foundation
 import PackageDescription
 
+/// The plugins, each with the clients that it uses and those that its tests use.
+let plugins = [
+  plugin(
+    "Markbook", using: ["CZip", "Calendars", "HTTPClient", "HTTPServer"], tests: ["HTTPClient", "HTTPServer"])
+]
+
 let package = Package(
   name: "errand",
-  products: [
-    .executable(name: "errand", targets: ["errand"]),
-    .library(name: "MarkbookPlugin", targets: ["MarkbookPlugin"]),
-  ],
+  products: [.executable(name: "errand", targets: ["errand"])] + plugins.map(\.library),
   targets: [
     // MARK: C libraries, one target each; no C type leaves the Swift target that wraps it.
     .systemLibrary(name: "CLibYAML"),
@@ -22,12 +25,13 @@ let package = Package(
     // MARK: Values, files and languages
     .target(name: "Basics"),
     .target(name: "Calendars", dependencies: ["Basics"]),
+    .target(name: "ExpressionTestKit", dependencies: ["Basics", "Expressions"]),
     .target(name: "Expressions", dependencies: ["Basics", "CRE2", "Calendars"]),
     .target(name: "YAMLReader", dependencies: ["Basics", "CLibYAML"]),
 
     // MARK: What plugins are made of
     .target(name: "ActionKit", dependencies: ["Basics"]),
-    .target(name: "ActionTestKit", dependencies: ["ActionKit", "Basics", "HTTPClient", "YAMLReader"]),
+    .target(name: "ActionTestKit", dependencies: ["ActionKit", "YAMLReader"]),
     .target(name: "HTTPClient", dependencies: ["Basics", "CCrypto", "CCurl", "HTTPTypes"]),
     .target(name: "HTTPServer", dependencies: ["Basics", "CMicroHTTPD", "HTTPTypes"]),
     .target(name: "HTTPTypes", dependencies: ["Basics"]),
@@ -40,33 +44,43 @@ let package = Package(
 
     // MARK: Programs
     .target(name: "CommandLineParser", dependencies: ["Basics"]),
+    .target(name: "PluginList", dependencies: ["ActionKit"] + plugins.map(\.dependency)),
     .executableTarget(
       name: "errand",
       dependencies: [
-        "ActionKit", "Agent", "Basics", "CommandLineParser", "Expressions", "HTTPServer", "MarkbookPlugin", "Recipes",
-        "RunState", "Runs", "YAMLReader",
+        "ActionKit", "Agent", "Basics", "CommandLineParser", "Expressions", "PluginList", "Recipes", "RunState", "Runs",
+        "YAMLReader",
       ]),
     .executableTarget(
       name: "errand-dev",
-      dependencies: ["ActionKit", "Basics", "Calendars", "Expressions", "MarkbookPlugin", "Recipes"]),
+      dependencies: [
+        "ActionKit", "Basics", "Calendars", "CommandLineParser", "ExpressionTestKit", "Expressions", "PluginList",
+        "Recipes",
+      ]),
+
+    // MARK: Benchmarks
     .executableTarget(
       name: "Benchmarks",
       dependencies: [
-        "Basics", "Calendars", "CCurl", "CLibYAML", "Expressions", "HTTPClient", "HTTPServer", "RunState", "Runs",
-        "YAMLReader",
+        "ActionKit", "Basics", "CBaselines", "Calendars", "Expressions", "HTTPClient", "HTTPServer", "Recipes",
+        "RunState", "Runs", "YAMLReader",
       ],
-      path: "Benchmarks"),
+      path: "Benchmarks/Rows"),
+    .target(
+      name: "CBaselines", path: "Benchmarks/CBaselines",
+      linkerSettings: [.linkedLibrary(":libyaml.a"), .linkedLibrary("curl")]),
 
     // MARK: Tests
-    .tests(of: "ActionKit", "Basics", "YAMLReader", "ActionTestKit"),
+    .tests(of: "ActionKit", "ActionTestKit"),
     .tests(of: "ActionTestKit", "ActionKit"),
-    .tests(of: "Agent", "Basics", "RunState", "Runs"),
+    .tests(of: "Agent", "Basics"),
     .tests(of: "Basics"),
     .tests(of: "CCrypto"),
     .tests(of: "CZip"),
     .tests(of: "Calendars", "Basics"),
     .tests(of: "CommandLineParser", "Basics"),
-    .tests(of: "Expressions", "Basics", "Calendars"),
+    .tests(of: "ExpressionTestKit", "Basics"),
+    .tests(of: "Expressions", "Basics", "ExpressionTestKit"),
     .tests(of: "HTTPClient", "Basics", "HTTPServer"),
     .tests(of: "HTTPServer", "Basics"),
     .tests(of: "HTTPTypes", "Basics"),
@@ -74,41 +88,42 @@ let package = Package(
     .tests(of: "RunState", "Basics"),
     .tests(of: "Runs", "ActionKit", "ActionTestKit", "Basics", "Recipes", "RunState"),
     .tests(of: "YAMLReader", "Basics"),
-    .tests(of: "errand", "Basics", "HTTPServer"),
-  ]
-    + plugin("Markbook", using: "Calendars", "CZip", "HTTPClient", "HTTPServer")
+    .tests(of: "errand", "ActionKit", "Basics", "HTTPClient", "MarkbookPlugin"),
+    .tests(of: "errand-dev", "Basics"),
+  ] + plugins.flatMap(\.targets)
 )
 
 extension Target {
   /// The tests of a target, which see it and what they name.
   static func tests(of target: String, _ others: Target.Dependency...) -> Target {
-    .testTarget(
-      name: "\(target)Tests", dependencies: [.byName(name: target)] + others, exclude: fixtures("Tests/\(target)Tests"))
+    .testTarget(name: "\(target)Tests", dependencies: [.byName(name: target)] + others)
   }
+
+  var folder: String { path ?? "\(type == .test ? "Tests" : "Sources")/\(name)" }
 }
 
-/// The targets of the plugin in Plugins/<name>.
+/// The plugin in Plugins/<name> and its tests.
 ///
 /// A plugin sees ActionKit, which hands on Basics, and the clients it names; never the runtime or another plugin.
-func plugin(_ name: String, using clients: Target.Dependency...) -> [Target] {
-  let sees: [Target.Dependency] = ["ActionKit"] + clients
+func plugin(
+  _ name: String, using clients: [Target.Dependency], tests others: [Target.Dependency]
+) -> (library: Product, dependency: Target.Dependency, targets: [Target]) {
   let module = "\(name)Plugin"
-  return [
-    .target(name: module, dependencies: sees, path: "Plugins/\(name)", exclude: fixtures("Plugins/\(name)")),
-    .testTarget(
-      name: "\(module)Tests", dependencies: sees + ["ActionTestKit", .byName(name: module)],
-      exclude: fixtures("Tests/\(module)Tests")),
-  ]
-}
-
-/// What stands beside sources and is none: pages for people, and what tests read by `#filePath`.
-func fixtures(_ folder: String) -> [String] {
-  ["README.md", "Fixtures", "Snapshots"].filter {
-    FileManager.default.fileExists(atPath: "\(Context.packageDirectory)/\(folder)/\($0)")
-  }
+  return (
+    .library(name: module, targets: [module]), .byName(name: module),
+    [
+      .target(name: module, dependencies: ["ActionKit"] + clients, path: "Plugins/\(name)"),
+      .testTarget(
+        name: "\(module)Tests", dependencies: ["ActionKit", "ActionTestKit", .byName(name: module)] + others),
+    ]
+  )
 }
 
 for target in package.targets where target.type != .system {
+  // What stands beside sources and is none: pages for people, and what tests read by `#filePath`.
+  target.exclude = ["README.md", "Fixtures", "Snapshots"].filter {
+    FileManager.default.fileExists(atPath: "\(Context.packageDirectory)/\(target.folder)/\($0)")
+  }
   target.swiftSettings = [
     .enableUpcomingFeature("ExistentialAny"),
     .enableUpcomingFeature("ImmutableWeakCaptures"),
@@ -118,14 +133,3 @@ for target in package.targets where target.type != .system {
     .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
   ]
 }
-
-// Only what is there: removed once every target holds something.
-let present = package.targets.filter {
-  FileManager.default.fileExists(atPath: "\(Context.packageDirectory)/\($0.path ?? ($0.type == .test ? "Tests/\($0.name)" : "Sources/\($0.name)"))")
-}
-let names = Set(present.map(\.name))
-for target in present {
-  target.dependencies.removeAll { if case .byNameItem(let name, _) = $0 { !names.contains(name) } else { false } }
-}
-package.targets = present
-package.products = package.products.filter { names.contains($0.name) }

@@ -198,13 +198,14 @@ extension MarkbookClient {
   public func createMarkbook(_ request: CreateMarkbookRequest) async throws(MarkbookError) -> CreateMarkbookResponse {
     var request = request
     if request.api.isEmpty { request.api = wire.baseURL }
-    if request.schoolName.isEmpty { request.schoolName = try await sessions.session().session.schoolName ?? "" }
+    let known = try await sessions.session()
+    if request.schoolName.isEmpty { request.schoolName = known.session.schoolName ?? "" }
     guard let json = try? JSON.text(request.wireValue) else {
       throw MarkbookError(.unreadable, action: "createmarkbook", message: "The new markbook cannot be written as JSON.")
     }
     var call = MarkbookCall(.write, "createmarkbook", ["jsondata": json])
     call.isForm = true
-    return try await ask(call)
+    return try await ask(call, in: known.session, isNew: known.isNew)
   }
 
   @discardableResult
@@ -231,10 +232,24 @@ extension MarkbookClient {
   /// Makes a call under a session, which is opened anew if an earlier call's has ended (see `MarkbookSession.swift`).
   private func ask<Answer: MarkbookAnswer>(_ call: MarkbookCall) async throws(MarkbookError) -> Answer {
     let (session, isNew) = try await sessions.session()
+    return try await ask(call, in: session, isNew: isNew)
+  }
+
+  private func ask<Answer: MarkbookAnswer>(
+    _ call: MarkbookCall, in session: MarkbookSession, isNew: Bool
+  ) async throws(MarkbookError) -> Answer {
     let answer = try await send(call, in: session)
     let envelope = try ResponseEnvelope(answer)
-    if call.accepted.contains(envelope.status) { return try Answer(answer, envelope) }
-
+    if call.accepted.contains(envelope.status) {
+      do throws(MarkbookError) {
+        return try Answer(answer, envelope)
+      } catch {
+        // The service has done it; only its answer cannot be read.
+        var error = error
+        error.effect = call.kind == .write ? .done : .none
+        throw error
+      }
+    }
     var refusal = MarkbookError.refused(call.action, envelope.status)
     guard !isNew else { throw refusal }
     sessions.forget(session)
@@ -242,10 +257,7 @@ extension MarkbookClient {
       refusal.sessionMayHaveEnded = true
       throw refusal
     }
-    let again = try await send(call, in: sessions.session().session)
-    let verdict = try ResponseEnvelope(again)
-    guard call.accepted.contains(verdict.status) else { throw .refused(call.action, verdict.status) }
-    return try Answer(again, verdict)
+    return try await ask(call, in: sessions.session().session, isNew: true)
   }
 
   private func send(_ call: MarkbookCall, in session: MarkbookSession) async throws(MarkbookError) -> Payload {

@@ -140,7 +140,7 @@ extension FieldType {
 
 extension TimeSpan {
   /// The length with the units that a person would write: `1h30m`.
-  var spelled: String {
+  package var spelled: String {
     var rest = nanoseconds
     guard rest > 0 else { return description }
     var text = ""

@@ -53,7 +53,8 @@ private struct FieldCheck {
     let faultsBefore = faults.count
     let metExpressionBefore = metExpression
     metExpression = false
-    for field in schema.fields where field.isRequired && !([field.name] + field.aliases).contains(where: map.has) {
+    for field in schema.fields
+    where field.isRequired && !([field.name] + field.aliases).contains(where: map.has) && !map.misspells(field, schema) {
       fault("'\(path)' needs '\(field.name)' (\(field.type.name)): \(field.summary.withoutFullStop)", at: value)
     }
     for member in map.members { check(member, of: map, schema, path) }
@@ -238,6 +239,14 @@ extension FieldType {
 extension ValueMap {
   /// Whether a name has a member.
   fileprivate func has(_ name: String) -> Bool { self[name] != nil }
+
+  /// Whether an unknown name is probably the field's, so that it is not missing as well.
+  fileprivate func misspells(_ field: FieldSchema, _ schema: ObjectSchema) -> Bool {
+    members.contains { member in
+      guard let name = member.name, schema.field(named: name) == nil else { return false }
+      return name.nearest(among: schema.fields.map(\.name))?.hasSameScalars(as: field.name) ?? false
+    }
+  }
 }
 
 extension String {

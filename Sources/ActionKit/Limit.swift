@@ -169,7 +169,7 @@ extension Value {
   }
 
   /// The value in a message, shortened if it is long.
-  var written: String {
+  package var written: String {
     switch content {
     case .null: "null"
     case .bool(let flag): "\(flag)"

@@ -1,6 +1,7 @@
 #include "CMicroHTTPD.h"
 #include <dlfcn.h>
 #include <pthread.h>
+#include <signal.h>
 
 struct CMicroHTTPD cmicrohttpd;
 static const char *fault;
@@ -42,7 +43,11 @@ static size_t unescapeNothing(void *context, struct MHD_Connection *connection, 
 
 struct MHD_Daemon *cmicrohttpd_start(const struct CMicroHTTPDOptions *options) {
   const unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
-  return cmicrohttpd.start_daemon(
+  // The daemon's thread inherits the mask: signals are for the program's own threads.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  struct MHD_Daemon *daemon = cmicrohttpd.start_daemon(
       flags, 0, NULL, NULL, options->handler, options->context,
       MHD_OPTION_EXTERNAL_LOGGER, logNothing, NULL,
       MHD_OPTION_LISTEN_SOCKET, options->listeningSocket,
@@ -54,4 +59,6 @@ struct MHD_Daemon *cmicrohttpd_start(const struct CMicroHTTPDOptions *options) {
       MHD_OPTION_URI_LOG_CALLBACK, options->began, options->context,
       MHD_OPTION_NOTIFY_COMPLETED, options->completed, options->context,
       MHD_OPTION_END);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  return daemon;
 }

@@ -53,15 +53,6 @@ extension CivilTime: Comparable {
 }
 
 extension CivilDate {
-  /// The date some months later or earlier; a day that the month lacks becomes its last.
-  package func advanced(byMonths months: Int) -> CivilDate? {
-    let (sum, overflow) = (year * 12 + month - 1).addingReportingOverflow(months)
-    guard !overflow else { return nil }
-    let newYear = sum.flooredDivision(by: 12)
-    let newMonth = sum.flooredRemainder(by: 12) + 1
-    return CivilDate(year: newYear, month: newMonth, day: min(day, CivilDate.days(inMonth: newMonth, of: newYear)))
-  }
-
   /// The day of the year, from 1.
   package var dayOfYear: Int {
     daysSinceEpoch - CivilDate.daysSinceEpoch(year: year, month: 1) + 1

@@ -238,7 +238,8 @@ struct CronParser {
     let days = words[2].lowerBound..<words[4].upperBound
     if !isStar[2], !isStar[4] {
       warning(
-        "with both day fields given, either is enough ('\(string(words[2]))' or '\(string(words[4]))'); use the key `calendar` where both must hold",
+        "with both day fields given, either is enough ('\(string(words[2]))' or '\(string(words[4]))'); "
+          + "use the key `calendar` where both must hold",
         days)
     } else if let index = [2, 4].first(where: { isStar[$0] && !isPlain($0) }), !isPlain(6 - index) {
       warning("because '\(string(words[index]))' begins with '*', both day fields must hold", days)

@@ -186,11 +186,13 @@ package final class TimeZoneRules: Sendable {
   /// The instants at which the clocks show a time.
   package func resolve(_ time: CivilTime) -> Resolution { resolve(local: time.secondsSinceEpoch) }
 
-  /// The one instant that people mean by a time: the first of several, and after a jump the first instant.
-  package func instant(of time: CivilTime) -> Timestamp? {
+  /// The one instant that people mean by a time: the first of several, and after a jump the first instant; nil outside
+  /// the years 1 to 9999.
+  package func instant(of time: CivilTime, nanoseconds: Int32 = 0) -> Timestamp? {
     switch resolve(time) {
-    case .unique(let seconds), .fold(first: let seconds, last: _), .gap(at: let seconds, _, _):
-      Timestamp(seconds: seconds)
+    case .unique(let seconds), .fold(first: let seconds, last: _):
+      Timestamp(seconds: seconds, nanoseconds: Int(nanoseconds))
+    case .gap(at: let seconds, before: _, after: _): Timestamp(seconds: seconds)
     }
   }
 }

@@ -54,7 +54,7 @@ final class CallNode: Node {
 }
 
 extension FunctionDeclaration {
-  /// Whether the values are of the kinds of the parameters; what is inside lists and maps is not looked at.
+  /// Whether the values are of the kinds of the parameters; of a list the first item tells.
   func takes(_ values: Arguments) -> Bool {
     guard accepts(count: values.count) else { return false }
     for index in 0..<values.count where !allParameters[min(index, allParameters.count - 1)].isKind(of: values[index]) {
@@ -65,12 +65,13 @@ extension FunctionDeclaration {
 }
 
 extension ValueType {
-  /// Whether the value is of this type's kind; what is inside it is not looked at.
+  /// Whether the value is of this type's kind; of a list the first item tells.
   func isKind(of value: Value) -> Bool {
     switch (self, value.content) {
     case (.dyn, _), (.parameter, _): true
+    case (.list(let element), .list(let items)): items.first.map { element.isKind(of: $0) } ?? true
     case (.null, .null), (.bool, .bool), (.int, .int), (.uint, .uint), (.double, .double), (.string, .string),
-      (.choice, .string), (.bytes, .bytes), (.timestamp, .timestamp), (.duration, .duration), (.list, .list),
+      (.choice, .string), (.bytes, .bytes), (.timestamp, .timestamp), (.duration, .duration),
       (.map, .map), (.object, .map), (.optional, .optional), (.type, .type), (.wrapper, .null):
       true
     case (.wrapper(let wrapped), _), (.secret(let wrapped), _): wrapped.isKind(of: value)

@@ -124,15 +124,16 @@ extension Checker {
   }
 
   /// Records that a declared variable is read, and which of its fields.
-  private mutating func refer(_ syntax: Syntax, _ last: String? = nil) {
+  private mutating func refer(_ syntax: Syntax, _ last: (name: String, mark: Range<Int>)? = nil) {
     guard let path = path(syntax), path.local == nil, let slot = scope.slots[path.root] else { return }
     var names: [String] = []
     for step in path.steps {
       guard case .field(let name) = step else { break }
       names.append(name)
     }
-    if let last, names.count == path.steps.count { names.append(last) }
-    references.append(Program.Reference(slot: slot, name: path.root, path: names, range: syntax.range))
+    if let last, names.count == path.steps.count { names.append(last.name) }
+    let range = syntax.range.lowerBound..<max(syntax.range.upperBound, last?.mark.upperBound ?? 0)
+    references.append(Program.Reference(slot: slot, name: path.root, path: names, range: range))
   }
 
   // MARK: Fields
@@ -143,7 +144,7 @@ extension Checker {
     if let result = checkQualified(syntax, asOperand: asOperand) { return result }
     let base = check(operand, asOperand: true)
     if !asOperand || isOptional {
-      if isOptional { refer(operand, name) } else { refer(syntax) }
+      if isOptional { refer(operand, (name, syntax.mark)) } else { refer(syntax) }
     }
     let (type, isSecret) = unsealed(base.type)
     var result: Result
@@ -215,12 +216,14 @@ extension Checker {
   }
 
   private func isPresent(_ syntax: Syntax) -> Bool {
+    if scope.presumesPresence { return true }
     guard !facts.isEmpty, let path = path(syntax) else { return false }
     return facts.contains(path)
   }
 
   private func unknownField(_ name: String, in object: ObjectType) -> String {
     let whole = object.name.isEmpty ? "there is no field `\(name)` here" : "\(object.name) has no field `\(name)`"
+    if let why = scope.absences["\(object.name).\(name)"] { return "\(whole): \(why)" }
     if let near = name.nearest(among: object.fields.map(\.name)) { return "\(whole); did you mean `\(near)`?" }
     guard !object.fields.isEmpty else { return "\(whole); it has no fields" }
     let names = object.fields.prefix(12).map(\.name).joined(separator: ", ")
@@ -257,7 +260,7 @@ extension Checker {
 
   mutating func checkHas(_ operand: Syntax, _ name: String, _ syntax: Syntax) -> Result {
     let base = check(operand, asOperand: true)
-    refer(operand, name)
+    refer(operand, (name, syntax.mark))
     let (type, isSecret) = unsealed(base.type)
     let found = field(name, of: type, syntax, isRead: false)
     var result = Result(
@@ -282,6 +285,7 @@ extension Checker {
     var result = Result(node, isChecked ? found.type : .dyn)
     if isOptional, isChecked { result.type = optional(result.type) }
     if !asOperand, !isOptional { result.type = narrowed(result.type, syntax) }
+    result = folded(result, of: [base.node, key.node])
     return sealed(result, if: isSecret || isKeySecret)
   }
 
@@ -322,7 +326,7 @@ extension Checker {
       }
       guard let name = (keyNode as? LiteralNode)?.value.string else {
         let type = inference.member(of: object)
-        if isSound, type == .dyn {
+        if type.mixedParts != nil {
           fault("the fields of this object have different types, so which one is read must be written out", index.range)
         }
         return (type, isSound)

@@ -117,10 +117,10 @@ extension Checker {
       parameters = Array(instances.dropLast())
       result = instances[parameters.count]
     }
-    let saved = inference
+    let mark = inference.mark
     for index in types.indices {
       guard inference.accepts(parameters[min(index, parameters.count - 1)], types[index]) else {
-        inference = saved
+        inference.undo(to: mark)
         return nil
       }
     }
@@ -147,19 +147,42 @@ extension Checker {
     }
     // The form that takes all but one argument shows which one is meant.
     let parts = (receiver.map { [$0] } ?? []) + arguments
-    for form in ofCount where !form.isGeneric {
-      let wrong = types.indices.filter {
-        !inference.accepts(form.allParameters[min($0, form.allParameters.count - 1)], types[$0])
-      }
+    var wanted: [Int: [ValueType]] = [:]
+    for form in ofCount {
+      let parameters = inference.instantiate(form.allParameters)
+      let wrong = types.indices.filter { !inference.accepts(parameters[min($0, parameters.count - 1)], types[$0]) }
       guard wrong.count == 1, let index = wrong.first else { continue }
-      let wanted = form.allParameters[min(index, form.allParameters.count - 1)]
+      wanted[index, default: []].append(inference.applied(parameters[min(index, parameters.count - 1)]))
+    }
+    if let (index, choices) = wanted.min(by: { $0.key < $1.key }) {
+      let text = source(parts[index])
+      if name == "contains", index == 0, case .list = types[0] {
+        return "contains() belongs to texts; write `\(source(parts[1])) in \(text)`"
+      }
       let place = receiver != nil && index == 0 ? "\(name)() belongs to" : "\(name)() wants"
-      return "\(place) \(show(wanted)), and `\(source(parts[index]))` is \(show(types[index]))"
-        + argumentHint(wanted, types[index], parts[index])
+      let hint = choices.count == 1 ? argumentHint(choices[0], types[index], parts[index]) : ""
+      return "\(place) \(listed(choices)), and `\(text)` is \(show(types[index]))\(hint)"
     }
     let given = arguments.indices.map { show(types[$0 + (receiver == nil ? 0 : 1)]) }.joined(separator: ", ")
     let subject = receiver == nil ? "" : " on \(show(types[0]))"
     return "\(name)() is called\(subject) with \(given.isEmpty ? "nothing" : given); it is \(signatures)"
+  }
+
+  /// Types in words: "a string, bytes or a list".
+  private func listed(_ types: [ValueType]) -> String {
+    var words: [String] = []
+    for type in types {
+      let word =
+        switch type {
+        case .list(.parameter): "a list"
+        case .map(.parameter, .parameter): "a map"
+        case .optional(.parameter): "an optional"
+        default: show(type)
+        }
+      if !words.contains(word) { words.append(word) }
+    }
+    guard let last = words.popLast(), !words.isEmpty else { return words.first ?? types.first.map(show) ?? "nothing" }
+    return "\(words.joined(separator: ", ")) or \(last)"
   }
 
   /// How to make what is given what is wanted.
@@ -190,8 +213,7 @@ extension Checker {
     "length": "size", "len": "size", "count": "size", "str": "string", "toString": "string", "float": "double",
     "number": "double", "parseInt": "int", "parseFloat": "double", "includes": "contains", "has_value": "hasValue",
     "indexof": "indexOf", "toUpperCase": "upperAscii", "upper": "upperAscii", "toUpper": "upperAscii",
-    "toLowerCase": "lowerAscii", "lower": "lowerAscii", "toLower": "lowerAscii", "strip": "trim", "some": "exists",
-    "any": "exists", "every": "all", "collect": "map", "select": "filter", "where": "filter", "find": "filter",
+    "toLowerCase": "lowerAscii", "lower": "lowerAscii", "toLower": "lowerAscii", "strip": "trim",
     "sum": "stats.sum", "mean": "stats.mean", "avg": "stats.mean", "average": "stats.mean", "median": "stats.median",
     "min": "stats.min", "max": "stats.max", "round": "stats.round", "typeof": "type", "regexMatch": "matches",
     "match": "matches", "test": "matches", "getYear": "getFullYear", "unwrap": "value", "default": "orValue",
@@ -209,8 +231,8 @@ extension Checker {
           "\(name)() is no method; write `\(name)(\(([text] + arguments.map { source($0) }).joined(separator: ", ")))`"
       }
       if let other = Checker.otherNames[name] {
-        if !scope.functions.methods(named: other).isEmpty && other != "size" || Parser.macroForms[other] != nil {
-          return "there is no method `\(name)`; write `\(Parser.macroForms[other] ?? "\(text).\(other)(\(given))")`"
+        if !scope.functions.methods(named: other).isEmpty, other != "size" {
+          return "there is no method `\(name)`; write `\(text).\(other)(\(given))`"
         }
         return "there is no method `\(name)`; write `\(other)(\(text))`"
       }
@@ -238,10 +260,14 @@ extension Checker {
   /// Checks the result against the type that the place of the expression wants.
   mutating func expect(_ wanted: ValueType, _ result: inout Result, _ syntax: Syntax) {
     let given = inference.resolved(result.type)
-    if case .choice(let options) = wanted, let text = (result.node as? LiteralNode)?.value.string {
-      guard !options.contains(where: { $0.hasSameScalars(as: text) }) else { return }
-      let near = text.nearest(among: options).map { "; did you mean '\($0)'?" } ?? ""
-      return fault("'\(text)' is not \(wanted)\(near)", syntax.range)
+    if case .choice(let options) = wanted, let literals = alternatives(result.node) {
+      for literal in literals {
+        let text = literal.value.string ?? ""
+        guard !options.contains(where: { $0.hasSameScalars(as: text) }) else { continue }
+        let near = text.nearest(among: options).map { "; did you mean '\($0)'?" } ?? ""
+        fault("'\(text)' is not \(wanted)\(near)", literal.range)
+      }
+      return
     }
     if inference.accepts(wanted, given) { return }
     if given.holdsSecret, !wanted.holdsSecret, inference.accepts(wanted, inference.applied(given).disclosed) {
@@ -257,6 +283,15 @@ extension Checker {
       message = objectMessage(wanted, given) ?? message
     }
     fault(message, syntax.range)
+  }
+
+  /// The texts of which one is the value, as those of `flag ? 'a' : 'b'`; nil if not all are written out.
+  private func alternatives(_ node: any Node) -> [LiteralNode]? {
+    if let literal = node as? LiteralNode { return literal.value.string == nil ? nil : [literal] }
+    guard let choice = node as? ConditionalNode, let first = alternatives(choice.first),
+      let second = alternatives(choice.second)
+    else { return nil }
+    return first + second
   }
 
   /// Which field makes one object not the other.

@@ -54,6 +54,11 @@ extension Checker {
   ) -> Result {
     let types = (plain(left.type), plain(right.type))
     if case (.int, .int) = types, case .int = left.type, case .int = right.type {
+      if isSound, symbol == .divide || symbol == .remainder, (right.node as? LiteralNode)?.value.int == 0,
+        !(left.node is LiteralNode)
+      {
+        fault("`\(source(left.syntax))` cannot be divided by zero", syntax.range)
+      }
       return Result(IntArithmeticNode(symbol, left.node, right.node, syntax.range), .int)
     }
     let node = ArithmeticNode(symbol, left.node, right.node, syntax.range)
@@ -102,11 +107,12 @@ extension Checker {
     let hint = conversionHint(left.type, left.syntax, right.type, right.syntax, joinedBy: symbol)
     if !hint.isEmpty { return head + hint }
     switch (symbol, types.0, types.1) {
-    case (.remainder, .double, .double): return "`%` takes ints; write `int(…) % int(…)`"
+    case (.remainder, .double, _), (.remainder, _, .double): return "`%` takes ints; write `int(…) % int(…)`"
     case (.multiply, .duration, _), (.multiply, _, .duration), (.divide, .duration, _):
       return "a duration is not multiplied or divided; write its length out, as in duration('90m')"
     case (.subtract, .string, .string): return "`-` does not take texts; remove a part with replace(part, '')"
-    case (.add, .timestamp, .int), (.add, .timestamp, .double):
+    case (.add, .timestamp, .int), (.add, .timestamp, .double), (.subtract, .timestamp, .int),
+      (.subtract, .timestamp, .double), (.add, .duration, .int), (.subtract, .duration, .int):
       return head + "; a length of time is written duration('24h')"
     case (.add, .timestamp, .timestamp): return "two timestamps are not added; `-` gives the time between them"
     case (.add, .timestamp, .string): return head + "; write `string(\(source(left.syntax))) + \(source(right.syntax))`"
@@ -136,6 +142,9 @@ extension Checker {
         if type == "uint", number >= 0 { return "\(number)u" }
         if type == "string" { return "'\(number)'" }
       }
+      if case .literal(let value) = syntax.kind, case .uint(let number) = value.content, type == "int" {
+        return "\(number)"
+      }
       return "\(type)(\(source(syntax)))"
     }
     switch (plain(inference.resolved(leftType)), plain(inference.resolved(rightType))) {
@@ -145,10 +154,10 @@ extension Checker {
       return symbol == .remainder ? "" : rewrite(source(left), converted(right, to: "double"))
     case (.int, .uint):
       if case .literal = left.kind { return rewrite(converted(left, to: "uint"), source(right)) }
-      return rewrite(source(left), "int(\(source(right)))")
+      return rewrite(source(left), converted(right, to: "int"))
     case (.uint, .int):
       if case .literal = right.kind { return rewrite(source(left), converted(right, to: "uint")) }
-      return rewrite("int(\(source(left)))", source(right))
+      return rewrite(converted(left, to: "int"), source(right))
     case (.string, .int), (.string, .uint), (.string, .double), (.string, .bool):
       // A text that is compared with a number is more likely to be a number that was read as a text.
       if symbol == .add || symbol == nil { return rewrite(source(left), converted(right, to: "string")) }
@@ -166,7 +175,7 @@ extension Checker {
     guard let symbol else { return "" }
     var read = "\(inference.finished(type))(\(source(text)))"
     if case .literal(let value) = text.kind, let string = value.string {
-      guard Double(string) != nil else { return "" }
+      guard Double(string) != nil || string == "true" || string == "false" else { return "" }
       read = string
     }
     return isLeft ? "; write `\(read) \(symbol.rawValue) \(other)`" : "; write `\(other) \(symbol.rawValue) \(read)`"
@@ -205,10 +214,12 @@ extension Checker {
     case (.optional, .optional): return head
     case (.optional, _): return head + unwrap(left)
     case (_, .optional): return head + unwrap(right)
-    case (.list, .int), (.map, .int), (.object, .int):
+    case (.list, .int), (.map, .int):
       return head + "; write `size(\(source(left.syntax))) \(symbol.rawValue) \(source(right.syntax))`"
     case (.bool, _) where symbol != .equal && symbol != .notEqual:
-      return head + "; comparisons do not chain: `1 < x && x < 3`"
+      guard case .binary(let first, let low, let middle) = left.syntax.kind else { return head }
+      return "comparisons do not chain; write `\(source(low)) \(first.rawValue) \(source(middle)) && "
+        + "\(source(middle)) \(symbol.rawValue) \(source(right.syntax))`"
     case (.timestamp, .string):
       return head + "; write `\(source(left.syntax)) \(symbol.rawValue) timestamp(\(source(right.syntax)))`"
     case (.string, .timestamp):
@@ -237,6 +248,7 @@ extension Checker {
 
   private mutating func areComparable(_ left: ValueType, _ right: ValueType) -> Bool {
     if inference.accepts(left, right) || inference.accepts(right, left) { return true }
+    if left.mixedParts != nil || right.mixedParts != nil { return true }
     switch (left, right) {
     case (.object, .object), (.choice, .choice), (.wrapper, .null), (.null, .wrapper): return true
     case (.wrapper(let wrapped), let other), (let other, .wrapper(let wrapped)):
@@ -256,7 +268,7 @@ extension Checker {
       return "`\(text)` is \(show(operand.type)) and never null; whether it is there is asked with "
         + "`\(symbol == .equal ? "!" : "")has(\(text))`"
     }
-    return "\(show(operand.type)) is never null"
+    return "`\(text)` is \(show(operand.type)) and never null"
   }
 
   /// A text that is compared with a choice must be one of its options.
@@ -283,7 +295,8 @@ extension Checker {
     if case .list(let element) = container.type {
       checkChoice((container.node, container.syntax, inference.resolved(element)), item)
     }
-    let node = MembershipNode(item.node, container.node, syntax.range)
+    let isObject = if case .object = container.type { isSound } else { false }
+    let node = MembershipNode(item.node, container.node, isNullAbsent: isObject, syntax.range)
     switch plain(container.type) {
     case .dyn: return Result(node, .bool)
     case .list(let element):

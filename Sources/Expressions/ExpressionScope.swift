@@ -25,6 +25,10 @@ package struct ExpressionScope: Sendable {
   private(set) var facts: Facts = []
   private(set) var hasQualifiedNames = false
   private(set) var hasSecrets = false
+  /// Whether nothing is taken for absent, because a condition that could not be read may have asked.
+  private(set) var presumesPresence = false
+  /// Why fields of variables that one might look for are not there, by the path with dots.
+  private(set) var absences: [String: String] = [:]
 
   package init(functions: FunctionLibrary = .standard, rules: Rules = .sound, container: String = "") {
     self.functions = functions
@@ -47,6 +51,13 @@ package struct ExpressionScope: Sendable {
     if type.holdsSecret { hasSecrets = true }
   }
 
+  /// Declares a variable with a slot of its own, which hides the one of the same name.
+  package mutating func shadow(_ name: String, _ type: ValueType) {
+    facts = facts.filter { !$0.root.hasSameScalars(as: name) }
+    slots[name] = nil
+    declare(name, type)
+  }
+
   /// The type of a variable.
   package func type(of name: String) -> ValueType? { slots[name].map { types[$0] } }
 
@@ -62,6 +73,14 @@ package struct ExpressionScope: Sendable {
   /// Takes the presence of a field for granted: `steps`, `["book", "path"]`.
   package mutating func assumePresence(of name: String, _ fields: [String]) {
     facts.insert(Path(root: name, local: nil, steps: fields.map { .field($0) }))
+  }
+
+  /// Takes whatever may be absent for present from here on: for what follows a condition that is itself at fault.
+  package mutating func presumePresence() { presumesPresence = true }
+
+  /// Has a message say why a field of a variable is not there, as the end of a sentence.
+  package mutating func explainAbsence(of field: String, in variable: String, _ why: String) {
+    absences["\(variable).\(field)"] = why
   }
 
   /// Takes what a condition says of one variable for granted of a field of another: what `until` says of `result` holds

@@ -5,7 +5,9 @@ package import Basics
 /// The checker, the evaluator, the reference page and the tests all read this one declaration. A function with
 /// several forms (overloads) is declared several times under one name; among forms that fit equally the one declared
 /// first is taken. Namespaces are dotted names: `stats.mean`.
-package struct FunctionDeclaration: Sendable {
+///
+/// A class, because a declaration is handed around far more often than made, and has many parts.
+package final class FunctionDeclaration: Sendable {
   /// The name as it is written, with its namespace if it has one.
   package let name: String
   /// The type of what stands before the dot, for a method; nil for a free function.
@@ -31,8 +33,8 @@ package struct FunctionDeclaration: Sendable {
 
   /// What the function does.
   ///
-  /// It is called only with values of the declared kinds (kinds of elements excepted: a list
-  /// that is `dyn` inside may hold anything), the receiver first.
+  /// It is called only with values of the declared kinds (kinds of elements excepted: of a list that
+  /// is `dyn` inside only the first is known), the receiver first.
   package typealias Body =
     @Sendable (_ arguments: Arguments, _ context: inout EvaluationContext) throws(EvaluationError) -> Value
 

@@ -18,7 +18,7 @@ struct Lexer {
     case dot, comma, colon, question
     case plus, minus, star, slash, percent, not, and, or
     case less, lessOrEqual, greater, greaterOrEqual, equal, notEqual
-    case assign, strictEqual, strictNotEqual, singleAnd, singleOr, doubleQuestion
+    case assign, arrow, strictEqual, strictNotEqual, singleAnd, singleOr, doubleQuestion, power
   }
 
   let text: [UInt8]
@@ -73,7 +73,7 @@ struct Lexer {
     case UInt8(ascii: "?"): return byte(1) == UInt8(ascii: "?") ? take(2, .doubleQuestion) : take(1, .question)
     case UInt8(ascii: "+"): return take(1, .plus)
     case UInt8(ascii: "-"): return take(1, .minus)
-    case UInt8(ascii: "*"): return take(1, .star)
+    case UInt8(ascii: "*"): return byte(1) == UInt8(ascii: "*") ? take(2, .power) : take(1, .star)
     case UInt8(ascii: "/"): return take(1, .slash)
     case UInt8(ascii: "%"): return take(1, .percent)
     case UInt8(ascii: "<"):
@@ -81,6 +81,7 @@ struct Lexer {
       return byte(1) == UInt8(ascii: "=") ? take(2, .lessOrEqual) : take(1, .less)
     case UInt8(ascii: ">"): return byte(1) == UInt8(ascii: "=") ? take(2, .greaterOrEqual) : take(1, .greater)
     case UInt8(ascii: "="):
+      if byte(1) == UInt8(ascii: ">") { return take(2, .arrow) }
       if byte(1) != UInt8(ascii: "=") { return take(1, .assign) }
       return byte(2) == UInt8(ascii: "=") ? take(3, .strictEqual) : take(2, .equal)
     case UInt8(ascii: "!"):
@@ -199,11 +200,14 @@ struct Lexer {
     let message =
       switch symbol {
       case "“", "”", "„", "‘", "’", "«", "»": "`\(symbol)` is a printer's quote; texts stand in ' or \""
+      case "$" where byte() == UInt8(ascii: "{"):
+        "an expression holds no other `${{ … }}`; write what is inside it alone"
       case "$": "`$` is not part of an expression; names are written without it"
       case ";": "an expression has no `;`"
       case "≤", "≥", "≠": "write \(symbol == "≤" ? "<=" : symbol == "≥" ? ">=" : "!=") for `\(symbol)`"
       case "×": "write * for `×`"
-      case "@", "#", "~", "^", "\\": "`\(symbol)` means nothing in an expression"
+      case "^": "there is no power; write `x * x`"
+      case "@", "#", "~", "\\": "`\(symbol)` means nothing in an expression"
       default: "`\(symbol)` cannot stand here; names are of a to z, A to Z, 0 to 9 and _, and texts stand in quotes"
       }
     faults.append(ExpressionFault(message, at: start..<position))

@@ -109,10 +109,7 @@ final class EqualityNode: BoolNode {
   func bool(_ context: inout EvaluationContext) throws(EvaluationError) -> Bool {
     let left = try left.evaluate(&context)
     let right = try right.evaluate(&context)
-    var cost = 0
-    let result = areEqual(left, right, cost: &cost)
-    if cost > 15 { try context.charge(steps: cost >> 4) }
-    return result != isNegated
+    return try context.areEqual(left, right) != isNegated
   }
 }
 
@@ -341,8 +338,11 @@ final class MembershipNode: BoolNode {
   let range: Range<Int>
   let item: any Node
   let container: any Node
+  /// Whether a null counts as an absent field, as it does for the optional fields of objects.
+  let isNullAbsent: Bool
 
-  init(_ item: any Node, _ container: any Node, _ range: Range<Int>) {
+  init(_ item: any Node, _ container: any Node, isNullAbsent: Bool, _ range: Range<Int>) {
+    self.isNullAbsent = isNullAbsent
     self.item = item
     self.container = container
     self.range = range
@@ -353,11 +353,12 @@ final class MembershipNode: BoolNode {
     let container = try container.evaluate(&context)
     switch container.content {
     case .list(let items):
-      var cost = items.count
-      let isFound = items.contains { areEqual($0, item, cost: &cost) }
-      try context.charge(steps: cost >> 4)
-      return isFound
-    case .map(let map): return map.index(of: item) != nil
+      for candidate in items where try context.areEqual(candidate, item) { return true }
+      try context.charge(steps: items.count >> 4)
+      return false
+    case .map(let map):
+      guard let index = map.index(of: item) else { return false }
+      return !isNullAbsent || !map.members[index].value.isNull
     default:
       throw EvaluationError("`in` looks into a list or the keys of a map, and this is \(container.kindName)", at: range)
     }

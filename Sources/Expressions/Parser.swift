@@ -105,6 +105,8 @@ package struct Parser {
       return fail("there is no `if`; write `condition ? value : otherwise`")
     case .identifier where isWord("is"): return fail("write `==` for `is`")
     case .string: return fail("an operator is missing before this text; texts are joined with `+`")
+    case .arrow: return fail("there is no `=>`; a macro names its variable first, as in items.map(x, x + 1)")
+    case .plus, .minus: return fail("nothing is changed by an expression; write `x + 1`")
     default: return fail("an operator is missing before `\(word)`")
     }
   }
@@ -134,11 +136,29 @@ package struct Parser {
   }
 
   private mutating func disjunction() throws(Unreadable) -> Syntax {
-    let first = try conjunction()
+    var first = try conjunction()
+    while token.kind == .doubleQuestion { first = try coalesced(first) }
     guard try takesOr() else { return first }
     var operands = [first]
     repeat { operands.append(try conjunction()) } while try takesOr()
     return try chain(.or(operands), operands)
+  }
+
+  /// Reads `left ?? right` as the `left` with a `.?` and an `orValue` that it should be.
+  private mutating func coalesced(_ left: Syntax) throws(Unreadable) -> Syntax {
+    let mark = token.range
+    try advance()
+    let right = try conjunction()
+    let range = left.range.lowerBound..<right.range.upperBound
+    let depth = max(left.depth, right.depth) + 1
+    guard case .select(let operand, let name, _) = left.kind else {
+      note("there is no `??`; a field that may be absent is read as `a.?b.orValue(other)`", at: mark)
+      return try checkDepth(Syntax(.invalid, range, depth: depth))
+    }
+    let text = "\(lexer.string(operand.range)).?\(name).orValue(\(lexer.string(right.range)))"
+    note("there is no `??`; write `\(text)`", at: mark)
+    let optional = Syntax(.select(operand, name, isOptional: true), left.range, mark: left.mark, depth: depth)
+    return try checkDepth(node(.method(optional, "orValue", [right]), range, mark: mark, over: depth))
   }
 
   private mutating func conjunction() throws(Unreadable) -> Syntax {
@@ -158,7 +178,6 @@ package struct Parser {
     switch token.kind {
     case .or: break
     case .singleOr: note("write `||` for `|`")
-    case .doubleQuestion: note("there is no `??`; write `a.?b.orValue(other)`, with `.?` before what may be absent")
     case .identifier where isWord("or"): note("write `||` for `or`")
     default: return false
     }
@@ -215,6 +234,9 @@ package struct Parser {
     case (2, .star): return .multiply
     case (2, .slash): return .divide
     case (2, .percent): return .remainder
+    case (2, .power):
+      note("there is no `**`; write `x * x`")
+      return .multiply
     default: return nil
     }
   }
@@ -326,7 +348,11 @@ package struct Parser {
         return expanded
       }
       return node(.method(operand, name, arguments), start..<end, mark: mark, over: depth)
-    default: throw fail("the name of a field or a method is missing after the dot", at: mark)
+    default:
+      if case .literal(let value) = operand.kind, let number = value.int {
+        throw fail("a double has digits after its point: \(number).0", at: start..<mark.lowerBound)
+      }
+      throw fail("the name of a field or a method is missing after the dot", at: mark)
     }
   }
 
@@ -374,7 +400,7 @@ package struct Parser {
     case .end: throw fail("the expression ends where a value is wanted")
     case .quotedIdentifier: throw fail("backticks stand only after a dot")
     case .equal, .notEqual, .less, .lessOrEqual, .greater, .greaterOrEqual, .plus, .star, .slash, .percent, .and, .or,
-      .question, .assign, .singleAnd, .singleOr, .doubleQuestion, .strictEqual, .strictNotEqual:
+      .question, .assign, .arrow, .power, .singleAnd, .singleOr, .doubleQuestion, .strictEqual, .strictNotEqual:
       throw fail("a value is missing before `\(word)`")
     default: throw fail("a value is wanted here, not `\(word)`")
     }
@@ -414,13 +440,27 @@ package struct Parser {
     if name == "has", !isRooted, arguments.count == 1 {
       guard case .select(let operand, let field, let isOptional) = arguments[0].kind else {
         throw fail(
-          "has() asks for a field and wants one inside: has(a.b); for a key or an item write `key in map` or "
-            + "`size(list) > index`", at: arguments[0].range)
+          "has() asks for a field and wants one inside: has(a.b)\(presence(of: arguments[0]))", at: arguments[0].range)
       }
       if isOptional { throw fail("has() wants no `.?` on the last field; write has(a.b)", at: arguments[0].range) }
       return node(.has(operand, field), start..<end, mark: arguments[0].mark, over: depth)
     }
     return node(.call(name, isRooted: isRooted, arguments), start..<end, mark: mark, over: depth)
+  }
+
+  /// How to ask for what is not a field.
+  private func presence(of syntax: Syntax) -> String {
+    guard case .index(let operand, let index, _) = syntax.kind else { return "" }
+    let text = lexer.string(operand.range)
+    if case .literal(let value) = index.kind, value.int != nil {
+      return "; write `size(\(text)) > \(lexer.string(index.range))`"
+    }
+    if case .literal(let value) = index.kind, let name = value.string,
+      name.utf8.allSatisfy({ isLetter($0) || isDigit($0) })
+    {
+      return "; write `has(\(text).\(name))`"
+    }
+    return "; write `\(lexer.string(index.range)) in \(text)`"
   }
 
   private mutating func list() throws(Unreadable) -> Syntax {
@@ -506,6 +546,10 @@ extension Parser {
     _ receiver: Syntax, _ name: String, _ arguments: [Syntax], _ range: Range<Int>, mark: Range<Int>, over depth: Int
   ) throws(Unreadable) -> Syntax? {
     let count = arguments.count
+    if let meant = Parser.otherNames[name], count == 2, case .name = arguments[0].kind {
+      note("there is no \(name)(); write `\(meant)`", at: mark)
+      return try expandMethod(receiver, meant, arguments, range, mark: mark, over: depth)
+    }
     func loop(_ kind: Syntax.Loop.Kind, names: Int, filtered: Bool = false) throws(Unreadable) -> Syntax? {
       var found: [String] = []
       for argument in arguments[..<names] {
@@ -543,8 +587,9 @@ extension Parser {
       expanded = node(
         .optionalMap(receiver, variable, arguments[1], isFlat: name == "optFlatMap"), range, mark: mark, over: depth)
     case ("bind", 3):
-      guard case .name("cel", _) = receiver.kind, case .name(let variable, isRooted: false) = arguments[0].kind else {
-        return nil
+      guard case .name("cel", _) = receiver.kind else { return nil }
+      guard case .name(let variable, isRooted: false) = arguments[0].kind else {
+        throw fail("cel.bind() names its variable first: cel.bind(x, value, expression)", at: arguments[0].range)
       }
       return node(.bind(variable, arguments[1], arguments[2]), range, mark: mark, over: depth)
     case ("all", _), ("exists", _), ("exists_one", _), ("existsOne", _), ("filter", _), ("map", _), ("sortBy", _),
@@ -556,6 +601,12 @@ extension Parser {
     throw fail(
       "\(name)() names its variable first: \(Parser.macroForms[name] ?? name)", at: arguments.first?.range ?? range)
   }
+
+  /// What other languages call the macros.
+  private static let otherNames = [
+    "any": "exists", "some": "exists", "every": "all", "collect": "map", "select": "filter", "where": "filter",
+    "find": "filter",
+  ]
 
   /// How each macro is written, for messages.
   static let macroForms: [String: String] = [

@@ -56,7 +56,7 @@ final class EasyHandle {
       return nil
     }
     self.pointer = pointer
-    message.pointee = 0
+    reset()
   }
 
   deinit {
@@ -68,7 +68,7 @@ final class EasyHandle {
   /// What libcurl says about the last failure; empty if nothing.
   var detail: String { String(cString: message) }
 
-  /// Forgets all settings, but no connection.
+  /// Forgets all settings, the copy of a body among them, but no connection.
   func reset() {
     ccurl.easy_reset(pointer)
     ccurl.slist_free_all(headers)
@@ -131,5 +131,9 @@ final class EasyHandles {
 
   func take() -> EasyHandle? { idle.popLast() ?? EasyHandle() }
 
-  func giveBack(_ handle: EasyHandle) { if idle.count < 256 { idle.append(handle) } }
+  func giveBack(_ handle: EasyHandle) {
+    guard idle.count < 256 else { return }
+    handle.reset()
+    idle.append(handle)
+  }
 }

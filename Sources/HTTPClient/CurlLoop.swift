@@ -130,14 +130,21 @@ final class CurlLoop: Sendable {
       }
       // After the lock nobody wakes it any more, so the handle may go.
       if isStopped { return }
-      for transfer in starting { begin(transfer, multi, handles) }
-      for transfer in cancelling where transfer.easy != nil {
-        end(transfer, multi, handles) { $0.cancelled() }
+      var ended: [Ended] = []
+      for transfer in starting {
+        if let error = begin(transfer, multi, handles) { ended.append((transfer, .failure(error))) }
+      }
+      for transfer in cancelling {
+        guard let easy = transfer.easy else { continue }
+        ended.append((transfer, transfer.cancelled()))
+        release(transfer, easy, multi, handles)
       }
       multi.perform { easy, code in
-        guard let transfer = CurlTransfer.of(easy) else { return }
-        end(transfer, multi, handles) { $0.result(code) }
+        guard let transfer = CurlTransfer.of(easy), let easy = transfer.easy else { return }
+        ended.append((transfer, transfer.result(code)))
+        release(transfer, easy, multi, handles)
       }
+      answer(ended)
       let mustSleep = queue.withLock { queue in
         queue.isAsleep = queue.toStart.isEmpty && queue.toCancel.isEmpty && !queue.isStopped
         return queue.isAsleep
@@ -146,36 +153,36 @@ final class CurlLoop: Sendable {
     }
   }
 
-  private func begin(_ transfer: CurlTransfer, _ multi: MultiHandle, _ handles: EasyHandles) {
+  private func begin(_ transfer: CurlTransfer, _ multi: MultiHandle, _ handles: EasyHandles) -> HTTPError? {
     guard let easy = handles.take() else {
-      finish(transfer, .failure(transfer.failure.other("out of memory", sent: .nothing, elapsed: .zero)))
-      return
+      return transfer.failure.other("out of memory", sent: .nothing, elapsed: .zero)
     }
-    if let error = transfer.prepare(easy, configuration) ?? multi.add(easy, transfer) {
-      transfer.detach()
-      handles.giveBack(easy)
-      finish(transfer, .failure(error))
-    }
+    guard let error = transfer.prepare(easy, configuration) ?? multi.add(easy, transfer) else { return nil }
+    transfer.detach()
+    handles.giveBack(easy)
+    return error
   }
 
-  private func end(
-    _ transfer: CurlTransfer, _ multi: MultiHandle, _ handles: EasyHandles,
-    _ outcome: (CurlTransfer) -> Result<HTTPResponse, HTTPError>
+  private func release(
+    _ transfer: CurlTransfer, _ easy: EasyHandle, _ multi: MultiHandle, _ handles: EasyHandles
   ) {
-    guard let easy = transfer.easy else { return }
-    let result = outcome(transfer)
     multi.remove(easy)
     transfer.detach()
     handles.giveBack(easy)
-    finish(transfer, result)
   }
 
-  private func finish(_ transfer: CurlTransfer, _ result: Result<HTTPResponse, HTTPError>) {
-    let continuation = queue.withLock { _ in
-      transfer.phase = .ended
-      defer { transfer.continuation = nil }
-      return transfer.continuation
+  private typealias Ended = (transfer: CurlTransfer, result: Result<HTTPResponse, HTTPError>)
+
+  /// Gives all answers of one turn, with the lock taken once.
+  private func answer(_ ended: [Ended]) {
+    guard !ended.isEmpty else { return }
+    let continuations = queue.withLock { _ in
+      ended.map { transfer, _ in
+        transfer.phase = .ended
+        defer { transfer.continuation = nil }
+        return transfer.continuation
+      }
     }
-    continuation?.resume(returning: result)
+    for (continuation, end) in zip(continuations, ended) { continuation?.resume(returning: end.result) }
   }
 }

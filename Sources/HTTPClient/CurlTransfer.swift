@@ -55,7 +55,6 @@ final class CurlTransfer: @unchecked Sendable {
     self.easy = easy
     let context = UnsafeRawPointer(Unmanaged.passRetained(self).toOpaque())
     guard let url = HTTPURL(request.url) else { return failure.invalid("the URL is no http or https URL.") }
-    easy.reset()
     easy.set(CURLOPT_PRIVATE, context)
     easy.set(CURLOPT_URL, url.text)
     easy.set(CURLOPT_PATH_AS_IS, 1)
@@ -106,24 +105,23 @@ final class CurlTransfer: @unchecked Sendable {
   }
 
   private func setMethod(_ easy: EasyHandle) {
-    // What libcurl would add of its own is taken out by a name without a value.
-    var lines = ["Expect:"]
-    switch (request.method, request.body) {
-    case ("HEAD", _): easy.set(CURLOPT_NOBODY, 1)
-    case ("POST", let body), ("PUT", let body), ("PATCH", let body):
-      easy.set(body: body ?? [])
-      easy.set(CURLOPT_CUSTOMREQUEST, request.method)
-    case (_, let body?):
+    var lines: [String] = []
+    let body = request.body ?? (["POST", "PUT", "PATCH"].contains(request.method) ? [] : nil)
+    if request.method == "HEAD" {
+      easy.set(CURLOPT_NOBODY, 1)
+    } else if let body {
       easy.set(body: body)
       easy.set(CURLOPT_CUSTOMREQUEST, request.method)
-    case ("GET", nil): easy.set(CURLOPT_HTTPGET, 1)
-    case (_, nil): easy.set(CURLOPT_CUSTOMREQUEST, request.method)
+      // What libcurl would add of its own to a body is taken out by a name without a value.
+      lines.append("Expect:")
+      if request.headers["Content-Type"] == nil { lines.append("Content-Type:") }
+    } else if request.method != "GET" {
+      easy.set(CURLOPT_CUSTOMREQUEST, request.method)
     }
-    if request.headers["Content-Type"] == nil { lines.append("Content-Type:") }
     for field in request.headers.fields {
       lines.append(field.value.isEmpty ? "\(field.name);" : "\(field.name): \(field.value)")
     }
-    easy.set(headerLines: lines)
+    if !lines.isEmpty { easy.set(headerLines: lines) }
     if request.acceptsCompression { easy.set(CURLOPT_ACCEPT_ENCODING, "") }
   }
 

@@ -35,6 +35,8 @@ extension HTTPClient {
     check: (@Sendable (_ temporaryPath: String) -> String?)? = nil
   ) async throws(HTTPError) -> HTTPDownload {
     let sink = try FileSink(path, request)
+    // The transport may hold the sink a moment longer than its caller waits.
+    defer { sink.discard() }
     let response = try await send(request, into: sink)
     guard response.isSuccess else { return HTTPDownload(response: response) }
     let file = try await onThread {
@@ -84,7 +86,8 @@ private final class FileSink: HTTPBodySink {
   private let temporaryPath: String
   private let failure: Failure
   private let writing: Mutex<Writing>
-  private let isFinished = Atomic(false)
+  /// Whether the temporary file is gone, renamed or removed.
+  private let isGone = Atomic(false)
 
   init(_ path: String, _ request: HTTPRequest) throws(HTTPError) {
     self.path = path
@@ -102,8 +105,12 @@ private final class FileSink: HTTPBodySink {
 
   deinit {
     guard descriptor >= 0 else { return }
+    discard()
     close(descriptor)
-    if !isFinished.load(ordering: .relaxed) { unlink(temporaryPath) }
+  }
+
+  func discard() {
+    if !isGone.exchange(true, ordering: .relaxed) { unlink(temporaryPath) }
   }
 
   func accepts(_ head: HTTPResponse) -> Bool { head.isSuccess }
@@ -145,7 +152,7 @@ private final class FileSink: HTTPBodySink {
     guard fsync(descriptor) == 0 else { throw unwritten() }
     if let fault = check?(temporaryPath) { throw failure.file("'\(path)' is not kept: \(fault)", sent: .maybe) }
     guard rename(temporaryPath, path) == 0 else { throw unwritten() }
-    isFinished.store(true, ordering: .relaxed)
+    isGone.store(true, ordering: .relaxed)
     guard syncFolder() else { throw unwritten() }
     return HTTPDownload.File(bytes: count, sha256: hash)
   }

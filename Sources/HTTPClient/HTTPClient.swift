@@ -70,8 +70,18 @@ public final class HTTPClient: Sendable {
         request.limits.total = total - elapsed
         guard total > elapsed else { throw Failure(of: request).timedOut(.total, sent: .maybe, elapsed: elapsed) }
       }
-      var response = try await exchange(request, into: sink, after: elapsed)
-      elapsed = response.elapsed
+      var response: HTTPResponse
+      do throws(HTTPError) {
+        response = try await exchange(request, into: sink)
+      } catch {
+        var error = error
+        error.elapsed = elapsed + error.elapsed
+        // What redirected here has seen the request.
+        if redirects > 0 { error.sent = .maybe }
+        throw error
+      }
+      elapsed = elapsed + response.elapsed
+      response.elapsed = elapsed
       guard request.redirects.limit > 0, let next = try request.redirected(by: response) else {
         response.url = request.url
         return response
@@ -82,21 +92,16 @@ public final class HTTPClient: Sendable {
     }
   }
 
-  /// One exchange, told to the observer; its result counts the time of those before it.
+  /// One exchange, told to the observer.
   private func exchange(
-    _ request: HTTPRequest, into sink: (any HTTPBodySink)?, after elapsed: TimeSpan
+    _ request: HTTPRequest, into sink: (any HTTPBodySink)?
   ) async throws(HTTPError) -> HTTPResponse {
     do throws(HTTPError) {
-      var response = try await transport.send(request, into: sink)
+      let response = try await transport.send(request, into: sink)
       observer?(HTTPExchange(request, response))
-      response.elapsed = elapsed + response.elapsed
       return response
     } catch {
       observer?(HTTPExchange(request, failedBy: error))
-      var error = error
-      error.elapsed = elapsed + error.elapsed
-      // An exchange that led here has been answered, so the server has seen it.
-      if elapsed > .zero { error.sent = .maybe }
       throw error
     }
   }

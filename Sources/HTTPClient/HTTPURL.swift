@@ -29,26 +29,26 @@ public struct HTTPURL: Sendable {
     path = parts.path.isEmpty ? "/" : parts.path
     query = parts.query
     port = scheme == "http" ? 80 : 443
-    var location = Substring(authority)
-    if let at = location.lastIndex(of: "@") {
-      userInfo = String(location[..<at])
+    var location = Substring(authority).utf8
+    if let at = location.lastIndex(of: UInt8(ascii: "@")) {
+      userInfo = String(Substring(location[..<at]))
       location = location[location.index(after: at)...]
     }
-    let name: Substring
-    if location.hasPrefix("[") {
-      guard let end = location.firstIndex(of: "]") else { return nil }
+    let name: Substring.UTF8View
+    if location.first == UInt8(ascii: "[") {
+      guard let end = location.firstIndex(of: UInt8(ascii: "]")) else { return nil }
       name = location[...end]
-      guard name.utf8.count > 2, name.dropFirst().dropLast().utf8.allSatisfy(HTTPURL.isAddressByte) else { return nil }
+      guard name.count > 2, name.dropFirst().dropLast().allSatisfy(HTTPURL.isAddressByte) else { return nil }
     } else {
-      name = location.prefix { $0 != ":" }
-      guard !name.isEmpty, name.utf8.allSatisfy(HTTPURL.isNameByte) else { return nil }
+      name = location.prefix { $0 != UInt8(ascii: ":") }
+      guard !name.isEmpty, name.allSatisfy(HTTPURL.isNameByte) else { return nil }
     }
-    host = String(name).lowercasedASCII
-    let rest = location.dropFirst(name.count)
-    guard rest.isEmpty || rest.hasPrefix(":") else { return nil }
-    if rest.utf8.count > 1 {
-      guard rest.utf8.count <= 6, rest.dropFirst().utf8.allSatisfy({ (0x30...0x39).contains($0) }),
-        let port = Int(rest.dropFirst()), (1...65_535).contains(port)
+    host = String(Substring(name)).lowercasedASCII
+    let rest = location[name.endIndex...]
+    guard rest.isEmpty || rest.first == UInt8(ascii: ":") else { return nil }
+    if rest.count > 1 {
+      guard rest.count <= 6, rest.dropFirst().allSatisfy({ (0x30...0x39).contains($0) }),
+        let port = Int(Substring(rest.dropFirst())), (1...65_535).contains(port)
       else { return nil }
       self.port = port
     }
@@ -88,8 +88,15 @@ public struct HTTPURL: Sendable {
 
   /// The URL that a reference means when this one's answer holds it (section 5.2); nil if it is none of ours.
   ///
-  /// Bytes that no URL holds, but which servers send, are percent-encoded first.
+  /// Bytes that no URL holds, but which servers send, are percent-encoded first. User information of this URL goes
+  /// along within its origin.
   public func resolving(_ reference: String) -> HTTPURL? {
+    guard var target = resolved(reference) else { return nil }
+    if target.origin == origin { target.userInfo = target.userInfo ?? userInfo }
+    return target
+  }
+
+  private func resolved(_ reference: String) -> HTTPURL? {
     let clean = PercentEncoding.encode(reference) { $0 <= 0x7E && $0 != 0x20 }
     let parts = Reference(clean)
     if parts.scheme != nil { return HTTPURL(clean) }
@@ -130,19 +137,22 @@ private struct Reference {
   var query: String?
 
   init(_ text: String) {
-    var rest = text.prefix { $0 != "#" }
-    let before = rest.prefix { $0 != ":" && $0 != "/" && $0 != "?" }
-    if !before.isEmpty, before.endIndex < rest.endIndex, rest[before.endIndex] == ":" {
-      scheme = String(before)
-      rest = rest[rest.index(after: before.endIndex)...]
+    func upTo(_ ends: StaticString, in part: Substring.UTF8View) -> Substring.UTF8View {
+      part.prefix { byte in !ends.withUTF8Buffer { $0.contains(byte) } }
     }
-    if rest.hasPrefix("//") {
-      let authority = rest.dropFirst(2).prefix { $0 != "/" && $0 != "?" }
-      self.authority = String(authority)
+    var rest = upTo("#", in: Substring(text).utf8)
+    let before = upTo(":/?", in: rest)
+    if !before.isEmpty, rest[before.endIndex...].first == UInt8(ascii: ":") {
+      scheme = String(Substring(before))
+      rest = rest[before.endIndex...].dropFirst()
+    }
+    if rest.starts(with: "//".utf8) {
+      let authority = upTo("/?", in: rest.dropFirst(2))
+      self.authority = String(Substring(authority))
       rest = rest[authority.endIndex...]
     }
-    let path = rest.prefix { $0 != "?" }
-    self.path = String(path)
-    if path.endIndex < rest.endIndex { query = String(rest[path.endIndex...].dropFirst()) }
+    let path = upTo("?", in: rest)
+    self.path = String(Substring(path))
+    if path.endIndex < rest.endIndex { query = String(Substring(rest[path.endIndex...].dropFirst())) }
   }
 }

@@ -4,7 +4,7 @@ extension HTTPRequest {
   /// The request that an answer redirects to, or nil if it does not redirect (RFC 9110, section 15.4).
   ///
   /// After 303, and after 301 or 302 to a POST, the next one is a GET without body, as everybody does it. Header fields
-  /// with credentials stay behind when the origin changes. User information of this URL is never handed on.
+  /// with credentials stay behind when the origin changes.
   func redirected(by response: HTTPResponse) throws(HTTPError) -> HTTPRequest? {
     guard [301, 302, 303, 307, 308].contains(response.status) else { return nil }
     let failure = Failure(of: self)

@@ -1,3 +1,4 @@
+import Basics
 import CCrypto
 
 /// A SHA-256 over bytes that come in pieces.
@@ -26,7 +27,6 @@ struct SHA256: ~Copyable {
   mutating func finish() -> String? {
     var digest = [UInt8](repeating: 0, count: 32)
     guard ccrypto_sha256_final(hash, &digest) == 1 else { return nil }
-    let digits = Array("0123456789abcdef".utf8)
-    return String(decoding: digest.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
+    return digest.hexadecimal
   }
 }

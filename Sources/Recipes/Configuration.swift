@@ -58,35 +58,38 @@ private struct ConfigurationReader {
   let catalog: ActionCatalog
 
   func read(_ value: Value, into configuration: inout Configuration) {
-    guard var fields = Fields(value, of: "errand.yaml", findings) else { return }
-    configuration.state = fields.take("state").flatMap { findings.text($0, of: "'state'") }
-    configuration.zone = fields.take("zone").flatMap { compiler.zone($0, of: "'zone'") }
-    if let value = fields.take("recipes") {
+    let keys = ["state", "zone", "recipes", "secrets", "connections"]
+    guard let fields = Fields(value, of: "errand.yaml", keys: keys, findings) else { return }
+    configuration.state = fields["state"].flatMap { findings.text($0, of: "'state'") }
+    configuration.zone = fields["zone"].flatMap { compiler.zone($0, of: "'zone'") }
+    if let value = fields["recipes"] {
       configuration.recipeFolders = (value.list ?? [value]).compactMap { findings.text($0, of: "'recipes'") }
     }
-    if let value = fields.take("secrets"), var inner = Fields(value, of: "'secrets'", findings) {
-      if let flag = inner.take("environment").flatMap({ findings.bool($0, of: "'environment'") }) {
+    if let value = fields["secrets"],
+      let inner = Fields(value, of: "'secrets'", keys: ["environment", "files"], findings)
+    {
+      if let flag = inner["environment"].flatMap({ findings.bool($0, of: "'environment'") }) {
         configuration.readsSecretsFromEnvironment = flag
       }
-      if let files = inner.take("files") {
+      if let files = inner["files"] {
         configuration.secretFiles = (files.list ?? [files]).compactMap { findings.text($0, of: "'files'") }
       }
-      inner.finish()
     }
-    if let value = fields.take("connections") {
+    if let value = fields["connections"] {
       if let map = value.map {
         configuration.connections = map.members.compactMap(connection)
       } else {
-        findings.error("'connections' takes a mapping from names to {plugin, …}", at: value)
+        findings.error("'connections' takes a mapping from names to {plugin, …}, but found \(value.written)", at: value)
       }
     }
-    fields.finish()
   }
 
   private func connection(_ member: ValueMap.Member) -> Configuration.Connection? {
     guard let name = findings.name(member.key, of: "the connection"), let map = member.value.map else {
       if member.value.map == nil {
-        findings.error("a connection takes a mapping with 'plugin' and its settings", at: member.value)
+        findings.error(
+          "a connection takes a mapping with 'plugin' and its settings, but found \(member.value.written)",
+          at: member.value.isNull ? member.key : member.value)
       }
       return nil
     }
@@ -104,6 +107,18 @@ private struct ConfigurationReader {
         "no plugin is named '\(plugin)'; \(guess ?? "there are \(names.joined(separator: ", "))")",
         at: map["plugin"] ?? member.key)
       return nil
+    }
+    if !plugin.hasSameScalars(as: name), catalog.plugin(name) != nil {
+      findings.error(
+        "connection '\(name)' has the name of a plugin and is one of '\(plugin)'; choose another name", at: member.key)
+    }
+    for field in descriptor.configuration.fields {
+      guard case .secret = field.type, let text = settings[field.name], text.string?.holdsExpression == false else {
+        continue
+      }
+      findings.warning(
+        "'\(field.name)' is a secret in plain text; put it into the environment or a file of secrets, and write "
+          + "${{ secrets.NAME }}", at: text)
     }
     var scope = Scope()
     scope.declare("secrets", .map(.string, .secret(.string)))

@@ -39,65 +39,71 @@ struct ExpressionCompiler {
 
   // MARK: Values in which texts may hold expressions
 
-  /// A value of whatever type, or of the one that is expected; literals are brought to it.
-  func template(_ value: Value, of what: String, in scope: Scope, expecting: ValueType? = nil) -> ValueTemplate? {
-    var compilation = Compilation(compiler: self, scope: scope, checksLiterals: true)
-    let template = compilation.template(value, expecting: expecting, path: what.filter { $0 != "'" })
+  /// A value of whatever type.
+  func template(_ value: Value, of what: String, in scope: Scope) -> ValueTemplate? {
+    typed(value, of: what, in: scope).template
+  }
+
+  /// A value of whatever type, and what is known of its type even if it is at fault.
+  func typed(_ value: Value, of what: String, in scope: Scope) -> (template: ValueTemplate?, type: ValueType) {
+    var compilation = Compilation(compiler: self, scope: scope)
+    let template = compilation.template(value, expecting: nil)
+    return (compilation.isFaulty ? nil : template, template.type)
+  }
+
+  /// A text, in which no secret may be: it is shown or kept.
+  func text(_ value: Value, of what: String, in scope: Scope) -> ValueTemplate? {
+    guard findings.text(value, of: what) != nil else { return nil }
+    var compilation = Compilation(compiler: self, scope: scope)
+    let template = compilation.template(value, expecting: .string)
     return compilation.isFaulty ? nil : template
   }
 
-  /// A text that is shown and kept, so that no secret may be in it.
-  func message(_ value: Value, of what: String, in scope: Scope) -> ValueTemplate? {
-    guard let template = template(value, of: what, in: scope, expecting: .string) else { return nil }
-    return refusingSecrets(template, of: what, at: value)
-  }
-
-  /// Named values that are shown and kept.
-  func outputs(_ value: Value, of what: String, in scope: Scope) -> [NamedTemplate] {
+  /// Named values that are shown and kept, and the type of all of them.
+  func outputs(_ value: Value, of what: String, in scope: Scope) -> (templates: [NamedTemplate], type: ValueType) {
     guard let map = value.map else {
-      findings.error("\(what) takes a mapping from names to values", at: value)
-      return []
+      findings.error("'outputs' takes a mapping from names to values, but found \(value.written)", at: value)
+      return ([], .dyn)
     }
-    return map.members.compactMap { member in
-      guard let name = findings.text(member.key, of: "an output") else { return nil }
-      let template = template(member.value, of: name, in: scope) ?? .literal(.null, .dyn)
-      return refusingSecrets(template, of: "output '\(name)'", at: member.value).map {
-        NamedTemplate(name: name, template: $0)
+    var templates: [NamedTemplate] = []
+    var fields: [ObjectType.Field] = []
+    for member in map.members {
+      let name = member.key.plainText
+      if !Names.isWellFormed(name) { findings.error("the output '\(name)' \(Names.form)", at: member.key) }
+      let (template, type) = typed(member.value, of: name, in: scope)
+      if type.holdsSecret {
+        findings.error(
+          "output '\(name)' holds a secret, which must not be shown or kept; leave it out", at: member.value)
       }
+      for part in Names.parts(of: name) { fields.append(ObjectType.Field(part, type)) }
+      if let template { templates.append(NamedTemplate(name: name, template: template)) }
     }
-  }
-
-  private func refusingSecrets(_ template: ValueTemplate, of what: String, at value: Value) -> ValueTemplate? {
-    guard template.type.holdsSecret else { return template }
-    findings.error("\(what) holds a secret, which must not be shown or kept; leave it out", at: value)
-    return nil
-  }
-
-  /// The input of an action, checked against its declaration.
-  func input(_ value: Value?, of action: ActionDescriptor, at name: Value, in scope: Scope) -> ValueTemplate? {
-    fields(value ?? Value(.map(ValueMap()), at: name.place), of: action.input, path: "with", in: scope)
+    return (templates, .object(ObjectType(what, fields: fields)))
   }
 
   /// A map of declared fields: literals are checked against the declaration, expressions against its types.
   func fields(_ value: Value, of schema: ObjectSchema, path: String, in scope: Scope) -> ValueTemplate? {
     let faults = schema.check(value, as: path) { value, _, _ in
-      value.string?.contains("${{") ?? false
-    } spelling: { value in
-      findings.spelling(of: value)
+      value.string?.holdsExpression ?? false
+    } spelling: {
+      findings.spelling(of: $0)
     }
-    for fault in faults {
-      // An empty range of a value that stands at its key's place is widened to the key.
-      findings.add(fault.diagnostic(in: findings.source) { findings.range(at: $0) })
-    }
-    var compilation = Compilation(compiler: self, scope: scope, checksLiterals: false)
-    let template = compilation.template(value, expecting: schema.inputType, path: path)
+    for fault in faults { findings.add(fault.diagnostic(in: findings.source, range: findings.range)) }
+    var compilation = Compilation(compiler: self, scope: scope)
+    let template = compilation.template(value, expecting: schema.inputType)
     return compilation.isFaulty || faults.contains { $0.severity == .error } ? nil : template
   }
 
   // MARK: Literals of the languages inside recipes
 
-  func pattern(_ text: String, at value: Value) -> InputPattern? {
-    do throws(Pattern.Malformed) { return try InputPattern(text) } catch {
+  func pattern(_ value: Value) -> TextPattern? {
+    guard let text = findings.text(value, of: "'pattern'") else { return nil }
+    do throws(Pattern.Malformed) {
+      let pattern = try Pattern("^(?:\(text))$")
+      return TextPattern("of the form \(text)", regex: "^(?:\(text))$", accepted: [], refused: []) {
+        pattern.matches($0)
+      }
+    } catch {
       findings.error("the pattern is malformed: \(error.message)", at: value)
       return nil
     }
@@ -151,7 +157,7 @@ struct ExpressionCompiler {
     case .bool, .int, .double: return (value.plainText, Placing(source: findings.source, scalar: nil))
     default:
       findings.error(
-        "\(what) takes an expression, but found \(value.kindName); put the whole value in quotes", at: value)
+        "\(what) takes an expression, but found \(value.kindName); write the whole value in quotes", at: value)
       return nil
     }
   }
@@ -170,27 +176,22 @@ private final class SecretsRead {
 }
 
 /// One value on its way to a template.
+///
+/// The types of expressions are checked here, those of literals by whoever has a declaration of them.
 private struct Compilation {
   let compiler: ExpressionCompiler
   let scope: Scope
-  /// Whether literals are brought to the expected types; else a declaration has checked them already.
-  let checksLiterals: Bool
   var isFaulty = false
 
-  mutating func template(_ value: Value, expecting: ValueType?, path: String) -> ValueTemplate {
+  mutating func template(_ value: Value, expecting: ValueType?) -> ValueTemplate {
+    guard value.holdsExpression else { return .literal(value, expecting ?? value.inferredType) }
     switch value.content {
-    case .string(let text) where text.contains("${{"):
-      return expression(text, value, expecting: expecting)
-    case .list(let items) where value.holdsExpression:
+    case .string(let text): return expression(text, value, expecting: expecting)
+    case .list(let items):
       let element: ValueType? = if case .list(let element)? = expecting?.withoutSecret { element } else { nil }
-      mismatch(value, expecting, path)
-      let templates = items.enumerated().map { template($1, expecting: element, path: "\(path)[\($0)]") }
+      let templates = items.map { template($0, expecting: element) }
       return .list(templates, .list(ValueType.common(templates.map(\.type)) ?? .dyn))
-    case .map(let map) where value.holdsExpression:
-      mismatch(value, expecting, path)
-      return self.map(map, value, expecting: expecting, path: path)
-    default:
-      return literal(value, expecting: expecting, path: path)
+    default: return self.map(value.map ?? ValueMap(), expecting: expecting)
     }
   }
 
@@ -207,56 +208,22 @@ private struct Compilation {
     }
   }
 
-  private mutating func map(_ map: ValueMap, _ value: Value, expecting: ValueType?, path: String) -> ValueTemplate {
+  private mutating func map(_ map: ValueMap, expecting: ValueType?) -> ValueTemplate {
     var members: [(key: Value, value: ValueTemplate)] = []
     var fields: [ObjectType.Field] = []
     for member in map.members {
       let name = member.name ?? member.key.plainText
-      let expected: ValueType?
-      switch expecting?.withoutSecret {
-      case .object(let object):
-        expected = object[name]?.type
-        if checksLiterals, object[name] == nil {
-          let guess = name.nearest(among: object.fields.map(\.name)).map { "; did you mean '\($0)'?" } ?? ""
-          compiler.findings.error("'\(path)' has no field '\(name)'\(guess)", at: member.key)
-          isFaulty = true
+      let expected: ValueType? =
+        switch expecting?.withoutSecret {
+        case .object(let object): object[name]?.type
+        case .map(_, let type): type
+        default: nil
         }
-      case .map(_, let type): expected = type
-      default: expected = nil
-      }
-      let template = template(member.value, expecting: expected, path: "\(path).\(name)")
+      let template = template(member.value, expecting: expected)
       members.append((member.key, template))
       fields.append(ObjectType.Field(name, template.type))
     }
-    if checksLiterals, case .object(let object)? = expecting?.withoutSecret {
-      for field in object.fields where !field.isOptional && map[field.name] == nil {
-        compiler.findings.error("'\(path)' needs '\(field.name)' (\(field.type))", at: value)
-        isFaulty = true
-      }
-    }
     return .map(members, expecting ?? .object(ObjectType(fields: fields)))
-  }
-
-  /// A list or map with expressions in it, where something else is wanted.
-  private mutating func mismatch(_ value: Value, _ expecting: ValueType?, _ path: String) {
-    guard checksLiterals, let expecting = expecting?.withoutSecret else { return }
-    switch (expecting, value.content) {
-    case (.dyn, _), (.list, .list), (.map, .map), (.object, .map): return
-    default:
-      compiler.findings.error("'\(path)' takes \(expecting), but found \(value.kindName)", at: value)
-      isFaulty = true
-    }
-  }
-
-  private mutating func literal(_ value: Value, expecting: ValueType?, path: String) -> ValueTemplate {
-    guard checksLiterals, let expecting else { return .literal(value, expecting ?? value.inferredType) }
-    var conformance = Conformance()
-    let brought = conformance.bring(value, to: expecting, path: path)
-    for fault in conformance.faults {
-      compiler.findings.error(fault.message, at: fault.value)
-      isFaulty = true
-    }
-    return .literal(brought ?? value, expecting)
   }
 }
 
@@ -264,7 +231,7 @@ extension Value {
   /// Whether any text in the value is, or holds, an expression; its depth is limited where it is read.
   fileprivate var holdsExpression: Bool {
     switch content {
-    case .string(let text): text.contains("${{")
+    case .string(let text): text.holdsExpression
     case .list(let items): items.contains(where: \.holdsExpression)
     case .map(let map): map.members.contains { $0.value.holdsExpression }
     default: false
@@ -290,6 +257,18 @@ extension Value {
           fields: map.members.map { ObjectType.Field($0.name ?? $0.key.plainText, $0.value.inferredType) }))
     case .optional, .type: .dyn
     }
+  }
+}
+
+extension String {
+  /// Whether `${{` is in the text.
+  var holdsExpression: Bool {
+    var rest = utf8[...]
+    while let dollar = rest.firstIndex(of: 0x24) {
+      rest = rest[rest.index(after: dollar)...]
+      if rest.starts(with: [0x7B, 0x7B]) { return true }
+    }
+    return false
   }
 }
 

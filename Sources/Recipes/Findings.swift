@@ -1,4 +1,5 @@
-package import Basics
+package import ActionKit
+import Basics
 import YAMLReader
 
 /// What reading one file finds at fault, collected so that the first fault does not hide the second.
@@ -73,8 +74,8 @@ package final class Findings {
     guard range.contains(number) else {
       error(
         range.upperBound == .max
-          ? "\(what) must be at least \(range.lowerBound)"
-          : "\(what) must be from \(range.lowerBound) to \(range.upperBound)", at: value)
+          ? "\(what) must be at least \(range.lowerBound), but is \(number)"
+          : "\(what) must be from \(range.lowerBound) to \(range.upperBound), but is \(number)", at: value)
       return nil
     }
     return number
@@ -82,11 +83,12 @@ package final class Findings {
 
   func duration(_ value: Value, of what: String, atLeast least: TimeSpan = .zero) -> TimeSpan? {
     guard let text = value.string, let span = TimeSpan(text) else {
-      error("\(what) takes a duration such as 90s, 5m, 1h30m, 2d", at: value)
+      let hint = value.int.map { "; say the unit: \($0)s, \($0)m or \($0)h" } ?? ""
+      error("\(what) takes a duration such as 90s, 5m, 1h30m, 2d, but found \(value.written)\(hint)", at: value)
       return nil
     }
     guard span >= least else {
-      error("\(what) must be at least \(least)", at: value)
+      error("\(what) must be at least \(least.spelled), but is \(span.spelled)", at: value)
       return nil
     }
     return span
@@ -100,7 +102,7 @@ package final class Findings {
     let text = value.string ?? ""
     if let word = Word(rawValue: text) { return word }
     let guess = text.nearest(among: words).map { "; did you mean '\($0)'?" } ?? ""
-    error("\(what) must be one of \(words.joined(separator: ", "))\(guess)", at: value)
+    error("\(what) must be one of \(words.joined(separator: ", ")), but found \(value.written)\(guess)", at: value)
     return nil
   }
 
@@ -113,16 +115,24 @@ package final class Findings {
   }
 }
 
-/// The members of one mapping, taken by name; what is left over at the end is unknown.
+/// The members of one mapping, by name.
+///
+/// An unknown key is an error, and then stands for the known one that was probably meant: so one slip of a finger is
+/// one error, and hides nothing else that is wrong.
 struct Fields {
   let value: Value
   private let what: String
   private let findings: Findings
-  private var members: [ValueMap.Member]
-  private var known: [String] = []
+  private var members: [ValueMap.Member] = []
+  /// Keys without a value, which are errors already.
+  private var empty: [String] = []
+  /// Whether some key could not be guessed, which may be the one that is missing.
+  private var hasUnknownKey = false
 
   /// Fails with an error if the value is no mapping.
-  init?(_ value: Value, of what: String, _ findings: Findings) {
+  ///
+  /// - Parameter hint: What an error says about a key that resembles none; by default the list of the known ones.
+  init?(_ value: Value, of what: String, keys: [String], _ findings: Findings, hint: String? = nil) {
     guard let map = value.map else {
       findings.error("\(what) takes a mapping, but found \(value.kindName)", at: value)
       return nil
@@ -130,36 +140,53 @@ struct Fields {
     self.value = value
     self.what = what
     self.findings = findings
-    members = map.members
-  }
-
-  /// The keys that nobody has taken yet.
-  var keys: [String] { members.compactMap(\.name) }
-
-  /// Takes the member of a name; a null counts as left out.
-  mutating func take(_ name: String) -> Value? { member(name).flatMap { $0.value.isNull ? nil : $0.value } }
-
-  /// Takes the member of a name with its key.
-  mutating func member(_ name: String) -> ValueMap.Member? {
-    known.append(name)
-    guard let index = members.firstIndex(where: { $0.name?.hasSameScalars(as: name) ?? false }) else { return nil }
-    return members.remove(at: index)
-  }
-
-  /// Takes the member of a name, or adds an error that it is missing.
-  mutating func require(_ name: String, _ why: String) -> Value? {
-    let member = member(name)
-    if let value = member?.value, !value.isNull { return value }
-    findings.error("\(what) needs '\(name)': \(why)", at: member?.key ?? value)
-    return nil
-  }
-
-  /// Adds an error for each key that was not taken.
-  func finish() {
-    for member in members {
-      let name = member.name ?? "\(member.key)"
-      let guess = name.nearest(among: known).map { "; did you mean '\($0)'?" } ?? "; it takes \(known.joined(separator: ", "))"
-      findings.error("\(what) has no key '\(name)'\(guess)", at: member.key)
+    for var member in map.members {
+      let name = member.name ?? member.key.plainText
+      if !keys.contains(where: { $0.hasSameScalars(as: name) }) {
+        let guess = name.nearest(among: keys)
+        let advice = guess.map { "did you mean '\($0)'?" } ?? hint ?? "it takes \(keys.joined(separator: ", "))"
+        findings.error("\(what) has no key '\(name)'; \(advice)", at: member.key)
+        guard let guess, map[guess] == nil else {
+          hasUnknownKey = true
+          continue
+        }
+        member.key = Value(.string(guess), at: member.key.place)
+      }
+      if member.value.isNull {
+        findings.error("'\(name)' is empty; give it a value, or leave it out", at: member.key)
+        empty.append(member.name ?? name)
+      } else {
+        members.append(member)
+      }
     }
+  }
+
+  /// The member of a name.
+  func member(_ name: String) -> ValueMap.Member? { members.first { $0.name?.hasSameScalars(as: name) ?? false } }
+
+  /// The value of a name.
+  subscript(name: String) -> Value? { member(name)?.value }
+
+  /// The value of a name, or nil with an error that it is missing.
+  func require(_ name: String, _ why: String) -> Value? {
+    let value = self[name]
+    if value == nil, !empty.contains(name) { findings.error("\(what) needs '\(name)': \(why)", at: self.value) }
+    return value
+  }
+
+  /// The members among those of which there must be exactly one: that one first, then what is too many.
+  func kinds(among words: [String]) -> [ValueMap.Member] {
+    let found = members.filter { member in words.contains { $0.hasSameScalars(as: member.name ?? "") } }
+    if found.isEmpty, !hasUnknownKey, !empty.contains(where: words.contains) {
+      findings.error("\(what) needs one of \(words.joined(separator: ", "))", at: value)
+    }
+    if let first = found.first {
+      for other in found.dropFirst() {
+        findings.error(
+          "\(what) is one thing: '\(other.name ?? "")' cannot stand beside '\(first.name ?? "")'; split it in two",
+          at: other.key)
+      }
+    }
+    return found
   }
 }

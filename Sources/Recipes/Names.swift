@@ -22,20 +22,28 @@ enum Names {
     "stats", "time", "json", "csv", "text", "math", "strings", "sets", "base64", "regex", "optional", "cel", "lists",
   ]
 
+  /// The rule for every name, as the end of a sentence that begins with one that breaks it.
+  static let form =
+    "is no name: a name begins with a small letter and goes on with letters and digits, as in 'taskKey2'"
+
+  /// Whether a name begins with a small letter and goes on with letters and digits.
+  static func isWellFormed(_ name: String) -> Bool {
+    guard let first = name.utf8.first, (0x61...0x7A).contains(first) else { return false }
+    return name.utf8.allSatisfy { (0x61...0x7A).contains($0 | 0x20) || (0x30...0x39).contains($0) }
+  }
+
   /// What is wrong with a name, as the end of a sentence that begins with it; nil if nothing is.
   static func fault(in name: String) -> String? {
-    let isLowerCamelCase =
-      name.utf8.first.map { (0x61...0x7A).contains($0) } ?? false
-      && name.utf8.allSatisfy {
-        (0x61...0x7A).contains($0) || (0x41...0x5A).contains($0) || (0x30...0x39).contains($0)
-      }
-    if !isLowerCamelCase {
-      return "is no name: a name begins with a small letter and goes on with letters and digits, as in 'markKey2'"
-    }
+    if !isWellFormed(name) { return form }
     if reserved.contains(name) { return "has a meaning of its own in recipes; choose another name" }
     if words.contains(name) { return "is a word of the expression language; choose another name" }
     if types.contains(name) { return "is a type of the expression language; choose another name" }
     if namespaces.contains(name) { return "is a library of the expression language; choose another name" }
     return nil
+  }
+
+  /// The identifiers that an expression would read in a name: all of a good one, `my` and `total` of `my-total`.
+  static func parts(of name: String) -> [String] {
+    name.split { !($0.isASCII && ($0.isLetter || $0.isNumber) || $0 == "_") }.map(String.init)
   }
 }

@@ -8,62 +8,63 @@ struct PolicyReader {
 
   /// Reads `{maxAttempts, initial, factor, maxInterval, jitter, on, if}`.
   func retry(_ value: Value, scope: Scope) -> RetryPolicy? {
-    guard var fields = Fields(value, of: "'retry'", findings) else { return nil }
+    let keys = ["maxAttempts", "initial", "factor", "maxInterval", "jitter", "on", "if"]
+    guard let fields = Fields(value, of: "'retry'", keys: keys, findings) else { return nil }
     var policy = RetryPolicy(scopeSize: scope.size)
-    if let value = fields.take("maxAttempts"), let count = findings.int(value, of: "'maxAttempts'", in: 1...1000) {
+    if let count = fields["maxAttempts"].flatMap({ findings.int($0, of: "'maxAttempts'", in: 1...1000) }) {
       policy.schedule.maxAttempts = count
     }
-    let initial = fields.take("initial").flatMap { findings.duration($0, of: "'initial'") } ?? .seconds(1)
-    let factor = fields.take("factor").flatMap(factor) ?? 2
-    let limit = fields.take("maxInterval").flatMap { findings.duration($0, of: "'maxInterval'") } ?? .seconds(100)
-    policy.schedule.delays = .growing(initial: initial, factor: factor, limit: limit)
-    if let value = fields.take("jitter"), let jitter = findings.choice(value, of: "'jitter'", RetrySchedule.Jitter.self) {
+    policy.schedule.delays = .growing(
+      initial: fields["initial"].flatMap { findings.duration($0, of: "'initial'") } ?? .seconds(1),
+      factor: fields["factor"].flatMap(factor) ?? 2,
+      limit: fields["maxInterval"].flatMap { findings.duration($0, of: "'maxInterval'") } ?? .seconds(100))
+    if let jitter = fields["jitter"].flatMap({ findings.choice($0, of: "'jitter'", RetrySchedule.Jitter.self) }) {
       policy.schedule.jitter = jitter
     }
-    if let value = fields.take("on") {
-      if let items = value.list {
-        policy.schedule.kinds = Set(items.compactMap { findings.choice($0, of: "an error kind in 'on'", ErrorKind.self) })
-        for item in items where ["uncertain", "internal", "cancelled"].contains(item.string) {
-          findings.error("'\(item.plainText)' is never tried again; leave it out", at: item)
-        }
-      } else {
-        findings.error("'on' takes a list of error kinds, such as [timeout, network]", at: value)
-      }
-    }
-    if let value = fields.take("if") {
+    if let value = fields["on"] { policy.schedule.kinds = kinds(value) }
+    if let value = fields["if"] {
       var inner = scope
       inner.declare("error", .object(RecipeTypes.error))
-      policy.condition = compiler.condition(value, of: "'retry.if'", in: inner)
+      policy.condition = compiler.condition(value, of: "'if'", in: inner)
     }
-    fields.finish()
     return policy
+  }
+
+  private func kinds(_ value: Value) -> Set<ErrorKind> {
+    guard let items = value.list else {
+      findings.error("'on' takes a list of error kinds, such as [timeout, network]", at: value)
+      return []
+    }
+    let kinds = items.compactMap { item -> ErrorKind? in
+      let kind = findings.choice(item, of: "an error kind", ErrorKind.self)
+      if let kind, [.uncertain, .internal, .cancelled].contains(kind) {
+        findings.error("what ended as '\(kind.rawValue)' is never tried again; leave it out", at: item)
+      }
+      return kind
+    }
+    return Set(kinds)
   }
 
   /// Reads a duration, or `{attempt, total}`.
   func timeout(_ value: Value) -> TimeLimits {
-    var limits = TimeLimits()
-    if value.map == nil {
-      limits.total = findings.duration(value, of: "'timeout'", atLeast: .milliseconds(1))
-      return limits
+    func span(_ value: Value?, _ what: String) -> TimeSpan? {
+      value.flatMap { findings.duration($0, of: what, atLeast: .milliseconds(1)) }
     }
-    guard var fields = Fields(value, of: "'timeout'", findings) else { return limits }
-    if let value = fields.take("attempt") {
-      limits.attempt = findings.duration(value, of: "'attempt'", atLeast: .milliseconds(1))
-    }
-    if let value = fields.take("total") {
-      limits.total = findings.duration(value, of: "'total'", atLeast: .milliseconds(1))
-    }
+    guard value.map != nil else { return TimeLimits(total: span(value, "'timeout'")) }
+    guard let fields = Fields(value, of: "'timeout'", keys: ["attempt", "total"], findings) else { return TimeLimits() }
+    let limits = TimeLimits(attempt: span(fields["attempt"], "'attempt'"), total: span(fields["total"], "'total'"))
     if let attempt = limits.attempt, let total = limits.total, attempt > total {
-      findings.error("'timeout.attempt' (\(attempt)) is longer than 'timeout.total' (\(total))", at: value)
+      findings.error(
+        "'attempt' (\(attempt.spelled)) must not be longer than 'total' (\(total.spelled))",
+        at: fields["attempt"] ?? value)
     }
-    fields.finish()
     return limits
   }
 
   /// Reads `{until, every, factor, maxEvery, timeout}`; `result` is the action's output.
   func repetition(_ value: Value, output: ValueType, scope: Scope) -> Repetition? {
-    guard var fields = Fields(value, of: "'repeat'", findings) else { return nil }
-    defer { fields.finish() }
+    let keys = ["until", "every", "factor", "maxEvery", "timeout"]
+    guard let fields = Fields(value, of: "'repeat'", keys: keys, findings) else { return nil }
     var inner = scope
     inner.declare("result", output)
     let until = fields.require("until", "a condition on 'result', such as result.state == 'ready'").flatMap {
@@ -72,21 +73,22 @@ struct PolicyReader {
     let every = fields.require("every", "how long to wait before doing it again, such as 10m").flatMap {
       findings.duration($0, of: "'every'", atLeast: .milliseconds(1))
     }
-    let factor = fields.take("factor").flatMap(factor)
-    let maxEvery = fields.take("maxEvery").flatMap { findings.duration($0, of: "'maxEvery'") }
-    let timeout = fields.take("timeout").flatMap { findings.duration($0, of: "'repeat.timeout'") }
+    let factor = fields["factor"].flatMap(factor)
+    let maxEvery = fields["maxEvery"].flatMap { findings.duration($0, of: "'maxEvery'") }
+    let timeout = fields["timeout"].flatMap { findings.duration($0, of: "'timeout'", atLeast: .milliseconds(1)) }
     guard let until, let every else { return nil }
     return Repetition(until: until, every: every, factor: factor ?? 1, maxEvery: maxEvery, timeout: timeout)
   }
 
+  /// Reads `{name, limit, onLimit}`.
   func concurrency(_ value: Value) -> Recipe.ConcurrencyGroup? {
-    guard var fields = Fields(value, of: "'concurrencyGroup'", findings) else { return nil }
-    defer { fields.finish() }
+    let keys = ["name", "limit", "onLimit"]
+    guard let fields = Fields(value, of: "'concurrencyGroup'", keys: keys, findings) else { return nil }
     let name = fields.require("name", "runs of all recipes that name the same group share its limit").flatMap {
       findings.text($0, of: "'name'")
     }
-    let limit = fields.take("limit").flatMap { findings.int($0, of: "'limit'", in: 1...10_000) }
-    let onLimit = fields.take("onLimit").flatMap {
+    let limit = fields["limit"].flatMap { findings.int($0, of: "'limit'", in: 1...10_000) }
+    let onLimit = fields["onLimit"].flatMap {
       findings.choice($0, of: "'onLimit'", Recipe.ConcurrencyGroup.OnLimit.self)
     }
     return name.map { Recipe.ConcurrencyGroup(name: $0, limit: limit ?? 1, onLimit: onLimit ?? .queue) }
@@ -100,7 +102,7 @@ struct PolicyReader {
       default: nil
       }
     if let number, number >= 1, number <= 100 { return number }
-    findings.error("'factor' takes a number from 1 to 100", at: value)
+    findings.error("'factor' takes a number from 1 to 100, but found \(value.written)", at: value)
     return nil
   }
 }

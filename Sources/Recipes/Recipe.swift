@@ -1,3 +1,4 @@
+package import ActionKit
 package import Basics
 
 /// A recipe that has been read and checked whole, ready to run.
@@ -23,13 +24,13 @@ package final class Recipe: Sendable {
   /// The recipes that it calls, read and checked with it.
   package let called: [Recipe]
   /// What `steps` has at the end, for whoever calls the recipe.
-  package let outputType: ObjectType
+  package let outputType: ValueType
 
   init(
     name: String, summary: String, source: Source, inputs: [Input], triggers: [Trigger],
     concurrency: ConcurrencyGroup?, steps: Block, outputs: [NamedTemplate], onFailure: Block?, finally: Block?,
     secrets: [(name: String, location: Diagnostic.Location?)], topLevelNames: Int, called: [Recipe],
-    outputType: ObjectType
+    outputType: ValueType
   ) {
     self.name = name
     self.summary = summary
@@ -117,15 +118,35 @@ extension Recipe {
   /// The secrets that it and the recipes it calls read.
   package var allSecrets: [(name: String, location: Diagnostic.Location?)] { all.flatMap(\.secrets) }
 
+  /// The inputs as a declaration, against which whatever is given for them is checked.
+  package var inputSchema: ObjectSchema { ObjectSchema(fields: inputs.map(\.declaration)) }
+
+  /// The inputs of a call, checked, and with the defaults of those that are left out.
+  package func inputs(ofCall given: Value) throws(Faults) -> ValueMap {
+    let faults = inputSchema.check(given, as: "with").filter { $0.severity == .error }
+    guard faults.isEmpty else { throw Faults(faults) }
+    return withDefaults(inputSchema.restored(given).map ?? ValueMap())
+  }
+
+  /// The inputs with the defaults of those that are left out.
+  package func withDefaults(_ inputs: ValueMap) -> ValueMap {
+    var inputs = inputs
+    for input in self.inputs where inputs[input.name] == nil { inputs[input.name] = input.fallback }
+    return inputs
+  }
+
   /// A value that whoever starts the recipe gives.
   package struct Input: Sendable {
-    package var name: String
-    package var type: ValueType
-    package var summary: String
-    package var fallback: Value?
-    package var limits: InputLimits
-    package var isSecret: Bool
-    package var isRequired: Bool { fallback == nil }
+    /// The name, the type, and what a value has to keep to.
+    package var declaration: FieldSchema
+    package var isSecret = false
+
+    package var name: String { declaration.name }
+    package var summary: String { declaration.summary }
+    package var fallback: Value? { declaration.fallback }
+    package var isRequired: Bool { declaration.isRequired }
+    /// The type as expressions see it.
+    package var type: ValueType { declaration.type.inputType }
   }
 
   /// How many runs of a group may be open at once.

@@ -57,7 +57,7 @@ final class RecipeCalls {
     return (recipe, diagnostics + diagnosticsOfCalled)
   }
 
-  /// The recipe that a step calls, or nil with an error.
+  /// The recipe that a step calls, or nil with an error, here or where the other file has it.
   func recipe(at path: String, for value: Value, _ findings: Findings) -> Recipe? {
     let path = RecipeCalls.resolve(path, besides: findings.source.name)
     if let start = chain.firstIndex(of: path) {
@@ -65,10 +65,7 @@ final class RecipeCalls {
       findings.error("recipes must not call each other in a circle: \(round)", at: value)
       return nil
     }
-    if let known = known[path] {
-      if known == nil { findings.error("recipe '\(path)' has errors", at: value) }
-      return known
-    }
+    if let known = known[path] { return known }
     guard chain.count < RecipeCalls.deepest else {
       findings.error("calls are nested more than \(RecipeCalls.deepest) deep", at: value)
       return nil
@@ -87,7 +84,7 @@ final class RecipeCalls {
   }
 
   private func read(_ source: Source) -> (Recipe?, [Diagnostic]) {
-    chain.append(source.name)
+    chain.append(RecipeCalls.resolve(source.name, besides: ""))
     defer { chain.removeLast() }
     let document: YAMLDocument
     do throws(Diagnostics) {
@@ -105,6 +102,7 @@ final class RecipeCalls {
   static func resolve(_ path: String, besides caller: String) -> String {
     guard !path.hasPrefix("/") else { return path }
     var parts = caller.split(separator: "/", omittingEmptySubsequences: false).dropLast()
+    parts.removeAll { $0 == "." }
     for part in path.split(separator: "/") where part != "." {
       if part == "..", let last = parts.last, last != "..", !last.isEmpty {
         parts.removeLast()
@@ -132,58 +130,68 @@ struct RecipeReader {
     policies = PolicyReader(findings: findings, compiler: compiler)
   }
 
+  private static let keys = [
+    "recipe", "summary", "inputs", "on", "zone", "defaults", "concurrencyGroup", "steps", "outputs", "onFailure",
+    "finally",
+  ]
+
   func read() -> Recipe? {
-    guard var fields = Fields(findings.document.root, of: "a recipe", findings) else { return nil }
-    let name = fields.take("recipe").flatMap(recipeName) ?? stem
-    let summary = fields.take("summary").flatMap { findings.text($0, of: "'summary'") } ?? ""
-    let inputs = fields.take("inputs").map(self.inputs) ?? []
-    let zone = fields.take("zone")
-    let triggers = TriggerReader(
-      findings: findings, compiler: compiler, inputs: inputs, zone: zone, defaultZone: environment.zone
-    ).read(fields.take("on"))
-    var defaults = StepDefaults()
-    if let value = fields.take("defaults"), var inner = Fields(value, of: "'defaults'", findings) {
-      defaults.retry = inner.take("retry").flatMap { policies.retry($0, scope: Scope()) }
-      defaults.timeout = inner.take("timeout").map(policies.timeout) ?? TimeLimits()
-      inner.finish()
+    guard let fields = Fields(findings.document.root, of: "a recipe", keys: RecipeReader.keys, findings) else {
+      return nil
     }
-    let concurrency = fields.take("concurrencyGroup").flatMap(policies.concurrency)
+    let name = fields["recipe"].flatMap(recipeName) ?? stem
+    let summary = fields["summary"].flatMap { findings.text($0, of: "'summary'") } ?? ""
+    let inputs = fields["inputs"].map(InputReader(findings: findings, compiler: compiler).read) ?? []
+    let triggers = TriggerReader(
+      findings: findings, compiler: compiler, inputs: inputs, zone: fields["zone"], defaultZone: environment.zone
+    ).read(fields["on"])
+    let concurrency = fields["concurrencyGroup"].flatMap(policies.concurrency)
     let steps = StepReader(
       findings: findings, compiler: compiler, policies: policies, environment: environment, calls: calls,
-      defaults: defaults, ids: StepIdentifiers(), called: CalledRecipes())
+      defaults: defaults(fields["defaults"]), ids: StepIdentifiers(), called: CalledRecipes())
 
     let first = firstScope(inputs)
     var scope = first
-    let block = fields.require("steps", "what the recipe does").map { steps.block($0, of: "steps", in: &scope) }
-    let outputs = fields.take("outputs").map { compiler.outputs($0, of: "'outputs'", in: scope) } ?? []
-    var handlers = first
+    let block = fields.require("steps", "what the recipe does").map { steps.block($0, of: "'steps'", in: &scope) }
+    let (outputs, outputType) =
+      fields["outputs"].map { compiler.outputs($0, of: "the outputs of '\(name)'", in: scope) }
+      ?? ([], .object(ObjectType("the outputs of '\(name)'", fields: [])))
     // Whatever happened, a name or a step of the top level may not be there.
-    for (name, type) in scope.names(after: first.size) { handlers.declare(name, type.asOptional) }
-    handlers.add(optionalSteps: scope.steps)
-    let onFailure = fields.take("onFailure").map { value in
+    let handlers = scope.afterwards(from: first)
+    let onFailure = fields["onFailure"].map { value in
       var inner = handlers
       inner.declare("error", .object(RecipeTypes.error))
-      return steps.block(value, of: "onFailure", in: &inner)
+      return steps.block(value, of: "'onFailure'", in: &inner)
     }
-    let finally = fields.take("finally").map { value in
+    let finally = fields["finally"].map { value in
       var inner = handlers
       inner.declare("error", .optional(.object(RecipeTypes.error)))
-      return steps.block(value, of: "finally", in: &inner)
+      return steps.block(value, of: "'finally'", in: &inner)
     }
-    fields.finish()
-    guard let block else { return nil }
+    guard let block, steps.called.areWhole else { return nil }
     return Recipe(
       name: name, summary: summary, source: findings.source, inputs: inputs, triggers: triggers,
       concurrency: concurrency, steps: block, outputs: outputs, onFailure: onFailure, finally: finally,
       secrets: compiler.secrets, topLevelNames: scope.size - first.size, called: steps.called.recipes,
-      outputType: ObjectType(
-        "the outputs of '\(name)'", fields: outputs.map { ObjectType.Field($0.name, $0.template.type) }))
+      outputType: outputType)
+  }
+
+  private func defaults(_ value: Value?) -> StepDefaults {
+    guard let value, let fields = Fields(value, of: "'defaults'", keys: ["retry", "timeout"], findings) else {
+      return StepDefaults()
+    }
+    return StepDefaults(
+      retry: fields["retry"].flatMap { policies.retry($0, scope: Scope()) },
+      timeout: fields["timeout"].map(policies.timeout))
   }
 
   private func firstScope(_ inputs: [Recipe.Input]) -> Scope {
     var scope = Scope()
-    let fields = inputs.map {
-      ObjectType.Field($0.name, $0.isSecret ? .secret($0.type) : $0.type, summary: $0.summary)
+    var fields: [ObjectType.Field] = []
+    for input in inputs {
+      let parts = Names.parts(of: input.name)
+      for part in parts { fields.append(ObjectType.Field(part, input.type, summary: input.summary)) }
+      for part in parts.dropFirst() { scope.excuse(.string(part)) }
     }
     scope.declare("inputs", .object(ObjectType("inputs", fields: fields)))
     scope.declare("steps", .object(ObjectType("steps", fields: [])))
@@ -209,84 +217,5 @@ struct RecipeReader {
     if isName { return text }
     findings.error("'recipe' takes a name of letters, digits, - and _, such as weekly-report", at: value)
     return nil
-  }
-
-  // MARK: Inputs
-
-  private func inputs(_ value: Value) -> [Recipe.Input] {
-    guard let map = value.map else {
-      findings.error("'inputs' takes a mapping from names to {type, …}", at: value)
-      return []
-    }
-    return map.members.compactMap { member in
-      findings.name(member.key, of: "the input").flatMap { input($0, member.value) }
-    }
-  }
-
-  private func input(_ name: String, _ value: Value) -> Recipe.Input? {
-    // A bare type is short for {type: …}.
-    if value.string != nil {
-      return TypeReader(findings: findings).read(value, of: "input '\(name)'").map {
-        Recipe.Input(name: name, type: $0, summary: "", fallback: nil, limits: InputLimits(), isSecret: false)
-      }
-    }
-    guard var fields = Fields(value, of: "input '\(name)'", findings) else { return nil }
-    defer { fields.finish() }
-    let type =
-      fields.require("type", "int, double, bool, string, bytes, timestamp, duration, list(T) or map(string, T)")
-      .flatMap { TypeReader(findings: findings).read($0, of: "the type of '\(name)'") }
-    let summary = fields.take("summary").flatMap { findings.text($0, of: "'summary'") } ?? ""
-    let isSecret = fields.take("secret").flatMap { findings.bool($0, of: "'secret'") } ?? false
-    let fallback = fields.take("default")
-    let rawChoices = fields.take("choices")
-    let rawMin = fields.take("min")
-    let rawMax = fields.take("max")
-    let rawPattern = fields.take("pattern")
-    // A faulty type is one error; its values can be read by no type.
-    guard let type else {
-      return Recipe.Input(name: name, type: .dyn, summary: summary, fallback: fallback, limits: .init(), isSecret: false)
-    }
-    var limits = InputLimits()
-    if let rawChoices {
-      if let items = rawChoices.list, !items.isEmpty {
-        limits.choices = items.compactMap { literal($0, type, "choices") }
-      } else {
-        findings.error("'choices' takes a list of values", at: rawChoices)
-      }
-    }
-    let isOrdered = [.int, .double, .timestamp, .duration].contains(type)
-    for raw in [rawMin, rawMax] {
-      if let raw, !isOrdered { findings.error("'min' and 'max' go with int, double, timestamp and duration", at: raw) }
-    }
-    if isOrdered {
-      limits.min = rawMin.flatMap { literal($0, type, "min") }
-      limits.max = rawMax.flatMap { literal($0, type, "max") }
-    }
-    if let rawPattern, let text = findings.text(rawPattern, of: "'pattern'") {
-      limits.pattern = compiler.pattern(text, at: rawPattern)
-      if type != .string { findings.error("'pattern' goes with string", at: rawPattern) }
-    }
-    var value: Value?
-    if let fallback {
-      if isSecret {
-        findings.error("a secret has no default: it would stand in the recipe for all to read", at: fallback)
-      } else if let literal = literal(fallback, type, "default") {
-        value = literal
-        if let fault = limits.fault(in: literal) { findings.error("the default of '\(name)' \(fault)", at: fallback) }
-      }
-    }
-    // Texts of a few choices are a type of their own, so that a misspelt comparison does not check.
-    let texts = limits.choices.compactMap(\.string)
-    let isChoice = type == .string && !texts.isEmpty && texts.count == limits.choices.count
-    return Recipe.Input(
-      name: name, type: isChoice ? .choice(texts) : type, summary: summary, fallback: value ?? fallback.map { _ in .null },
-      limits: limits, isSecret: isSecret)
-  }
-
-  private func literal(_ value: Value, _ type: ValueType, _ what: String) -> Value? {
-    var conformance = Conformance()
-    let literal = conformance.bring(value, to: type, path: what)
-    for fault in conformance.faults { findings.error(fault.message, at: fault.value) }
-    return literal
   }
 }

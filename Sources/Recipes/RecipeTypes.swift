@@ -28,15 +28,17 @@ package enum RecipeTypes {
       .init("attempt", .int, summary: "Which run of this recipe for the same slot it is, from 1."),
     ])
 
-  /// What a decided approval gives.
-  static let approval = ObjectType(
-    "approval",
-    fields: [
-      .init("approved", .bool, summary: "Whether it was approved."),
-      .init("by", .string, summary: "Who decided."),
-      .init("at", .timestamp, summary: "When."),
-      .init("comment", .string, isOptional: true, summary: "What they said about it."),
-    ])
+  /// What an approval gives: without `by` and `at` if it may go on undecided.
+  static func approval(mayTimeOut: Bool) -> ObjectType {
+    ObjectType(
+      "approval",
+      fields: [
+        .init("approved", .bool, summary: "Whether it was approved."),
+        .init("by", .string, isOptional: mayTimeOut, summary: "Who decided."),
+        .init("at", .timestamp, isOptional: mayTimeOut, summary: "When."),
+        .init("comment", .string, isOptional: true, summary: "What they said about it."),
+      ])
+  }
 
   /// What one item of a loop with `onItemError: continue` gives.
   static func outcome(of output: ValueType) -> ObjectType {

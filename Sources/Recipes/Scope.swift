@@ -16,9 +16,9 @@ struct Scope {
 
   init() { expressions = ExpressionScope() }
 
-  /// Declares a name that the language gives, or one that was checked already.
+  /// Declares a name that the language gives, or one that was checked already; it hides one of the same name.
   mutating func declare(_ name: String, _ type: ValueType) {
-    expressions.declare(name, type)
+    expressions.shadow(name, type)
     names.append(name)
   }
 
@@ -26,39 +26,80 @@ struct Scope {
   mutating func declare(_ name: String, _ type: ValueType, at place: Value, _ findings: Findings) {
     if let first = declared[name] {
       let note = Diagnostic.Note("'\(name)' is declared here", at: findings.location(of: first))
-      findings.error("'\(name)' is declared already; shadowing is not allowed, choose another name", at: place, notes: [note])
-      return
+      findings.error(
+        "'\(name)' is declared already; shadowing is not allowed, choose another name", at: place, notes: [note])
+      // Whichever of the two is meant later, its use is no second error.
+      return expressions.declare(name, .dyn)
     }
     declared[name] = place
     declare(name, type)
   }
 
+  /// Makes known what expressions may call a thing whose name is at fault, so that its uses are no further errors.
+  mutating func excuse(_ name: Value) {
+    for part in Names.parts(of: name.plainText) { expressions.declare(part, .dyn) }
+  }
+
+  /// Whether a name is visible.
+  func has(_ name: String) -> Bool { expressions.type(of: name) != nil }
+
   /// Declares `steps` anew, with one step more.
   mutating func add(step: ObjectType.Field) {
+    steps.removeAll { $0.name == step.name }
     steps.append(step)
     expressions.declare("steps", .object(ObjectType("steps", fields: steps)))
   }
 
-  /// Declares `steps` anew, with steps of which each may be absent.
-  mutating func add(optionalSteps steps: [ObjectType.Field]) {
+  /// Adds what a second step has to the step of the same id, if that is visible.
+  mutating func merge(step second: ObjectType.Field) {
+    var merged = second
+    if let first = steps.first(where: { $0.name == second.name }) {
+      if case (.object(let one), .object(let other)) = (first.type, second.type) {
+        merged.type = .object(ObjectType(one.name, fields: one.fields + other.fields.filter { one[$0.name] == nil }))
+      } else if first.type != second.type {
+        merged.type = .dyn
+      }
+    }
+    add(step: merged)
+  }
+
+  /// The scope of what runs when the steps are over, however far they came: what was declared since the first names may
+  /// be absent.
+  func afterwards(from first: Scope) -> Scope {
+    var scope = first
+    scope.declared = declared
+    for name in names.dropFirst(first.size) {
+      scope.declare(name, (expressions.type(of: name) ?? .dyn).asOptional)
+    }
     for var step in steps {
       step.isOptional = true
-      add(step: step)
+      scope.add(step: step)
+    }
+    return scope
+  }
+
+  /// Has messages say why a step is not there.
+  mutating func explainAbsence(ofStep id: String, _ why: String) {
+    expressions.explainAbsence(of: id, in: "steps", why)
+  }
+
+  /// Has messages say of the steps of an inner scope where they are.
+  mutating func hide(stepsOf inner: Scope, inside what: String) {
+    for step in inner.steps where !steps.contains(where: { $0.name == step.name }) {
+      explainAbsence(ofStep: step.name, "it is inside \(what), and not visible outside")
     }
   }
 
-  /// The names that were declared after the first ones, in order, with their types.
-  func names(after count: Int) -> [(String, ValueType)] {
-    names.dropFirst(count).map { ($0, expressions.type(of: $0) ?? .dyn) }
-  }
-
   /// Takes it for known from here on that a condition holds, or does not.
-  mutating func assume(_ condition: RecipeExpression, is truth: Bool) {
-    expressions.assume(condition.program, is: truth)
+  ///
+  /// A condition that is at fault may have asked for anything, so that nothing counts as absent after it.
+  mutating func assume(_ condition: RecipeExpression?, is truth: Bool) {
+    if let condition { expressions.assume(condition.program, is: truth) } else { expressions.presumePresence() }
   }
 
   /// Takes it for known that a condition on one name holds of a step: what `until` says of `result`.
-  mutating func assume(_ condition: RecipeExpression, of name: String, holdsFor step: String) {
+  mutating func assume(_ condition: RecipeExpression?, of name: String, holdsFor step: String) {
+    guard let condition else { return expressions.presumePresence() }
     expressions.assume(condition.program, of: name, holdsFor: "steps", [step])
   }
 }

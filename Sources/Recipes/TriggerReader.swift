@@ -1,3 +1,4 @@
+import ActionKit
 import Basics
 import Calendars
 import YAMLReader
@@ -13,56 +14,60 @@ struct TriggerReader {
   let defaultZone: String?
 
   private static let kinds = ["cron", "every", "at", "calendar", "webhook", "event", "afterRecipe"]
+  /// The kinds that are due at times.
+  private static let timed = ["cron", "every", "at", "calendar"]
+  private static let timedKeys = [
+    "zone", "overlap", "catchup", "catchupWindow", "catchupLimit", "jitter", "dstGap", "dstFold", "start", "end",
+    "except",
+  ]
+  private static let keys = kinds + ["id", "from"] + timedKeys + ["inputs", "paused"]
 
   func read(_ value: Value?) -> [Trigger] {
     let recipeZone = zone.flatMap { compiler.zone($0, of: "'zone'") }
     guard let value else { return [] }
     guard let items = value.list else {
-      findings.error("'on' takes a list of entries, such as - cron: \"30 17 * * FRI\"", at: value)
+      findings.error(
+        "'on' takes a list of entries, such as - cron: \"30 17 * * FRI\", but found \(value.written)", at: value)
       return []
     }
     var places: [String: Value] = [:]
-    let triggers = items.compactMap { item -> Trigger? in
-      let trigger = entry(item, recipeZone: recipeZone)
-      if items.count > 1, item.map != nil {
-        if let id = item["id"], let text = id.string {
-          if let first = places.updateValue(id, forKey: text) {
-            findings.error(
-              "the id '\(text)' is taken by another entry", at: id,
-              notes: [Diagnostic.Note("it is taken here", at: findings.location(of: first))])
-          }
-        } else if item["id"] == nil {
-          findings.error("an entry of several needs an 'id': it is part of what tells their slots apart", at: item)
+    return items.compactMap { item -> Trigger? in
+      guard let fields = Fields(item, of: "an entry of 'on'", keys: TriggerReader.keys, findings) else { return nil }
+      let trigger = entry(fields, recipeZone: recipeZone)
+      if let id = fields["id"], let text = id.string {
+        if let first = places.updateValue(id, forKey: text) {
+          findings.error(
+            "the id '\(text)' is taken by another entry", at: id,
+            notes: [Diagnostic.Note("it is taken here", at: findings.location(of: first))])
         }
+      } else if items.count > 1, fields["id"] == nil {
+        findings.error("an entry of several needs an 'id': it is part of what tells their slots apart", at: item)
       }
       return trigger
     }
-    return triggers
   }
 
-  private func entry(_ value: Value, recipeZone: String?) -> Trigger? {
-    guard var fields = Fields(value, of: "an entry of 'on'", findings) else { return nil }
-    defer { fields.finish() }
-    let present = fields.keys.filter(TriggerReader.kinds.contains)
-    guard let word = present.first, let member = fields.member(word) else {
-      let guess = fields.keys.lazy.compactMap { $0.nearest(among: TriggerReader.kinds) }.first
-      let list = TriggerReader.kinds.joined(separator: ", ")
-      findings.error(
-        "an entry of 'on' needs one of \(list)\(guess.map { "; did you mean '\($0)'?" } ?? "")", at: value)
-      for key in fields.keys { _ = fields.member(key) }
-      return nil
-    }
-    for other in present.dropFirst() {
-      if let member = fields.member(other) {
-        findings.error("an entry is one thing: '\(other)' cannot stand beside '\(word)'", at: member.key)
+  private func entry(_ fields: Fields, recipeZone: String?) -> Trigger? {
+    guard let member = fields.kinds(among: TriggerReader.kinds).first, let word = member.name else { return nil }
+    let kind = kind(word, member.value, fields)
+    let id = fields["id"].flatMap { findings.name($0, of: "the id") }
+    var trigger = Trigger(id: id, kind: kind ?? .at(.earliest))
+    if TriggerReader.timed.contains(word) {
+      schedule(&trigger, word: word, at: member.key, fields, recipeZone: recipeZone)
+    } else {
+      for key in TriggerReader.timedKeys {
+        if let member = fields.member(key) {
+          findings.error(
+            "'\(key)' cannot stand on a '\(word)' entry; it goes with \(TriggerReader.timed.joined(separator: ", "))",
+            at: member.key)
+        }
       }
     }
-    let kind = kind(word, member, &fields)
-    let id = fields.take("id").flatMap { findings.name($0, of: "the id of the entry") }
-    var trigger = Trigger(id: id, kind: kind ?? .at(.earliest))
-    schedule(&trigger, word: word, at: member, &fields, recipeZone: recipeZone)
-    trigger.inputs = given(fields.take("inputs"), at: member.key)
-    if let value = fields.take("paused") {
+    if word != "every", let member = fields.member("from") {
+      findings.error("'from' goes with 'every'; a '\(word)' entry has 'start'", at: member.key)
+    }
+    trigger.inputs = given(fields["inputs"], at: member.key)
+    if let value = fields["paused"] {
       if let note = value.string, !looksLikeYAML11Bool(note) {
         (trigger.isPaused, trigger.pauseNote) = (true, note)
       } else {
@@ -72,49 +77,47 @@ struct TriggerReader {
     return kind == nil ? nil : trigger
   }
 
-  private func kind(_ word: String, _ member: ValueMap.Member, _ fields: inout Fields) -> Trigger.Kind? {
-    let value = member.value
+  private func kind(_ word: String, _ value: Value, _ fields: Fields) -> Trigger.Kind? {
     switch word {
-    case "cron":
-      return compiler.cron(value).map { .cron($0) }
+    case "cron": return compiler.cron(value).map { .cron($0) }
     case "every":
-      let span = findings.duration(value, of: "'every'", atLeast: .seconds(1))
-      let from = fields.take("from").flatMap { instant($0, of: "'from'") }
-      return span.map { .every($0, from: from) }
-    case "at":
-      return instant(value, of: "'at'").map { .at($0) }
-    case "calendar":
-      return calendar(value)
-    case "webhook":
-      guard var inner = Fields(value, of: "'webhook'", findings) else { return nil }
-      _ = inner.take("path").flatMap { findings.text($0, of: "'path'") }
-      _ = inner.require("secret", "the name of the secret that signs the requests").flatMap {
-        findings.text($0, of: "'secret'")
-      }
-      _ = inner.take("scheme").flatMap { findings.text($0, of: "'scheme'") }
-      inner.finish()
-      return .webhook(value)
-    case "event":
-      if value.map == nil { return findings.text(value, of: "'event'").map { .event(name: $0, match: nil) } }
-      guard var inner = Fields(value, of: "'event'", findings) else { return nil }
-      defer { inner.finish() }
-      let name = inner.require("name", "the name of the event").flatMap { findings.text($0, of: "'name'") }
-      var scope = Scope()
-      scope.declare("event", .dyn)
-      let match = inner.take("match").flatMap { compiler.condition($0, of: "'match'", in: scope) }
-      return name.map { .event(name: $0, match: match) }
-    default:
-      if value.map == nil {
-        return findings.text(value, of: "'afterRecipe'").map { .afterRecipe(name: $0, status: ["succeeded"]) }
-      }
-      guard var inner = Fields(value, of: "'afterRecipe'", findings) else { return nil }
-      defer { inner.finish() }
-      let name = inner.require("recipe", "the name of the recipe").flatMap { findings.text($0, of: "'recipe'") }
-      let status = inner.take("status").map { value in
-        (value.list ?? [value]).compactMap { findings.choice($0, of: "'status'", EndedStatus.self)?.rawValue }
-      }
-      return name.map { .afterRecipe(name: $0, status: status ?? ["succeeded"]) }
+      let from = fields["from"].flatMap { instant($0, of: "'from'") }
+      return findings.duration(value, of: "'every'", atLeast: .seconds(1)).map { .every($0, from: from) }
+    case "at": return instant(value, of: "'at'").map { .at($0) }
+    case "calendar": return calendar(value)
+    case "webhook": return webhook(value)
+    case "event": return event(value)
+    default: return afterRecipe(value)
     }
+  }
+
+  private func webhook(_ value: Value) -> Trigger.Kind? {
+    guard let fields = Fields(value, of: "'webhook'", keys: ["path", "secret", "scheme"], findings) else { return nil }
+    for key in ["path", "scheme"] { _ = fields[key].flatMap { findings.text($0, of: "'\(key)'") } }
+    let secret = fields.require("secret", "the name of the secret that signs the requests")
+    return secret.flatMap { findings.text($0, of: "'secret'") }.map { _ in .webhook(value) }
+  }
+
+  private func event(_ value: Value) -> Trigger.Kind? {
+    if value.map == nil { return findings.text(value, of: "'event'").map { .event(name: $0, match: nil) } }
+    guard let fields = Fields(value, of: "'event'", keys: ["name", "match"], findings) else { return nil }
+    let name = fields.require("name", "the name of the event").flatMap { findings.text($0, of: "'name'") }
+    var scope = Scope()
+    scope.declare("event", .dyn)
+    let match = fields["match"].flatMap { compiler.condition($0, of: "'match'", in: scope) }
+    return name.map { .event(name: $0, match: match) }
+  }
+
+  private func afterRecipe(_ value: Value) -> Trigger.Kind? {
+    if value.map == nil {
+      return findings.text(value, of: "'afterRecipe'").map { .afterRecipe(name: $0, status: ["succeeded"]) }
+    }
+    guard let fields = Fields(value, of: "'afterRecipe'", keys: ["recipe", "status"], findings) else { return nil }
+    let name = fields.require("recipe", "the name of the recipe").flatMap { findings.text($0, of: "'recipe'") }
+    let status = fields["status"].map { value in
+      (value.list ?? [value]).compactMap { findings.choice($0, of: "'status'", EndedStatus.self)?.rawValue }
+    }
+    return name.map { .afterRecipe(name: $0, status: status ?? ["succeeded"]) }
   }
 
   private enum EndedStatus: String, CaseIterable {
@@ -123,45 +126,41 @@ struct TriggerReader {
 
   /// What goes with entries that are due at times.
   private func schedule(
-    _ trigger: inout Trigger, word: String, at member: ValueMap.Member, _ fields: inout Fields, recipeZone: String?
+    _ trigger: inout Trigger, word: String, at key: Value, _ fields: Fields, recipeZone: String?
   ) {
-    guard ["cron", "every", "at", "calendar"].contains(word) else { return }
-    trigger.zone = fields.take("zone").flatMap { compiler.zone($0, of: "'zone'") } ?? recipeZone ?? defaultZone
-    if trigger.zone == nil, zone == nil, ["cron", "calendar"].contains(word), findings.document.root["zone"] == nil,
-      !hasKey("zone", fields)
-    {
-      findings.warning("no zone is given, so the times are UTC; add zone: UTC, or a zone such as Europe/Bucharest", at: member.key)
+    trigger.zone = fields["zone"].flatMap { compiler.zone($0, of: "'zone'") } ?? recipeZone ?? defaultZone
+    if trigger.zone == nil, zone == nil, fields["zone"] == nil, ["cron", "calendar"].contains(word) {
+      findings.warning(
+        "no zone is given, so the times are UTC; add zone: UTC, or a zone such as Europe/Bucharest", at: key)
     }
-    if let value = fields.take("overlap"), let word = findings.choice(value, of: "'overlap'", Trigger.Overlap.self) {
+    if let word = fields["overlap"].flatMap({ findings.choice($0, of: "'overlap'", Trigger.Overlap.self) }) {
       trigger.overlap = word
     }
-    if let value = fields.take("catchup"), let word = findings.choice(value, of: "'catchup'", Trigger.Catchup.self) {
+    if let value = fields["catchup"], let word = findings.choice(value, of: "'catchup'", Trigger.Catchup.self) {
       trigger.catchup = word
       if word == .all, ![.bufferAll, .allowAll].contains(trigger.overlap) {
-        findings.error("'catchup: all' needs 'overlap: bufferAll' or 'allowAll'; else the slots made up skip each other", at: value)
+        findings.error(
+          "'catchup: all' needs 'overlap: bufferAll' or 'allowAll'; else the slots made up skip each other", at: value)
       }
     }
-    trigger.catchupWindow = fields.take("catchupWindow").flatMap {
+    trigger.catchupWindow = fields["catchupWindow"].flatMap {
       findings.duration($0, of: "'catchupWindow'", atLeast: .seconds(10))
     }
-    trigger.catchupLimit = fields.take("catchupLimit").flatMap { findings.int($0, of: "'catchupLimit'", in: 1...1000) }
-    trigger.jitter = fields.take("jitter").flatMap { findings.duration($0, of: "'jitter'") }
-    if let value = fields.take("dstGap") {
-      trigger.dstGap = findings.choice(value, of: "'dstGap'", CronExpression.DSTGap.self) ?? .shift
+    trigger.catchupLimit = fields["catchupLimit"].flatMap { findings.int($0, of: "'catchupLimit'", in: 1...1000) }
+    trigger.jitter = fields["jitter"].flatMap { findings.duration($0, of: "'jitter'") }
+    if let word = fields["dstGap"].flatMap({ findings.choice($0, of: "'dstGap'", CronExpression.DSTGap.self) }) {
+      trigger.dstGap = word
     }
-    if let value = fields.take("dstFold") {
-      trigger.dstFold = findings.choice(value, of: "'dstFold'", CronExpression.DSTFold.self) ?? .first
+    if let word = fields["dstFold"].flatMap({ findings.choice($0, of: "'dstFold'", CronExpression.DSTFold.self) }) {
+      trigger.dstFold = word
     }
-    trigger.start = fields.take("start").flatMap { instant($0, of: "'start'") }
-    let end = fields.take("end")
-    trigger.end = end.flatMap { instant($0, of: "'end'") }
-    if let end, let start = trigger.start, let last = trigger.end, last <= start {
-      findings.error("'end' is not after 'start', so nothing would ever be due", at: end)
+    trigger.start = fields["start"].flatMap { instant($0, of: "'start'") }
+    trigger.end = fields["end"].flatMap { instant($0, of: "'end'") }
+    if let value = fields["end"], let start = trigger.start, let end = trigger.end, end <= start {
+      findings.error("'end' is not after 'start', so nothing would ever be due", at: value)
     }
-    if let value = fields.take("except") { except(value, &trigger) }
+    if let value = fields["except"] { except(value, &trigger) }
   }
-
-  private func hasKey(_ name: String, _ fields: Fields) -> Bool { fields.value[name] != nil }
 
   private func except(_ value: Value, _ trigger: inout Trigger) {
     if let text = value.string, text.hasSuffix(".ics") {
@@ -170,7 +169,7 @@ struct TriggerReader {
     }
     for item in value.list ?? [value] {
       guard let text = item.string, let midnight = Timestamp("\(text)T00:00:00Z") else {
-        findings.error("'except' takes days such as 2026-12-25, or an .ics file", at: item)
+        findings.error("'except' takes days such as 2026-12-25, or an .ics file, but found \(item.written)", at: item)
         continue
       }
       trigger.exceptDays.append(CivilDate(daysSinceEpoch: midnight.seconds / 86_400))
@@ -179,28 +178,29 @@ struct TriggerReader {
 
   private func instant(_ value: Value, of what: String) -> Timestamp? {
     if let text = value.string, let instant = Timestamp(text) { return instant }
-    findings.error("\(what) takes an instant with its offset, such as 2026-11-20T09:30:00+02:00", at: value)
+    findings.error(
+      "\(what) takes an instant with its offset, such as 2026-11-20T09:30:00+02:00, but found \(value.written)",
+      at: value)
     return nil
   }
 
   /// Reads `{minute, hour, dayOfMonth, month, dayOfWeek}`, each as a field of cron; all of them must match.
   private func calendar(_ value: Value) -> Trigger.Kind? {
-    guard var fields = Fields(value, of: "'calendar'", findings) else { return nil }
-    defer { fields.finish() }
+    let parts = [("minute", "0"), ("hour", "0"), ("dayOfMonth", "*"), ("month", "*"), ("dayOfWeek", "*")]
+    guard let fields = Fields(value, of: "'calendar'", keys: parts.map(\.0), findings) else { return nil }
     var texts: [String] = []
     var isWhole = true
-    for (name, fallback) in [("minute", "0"), ("hour", "0"), ("dayOfMonth", "*"), ("month", "*"), ("dayOfWeek", "*")] {
-      guard let field = fields.take(name) else {
+    for (index, (name, fallback)) in parts.enumerated() {
+      guard let field = fields[name] else {
         texts.append(fallback)
         continue
       }
-      let text = field.int.map(String.init) ?? field.string ?? ""
-      texts.append(text)
-      let position = texts.count - 1
-      let alone = (0..<5).map { $0 == position ? text : "*" }.joined(separator: " ")
+      texts.append(field.plainText)
+      // Alone, so that what is wrong is said of this field and at its value.
+      let alone = parts.indices.map { $0 == index ? field.plainText : "*" }.joined(separator: " ")
       let faults = CronExpression.parse(alone).faults.filter { $0.severity == .error }
       for fault in faults { findings.error("'\(name)': \(fault.message)", at: field) }
-      if !faults.isEmpty || text.contains(" ") { isWhole = false }
+      if !faults.isEmpty { isWhole = false }
     }
     guard isWhole, let expression = CronExpression.parse(texts.joined(separator: " ")).expression else { return nil }
     return .calendar(expression)
@@ -209,35 +209,32 @@ struct TriggerReader {
   /// The inputs that the entry's runs get, checked like those of the command line.
   private func given(_ value: Value?, at key: Value) -> [(name: String, input: GivenInput)] {
     var given: [(name: String, input: GivenInput)] = []
+    var places: [String: Value] = [:]
     if let value {
       guard let map = value.map else {
-        findings.error("'inputs' takes a mapping from names to values", at: value)
+        findings.error("'inputs' takes a mapping from names to values, but found \(value.written)", at: value)
         return []
       }
       for member in map.members {
-        guard let name = findings.text(member.key, of: "an input") else { continue }
-        guard let input = inputs.first(where: { $0.name == name }) else {
-          let guess = name.nearest(among: inputs.map(\.name)).map { "; did you mean '\($0)'?" } ?? ""
-          findings.error("the recipe has no input '\(name)'\(guess)", at: member.key)
-          continue
+        let name = member.key.plainText
+        if let text = member.value.string, text.hasPrefix("@secret:") {
+          given.append((name, .secret(name: String(text.dropFirst(8)))))
+        } else {
+          given.append((name, .value(member.value, findings.source)))
         }
-        if let secret = member.value.string, secret.hasPrefix("@secret:") {
-          given.append((name, .secret(name: String(secret.dropFirst(8)))))
-          continue
-        }
-        let entry = (name, GivenInput.value(member.value, findings.source))
-        if case .failure(let faults) = input.checked(entry.1) {
-          for fault in faults.list {
-            var fault = fault
-            if fault.location == nil { fault.location = findings.location(of: member.value) }
-            findings.add(fault)
-          }
-        }
-        given.append(entry)
+        places[name] = member.key
       }
     }
-    for input in inputs where input.isRequired && !given.contains(where: { $0.name == input.name }) {
-      findings.error("runs of this entry need the input '\(input.name)' (\(input.type)); add it under 'inputs'", at: key)
+    let found = Recipe.Input.read(given, for: inputs, of: "the recipe") { input in
+      "runs of this entry need the input '\(input.name)' (\(input.declaration.type.name)); add it under 'inputs'"
+    }
+    for (name, var fault) in found.faults {
+      // An empty range is a place of the file whose extent the reader of inputs cannot know.
+      let start = fault.location.map { Place(offset: $0.range.lowerBound) }
+      fault.location =
+        start.flatMap(findings.range).map { Diagnostic.Location(findings.source, $0) } ?? fault.location
+        ?? findings.location(of: places[name] ?? key)
+      findings.add(fault)
     }
     return given
   }

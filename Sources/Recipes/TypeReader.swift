@@ -1,3 +1,4 @@
+import ActionKit
 import Basics
 
 /// The types of inputs: `int double bool string bytes timestamp duration list(T) map(string, T)`, and objects.
@@ -9,19 +10,22 @@ import Basics
 struct TypeReader {
   let findings: Findings
 
-  func read(_ value: Value, of what: String) -> ValueType? { read(value, of: what, depth: 0)?.type }
+  /// The type, or nil with an error.
+  func read(_ value: Value, of what: String) -> FieldType? { read(value, of: what, depth: 0)?.type }
 
-  private func read(_ value: Value, of what: String, depth: Int) -> (type: ValueType, isOptional: Bool)? {
+  private func read(_ value: Value, of what: String, depth: Int) -> (type: FieldType, isOptional: Bool)? {
     switch value.content {
     case .string(let text):
       var rest = text.filter { $0 != " " }[...]
       let isOptional = depth > 0 && rest.hasSuffix("?")
       if isOptional { rest = rest.dropLast() }
       if let type = parse(rest, depth: 0) { return (type, isOptional) }
-      let guess = text.nearest(among: TypeReader.words).map { "; did you mean '\($0)'?" } ?? ""
+      let guess =
+        text.nearest(among: TypeReader.words).map { "did you mean '\($0)'?" }
+        ?? "types are int, double, bool, string, bytes, timestamp, duration, list(T), map(string, T), and mappings of "
+        + "fields to types"
       findings.error(
-        "\(what) names no type: '\(text)'; types are int, double, bool, string, bytes, timestamp, duration, list(T), "
-          + "map(string, T), or a mapping of fields\(guess)", at: value)
+        "\(what) names no type: '\(text)'; \(guess)", at: value)
       return nil
     case .list(let items):
       guard items.count == 1, let item = items.first else {
@@ -30,14 +34,14 @@ struct TypeReader {
       }
       return read(item, of: what, depth: depth + 1).map { (.list($0.type), false) }
     case .map(let map):
-      var fields: [ObjectType.Field] = []
+      var fields: [FieldSchema] = []
       for member in map.members {
         guard let name = findings.text(member.key, of: "a field of \(what)"),
           let (type, isOptional) = read(member.value, of: "\(what).\(name)", depth: depth + 1)
         else { continue }
-        fields.append(ObjectType.Field(name, type, isOptional: isOptional))
+        fields.append(FieldSchema(name, type, "", isOptional: isOptional))
       }
-      return (.object(ObjectType(fields: fields)), false)
+      return (.object(ObjectSchema(fields: fields)), false)
     default:
       findings.error("\(what) names no type, but is \(value.kindName)", at: value)
       return nil
@@ -46,7 +50,7 @@ struct TypeReader {
 
   private static let words = ["int", "double", "bool", "string", "bytes", "timestamp", "duration", "list(string)"]
 
-  private func parse(_ text: Substring, depth: Int) -> ValueType? {
+  private func parse(_ text: Substring, depth: Int) -> FieldType? {
     switch text {
     case "int": .int
     case "double": .double
@@ -58,7 +62,7 @@ struct TypeReader {
     case _ where depth < 16 && text.hasPrefix("list(") && text.hasSuffix(")"):
       parse(text.dropFirst(5).dropLast(), depth: depth + 1).map { .list($0) }
     case _ where depth < 16 && text.hasPrefix("map(string,") && text.hasSuffix(")"):
-      parse(text.dropFirst(11).dropLast(), depth: depth + 1).map { .map(.string, $0) }
+      parse(text.dropFirst(11).dropLast(), depth: depth + 1).map { .map($0) }
     default: nil
     }
   }

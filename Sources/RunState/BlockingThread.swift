@@ -1,4 +1,5 @@
 import Glibc
+import Synchronization
 
 /// Hands items to a thread of its own, for calls that block.
 ///
@@ -59,7 +60,7 @@ final class WorkQueue<Item: Sendable>: @unchecked Sendable {
 }
 
 /// Runs a body on a thread of its own, which ends with it; false if the system has no thread left.
-func startThread(_ body: @escaping @Sendable () -> Void) -> Bool {
+package func startThread(_ body: @escaping @Sendable () -> Void) -> Bool {
   final class Start: Sendable {
     let body: @Sendable () -> Void
     init(_ body: @escaping @Sendable () -> Void) { self.body = body }
@@ -78,4 +79,42 @@ func startThread(_ body: @escaping @Sendable () -> Void) -> Bool {
   }
   pthread_detach(thread)
   return true
+}
+
+/// What the body makes of each item, with the help of as many threads as there are processors.
+///
+/// The caller's thread works too, and alone if there is but one item or the system has no thread left.
+func inParallel<Item: Sendable, Outcome: Sendable>(
+  _ items: [Item], _ body: @escaping @Sendable (Item) -> Outcome
+) -> [Outcome] {
+  let work = SharedWork<Outcome>(items.count)
+  @Sendable func run() {
+    while true {
+      let index = work.next.add(1, ordering: .relaxed).oldValue
+      guard index < items.count else { return }
+      let outcome = body(items[index])
+      work.outcomes.withLock { $0[index] = outcome }
+    }
+  }
+  let ended = WorkQueue<Void>()
+  var helpers = 0
+  for _ in 1..<max(1, min(items.count, sysconf(Int32(_SC_NPROCESSORS_ONLN)))) {
+    // Ends when no item is left.
+    let isRunning = startThread {
+      run()
+      _ = ended.put(())
+    }
+    if isRunning { helpers += 1 }
+  }
+  run()
+  while helpers > 0, let more = ended.takeAll() { helpers -= more.count }
+  return work.outcomes.withLock { $0.compactMap(\.self) }
+}
+
+/// Which item is next, and what became of the others.
+private final class SharedWork<Outcome: Sendable>: Sendable {
+  let next = Atomic(0)
+  let outcomes: Mutex<[Outcome?]>
+
+  init(_ count: Int) { outcomes = Mutex(Array(repeating: nil, count: count)) }
 }

@@ -69,13 +69,12 @@ final class History: Sendable {
 
   /// The runs that match, latest end first.
   func runs(_ query: HistoryQuery) throws(StateError) -> [RunSummary] {
-    try entries(query).map(\.entry.summary)
+    try entries(query, idStart: query.idPrefix ?? "").map(\.entry.summary)
   }
 
   /// The run of exactly that id.
   func run(_ id: String) throws(StateError) -> RunRecord? {
-    guard let found = try entries(HistoryQuery(limit: 1, idPrefix: id)).first(where: { $0.entry.summary.id == id })
-    else { return nil }
+    guard let found = try entries(HistoryQuery(limit: 1), idStart: id + "\"").first else { return nil }
     let (entry, path) = (found.entry, path(found.month))
     let line = try onDisk { () throws(FileError) in
       try fileSystem.read(path, from: entry.offset, count: entry.length)
@@ -88,14 +87,14 @@ final class History: Sendable {
     return run
   }
 
-  private func entries(_ query: HistoryQuery) throws(StateError) -> [(entry: Entry, month: String)] {
+  private func entries(_ query: HistoryQuery, idStart: String) throws(StateError) -> [(entry: Entry, month: String)] {
     let lastMonth = query.endedBefore?.description.prefix(7)
     var found: [(entry: Entry, month: String)] = []
     try indexed.withLock { indexed throws(StateError) in
       for month in try months().reversed() where found.count < query.limit {
         if let lastMonth, month > lastMonth { continue }
         let entries = try lastEntries(
-          of: month, limit: query.limit - found.count, idPrefix: query.idPrefix ?? "", &indexed
+          of: month, limit: query.limit - found.count, idStart: idStart, &indexed
         ) { query.matches($0.summary) }
         found += entries.map { ($0, month) }
       }
@@ -145,7 +144,7 @@ final class History: Sendable {
     let indexPath = indexPath(month)
     let size = try onDisk { () throws(FileError) in try fileSystem.size(path) } ?? 0
     // An index that cannot be read, or tells of more than there is, is made anew.
-    let last = try readEntries(of: month, limit: 1, idPrefix: "") { _ in true }
+    let last = try readEntries(of: month, limit: 1, idStart: "") { _ in true }
     var covered = last?.first?.end ?? 0
     if last == nil || covered > size {
       try onDisk { () throws(FileError) in try fileSystem.remove(indexPath) }
@@ -174,26 +173,26 @@ final class History: Sendable {
 
   /// The last entries of a month that match, last first; an index that is damaged is made anew.
   private func lastEntries(
-    of month: String, limit: Int, idPrefix: String = "", _ indexed: inout Set<String>,
+    of month: String, limit: Int, idStart: String = "", _ indexed: inout Set<String>,
     where matches: (Entry) -> Bool = { _ in true }
   ) throws(StateError) -> [Entry] {
     try completeIndex(of: month, &indexed)
-    if let entries = try readEntries(of: month, limit: limit, idPrefix: idPrefix, where: matches) { return entries }
+    if let entries = try readEntries(of: month, limit: limit, idStart: idStart, where: matches) { return entries }
     try onDisk { () throws(FileError) in try fileSystem.remove(indexPath(month)) }
     indexed.remove(month)
     try completeIndex(of: month, &indexed)
-    if let entries = try readEntries(of: month, limit: limit, idPrefix: idPrefix, where: matches) { return entries }
+    if let entries = try readEntries(of: month, limit: limit, idStart: idStart, where: matches) { return entries }
     throw StateError(
       .damaged, "\(indexPath(month)) cannot be read back after it was made anew; the disk may be failing")
   }
 
   /// The last entries that match, last first; nil if a line is damaged or unfinished.
   private func readEntries(
-    of month: String, limit: Int, idPrefix: String, where matches: (Entry) -> Bool
+    of month: String, limit: Int, idStart: String, where matches: (Entry) -> Bool
   ) throws(StateError) -> [Entry]? {
     var found: [Entry] = []
     let path = indexPath(month)
-    let start = Array("{\"id\":\"\(idPrefix)".utf8)
+    let start = Array("{\"id\":\"\(idStart)".utf8)
     var end = try onDisk { () throws(FileError) in try fileSystem.size(path) } ?? 0
     var chunkSize = 16 << 10
     // The end of a line whose beginning is further to the left.

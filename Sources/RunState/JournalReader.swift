@@ -1,7 +1,7 @@
 import Basics
 
 /// Reads a journal's bytes and hands out the events that were committed.
-struct JournalReader {
+struct JournalReader: Sendable {
   /// What follows the last good commit line.
   enum Tail: Equatable {
     case none
@@ -31,7 +31,7 @@ struct JournalReader {
     generation: Int, into apply: (StateEvent) throws(RecordFault) -> Void
   ) throws(StateError) -> Tail {
     var isHeaderRead = false
-    var events = Events(after: position.sequence)
+    var pieces = Pieces(after: position.sequence)
     var batch: [Range<Int>] = []
     var lineStart = 0
     while let newline = index(of: 0x0A, from: lineStart) {
@@ -42,26 +42,27 @@ struct JournalReader {
         continue
       }
       var next = position
-      next.sequence += batch.count
-      next.chain.update(bytes[end..<line.lowerBound])
-      if !isHeaderRead {
-        // The header has no number.
-        next.sequence = position.sequence
-        guard batch.count == 1 else { break }
+      if isHeaderRead {
+        next.sequence += batch.count
+      } else {
+        guard batch.count == 1, let header = try header(batch[0]), let chain = Checksum(header.chain) else { break }
+        // By its own account first, to tell a damaged journal from one of another state.
+        next = JournalPosition(sequence: header.after, chain: chain)
       }
+      next.chain.update(bytes[end..<line.lowerBound])
       guard bytes[line.lowerBound..<lineStart].elementsEqual(Journal.commitLine(next)) else { break }
       if isHeaderRead {
-        for line in batch { events.add(bytes[line]) }
-        if events.isLarge { try read(&events, apply) }
+        for line in batch { pieces.add(bytes[line]) }
+        if pieces.areMany { try read(&pieces, apply) }
       } else {
-        try readHeader(batch[0], generation: generation)
+        try checkHeader(batch[0], generation: generation)
         isHeaderRead = true
       }
       position = next
       end = lineStart
       batch.removeAll(keepingCapacity: true)
     }
-    try read(&events, apply)
+    try read(&pieces, apply)
     return isHeaderRead ? tail() : .damaged(offset: 0, reason: "its header is damaged")
   }
 
@@ -73,66 +74,92 @@ struct JournalReader {
     StateError(.damaged, "\(name) is damaged at byte \(offset): \(reason)")
   }
 
-  private mutating func readHeader(_ line: Range<Int>, generation: Int) throws(StateError) {
-    let header: JournalHeader
-    do {
-      let value = try JSON.parse(Array(bytes[line]))
-      if let format = value["journal"]?.int, format > Journal.format {
-        throw StateError.newer(name, format: format, program: value["program"]?.string)
-      }
-      header = try JournalHeader(reading: value)
-    } catch let error as StateError {
-      throw error
-    } catch {
-      throw damage(0, "its header cannot be read")
+  /// The header, or nil if it is damaged.
+  private func header(_ line: Range<Int>) throws(StateError) -> JournalHeader? {
+    guard let value = try? JSON.parse(Array(bytes[line])) else { return nil }
+    if let format = value["journal"]?.int, format > Journal.format {
+      throw StateError.newer(name, format: format, program: value["program"]?.string)
     }
+    return try? JournalHeader(reading: value)
+  }
+
+  private mutating func checkHeader(_ line: Range<Int>, generation: Int) throws(StateError) {
+    guard let header = try header(line) else { return }
     program = header.program
     guard header.generation == generation else {
       throw damage(0, "it is of generation \(header.generation), not \(generation)")
     }
-    guard header.after == position.sequence, header.chain == position.chain.text else {
+    guard header.after == position.sequence, header.chain.hasSameScalars(as: position.chain.text) else {
       throw damage(0, "it does not follow what was read before it")
     }
   }
 
   /// Committed lines of many batches as one JSON list, which is read several times faster than line by line.
-  private struct Events {
+  private struct Piece: Sendable {
     var text: [UInt8] = [UInt8(ascii: "[")]
     /// The number of the last event before them.
     var sequence: Int
-
-    init(after sequence: Int) { self.sequence = sequence }
-
-    var isLarge: Bool { text.count > 256 << 10 }
+    var count = 0
 
     mutating func add(_ line: ArraySlice<UInt8>) {
-      if text.count > 1 { text.append(UInt8(ascii: ",")) }
+      if count > 0 { text.append(UInt8(ascii: ",")) }
       text += line
+      count += 1
+    }
+  }
+
+  /// Committed lines that are still to be read, in pieces for several threads.
+  private struct Pieces {
+    private(set) var all: [Piece]
+
+    init(after sequence: Int) { all = [Piece(sequence: sequence)] }
+
+    var areMany: Bool { all.count > 16 }
+
+    mutating func add(_ line: ArraySlice<UInt8>) {
+      if let last = all.last, last.text.count > 128 << 10 { all.append(Piece(sequence: last.sequence + last.count)) }
+      all[all.count - 1].add(line)
     }
   }
 
   /// Reads the events, whose sums are right, so that they are what was written.
-  private func read(_ events: inout Events, _ apply: (StateEvent) throws(RecordFault) -> Void) throws(StateError) {
-    events.text.append(UInt8(ascii: "]"))
-    var sequence = events.sequence
-    do {
-      for line in try JSON.parse(events.text, limits: StateFormat.limits).list ?? [] {
+  private func read(_ pieces: inout Pieces, _ apply: (StateEvent) throws(RecordFault) -> Void) throws(StateError) {
+    var sequence = 0
+    for (piece, events) in zip(pieces.all, inParallel(pieces.all) { read($0) }) {
+      sequence = piece.sequence
+      for event in try events.get() {
         sequence += 1
+        do { try apply(event) } catch { throw notUnderstood(sequence, error.message) }
+      }
+    }
+    pieces = Pieces(after: sequence)
+  }
+
+  private func read(_ piece: Piece) -> Result<[StateEvent], StateError> {
+    var events: [StateEvent] = []
+    events.reserveCapacity(piece.count)
+    do {
+      for line in try JSON.parse(piece.text + [UInt8(ascii: "]")], limits: StateFormat.limits).list ?? [] {
         guard let map = line.map else { throw RecordFault("it is no object") }
         var record = RecordReader(map)
-        guard try record.take("n") == sequence else { throw RecordFault("its number is another") }
-        let event = try StateEvent(from: &record)
+        guard try record.take("n") == piece.sequence + events.count + 1 else {
+          throw RecordFault("its number is another")
+        }
+        events.append(try StateEvent(from: &record))
         try record.finish()
-        try apply(event)
       }
+      return .success(events)
     } catch {
       let reason = (error as? RecordFault)?.message ?? (error as? JSONError)?.message ?? "\(error)"
-      throw StateError(
-        .newer,
-        "\(name) holds what this version cannot read (event \(sequence): \(reason)); it was written by \(program). Use that version, or a newer one."
-      )
+      return .failure(notUnderstood(piece.sequence + events.count + 1, reason))
     }
-    events = Events(after: sequence)
+  }
+
+  private func notUnderstood(_ sequence: Int, _ reason: String) -> StateError {
+    StateError(
+      .newer,
+      "\(name) holds what this version cannot read (event \(sequence): \(reason)); it was written by \(program). Use that version, or a newer one."
+    )
   }
 
   /// Tells the beginning of an unacknowledged batch from damage.

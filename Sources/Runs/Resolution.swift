@@ -93,12 +93,12 @@ extension Recipe {
     guard case .action(let call)? = step(at: path)?.kind else {
       throw ResolutionFault("the recipe has no action at '\(path)'")
     }
-    var conformance = Conformance()
-    guard let output = conformance.bring(value ?? .map(ValueMap()), to: call.action.outputType, path: "output") else {
-      let faults = conformance.faults.map(\.message).joined(separator: "; ")
-      throw ResolutionFault("\(call.action.id) gives another output: \(faults)")
+    let value = value ?? .map(ValueMap())
+    let faults = call.action.output.check(value, as: "output").filter { $0.severity == .error }
+    guard faults.isEmpty else {
+      throw ResolutionFault("\(call.action.id) gives another output: \(faults.map(\.message).joined(separator: "; "))")
     }
-    return output
+    return call.action.output.restored(value)
   }
 
   /// The step that a path of a run's records is about.

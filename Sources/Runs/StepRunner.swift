@@ -267,13 +267,10 @@ struct StepRunner {
     case .parallel(let branches):
       return try await parallel(branches, in: frame, at: path)
     case .call(let call):
-      let given = try run.evaluate(call.inputs, in: frame, step: path).map ?? ValueMap()
+      let given = try run.evaluate(call.inputs, in: frame, step: path)
       let inputs: ValueMap
-      switch call.recipe.inputs(ofCall: given) {
-      case .success(let checked): inputs = checked
-      case .failure(let faults):
-        let message = faults.list.map(\.message).joined(separator: "; ")
-        var error = RunError(.validation, run.redactor.redact(message), step: path)
+      do throws(Faults) { inputs = try call.recipe.inputs(ofCall: given) } catch {
+        var error = RunError(.validation, run.redactor.redact("the inputs of '\(call.recipe.name)': \(error)"), step: path)
         run.place(&error, at: step.location)
         throw .failed(error)
       }

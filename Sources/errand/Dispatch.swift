@@ -20,6 +20,7 @@ struct Dispatch {
       switch parsed.command.first {
       case "run": return try await RunCommand(self).run()
       case "check": return try checkRecipes()
+      case "runs": return try await RunsCommand(self).run()
       case "actions": return try listActions()
       case "eval": return try evaluate()
       case "sandbox": return try await keepSandbox()

@@ -39,8 +39,7 @@ struct RunCommand {
     if isSandbox {
       return try await session.runInSandbox(origin, of: recipe, asJSON: parsed["json"].isGiven)
     }
-    let store = try await session.openStore()
-    return try await session.carryOn(origin, in: store, asJSON: parsed["json"].isGiven)
+    return try await session.run(origin, asJSON: parsed["json"].isGiven)
   }
 
   // MARK: What is given

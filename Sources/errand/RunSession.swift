@@ -34,7 +34,19 @@ struct RunSession: Sendable {
         throw CommandFailure(.unavailable, "the sandbox of '\(plugin)' did not start: \(error.message)")
       }
     }
-    let code = try await carryOn(origin, in: MemoryStateStore(), sandboxes: settings, asJSON: asJSON)
+    let store = MemoryStateStore()
+    let host = host(store, sandboxes: settings)
+    let service = RunService(host, store, time: time)
+    let seat = Seat.agent(Seat.Agent(host: host, service: service, lock: nil, server: nil, store: store))
+    let submit = Value.object(["ask": .string("submit"), "run": origin.encoded()])
+    let following = try await following(seat, submit)
+    await seat.leave()
+    let code: ExitCode
+    switch following {
+    case .ended(let record, let outputs): code = report(record, outputs, asJSON: asJSON)
+    case .interrupted(let signal): code = signal
+    case .lost: throw CommandFailure(.unavailable, "the run was lost with its sandbox")
+    }
     for sandbox in running {
       for line in await sandbox.summaryLines() where !asJSON { console.say(Style.dim.applied(to: line, console.colourError)) }
       await sandbox.stop()
@@ -42,67 +54,172 @@ struct RunSession: Sendable {
     return code
   }
 
-  // MARK: As the agent
+  // MARK: On a state folder
 
-  /// The state of the folder.
-  func openStore() async throws(CommandFailure) -> FileStateStore {
-    do throws(StateError) {
-      let store = try await FileStateStore.open(workspace.stateFolder, program: version)
-      for notice in store.notices { console.error("\(Style.yellow.applied(to: "note", console.colourError)): \(notice)") }
-      return store
-    } catch {
-      throw CommandFailure(error)
+  /// The folder's agent: this process, or the one that holds the folder already.
+  func seat(sandboxes: [String: Value] = [:]) async throws(CommandFailure) -> Seat {
+    let folder = workspace.stateFolder
+    do throws(FileError) { try Files.makeFolder(folder, mode: 0o700) } catch {
+      throw CommandFailure(.cannotCreate, error.description)
+    }
+    let identity = AgentIdentity(
+      program: "errand \(version)", configuration: workspace.configurationPath ?? "no errand.yaml")
+    // An agent that starts or ends is not to be reached for a moment.
+    var patience = 100
+    while true {
+      let held: AgentError
+      do throws(AgentError) {
+        return try await agent(try FolderLock.take(folder, program: identity.program), identity)
+      } catch where error.kind == .held {
+        held = error
+      } catch {
+        throw CommandFailure(.cannotCreate, error.message)
+      }
+      do throws(AgentError) {
+        if let client = try await AgentClient.connect(folder, identity: identity, clock: time) { return .client(client) }
+      } catch {
+        throw CommandFailure(error.kind == .held ? .locked : .unavailable, error.message)
+      }
+      patience -= 1
+      if patience == 0 { throw CommandFailure(.locked, held.message) }
+      try? await time.sleep(for: .milliseconds(50))
     }
   }
 
-  /// Accepts a run and carries it on until it is over, or until this program is told to end.
-  func carryOn(
-    _ origin: RunCreated, in store: some StateStore, sandboxes: [String: Value] = [:], asJSON: Bool
-  ) async throws(CommandFailure) -> ExitCode {
-    let host = host(store, sandboxes: sandboxes)
+  private func agent(_ lock: FolderLock, _ identity: AgentIdentity) async throws(AgentError) -> Seat {
+    let store: FileStateStore
     do throws(StateError) {
-      var origin = origin
-      if case .inline(let texts) = origin.texts { origin.texts = try await store.keep(texts) }
-      try await host.create(origin)
+      store = try await FileStateStore.open(workspace.stateFolder, program: version)
     } catch {
-      throw CommandFailure(error)
+      throw AgentError(.unavailable, error.message)
     }
-    return try await carryOn(origin.run, of: host, in: store, asJSON: asJSON)
+    for notice in store.notices {
+      console.error("\(Style.yellow.applied(to: "note", console.colourError)): \(notice)")
+    }
+    let host = host(store)
+    let service = RunService(host, store, time: time)
+    let server = try AgentServer.start(
+      in: workspace.stateFolder, lock: lock, identity: identity, clock: time
+    ) { request in
+      await service.handle(request.value) { request.reply($0) }
+    }
+    return .agent(Seat.Agent(host: host, service: service, lock: lock, server: server, store: store))
   }
 
-  /// Carries an open run on until it is over, or until this program is told to end.
-  func carryOn(
-    _ run: String, of host: RunHost, in store: some StateStore, asJSON: Bool
-  ) async throws(CommandFailure) -> ExitCode {
-    // Ends with the process, or here when the run is over.
-    let signals = Task { () -> ExitCode? in
+  // MARK: Carrying on and following
+
+  /// How following a run ended.
+  private enum Following {
+    case ended(RunRecord, outputs: Value)
+    /// The agent went away before the run was over.
+    case lost
+    case interrupted(ExitCode)
+  }
+
+  /// Accepts a run, and carries it on or follows it until it is over.
+  func run(_ origin: RunCreated, asJSON: Bool) async throws(CommandFailure) -> ExitCode {
+    let submit = Value.object(["ask": .string("submit"), "run": origin.encoded()])
+    return try await follow(origin.run, asking: submit, asJSON: asJSON)
+  }
+
+  /// Goes on with an open run, and carries it on or follows it until it is over.
+  func resume(_ run: String, asJSON: Bool) async throws(CommandFailure) -> ExitCode {
+    try await follow(run, asking: .object(["ask": .string("resume"), "run": .string(run)]), asJSON: asJSON)
+  }
+
+  /// Follows a run that somebody carries on, and says so if nobody does.
+  func follow(_ run: String) async throws(CommandFailure) -> ExitCode {
+    let seat = try await seat()
+    guard !seat.isAgent else {
+      await seat.leave()
+      throw CommandFailure(.waiting, "nobody carries that run on; go on with it: errand runs resume \(run)")
+    }
+    let following = try await following(seat, .object(["ask": .string("follow"), "run": .string(run)]))
+    await seat.leave()
+    switch following {
+    case .ended(let record, let outputs): return report(record, outputs, asJSON: false)
+    case .interrupted(let code): return code
+    case .lost: throw CommandFailure(.waiting, "the agent ended; go on with the run: errand runs resume \(run)")
+    }
+  }
+
+  /// Asks, and follows; when the agent that was asked ends before the run, this process takes its place.
+  private func follow(_ run: String, asking request: Value, asJSON: Bool) async throws(CommandFailure) -> ExitCode {
+    var request = request
+    while true {
+      let seat = try await seat()
+      let following = try await following(seat, request)
+      await seat.leave()
+      switch following {
+      case .interrupted(let code):
+        if seat.isAgent {
+          console.error("The run is not over. Go on with: errand runs resume \(run)")
+        } else {
+          console.error("The run goes on with the agent. See it with: errand runs follow \(run)")
+        }
+        return code
+      case .ended(let record, let outputs):
+        if !record.status.isEnded, [.queued, .running].contains(record.status), !seat.isAgent { break }
+        return report(record, outputs, asJSON: asJSON)
+      case .lost: break
+      }
+      console.say("the agent ended; going on in its place")
+      request = .object(["ask": .string("resume"), "run": .string(run)])
+    }
+  }
+
+  private func following(_ seat: Seat, _ request: Value) async throws(CommandFailure) -> Following {
+    let answers = try seat.ask(request)
+    let animation = Task { await display.animate() }
+    defer { animation.cancel() }
+    // Whichever is first: the end of the run, or the wish of whoever sits at the terminal. The task ends with either.
+    let reading = Task { () -> Result<Following, CommandFailure> in
+      do throws(CommandFailure) { return .success(try await read(answers)) } catch { return .failure(error) }
+    }
+    let interruption = Task { () -> ExitCode? in
       let code = await Signals.shared.next()
       if Task.isCancelled { return nil }
-      console.say("\nfinishing what is in flight; once more to end at once")
-      await host.stop()
+      if case .agent(let agent) = seat {
+        console.say("\nfinishing what is in flight; once more to end at once")
+        await agent.host.stop()
+      }
+      reading.cancel()
       return code
     }
-    let animation = Task { await display.animate() }
-    defer {
-      signals.cancel()
-      animation.cancel()
+    let result = await reading.value
+    if let code = Signals.shared.received {
+      if case .success(.ended(let record, _)) = result, record.status.isEnded {} else { return .interrupted(code) }
     }
-    let record: RunRecord?
-    do throws(NotRunnable) {
-      record = try await host.run(run) { display.show($0) }
-    } catch {
-      throw CommandFailure(.configuration, error.message)
-    }
-    guard let record else { throw CommandFailure(await host.failure ?? StateError(.fatal, "the state was lost")) }
-    let report = Report(record: record, outputs: try await value(record.outputs, in: store), console: console)
-    if asJSON { report.showJSON() } else { report.showText() }
-    if !record.status.isEnded, record.status == .running { return Signals.shared.received ?? report.exitCode }
-    return report.exitCode
+    interruption.cancel()
+    return try result.get()
   }
 
-  private func value(_ stored: StoredValue?, in store: some StateStore) async throws(CommandFailure) -> Value {
-    guard let stored else { return .null }
-    do throws(StateError) { return try await store.value(stored) } catch { throw CommandFailure(error) }
+  /// Shows progress until a run ends or nothing more comes.
+  private func read(_ answers: AsyncThrowingStream<Value, any Error>) async throws(CommandFailure) -> Following {
+    do {
+      for try await answer in answers {
+        if answer["progress"] != nil {
+          display.show(try Progress(reading: answer))
+        } else if let record = answer["ended"] {
+          return .ended(try RunRecord(reading: record), outputs: try restored(answer["outputs"]))
+        } else if let failed = answer["failed"] {
+          throw CommandFailure(refusal: failed)
+        }
+      }
+      return .lost
+    } catch let error as CommandFailure {
+      throw error
+    } catch let error as RecordFault {
+      throw CommandFailure(.unavailable, "the agent's answer cannot be read: \(error.message)")
+    } catch {
+      return .lost
+    }
+  }
+
+  private func report(_ record: RunRecord, _ outputs: Value, asJSON: Bool) -> ExitCode {
+    let report = Report(record: record, outputs: outputs, console: console)
+    if asJSON { report.showJSON() } else { report.showText() }
+    return report.exitCode
   }
 
   /// The runs that this process carries on in a state.
@@ -144,6 +261,19 @@ struct RunSession: Sendable {
 }
 
 extension CommandFailure {
+  /// What an agent's refusal means for the shell.
+  init(refusal: Value) {
+    let code: ExitCode =
+      switch refusal["kind"]?.string {
+      case "notFound", "ambiguous": .noInput
+      case "state": .cannotCreate
+      case "configuration": .configuration
+      case "ended": .failed
+      default: .unavailable
+      }
+    self.init(code, refusal["message"]?.string ?? "the agent refused without a word")
+  }
+
   /// What a fault of the state means for the shell.
   init(_ error: StateError) {
     let code: ExitCode =

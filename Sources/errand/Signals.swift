@@ -1,7 +1,14 @@
 import Glibc
+import RunState
 import Synchronization
 
-/// SIGINT and SIGTERM, taken by a thread of their own so that nothing happens inside a signal handler.
+/// Where the handler writes which signal came. Set once, before the handler is installed, and only read after.
+nonisolated(unsafe) private var writingEnd: Int32 = -1
+
+/// SIGINT and SIGTERM, handed on through a pipe so that nothing else happens inside a signal handler.
+///
+/// Blocking them and waiting with `sigwait` is no way here: the main thread of an asynchronous program sleeps with all
+/// signals unblocked, and would die of them.
 final class Signals: Sendable {
   static let shared = Signals()
 
@@ -12,20 +19,6 @@ final class Signals: Sendable {
   }
 
   private let state = Mutex(State())
-
-  /// Keeps the signals from every thread; called before any other thread is started.
-  static func block() {
-    var set = signals
-    pthread_sigmask(SIG_BLOCK, &set, nil)
-  }
-
-  private static var signals: sigset_t {
-    var set = sigset_t()
-    sigemptyset(&set)
-    sigaddset(&set, SIGINT)
-    sigaddset(&set, SIGTERM)
-    return set
-  }
 
   /// The code to end with, if a signal came.
   var received: ExitCode? { state.withLock { $0.last } }
@@ -45,20 +38,28 @@ final class Signals: Sendable {
     }
   }
 
-  /// Starts the thread that waits for signals, for as long as the process lives.
+  /// Installs the handler, and starts the thread that reads what it writes, for as long as the process lives.
   private func watch() {
-    var thread = pthread_t()
-    pthread_create(
-      &thread, nil,
-      { _ in
-        while true {
-          var set = Signals.signals
-          var number: Int32 = 0
-          guard sigwait(&set, &number) == 0 else { continue }
-          Signals.shared.take(number == SIGINT ? .interrupted : .terminated)
-        }
-      }, nil)
-    pthread_detach(thread)
+    var ends: [Int32] = [-1, -1]
+    guard pipe(&ends) == 0 else { return }
+    writingEnd = ends[1]
+    let readingEnd = ends[0]
+    var action = sigaction()
+    action.__sigaction_handler.sa_handler = { number in
+      let code = errno
+      var byte = UInt8(truncatingIfNeeded: number)
+      _ = write(writingEnd, &byte, 1)
+      errno = code
+    }
+    action.sa_flags = SA_RESTART
+    sigaction(SIGINT, &action, nil)
+    sigaction(SIGTERM, &action, nil)
+    _ = startThread {
+      var number: UInt8 = 0
+      while read(readingEnd, &number, 1) != 0 {
+        Signals.shared.take(Int32(number) == SIGINT ? .interrupted : .terminated)
+      }
+    }
   }
 
   private func take(_ code: ExitCode) {

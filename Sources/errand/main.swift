@@ -1,15 +1,10 @@
-import ActionKit
 import Basics
 import CommandLineParser
 import Glibc
-import MarkbookPlugin
-
-// The only list of plugins.
-let plugins: [any Plugin.Type] = [MarkbookPlugin.self]
+import PluginList
 
 // A reader that goes away is told by the failing write.
 signal(SIGPIPE, SIG_IGN)
-Signals.block()
 setlocale(LC_CTYPE, "C.UTF-8")
 
 let words = Array(CommandLine.arguments.dropFirst())
@@ -20,7 +15,7 @@ do throws(UsageError) {
     Console.write(page, to: STDOUT_FILENO)
     code = .done
   case .run(let parsed):
-    code = await Dispatch(parsed, plugins: plugins).run()
+    code = await Dispatch(parsed, plugins: everyPlugin).run()
   }
 } catch {
   Console.write(error.description + "\n", to: STDERR_FILENO)

@@ -9,7 +9,7 @@ import Testing
     let rules = try TimeZoneDatabase.system.rules(named: name)
     let other = try #require(TimeZone(identifier: name))
     // 2005 to 2026: later years depend on the age of the two copies.
-    for seconds in stride(from: 1_104_537_600, to: 1_767_225_600, by: 7 * 1800) {
+    for seconds in stride(from: 1_104_537_600, to: 1_767_225_600, by: 19 * 1800) {
       let date = Date(timeIntervalSince1970: Double(seconds))
       let instant = try #require(Timestamp(seconds: seconds))
       guard rules.offset(at: instant) == other.secondsFromGMT(for: date) else {

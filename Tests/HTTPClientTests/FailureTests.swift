@@ -82,8 +82,7 @@ import Testing
 
   @Test func `a server that trickles runs into the limit of the whole`() async throws {
     let server = try HTTPServer { request in
-      if request.path == "/p" { return HTTPServerResponse(status: 302, headers: ["Location": "/q"]) }
-      return HTTPServerResponse(
+      HTTPServerResponse(
         body: .stream { writer in
           while true {
             try await writer.write(".")
@@ -92,13 +91,25 @@ import Testing
         })
     }
     let base = server.baseURL
-    let limits = HTTPLimits(attempt: .seconds(10), total: .milliseconds(500))
+    let limits = HTTPLimits(attempt: .seconds(10), total: .milliseconds(80))
     let error = await failure { () throws(HTTPError) in try await HTTPClient().send(.secret(base, limits: limits)) }
     expect(
       error, .timeout(.total), .maybe,
-      "GET \(base)/q: \(base) did not answer whole within what was left of the total time limit; try later or raise "
-        + "the time limit.")
+      "\(HTTPRequest.shown(base)): \(base) did not answer whole within what was left of the total time limit; try later "
+        + "or raise the time limit.")
     await server.stop()
+  }
+
+  @Test func `the limit of the whole counts what redirected`() async {
+    let hop = HTTPResponse(status: 302, headers: ["Location": "/z"], elapsed: .milliseconds(60))
+    let transport = ScriptedTransport([
+      .on("GET", "http://h/") { _ throws(HTTPError) in hop }, .on("GET", "http://h/z") { _ throws(HTTPError) in hop },
+    ])
+    let request = HTTPRequest("GET", "http://h/", limits: HTTPLimits(total: .milliseconds(100)))
+    let error = await failure { () throws(HTTPError) in try await HTTPClient(transport: transport).send(request) }
+    #expect(transport.requests.map(\.limits.total) == [.milliseconds(100), .milliseconds(40)])
+    #expect(error?.kind == .timeout(.total))
+    #expect(error?.sent == .maybe)
   }
 
   @Test func `a truncated body is an interruption`() async throws {

@@ -94,6 +94,36 @@ import Testing
     #expect(await follow("https://b.example/", by: rule).error?.message.contains("redirects to files.example") == true)
   }
 
+  @Test func `takes user information along within the origin only`() throws {
+    let url = try #require(HTTPURL("https://u:p@a.example/x"))
+    #expect(url.resolving("https://a.example/z")?.text == "https://u:p@a.example/z")
+    #expect(url.resolving("z")?.text == "https://u:p@a.example/z")
+    #expect(url.resolving("https://b.example/z")?.text == "https://b.example/z")
+  }
+
+  @Test func `counts what redirected as having seen the request`() async {
+    let transport = ScriptedTransport([
+      .on("POST", Self.start, status: 307, headers: ["Location": "/z"]),
+      .on("POST", "https://a.example/z", fail: HTTPError(.connect, "refused", sent: .nothing)),
+    ])
+    let error = await failure { () throws(HTTPError) in
+      try await HTTPClient(transport: transport).send(HTTPRequest("POST", Self.start))
+    }
+    #expect(error?.kind == .connect)
+    #expect(error?.sent == .maybe)
+  }
+
+  @Test(arguments: [
+    ("http://[::1]:8080/x?y#z", "http://[::1]:8080/x?y"), ("HTTP://EXAMPLE.org", "http://example.org/"),
+    ("http://h:80?q", "http://h/?q"), ("https://h:/", "https://h/"), ("http://[::1", nil), ("http://[]/", nil),
+    ("http://h:0/", nil), ("http://h:65536/", nil), ("http://h:8x/", nil), ("http://h%2Fx/", nil), ("http:///x", nil),
+    ("http:/h/", nil), ("//h/", nil), ("h", nil), ("http://h/ x", nil), ("http://h/\n", nil), ("http://h\\x/", nil),
+    ("http://exämple.org/", nil), ("http://h/%zz", "http://h/%zz"), ("http://@h/", "http://@h/"),
+  ])
+  func `reads URLs strictly`(_ text: String, _ normal: String?) {
+    #expect(HTTPURL(text)?.text == normal)
+  }
+
   @Test func `gives the answer that redirects if none are followed`() async throws {
     let transport = ScriptedTransport([.on("GET", Self.start, status: 302, headers: ["Location": "/z"])])
     let response = try await HTTPClient(transport: transport).send(

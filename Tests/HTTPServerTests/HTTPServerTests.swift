@@ -96,7 +96,8 @@ import Testing
   ])
   func `refuses bad requests`(_ exchange: Exchange) async throws {
     #expect(
-      try await answer(exchange.request, limits: HTTPServerLimits(headBytes: 1000, bodyBytes: 100, idle: .seconds(1))) == exchange.answer)
+      try await answer(exchange.request, limits: HTTPServerLimits(headBytes: 1000, bodyBytes: 100, idle: .seconds(1)))
+        == exchange.answer)
   }
 
   @Test func `streams at the client's pace and ends with the closure`() async throws {

@@ -19,6 +19,8 @@ private func json(_ text: String) throws -> Value { try JSON.parse(text) }
 @Suite struct ActionTests {
   @Test func `is well formed`() { expectWellFormed(MarkbookPlugin.self) }
 
+  @Test func `does in the sandbox what its examples say`() async { await expectExamplesRun(of: MarkbookPlugin.self) }
+
   @Test func `declares for each action what may be done twice`() {
     let effects = catalog.actionIDs.compactMap { catalog.action($0) }.map { action in
       let offers = [action.canPreview ? "preview" : nil, action.canReconcile ? "reconcile" : nil].compactMap(\.self)

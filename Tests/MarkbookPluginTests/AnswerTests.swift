@@ -99,10 +99,12 @@ import Testing
     #expect(try await client.markbookList().list == [c.expected])
   }
 
-  @Test func `reads an absent list as empty, and the given name by its other spelling`() async throws {
+  @Test func `reads past a byte order mark, an absent list as empty, and the given name by its other spelling`()
+    async throws
+  {
     let student = #"{"key":1,"studentid":7,"familyname":"F","givenname":"G","classkey":3}"#
     let (client, _) = scripted([
-      try .logIn(), .on("GET", "\(base)?action=markbooklist…", #"{"status":"OKAY"}"#),
+      try .logIn(), .on("GET", "\(base)?action=markbooklist…", "\u{FEFF}" + #"{"status":"OKAY"}"#),
       .on("GET", "\(base)?action=getoutcomes&…", #"{"status":"OKAY","studentlist":[\#(student)]}"#),
     ])
     #expect(try await client.markbookList().list.isEmpty)

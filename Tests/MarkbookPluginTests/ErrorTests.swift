@@ -45,16 +45,15 @@ import Testing
     Case(
       body: #"{"status":"OKAY","markbookkey":"Ann"}"#,
       message: "The answer to 'getmarkbook' cannot be read: 'markbookkey' should be an integer and is a string.",
-      kind: .plugin, effect: .unknown),
+      kind: .plugin),
     Case(
       body:
         #"{"status":"OKAY","markbookkey":1,"markbookname":"m","ownerkey":2,"studentlist":[{"key":1,"studentid":[]}]}"#,
       message: "The answer to 'getmarkbook' cannot be read: 'studentlist[0].studentid' should be a text and is a list.",
-      kind: .plugin, effect: .unknown),
+      kind: .plugin),
     Case(
       body: #"{"status":"OKAY","markbookkey":1,"markbookname":"m","ownerkey":2,"tasklist":{}}"#,
-      message: "The answer to 'getmarkbook' cannot be read: 'tasklist' should be a list and is a map.", kind: .plugin,
-      effect: .unknown),
+      message: "The answer to 'getmarkbook' cannot be read: 'tasklist' should be a list and is a map.", kind: .plugin),
   ])
   func `names the action and the field, and never quotes the answer`(_ c: Case) async throws {
     let (client, _) = scripted([try .logIn(), .on("GET", "\(base)?action=getmarkbook&…", status: c.status, c.body)])
@@ -82,6 +81,15 @@ import Testing
       #expect(!error.actionError.retryable)
     }
     #expect(transport.requests.count == 1)
+  }
+
+  @Test func `a write that was done and whose answer cannot be read is said to be done`() async throws {
+    let (client, _) = scripted([try .logIn(), .on("GET", "\(base)?action=createclass…", #"{"status":"OKAY"}"#)])
+    let error = try await client.failure {
+      _ = try await $0.createClass(markbookKey: 1, name: "n", teacherFamilyName: "f", teacherGivenName: "g")
+    }
+    #expect(error.message == "The answer to 'createclass' cannot be read: 'classkey' should be there and is missing.")
+    #expect(error.actionError.effect == .done)
   }
 
   @Test func `hands on how long the server asks to wait`() async throws {

@@ -71,7 +71,10 @@ import Testing
     while keeper.waiting < 2 { await Task.yield() }
     first.cancel()
     // Ends although the login is still held.
-    await #expect(throws: MarkbookError.self) { try await first.value }
+    let error = await #expect(throws: MarkbookError.self) { try await first.value }
+    #expect(error?.message == "Cancelled while logging in to Markbook Online.")
+    // The call itself was never sent.
+    #expect(error?.actionError.effect == ActionError.Effect.none)
     gate.open()
     #expect(try await second.value == "t")
     #expect(logins.withLock(\.self) == 1)

@@ -9,7 +9,7 @@ enum DeleteStudent: PreviewingAction {
       "A student who left",
       """
       markbookKey: 1207731
-      studentKey: 15
+      studentKey: 14
       sid: "0047251"
       """)
   ]

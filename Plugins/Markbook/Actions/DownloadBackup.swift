@@ -26,7 +26,7 @@ enum DownloadBackup: TimedAction {
   struct Output: FieldSet {
     @Field("Whether the backup was ready, is still to be built, or does not exist.") var state: BackupState
     @Field("Full path of the file; there if the backup was ready.") var path: String?
-    @Field("Size of the file; there if the backup was ready.") var bytes: Int?
+    @Field("Size of the file; 0 unless the backup was ready.") var bytes: Int
   }
 
   enum Verification: String, CaseIterable, Choice {
@@ -39,7 +39,10 @@ enum DownloadBackup: TimedAction {
     try prepareFolder(of: path)
     let answer = try await markbook.getBackupURL()
     guard case .ready(let url) = answer.state else {
-      return try Output { $0.state = BackupState(answer.state) }
+      return try Output {
+        $0.state = BackupState(answer.state)
+        $0.bytes = 0
+      }
     }
     context.report("downloading the backup")
     let bytes = try await markbook.downloadBackup(from: url, to: path, verifiesZip: input.verify == .zip)

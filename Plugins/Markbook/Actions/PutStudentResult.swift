@@ -9,7 +9,7 @@ enum PutStudentResult: PreviewingAction {
       "A mark",
       """
       markbookKey: 1207731
-      studentKey: 15
+      studentKey: 14
       sid: "0047251"
       taskKey: 14
       taskName: Presentation + Q/A

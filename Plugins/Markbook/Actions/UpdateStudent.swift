@@ -9,7 +9,7 @@ enum UpdateStudent: PreviewingAction {
       "Another preferred name",
       """
       markbookKey: 1207731
-      studentKey: 15
+      studentKey: 14
       sid: "0047251"
       familyName: Castellanos
       givenName: Mateo

@@ -9,7 +9,7 @@ enum UpdateStudentClass: PreviewingAction {
       "To another class",
       """
       markbookKey: 1207731
-      studentKey: 15
+      studentKey: 14
       sid: "0047251"
       classKey: 9
       """)

@@ -24,7 +24,8 @@ extension MarkbookClient {
         HTTPRequest("GET", url, limits: limits), to: path, check: verifiesZip ? zipFault : nil)
     } catch {
       guard error.kind == .file else { throw MarkbookError(network: error, action: "download") }
-      throw MarkbookError(.backupNotStored, action: "download", message: "The backup is not stored. \(error.message)")
+      throw MarkbookError(
+        .backupNotStored, action: "download", message: "The backup is not stored. \(error.message)", effect: .unknown)
     }
     guard let file = download.file else {
       throw MarkbookError(

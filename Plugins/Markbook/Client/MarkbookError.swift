@@ -9,8 +9,6 @@ public struct MarkbookError: Error, Sendable, CustomStringConvertible {
   /// What went wrong.
   public enum Kind: Sendable {
     /// No whole answer came.
-    ///
-    /// The cause knows whether anything can have been sent.
     case network(HTTPError)
     /// The server answered outside 200 to 299.
     case httpError(statusCode: Int)
@@ -40,6 +38,8 @@ public struct MarkbookError: Error, Sendable, CustomStringConvertible {
   public var action: String
   /// What happened and what to do, in sentences.
   public var message: String
+  /// Whether the call can have changed anything although it failed.
+  public var effect: ActionError.Effect
   /// Whether a session that had been opened for an earlier call was refused.
   ///
   /// It is forgotten by now, so that the same call made again opens a new one.
@@ -49,10 +49,11 @@ public struct MarkbookError: Error, Sendable, CustomStringConvertible {
   public var retryAfter: TimeSpan?
 
   /// Creates an error.
-  public init(_ kind: Kind, action: String, message: String) {
+  public init(_ kind: Kind, action: String, message: String, effect: ActionError.Effect = .none) {
     self.kind = kind
     self.action = action
     self.message = message
+    self.effect = effect
   }
 
   /// The message.
@@ -69,13 +70,17 @@ extension MarkbookError {
     let finding = found.map { "is \($0.kindName)" } ?? "is missing"
     return MarkbookError(
       .unreadable, action: action,
-      message: "The answer to '\(action)' cannot be read: \(field) should be \(wanted) and \(finding).")
+      message: "The answer to '\(action)' cannot be read: \(field) should be \(wanted) and \(finding).",
+      effect: .unknown)
   }
 
+  /// Nothing of the call itself was sent, whatever became of the login.
   static func authenticationFailed(_ underlying: MarkbookError) -> MarkbookError {
-    MarkbookError(
+    var error = MarkbookError(
       .authenticationFailed(underlying: underlying), action: underlying.action,
       message: "Logging in to Markbook Online failed. \(underlying.message)")
+    error.retryAfter = underlying.retryAfter
+    return error
   }
 }
 
@@ -88,11 +93,15 @@ extension MarkbookError {
       case .invalidRequest: .invalidURL
       default: .network(error)
       }
-    self.init(kind, action: action, message: "Asking Markbook Online for '\(action)' failed. \(error.message)")
+    self.init(
+      kind, action: action, message: "Asking Markbook Online for '\(action)' failed. \(error.message)",
+      effect: error.sent == .maybe ? .unknown : .none)
   }
 
-  /// The value of an answer, trailing commas tolerated because the service is known to write them.
+  /// The value of an answer, in which a byte order mark and the service's own trailing commas are tolerated.
   static func reading(_ body: [UInt8], action: String) throws(MarkbookError) -> Value {
+    let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
+    let body = body.starts(with: mark) ? Array(body.dropFirst(mark.count)) : body
     do throws(JSONError) {
       return try JSON.parse(body, allowsTrailingCommas: true)
     } catch {
@@ -105,7 +114,8 @@ extension MarkbookError {
         message: isPage
           ? "The answer to '\(action)' is a web page and not JSON: check that 'baseURL' is the API's address, and "
             + "that the service is not down for maintenance."
-          : "The answer to '\(action)' is no valid JSON\(place), after \(body.count) bytes; it may have been cut off.")
+          : "The answer to '\(action)' is no valid JSON\(place), after \(body.count) bytes; it may have been cut off.",
+        effect: .unknown)
     }
   }
 }
@@ -115,41 +125,25 @@ extension MarkbookError {
 extension MarkbookError: ActionErrorConvertible {
   public var actionError: ActionError {
     switch kind {
-    case .network(let error):
-      ActionError(
-        error.actionKind, message, effect: error.sent == .nothing ? ActionError.Effect.none : .unknown, cause: self)
-    case .httpError(let status):
-      // What the server says is the request's fault it has not done.
-      ActionError(
-        ErrorKind(httpStatus: status), message, status: status, retryAfter: retryAfter,
-        effect: (400..<500).contains(status) && status != 408 ? ActionError.Effect.none : .unknown, cause: self)
-    case .apiError:
-      // The service decided and did nothing. A session that has ended is a reason to try again, under a new one.
-      sessionMayHaveEnded
-        ? ActionError(.server, message, retryable: true, effect: ActionError.Effect.none, cause: self)
-        : ActionError(.validation, message, retryable: false, effect: ActionError.Effect.none, cause: self)
+    case .network(let error): failure(error.actionKind)
+    case .httpError(let status): failure(ErrorKind(httpStatus: status), status: status)
+    // A session that has ended is a reason to try again, under a new one.
+    case .apiError: sessionMayHaveEnded ? failure(.server, retryable: true) : failure(.validation)
     case .authenticationFailed(let underlying):
-      // The call itself was never sent.
       switch underlying.kind {
-      case .network, .httpError, .cancelled:
-        underlying.actionError.beforeAnythingWasSent(message, cause: self)
-      default: ActionError(.authentication, message, effect: ActionError.Effect.none, cause: self)
+      case .network, .httpError, .cancelled: failure(underlying.actionError.kind)
+      default: failure(.authentication)
       }
-    case .invalidURL: ActionError(.configuration, message, effect: ActionError.Effect.none, cause: self)
-    case .invalidBackupMatchingParameter:
-      ActionError(.validation, message, effect: ActionError.Effect.none, cause: self)
-    case .unreadable, .backupNotStored: ActionError(.plugin, message, effect: .unknown, cause: self)
-    case .cancelled: ActionError(.cancelled, message, effect: .unknown, cause: self)
+    case .invalidURL: failure(.configuration)
+    case .invalidBackupMatchingParameter: failure(.validation)
+    case .unreadable, .backupNotStored: failure(.plugin)
+    case .cancelled: failure(.cancelled)
     }
   }
-}
 
-extension ActionError {
-  /// The same failure, of what came before the call itself.
-  fileprivate func beforeAnythingWasSent(_ message: String, cause: MarkbookError) -> ActionError {
-    var error = self
-    (error.message, error.effect, error.cause) = (message, .none, cause)
-    return error
+  private func failure(_ kind: ErrorKind, status: Int? = nil, retryable: Bool? = nil) -> ActionError {
+    ActionError(
+      kind, message, status: status, retryable: retryable, retryAfter: retryAfter, effect: effect, cause: self)
   }
 }
 

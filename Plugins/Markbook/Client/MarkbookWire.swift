@@ -64,7 +64,9 @@ struct MarkbookWire: Sendable {
     guard response.isSuccess else {
       var error = MarkbookError(
         .httpError(statusCode: response.status), action: action,
-        message: "Markbook Online answered \(request.method) '\(action)' with HTTP status \(response.status).")
+        message: "Markbook Online answered \(request.method) '\(action)' with HTTP status \(response.status).",
+        // What the server says is the request's fault it has not done.
+        effect: (400..<500).contains(response.status) && response.status != 408 ? .none : .unknown)
       error.retryAfter = response.retryAfter(now: time.now())
       throw error
     }

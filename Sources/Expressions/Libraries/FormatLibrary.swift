@@ -3,7 +3,8 @@ import Glibc
 
 // `format`, as cel-go's library `strings` has it.
 //
-//     %s any value   %d whole numbers   %f fixed point   %e with an exponent   %b %o %x %X in base 2, 8 and 16   %% a percent sign
+//     %s any value          %d whole numbers                  %f fixed point   %e with an exponent
+//     %% a percent sign     %b %o %x %X in base 2, 8 and 16
 //
 // `%.2f` sets the digits after the point (6 if it is left out). `%f` and `%e` round the exact value of the double, a tie to
 // the even digit; `stats.round` rounds as people do. Maps are written with their keys in order. A constant text is read
@@ -13,7 +14,8 @@ let formatFunctions: [FunctionDeclaration] = [
   FunctionDeclaration(
     "format", receiver: .string, parameters: [.list(.dyn)], result: .string,
     summary:
-      "The text with its clauses (%s %d %f %e %x %o %b) replaced by the values of the list; %.1f gives one decimal, rounding a tie to even.",
+      "The text with its clauses (%s %d %f %e %x %o %b) replaced by the values of the list; "
+      + "%.1f gives one decimal, rounding a tie to even.",
     example: "'%s has %d tasks, %.1f%% done'.format(['7B', 12, 62.5]) == '7B has 12 tasks, 62.5% done'",
     literalCheck: { constants in
       guard let text = constants[0]?.string else { return nil }
@@ -88,7 +90,8 @@ private struct TextFormat {
           $0.value != 0x25 && $0 != "." && !("0"..."9").contains($0)
         }
         throw EvaluationError(
-          "the format has no clause '%\(scalar.map { String($0) } ?? "")'; there are %s %d %f %e %x %X %o %b, and '%%' for a percent sign"
+          "the format has no clause '%\(scalar.map { String($0) } ?? "")'; "
+            + "there are %s %d %f %e %x %X %o %b, and '%%' for a percent sign"
         )
       }
       guard precision == nil || verb == UInt8(ascii: "f") || verb == UInt8(ascii: "e") else {

@@ -90,25 +90,32 @@ private func padding(
 }
 
 private func slug(_ text: String) -> String {
-  var slug = String.UnicodeScalarView()
+  var slug: [UInt8] = []
+  slug.reserveCapacity(text.utf8.count)
   var needsDash = false
-  for scalar in text.lowercased().unicodeScalars {
-    let letters: String.UnicodeScalarView
-    if let plain = plainLetters[scalar] {
-      letters = plain.unicodeScalars
-    } else if scalar.properties.isAlphabetic || ("0"..."9").contains(scalar) {
-      letters = String(scalar).unicodeScalars
-    } else {
-      // An accent that stands by itself goes with its letter; an apostrophe parts no word.
-      let isSilent = scalar.properties.generalCategory == .nonspacingMark || scalar == "'" || scalar == "’"
-      if !isSilent { needsDash = true }
-      continue
-    }
-    if needsDash, !slug.isEmpty { slug.append("-") }
+  func append(_ letters: some Sequence<UInt8>) {
+    if needsDash, !slug.isEmpty { slug.append(UInt8(ascii: "-")) }
     needsDash = false
-    slug.append(contentsOf: letters)
+    slug += letters
   }
-  return String(slug)
+  for scalar in text.lowercased().unicodeScalars {
+    switch scalar {
+    case "a"..."z", "0"..."9": append(CollectionOfOne(UInt8(truncatingIfNeeded: scalar.value)))
+    // An apostrophe parts no word.
+    case "'", "’": continue
+    case _ where scalar.isASCII: needsDash = true
+    default:
+      if let plain = plainLetters[scalar] {
+        append(plain.utf8)
+      } else if scalar.properties.isAlphabetic {
+        append(UTF8.encode(scalar) ?? UTF8.encodedReplacementCharacter)
+      } else if scalar.properties.generalCategory != .nonspacingMark {
+        // An accent that stands by itself goes with its letter.
+        needsDash = true
+      }
+    }
+  }
+  return String(decoding: slug, as: UTF8.self)
 }
 
 /// Latin letters with accents, in lower case, and what they are without.

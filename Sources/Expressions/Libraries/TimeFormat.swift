@@ -57,7 +57,8 @@ struct TimeFormat {
         parts.append(.clause(clause, isPadded: isPadded))
       default:
         throw EvaluationError(
-          "\(spelled(.string(format))) has a clause that is unknown; there are %Y %m %d %H %M %S, %A %a %B %b %-d and the like of strftime, and %% for a percent sign"
+          "\(spelled(.string(format))) has a clause that is unknown; there are "
+            + "%Y %m %d %H %M %S, %A %a %B %b %-d and the like of strftime, and %% for a percent sign"
         )
       }
     }
@@ -143,7 +144,8 @@ struct TimeFormat {
       || ["Yy", "mBb", "d"].allSatisfy { $0.utf8.contains(where: clauses.contains) }
     guard isComplete else {
       throw EvaluationError(
-        "\(spelled(.string(format))) reads no whole date; it needs a year (%Y), a month (%m) and a day (%d)")
+        "\(spelled(.string(format))) reads no whole date; "
+          + "it needs a year (%Y), a month (%m) and a day (%d)")
     }
     guard clauses.contains(UInt8(ascii: "I")) == clauses.contains(UInt8(ascii: "p")) else {
       throw EvaluationError("%I and %p are of use together only; the hour to 23 is %H")

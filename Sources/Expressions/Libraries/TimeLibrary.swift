@@ -81,9 +81,11 @@ let timeFunctions: [FunctionDeclaration] = [
   FunctionDeclaration(
     "time.format", parameters: [.timestamp, .string, .string], result: .string,
     summary:
-      "The instant as text in a zone: %Y-%m-%d, %H:%M:%S, %A or %a (weekday), %B or %b (month), %-d (without zero) and the like of strftime.",
+      "The instant as text in a zone: %Y-%m-%d, %H:%M:%S, %A or %a (weekday), %B or %b (month), "
+      + "%-d (without zero) and the like of strftime.",
     example:
-      "time.format(timestamp('2026-11-20T09:30:00Z'), '%A %-d %B %Y, %H:%M', 'Australia/Sydney') == 'Friday 20 November 2026, 20:30'",
+      "time.format(timestamp('2026-11-20T09:30:00Z'), '%A %-d %B %Y, %H:%M', 'Australia/Sydney')"
+      + " == 'Friday 20 November 2026, 20:30'",
     literalCheck: checking(
       (1, { text throws(EvaluationError) in _ = try TimeFormat(text) }), (2, checkZone))
   ) { arguments, context throws(EvaluationError) in

@@ -36,13 +36,9 @@ func secondOfDay(_ text: String) throws(EvaluationError) -> Int {
 func instant(
   of time: CivilTime, nanoseconds: Int32 = 0, in zone: TimeZoneRules
 ) throws(EvaluationError) -> Timestamp {
-  let found: Timestamp?
-  switch zone.resolve(time) {
-  case .unique(let seconds), .fold(first: let seconds, last: _):
-    found = Timestamp(seconds: seconds, nanoseconds: Int(nanoseconds))
-  case .gap(at: let seconds, before: _, after: _): found = Timestamp(seconds: seconds)
+  guard let found = zone.instant(of: time, nanoseconds: nanoseconds) else {
+    throw EvaluationError("\(time.date) is outside the years 1 to 9999")
   }
-  guard let found else { throw EvaluationError("\(time.date) is outside the years 1 to 9999") }
   return found
 }
 

@@ -12,7 +12,8 @@ import Testing
   static let strings = [
     "", "a", "é", "e\u{301}", "🇷🇴", "\u{0}", "aaaaaaaaab", "%s %d %.3f", "%", "%F %T %z", "%s", "2026-11-20 20:30:00",
     "Australia/Sydney", "+14:00", "-99:99", "02:30", "24:00", ",", "\\1", "(a)|b*", "(", "[", "{\"a\": [1, {}]}",
-    "a,b\n1,\"2\n\"\"\"\n", "a\n\"", "aGk=", "=", "\r\n", "\u{FEFF}", "{}", "1", "UTC", String(repeating: "ab", count: 300),
+    "a,b\n1,\"2\n\"\"\"\n", "a\n\"", "aGk=", "=", "\r\n", "\u{FEFF}", "{}", "1", "UTC",
+    String(repeating: "ab", count: 300),
   ]
 
   @Test func `no function traps`() throws {
@@ -54,7 +55,8 @@ import Testing
 
   private func isKind(_ value: Value, of type: ValueType) -> Bool {
     switch (type, value.content) {
-    case (.dyn, _), (.bool, .bool), (.int, .int), (.uint, .uint), (.double, .double), (.string, .string), (.bytes, .bytes),
+    case (.dyn, _), (.bool, .bool), (.int, .int), (.uint, .uint), (.double, .double), (.string, .string),
+      (.bytes, .bytes),
       (.timestamp, .timestamp), (.duration, .duration), (.map, .map), (.type, .type), (.null, .null):
       true
     case (.choice(let options), .string(let text)): options.contains(text)
@@ -83,11 +85,15 @@ private struct Xorshift: RandomNumberGenerator {
     case .uint: return .uint(UInt(bitPattern: LibraryRobustnessTests.ints.randomElement(using: &self) ?? 0))
     case .double: return .double(LibraryRobustnessTests.doubles.randomElement(using: &self) ?? 0)
     case .string: return .string(LibraryRobustnessTests.strings.randomElement(using: &self) ?? "")
-    case .bytes: return .bytes((0..<Int.random(in: 0...5, using: &self)).map { _ in UInt8.random(in: 0...255, using: &self) })
+    case .bytes:
+      return .bytes((0..<Int.random(in: 0...5, using: &self)).map { _ in UInt8.random(in: 0...255, using: &self) })
     case .timestamp:
-      let options = [Timestamp.earliest, .latest, Timestamp("2026-11-01T05:30:00.5Z"), Timestamp("2011-12-30T10:00:00Z")]
+      let options = [
+        Timestamp.earliest, .latest, Timestamp("2026-11-01T05:30:00.5Z"), Timestamp("2011-12-30T10:00:00Z"),
+      ]
       return .timestamp(options.compactMap(\.self).randomElement(using: &self) ?? .earliest)
-    case .duration: return .duration(TimeSpan(nanoseconds: LibraryRobustnessTests.ints.randomElement(using: &self) ?? 0))
+    case .duration:
+      return .duration(TimeSpan(nanoseconds: LibraryRobustnessTests.ints.randomElement(using: &self) ?? 0))
     case .choice(let options): return .string(options.randomElement(using: &self) ?? "")
     case .list(let item):
       return .list((0..<Int.random(in: 0...4, using: &self)).map { _ in value(of: item, depth: depth + 1) })

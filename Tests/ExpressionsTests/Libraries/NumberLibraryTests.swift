@@ -44,7 +44,8 @@ import Testing
     ("stats.stddev([1, 2, 3, 4])", "1.2909944487358056"),
     ("stats.percentile([1, 2, 3, 4], 50)", "2.5"), ("stats.percentile([15.0, 20.0, 35.0, 40.0, 50.0], 40.0)", "29.0"),
     ("stats.percentile([7], 100)", "7.0"), ("stats.min([2.5, 1.5])", "1.5"), ("stats.max(['a'].map(x, 3))", "3"),
-    ("stats.round(-0.2)", "0.0"), ("stats.sum([1, 2].filter(x, x > 5))", "0"),
+    ("stats.round(-0.2)", "0.0"), ("stats.sum(json.parse('[1.5, 2.5]'))", "4.0"),
+    ("stats.sum([1, 2].filter(x, x > 5))", "0"),
   ])
   func `measures lists`(_ text: String, _ result: String) {
     #expect(outcome(text) == result)

@@ -1,0 +1,46 @@
+# The two commands of the README are `make demo` and `make test`. They need the Swift toolchain; the C libraries that
+# are missing are installed with apt, with sudo unless one is root.
+
+.PHONY: demo test bench format generate packages
+.DEFAULT_GOAL := demo
+
+PACKAGES := g++ libcurl4-openssl-dev libmicrohttpd-dev libre2-dev libssl-dev libyaml-dev libzip-dev tzdata
+# What is shipped. Benchmarks are built the same way, so that nothing is built twice.
+RELEASE := -c release --static-swift-stdlib -Xlinker -s
+# The gate's flags, always the same for the same reason.
+CHECKED := -Xswiftc -warnings-as-errors --explicit-target-dependency-import-check error
+ERRAND := .build/release/errand
+
+demo: packages
+	swift build $(RELEASE) --product errand
+	$(ERRAND) run recipes/markbook-averages.yaml --sandbox -i markbook=1207731 -i into=Average
+	@echo "The program is $(CURDIR)/$(ERRAND); '$(ERRAND) --help' says what else it does."
+
+test: packages
+	swift build --build-tests $(CHECKED)
+	swift test $(CHECKED) --disable-xctest --parallel
+
+bench: packages
+	swift build $(RELEASE) --product errand
+	swift build $(RELEASE) --product Benchmarks
+	.build/release/Benchmarks
+
+format:
+	swift format --in-place --recursive --parallel Package.swift Sources Plugins Tests Benchmarks
+
+generate:
+	swift run errand-dev generate
+
+packages:
+	@command -v swift > /dev/null || { echo "error: there is no 'swift'; install Swift 6.3 from https://swift.org/install" >&2; exit 1; }
+	@command -v dpkg-query > /dev/null || { echo "note: this is no Debian; these libraries must be there: $(PACKAGES)" >&2; exit 0; }; \
+	missing=$$(for package in $(PACKAGES); do \
+	  dpkg-query --show --showformat '$${db:Status-Status}' $$package 2> /dev/null | grep -qx installed || echo $$package; \
+	done); \
+	if [ -n "$$missing" ]; then \
+	  if [ "$$(id -u)" = 0 ]; then as_root=env; else as_root="sudo env"; fi; \
+	  echo "Installing" $$missing; \
+	  { $$as_root DEBIAN_FRONTEND=noninteractive apt-get -qq update \
+	    && $$as_root DEBIAN_FRONTEND=noninteractive apt-get -qq install --yes --no-install-recommends $$missing > /dev/null; } \
+	  || { echo "error: apt cannot install what is missing; install it by hand:" $$missing >&2; exit 1; }; \
+	fi

@@ -1,0 +1,101 @@
+package import Basics
+import Glibc
+import RunState
+import Synchronization
+
+/// A connection to the agent of a folder.
+package final class AgentClient: Sendable {
+  /// What the agent says, line by line, until it or the client closes the connection; errors are `AgentError`.
+  package let replies: AsyncThrowingStream<Value, any Error>
+  /// The agent's process.
+  package let pid: Int
+  private let loop: LineLoop
+  private let id: LineLoop.ID
+
+  private init(_ replies: AsyncThrowingStream<Value, any Error>, pid: Int, _ loop: LineLoop, _ id: LineLoop.ID) {
+    self.replies = replies
+    self.pid = pid
+    self.loop = loop
+    self.id = id
+  }
+
+  deinit { loop.endSoon() }
+
+  /// Connects to a folder's agent; nil if nobody listens there, and `held` if the agent is of another kind.
+  package static func connect(
+    _ folder: String, identity: AgentIdentity, clock: any TimeSource
+  ) async throws(AgentError) -> AgentClient? {
+    let opened: Result<Int32?, AgentError> = await withCheckedContinuation { continuation in
+      // Ends with the call, which waits only while the agent has more clients than it takes at once.
+      let isRunning = startThread { continuation.resume(returning: open(folder)) }
+      if !isRunning {
+        continuation.resume(returning: .failure(AgentError(.unavailable, "the system has no thread left")))
+      }
+    }
+    guard let socket = try opened.get() else { return nil }
+    let (replies, continuation) = AsyncThrowingStream<Value, any Error>.makeStream()
+    let loop = try LineLoop(limits: LineLoop.Limits(), clock: clock, listener: nil) { event in
+      switch event {
+      case .line(_, let line):
+        if let value = try? JSON.parse(line, limits: AgentProtocol.limits) {
+          continuation.yield(value)
+        } else {
+          continuation.finish(throwing: AgentError(.broken, "the agent of '\(folder)' sent a line that is no JSON"))
+        }
+      case .tooLong:
+        continuation.finish(throwing: AgentError(.broken, "the agent of '\(folder)' sent a line that is too long"))
+      case .inputEnded, .closed: continuation.finish()
+      case .opened: break
+      }
+    }
+    let id = loop.add(socket)
+    do {
+      guard let line = AgentProtocol.line(AgentProtocol.hello(identity)), loop.send(id, line) else {
+        throw AgentError(.broken, "the agent of '\(folder)' has gone")
+      }
+      let pid = try await hello(replies, folder)
+      return AgentClient(replies, pid: pid, loop, id)
+    } catch {
+      await loop.stop()
+      throw error as? AgentError ?? AgentError(.broken, "\(error)")
+    }
+  }
+
+  private static func open(_ folder: String) -> Result<Int32?, AgentError> {
+    let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+    guard descriptor >= 0 else {
+      return .failure(AgentError(.unavailable, "cannot make a socket: \(systemErrorText(errno))"))
+    }
+    do {
+      try SocketAddress.with(folder) { Glibc.connect(descriptor, $0, $1) }
+      return .success(descriptor)
+    } catch {
+      Glibc.close(descriptor)
+      // A socket nobody listens on was left by an agent that was killed.
+      if error.code == ENOENT || error.code == ECONNREFUSED { return .success(nil) }
+      return .failure(AgentError(.unavailable, error.description))
+    }
+  }
+
+  private static func hello(
+    _ replies: AsyncThrowingStream<Value, any Error>, _ folder: String
+  ) async throws -> Int {
+    for try await reply in replies {
+      if let pid = reply["pid"]?.int { return pid }
+      let message = reply["error"]?["message"]?.string ?? "the agent of '\(folder)' did not say who it is"
+      throw AgentError(reply["error"]?["kind"]?.string == "held" ? .held : .broken, message)
+    }
+    throw AgentError(.broken, "the agent of '\(folder)' ended before it said who it is")
+  }
+
+  /// Queues a request, a map.
+  package func send(_ request: Value) throws(AgentError) {
+    guard let line = AgentProtocol.line(request) else {
+      throw AgentError(.broken, "the request cannot be written as JSON")
+    }
+    if !loop.send(id, line) { throw AgentError(.broken, "the agent (process \(pid)) has gone") }
+  }
+
+  /// Says that no request follows, sends what is queued, and ends the replies.
+  package func close() async { await loop.stop() }
+}

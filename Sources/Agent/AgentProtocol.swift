@@ -1,0 +1,69 @@
+/// What an agent and its clients say to each other: one JSON object a line, both ways.
+///
+/// The client begins with who it is, and the agent answers with who that is:
+///
+///     → {"errand":1,"program":"errand 0.1","configuration":"/home/ann/school/errand.yaml"}
+///     ← {"errand":1,"program":"errand 0.1","configuration":"/home/ann/school/errand.yaml","pid":4711}
+///
+/// An agent serves only clients of its own version and configuration, because it would otherwise run a recipe with other
+/// actions or other connections than the client checked it with; anybody else gets `{"error":{…}}` with `"kind":"held"`.
+///
+/// After that each line is a request, which the agent answers with any number of lines; what they say is the handler's
+/// business. Requests of one connection are served side by side. A line that is no JSON object gets an error line, and the
+/// next line is read; a line that is too long gets one and ends the connection.
+import Basics
+
+/// Who an agent or a client is.
+package struct AgentIdentity: Sendable, Equatable {
+  /// The program with its version.
+  package var program: String
+  /// What tells one configuration from another, such as the path of `errand.yaml`.
+  package var configuration: String
+
+  package init(program: String, configuration: String) {
+    self.program = program
+    self.configuration = configuration
+  }
+}
+
+enum AgentProtocol {
+  static let version = 1
+  static let limits = JSON.Limits(depth: JSON.deepest)
+
+  static func line(_ value: Value) -> [UInt8]? {
+    guard let bytes = try? JSON.write(value) else { return nil }
+    return bytes + [0x0A]
+  }
+
+  static func hello(_ identity: AgentIdentity, pid: Int? = nil) -> Value {
+    var hello = ValueMap([
+      ("errand", .int(version)), ("program", .string(identity.program)),
+      ("configuration", .string(identity.configuration)),
+    ])
+    if let pid { hello["pid"] = .int(pid) }
+    return .map(hello)
+  }
+
+  static func error(_ kind: String, _ message: String) -> Value {
+    .object(["error": .object(["kind": .string(kind), "message": .string(message)])])
+  }
+
+  /// Why a client that says hello like this is not served; nil if it is.
+  static func refusal(of hello: Value, by identity: AgentIdentity, pid: Int, folder: String) -> Value? {
+    guard let version = hello["errand"]?.int, let program = hello["program"]?.string,
+      let configuration = hello["configuration"]?.string
+    else { return error("broken", "the first line has to say who the client is") }
+    let holder = "the state in '\(folder)' is held by process \(pid)"
+    if version != AgentProtocol.version || !program.hasSameScalars(as: identity.program) {
+      return error(
+        "held", "\(holder), which is \(identity.program) and this is \(program); stop it, or use the same version")
+    }
+    if !configuration.hasSameScalars(as: identity.configuration) {
+      return error(
+        "held",
+        "\(holder), which uses \(identity.configuration) and this uses \(configuration); stop it, or give one of them its own state folder"
+      )
+    }
+    return nil
+  }
+}

@@ -1,0 +1,192 @@
+package import Basics
+import Glibc
+import Synchronization
+
+/// A request to the agent, with the way back.
+package struct AgentRequest: Sendable {
+  /// What the client asked, a map.
+  package let value: Value
+  private let send: @Sendable (Value) -> Bool
+
+  init(_ value: Value, send: @escaping @Sendable (Value) -> Bool) {
+    self.value = value
+    self.send = send
+  }
+
+  /// Queues a line for the client; false if it is gone, which is no reason to end anything but the answering.
+  @discardableResult
+  package func reply(_ value: Value) -> Bool { send(value) }
+}
+
+/// Listens on `agent.sock` for the holder of a folder's lock.
+///
+/// Each request is handled by a task of its own, which is cancelled when its client has gone or the server stops. So what
+/// has to outlive the client, a run above all, belongs to somebody else than the handler.
+package final class AgentServer: Sendable {
+  package typealias Handler = @Sendable (AgentRequest) async -> Void
+
+  private struct Client {
+    var isKnown = false
+    var hasEnded = false
+    var tasks: [Int: Task<Void, Never>] = [:]
+  }
+
+  private struct Content {
+    var clients: [LineLoop.ID: Client] = [:]
+    var nextTask = 0
+    var loop: LineLoop?
+  }
+
+  /// More requests of one client wait until one is done.
+  private static let mostTasks = 16
+
+  private let folder: String
+  private let identity: AgentIdentity
+  private let handler: Handler
+  private let limits: LineLoop.Limits
+  private let content = Mutex(Content())
+
+  /// Begins to listen in a folder, in place of whatever socket a dead agent left; the lock says that it is dead.
+  package static func start(
+    in folder: String, lock: FolderLock, identity: AgentIdentity, clock: any TimeSource, handler: @escaping Handler
+  ) throws(AgentError) -> AgentServer {
+    try start(in: folder, lock: lock, identity: identity, clock: clock, limits: LineLoop.Limits(), handler: handler)
+  }
+
+  static func start(
+    in folder: String, lock: FolderLock, identity: AgentIdentity, clock: any TimeSource, limits: LineLoop.Limits,
+    handler: @escaping Handler
+  ) throws(AgentError) -> AgentServer {
+    let server = AgentServer(folder, identity, limits, handler)
+    let listener = try listen(in: folder)
+    do {
+      // Locked, so that no event is taken before the server knows its loop, which holds it until it is stopped.
+      try server.content.withLock { content throws(AgentError) in
+        content.loop = try LineLoop(limits: limits, clock: clock, listener: listener) { server.take($0) }
+      }
+      return server
+    } catch {
+      close(listener)
+      throw error
+    }
+  }
+
+  private init(_ folder: String, _ identity: AgentIdentity, _ limits: LineLoop.Limits, _ handler: @escaping Handler) {
+    self.folder = folder
+    self.identity = identity
+    self.limits = limits
+    self.handler = handler
+  }
+
+  /// Takes no more requests, cancels those in flight, and returns when they have ended and their clients were told.
+  package func stop() async {
+    guard let loop = content.withLock({ $0.loop }) else { return }
+    loop.stopListening()
+    unlink("\(folder)/\(SocketAddress.name)")
+    let tasks = content.withLock { $0.clients.values.flatMap(\.tasks.values) }
+    for task in tasks { task.cancel() }
+    for task in tasks { await task.value }
+    await loop.stop()
+    // The loop's thread held the server until now.
+    content.withLock { $0.loop = nil }
+  }
+
+  private static func listen(in folder: String) throws(AgentError) -> Int32 {
+    func failure(_ what: String) -> AgentError { AgentError(.unavailable, "cannot \(what): \(systemErrorText(errno))") }
+    let listener = socket(
+      AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)
+    guard listener >= 0 else { throw failure("make a socket") }
+    do {
+      try Files.remove("\(folder)/\(SocketAddress.name)")
+      // Linux gives the file the socket's mode, so that nobody else can connect even for a moment.
+      guard fchmod(listener, 0o600) == 0 else { throw failure("protect the agent's socket") }
+      try SocketAddress.with(folder) { bind(listener, $0, $1) }
+      guard Glibc.listen(listener, 64) == 0 else { throw failure("listen on '\(folder)/\(SocketAddress.name)'") }
+      return listener
+    } catch {
+      close(listener)
+      throw error as? AgentError ?? AgentError(.unavailable, "\(error)")
+    }
+  }
+
+  // MARK: - On the loop's thread
+
+  private func take(_ event: LineLoop.Event) {
+    switch event {
+    case .opened(let id): content.withLock { $0.clients[id] = Client() }
+    case .line(let id, let line): take(line, of: id)
+    case .tooLong(let id):
+      send(id, AgentProtocol.error("broken", "a line has more than \(limits.line) bytes"))
+      content.withLock { $0.loop }?.close(id)
+    case .inputEnded(let id):
+      content.withLock { $0.clients[id]?.hasEnded = true }
+      closeIfDone(id)
+    case .closed(let id):
+      let client = content.withLock { $0.clients.removeValue(forKey: id) }
+      for task in client?.tasks.values ?? [:].values { task.cancel() }
+    }
+  }
+
+  private func take(_ line: [UInt8], of id: LineLoop.ID) {
+    let value: Value
+    do {
+      value = try JSON.parse(line, limits: AgentProtocol.limits)
+      guard value.map != nil else {
+        send(id, AgentProtocol.error("broken", "a line has to be a JSON object, not \(value.kindName)"))
+        return
+      }
+    } catch {
+      let column = error.spot.map { ", column \($0.position.column)" } ?? ""
+      send(id, AgentProtocol.error("broken", "a line has to be a JSON object\(column): \(error.message)"))
+      return
+    }
+    let isKnown = content.withLock { $0.clients[id]?.isKnown }
+    guard let isKnown else { return }
+    if isKnown { return handle(AgentRequest(value) { self.send(id, $0) }, of: id) }
+    let pid = Int(getpid())
+    if let refusal = AgentProtocol.refusal(of: value, by: identity, pid: pid, folder: folder) {
+      send(id, refusal)
+      content.withLock { $0.loop }?.close(id)
+    } else {
+      content.withLock { $0.clients[id]?.isKnown = true }
+      send(id, AgentProtocol.hello(identity, pid: pid))
+    }
+  }
+
+  private func handle(_ request: AgentRequest, of id: LineLoop.ID) {
+    content.withLock { content in
+      let number = content.nextTask
+      content.nextTask += 1
+      // Cancelled when the client has gone, and by `stop`.
+      content.clients[id]?.tasks[number] = Task {
+        await handler(request)
+        ended(number, of: id)
+      }
+      if content.clients[id]?.tasks.count == AgentServer.mostTasks { content.loop?.setReads(id, false) }
+    }
+  }
+
+  private func ended(_ number: Int, of id: LineLoop.ID) {
+    content.withLock { content in
+      guard var client = content.clients[id] else { return }
+      if client.tasks.count == AgentServer.mostTasks, !client.hasEnded { content.loop?.setReads(id, true) }
+      client.tasks[number] = nil
+      content.clients[id] = client
+    }
+    closeIfDone(id)
+  }
+
+  /// A client that sends nothing more is done once everything it asked is answered.
+  private func closeIfDone(_ id: LineLoop.ID) {
+    content.withLock { content in
+      guard let client = content.clients[id], client.hasEnded, client.tasks.isEmpty else { return }
+      content.loop?.close(id)
+    }
+  }
+
+  @discardableResult
+  private func send(_ id: LineLoop.ID, _ value: Value) -> Bool {
+    guard let loop = content.withLock({ $0.loop }), let line = AgentProtocol.line(value) else { return false }
+    return loop.send(id, line)
+  }
+}

@@ -1,0 +1,69 @@
+/// The lock of a state folder, whose holder is the folder's agent.
+///
+/// `agent.lock` is locked with `flock`, which the kernel lets go when its process ends, however it ends; so there is no
+/// stale lock. The file says who holds it, for messages only: `{"pid":4711,"program":"errand 0.1"}`. It is never removed,
+/// because two processes could then hold a lock each on two files of that name.
+import Basics
+import Glibc
+import Synchronization
+
+package final class FolderLock: Sendable {
+  /// Who holds a folder.
+  package struct Holder: Sendable, Equatable {
+    package var pid: Int
+    package var program: String
+  }
+
+  private let descriptor: Mutex<Int32?>
+
+  private init(_ descriptor: Int32) { self.descriptor = Mutex(descriptor) }
+
+  deinit { release() }
+
+  /// Gives the folder back; once is enough.
+  package func release() {
+    descriptor.withLock { descriptor in
+      guard let held = descriptor else { return }
+      descriptor = nil
+      // The content goes first, so that nobody is named who holds nothing.
+      ftruncate(held, 0)
+      close(held)
+    }
+  }
+
+  /// Locks a folder that exists; throws `held` if another process has it.
+  package static func take(_ folder: String, program: String) throws(AgentError) -> FolderLock {
+    let path = "\(folder)/agent.lock"
+    let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+    guard descriptor >= 0 else {
+      throw AgentError(.unavailable, "cannot open '\(path)': \(systemErrorText(errno))")
+    }
+    while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
+      let code = errno
+      if code == EINTR { continue }
+      defer { close(descriptor) }
+      if code == EWOULDBLOCK { throw held(folder, by: holder(of: folder)) }
+      throw AgentError(.unavailable, "cannot lock '\(path)': \(systemErrorText(code))")
+    }
+    let lock = FolderLock(descriptor)
+    let text = Array("{\"pid\":\(getpid()),\"program\":\(JSON.quoted(program))}\n".utf8)
+    guard ftruncate(descriptor, 0) == 0, pwrite(descriptor, text, text.count, 0) == text.count else {
+      throw AgentError(.unavailable, "cannot write '\(path)': \(systemErrorText(errno))")
+    }
+    return lock
+  }
+
+  /// Who the lock's file says holds the folder; nil if it says nothing, as between taking the lock and writing to it.
+  package static func holder(of folder: String) -> Holder? {
+    guard let bytes = try? Files.read("\(folder)/agent.lock", limit: 4096), let value = try? JSON.parse(bytes),
+      let pid = value["pid"]?.int, let program = value["program"]?.string
+    else { return nil }
+    return Holder(pid: pid, program: program)
+  }
+
+  static func held(_ folder: String, by holder: Holder?) -> AgentError {
+    let who = holder.map { "process \($0.pid) (\($0.program))" } ?? "another process"
+    return AgentError(
+      .held, "the state in '\(folder)' is held by \(who); wait for it to end, or stop it, and try again")
+  }
+}

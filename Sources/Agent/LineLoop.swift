@@ -1,0 +1,316 @@
+/// One thread that moves lines between sockets and callers, so that no socket call blocks anybody.
+///
+/// All sockets are non-blocking and waited for with one `poll`. What callers send is queued and written as the other
+/// side takes it; one that takes nothing is cut off when its queue is full, and a line that is too long ends its
+/// connection. Events come on the loop's thread, one after another for each connection.
+import Basics
+import Glibc
+import RunState
+import Synchronization
+
+final class LineLoop: Sendable {
+  typealias ID = Int
+
+  enum Event: Sendable {
+    case opened(ID)
+    /// A line without its end.
+    case line(ID, [UInt8])
+    /// A line that is longer than allowed; nothing more is read.
+    case tooLong(ID)
+    /// The other side sends nothing more, and may still read.
+    case inputEnded(ID)
+    /// Nothing can be sent any more; the last event of a connection.
+    case closed(ID)
+  }
+
+  struct Limits: Sendable {
+    var line = 8 << 20
+    var output = 32 << 20
+    var connections = 128
+    /// How long a stop waits for the other sides to take what was sent.
+    var flush = TimeSpan.seconds(1)
+  }
+
+  private struct Connection {
+    var socket: Int32
+    var input: [UInt8] = []
+    var output: [UInt8] = []
+    var sent = 0
+    var reads = true
+    var closesOnceSent = false
+
+    var hasOutput: Bool { sent < output.count }
+  }
+
+  private struct Content {
+    var connections: [ID: Connection] = [:]
+    var nextID = 1
+    var listener: Int32?
+    /// Set while the system has no descriptor left for another connection.
+    var isFull = false
+    var stopsBy: TimeSpan?
+    var isOver = false
+    var waitsForEnd: [CheckedContinuation<Void, Never>] = []
+  }
+
+  private let content: Mutex<Content>
+  private let limits: Limits
+  private let clock: any TimeSource
+  private let handle: @Sendable (Event) -> Void
+  private let wakeReader: Int32
+  private let wakeWriter: Int32
+
+  /// Starts the loop; a listener and sockets handed over are closed by it.
+  init(
+    limits: Limits, clock: any TimeSource, listener: Int32?, handle: @escaping @Sendable (Event) -> Void
+  ) throws(AgentError) {
+    var pipe: [Int32] = [-1, -1]
+    guard Glibc.pipe(&pipe) == 0 else {
+      throw AgentError(.unavailable, "cannot make a pipe: \(systemErrorText(errno))")
+    }
+    for end in pipe { makeNonBlocking(end) }
+    (wakeReader, wakeWriter) = (pipe[0], pipe[1])
+    self.limits = limits
+    self.clock = clock
+    self.handle = handle
+    content = Mutex(Content(listener: listener))
+    // Ends after `stop`.
+    guard startThread({ self.run() }) else {
+      throw AgentError(.unavailable, "the system has no thread left for the agent's socket")
+    }
+  }
+
+  deinit {
+    Glibc.close(wakeReader)
+    Glibc.close(wakeWriter)
+  }
+
+  // MARK: - For callers
+
+  /// Takes a connected socket over.
+  func add(_ socket: Int32) -> ID {
+    makeNonBlocking(socket)
+    return content.withLock { content in
+      let id = content.nextID
+      content.nextID += 1
+      content.connections[id] = Connection(socket: socket)
+      wake()
+      return id
+    }
+  }
+
+  /// Queues bytes; false if the connection is gone or takes nothing.
+  func send(_ id: ID, _ bytes: [UInt8]) -> Bool {
+    content.withLock { content in
+      guard var connection = content.connections[id], !connection.closesOnceSent else { return false }
+      guard connection.output.count - connection.sent + bytes.count <= limits.output else {
+        // Closed by the loop, which alone closes sockets.
+        shutdown(connection.socket, Int32(SHUT_RDWR))
+        return false
+      }
+      content.connections[id] = nil
+      if connection.sent > 64 << 10 {
+        connection.output.removeFirst(connection.sent)
+        connection.sent = 0
+      }
+      connection.output += bytes
+      content.connections[id] = connection
+      wake()
+      return true
+    }
+  }
+
+  /// Reads no further, or goes on.
+  func setReads(_ id: ID, _ reads: Bool) {
+    content.withLock { $0.connections[id]?.reads = reads }
+    wake()
+  }
+
+  /// Closes a connection once everything queued is sent.
+  func close(_ id: ID) {
+    content.withLock { $0.connections[id]?.closesOnceSent = true }
+    wake()
+  }
+
+  /// Takes no new connection.
+  func stopListening() {
+    content.withLock { content in
+      if let listener = content.listener { Glibc.close(listener) }
+      content.listener = nil
+    }
+    wake()
+  }
+
+  /// Lets the thread send what is queued, close everything, and end.
+  func endSoon() {
+    stopListening()
+    content.withLock { content in
+      content.stopsBy = content.stopsBy ?? clock.elapsed() + limits.flush
+      for id in content.connections.keys { content.connections[id]?.closesOnceSent = true }
+    }
+    wake()
+  }
+
+  /// Ends the thread, and returns when it has closed everything.
+  func stop() async {
+    endSoon()
+    await withCheckedContinuation { continuation in
+      let isOver = content.withLock { content in
+        if !content.isOver { content.waitsForEnd.append(continuation) }
+        return content.isOver
+      }
+      if isOver { continuation.resume() }
+    }
+  }
+
+  private func wake() {
+    var byte: UInt8 = 0
+    // A full pipe wakes the loop as well.
+    _ = write(wakeWriter, &byte, 1)
+  }
+
+  // MARK: - The thread
+
+  private func run() {
+    while true {
+      var ids: [ID?] = []
+      var polled: [pollfd] = []
+      var timeout: Int32 = -1
+      let isOver = content.withLock { content in
+        polled.append(pollfd(fd: wakeReader, events: Int16(POLLIN), revents: 0))
+        ids.append(nil)
+        if let stopsBy = content.stopsBy {
+          let left = stopsBy - clock.elapsed()
+          if content.connections.isEmpty || left <= .zero { return true }
+          timeout = Int32(clamping: left.nanoseconds / 1_000_000 + 1)
+        }
+        if let listener = content.listener, content.connections.count < limits.connections {
+          if content.isFull {
+            timeout = 100
+            content.isFull = false
+          } else {
+            polled.append(pollfd(fd: listener, events: Int16(POLLIN), revents: 0))
+            ids.append(nil)
+          }
+        }
+        for (id, connection) in content.connections {
+          let reads = connection.reads && !connection.closesOnceSent
+          let events = (reads ? POLLIN : 0) | (connection.hasOutput || connection.closesOnceSent ? POLLOUT : 0)
+          polled.append(pollfd(fd: connection.socket, events: Int16(events), revents: 0))
+          ids.append(id)
+        }
+        return false
+      }
+      if isOver { return end() }
+      guard poll(&polled, nfds_t(polled.count), timeout) > 0 else { continue }
+      for (id, polled) in zip(ids, polled) where polled.revents != 0 {
+        if let id {
+          serve(id, polled.fd, Int32(polled.revents))
+        } else if polled.fd == wakeReader {
+          var bytes = [UInt8](repeating: 0, count: 256)
+          while read(wakeReader, &bytes, bytes.count) > 0 {}
+        } else {
+          accept(polled.fd)
+        }
+      }
+    }
+  }
+
+  private func end() {
+    let (connections, waiting) = content.withLock { content in
+      defer {
+        content.connections = [:]
+        content.waitsForEnd = []
+      }
+      content.isOver = true
+      return (content.connections, content.waitsForEnd)
+    }
+    for (id, connection) in connections {
+      Glibc.close(connection.socket)
+      handle(.closed(id))
+    }
+    for continuation in waiting { continuation.resume() }
+  }
+
+  private func accept(_ listener: Int32) {
+    let socket = Glibc.accept(listener, nil, nil)
+    if socket >= 0 {
+      handle(.opened(add(socket)))
+    } else if errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM {
+      content.withLock { $0.isFull = true }
+    }
+  }
+
+  private func serve(_ id: ID, _ socket: Int32, _ events: Int32) {
+    if events & Int32(POLLIN) != 0, !receive(id, socket) { return drop(id, socket) }
+    if events & Int32(POLLOUT) != 0, !flush(id) { return drop(id, socket) }
+    // Both directions are closed; what could still be read was read above.
+    if events & Int32(POLLERR | POLLNVAL) != 0 || events & Int32(POLLHUP) != 0 && events & Int32(POLLIN) == 0 {
+      drop(id, socket)
+    }
+  }
+
+  private func drop(_ id: ID, _ socket: Int32) {
+    content.withLock { $0.connections[id] = nil }
+    Glibc.close(socket)
+    handle(.closed(id))
+  }
+
+  /// Reads once and hands out whole lines; false if the connection is broken.
+  private func receive(_ id: ID, _ socket: Int32) -> Bool {
+    var chunk = [UInt8](repeating: 0, count: 64 << 10)
+    let count = recv(socket, &chunk, chunk.count, 0)
+    if count < 0 { return errno == EAGAIN || errno == EINTR }
+    var lines: [[UInt8]] = []
+    var isTooLong = false
+    content.withLock { content in
+      guard var connection = content.connections[id] else { return }
+      content.connections[id] = nil
+      var rest = chunk[..<count]
+      while let newline = rest.firstIndex(of: 0x0A) {
+        lines.append(connection.input + rest[..<newline])
+        connection.input = []
+        rest = rest[(newline + 1)...]
+      }
+      connection.input += rest
+      isTooLong = connection.input.count > limits.line || lines.contains { $0.count > limits.line }
+      if isTooLong || count == 0 {
+        connection.reads = false
+        connection.input = []
+      }
+      content.connections[id] = connection
+    }
+    if isTooLong {
+      handle(.tooLong(id))
+      return true
+    }
+    for line in lines { handle(.line(id, line)) }
+    if count == 0 { handle(.inputEnded(id)) }
+    return true
+  }
+
+  /// Sends as much as the other side takes; false if the connection is done or broken.
+  private func flush(_ id: ID) -> Bool {
+    content.withLock { content in
+      guard let connection = content.connections[id] else { return true }
+      if connection.hasOutput {
+        // Without the flag a client that has gone would end the process.
+        let count = connection.output.withUnsafeBytes { bytes in
+          let rest = UnsafeRawBufferPointer(rebasing: bytes[connection.sent...])
+          return Glibc.send(connection.socket, rest.baseAddress, rest.count, Int32(MSG_NOSIGNAL))
+        }
+        if count < 0 { return errno == EAGAIN || errno == EINTR }
+        content.connections[id]?.sent += count
+        if connection.sent + count < connection.output.count { return true }
+        content.connections[id]?.output = []
+        content.connections[id]?.sent = 0
+      }
+      return !connection.closesOnceSent
+    }
+  }
+}
+
+private func makeNonBlocking(_ descriptor: Int32) {
+  _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK)
+  _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+}

@@ -1,0 +1,38 @@
+import Basics
+import Glibc
+
+/// Binds and connects `agent.sock` in a folder, however long the folder's path is.
+///
+/// A socket's address holds 107 bytes. A longer path is reached through the open folder, as `/proc/self/fd/N/agent.sock`.
+enum SocketAddress {
+  static let name = "agent.sock"
+
+  /// Calls `bind` or `connect` with the address of a folder's socket.
+  static func with(
+    _ folder: String, _ call: (UnsafePointer<sockaddr>, socklen_t) -> Int32
+  ) throws(FileError) {
+    let path = "\(folder)/\(name)"
+    if path.utf8.count < capacity {
+      guard use(path, call) == 0 else { throw FileError(.write, path, .system(errno)) }
+      return
+    }
+    let descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    guard descriptor >= 0 else { throw FileError(.read, folder, .system(errno)) }
+    defer { close(descriptor) }
+    guard use("/proc/self/fd/\(descriptor)/\(name)", call) == 0 else { throw FileError(.write, path, .system(errno)) }
+  }
+
+  private static let capacity = MemoryLayout.size(ofValue: sockaddr_un().sun_path)
+
+  private static func use(_ path: String, _ call: (UnsafePointer<sockaddr>, socklen_t) -> Int32) -> Int32 {
+    var address = sockaddr_un()
+    address.sun_family = sa_family_t(AF_UNIX)
+    // The address is zeros, so that the path ends in one.
+    withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
+    return withUnsafePointer(to: &address) { pointer in
+      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        call($0, socklen_t(MemoryLayout<sockaddr_un>.size))
+      }
+    }
+  }
+}

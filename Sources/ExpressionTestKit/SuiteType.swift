@@ -1,0 +1,55 @@
+package import Basics
+
+extension ValueType {
+  /// The type that the suite writes as `map(string, list(dyn))`; a name of one letter is a parameter.
+  package init(suiteForm text: String) throws(SuiteFault) {
+    var reader = SuiteTypeReader(rest: Array(text.utf8)[...])
+    self = try reader.read(depth: 0)
+    if !reader.rest.isEmpty { throw SuiteFault("'\(text)' is no type") }
+  }
+}
+
+private struct SuiteTypeReader {
+  var rest: ArraySlice<UInt8>
+
+  mutating func read(depth: Int) throws(SuiteFault) -> ValueType {
+    guard depth < 64 else { throw SuiteFault("a type is nested too deep") }
+    rest = rest.drop { $0 == UInt8(ascii: " ") }
+    let name = rest.prefix { !"(), ".utf8.contains($0) }
+    rest = rest.dropFirst(name.count)
+    var arguments: [ValueType] = []
+    if rest.first == UInt8(ascii: "(") {
+      repeat {
+        rest = rest.dropFirst()
+        arguments.append(try read(depth: depth + 1))
+      } while rest.first == UInt8(ascii: ",")
+      guard rest.first == UInt8(ascii: ")") else { throw SuiteFault("a type has no ')' at its end") }
+      rest = rest.dropFirst()
+    }
+    return try type(String(decoding: name, as: UTF8.self), arguments)
+  }
+
+  private func type(_ name: String, _ arguments: [ValueType]) throws(SuiteFault) -> ValueType {
+    switch (name, arguments.count) {
+    case ("", _): throw SuiteFault("a type has no name")
+    case ("int", 0): .int
+    case ("uint", 0): .uint
+    case ("double", 0): .double
+    case ("bool", 0): .bool
+    case ("string", 0): .string
+    case ("bytes", 0): .bytes
+    case ("null_type", 0): .null
+    case ("dyn", 0): .dyn
+    case ("timestamp", 0): .timestamp
+    case ("duration", 0): .duration
+    case ("type", 0): .type(.dyn)
+    case ("type", 1): .type(arguments[0])
+    case ("list", 1): .list(arguments[0])
+    case ("map", 2): .map(arguments[0], arguments[1])
+    case ("wrapper", 1): .wrapper(arguments[0])
+    case ("optional_type", 1): .optional(arguments[0])
+    case (_, 0) where name.utf8.count == 1: .parameter(name)
+    default: .opaque(name, arguments)
+    }
+  }
+}

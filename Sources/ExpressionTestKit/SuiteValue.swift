@@ -1,0 +1,140 @@
+package import Basics
+
+// Values as the suite writes them: `{t:null}` `{t:bool,v}` `{t:int,v:"…"}` `{t:uint,v:"…"}` `{t:double,v:"…"}`
+// `{t:string,v}` `{t:bytes,b64}` `{t:list,v:[…]}` `{t:map,v:[[k,v],…]}` `{t:type,v}` `{t:timestamp,s,n}`
+// `{t:duration,s,n}`, the numbers as texts, because JSON has but one kind of them. An optional, which the suite lacks,
+// is `{t:optional}` or `{t:optional,v}`.
+
+extension Value {
+  /// The value that stands in the suite's form.
+  package init(suiteForm form: Value) throws(SuiteFault) {
+    guard let kind = form["t"]?.string else { throw SuiteFault("a value has no kind 't'") }
+    let number = form["v"]?.string
+    switch kind {
+    case "null":
+      self = .null
+      return
+    case "bool":
+      if let truth = form["v"]?.bool {
+        self = .bool(truth)
+        return
+      }
+    case "int":
+      if let number = number.flatMap({ Int($0) }) {
+        self = .int(number)
+        return
+      }
+    case "uint":
+      if let number = number.flatMap({ UInt($0) }) {
+        self = .uint(number)
+        return
+      }
+    case "double":
+      if let number = number.flatMap({ Double($0) }) {
+        self = .double(number)
+        return
+      }
+    case "string":
+      if let text = number {
+        self = .string(text)
+        return
+      }
+    case "type":
+      if let name = number {
+        self = Value(.type(name))
+        return
+      }
+    case "bytes":
+      if let bytes = form["b64"]?.string.flatMap({ [UInt8](base64: $0) }) {
+        self = .bytes(bytes)
+        return
+      }
+    case "list":
+      if let items = form["v"]?.list {
+        var values: [Value] = []
+        for item in items { values.append(try Value(suiteForm: item)) }
+        self = .list(values)
+        return
+      }
+    case "map":
+      if let pairs = form["v"]?.list {
+        var map = ValueMap()
+        for pair in pairs {
+          guard let pair = pair.list, pair.count == 2 else { throw SuiteFault("a map has an entry that is no pair") }
+          map[try Value(suiteForm: pair[0])] = try Value(suiteForm: pair[1])
+        }
+        self = .map(map)
+        return
+      }
+    case "timestamp", "duration":
+      if let seconds = form["s"]?.string.flatMap({ Int($0) }), let nanoseconds = form["n"]?.int {
+        if kind == "timestamp", let instant = Timestamp(seconds: seconds, nanoseconds: nanoseconds) {
+          self = .timestamp(instant)
+          return
+        }
+        let (scaled, isTooLong) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
+        let (total, isTooLongNow) = scaled.addingReportingOverflow(nanoseconds)
+        if kind == "duration", !isTooLong, !isTooLongNow {
+          self = .duration(TimeSpan(nanoseconds: total))
+          return
+        }
+      }
+    case "optional":
+      self = Value(.optional(try form["v"].map { form throws(SuiteFault) in try Value(suiteForm: form) }))
+      return
+    default: throw SuiteFault("there are no values of kind '\(kind)'")
+    }
+    throw SuiteFault("a value of kind '\(kind)' is malformed")
+  }
+
+  /// The value in the suite's form.
+  package var suiteForm: Value {
+    func form(_ kind: String, _ value: Value) -> Value { .object(["t": .string(kind), "v": value]) }
+    switch content {
+    case .null: return .object(["t": .string("null")])
+    case .bool(let truth): return form("bool", .bool(truth))
+    case .int(let number): return form("int", .string(String(number)))
+    case .uint(let number): return form("uint", .string(String(number)))
+    case .double(let number): return form("double", .string(number.suiteText))
+    case .string(let text): return form("string", .string(text))
+    case .type(let name): return form("type", .string(name))
+    case .bytes(let bytes): return .object(["t": .string("bytes"), "b64": .string(bytes.base64)])
+    case .list(let items): return form("list", .list(items.map(\.suiteForm)))
+    case .map(let map):
+      return form("map", .list(map.members.map { .list([$0.key.suiteForm, $0.value.suiteForm]) }))
+    case .timestamp(let instant):
+      return .object([
+        "t": .string("timestamp"), "s": .string(String(instant.seconds)), "n": .int(Int(instant.nanoseconds)),
+      ])
+    case .duration(let span):
+      return .object([
+        "t": .string("duration"), "s": .string(String(span.nanoseconds / 1_000_000_000)),
+        "n": .int(span.nanoseconds % 1_000_000_000),
+      ])
+    case .optional(let wrapped):
+      return wrapped.map { form("optional", $0.suiteForm) } ?? .object(["t": .string("optional")])
+    }
+  }
+
+  /// Equality of kind and content, where NaN is NaN: how the suite compares.
+  package func isSame(as other: Value) -> Bool {
+    switch (content, other.content) {
+    case (.double(let left), .double(let right)): left == right || left.isNaN && right.isNaN
+    case (.list(let left), .list(let right)):
+      left.count == right.count && zip(left, right).allSatisfy { $0.isSame(as: $1) }
+    case (.map(let left), .map(let right)):
+      left.count == right.count
+        && left.members.allSatisfy { member in right[member.key].map { member.value.isSame(as: $0) } ?? false }
+    default: self == other
+    }
+  }
+}
+
+extension Double {
+  /// The number with the suite's words for those that are none.
+  fileprivate var suiteText: String {
+    if isNaN { return "NaN" }
+    if isInfinite { return self < 0 ? "-Infinity" : "Infinity" }
+    return description
+  }
+}

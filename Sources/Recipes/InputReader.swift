@@ -1,0 +1,116 @@
+import ActionKit
+import Basics
+
+/// Reads `inputs`, the declarations of what whoever starts the recipe gives.
+///
+/// What is at fault is declared nevertheless, as `dyn` where its type is not known, so that its uses are no errors.
+struct InputReader {
+  let findings: Findings
+  let compiler: ExpressionCompiler
+
+  private static let keys = ["type", "summary", "default", "choices", "min", "max", "pattern", "secret"]
+
+  func read(_ value: Value) -> [Recipe.Input] {
+    guard let map = value.map else {
+      findings.error("'inputs' takes a mapping from names to {type, …}, but found \(value.written)", at: value)
+      return []
+    }
+    return map.members.map { member in
+      let name = findings.name(member.key, of: "the input") ?? member.key.plainText
+      return input(name, member.value)
+    }
+  }
+
+  private func input(_ name: String, _ value: Value) -> Recipe.Input {
+    // A bare type is short for {type: …}.
+    if value.string != nil {
+      let type = TypeReader(findings: findings).read(value, of: "input '\(name)'")
+      return Recipe.Input(declaration: FieldSchema(name, type ?? .dyn, ""))
+    }
+    guard let fields = Fields(value, of: "input '\(name)'", keys: InputReader.keys, findings) else {
+      return Recipe.Input(declaration: FieldSchema(name, .dyn, ""))
+    }
+    let summary = fields["summary"].flatMap { findings.text($0, of: "'summary'") } ?? ""
+    let isSecret = fields["secret"].flatMap { findings.bool($0, of: "'secret'") } ?? false
+    let type =
+      fields.require("type", "int, double, bool, string, bytes, timestamp, duration, list(T) or map(string, T)")
+      .flatMap { TypeReader(findings: findings).read($0, of: "the type of '\(name)'") }
+    // A faulty type is one error; the values can be read by no type.
+    guard let type else {
+      return Recipe.Input(
+        declaration: FieldSchema(name, .dyn, summary, fallback: fields["default"]), isSecret: isSecret)
+    }
+    var declaration = FieldSchema(name, type, summary)
+    if isSecret {
+      declaration.type = .secret(type)
+      if case .string = type {
+      } else {
+        findings.error("a secret is a text, so its type is string", at: fields["type"] ?? value)
+      }
+    }
+    if let choices = fields["choices"], let texts = texts(choices, type) { declaration.type = .choice(texts) }
+    declaration.limits = bounds(fields, type, of: name)
+    if let value = fields["pattern"] {
+      if case .string = type {
+        declaration.limits += compiler.pattern(value).map { [.pattern($0)] } ?? []
+      } else {
+        findings.error("'pattern' goes with string, but '\(name)' is \(type.name)", at: value)
+      }
+    }
+    if let fallback = fields["default"] {
+      if isSecret {
+        findings.error("a secret has no default: it would stand in the recipe for all to read", at: fallback)
+      }
+      // A faulty default is a default nevertheless, so that the input is not missing elsewhere.
+      declaration.fallback = isSecret ? .null : literal(fallback, declaration, of: "default") ?? .null
+    }
+    return Recipe.Input(declaration: declaration, isSecret: isSecret)
+  }
+
+  private func texts(_ value: Value, _ type: FieldType) -> [String]? {
+    guard case .string = type else {
+      findings.error("'choices' goes with string; numbers and instants have 'min' and 'max'", at: value)
+      return nil
+    }
+    guard let items = value.list, !items.isEmpty else {
+      findings.error("'choices' takes a list of texts, but found \(value.written)", at: value)
+      return nil
+    }
+    let texts = items.compactMap { findings.text($0, of: "a choice") }
+    return texts.count == items.count ? texts : nil
+  }
+
+  private func bounds(_ fields: Fields, _ type: FieldType, of name: String) -> [Limit] {
+    switch type {
+    case .int, .double, .timestamp, .duration: break
+    default:
+      for key in ["min", "max"] {
+        if let value = fields[key] {
+          findings.error(
+            "'\(key)' goes with int, double, timestamp and duration, but '\(name)' is \(type.name)", at: value)
+        }
+      }
+      return []
+    }
+    let least = fields["min"].flatMap { literal($0, FieldSchema("min", type, ""), of: "min") }.map { Limit.atLeast($0) }
+    let most = fields["max"].flatMap { literal($0, FieldSchema("max", type, ""), of: "max") }
+    if let least, let most, let value = fields["max"] {
+      // The greatest value must itself keep to the least.
+      let declaration = FieldSchema("max", type, "", limits: [least])
+      guard literal(value, declaration, of: "max") != nil else { return [] }
+      return [least, .atMost(most)]
+    }
+    return [least, most.map { .atMost($0) }].compactMap { $0 }
+  }
+
+  /// A value of the recipe in the form of its type, or nil with an error.
+  private func literal(_ value: Value, _ declaration: FieldSchema, of key: String) -> Value? {
+    var declaration = declaration
+    declaration.name = key
+    let schema = ObjectSchema(fields: [declaration])
+    let given = Value.object([key: value])
+    let faults = schema.check(given, as: "input", spelling: findings.spelling)
+    for fault in faults { findings.add(fault.diagnostic(in: findings.source, range: findings.range)) }
+    return faults.isEmpty ? schema.restored(given)[key] : nil
+  }
+}

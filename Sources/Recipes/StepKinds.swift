@@ -1,0 +1,193 @@
+import ActionKit
+import Basics
+import Expressions
+
+// What steps do. Each reader gives the type of the step's value also where the step is at fault, so that what follows is
+// checked against as much as is known.
+
+extension StepReader {
+  func action(
+    _ value: Value, _ fields: Fields, retry: inout RetryPolicy?, scope: Scope
+  ) -> (Step.Kind?, ValueType) {
+    guard let name = findings.text(value, of: "'uses'"), let action = knownAction(name, at: value) else {
+      // What is wrong inside it can be told without knowing the action.
+      if let with = fields["with"] { _ = compiler.template(with, of: "'with'", in: scope) }
+      if let value = fields["repeat"] { _ = policies.repetition(value, output: .dyn, scope: scope) }
+      return (nil, .dyn)
+    }
+    let input = compiler.fields(
+      fields["with"] ?? Value(.map(ValueMap()), at: value.place), of: action.input, path: "with", in: scope)
+    let connection = fields["connection"].flatMap { self.connection($0, of: action) } ?? action.plugin
+    var key: ValueTemplate?
+    if let member = fields.member("key") {
+      if action.acceptsKey {
+        key = compiler.text(member.value, of: "'key'", in: scope)
+      } else {
+        findings.error("'\(action.id)' takes no 'key': its service honours no idempotency key", at: member.key)
+      }
+    }
+    let hasKey = action.acceptsKey && fields["key"] != nil
+    let isBlindWrite = action.effect == .write && !action.canReconcile && !hasKey
+    if let member = fields.member("retry"), isBlindWrite {
+      findings.error(
+        "'\(action.id)' must not be tried again: it is a plain write, and nothing can tell whether an earlier try was "
+          + (action.acceptsKey ? "done; give the step a 'key'" : "done"), at: member.key)
+    }
+    if retry == nil, !isBlindWrite, action.effect.standardRetry != nil { retry = defaults.retry }
+    let output = action.outputType
+    let repetition = fields["repeat"].flatMap { policies.repetition($0, output: output, scope: scope) }
+    let call = input.map {
+      Step.Kind.action(
+        ActionCall(action: action, connection: connection, input: $0, key: key, repetition: repetition))
+    }
+    return (call, output)
+  }
+
+  private func knownAction(_ name: String, at value: Value) -> ActionDescriptor? {
+    if let action = environment.catalog.action(name) { return action }
+    let guess = environment.catalog.nearestAction(to: name).map { "did you mean '\($0)'?" }
+    findings.error("no action is named '\(name)'; \(guess ?? "'errand actions' lists them all")", at: value)
+    return nil
+  }
+
+  private func connection(_ value: Value, of action: ActionDescriptor) -> String? {
+    guard let name = findings.text(value, of: "'connection'") else { return nil }
+    guard let known = environment.connections else { return name }
+    if let plugin = known[name], !plugin.hasSameScalars(as: action.plugin) {
+      findings.error(
+        "connection '\(name)' is one of plugin '\(plugin)', but '\(action.id)' is of '\(action.plugin)'", at: value)
+    } else if known[name] == nil {
+      let fitting = known.filter { $0.value.hasSameScalars(as: action.plugin) }.map(\.key).sorted()
+      let guess = name.nearest(among: fitting).map { "did you mean '\($0)'?" }
+      let list = fitting.isEmpty ? "it has none of '\(action.plugin)'" : "it has \(fitting.joined(separator: ", "))"
+      findings.error("errand.yaml has no connection '\(name)'; \(guess ?? list)", at: value)
+    }
+    return name
+  }
+
+  func bindings(
+    _ value: Value, isConditional: Bool, inner: Scope, scope: inout Scope
+  ) -> (Step.Kind?, ValueType) {
+    let nothing = ValueType.object(ObjectType(fields: []))
+    guard let map = value.map, !map.isEmpty else {
+      findings.error("'let' takes a mapping from names to values, but found \(value.written)", at: value)
+      return (nil, nothing)
+    }
+    var templates: [NamedTemplate] = []
+    var inner = inner
+    for member in map.members {
+      let (template, type) = compiler.typed(member.value, of: "'\(member.key.plainText)'", in: inner)
+      guard let name = findings.name(member.key, of: "the name") else {
+        scope.excuse(member.key)
+        inner.excuse(member.key)
+        continue
+      }
+      inner.declare(name, type)
+      scope.declare(name, isConditional ? type.asOptional : type, at: member.key, findings)
+      if let template { templates.append(NamedTemplate(name: name, template: template)) }
+    }
+    return (.bindings(templates), nothing)
+  }
+
+  func parallel(_ value: Value, scope: Scope, outer: inout Scope) -> (Step.Kind?, ValueType) {
+    guard let map = value.map, !map.isEmpty else {
+      findings.error("'parallel' takes named branches, each a list of steps, but found \(value.written)", at: value)
+      return (nil, .dyn)
+    }
+    var branches: [Branch] = []
+    var fields: [ObjectType.Field] = []
+    for member in map.members {
+      let name = findings.name(member.key, of: "the branch")
+      var inner = scope
+      let block = block(member.value, of: name.map { "branch '\($0)'" } ?? "the branch", in: &inner)
+      outer.hide(stepsOf: inner, inside: "a branch")
+      if let name { branches.append(Branch(name: name, block: block)) }
+      for part in name.map({ [$0] }) ?? Names.parts(of: member.key.plainText) {
+        fields.append(ObjectType.Field(part, .object(block.type)))
+      }
+    }
+    return (.parallel(branches), .object(ObjectType("this parallel step", fields: fields)))
+  }
+
+  func nested(
+    _ value: Value, outputs: Value?, scope: Scope, outer: inout Scope
+  ) -> (Step.Kind?, ValueType) {
+    var inner = scope
+    let block = block(value, of: "'steps'", in: &inner)
+    outer.hide(stepsOf: inner, inside: "a block")
+    guard let outputs else { return (.block(block, outputs: nil), .object(block.type)) }
+    let (templates, type) = compiler.outputs(outputs, of: "the outputs of this block", in: inner)
+    return (.block(block, outputs: templates), type)
+  }
+
+  func call(_ value: Value, with: Value?, scope: Scope) -> (Step.Kind?, ValueType) {
+    guard let path = findings.text(value, of: "'call'"), let recipe = calls.recipe(at: path, for: value, findings)
+    else {
+      called.areWhole = false
+      if let with { _ = compiler.template(with, of: "'with'", in: scope) }
+      return (nil, .dyn)
+    }
+    called.recipes.append(recipe)
+    let inputs = compiler.fields(
+      with ?? Value(.map(ValueMap()), at: value.place), of: recipe.inputSchema, path: "with", in: scope)
+    return (
+      inputs.map { .call(RecipeCall(path: path, recipe: recipe, inputs: $0)) }, recipe.outputType
+    )
+  }
+
+  func wait(_ value: Value, scope: Scope, timeout: inout TimeLimits?) -> (Step.Kind?, ValueType) {
+    let nothing = ValueType.object(ObjectType(fields: []))
+    guard value.map != nil else {
+      if let text = value.string, text.holdsExpression {
+        return (
+          compiler.expression(value, of: "'wait'", in: scope, expecting: .duration).map { .wait(.duration($0)) },
+          nothing
+        )
+      }
+      return (findings.duration(value, of: "'wait'").map { .wait(.span($0)) }, nothing)
+    }
+    guard
+      let fields = Fields(value, of: "'wait'", keys: ["until", "event", "match", "timeout", "onTimeout"], findings),
+      let kind = fields.kinds(among: ["until", "event"]).first
+    else { return (nil, .dyn) }
+    if kind.name == "until" {
+      for key in ["match", "timeout", "onTimeout"] {
+        if let member = fields.member(key) { findings.error("'\(key)' goes with 'event'", at: member.key) }
+      }
+      let instant = compiler.expression(kind.value, of: "'until'", in: scope, expecting: .timestamp)
+      return (instant.map { .wait(.until($0)) }, nothing)
+    }
+    let name = findings.text(kind.value, of: "'event'")
+    var inner = scope
+    inner.declare("event", .dyn)
+    let match = fields["match"].flatMap { compiler.condition($0, of: "'match'", in: inner) }
+    let onTimeout = limit(fields, &timeout)
+    let type = ObjectType("the event", fields: [.init("event", .dyn, isOptional: onTimeout == .continue)])
+    return (name.map { .wait(.event(name: $0, match: match, onTimeout: onTimeout)) }, .object(type))
+  }
+
+  func approval(_ value: Value, scope: Scope, timeout: inout TimeLimits?) -> (Step.Kind?, ValueType) {
+    let keys = ["prompt", "by", "timeout", "onTimeout", "onReject"]
+    guard let fields = Fields(value, of: "'approve'", keys: keys, findings) else { return (nil, .dyn) }
+    let prompt = fields.require("prompt", "the question that the person is asked").flatMap {
+      compiler.text($0, of: "'prompt'", in: scope)
+    }
+    let by = fields["by"].map { by in (by.list ?? [by]).compactMap { findings.text($0, of: "'by'") } }
+    let onTimeout = limit(fields, &timeout)
+    let onReject = fields["onReject"].flatMap { findings.choice($0, of: "'onReject'", Approval.OnReject.self) } ?? .end
+    let approval = prompt.map {
+      Step.Kind.approval(Approval(prompt: $0, by: by ?? [], onTimeout: onTimeout, onReject: onReject))
+    }
+    return (approval, .object(RecipeTypes.approval(mayTimeOut: onTimeout == .continue)))
+  }
+
+  /// Reads `timeout` and `onTimeout` of a wait or an approval.
+  private func limit(_ fields: Fields, _ timeout: inout TimeLimits?) -> OnTimeout {
+    if let member = fields.member("timeout") {
+      if timeout != nil { findings.error("the step has a 'timeout' already; one of the two is enough", at: member.key) }
+      let total = findings.duration(member.value, of: "'timeout'", atLeast: .milliseconds(1))
+      timeout = TimeLimits(total: total)
+    }
+    return fields["onTimeout"].flatMap { findings.choice($0, of: "'onTimeout'", OnTimeout.self) } ?? .fail
+  }
+}

@@ -1,0 +1,134 @@
+import Foundation
+
+// What the compiler does not check, or only in part.
+//
+// - A file imports only what its target names as a direct dependency; the compiler misses what is reachable through
+//   another one. And a target names only what one of its files imports.
+// - Arrows between targets go only downward in `layers`. A plugin sees ActionKit and clients, nothing above them; nobody
+//   but the list of plugins and tests sees a plugin.
+// - What is shipped imports no Foundation.
+// - Every generated file is what it would be if it were made now, and every folder of a plugin is in the list.
+
+/// The look over the package that a test takes.
+struct Verification {
+  let root: URL
+
+  /// The targets from top to bottom, where each may use only what stands further down.
+  ///
+  /// Plugins have one place, above ActionKit; tests have none.
+  static let layers = [
+    ["Benchmarks", "errand", "errand-dev"],
+    ["PluginList"],
+    ["Server"],
+    ["Agent"],
+    ["Runs"],
+    ["Scheduler"],
+    ["RunState"],
+    ["Recipes"],
+    ["ActionTestKit", "ExpressionTestKit"],
+    ["ActionKit"],
+    ["HTTPClient"],
+    ["HTTPServer"],
+    ["HTTPTypes"],
+    ["Expressions"],
+    ["YAMLReader"],
+    ["Calendars"],
+    ["CommandLineParser"],
+    ["Basics"],
+  ]
+  /// What is not shipped, and so may use Foundation.
+  static let unshipped: Set<String> = ["ActionTestKit", "Benchmarks", "errand-dev"]
+  /// The modules of the toolchain and of the system.
+  private static let toolchain: Set<String> = [
+    "Dispatch", "Foundation", "FoundationEssentials", "FoundationNetworking", "Glibc", "Swift", "Synchronization",
+    "Testing",
+  ]
+
+  /// All that is wrong, each in a sentence that begins with the place.
+  func faults() throws(Failure) -> [String] {
+    let manifest = try Manifest(of: root)
+    var faults = arrows(manifest)
+    for target in manifest.targets where target.kind != .system {
+      faults += imports(of: target, in: try SourceFile.all(of: target, in: root), manifest)
+    }
+    return faults + unlistedPlugins(manifest) + staleFiles(try generatedFiles())
+  }
+
+  // MARK: Arrows
+
+  func arrows(_ manifest: Manifest) -> [String] {
+    func rank(_ name: String) -> Int? { Self.layers.firstIndex { $0.contains(name) } }
+    let byName = Dictionary(manifest.targets.map { ($0.name, $0) }) { first, _ in first }
+    let kit = rank("ActionKit") ?? 0
+    var faults: [String] = []
+    for target in manifest.targets where target.kind != .test && !target.isC {
+      let own = target.isPlugin ? kit - 1 : rank(target.name)
+      guard let own else {
+        faults.append("Package.swift: error: '\(target.name)' has no layer; give it one in Verification.layers")
+        continue
+      }
+      for name in target.dependencies {
+        guard let dependency = byName[name], !dependency.isC else { continue }
+        if dependency.isPlugin {
+          if target.name != "PluginList" {
+            faults.append(
+              "Package.swift: error: '\(target.name)' must not see the plugin '\(name)'; only the list does")
+          }
+        } else if let other = rank(name), other <= own {
+          faults.append("Package.swift: error: '\(target.name)' uses '\(name)', which does not stand below it")
+        }
+      }
+    }
+    return faults
+  }
+
+  // MARK: Imports
+
+  func imports(of target: Manifest.Target, in files: [SourceFile], _ manifest: Manifest) -> [String] {
+    let modules = Dictionary(manifest.targets.map { ($0.name, $0.module) }) { first, _ in first }
+    let direct = Set(target.dependencies.compactMap { modules[$0] })
+    let mayUseFoundation = target.kind == .test || Self.unshipped.contains(target.name)
+    var faults: [String] = []
+    var used: Set<String> = []
+    for file in files {
+      for line in file.imports {
+        used.insert(line.module)
+        let place = "\(file.path):\(line.line): error:"
+        if line.module.hasPrefix("Foundation") {
+          if !mayUseFoundation { faults.append("\(place) '\(target.name)' is shipped, and so imports no Foundation") }
+        } else if !direct.contains(line.module), !Self.toolchain.contains(line.module) {
+          faults.append(
+            "\(place) '\(line.module)' is no direct dependency of '\(target.name)'; name it in Package.swift")
+        }
+      }
+    }
+    for name in target.dependencies {
+      guard let module = modules[name], !used.contains(module) else { continue }
+      faults.append(
+        "Package.swift: error: no file of '\(target.name)' imports '\(module)'; take it from its dependencies")
+    }
+    return faults
+  }
+
+  // MARK: Generated files
+
+  func unlistedPlugins(_ manifest: Manifest) -> [String] {
+    let list = manifest.targets.first { $0.name == "PluginList" }?.dependencies ?? []
+    return manifest.targets.filter { $0.isPlugin && !list.contains($0.name) }.map {
+      "Sources/PluginList/PluginList.swift: error: '\($0.name)' is not in the list of plugins"
+    }
+  }
+
+  func staleFiles(_ files: [GeneratedFile]) -> [String] {
+    files.compactMap { file in
+      guard let text = try? root.appending(path: file.path).text() else {
+        return "\(file.path):1: error: the file is missing; run '\(GeneratedFile.command)'"
+      }
+      let old = text.utf8.split(separator: 0x0A, omittingEmptySubsequences: false)
+      let new = file.text.utf8.split(separator: 0x0A, omittingEmptySubsequences: false)
+      let same = zip(old, new).prefix { $0.elementsEqual($1) }.count
+      if same == old.count, same == new.count { return nil }
+      return "\(file.path):\(same + 1): error: the file is out of date; run '\(GeneratedFile.command)'"
+    }
+  }
+}

@@ -1,0 +1,59 @@
+import Agent
+import Basics
+import RunState
+
+/// A command's place at a state folder: its agent, or a client of the agent there is.
+///
+/// Both ask for the same things in the same way (`RunService`), so that a command does not care which it is.
+enum Seat {
+  case agent(Agent)
+  case client(AgentClient)
+
+  /// This process as the folder's agent.
+  struct Agent {
+    let host: RunHost
+    let service: RunService
+    /// Held as long as the seat is; nil where the state is nobody else's.
+    let lock: FolderLock?
+    let server: AgentServer?
+    let store: any StateStore
+  }
+
+  /// Asks for something; the answers come until there are no more.
+  func ask(_ request: Value) throws(CommandFailure) -> AsyncThrowingStream<Value, any Error> {
+    switch self {
+    case .agent(let agent):
+      let (stream, continuation) = AsyncThrowingStream<Value, any Error>.makeStream()
+      // Ends with the answers; a run that it began goes on in the host.
+      let task = Task {
+        await agent.service.handle(request) { continuation.yield($0) }
+        continuation.finish()
+      }
+      continuation.onTermination = { _ in task.cancel() }
+      return stream
+    case .client(let client):
+      do throws(AgentError) { try client.send(request) } catch { throw CommandFailure(.unavailable, error.message) }
+      return client.replies
+    }
+  }
+
+  /// Leaves: an agent begins nothing more, lets what is in flight finish, and gives the folder back.
+  func leave() async {
+    switch self {
+    case .agent(let agent):
+      await agent.host.stop()
+      await agent.server?.stop()
+      try? await agent.store.close()
+      agent.lock?.release()
+    case .client(let client): await client.close()
+    }
+  }
+
+  var isAgent: Bool { if case .agent = self { true } else { false } }
+}
+
+/// A value as it was before an answer carried it; null for none.
+func restored(_ value: Value?) throws(RecordFault) -> Value {
+  // Here, because ActionKit reads values from field sets by the same name.
+  try value.map { value throws(RecordFault) in try Value(reading: value) } ?? .null
+}

@@ -1,0 +1,16 @@
+import Testing
+
+@Suite struct `Checking recipes` {
+  @Test(arguments: ["toplevel", "inputs", "steps", "actions", "expressions", "blocks", "calls", "schedules"])
+  func `Each fault is said once, at its place`(_ table: String) throws {
+    try CaseFile(table).expect(\.diagnostics)
+  }
+
+  @Test func `What is right is passed over in silence`() throws {
+    try CaseFile("right").expect(\.diagnostics)
+  }
+
+  @Test func `Twenty faults are twenty errors and nothing else`() throws {
+    try CaseFile("twenty").expect(\.diagnostics)
+  }
+}

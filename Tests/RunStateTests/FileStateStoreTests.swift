@@ -1,0 +1,243 @@
+import Basics
+import Foundation
+import Testing
+
+@testable import RunState
+
+/// The store on a real disk.
+@Suite struct FileStateStoreTests {
+  private final class Folder: Sendable {
+    let path = NSTemporaryDirectory() + "errand-state-" + UUID().uuidString
+    deinit { try? FileManager.default.removeItem(atPath: path) }
+  }
+
+  private func open(_ folder: Folder, _ rule: CompactionRule = CompactionRule()) async throws -> FileStateStore {
+    try await FileStateStore.open(folder.path, program: "errand 0.1", compaction: rule)
+  }
+
+  @Test func `64 writers share syncs, keep their order, and compaction gets in nobody's way`() async throws {
+    let folder = Folder()
+    let store = try await open(folder, CompactionRule(smallest: 20_000, timesSnapshot: 0))
+    await withTaskGroup { group in
+      for writer in 0..<64 {
+        group.addTask {
+          await #expect(throws: Never.self) {
+            try await store.append(Example.created("r\(writer)"))
+            for step in 0..<20 {
+              try await store.append([Example.began("r\(writer)", "s\(step)"), Example.ended("r\(writer)", "s\(step)")])
+              #expect(store.run("r\(writer)")?.steps["s\(step)"]?.status == .succeeded)
+            }
+            if writer % 2 == 0 { try await store.append(Example.over("r\(writer)", at: writer)) }
+          }
+        }
+      }
+    }
+    let before = store.state
+    try await store.close()
+    let again = try await open(folder)
+    #expect(again.notices == [])
+    #expect(again.state.runs == before.runs)
+    #expect(again.openRuns.count == 32)
+    #expect(again.openRuns.allSatisfy { $0.stepsInOrder.map(\.path) == (0..<20).map { "s\($0)" } })
+    #expect(try await again.finishedRuns(HistoryQuery(limit: 100)).count == 32)
+    try await again.close()
+  }
+
+  @Test func `a long journal is read by several threads, in order`() async throws {
+    let disk = FaultyFileSystem()
+    let rule = CompactionRule(smallest: .max)
+    let store = try await FileStateStore.open("/state", program: "errand 0.1", fileSystem: disk, compaction: rule)
+    let filler = String(repeating: "x", count: 10_000)
+    for round in 0..<40 {
+      try await store.append((0..<10).map { Example.set("v\($0)", .string("\(round) \($0) \(filler)")) })
+    }
+    #expect(disk["/state/journal-1.jsonl"]?.count ?? 0 > 4_000_000)
+    let again = try await FileStateStore.open("/state", program: "errand 0.1", fileSystem: disk, compaction: rule)
+    #expect(again.state == store.state)
+    #expect(again.notices == [])
+  }
+
+  @Test func `an append that does not fit is refused alone`() async throws {
+    let folder = Folder()
+    let store = try await open(folder)
+    let refusal = StateError(.invalid, "the state cannot take the event: the run x is not open")
+    await withTaskGroup { group in
+      for number in 0..<50 {
+        group.addTask {
+          await #expect(throws: Never.self) { try await store.append(Example.created("r\(number)")) }
+          // The first of the two would fit.
+          await #expect(throws: refusal) {
+            try await store.append([Example.set("n\(number)", .int(1)), Example.began("x", "a")])
+          }
+        }
+      }
+    }
+    #expect(store.openRuns.count == 50)
+    #expect(store.state.values.isEmpty)
+    try await store.close()
+    let again = try await open(folder)
+    #expect(again.state == store.state)
+    try await again.close()
+  }
+
+  @Test func `a closed store refuses, and its snapshot is all there is`() async throws {
+    let folder = Folder()
+    let store = try await open(folder)
+    try await store.append(Example.created("r"))
+    try await store.close()
+    await #expect(throws: StateError.closed) { try await store.append(Example.created("s")) }
+    await #expect(throws: StateError.closed) { try await store.putBlob([1]) }
+    let snapshot = try Snapshot(reading: Files.read("\(folder.path)/state.json"), name: "state.json")
+    #expect(snapshot.state == store.state)
+  }
+
+  @Test func `large values go to blobs and come back`() async throws {
+    let folder = Folder()
+    let store = try await open(folder)
+    let small: Value = .object(["at": .timestamp(instant(0))])
+    #expect(try await store.keep(small) == .inline(small))
+    let large: Value = .list((0..<7000).map { .object(["n": .int($0), "at": .timestamp(instant($0))]) })
+    let kept = try await store.keep(large)
+    guard case .blob(let reference) = kept else {
+      Issue.record("it is inline")
+      return
+    }
+    #expect(reference.size > 64 << 10)
+    #expect(try await store.value(kept) == large)
+    try await store.append([Example.created("r"), .valueSet(ValueSet(at: instant(0), name: "x", value: kept))])
+
+    // Only what nothing names is collected, and nothing that this process may be about to name.
+    let orphan = try await store.putBlob([1, 2, 3])
+    #expect(try await store.collectBlobs() == 0)
+    try await store.close()
+    let again = try await open(folder)
+    #expect(try await again.collectBlobs() == 1)
+    #expect(try await again.value(kept) == large)
+    let missing = "\(folder.path)/blobs/\(orphan.sha256.prefix(2))/\(orphan.sha256)"
+    await #expect(throws: StateError(.damaged, "\(missing) is missing; errand doctor says which runs need it")) {
+      try await again.blob(orphan)
+    }
+    let path = "\(folder.path)/blobs/\(reference.sha256.prefix(2))/\(reference.sha256)"
+    var bytes = try Files.read(path)
+    bytes[100] ^= 1
+    try Files.write(bytes, to: path)
+    let message = "\(path) is damaged: its content does not match its name; errand doctor says which runs need it"
+    await #expect(throws: StateError(.damaged, message)) { try await again.value(kept) }
+    try await again.close()
+  }
+
+  @Test func `a value that is nested too deep is refused before it is written`() async throws {
+    let folder = Folder()
+    let store = try await open(folder)
+    var value: Value = .null
+    for _ in 0..<150 { value = .object(["$deeper": value]) }
+    try await store.append(Example.set("deepest", value))
+    try await store.compact()
+    let tooDeep: Value = .list([value])
+    await #expect(
+      throws: StateError(.invalid, "a value that is nested deeper than 150 lists and maps cannot be kept in the state")
+    ) {
+      try await store.append(Example.set("deeper", tooDeep))
+    }
+    #expect(store.state.values["deepest"] == .inline(value))
+    try await store.close()
+    let again = try await open(folder)
+    #expect(again.state == store.state)
+    try await again.close()
+  }
+}
+
+@Suite struct HistoryTests {
+  private static let month = 30 * 86_400
+
+  /// A store whose history holds 40 runs over about four months, and one that just ended.
+  private func store(on disk: FaultyFileSystem) async throws -> FileStateStore {
+    let store = try await FileStateStore.open("/state", program: "errand 0.1", fileSystem: disk)
+    for number in 0..<41 {
+      let run = "run-\(number)"
+      try await store.append([
+        Example.created(run, recipe: number % 2 == 0 ? "even" : "odd"), Example.began(run, "a"),
+        Example.ended(run, "a"),
+        Example.over(run, at: number * HistoryTests.month / 10, number % 5 == 0 ? .failed : .succeeded),
+      ])
+      if number % 8 == 7 { try await store.compact() }
+    }
+    return store
+  }
+
+  @Test func `lists are newest first, across months and what is not in files yet`() async throws {
+    let disk = FaultyFileSystem()
+    let store = try await store(on: disk)
+    let all = try await store.finishedRuns(HistoryQuery(limit: 100))
+    #expect(all.map(\.id) == (0..<41).reversed().map { "run-\($0)" })
+    #expect(try await store.finishedRuns(HistoryQuery(limit: 3)).map(\.id) == ["run-40", "run-39", "run-38"])
+    #expect(
+      try await store.finishedRuns(HistoryQuery(limit: 3, recipe: "even", statuses: [.failed])).map(\.id)
+        == ["run-40", "run-30", "run-20"])
+    let next = try await store.finishedRuns(HistoryQuery(limit: 2, endedBefore: all[20].endedAt))
+    #expect(next == Array(all[21...22]))
+    #expect(try await store.finishedRuns(HistoryQuery(limit: 100, idPrefix: "run-3")).count == 11)
+    #expect(try await store.finishedRuns(HistoryQuery(limit: 0)).isEmpty)
+    #expect(try await store.finishedRun("run-1")?.steps["a"]?.status == .succeeded)
+    #expect(try await store.finishedRun("run-40")?.status == .failed)
+    #expect(try await store.finishedRun("run-") == nil)
+    #expect(disk.paths.filter { $0.contains("history") }.count == 10)
+  }
+
+  @Test(arguments: ["missing", "flipped", "cut", "zeros"])
+  func `an index that is damaged is made anew`(_ damage: String) async throws {
+    let disk = FaultyFileSystem()
+    let store = try await store(on: disk)
+    let all = try await store.finishedRuns(HistoryQuery(limit: 100))
+    try await store.close()
+    let path = "/state/history/2026-12.index.jsonl"
+    let good = try #require(disk[path])
+    for place in stride(from: 0, to: good.count, by: damage == "flipped" ? 37 : 300) {
+      var bytes: [UInt8]? = good
+      switch damage {
+      case "flipped": bytes?[place] ^= 4
+      case "cut": bytes?.removeSubrange(place...)
+      case "zeros": bytes?.replaceSubrange(place..., with: repeatElement(0, count: good.count - place))
+      default: bytes = nil
+      }
+      disk[path] = bytes
+      let again = try await FileStateStore.open("/state", program: "errand 0.1", fileSystem: disk)
+      #expect(try await again.finishedRuns(HistoryQuery(limit: 100)) == all)
+      #expect(disk[path] == good)
+      try await again.close()
+    }
+  }
+
+  @Test func `a damaged run is named`() async throws {
+    let disk = FaultyFileSystem()
+    try await store(on: disk).close()
+    let path = "/state/history/2026-12.jsonl"
+    disk[path]?[100] ^= 1
+    let again = try await FileStateStore.open("/state", program: "errand 0.1", fileSystem: disk)
+    let id = try #require(
+      try await again.finishedRuns(HistoryQuery(limit: 100)).last {
+        $0.endedAt >= Timestamp("2026-12-01T00:00:00Z") ?? .latest
+      }?.id)
+    await #expect(
+      throws: StateError(
+        .damaged, "\(path) is damaged at byte 0, where the run \(id) should be; errand doctor says what is left")
+    ) { try await again.finishedRun(id) }
+    try await again.close()
+  }
+
+  @Test func `memory keeps the same history`() async throws {
+    let store = MemoryStateStore()
+    for number in 0..<3 {
+      try await store.append([Example.created("r\(number)"), Example.over("r\(number)", at: number)])
+    }
+    #expect(try await store.finishedRuns(HistoryQuery(limit: 2)).map(\.id) == ["r2", "r1"])
+    await #expect(throws: StateError(.invalid, "the state cannot take the event: the run r9 is not open")) {
+      try await store.append([Example.created("r4"), Example.over("r9")])
+    }
+    #expect(store.openRuns.isEmpty)
+    let blob = try await store.putBlob([1, 2])
+    #expect(try await store.blob(blob) == [1, 2])
+    try await store.close()
+    await #expect(throws: StateError.closed) { try await store.append(Example.created("r5")) }
+  }
+}

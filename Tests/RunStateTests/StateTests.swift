@@ -1,0 +1,189 @@
+import Basics
+import Testing
+
+@testable import RunState
+
+@Suite struct StateTests {
+  @Test func `a run is the fold of its events`() throws {
+    let lost = RunError(.network, "the answer was lost", step: "put[0]", attempt: 1, retryable: true, effect: .unknown)
+    let state = try Example.fold([
+      Example.created("r", at: 0),
+      .runStatusChanged(RunStatusChanged(run: "r", at: instant(1), status: .running)),
+      .stepBegan(
+        StepBegan(
+          run: "r", at: instant(2), step: "put", now: instant(2), items: .inline(.list([.int(7)])))),
+      .stepBegan(StepBegan(run: "r", at: instant(3), step: "put[0]", now: instant(2), key: "r/put#0")),
+      .attemptBegan(
+        AttemptBegan(run: "r", at: instant(4), step: "put[0]", number: 1, baseline: .inline(.int(4)))),
+      .attemptEnded(
+        AttemptEnded(run: "r", at: instant(5), step: "put[0]", number: 1, error: lost, retryAt: instant(6))),
+      .stepEnded(StepEnded(run: "r", at: instant(1), step: "skip", status: .skipped)),
+      .cancelRequested(CancelRequested(run: "r", at: instant(7), reason: "enough")),
+    ])
+    let run = try #require(state.runs["r"])
+    #expect(run.status == .running)
+    #expect(run.now == instant(2))
+    #expect(run.pendingCancel?.reason == "enough")
+    #expect(run.stepsInOrder.map(\.path) == ["put", "put[0]", "skip"])
+    #expect(
+      run.steps["put[0]"]
+        == StepRecord(
+          path: "put[0]", ordinal: 1, status: .retrying, now: instant(2), startedAt: instant(3), key: "r/put#0",
+          attempts: 1,
+          lastAttempt: AttemptRecord(
+            number: 1, startedAt: instant(4), endedAt: instant(5), baseline: .inline(.int(4)), error: lost,
+            retryAt: instant(6))))
+    #expect(run.steps["skip"]?.now == instant(2))
+  }
+
+  @Test func `an uncertain step is resolved by ending it again`() throws {
+    var state = try Example.fold([Example.created("r"), Example.began("r", "put")])
+    let error = RunError(.uncertain, "it may have been put", effect: .unknown)
+    try state.apply(.stepEnded(StepEnded(run: "r", at: instant(1), step: "put", status: .uncertain, error: error)))
+    #expect(state.runs["r"]?.steps["put"]?.endedAt == nil)
+    try state.apply(.stepEnded(StepEnded(run: "r", at: instant(9), step: "put", status: .succeeded)))
+    #expect(state.runs["r"]?.steps["put"]?.error == nil)
+    #expect(state.runs["r"]?.steps["put"]?.endedAt == instant(9))
+  }
+
+  @Test func `the run's now never goes back`() throws {
+    let state = try Example.fold([
+      Example.created("r", at: 5), Example.began("r", "a", at: 9), Example.began("r", "b", at: 3),
+    ])
+    #expect(state.runs["r"]?.now == instant(9))
+    #expect(state.runs["r"]?.steps["b"]?.now == instant(3))
+  }
+
+  @Test(arguments: [
+    (Example.created("r"), "the run r exists already"),
+    (Example.began("x", "a"), "the run x is not open"),
+    (Example.attempted("r", "b"), "the step 'b' of the run r has not begun"),
+    (Example.over("x"), "the run x is not open"),
+    (Example.over("r", .waiting), "a run cannot end as waiting"),
+    (
+      .runStatusChanged(RunStatusChanged(run: "r", at: instant(0), status: .failed)),
+      "a run ends by 'runEnded', not by a change to failed"
+    ),
+  ])
+  func `an event that does not fit changes nothing`(_ event: StateEvent, _ message: String) throws {
+    var state = try Example.fold([Example.created("r"), Example.began("r", "a")])
+    let before = state
+    #expect { try state.apply(event) } throws: { ($0 as? RecordFault)?.message == message }
+    #expect(state == before)
+  }
+
+  static let cause = RunError(.server, "HTTP 503", status: 503, retryable: true, retryAfter: .milliseconds(1500))
+  static let blob = BlobReference(sha256: String(repeating: "0a", count: 32), size: 70_000)
+
+  @Test(
+    arguments: [
+      Example.created("r", inputs: .object(["when": .timestamp(instant(1)), "n": .double(.nan)])),
+      .runCreated(
+        RunCreated(
+          run: "r", at: instant(0), recipe: "é", file: "e\u{301}.yaml", texts: .blob(blob), inputs: .null,
+          overrides: ["connections.markbook.baseURL": .string("http://127.0.0.1")], sandbox: true, program: "errand 0.1"
+        )),
+      .runStatusChanged(RunStatusChanged(run: "r", at: instant(0), status: .paused, reason: "a step is gone")),
+      .cancelRequested(CancelRequested(run: "r", at: instant(0))),
+      .stepBegan(
+        StepBegan(run: "r", at: instant(0), step: "#2", now: instant(0), status: .waiting, key: "k", items: .blob(blob))
+      ),
+      .attemptBegan(AttemptBegan(run: "r", at: instant(0), step: "a", number: 3, baseline: .inline(.list([])))),
+      .attemptEnded(
+        AttemptEnded(
+          run: "r", at: instant(0), step: "a", number: 3,
+          error: RunError(
+            .timeout, "no answer", detail: "30 s", step: "a", attempt: 3, file: "r.yaml", line: 4, column: 9,
+            effect: .unknown, cause: cause), retryAt: instant(5),
+          exchanges: [.object(["method": .string("GET"), "status": .int(503)])])),
+      .stepEnded(
+        StepEnded(run: "r", at: instant(0), step: "a", now: instant(0), status: .timedOut, error: cause)),
+      .runEnded(RunEnded(run: "r", at: instant(0), status: .rejected, outputs: .inline(.object([:])), error: cause)),
+      Example.set("x", .bytes([0, 255])),
+      .valueRemoved(ValueRemoved(at: instant(0), name: "x")),
+    ] as [StateEvent])
+  func `every event comes back from JSON as it was`(_ event: StateEvent) throws {
+    let bytes = try JSON.write(event.encoded())
+    let read = try StateEvent(reading: try JSON.parse(bytes))
+    // NaN differs from itself, so texts are compared.
+    #expect(try JSON.write(read.encoded()) == bytes)
+    let sorted = try StateEvent(reading: try JSON.parse(try JSON.write(event.encoded(), .prettySorted)))
+    #expect(try JSON.write(sorted.encoded(), .sorted) == JSON.write(event.encoded(), .sorted))
+  }
+
+  @Test(arguments: [
+    (#"{"event":"later"}"#, "the event 'later' is not known to this version"),
+    (#"{"event":"valueRemoved","at":"2026-11-20T09:00:00Z"}"#, "'name' is missing"),
+    (
+      #"{"event":"valueRemoved","at":"yesterday","name":"x"}"#,
+      #"in 'at': an instant such as "2026-11-20T09:30:00Z" is wanted"#
+    ),
+    (#"{"event":"valueRemoved","at":"2026-11-20T09:00:00Z","name":1}"#, "in 'name': a string is wanted, not an int"),
+    (#"{"event":"valueRemoved","at":"2026-11-20T09:00:00Z","name":"x","why":"y"}"#, "'why' is not known"),
+    (#"{"at":"2026-11-20T09:00:00Z","why":1,"name":"x","event":"valueRemoved"}"#, "'why' is not known"),
+    (
+      #"{"event":"runEnded","run":"r","at":"2026-11-20T09:00:00Z","status":"canceled"}"#,
+      "in 'status': 'canceled' is not a name that is known here"
+    ),
+    (#"["event"]"#, "an object is wanted, not a list"),
+  ])
+  func `what is not understood whole is refused`(_ text: String, _ message: String) throws {
+    let value = try JSON.parse(text)
+    #expect { try StateEvent(reading: value) } throws: { ($0 as? RecordFault)?.message == message }
+  }
+
+  @Test func `a chain of causes is kept eight long`() {
+    var error = RunError(.plugin, "0")
+    for number in 1...20 { error = RunError(.plugin, "\(number)", cause: error) }
+    var messages: [String] = []
+    var next: RunError? = error
+    while let error = next {
+      messages.append(error.message)
+      next = error.cause
+    }
+    #expect(messages == ["20", "19", "18", "17", "16", "15", "14", "13", "12"])
+  }
+}
+
+@Suite struct StoredValueTests {
+  @Test(
+    arguments: [
+      (.null, "null"), (.int(-7), "-7"), (.double(1), "1.0"), (.double(-.infinity), #"{"$double":"-Infinity"}"#),
+      (.double(.infinity), #"{"$double":"Infinity"}"#), (.uint(.max), #"{"$uint":"18446744073709551615"}"#),
+      (.bytes(Array("hello".utf8)), #"{"$bytes":"aGVsbG8="}"#),
+      (.timestamp(instant(0)), #"{"$timestamp":"2026-11-20T09:00:00Z"}"#),
+      (.duration(TimeSpan(nanoseconds: .min)), #"{"$duration":"-9223372036.854775808s"}"#),
+      (Value(.optional(nil)), #"{"$optional":[]}"#), (Value(.optional(.null)), #"{"$optional":[null]}"#),
+      (Value(.type("int")), #"{"$type":"int"}"#), (.object(["a": .list([.uint(1)])]), #"{"a":[{"$uint":"1"}]}"#),
+      (.object(["$uint": .string("1")]), #"{"$map":[["$uint","1"]]}"#),
+      (.object(["$blob": .int(1), "b": .int(2)]), #"{"$blob":1,"b":2}"#),
+    ] as [(Value, String)])
+  func `any value is kept as JSON and comes back the same`(_ value: Value, _ text: String) throws {
+    let written = try JSON.text(StoredValue.inline(value).encoded())
+    #expect(written == text)
+    #expect(try StoredValue(reading: try JSON.parse(written)) == .inline(value))
+  }
+
+  @Test func `keys that are no strings are kept`() throws {
+    var map = ValueMap()
+    map[.int(1)] = .string("a")
+    map[.bool(true)] = .null
+    let written = try JSON.text(StoredValue.inline(.map(map)).encoded())
+    #expect(written == #"{"$map":[[1,"a"],[true,null]]}"#)
+    #expect(try StoredValue(reading: try JSON.parse(written)) == .inline(.map(map)))
+  }
+
+  @Test(arguments: [
+    (#"{"$uint":"-1"}"#, "'$uint' does not stand for a value here"),
+    (#"{"$later":1}"#, "'$later' does not stand for a value here"),
+    (#"{"$map":[[1,2],[1,3]]}"#, "a '$map' has a key twice"),
+    (
+      #"{"$blob":{"sha256":"../../etc/passwd","size":1}}"#,
+      "'../../etc/passwd' is not a SHA-256 in lower-case hexadecimal"
+    ),
+  ])
+  func `a form that stands for nothing is refused`(_ text: String, _ message: String) throws {
+    let value = try JSON.parse(text)
+    #expect { try StoredValue(reading: value) } throws: { ($0 as? RecordFault)?.message == message }
+  }
+}
