@@ -4,7 +4,7 @@
 .PHONY: demo test bench format generate packages
 .DEFAULT_GOAL := demo
 
-PACKAGES := libcurl4-openssl-dev libmicrohttpd-dev libre2-dev libssl-dev libyaml-dev libzip-dev tzdata
+PACKAGES := g++ libcurl4-openssl-dev libmicrohttpd-dev libre2-dev libssl-dev libyaml-dev libzip-dev tzdata
 # What is shipped. Benchmarks are built the same way, so that nothing is built twice.
 RELEASE := -c release --static-swift-stdlib -Xlinker -s
 # The gate's flags, always the same for the same reason.

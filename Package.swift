@@ -2,9 +2,10 @@
 import Foundation
 import PackageDescription
 
-/// The plugins, each with the clients that it uses.
+/// The plugins, each with the clients that it uses and those that its tests use.
 let plugins = [
-  plugin("Markbook", using: "CZip", "Calendars", "HTTPClient", "HTTPServer")
+  plugin(
+    "Markbook", using: ["CZip", "Calendars", "HTTPClient", "HTTPServer"], tests: ["HTTPClient", "HTTPServer"])
 ]
 
 let package = Package(
@@ -30,7 +31,7 @@ let package = Package(
 
     // MARK: What plugins are made of
     .target(name: "ActionKit", dependencies: ["Basics"]),
-    .target(name: "ActionTestKit", dependencies: ["ActionKit", "Basics", "HTTPClient", "YAMLReader"]),
+    .target(name: "ActionTestKit", dependencies: ["ActionKit", "YAMLReader"]),
     .target(name: "HTTPClient", dependencies: ["Basics", "CCrypto", "CCurl", "HTTPTypes"]),
     .target(name: "HTTPServer", dependencies: ["Basics", "CMicroHTTPD", "HTTPTypes"]),
     .target(name: "HTTPTypes", dependencies: ["Basics"]),
@@ -47,8 +48,8 @@ let package = Package(
     .executableTarget(
       name: "errand",
       dependencies: [
-        "ActionKit", "Agent", "Basics", "CommandLineParser", "Expressions", "HTTPServer", "PluginList", "Recipes",
-        "RunState", "Runs", "YAMLReader",
+        "ActionKit", "Agent", "Basics", "CommandLineParser", "Expressions", "PluginList", "Recipes", "RunState", "Runs",
+        "YAMLReader",
       ]),
     .executableTarget(
       name: "errand-dev",
@@ -56,25 +57,30 @@ let package = Package(
         "ActionKit", "Basics", "Calendars", "CommandLineParser", "ExpressionTestKit", "Expressions", "PluginList",
         "Recipes",
       ]),
+
+    // MARK: Benchmarks
     .executableTarget(
       name: "Benchmarks",
       dependencies: [
-        "Basics", "Calendars", "CCurl", "CLibYAML", "Expressions", "HTTPClient", "HTTPServer", "RunState", "Runs",
-        "YAMLReader",
+        "ActionKit", "Basics", "CBaselines", "Calendars", "Expressions", "HTTPClient", "HTTPServer", "Recipes",
+        "RunState", "Runs", "YAMLReader",
       ],
-      path: "Benchmarks"),
+      path: "Benchmarks/Rows"),
+    .target(
+      name: "CBaselines", path: "Benchmarks/CBaselines",
+      linkerSettings: [.linkedLibrary(":libyaml.a"), .linkedLibrary("curl")]),
 
     // MARK: Tests
-    .tests(of: "ActionKit", "Basics", "YAMLReader", "ActionTestKit"),
+    .tests(of: "ActionKit", "ActionTestKit"),
     .tests(of: "ActionTestKit", "ActionKit"),
-    .tests(of: "Agent", "Basics", "RunState", "Runs"),
+    .tests(of: "Agent", "Basics"),
     .tests(of: "Basics"),
     .tests(of: "CCrypto"),
     .tests(of: "CZip"),
     .tests(of: "Calendars", "Basics"),
     .tests(of: "CommandLineParser", "Basics"),
-    .tests(of: "ExpressionTestKit", "Basics", "Expressions"),
-    .tests(of: "Expressions", "Basics", "Calendars", "ExpressionTestKit"),
+    .tests(of: "ExpressionTestKit", "Basics"),
+    .tests(of: "Expressions", "Basics", "ExpressionTestKit"),
     .tests(of: "HTTPClient", "Basics", "HTTPServer"),
     .tests(of: "HTTPServer", "Basics"),
     .tests(of: "HTTPTypes", "Basics"),
@@ -82,7 +88,7 @@ let package = Package(
     .tests(of: "RunState", "Basics"),
     .tests(of: "Runs", "ActionKit", "ActionTestKit", "Basics", "Recipes", "RunState"),
     .tests(of: "YAMLReader", "Basics"),
-    .tests(of: "errand", "Basics", "HTTPServer"),
+    .tests(of: "errand", "ActionKit", "Basics", "HTTPClient", "MarkbookPlugin"),
     .tests(of: "errand-dev", "Basics"),
   ] + plugins.flatMap(\.targets)
 )
@@ -99,16 +105,16 @@ extension Target {
 /// The plugin in Plugins/<name> and its tests.
 ///
 /// A plugin sees ActionKit, which hands on Basics, and the clients it names; never the runtime or another plugin.
-func plugin(_ name: String, using clients: Target.Dependency...) -> (
-  library: Product, dependency: Target.Dependency, targets: [Target]
-) {
+func plugin(
+  _ name: String, using clients: [Target.Dependency], tests others: [Target.Dependency]
+) -> (library: Product, dependency: Target.Dependency, targets: [Target]) {
   let module = "\(name)Plugin"
-  let sees: [Target.Dependency] = ["ActionKit"] + clients
   return (
     .library(name: module, targets: [module]), .byName(name: module),
     [
-      .target(name: module, dependencies: sees, path: "Plugins/\(name)"),
-      .testTarget(name: "\(module)Tests", dependencies: sees + ["ActionTestKit", .byName(name: module)]),
+      .target(name: module, dependencies: ["ActionKit"] + clients, path: "Plugins/\(name)"),
+      .testTarget(
+        name: "\(module)Tests", dependencies: ["ActionKit", "ActionTestKit", .byName(name: module)] + others),
     ]
   )
 }
@@ -127,14 +133,3 @@ for target in package.targets where target.type != .system {
     .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
   ]
 }
-
-// Only what is there: removed once every target holds something.
-let present = package.targets.filter {
-  FileManager.default.fileExists(atPath: "\(Context.packageDirectory)/\($0.folder)")
-}
-let names = Set(present.map(\.name))
-for target in present {
-  target.dependencies.removeAll { if case .byNameItem(let name, _) = $0 { !names.contains(name) } else { false } }
-}
-package.targets = present
-package.products = package.products.filter { names.contains($0.name) }

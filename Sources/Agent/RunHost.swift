@@ -147,6 +147,21 @@ package actor RunHost {
     return true
   }
 
+  /// Says what became of an uncertain step, durably; the run goes on when it is carried on the next time.
+  package func resolve(_ id: String, step: StepPath, as resolution: Resolution) async throws(NotRunnable) {
+    guard let record = store.run(id) else { throw NotRunnable("there is no open run \(id)") }
+    let recipe = try await prepare(record).recipe
+    do {
+      _ = try await record.resolve(step, as: resolution, of: recipe, in: store, at: time.now())
+    } catch let fault as ResolutionFault {
+      throw NotRunnable(fault.message)
+    } catch let error as StateError {
+      throw NotRunnable(error.message)
+    } catch {
+      throw NotRunnable("\(error)")
+    }
+  }
+
   /// Begins nothing more, and returns when what was in flight has finished.
   package func stop() async {
     isStopping = true

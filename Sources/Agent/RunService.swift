@@ -47,6 +47,7 @@ package struct RunService: Sendable {
       case "cancel": try await cancel(request, reply)
       case "runs": try await list(request, reply)
       case "show": try await show(request, reply)
+      case "resolve": try await resolve(request, reply)
       default: throw Refusal("request", "the agent does not know what '\(request["ask"]?.string ?? "")' asks for")
       }
     } catch {
@@ -144,5 +145,22 @@ package struct RunService: Sendable {
     let run = try await openRun(request)
     _ = try await kept { () async throws(StateError) in try await host.cancel(run, reason: request["reason"]?.string) }
     reply(.object(["cancelled": .string(run)]))
+  }
+
+  private func resolve(_ request: Value, _ reply: @escaping @Sendable (Value) -> Void) async throws(Refusal) {
+    let run = try await openRun(request)
+    let resolution: Resolution
+    switch request["as"]?.string {
+    case "done":
+      do throws(RecordFault) {
+        resolution = .done(try request["output"].map { value throws(RecordFault) in try Value(reading: value) })
+      } catch { throw Refusal("request", "the output cannot be read: \(error.message)") }
+    case "retry": resolution = .retry
+    default: resolution = .fail(request["reason"]?.string)
+    }
+    do throws(NotRunnable) {
+      try await host.resolve(run, step: request["step"]?.string ?? "", as: resolution)
+    } catch { throw Refusal("ended", error.message) }
+    reply(.object(["resolved": .string(run)]))
   }
 }

@@ -298,7 +298,8 @@ struct Checker {
       type = type.map { inference.join($0, item) ?? inference.mixed($0, item) } ?? item
     }
     let node: any Node = constants.map { LiteralNode(.list($0), syntax.range) } ?? ListNode(nodes, syntax.range)
-    return Result(node, isChecked ? .list(type ?? inference.variable()) : .dyn)
+    guard isChecked else { return Result(node, .dyn) }
+    return Result(node, bounded(.list(type ?? inference.variable()), syntax))
   }
 
   /// The type in an optional, which an element or entry with `?` must be.
@@ -340,8 +341,15 @@ struct Checker {
     }
     let node: any Node = constants.map { LiteralNode(.map($0), syntax.range) } ?? MapNode(nodes, syntax.range)
     guard isChecked else { return Result(node, .dyn) }
-    if let fields { return Result(node, .object(ObjectType(fields: fields))) }
-    return Result(node, .map(keyType ?? inference.variable(), valueType ?? inference.variable()))
+    if let fields { return Result(node, bounded(.object(ObjectType(fields: fields)), syntax)) }
+    return Result(node, bounded(.map(keyType ?? inference.variable(), valueType ?? inference.variable()), syntax))
+  }
+
+  /// Refuses a type that would take forever to walk.
+  private mutating func bounded(_ type: ValueType, _ syntax: Syntax) -> ValueType {
+    guard isSound, type.isTooLarge else { return type }
+    fault("this has too many parts; make it in several steps", syntax.range)
+    return .dyn
   }
 
   private mutating func checkKey(_ type: ValueType, _ syntax: Syntax) {

@@ -117,10 +117,10 @@ extension Checker {
       parameters = Array(instances.dropLast())
       result = instances[parameters.count]
     }
-    let saved = inference
+    let mark = inference.mark
     for index in types.indices {
       guard inference.accepts(parameters[min(index, parameters.count - 1)], types[index]) else {
-        inference = saved
+        inference.undo(to: mark)
         return nil
       }
     }

@@ -15,18 +15,19 @@ enum Order {
 
 /// Whether two values are equal in CEL's sense.
 ///
-/// Adds to the cost what it went through.
-func areEqual(_ left: Value, _ right: Value, cost: inout Int) -> Bool {
+/// Takes what it goes through from the budget, and ends without an answer when that is used up: values share their parts,
+/// so that a small one may hold the same part more often than can be counted.
+private func areEqual(_ left: Value, _ right: Value, _ budget: inout Int) -> Bool {
   switch (left.content, right.content) {
   case (.int(let left), .int(let right)): return left == right
   case (.string(let left), .string(let right)):
-    cost += left.utf8.count >> 6
+    budget -= left.utf8.count >> 6
     return left.hasSameScalars(as: right)
   case (.bool(let left), .bool(let right)): return left == right
   case (.double(let left), .double(let right)): return left == right
   case (.null, .null): return true
   case (.bytes(let left), .bytes(let right)):
-    cost += left.count >> 6
+    budget -= left.count >> 6
     return left == right
   case (.timestamp(let left), .timestamp(let right)): return left == right
   case (.duration(let left), .duration(let right)): return left == right
@@ -34,23 +35,34 @@ func areEqual(_ left: Value, _ right: Value, cost: inout Int) -> Bool {
   case (.list(let left), .list(let right)):
     guard left.count == right.count else { return false }
     for index in left.indices {
-      cost += 1
-      if !areEqual(left[index], right[index], cost: &cost) { return false }
+      budget -= 1
+      guard budget >= 0, areEqual(left[index], right[index], &budget) else { return false }
     }
     return true
   case (.map(let left), .map(let right)):
     guard left.count == right.count else { return false }
     for member in left.members {
-      cost += 1
-      guard let index = right.index(of: member.key),
-        areEqual(member.value, right.members[index].value, cost: &cost)
+      budget -= 1
+      guard budget >= 0, let index = right.index(of: member.key),
+        areEqual(member.value, right.members[index].value, &budget)
       else { return false }
     }
     return true
   case (.optional(let left), .optional(let right)):
     guard let left, let right else { return left == nil && right == nil }
-    return areEqual(left, right, cost: &cost)
+    return areEqual(left, right, &budget)
   default: return order(left, right) == .equal
+  }
+}
+
+extension EvaluationContext {
+  /// Whether two values are equal in CEL's sense; sixteen comparisons within them cost a step.
+  mutating func areEqual(_ left: Value, _ right: Value) throws(EvaluationError) -> Bool {
+    let all = min(stepsLeft, Int.max >> 5) << 4
+    var budget = all
+    let result = Expressions.areEqual(left, right, &budget)
+    if budget < all { try charge(steps: budget < 0 ? stepsLeft + 1 : (all - budget) >> 4) }
+    return result
   }
 }
 

@@ -30,7 +30,7 @@ package struct EvaluationContext {
   /// Which bindings have been computed, by slot.
   var states: [Int: BindingState] = [:]
   private var patterns: [String: Pattern] = [:]
-  private var stepsLeft: Int
+  private(set) var stepsLeft: Int
   private var bytesLeft: Int
   private let limits: EvaluationLimits
 

@@ -5,7 +5,9 @@ package import Basics
 /// The checker, the evaluator, the reference page and the tests all read this one declaration. A function with
 /// several forms (overloads) is declared several times under one name; among forms that fit equally the one declared
 /// first is taken. Namespaces are dotted names: `stats.mean`.
-package struct FunctionDeclaration: Sendable {
+///
+/// A class, because a declaration is handed around far more often than made, and has many parts.
+package final class FunctionDeclaration: Sendable {
   /// The name as it is written, with its namespace if it has one.
   package let name: String
   /// The type of what stands before the dot, for a method; nil for a free function.

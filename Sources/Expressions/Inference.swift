@@ -8,6 +8,8 @@ import Basics
 /// for, only a wrapper takes null, and it stands for nothing else.
 struct Inference {
   private var bindings: [ValueType?] = []
+  /// What was bound since, with what it was before, so that an attempt can be undone without a copy of everything.
+  private var trail: [(index: Int, before: ValueType?)] = []
   let isSound: Bool
 
   init(isSound: Bool) { self.isSound = isSound }
@@ -91,10 +93,22 @@ struct Inference {
 
   /// Whether a value of the given type may stand where the other is wanted; binds variables only if so.
   mutating func accepts(_ wanted: ValueType, _ given: ValueType) -> Bool {
-    let saved = bindings
+    let mark = mark
     if unify(wanted, given) { return true }
-    bindings = saved
+    undo(to: mark)
     return false
+  }
+
+  /// The point to which an attempt is undone.
+  var mark: Int { trail.count }
+
+  mutating func undo(to mark: Int) {
+    while trail.count > mark, let last = trail.popLast() { bindings[last.index] = last.before }
+  }
+
+  private mutating func set(_ index: Int, _ type: ValueType) {
+    trail.append((index, bindings[index]))
+    bindings[index] = type
   }
 
   private mutating func unify(_ wanted: ValueType, _ given: ValueType) -> Bool {
@@ -102,7 +116,7 @@ struct Inference {
       // What a parameter stands for grows to the most general type that was given for it.
       guard unify(bound, given) else { return false }
       if case .parameter = resolved(bound) { return true }
-      bindings[index] = general(bound, given)
+      set(index, general(bound, given))
       return true
     }
     let given = resolved(given)
@@ -160,7 +174,7 @@ struct Inference {
 
   private mutating func bind(_ name: String, _ type: ValueType) -> Bool {
     guard let index = index(name), !occurs(name, in: type) else { return false }
-    bindings[index] = type
+    set(index, type)
     return true
   }
 
@@ -272,6 +286,30 @@ extension ValueType {
     case .opaque(_, let arguments): arguments.contains(where: \.hasParameter)
     case .object(let object): object.fields.contains(where: \.type.hasParameter)
     default: false
+    }
+  }
+
+  /// Whether the type has more parts than a person would write, counted no further than that.
+  ///
+  /// Types share their parts, so that a chain of bindings can make one whose parts, written out, are beyond counting; and
+  /// whoever walks a type walks all of them.
+  var isTooLarge: Bool {
+    var left = 100_000
+    countParts(&left)
+    return left < 0
+  }
+
+  private func countParts(_ left: inout Int) {
+    left -= 1
+    guard left >= 0 else { return }
+    switch self {
+    case .list(let of), .optional(let of), .wrapper(let of), .type(let of), .secret(let of): of.countParts(&left)
+    case .map(let key, let value):
+      key.countParts(&left)
+      value.countParts(&left)
+    case .opaque(_, let arguments): for argument in arguments { argument.countParts(&left) }
+    case .object(let object): for field in object.fields { field.type.countParts(&left) }
+    default: break
     }
   }
 

@@ -43,7 +43,7 @@ final class LoopNode: Node {
     case .existsOne:
       var found = 0
       try forEach(&context) { (context, _, _) throws(EvaluationError) in
-        if try self.body.bool(&context) { found += 1 }
+        if try body.bool(&context) { found += 1 }
         return true
       }
       return found == 1
@@ -57,7 +57,7 @@ final class LoopNode: Node {
     var isSettled = false
     try forEach(&context) { (context, _, _) throws(EvaluationError) in
       do throws(EvaluationError) {
-        if try self.body.bool(&context) == decisive {
+        if try body.bool(&context) == decisive {
           isSettled = true
           return false
         }
@@ -75,14 +75,14 @@ final class LoopNode: Node {
   private func makeList(_ context: inout EvaluationContext) throws(EvaluationError) -> Value {
     var items: [Value] = []
     try forEach(&context) { (context, item, _) throws(EvaluationError) in
-      if self.kind == .filter {
-        guard try self.body.bool(&context) else { return true }
+      if kind == .filter {
+        guard try body.bool(&context) else { return true }
         try context.charge(bytes: MemoryLayout<Value>.stride)
         items.append(item)
       } else {
-        if let filter = self.filter, try !filter.bool(&context) { return true }
+        if let filter = filter, try !filter.bool(&context) { return true }
         try context.charge(bytes: MemoryLayout<Value>.stride)
-        items.append(try self.body.evaluate(&context))
+        items.append(try body.evaluate(&context))
       }
       return true
     }
@@ -92,13 +92,13 @@ final class LoopNode: Node {
   private func makeMap(_ context: inout EvaluationContext) throws(EvaluationError) -> Value {
     var map = ValueMap()
     try forEach(&context) { (context, key, _) throws(EvaluationError) in
-      if let filter = self.filter, try !filter.bool(&context) { return true }
-      let value = try self.body.evaluate(&context)
-      if self.kind == .transformMap {
-        try insert(key, value, into: &map, &context, self.range)
+      if let filter = filter, try !filter.bool(&context) { return true }
+      let value = try body.evaluate(&context)
+      if kind == .transformMap {
+        try insert(key, value, into: &map, &context, range)
       } else {
-        guard case .map(let entries) = value.content else { throw mismatch(value, "a map", self.body.range) }
-        for entry in entries.members { try insert(entry.key, entry.value, into: &map, &context, self.body.range) }
+        guard case .map(let entries) = value.content else { throw mismatch(value, "a map", body.range) }
+        for entry in entries.members { try insert(entry.key, entry.value, into: &map, &context, body.range) }
       }
       return true
     }
@@ -109,7 +109,7 @@ final class LoopNode: Node {
     var pairs: [(key: Value, item: Value)] = []
     try forEach(&context) { (context, item, _) throws(EvaluationError) in
       try context.charge(bytes: 2 * MemoryLayout<Value>.stride)
-      pairs.append((try self.body.evaluate(&context), item))
+      pairs.append((try body.evaluate(&context), item))
       return true
     }
     if let first = pairs.first, let odd = pairs.first(where: { order(first.key, $0.key) == nil }) {

@@ -109,10 +109,7 @@ final class EqualityNode: BoolNode {
   func bool(_ context: inout EvaluationContext) throws(EvaluationError) -> Bool {
     let left = try left.evaluate(&context)
     let right = try right.evaluate(&context)
-    var cost = 0
-    let result = areEqual(left, right, cost: &cost)
-    if cost > 15 { try context.charge(steps: cost >> 4) }
-    return result != isNegated
+    return try context.areEqual(left, right) != isNegated
   }
 }
 
@@ -356,10 +353,9 @@ final class MembershipNode: BoolNode {
     let container = try container.evaluate(&context)
     switch container.content {
     case .list(let items):
-      var cost = items.count
-      let isFound = items.contains { areEqual($0, item, cost: &cost) }
-      try context.charge(steps: cost >> 4)
-      return isFound
+      for candidate in items where try context.areEqual(candidate, item) { return true }
+      try context.charge(steps: items.count >> 4)
+      return false
     case .map(let map):
       guard let index = map.index(of: item) else { return false }
       return !isNullAbsent || !map.members[index].value.isNull

@@ -9,7 +9,9 @@
 //     write               with a key that the service honours: again with it; with `reconcile`: look; else uncertain
 //
 // "Again" after a crash is at once; after an error it is by the retry policy: the step's, else the action's, else that
-// of its effect. Every attempt, with its error and the instant of the next one, is in the journal.
+// of its effect. A write that may be done again but has no try left is uncertain too, because nobody knows whether it
+// was done. One that was done although it failed (its answer made no sense) is looked up if it can be, and else fails
+// for good. Every attempt, with its error and the instant of the next one, is in the journal.
 import ActionKit
 import Basics
 import Calendars
@@ -30,183 +32,284 @@ struct ActionRunner {
   /// What all attempts share.
   private struct Work {
     var input: Value
-    var service: any Sendable
     var key: String
     var now: Timestamp
     var startedAt: Timestamp
   }
 
-  /// What is known of the world after an attempt without an answer.
+  /// One try, and what is needed to judge it.
+  private struct Attempt {
+    var number: Int
+    var startedAt: Timestamp
+    var baseline: Value?
+    let requests = RequestLog()
+  }
+
+  /// What may follow from an attempt that gave no output.
   private enum Verdict {
+    /// It was done after all.
     case done(Value)
-    case mayBeDoneAgain
-    case uncertain
+    /// It may be made again; `isKnown` says that nothing was done.
+    case again(isKnown: Bool)
+    /// It must not be made again.
+    case over
+    /// Nobody knows whether it was done; what a person should look at.
+    case uncertain(String?)
+  }
+
+  /// How long all attempts together, and each of them, may take.
+  private var limits: TimeLimits {
+    var limits = step.timeout
+    if limits.attempt == nil, limits.total == nil { limits.total = action.timeout }
+    return limits
   }
 
   /// The output, or how the step ended without one.
-  func output(in frame: Frame) async throws(StepExit) -> Value {
-    let known = await journal.step(path)
+  func output(in frame: Frame, known: StepRecord?) async throws(StepExit) -> Value {
     // The last try failed for good, and the program ended before what follows from that was recorded.
     if let last = known?.lastAttempt, let error = last.error, last.retryAt == nil { throw .failed(error) }
-    let work = try await work(in: frame, known: known)
+    let work = try work(in: frame, known: known)
     var number = known?.attempts ?? 0
     if known == nil {
+      try scope.check()
       await journal.hold([
-        .stepBegan(StepBegan(run: run.id, at: run.time.now(), step: path, now: frame.now, key: work.key))
+        .stepBegan(StepBegan(run: run.id, at: work.startedAt, step: path, now: frame.now, key: work.key))
       ])
     } else if let last = known?.lastAttempt {
       if let due = last.retryAt {
         try await run.pause(until: due, in: scope)
       } else if last.endedAt == nil {
+        let baseline = if let baseline = last.baseline { try await journal.value(baseline) } else { Value?.none }
+        let attempt = Attempt(number: number, startedAt: last.startedAt, baseline: baseline)
         let lost = RunError(
           .uncertain, "the program ended while \(action.id) was under way", step: path, attempt: number,
-          retryable: true, effect: .unknown)
-        if let output = try await settled(lost, work, number, baseline: try await journal.value(last.baseline)) {
-          return output
+          effect: .unknown)
+        switch try await verdict(lost, work, attempt) {
+        case .done(let output): return try await succeeded(attempt, output)
+        case .again: break
+        case .over: return try await failed(attempt, lost)
+        case .uncertain(let look): return try await uncertain(attempt, lost, look)
         }
       }
     }
     while true {
       try scope.check()
       number += 1
-      let baseline = try await baselineValue(work, number)
-      let stored = if let baseline { try await journal.stored(baseline) } else { StoredValue?.none }
-      try await journal.commit([
-        .attemptBegan(
-          AttemptBegan(run: run.id, at: run.time.now(), step: path, number: number, baseline: stored))
-      ])
-      let requests = RequestLog()
-      let error: RunError
-      switch await perform(work, number, requests) {
-      case .success(let output): return try await succeeded(number, output, requests)
+      var attempt = Attempt(number: number, startedAt: run.time.now())
+      var error: RunError
+      switch try await result(of: &attempt, work) {
+      case .success(let output): return try await succeeded(attempt, output)
       case .failure(let failure): error = runError(failure, attempt: number)
       }
-      if error.effect == .unknown,
-        let output = try await settled(error, work, number, baseline: baseline ?? .null, requests)
-      {
-        return output
+      var isDoubtful = false
+      switch try await verdict(error, work, attempt) {
+      case .done(let output): return try await succeeded(attempt, output)
+      case .again(let isKnown):
+        if isKnown { error.effect = .none }
+        isDoubtful = error.effect == .unknown && isPlainWrite(work)
+      case .over: return try await failed(attempt, error)
+      case .uncertain(let look): return try await uncertain(attempt, error, look)
       }
       let delay =
         Task.isCancelled
         ? nil
         : run.delay(
-          before: step, after: number, error, policy: step.retry?.schedule ?? action.retry ?? action.effect.standardRetry,
+          before: step, after: number, error, policy: step.retry?.schedule ?? action.retry, limits: limits,
           frame: frame, startedAt: work.startedAt)
       guard let delay else {
-        await journal.hold([ended(number, error, requests)])
-        if Task.isCancelled { throw .cancelled }
-        throw .failed(error)
+        if isDoubtful { return try await uncertain(attempt, error, nil) }
+        return try await failed(attempt, error)
       }
       let due = run.time.now().advanced(by: delay) ?? .latest
-      try await journal.commit([ended(number, error, requests, retryAt: due)])
+      try await journal.commit([ended(attempt, error, retryAt: due)])
       run.report(.attemptFailed(path: path, attempt: number, error: error, retryIn: delay))
       try await run.pause(until: due, in: scope)
     }
   }
 
-  private func work(in frame: Frame, known: StepRecord?) async throws(StepExit) -> Work {
+  // MARK: One attempt
+
+  private func work(in frame: Frame, known: StepRecord?) throws(StepExit) -> Work {
     let input = try run.evaluate(call.input, in: frame, step: path)
     var key = known?.key ?? "\(run.id)/\(path)"
     if known == nil, let template = call.key { key = try run.evaluate(template, in: frame, step: path).plainText }
+    return Work(input: input, key: key, now: frame.now, startedAt: known?.startedAt ?? run.time.now())
+  }
+
+  /// Makes one attempt; what it needs beforehand fails like the attempt itself, and then nothing was done.
+  private func result(
+    of attempt: inout Attempt, _ work: Work
+  ) async throws(StepExit) -> Result<Value, ActionError> {
+    let service: any Sendable
     do throws(ActionError) {
-      let service = try await run.services.service(named: call.connection, of: action.plugin)
-      return Work(
-        input: input, service: service, key: key, now: frame.now, startedAt: known?.startedAt ?? run.time.now())
+      service = try await run.services.service(named: call.connection, of: action.plugin)
+      if action.canReconcile {
+        // What ended before need not wait for the look.
+        try? await journal.commit()
+        attempt.baseline = try await baseline(work, attempt, service)
+      }
     } catch {
-      throw .failed(runError(error, attempt: nil))
+      var error = error
+      error.effect = ActionError.Effect.none
+      await journal.hold([began(attempt, nil)])
+      return .failure(error)
+    }
+    let stored = if let baseline = attempt.baseline { try await journal.stored(baseline) } else { StoredValue?.none }
+    attempt.startedAt = run.time.now()
+    try await journal.commit([began(attempt, stored)])
+    let limit = run.limit(of: limits, since: work.startedAt)
+    let context = context(work, attempt)
+    return await limited(attempt, limit) { () async throws(ActionError) in
+      try await action.run(work.input, on: service, in: context)
     }
   }
 
-  private func context(_ work: Work, _ number: Int) -> ActionContext {
-    ActionContext(
-      run: run.id, step: path, attempt: number, idempotencyKey: work.key, now: work.now, time: run.time,
-      folder: run.folder
-    ) { [run, path] progress in run.report(.reported(path: path, text: progress.message)) }
+  private func baseline(
+    _ work: Work, _ attempt: Attempt, _ service: any Sendable
+  ) async throws(ActionError) -> Value? {
+    try await limited(attempt, run.limit(of: limits, since: work.startedAt)) { () async throws(ActionError) in
+      try await action.baseline(work.input, on: service, in: context(work, attempt))
+    }.get()
   }
 
-  private func perform(_ work: Work, _ number: Int, _ requests: RequestLog) async -> Result<Value, ActionError> {
-    let limit = [step.timeout.attempt ?? action.timeout, run.left(of: step.timeout.total, since: work.startedAt)]
-      .compactMap { $0 }.min()
-    let context = context(work, number)
+  /// Does something for an attempt within a time limit, and logs its requests.
+  private func limited<Output: Sendable>(
+    _ attempt: Attempt, _ limit: TimeSpan?, _ body: @escaping @Sendable () async throws(ActionError) -> Output
+  ) async -> Result<Output, ActionError> {
     let (result, isTimeout) = await withTimeLimit(limit, time: run.time) { () async throws(ActionError) in
-      try await RequestLog.recording(requests) { () async throws(ActionError) in
-        try await action.run(work.input, on: work.service, in: context)
-      }
+      try await RequestLog.recording(attempt.requests, body)
     }
     guard isTimeout, case .failure(let error) = result, let limit else { return result }
     return .failure(
       ActionError(.timeout, "\(action.id) gave no result within \(limit)", detail: error.message, effect: error.effect))
   }
 
-  private func baselineValue(_ work: Work, _ number: Int) async throws(StepExit) -> Value? {
-    guard action.canReconcile else { return nil }
-    do throws(ActionError) {
-      return try await action.baseline(work.input, on: work.service, in: context(work, number))
-    } catch {
-      // Nothing was written yet, so this is a failure like any other.
-      throw .failed(runError(error, attempt: number))
-    }
+  private func context(_ work: Work, _ attempt: Attempt) -> ActionContext {
+    ActionContext(
+      run: run.id, step: path, attempt: attempt.number, idempotencyKey: work.key, now: work.now, time: run.time,
+      folder: run.folder
+    ) { [run, path] progress in run.report(.reported(path: path, text: run.redactor.redact(progress.message))) }
   }
 
-  // MARK: What is known after an attempt
+  // MARK: What follows from an attempt without output
 
-  /// The output if the attempt turns out to have been done, nil if it may be done again, or the exit as uncertain.
-  private func settled(
-    _ error: RunError, _ work: Work, _ number: Int, baseline: Value, _ requests: RequestLog? = nil
-  ) async throws(StepExit) -> Value? {
-    switch await verdict(work, number, baseline: baseline) {
-    case .done(let output): return try await succeeded(number, output, requests)
-    case .mayBeDoneAgain: return nil
-    case .uncertain:
-      var uncertain = error
-      uncertain.kind = .uncertain
-      uncertain.message = "\(action.id) may or may not have been done: \(error.message)"
-      uncertain.retryable = false
-      try await journal.commit([
-        ended(number, uncertain, requests),
-        .stepEnded(StepEnded(run: run.id, at: run.time.now(), step: path, status: .uncertain, error: uncertain)),
-      ])
-      throw .uncertain(uncertain)
-    }
-  }
-
-  private func verdict(_ work: Work, _ number: Int, baseline: Value) async -> Verdict {
+  /// Whether doing it again would do it twice, as far as the action itself can tell.
+  private func isPlainWrite(_ work: Work) -> Bool {
     switch action.effect {
-    case .pure, .read: return .mayBeDoneAgain
-    case .consume(let repeats): return number <= repeats ? .mayBeDoneAgain : .uncertain
-    case .idempotentWrite(let window):
-      if window.stillHolds(from: work.startedAt, at: run.time.now()) { return .mayBeDoneAgain }
-    case .write: break
+    case .pure, .read, .consume: false
+    case .idempotentWrite(let window): !window.stillHolds(from: work.startedAt, at: run.time.now())
+    case .write: true
     }
-    if call.key != nil, action.acceptsKey { return .mayBeDoneAgain }
-    guard action.canReconcile, !Task.isCancelled else { return .uncertain }
-    let found = try? await action.reconcile(
-      work.input, with: baseline, startedAt: work.startedAt, on: work.service, in: context(work, number))
-    switch found {
-    case .done(let output): return .done(output)
-    case .notDone: return .mayBeDoneAgain
-    // A look-up that fails tells no more than one that is in doubt.
-    case .unknown, nil: return .uncertain
+  }
+
+  private func verdict(_ error: RunError, _ work: Work, _ attempt: Attempt) async throws(StepExit) -> Verdict {
+    if error.effect == .none { return .again(isKnown: true) }
+    if case .consume(let repeats) = action.effect, attempt.number > repeats {
+      return error.effect == .done ? .over : .uncertain(nil)
     }
+    if !isPlainWrite(work) || (call.key != nil && action.acceptsKey) { return .again(isKnown: false) }
+    var look: String?
+    if action.canReconcile, let baseline = attempt.baseline {
+      switch try await reconciled(work, attempt, baseline) {
+      case .done(let output): return .done(output)
+      // What the service itself said was done weighs more than a look that does not find it.
+      case .notDone: if error.effect == .unknown { return .again(isKnown: true) }
+      case .unknown(let text): look = text
+      }
+    }
+    return error.effect == .done ? .over : .uncertain(look)
+  }
+
+  /// Looks whether an attempt was done.
+  ///
+  /// A look that fails is tried again like any read, and then tells nothing.
+  private func reconciled(
+    _ work: Work, _ attempt: Attempt, _ baseline: Value
+  ) async throws(StepExit) -> Reconciliation<Value> {
+    var number = 0
+    while true {
+      number += 1
+      let failure: RunError
+      switch await looked(work, attempt, baseline) {
+      case .success(let found):
+        if case .unknown(let text) = found { return .unknown(run.redactor.redact(text)) }
+        return found
+      case .failure(let error): failure = runError(error, attempt: attempt.number)
+      }
+      let schedule = RetrySchedule.standard
+      guard failure.retryable, number < schedule.maxAttempts, !Task.isCancelled,
+        let due = run.time.now().advanced(by: schedule.delay(afterAttempt: number, chance: run.chance()))
+      else { return .unknown("the look whether it was done failed: \(failure.message)") }
+      do throws(StepExit) { try await run.pause(until: due, in: scope) } catch .cancelled {
+        return .unknown("the look whether it was done failed: \(failure.message)")
+      }
+    }
+  }
+
+  private func looked(
+    _ work: Work, _ attempt: Attempt, _ baseline: Value
+  ) async -> Result<Reconciliation<Value>, ActionError> {
+    let limit = Task.isCancelled ? min(action.timeout, RunEngine.grace) : action.timeout
+    // Nobody cancels it, because a forced end must not keep us from learning what happened; the limit ends it.
+    return await Task {
+      do throws(ActionError) {
+        let service = try await run.services.service(named: call.connection, of: action.plugin)
+        return await limited(attempt, limit) { () async throws(ActionError) in
+          try await action.reconcile(
+            work.input, with: baseline, startedAt: attempt.startedAt, on: service, in: context(work, attempt))
+        }
+      } catch {
+        return .failure(error)
+      }
+    }.value
+  }
+
+  // MARK: What is recorded
+
+  private func began(_ attempt: Attempt, _ baseline: StoredValue?) -> StateEvent {
+    .attemptBegan(
+      AttemptBegan(run: run.id, at: attempt.startedAt, step: path, number: attempt.number, baseline: baseline))
+  }
+
+  private func ended(_ attempt: Attempt, _ error: RunError?, retryAt: Timestamp? = nil) -> StateEvent {
+    .attemptEnded(
+      AttemptEnded(
+        run: run.id, at: run.time.now(), step: path, number: attempt.number, error: error, retryAt: retryAt,
+        exchanges: attempt.requests.values(redactedBy: run.redactor)))
+  }
+
+  private func ended(_ status: StepStatus, output: StoredValue? = nil, error: RunError? = nil) -> StateEvent {
+    .stepEnded(
+      StepEnded(run: run.id, at: run.time.now(), step: path, status: status, output: output, error: error))
   }
 
   /// Records a success; the attempt and the step end in one event list, so that no crash comes between them.
-  private func succeeded(_ number: Int, _ output: Value, _ requests: RequestLog?) async throws(StepExit) -> Value {
-    let stored = try await journal.stored(output)
-    await journal.hold([
-      ended(number, nil, requests),
-      .stepEnded(StepEnded(run: run.id, at: run.time.now(), step: path, status: .succeeded, output: stored)),
-    ])
+  private func succeeded(_ attempt: Attempt, _ output: Value) async throws(StepExit) -> Value {
+    let stored: StoredValue
+    do throws(StepExit) { stored = try await journal.stored(output) } catch .failed(let error) {
+      return try await failed(attempt, error)
+    }
+    await journal.hold([ended(attempt, nil), ended(.succeeded, output: stored)])
     return output
   }
 
-  private func ended(
-    _ number: Int, _ error: RunError?, _ requests: RequestLog?, retryAt: Timestamp? = nil
-  ) -> StateEvent {
-    .attemptEnded(
-      AttemptEnded(
-        run: run.id, at: run.time.now(), step: path, number: number, error: error, retryAt: retryAt,
-        exchanges: requests?.values ?? []))
+  /// Records a failure for good, or the end of a step that was cancelled by force before it did anything that counts.
+  private func failed(_ attempt: Attempt, _ error: RunError) async throws(StepExit) -> Value {
+    if Task.isCancelled {
+      await journal.hold([ended(attempt, error), ended(.cancelled)])
+      throw .cancelled
+    }
+    await journal.hold([ended(attempt, error)])
+    throw .failed(error)
+  }
+
+  private func uncertain(_ attempt: Attempt, _ error: RunError, _ look: String?) async throws(StepExit) -> Value {
+    var uncertain = RunError(
+      .uncertain, "\(action.id) may or may not have been done: \(error.message)", detail: look, step: path,
+      attempt: attempt.number, effect: .unknown, cause: error.kind == .uncertain ? nil : error)
+    run.place(&uncertain, at: step.location)
+    try await journal.commit([ended(attempt, uncertain), ended(.uncertain, error: uncertain)])
+    throw .uncertain(uncertain)
   }
 
   private func runError(_ error: ActionError, attempt: Int?) -> RunError {

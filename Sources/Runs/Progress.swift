@@ -1,7 +1,9 @@
 package import Basics
 package import RunState
 
-/// What whoever follows a run is told while it goes on. Nothing of it is needed to go on after a crash.
+/// What whoever follows a run is told while it goes on.
+///
+/// Nothing of it is needed to go on after a crash.
 package enum Progress: Sendable {
   case runBegan(run: String, recipe: String, isResumed: Bool)
   case stepBegan(path: StepPath, title: String, depth: Int)
@@ -11,6 +13,7 @@ package enum Progress: Sendable {
   /// What an action says about itself.
   case reported(path: StepPath, text: String)
   /// `isReplayed` says that the step was done before the run was resumed.
-  case stepEnded(path: StepPath, title: String, depth: Int, status: StepStatus, took: TimeSpan, error: RunError?, isReplayed: Bool)
+  case stepEnded(
+    path: StepPath, title: String, depth: Int, status: StepStatus, took: TimeSpan, error: RunError?, isReplayed: Bool)
   case runEnded(RunRecord)
 }

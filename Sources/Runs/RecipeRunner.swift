@@ -16,35 +16,56 @@ struct RecipeRunner {
     var result: Result<Value, StepExit>
     do throws(StepExit) {
       try await runner(scope, prefix).run(recipe.steps, in: &frame)
-      var outputs = ValueMap()
-      frame.now = await run.journal.now()
-      for output in recipe.outputs {
-        outputs[output.name] = try run.evaluate(output.template, in: frame, step: "\(prefix)outputs")
-      }
-      result = .success(.map(outputs))
+      result = .success(try await evaluated(in: frame))
     } catch {
+      // While the run is not over, neither is its end handled.
+      if error.leavesRunOpen { throw error }
       result = .failure(error)
     }
     var failure: RunError?
-    switch result {
-    case .failure(.stopped), .failure(.uncertain), .failure(.stateFailed):
-      // The run is not over, so its end is not handled.
-      return try result.get()
-    case .failure(.failed(let error)):
+    if case .failure(.failed(let error)) = result {
       failure = error
       if let block = recipe.onFailure {
-        result = await handled(block, "onFailure", frame, error.value) ?? result
+        // The error that led here is the one to be told; `onFailure` may fail, or be cancelled, and `finally` still runs.
+        if let exit = await handled(block, "onFailure", frame, error.value, in: scope), exit.leavesRunOpen {
+          throw exit
+        }
       }
-    case .failure(.cancelled), .success: break
     }
-    if let block = recipe.finally {
-      let error = Value(.optional(failure?.value))
-      if let exit = await handled(block, "finally", frame, error) {
-        // The first failure is the one to be told; one of `finally` counts where there was none.
-        if case .success = result { result = exit } else if case .failure(.failed) = exit {} else { result = exit }
-      }
+    if let block = recipe.finally, let exit = await cleanedUp(block, frame, Value(.optional(failure?.value))) {
+      // A failure of `finally` counts where there was none before.
+      if exit.leavesRunOpen { throw exit }
+      if case .success = result { throw exit }
     }
     return try result.get()
+  }
+
+  /// The outputs; how they came out is recorded where `onFailure` or `finally` may have acted on it before a crash.
+  private func evaluated(in frame: Frame) async throws(StepExit) -> Value {
+    let path = "\(prefix)#outputs"
+    let (known, now) = await run.journal.reached(path)
+    if let error = known?.error { throw .failed(error) }
+    var frame = frame
+    frame.now = now
+    var outputs = ValueMap()
+    var failure: RunError?
+    do throws(StepExit) {
+      for output in recipe.outputs {
+        outputs[output.name] = try run.evaluate(output.template, in: frame, step: path)
+      }
+    } catch {
+      guard case .failed(let error) = error else { throw error }
+      failure = error
+    }
+    if known == nil, failure != nil || recipe.finally != nil, !recipe.outputs.isEmpty {
+      let status = failure.map(StepStatus.ended) ?? .succeeded
+      await run.journal.hold([
+        .stepEnded(
+          StepEnded(run: run.id, at: run.time.now(), step: path, now: now, status: status, error: failure))
+      ])
+    }
+    if let failure { throw .failed(failure) }
+    return .map(outputs)
   }
 
   private func runner(_ scope: CancelScope, _ prefix: String) -> StepRunner {
@@ -53,21 +74,23 @@ struct RecipeRunner {
 
   /// Runs a handler, and gives how it ended if that was not well.
   private func handled(
-    _ block: Block, _ name: String, _ frame: Frame, _ error: Value
-  ) async -> Result<Value, StepExit>? {
+    _ block: Block, _ name: String, _ frame: Frame, _ error: Value, in scope: CancelScope
+  ) async -> StepExit? {
     var frame = frame.forHandlers(names: recipe.topLevelNames)
     frame.bind(error)
-    let inner = frame
-    // A cancelled run still cleans up: in a task that its cancellation does not reach, bounded by the steps' own time
-    // limits, and in a scope of its own that only the end of the program ends.
-    return await Task { () -> Result<Value, StepExit>? in
-      var frame = inner
-      do throws(StepExit) {
-        try await runner(scope.root, "\(prefix)\(name)/").run(block, in: &frame)
-        return nil
-      } catch {
-        return .failure(error)
-      }
-    }.value
+    do throws(StepExit) {
+      try await runner(scope, "\(prefix)#\(name)/").run(block, in: &frame)
+      return nil
+    } catch {
+      return error
+    }
+  }
+
+  /// Runs the handler of the end, and gives how it ended if that was not well.
+  ///
+  /// A cancelled run still cleans up: in a task that its cancellation does not reach, bounded by the steps' own time
+  /// limits, and in a scope that only the end of the program ends.
+  private func cleanedUp(_ block: Block, _ frame: Frame, _ error: Value) async -> StepExit? {
+    await Task { await handled(block, "finally", frame, error, in: scope.root) }.value
   }
 }

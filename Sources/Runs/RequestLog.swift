@@ -29,11 +29,11 @@ final class RequestLog: Sendable {
   }
 
   /// The requests as the state keeps them.
-  var values: [Value] {
+  func values(redactedBy redactor: Redactor) -> [Value] {
     requests.withLock { $0 }.map { request in
       var map = ValueMap()
       map["method"] = .string(request.method)
-      map["url"] = .string(request.redactedURL)
+      map["url"] = .string(redactor.redact(request.redactedURL))
       map["status"] = request.status.map { .int($0) }
       map["bytes"] = .int(request.bytes)
       map["took"] = .string("\(request.duration)")

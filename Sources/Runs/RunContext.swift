@@ -15,15 +15,17 @@ final class RunContext: Sendable {
   let report: @Sendable (Progress) -> Void
   /// A number from 0 up to 1, for jitter.
   let chance: @Sendable () -> Double
+  let redactor: Redactor
 
   init(
-    recipe: Recipe, journal: RunJournal, services: Services, time: any TimeSource, folder: String,
+    recipe: Recipe, journal: RunJournal, services: Services, redactor: Redactor, time: any TimeSource, folder: String,
     report: @escaping @Sendable (Progress) -> Void, chance: @escaping @Sendable () -> Double
   ) {
     id = journal.id
     self.recipe = recipe
     self.journal = journal
     self.services = services
+    self.redactor = redactor
     self.time = time
     self.folder = folder
     self.report = report
@@ -33,31 +35,63 @@ final class RunContext: Sendable {
   // MARK: Expressions
 
   func evaluate(_ template: ValueTemplate, in frame: Frame, step: StepPath) throws(StepExit) -> Value {
-    do throws(ExpressionFailure) { return try template.evaluate(in: frame.slots) } catch { throw failed(error, step) }
+    do throws(ExpressionFailure) { return try template.evaluate(in: frame.slots) } catch {
+      throw failed(error.message, step, at: error.location)
+    }
   }
 
   func evaluate(_ expression: RecipeExpression, in frame: Frame, step: StepPath) throws(StepExit) -> Value {
-    do throws(ExpressionFailure) { return try expression.evaluate(in: frame.slots) } catch { throw failed(error, step) }
+    do throws(ExpressionFailure) { return try expression.evaluate(in: frame.slots) } catch {
+      throw failed(error.message, step, at: error.location)
+    }
   }
 
   func holds(_ condition: RecipeExpression, in frame: Frame, step: StepPath) throws(StepExit) -> Bool {
-    try evaluate(condition, in: frame, step: step).bool ?? false
+    let value = try evaluate(condition, in: frame, step: step)
+    guard let holds = value.bool else {
+      throw failed("a condition must be a bool, but this is \(value.kindName)", step)
+    }
+    return holds
   }
 
-  private func failed(_ failure: ExpressionFailure, _ step: StepPath) -> StepExit {
-    var error = RunError(.expression, services.redactor.redact(failure.message), step: step)
-    place(&error, at: failure.location)
+  /// The list that a loop goes through.
+  func items(of loop: Loop, in frame: Frame, step: StepPath) throws(StepExit) -> Value {
+    let value = try evaluate(loop.items, in: frame, step: step)
+    guard value.list != nil else {
+      throw failed("'forEach' takes a list, but this is \(value.kindName)", step)
+    }
+    return value
+  }
+
+  private func failed(_ message: String, _ step: StepPath, at location: Diagnostic.Location? = nil) -> StepExit {
+    var error = RunError(.expression, redactor.redact(message), step: step)
+    place(&error, at: location)
     return .failed(error)
   }
 
   // MARK: Errors
 
+  /// An action's error as the state keeps it, without the secrets that a service may have sent back.
   func runError(_ error: ActionError, step: StepPath, attempt: Int?) -> RunError {
+    var causes: [ActionError] = []
+    var next = error.cause as? ActionError
+    while let cause = next, causes.count < RunContext.mostCauses {
+      causes.append(cause)
+      next = cause.cause as? ActionError
+    }
+    var chain: RunError?
+    for cause in causes.reversed() { chain = runError(cause, step: nil, attempt: nil, cause: chain) }
+    return runError(error, step: step, attempt: attempt, cause: chain)
+  }
+
+  private static let mostCauses = 8
+
+  private func runError(_ error: ActionError, step: StepPath?, attempt: Int?, cause: RunError?) -> RunError {
     RunError(
-      RunError.Kind(rawValue: error.kind.rawValue) ?? .plugin, services.redactor.redact(error.message),
-      detail: error.detail.map(services.redactor.redact), status: error.status, step: step, attempt: attempt,
+      RunError.Kind(rawValue: error.kind.rawValue) ?? .plugin, redactor.redact(error.message),
+      detail: error.detail.map(redactor.redact), status: error.status, step: step, attempt: attempt,
       retryable: error.retryable, retryAfter: error.retryAfter,
-      effect: RunError.Effect(rawValue: error.effect.rawValue) ?? .unknown)
+      effect: RunError.Effect(rawValue: error.effect.rawValue) ?? .unknown, cause: cause)
   }
 
   /// Says where in the recipe an error belongs.
@@ -73,7 +107,8 @@ final class RunContext: Sendable {
 
   /// How long to wait before the next try of a step, or nil if there is none.
   func delay(
-    before step: Step, after number: Int, _ error: RunError, policy: RetrySchedule?, frame: Frame, startedAt: Timestamp
+    before step: Step, after number: Int, _ error: RunError, policy: RetrySchedule?, limits: TimeLimits, frame: Frame,
+    startedAt: Timestamp
   ) -> TimeSpan? {
     guard let policy, number < policy.maxAttempts, let kind = ErrorKind(rawValue: error.kind.rawValue),
       policy.kinds.contains(kind), step.retry != nil || error.retryable
@@ -86,21 +121,27 @@ final class RunContext: Sendable {
       guard (try? condition.evaluate(in: inner.slots))?.bool == true else { return nil }
     }
     let delay = error.retryAfter ?? policy.delay(afterAttempt: number, chance: chance())
-    if let left = left(of: step.timeout.total, since: startedAt), delay > left { return nil }
+    if let total = limits.total, delay >= left(of: total, since: startedAt) { return nil }
     return delay
   }
 
-  /// What is left of a time limit; never nothing, so that a deadline that passed meanwhile gets one last attempt.
-  func left(of limit: TimeSpan?, since start: Timestamp) -> TimeSpan? {
-    limit.map { max($0 - (time.now().span(since: start) ?? .zero), .milliseconds(1)) }
+  /// How long the next try may take; a deadline that passed meanwhile still gets one last try of ordinary length.
+  func limit(of limits: TimeLimits, since start: Timestamp) -> TimeSpan? {
+    guard let total = limits.total else { return limits.attempt }
+    let left = left(of: total, since: start)
+    return left > .zero ? min(left, limits.attempt ?? left) : limits.attempt ?? total
+  }
+
+  private func left(of total: TimeSpan, since start: Timestamp) -> TimeSpan {
+    total - (time.now().span(since: start) ?? .zero)
   }
 
   /// Waits until an instant; a run that is to end ends the wait at once.
   func pause(until due: Timestamp, in scope: CancelScope) async throws(StepExit) {
     try scope.check()
     while let left = due.span(since: time.now()), left > .zero {
-      // In short pieces, because the wall clock may be set and the run may be told to end.
-      do { try await time.sleep(for: min(left, .milliseconds(200))) } catch { throw .cancelled }
+      // In pieces, because the wall clock may be set meanwhile.
+      await scope.sleep(for: min(left, .seconds(60)), on: time)
       try scope.check()
     }
   }

@@ -28,7 +28,8 @@ package struct RunSurroundings: Sendable {
 /// One run being carried on by this program, until it ends, becomes uncertain, or the program ends.
 package final class RunEngine: Sendable {
   private let recipe: Recipe
-  private let record: RunRecord
+  private let id: String
+  private let given: RunRecord
   private let secrets: Secrets
   private let services: Services
   private let surroundings: RunSurroundings
@@ -42,7 +43,8 @@ package final class RunEngine: Sendable {
   package init(
     _ record: RunRecord, of recipe: Recipe, secrets: Secrets, services: Services, in surroundings: RunSurroundings
   ) {
-    self.record = record
+    id = record.id
+    given = record
     self.recipe = recipe
     self.secrets = secrets
     self.services = services
@@ -62,66 +64,81 @@ package final class RunEngine: Sendable {
 
   /// Carries the run on, and gives its record as it then is.
   package func run() async throws(StateError) -> RunRecord {
-    let store = surroundings.store
-    let journal = RunJournal(record, store: store, time: surroundings.time)
-    let context = RunContext(
-      recipe: recipe, journal: journal, services: services, time: surroundings.time, folder: surroundings.folder,
-      report: surroundings.report, chance: surroundings.chance)
-    surroundings.report(.runBegan(run: record.id, recipe: recipe.name, isResumed: !record.steps.isEmpty))
+    // What happened to the run while it was being prepared counts: a cancellation, a resolved step.
+    let record = surroundings.store.run(id) ?? given
     if record.pendingCancel != nil { own.end(.cancelled) }
-    var exit: StepExit?
-    var outputs: StoredValue?
+    let journal = RunJournal(record, store: surroundings.store, time: surroundings.time)
+    surroundings.report(.runBegan(run: id, recipe: recipe.name, isResumed: !record.steps.isEmpty))
     do throws(StepExit) {
       await journal.hold([status(.running)])
-      let frame = frame(now: await journal.now())
-      let runner = RecipeRunner(run: context, recipe: recipe, scope: own, prefix: "", depth: 0)
-      let task = Task { () -> Result<Value, StepExit> in
-        do throws(StepExit) { return .success(try await runner.outputs(in: frame)) } catch { return .failure(error) }
+      let result = await walked(record, journal)
+      let last: StateEvent?
+      switch result {
+      case .success(let value): last = ended(.succeeded, outputs: try await journal.stored(value))
+      case .failure(.failed(let error)): last = ended(error.kind == .timeout ? .timedOut : .failed, error)
+      case .failure(.cancelled): last = ended(.cancelled)
+      case .failure(.uncertain): last = await journal.current.uncertainty(at: surroundings.time.now())
+      case .failure(.stopped): last = nil
+      case .failure(.stateFailed(let error)): throw .stateFailed(error)
       }
-      // Cancelled by `cancel`, when its grace is over.
-      walk.withLock { $0 = task }
-      let value = try await task.value.get()
-      outputs = try await journal.stored(value)
+      try await journal.commit(last.map { [$0] } ?? [])
+    } catch .failed(let error) {
+      // Outputs that cannot be kept.
+      do throws(StepExit) { try await journal.commit([ended(.failed, error)]) } catch { throw stateError(error) }
     } catch {
-      exit = error
+      throw stateError(error)
     }
-    let now = surroundings.time.now()
-    let last: StateEvent?
-    switch exit {
-    case nil: last = .runEnded(RunEnded(run: record.id, at: now, status: .succeeded, outputs: outputs))
-    case .failed(let error):
-      let status: RunStatus = error.kind == .timeout ? .timedOut : .failed
-      last = .runEnded(RunEnded(run: record.id, at: now, status: status, error: error))
-    case .cancelled: last = .runEnded(RunEnded(run: record.id, at: now, status: .cancelled))
-    case .uncertain(let error): last = status(.uncertain, error.message)
-    case .stopped: last = nil
-    case .stateFailed(let error): throw error
-    }
-    do throws(StepExit) { try await journal.commit(last.map { [$0] } ?? []) } catch {
-      if case .stateFailed(let error) = error { throw error }
-    }
-    let record = await journal.current
-    surroundings.report(.runEnded(record))
-    return record
+    let now = await journal.current
+    surroundings.report(.runEnded(now))
+    return now
   }
 
-  private func status(_ status: RunStatus, _ reason: String? = nil) -> StateEvent {
-    .runStatusChanged(
-      RunStatusChanged(run: record.id, at: surroundings.time.now(), status: status, reason: reason))
+  private func walked(_ record: RunRecord, _ journal: RunJournal) async -> Result<Value, StepExit> {
+    let secretInputs = recipe.inputs.compactMap { secret(of: $0, record) }
+    let context = RunContext(
+      recipe: recipe, journal: journal, services: services, redactor: services.redactor.adding(secretInputs),
+      time: surroundings.time, folder: surroundings.folder, report: surroundings.report, chance: surroundings.chance)
+    let runner = RecipeRunner(run: context, recipe: recipe, scope: own, prefix: "", depth: 0)
+    let frame = frame(record)
+    let task = Task { () -> Result<Value, StepExit> in
+      do throws(StepExit) { return .success(try await runner.outputs(in: frame)) } catch { return .failure(error) }
+    }
+    // Cancelled by `cancel`, when its grace is over.
+    walk.withLock { $0 = task }
+    return await task.value
   }
 
-  private func frame(now: Timestamp) -> Frame {
+  private func stateError(_ exit: StepExit) -> StateError {
+    if case .stateFailed(let error) = exit { return error }
+    return StateError(.invalid, "the end of the run \(id) could not be kept")
+  }
+
+  private func ended(_ status: RunStatus, _ error: RunError? = nil, outputs: StoredValue? = nil) -> StateEvent {
+    .runEnded(RunEnded(run: id, at: surroundings.time.now(), status: status, outputs: outputs, error: error))
+  }
+
+  private func status(_ status: RunStatus) -> StateEvent {
+    .runStatusChanged(RunStatusChanged(run: id, at: surroundings.time.now(), status: status))
+  }
+
+  /// The value of a secret input, which the run's record holds by its name only.
+  private func secret(of input: Recipe.Input, _ record: RunRecord) -> String? {
+    guard input.isSecret, let name = record.origin.inputs[input.name]?["secret"]?.string else { return nil }
+    return secrets[name]
+  }
+
+  private func frame(_ record: RunRecord) -> Frame {
     var inputs = record.origin.inputs.map ?? ValueMap()
     for input in recipe.inputs where input.isSecret {
-      inputs[input.name] = inputs[input.name]?["secret"]?.string.flatMap { secrets[$0] }.map { .string($0) }
+      inputs[input.name] = secret(of: input, record).map { .string($0) }
     }
     var values = ValueMap()
     for (name, _) in recipe.allSecrets { values[name] = secrets[name].map { .string($0) } }
     var run = ValueMap()
-    run["id"] = .string(record.id)
+    run["id"] = .string(id)
     run["recipe"] = .string(recipe.name)
     run["startedAt"] = .timestamp(record.createdAt)
     run["attempt"] = .int(1)
-    return Frame(inputs: .map(inputs), run: .map(run), secrets: .map(values), now: now)
+    return Frame(inputs: .map(inputs), run: .map(run), secrets: .map(values), now: record.now)
   }
 }

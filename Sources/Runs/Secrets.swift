@@ -1,7 +1,9 @@
 package import Basics
 import Recipes
 
-/// Where secrets come from: the environment, and files that nobody else can read. Looked up by name when needed.
+/// Where secrets come from: the environment, and files that nobody else can read.
+///
+/// Looked up by name when needed.
 package struct Secrets: Sendable {
   private let environment: [String: String]
   private let files: ValueMap

@@ -1,11 +1,14 @@
 // How a recipe's steps are walked.
 //
 // The walk is a function of the recipe, the inputs and the records: walking again with the records of a run that was
-// interrupted reaches the same step with the same values, because every list, output and instant that an expression
-// may have seen is recorded, and nothing that is recorded as ended is done again. That is all there is to resuming.
+// interrupted reaches the same step with the same values, because every list, output, error and instant that an
+// expression may have seen is recorded, and nothing that is recorded as ended is done again. That is all there is to
+// resuming. What is recorded as begun is walked into even when the run is to end, because an attempt whose outcome
+// nobody knows has to be judged; only what is new asks whether it may begin.
 //
 // Paths name the records: `book`, `#2` (the second step of a block, if it has no id), `put[3]/write` (inside an item),
-// `fan/left/a` (inside a branch), `put~2/write` (inside the second try of a block), `book!/note` (inside `onError`).
+// `fan/left/a` (inside a branch), `put~2/write` (inside the second try of a block), `book!/note` (inside `onError`),
+// `#finally/note` (inside `finally`), `#outputs`.
 import ActionKit
 import Basics
 import Recipes
@@ -33,7 +36,6 @@ struct StepRunner {
   func run(_ block: Block, in frame: inout Frame) async throws(StepExit) -> ValueMap {
     var own = ValueMap()
     for step in block.steps {
-      try scope.check()
       if case .bindings(let names) = step.kind {
         try await bind(names, of: step, in: &frame)
       } else if let value = try await run(step, in: frame), let id = step.id {
@@ -48,57 +50,58 @@ struct StepRunner {
 
   private func bind(_ names: [NamedTemplate], of step: Step, in frame: inout Frame) async throws(StepExit) {
     let path = prefix + step.element
-    let known = await journal.step(path)
-    frame.now = if let known { known.now } else { await journal.now() }
-    let isSkipped = if let condition = step.condition { try !run.holds(condition, in: frame, step: path) } else { false }
+    let (known, now) = await journal.reached(path)
+    if let error = known?.error { throw .failed(error) }
     var inner = frame
-    for name in names {
-      if isSkipped {
-        frame.bind(Value(.optional(nil)))
-      } else {
-        let value = try run.evaluate(name.template, in: inner, step: path)
-        inner.bind(value)
-        frame.bind(step.condition == nil ? value : Value(.optional(value)))
+    inner.now = now
+    do throws(StepExit) {
+      let isSkipped =
+        if let condition = step.condition { try !run.holds(condition, in: inner, step: path) } else { false }
+      for name in names {
+        let value = isSkipped ? nil : try run.evaluate(name.template, in: inner, step: path)
+        if let value { inner.bind(value) }
+        frame.bind(step.condition == nil ? value ?? .null : Value(.optional(value)))
       }
+    } catch .failed(let error) {
+      try await end(path, .failed, error: error, now: now)
+      throw .failed(error)
     }
     // What was computed from the clock must be the same when the run is walked again.
-    if step.readsNow, known == nil {
-      await journal.hold([
-        .stepEnded(StepEnded(run: run.id, at: run.time.now(), step: path, now: frame.now, status: .succeeded))
-      ])
-    }
+    if step.readsNow, known == nil { try await end(path, .succeeded, now: now) }
   }
 
   /// Runs a step, and gives its value, or nil if it was skipped or its error was caught.
   private func run(_ step: Step, in frame: Frame) async throws(StepExit) -> Value? {
     let path = prefix + step.element
-    let known = await journal.step(path)
-    var frame = frame
-    frame.now = if let known { known.now } else { await journal.now() }
+    let (known, now) = await journal.reached(path)
+    if known == nil { try scope.check() }
     if known?.status == .skipped { return nil }
-    // A step that has a record is past its condition.
-    if let condition = step.condition, known == nil, try !run.holds(condition, in: frame, step: path) {
-      await journal.hold([
-        .stepEnded(StepEnded(run: run.id, at: run.time.now(), step: path, now: frame.now, status: .skipped))
-      ])
-      await reportEnd(of: step, at: path)
-      return nil
-    }
+    var frame = frame
+    frame.now = now
     let isReplayed = known?.status.isEnded ?? false
-    if !isReplayed { run.report(.stepBegan(path: path, title: step.title, depth: depth)) }
-    let outcome: Result<Outcome, StepExit>
+    let outcome: Outcome
     do throws(StepExit) {
-      if let loop = step.loop {
-        outcome = .success(.succeeded(try await self.loop(loop, of: step, in: frame, at: path, known: known)))
-      } else {
-        outcome = .success(try await once(step, in: frame, at: path, scope: scope))
+      // A step that has a record is past its condition.
+      if known == nil, let condition = step.condition, try !run.holds(condition, in: frame, step: path) {
+        try await end(path, .skipped, now: now)
+        await reportEnd(of: step, at: path)
+        return nil
       }
+      if !isReplayed { run.report(.stepBegan(path: path, title: step.title, depth: depth)) }
+      outcome =
+        if let loop = step.loop {
+          .succeeded(try await self.loop(loop, of: step, in: frame, at: path, known: known))
+        } else {
+          try await once(step, in: frame, at: path, known: known)
+        }
     } catch {
-      outcome = .failure(error)
+      // What failed before it had a record (a condition, the list of a loop) fails the same way again.
+      if case .failed(let error) = error { try await end(path, .ended(by: error), error: error, now: now) }
+      await reportEnd(of: step, at: path, isReplayed: isReplayed)
+      throw error
     }
     await reportEnd(of: step, at: path, isReplayed: isReplayed)
-    guard case .succeeded(let value) = try outcome.get() else { return nil }
-    return value
+    return if case .succeeded(let value) = outcome { value } else { nil }
   }
 
   private func reportEnd(of step: Step, at path: StepPath, isReplayed: Bool = false) async {
@@ -112,30 +115,25 @@ struct StepRunner {
   // MARK: Once, as a whole or as an item
 
   /// Does what a step does, once, and records its end; a record that has ended is given as it is.
-  private func once(
-    _ step: Step, in frame: Frame, at path: StepPath, scope: CancelScope
+  func once(
+    _ step: Step, in frame: Frame, at path: StepPath, known: StepRecord?
   ) async throws(StepExit) -> Outcome {
-    let known = await journal.step(path)
-    if let known, known.status.isEnded { return try await replayed(known, handled: step.onError != nil) }
+    if let known, known.status.isEnded { return try await replayed(known, isHandled: step.onError != nil) }
+    // Until a person has said what became of it.
+    if let known, known.status == .uncertain { throw .uncertain(known.error ?? .lost(path)) }
     do throws(StepExit) {
-      let value = try await tried(step, in: frame, at: path, known: known, scope: scope)
+      let value: Value
+      do throws(StepExit) {
+        // It failed before, and what follows from that was interrupted.
+        if let error = known?.error { throw .failed(error) }
+        value = try await tried(step, in: frame, at: path, known: known)
+      } catch .failed(let error) {
+        try await handle(error, of: step, in: frame, at: path)
+        return .caught(error)
+      }
       try await end(path, .succeeded, output: value, now: frame.now)
       return .succeeded(value)
     } catch .failed(let error) {
-      if let onError = step.onError, StepExit.failed(error).catchable != nil {
-        if case .steps(let block) = onError {
-          var inner = frame
-          inner.bind(error.value)
-          do throws(StepExit) {
-            try await inside(path + "!", scope).run(block, in: &inner)
-          } catch .failed(let second) {
-            try await end(path, .failed, error: second, now: frame.now)
-            throw .failed(second)
-          }
-        }
-        try await end(path, .ended(by: error), error: error, now: frame.now)
-        return .caught(error)
-      }
       try await end(path, .ended(by: error), error: error, now: frame.now)
       throw .failed(error)
     } catch .cancelled {
@@ -144,17 +142,38 @@ struct StepRunner {
     }
   }
 
+  /// Has `onError` take an error, or lets it pass.
+  private func handle(
+    _ error: RunError, of step: Step, in frame: Frame, at path: StepPath
+  ) async throws(StepExit) {
+    guard let onError = step.onError, StepExit.failed(error).catchable != nil else { throw .failed(error) }
+    if case .steps(let block) = onError {
+      // The failure is recorded before anything follows from it, so that the step is not tried again after a crash.
+      await journal.hold([
+        .stepEnded(
+          StepEnded(run: run.id, at: run.time.now(), step: path, now: frame.now, status: .running, error: error))
+      ])
+      var inner = frame
+      inner.bind(error.value)
+      do throws(StepExit) { try await inside(path + "!").run(block, in: &inner) } catch .failed(var second) {
+        if second.cause == nil { second.cause = error }
+        throw .failed(second)
+      }
+    }
+    try await end(path, .ended(by: error), error: error, now: frame.now)
+  }
+
   /// What a step or an item that had ended before gives.
-  private func replayed(_ record: StepRecord, handled: Bool) async throws(StepExit) -> Outcome {
+  func replayed(_ record: StepRecord, isHandled: Bool) async throws(StepExit) -> Outcome {
     if record.status == .succeeded { return .succeeded(try await journal.value(record.output)) }
     if record.status == .cancelled { throw .cancelled }
     let error = record.error ?? RunError(.internal, "the record of '\(record.path)' holds no error", step: record.path)
-    if handled, StepExit.failed(error).catchable != nil { return .caught(error) }
+    if isHandled, StepExit.failed(error).catchable != nil { return .caught(error) }
     throw .failed(error)
   }
 
-  /// Records the end of a step, unless the action recorded it with its last attempt.
-  private func end(
+  /// Records the end of a step, unless it is recorded already, as with an action's last attempt.
+  func end(
     _ path: StepPath, _ status: StepStatus, output: Value? = nil, error: RunError? = nil, now: Timestamp
   ) async throws(StepExit) {
     if let record = await journal.step(path), record.status.isEnded { return }
@@ -168,43 +187,42 @@ struct StepRunner {
   // MARK: Tries and time limits of what holds steps
 
   private func tried(
-    _ step: Step, in frame: Frame, at path: StepPath, known: StepRecord?, scope: CancelScope
+    _ step: Step, in frame: Frame, at path: StepPath, known: StepRecord?
   ) async throws(StepExit) -> Value {
     switch step.kind {
     case .action(let call):
-      return try await ActionRunner(run: run, step: step, call: call, path: path, scope: scope).output(in: frame)
+      return try await ActionRunner(run: run, step: step, call: call, path: path, scope: scope)
+        .output(in: frame, known: known)
     case .failure(let message):
-      let text = try run.evaluate(message, in: frame, step: path).plainText
-      var error = RunError(.validation, text, step: path)
+      var error = RunError(.validation, try run.evaluate(message, in: frame, step: path).plainText, step: path)
       run.place(&error, at: step.location)
       throw .failed(error)
     default: break
     }
+    let startedAt = known?.startedAt ?? run.time.now()
     if known == nil {
-      await journal.hold([
-        .stepBegan(StepBegan(run: run.id, at: run.time.now(), step: path, now: frame.now))
-      ])
+      await journal.hold([.stepBegan(StepBegan(run: run.id, at: startedAt, step: path, now: frame.now))])
     }
     var number = max(known?.attempts ?? 0, 1)
     if let due = known?.lastAttempt?.retryAt {
       try await run.pause(until: due, in: scope)
       number += 1
     }
-    let startedAt = known?.startedAt ?? run.time.now()
     while true {
-      // The first try has the step's own path, so that a step without `retry` looks like one that needed none.
-      let inner = number == 1 ? path : "\(path)~\(number)"
       if step.retry != nil {
         await journal.hold([
           .attemptBegan(AttemptBegan(run: run.id, at: run.time.now(), step: path, number: number))
         ])
       }
       do throws(StepExit) {
-        return try await limited(step, in: frame, at: path, inner: inner, startedAt: startedAt, scope: scope)
+        // The first try has the step's own path, so that a step without `retry` looks like one that needed none.
+        let inner = number == 1 ? path : "\(path)~\(number)"
+        return try await limited(step, in: frame, at: path, inner: inner, startedAt: startedAt)
       } catch .failed(let error) {
         guard StepExit.failed(error).catchable != nil,
           let delay = run.delay(
-            before: step, after: number, error, policy: step.retry?.schedule, frame: frame, startedAt: startedAt)
+            before: step, after: number, error, policy: step.retry?.schedule, limits: step.timeout, frame: frame,
+            startedAt: startedAt)
         else { throw .failed(error) }
         let due = run.time.now().advanced(by: delay) ?? .latest
         try await journal.commit([
@@ -219,181 +237,91 @@ struct StepRunner {
   }
 
   private func limited(
-    _ step: Step, in frame: Frame, at path: StepPath, inner: StepPath, startedAt: Timestamp, scope: CancelScope
+    _ step: Step, in frame: Frame, at path: StepPath, inner: StepPath, startedAt: Timestamp
   ) async throws(StepExit) -> Value {
-    let limit = [step.timeout.attempt, run.left(of: step.timeout.total, since: startedAt)].compactMap { $0 }.min()
-    let (result, isTimeout) = await withTimeLimit(limit, time: run.time) { () async throws(StepExit) in
-      try await held(step, in: frame, at: inner, scope: scope)
+    guard let limit = run.limit(of: step.timeout, since: startedAt) else {
+      return try await held(step, in: frame, at: inner)
     }
-    if isTimeout, case .failure(.cancelled) = result, let limit {
-      var error = RunError(.timeout, "'\(step.title)' took longer than \(limit)", step: path, retryable: true)
+    let (result, isTimeout) = await withTimeLimit(limit, time: run.time) { () async throws(StepExit) in
+      try await held(step, in: frame, at: inner)
+    }
+    // A step inside that was cancelled while nothing else is, was cancelled by this limit before a crash.
+    if case .failure(.cancelled) = result, isTimeout || scope.isOpen {
+      let length = step.timeout.attempt ?? step.timeout.total ?? limit
+      var error = RunError(.timeout, "'\(step.title)' took longer than \(length)", step: path, retryable: true)
       run.place(&error, at: step.location)
       throw .failed(error)
     }
     return try result.get()
   }
 
-  private func held(_ step: Step, in frame: Frame, at path: StepPath, scope: CancelScope) async throws(StepExit) -> Value {
+  private func held(_ step: Step, in frame: Frame, at path: StepPath) async throws(StepExit) -> Value {
     switch step.kind {
     case .block(let block, let outputs):
       var frame = frame
-      let own = try await inside(path, scope).run(block, in: &frame)
+      let own = try await inside(path).run(block, in: &frame)
       guard let outputs else { return .map(own) }
       var values = ValueMap()
       for output in outputs { values[output.name] = try run.evaluate(output.template, in: frame, step: path) }
       return .map(values)
     case .parallel(let branches):
-      return try await parallel(branches, in: frame, at: path, scope: scope)
+      return try await parallel(branches, in: frame, at: path)
     case .call(let call):
-      let inputs = try run.evaluate(call.inputs, in: frame, step: path)
+      let given = try run.evaluate(call.inputs, in: frame, step: path)
+      let inputs: ValueMap
+      do throws(Faults) { inputs = try call.recipe.inputs(ofCall: given) } catch {
+        var error = RunError(.validation, run.redactor.redact("the inputs of '\(call.recipe.name)': \(error)"), step: path)
+        run.place(&error, at: step.location)
+        throw .failed(error)
+      }
       return try await RecipeRunner(run: run, recipe: call.recipe, scope: scope, prefix: path + "/", depth: depth + 1)
-        .outputs(in: frame.forCall(inputs: call.recipe.withDefaults(inputs.map ?? ValueMap())))
+        .outputs(in: frame.forCall(inputs: inputs))
     default:
       throw .failed(RunError(.internal, "'\(step.title)' cannot be run yet", step: path))
     }
   }
 
-  private func inside(_ path: StepPath, _ scope: CancelScope) -> StepRunner {
-    StepRunner(run: run, scope: scope, prefix: path + "/", depth: depth + 1)
+  private func inside(_ path: StepPath, _ scope: CancelScope? = nil) -> StepRunner {
+    StepRunner(run: run, scope: scope ?? self.scope, prefix: path + "/", depth: depth + 1)
   }
 
   // MARK: Branches
 
   private func parallel(
-    _ branches: [Branch], in frame: Frame, at path: StepPath, scope: CancelScope
+    _ branches: [Branch], in frame: Frame, at path: StepPath
   ) async throws(StepExit) -> Value {
     let branchScope = CancelScope(inside: scope)
-    let results = await withTaskGroup(of: (Int, Result<ValueMap, StepExit>).self) { group in
+    return try await withTaskGroup(of: (Int, Result<ValueMap, StepExit>).self) { group in
       for (index, branch) in branches.enumerated() {
         group.addTask {
           var frame = frame
           do throws(StepExit) {
-            return (index, .success(try await inside("\(path)/\(branch.name)", branchScope).run(branch.block, in: &frame)))
+            return (
+              index, .success(try await inside("\(path)/\(branch.name)", branchScope).run(branch.block, in: &frame))
+            )
           } catch {
-            // The first failure cancels the others: nothing more begins in them, and what is in flight finishes.
-            branchScope.end(.cancelled)
+            // The first failure ends the others: nothing more begins in them, and what is in flight finishes.
+            branchScope.end(error.endingBeside)
             return (index, .failure(error))
           }
         }
       }
-      var results = [Result<ValueMap, StepExit>?](repeating: nil, count: branches.count)
-      for await (index, result) in group { results[index] = result }
-      return results
-    }
-    try StepExit.throwWorst(of: results.compactMap { $0 })
-    var value = ValueMap()
-    for (branch, result) in zip(branches, results) {
-      if case .success(let own) = result { value[branch.name] = .map(own) }
-    }
-    return .map(value)
-  }
-
-  // MARK: Loops
-
-  private func loop(
-    _ loop: Loop, of step: Step, in frame: Frame, at path: StepPath, known: StepRecord?
-  ) async throws(StepExit) -> Value {
-    if let known, known.status.isEnded {
-      guard case .succeeded(let value) = try await replayed(known, handled: false) else { return .null }
-      return value
-    }
-    let items: [Value]
-    if let known {
-      items = try await journal.value(known.items).list ?? []
-    } else {
-      // The list is recorded when the loop begins, and not computed again.
-      let list = try run.evaluate(loop.items, in: frame, step: path)
-      items = list.list ?? []
-      let stored = try await journal.stored(list)
-      await journal.hold([
-        .stepBegan(StepBegan(run: run.id, at: run.time.now(), step: path, now: frame.now, items: stored))
-      ])
-    }
-    do throws(StepExit) {
-      let results = try await self.items(items, of: loop, step, in: frame, at: path)
-      let value = Value.list(loop.givesOutcomes(step) ? results.map(\.value) : results.compactMap(\.output))
-      try await end(path, .succeeded, output: value, now: frame.now)
-      return value
-    } catch .failed(let error) {
-      try await end(path, .ended(by: error), error: error, now: frame.now)
-      throw .failed(error)
-    } catch .cancelled {
-      try await end(path, .cancelled, now: frame.now)
-      throw .cancelled
-    }
-  }
-
-  /// What became of one item.
-  private struct ItemResult: Sendable {
-    var index: Int
-    var output: Value?
-    var error: RunError?
-
-    /// The item in a loop that gives what became of each.
-    var value: Value {
-      var map = ValueMap()
-      map["index"] = .int(index)
-      map["status"] = .string(error.map { StepStatus.ended(by: $0).rawValue } ?? "succeeded")
-      map["output"] = output
-      map["error"] = error?.value
-      return .map(map)
-    }
-  }
-
-  private func items(
-    _ items: [Value], of loop: Loop, _ step: Step, in frame: Frame, at path: StepPath
-  ) async throws(StepExit) -> [ItemResult] {
-    var chosen: [(index: Int, frame: Frame)] = []
-    for (index, item) in items.enumerated() {
-      var inner = frame
-      inner.bind(item)
-      if loop.hasIndex { inner.bind(.int(index)) }
-      if let condition = loop.condition, try !run.holds(condition, in: inner, step: "\(path)[\(index)]") { continue }
-      chosen.append((index, inner))
-    }
-    let itemScope = CancelScope(inside: scope)
-    let count = chosen.count
-    @Sendable func one(_ index: Int, _ frame: Frame) async -> Result<ItemResult, StepExit> {
-      do throws(StepExit) {
-        try itemScope.check()
-        switch try await once(step, in: frame, at: "\(path)[\(index)]", scope: itemScope) {
-        case .succeeded(let value): return .success(ItemResult(index: index, output: value))
-        case .caught(let error): return .success(ItemResult(index: index, error: error))
+      var values = [ValueMap?](repeating: nil, count: branches.count)
+      var exits: [StepExit] = []
+      for await (index, result) in group {
+        switch result {
+        case .success(let own): values[index] = own
+        case .failure(let exit): exits.append(exit)
         }
-      } catch {
-        if loop.onItemError == .continue, let error = error.catchable {
-          return .success(ItemResult(index: index, error: error))
-        }
-        // No new item begins; what is in flight finishes.
-        itemScope.end(.cancelled)
-        return .failure(error)
+        // What the branch did last need not wait for the others. A failure to keep it is met again at the next commit.
+        try? await journal.commit()
       }
-    }
-    let results = await withTaskGroup(of: Result<ItemResult, StepExit>.self) { group in
-      var results: [Result<ItemResult, StepExit>] = []
-      var next = 0
-      while next < count || !group.isEmpty {
-        while next < count, next - results.count < loop.maxParallel, itemScope.ending == .none {
-          let (index, frame) = chosen[next]
-          group.addTask { await one(index, frame) }
-          next += 1
-        }
-        guard let result = await group.next() else { break }
-        results.append(result)
-        run.report(.loopAdvanced(path: path, done: results.count, count: count))
-      }
-      return results
-    }
-    try StepExit.throwWorst(of: results)
-    // Told to end before all items began.
-    try scope.check()
-    return results.compactMap { try? $0.get() }.sorted { $0.index < $1.index }
+      if let exit = StepExit.worst(of: exits) { return Result<Value, StepExit>.failure(exit) }
+      var value = ValueMap()
+      for (branch, own) in zip(branches, values) { value[branch.name] = own.map { .map($0) } }
+      return .success(.map(value))
+    }.get()
   }
-}
-
-extension Loop {
-  /// Whether the loop's value says what became of each item, because some may have no output.
-  func givesOutcomes(_ step: Step) -> Bool { onItemError == .continue || step.onError != nil }
 }
 
 extension StepStatus {
@@ -401,23 +329,9 @@ extension StepStatus {
   static func ended(by error: RunError) -> StepStatus { error.kind == .timeout ? .timedOut : .failed }
 }
 
-extension StepExit {
-  /// Throws the exit that weighs most among what ran side by side: what the state needs, then what a person must decide,
-  /// then the first failure; a cancellation that a failure brought about comes last.
-  static func throwWorst<Success>(of results: [Result<Success, StepExit>]) throws(StepExit) {
-    let exits = results.compactMap { result -> StepExit? in
-      if case .failure(let exit) = result { exit } else { nil }
-    }
-    if let worst = exits.max(by: { $0.weight < $1.weight }) { throw worst }
-  }
-
-  private var weight: Int {
-    switch self {
-    case .stateFailed: 4
-    case .uncertain: 3
-    case .failed: 2
-    case .stopped: 1
-    case .cancelled: 0
-    }
+extension RunError {
+  /// What is said of a step that is uncertain for a reason that was not kept.
+  static func lost(_ path: StepPath) -> RunError {
+    RunError(.uncertain, "it is not known what became of '\(path)'", step: path, effect: .unknown)
   }
 }

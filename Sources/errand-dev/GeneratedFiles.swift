@@ -13,7 +13,8 @@ struct GeneratedFile {
 
   /// A page, which says in its first line where it comes from.
   static func page(_ path: String, _ text: String) -> GeneratedFile {
-    GeneratedFile(path: path, text: "<!-- Made by '\(command)' from the declarations in the code. Do not edit. -->\n\n" + text)
+    GeneratedFile(
+      path: path, text: "<!-- Made by '\(command)' from the declarations in the code. Do not edit. -->\n\n" + text)
   }
 
   func write(in root: URL) throws(Failure) { try root.appending(path: path).write(text) }

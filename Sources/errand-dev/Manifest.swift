@@ -19,6 +19,8 @@ struct Manifest {
 
   let targets: [Target]
 
+  init(targets: [Target]) { self.targets = targets }
+
   /// Asks SwiftPM for the manifest.
   init(of root: URL) throws(Failure) {
     // A folder of its own, because whoever builds or tests holds the lock of the usual one.

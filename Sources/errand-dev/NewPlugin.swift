@@ -25,12 +25,15 @@ struct NewPlugin {
   func write() throws(Failure) -> [String] {
     // The two files that change are read and changed before anything is written, so that a failure leaves nothing.
     let manifest = try inserting(
-      "  plugin(\"\(name)\", using: \"HTTPClient\"),", into: "Package.swift", after: "let plugins = [", before: "]")
+      "  plugin(\"\(name)\", using: [\"HTTPClient\"], tests: [\"HTTPClient\"]),", into: "Package.swift",
+      after: "let plugins = [", before: "]")
     var list = try inserting(
-      "  \(name)Plugin.self,", into: "Sources/PluginList/PluginList.swift", after: "package let everyPlugin", before: "]")
+      "  \(name)Plugin.self,", into: "Sources/PluginList/PluginList.swift", after: "package let everyPlugin",
+      before: "]")
     list = GeneratedFile(
       path: list.path,
-      text: list.text.replacing("\n\n/// The plugins", with: "\nimport \(name)Plugin\n\n/// The plugins", maxReplacements: 1))
+      text: list.text.replacing(
+        "\n\n/// The plugins", with: "\nimport \(name)Plugin\n\n/// The plugins", maxReplacements: 1))
     let files = [manifest, list] + newFiles
     for file in files { try file.write(in: root) }
     return files.map(\.path)

@@ -13,7 +13,9 @@ import Foundation
 struct Verification {
   let root: URL
 
-  /// The targets from top to bottom: each may use only what stands further down. Plugins and tests are no part of it.
+  /// The targets from top to bottom, where each may use only what stands further down.
+  ///
+  /// Plugins have one place, above ActionKit; tests have none.
   static let layers = [
     ["Benchmarks", "errand", "errand-dev"],
     ["PluginList"],
@@ -69,7 +71,8 @@ struct Verification {
         guard let dependency = byName[name], !dependency.isC else { continue }
         if dependency.isPlugin {
           if target.name != "PluginList" {
-            faults.append("Package.swift: error: '\(target.name)' must not see the plugin '\(name)'; only the list does")
+            faults.append(
+              "Package.swift: error: '\(target.name)' must not see the plugin '\(name)'; only the list does")
           }
         } else if let other = rank(name), other <= own {
           faults.append("Package.swift: error: '\(target.name)' uses '\(name)', which does not stand below it")
@@ -101,7 +104,8 @@ struct Verification {
     }
     for name in target.dependencies {
       guard let module = modules[name], !used.contains(module) else { continue }
-      faults.append("Package.swift: error: no file of '\(target.name)' imports '\(module)'; take it from its dependencies")
+      faults.append(
+        "Package.swift: error: no file of '\(target.name)' imports '\(module)'; take it from its dependencies")
     }
     return faults
   }

@@ -6,7 +6,8 @@ let program = Command(
   "errand-dev", "Makes and checks what is generated, and answers test suites.",
   subcommands: [
     Command("generate", "Writes every generated file: the plugins' pages, the recipes' schema, the functions' page."),
-    Command("verify", "Finds generated files that are out of date, and imports and arrows between targets that are wrong."),
+    Command(
+      "verify", "Finds generated files that are out of date, and imports and arrows between targets that are wrong."),
     Command(
       "cel", "Reads lines of an expression suite from standard input, and writes what comes of each.",
       examples: [.init("cel", "For example with cel-pure.jsonl of the CEL suite as standard input.")]),

@@ -92,3 +92,13 @@ extension TimeSpan {
     return "\(seconds / 3600)h \(seconds / 60 % 60)m"
   }
 }
+
+extension Timestamp {
+  /// The instant without its fraction, as people read it.
+  var toSeconds: String { Timestamp(seconds: seconds).map { "\($0)" } ?? "\(self)" }
+}
+
+extension String {
+  /// The text cut to what a column of a table holds.
+  var clipped: String { count > 80 ? "\(prefix(79))…" : self }
+}

@@ -1,6 +1,7 @@
 import Basics
 import Recipes
 import RunState
+import Runs
 
 /// What is said of a run when it is over, or stands still.
 struct Report {
@@ -24,7 +25,8 @@ struct Report {
       console.say("\(Style.green.applied(to: "done", console.colourError)) in \(took.spoken)")
       return
     }
-    if let error = record.error { console.error(error.text(colour: console.colourError)) }
+    let errors = record.error.map { [$0] } ?? record.uncertainSteps.compactMap(\.error)
+    for error in errors { console.error(error.text(colour: console.colourError)) }
     console.error(nextStep)
   }
 
@@ -49,8 +51,7 @@ struct Report {
     let id = record.id
     switch record.status {
     case .uncertain:
-      let steps = record.stepsInOrder.filter { $0.status == .uncertain && $0.lastAttempt != nil }
-      let commands = steps.map { "  errand runs resolve \(id) '\($0.path)' --done | --retry | --fail" }
+      let commands = record.uncertainSteps.map { "  errand runs resolve \(id) '\($0.path)' --done | --retry | --fail" }
       return (["The run waits for a person. Look in the service whether it was done, then say so:"] + commands)
         .joined(separator: "\n")
     case .paused: return "The run is paused: \(record.reason ?? "no reason is recorded"). Go on with: errand runs resume \(id)"

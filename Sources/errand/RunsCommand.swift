@@ -88,12 +88,12 @@ struct RunsCommand {
     do throws(RecordFault) {
       for value in answer["open"]?.list ?? [] {
         let run = try RunRecord(reading: value)
-        rows.append([run.id, run.recipe, run.status.rawValue, "\(run.createdAt)", "", run.reason?.safe ?? ""])
+        rows.append([run.id, run.recipe, run.status.rawValue, run.createdAt.toSeconds, "", run.reason?.safe.clipped ?? ""])
       }
       for value in answer["finished"]?.list ?? [] {
         let run = try RunSummary(reading: value)
         let took = run.endedAt.span(since: run.createdAt)?.spoken ?? ""
-        rows.append([run.id, run.recipe, run.status.rawValue, "\(run.createdAt)", took, ""])
+        rows.append([run.id, run.recipe, run.status.rawValue, run.createdAt.toSeconds, took, ""])
       }
     } catch {
       throw CommandFailure(.unavailable, "the answer cannot be read: \(error.message)")
@@ -116,9 +116,9 @@ struct RunsCommand {
     console.out("\(Style.bold.applied(to: record.recipe, console.colourOut))  \(record.id)")
     console.out("status   \(record.status.rawValue)\(record.reason.map { ": \($0.safe)" } ?? "")")
     console.out("file     \(record.origin.file)")
-    console.out("created  \(record.createdAt)")
+    console.out("created  \(record.createdAt.toSeconds)")
     if let ended = record.endedAt {
-      console.out("ended    \(ended)  (after \((ended.span(since: record.createdAt) ?? .zero).spoken))")
+      console.out("ended    \(ended.toSeconds)  (after \((ended.span(since: record.createdAt) ?? .zero).spoken))")
     }
     for input in record.origin.inputs.map?.members ?? [] { console.out("input    \(input.key.plain) = \(input.value.plain)") }
     for (path, value) in record.origin.overrides.sorted(by: { $0.key < $1.key }) {
@@ -148,7 +148,7 @@ struct RunsCommand {
     for step in steps {
       guard let attempt = step.lastAttempt else { continue }
       let took = attempt.endedAt?.span(since: attempt.startedAt)?.spoken ?? "in flight"
-      console.out("\(attempt.startedAt)  \(step.path)  attempt \(attempt.number)  \(step.status.rawValue)  \(took)")
+      console.out("\(attempt.startedAt.toSeconds)  \(step.path)  attempt \(attempt.number)  \(step.status.rawValue)  \(took)")
       for exchange in attempt.exchanges {
         let words = ["method", "url", "status", "bytes", "took"].compactMap { exchange[$0]?.plain }
         console.out("  \(words.joined(separator: "  "))")

@@ -4,7 +4,10 @@ import Testing
 
 @Suite struct SuiteTestTests {
   @Test(arguments: [
-    (#"{"id":"a","expr":"[1, 2]"}"#, #"{"id":"a","value":{"t":"list","v":[{"t":"int","v":"1"},{"t":"int","v":"2"}]},"type":"list(int)"}"#),
+    (
+      #"{"id":"a","expr":"[1, 2]"}"#,
+      #"{"id":"a","value":{"t":"list","v":[{"t":"int","v":"1"},{"t":"int","v":"2"}]},"type":"list(int)"}"#
+    ),
     (#"{"id":"a","expr":"1 +"}"#, #""stage":"parse"}"#),
     (#"{"id":"a","expr":"1 + 'a'"}"#, #""stage":"check"}"#),
     (#"{"id":"a","expr":"1 / 0"}"#, #""stage":"eval","type":"int"}"#),
@@ -20,7 +23,10 @@ import Testing
     ),
     (#"{"id":"a","expr":"optional.none()"}"#, #"{"id":"a","value":{"t":"optional"},"type":"optional_type(dyn)"}"#),
     (#"{"id":"a","expr":"0.0 / 0.0"}"#, #"{"id":"a","value":{"t":"double","v":"NaN"},"type":"double"}"#),
-    (#"{"id":"a","expr":"duration('-1.5s')"}"#, #"{"id":"a","value":{"t":"duration","s":"-1","n":-500000000},"type":"duration"}"#),
+    (
+      #"{"id":"a","expr":"duration('-1.5s')"}"#,
+      #"{"id":"a","value":{"t":"duration","s":"-1","n":-500000000},"type":"duration"}"#
+    ),
   ])
   func `says what comes of a line`(line: String, end: String) throws {
     let test = try SuiteTest(JSON.parse(line))

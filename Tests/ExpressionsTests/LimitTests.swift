@@ -110,4 +110,34 @@ import Testing
     }
     #expect(faults.list.map(\.message) == ["the expression has 100001 characters; 100000 are the most"])
   }
+
+  /// Forty bindings, each of which holds the one before twice, around an expression.
+  private static func doubling(_ count: Int, _ left: String, _ right: String, around body: String) -> String {
+    let bindings = (0..<count).map { index in
+      let before = index == 0 ? "x" : "v\(index - 1)"
+      return "cel.bind(v\(index), \(left)\(before), \(right)\(before)}, "
+    }
+    return bindings.joined() + body + String(repeating: ")", count: count)
+  }
+
+  @Test(.timeLimit(.minutes(1))) func `parts that are shared are not walked forever`() throws {
+    let object = Self.doubling(40, "{'p': ", "'q': ", around: "v39 == v39")
+    guard case .failure(let faults) = Program.compile(object, in: Self.scope) else {
+      Issue.record("a type of 2⁴⁰ parts was taken")
+      return
+    }
+    #expect(faults.list.map(\.message).contains("this has too many parts; make it in several steps"))
+
+    var scope = ExpressionScope(rules: .plain)
+    scope.declare("x", .int)
+    let map = Self.doubling(40, "{dyn('p'): ", "'q': ", around: "v39 == v39")
+    let program = try Program.compile(map, in: scope).get()
+    let error = #expect(throws: EvaluationError.self) { try program.evaluate([.int(1)]) }
+    #expect(
+      error?.message
+        == "the expression takes more than 1000000 steps; go through fewer items, or split it over several steps")
+
+    let empties = "[" + String(repeating: "[],", count: 30_000) + "]"
+    #expect(try Program.compile(empties, in: scope).get().type == .list(.list(.dyn)))
+  }
 }

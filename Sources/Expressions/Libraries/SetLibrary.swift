@@ -64,10 +64,8 @@ struct ItemSet {
     // A key equals no other value but a number.
     if ItemSet.isKey(value), !ItemSet.isNumber(value) { return false }
     for other in others {
-      var cost = 1
-      let isEqual = areEqual(other, value, cost: &cost)
-      try context.charge(steps: cost)
-      if isEqual { return true }
+      try context.charge()
+      if try context.areEqual(other, value) { return true }
     }
     return false
   }

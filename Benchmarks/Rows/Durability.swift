@@ -1,0 +1,157 @@
+import ActionKit
+import Basics
+import CBaselines
+import Foundation
+import Recipes
+import RunState
+import Runs
+
+/// Runs and their state on disk, against a loop in C that appends a line and syncs it.
+struct Durability {
+  private let folder: WorkFolder
+  private let time = SystemTime()
+  private let catalog = ActionCatalog([Trivial.self])
+
+  init(_ folder: WorkFolder) { self.folder = folder }
+
+  func rows() async throws -> [Row] { [try await chain(), try await crowd(), try await restart()] }
+
+  // MARK: Runs
+
+  private func chain() async throws -> Row {
+    let steps = 1000
+    let recipe = try recipe(steps: steps)
+    let store = try await FileStateStore.open(folder.path("chain"), program: "benchmark")
+    let before = try syncsPerSecond(steps)
+    let start = ContinuousClock.now
+    try await run(recipe, in: store)
+    let rate = Double(steps) / start.duration(to: .now).seconds
+    // On both sides of what is measured, because disks are moody.
+    let floor = (before + (try syncsPerSecond(steps))) / 2
+    try await store.close()
+    return Row(
+      what: "durable chain of 1,000 steps", figure: "\(shown(rate)) steps/s = \(shown(rate / floor)) ×",
+      bar: "≥ 0.75 × the baseline", baseline: "\(shown(floor))/s: C append + fdatasync", isMet: rate >= 0.75 * floor)
+  }
+
+  private func crowd() async throws -> Row {
+    let (runs, steps) = (64, 200)
+    let recipe = try recipe(steps: steps)
+    let store = try await FileStateStore.open(folder.path("crowd"), program: "benchmark")
+    let start = ContinuousClock.now
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for _ in 0..<runs { group.addTask { try await run(recipe, in: store) } }
+      try await group.waitForAll()
+    }
+    let rate = Double(runs * steps) / start.duration(to: .now).seconds
+    let floor = try syncsPerSecond(500)
+    try await store.close()
+    return Row(
+      what: "64 runs at once", figure: "\(shown(rate)) steps/s = \(shown(rate / floor)) ×", bar: "≥ 50,000 steps/s",
+      baseline: "\(shown(floor))/s: C append + fdatasync", isMet: rate >= 50_000)
+  }
+
+  private func recipe(steps: Int) throws -> Recipe {
+    let text = "steps:\n" + (0..<steps).map { "  - { uses: trivial.count, with: { from: \($0) } }\n" }.joined()
+    let checked = Recipe.check(Source(name: "chain.yaml", text: text), in: environment)
+    guard let recipe = checked.recipe else { throw NotMeasured(Diagnostics(checked.diagnostics).rendered()) }
+    return recipe
+  }
+
+  private var environment: RecipeEnvironment {
+    RecipeEnvironment(catalog: catalog) { path throws(FileError) in Source(name: path, bytes: try Files.read(path)) }
+  }
+
+  private func run(_ recipe: Recipe, in store: FileStateStore) async throws {
+    var random = SystemRandomNumberGenerator()
+    let id = UUID7(at: time.now(), using: &random).description
+    try await store.append(.runCreated(created(id, recipe.name)))
+    guard let record = store.run(id) else { throw NotMeasured("the run is not in the state") }
+    let services = Services(catalog: catalog, connections: [:], redactor: Redactor([]), time: time)
+    let engine = RunEngine(
+      record, of: recipe, secrets: Secrets(environment: [:]), services: services,
+      in: RunSurroundings(store: store, time: time, folder: folder.url.path))
+    let ended = try await engine.run()
+    if ended.status != .succeeded {
+      throw NotMeasured("the run ended as \(ended.status): \(ended.error?.message ?? "")")
+    }
+  }
+
+  private func created(_ id: String, _ recipe: String) -> RunCreated {
+    RunCreated(
+      run: id, at: time.now(), recipe: recipe, file: "chain.yaml", texts: .inline(.map(ValueMap())),
+      inputs: .map(ValueMap()), program: "benchmark")
+  }
+
+  /// How often in a second a line of the usual length can be appended and synced.
+  private func syncsPerSecond(_ count: Int) throws -> Double {
+    let line = [UInt8](repeating: 0x2E, count: 400)
+    let seconds = cbaselines_append_and_sync(folder.path("baseline"), line, line.count, Int32(count))
+    if seconds <= 0 { throw NotMeasured("cannot append to \(folder.path("baseline"))") }
+    return Double(count) / seconds
+  }
+
+  // MARK: Restart
+
+  /// 250 runs of 500 steps, each of which began and ended.
+  private func restart() async throws -> Row {
+    let path = folder.path("restart")
+    var store: FileStateStore? = try await FileStateStore.open(
+      path, program: "benchmark", compaction: CompactionRule(smallest: .max))
+    for run in 0..<250 {
+      let id = "run\(run)"
+      let now = time.now()
+      var events: [StateEvent] = [.runCreated(created(id, "restart"))]
+      for step in 0..<500 {
+        let path = StepPath("#\(step)")
+        events.append(.stepBegan(StepBegan(run: id, at: now, step: path, now: now)))
+        let output = StoredValue.inline(.object(["value": .int(step)]))
+        events.append(.stepEnded(StepEnded(run: id, at: now, step: path, status: .succeeded, output: output)))
+      }
+      try await store?.append(events)
+    }
+    // Let go of and not closed, as by a crash: closing would write a snapshot and begin a new journal.
+    store = nil
+    let start = ContinuousClock.now
+    let reopened = try await FileStateStore.open(path, program: "benchmark")
+    let seconds = start.duration(to: .now).seconds
+    let runs = reopened.openRuns.count
+    if runs != 250 { throw NotMeasured("of 250 runs \(runs) came back") }
+    return Row(
+      what: "restart with 250,000 journal lines", figure: "\(shown(seconds)) s", bar: "≤ 0.5 s", baseline: "",
+      isMet: seconds <= 0.5)
+  }
+}
+
+/// A plugin whose one action does next to nothing.
+private enum Trivial: Plugin {
+  static let name = "trivial"
+  static let summary = "Counts."
+  static let actions: [any Action<Counter>.Type] = [Count.self]
+
+  struct Configuration: FieldSet {}
+
+  static func connect(_ configuration: Configuration, in context: PluginContext) -> Counter { Counter() }
+}
+
+private struct Counter: Sendable {}
+
+private enum Count: Action {
+  static let name = "count"
+  static let summary = "Adds one."
+  static let effect = Effect.pure
+  static let examples = [Example("One", "from: 0")]
+
+  struct Input: FieldSet {
+    @Field("Where to begin.") var from: Int
+  }
+
+  struct Output: FieldSet {
+    @Field("The next number.") var next: Int
+  }
+
+  static func run(_ input: Input, on counter: Counter, in context: ActionContext) async throws -> Output {
+    let next = input.from + 1
+    return try Output { $0.next = next }
+  }
+}

@@ -1,0 +1,43 @@
+import Basics
+import Expressions
+
+/// Expressions of recipes: evaluated small and nested, and compiled.
+struct Expressions {
+  private static let text = "a.b + 1 > 2 && items.exists(x, x > 3)"
+
+  func rows() throws -> [Row] {
+    var scope = ExpressionScope()
+    scope.declare("a", .object(ObjectType(fields: [.init("b", .int)])))
+    scope.declare("items", .list(.int))
+    let small = try program(Self.text, in: scope)
+    let items = Value.list((1...5).map { .int($0) })
+    let values = [Value.object(["b": .int(7)]), items]
+    let rounds = 10_000
+    let smallTime = try seconds {
+      for _ in 0..<rounds { _ = try small.evaluate(values) }
+    }
+    // 500 × 500 rounds of the inner body.
+    let nested = try program("items.all(x, items.all(y, x + y > 0))", in: scope)
+    let many = [values[0], Value.list((1...500).map { .int($0) })]
+    let nestedTime = try seconds { _ = try nested.evaluate(many) }
+    let compileTime = seconds {
+      for _ in 0..<1000 { _ = Program.compile(Self.text, in: scope) }
+    }
+    func row(_ what: String, _ rate: Double, atLeast bar: Double, _ unit: String) -> Row {
+      Row(
+        what: what, figure: "\(shown(rate)) \(unit)", bar: "≥ \(shown(bar)) \(unit)", baseline: "", isMet: rate >= bar)
+    }
+    return [
+      row("small expression", Double(rounds) / smallTime / 1e6, atLeast: 1, "M evaluations/s"),
+      row("nested loops", 250_000 / nestedTime / 1e6, atLeast: 20, "M bodies/s"),
+      row("compile and check", 1000 / compileTime, atLeast: 50_000, "/s"),
+    ]
+  }
+
+  private func program(_ text: String, in scope: ExpressionScope) throws -> Program {
+    switch Program.compile(text, in: scope) {
+    case .success(let program): program
+    case .failure(let faults): throw NotMeasured(faults.list.map(\.message).joined(separator: "; "))
+    }
+  }
+}

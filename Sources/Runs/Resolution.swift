@@ -1,0 +1,144 @@
+// What a person says of a step of which nobody knows whether it was done.
+//
+// `done` makes the step succeeded with an output that keeps to the action's declaration; `retry` lets it begin anew, with
+// the same idempotency key and its attempts counted from 1; `fail` makes it a failure like any other, which `onError`
+// and `onFailure` see. The run goes on when it is resumed, and ends only when no step of it is uncertain.
+import ActionKit
+package import Basics
+package import Recipes
+package import RunState
+
+/// What became of an uncertain step.
+package enum Resolution: Sendable {
+  /// It was done, and gave this; nil for an action whose output may be empty.
+  case done(Value?)
+  /// It was not done, and is to be tried again.
+  case retry
+  /// It counts as failed.
+  case fail(String?)
+}
+
+/// Why a step cannot be resolved so.
+package struct ResolutionFault: Error, Sendable {
+  /// What is wrong and what to do, as a sentence.
+  package var message: String
+
+  package init(_ message: String) { self.message = message }
+}
+
+extension RunRecord {
+  /// The steps of which a person has to say what became of them, in the order in which they began.
+  package var uncertainSteps: [StepRecord] { stepsInOrder.filter { $0.status == .uncertain } }
+
+  /// Says what became of an uncertain step, durably; the run goes on when it is carried on the next time.
+  ///
+  /// - Parameter recipe: The run's recipe, as it was when the run began.
+  package func resolve(
+    _ path: StepPath, as resolution: Resolution, of recipe: Recipe, in store: some StateStore, at now: Timestamp
+  ) async throws -> RunRecord {
+    guard let run = store.run(id), run.status == .uncertain || run.status == .paused else {
+      throw ResolutionFault("the run \(id) is not uncertain, so there is nothing to resolve")
+    }
+    guard let step = run.steps[path], step.status == .uncertain else {
+      let paths = run.uncertainSteps.map(\.path)
+      let guess = path.nearest(among: paths).map { "; did you mean '\($0)'?" }
+      throw ResolutionFault(
+        "no step '\(path)' of the run is uncertain\(guess ?? "; these are: \(paths.joined(separator: ", "))")")
+    }
+    let event: StateEvent
+    switch resolution {
+    case .done(let output):
+      let stored = try await store.keep(try recipe.output(output, ofStepAt: path))
+      event = .stepEnded(StepEnded(run: id, at: now, step: path, status: .succeeded, output: stored))
+    case .retry:
+      event = .stepBegan(StepBegan(run: id, at: now, step: path, now: step.now, key: step.key))
+    case .fail(let reason):
+      // It has failed and is not over, so that its handlers run when the run goes on.
+      event = .stepEnded(
+        StepEnded(run: id, at: now, step: path, status: .running, error: RunRecord.failure(of: step, reason)))
+    }
+    var after = run
+    // The store refuses what does not fit.
+    try? after.apply(event)
+    let next =
+      after.uncertainSteps.isEmpty
+      ? StateEvent.runStatusChanged(
+        RunStatusChanged(run: id, at: now, status: .queued, reason: "every uncertain step is resolved"))
+      : after.uncertainty(at: now)
+    try await store.append([event, next])
+    return store.run(id) ?? after
+  }
+
+  private static func failure(of step: StepRecord, _ reason: String?) -> RunError {
+    // What kind of failure it was is known unless the program ended in it.
+    let cause = step.error?.cause
+    let kind = cause.map { $0.kind == .internal || $0.kind == .cancelled ? .plugin : $0.kind } ?? .plugin
+    return RunError(
+      kind, reason ?? "somebody said that it failed: \(step.error?.message ?? "nothing is known of it")",
+      detail: step.error?.detail, step: step.path, attempt: step.error?.attempt, file: step.error?.file,
+      line: step.error?.line, column: step.error?.column, effect: .unknown, cause: step.error)
+  }
+
+  /// The run stops, because a person has to say what became of some of its steps.
+  func uncertainty(at now: Timestamp) -> StateEvent {
+    let reasons = uncertainSteps.map { "'\($0.path)': \($0.error?.message ?? "nobody knows what became of it")" }
+    return .runStatusChanged(
+      RunStatusChanged(run: id, at: now, status: .uncertain, reason: reasons.joined(separator: "; ")))
+  }
+}
+
+extension Recipe {
+  /// The output that a person says an action gave, brought to what it declares.
+  fileprivate func output(_ value: Value?, ofStepAt path: StepPath) throws(ResolutionFault) -> Value {
+    guard case .action(let call)? = step(at: path)?.kind else {
+      throw ResolutionFault("the recipe has no action at '\(path)'")
+    }
+    let value = value ?? .map(ValueMap())
+    let faults = call.action.output.check(value, as: "output").filter { $0.severity == .error }
+    guard faults.isEmpty else {
+      throw ResolutionFault("\(call.action.id) gives another output: \(faults.map(\.message).joined(separator: "; "))")
+    }
+    return call.action.output.restored(value)
+  }
+
+  /// The step that a path of a run's records is about.
+  func step(at path: StepPath) -> Step? {
+    var place = PathPlace.recipe(self)
+    for part in path.split(separator: "/") {
+      guard let next = place.inside(part) else { return nil }
+      place = next
+    }
+    return if case .step(let step, _) = place { step } else { nil }
+  }
+}
+
+/// Where a path has led so far.
+private enum PathPlace {
+  case recipe(Recipe)
+  case block(Block)
+  /// A step, or what its `onError` does.
+  case step(Step, isHandler: Bool)
+
+  func inside(_ part: Substring) -> PathPlace? {
+    switch self {
+    case .recipe(let recipe):
+      switch part {
+      case "#finally": recipe.finally.map { .block($0) }
+      case "#onFailure": recipe.onFailure.map { .block($0) }
+      default: PathPlace.block(recipe.steps).inside(part)
+      }
+    case .block(let block):
+      block.steps.first { $0.element == part.prefix { !"[~!".contains($0) } }
+        .map { .step($0, isHandler: part.last == "!") }
+    case .step(let step, isHandler: true):
+      if case .steps(let block)? = step.onError { PathPlace.block(block).inside(part) } else { nil }
+    case .step(let step, isHandler: false):
+      switch step.kind {
+      case .block(let block, _): PathPlace.block(block).inside(part)
+      case .parallel(let branches): branches.first { $0.name == part }.map { .block($0.block) }
+      case .call(let call): PathPlace.recipe(call.recipe).inside(part)
+      default: nil
+      }
+    }
+  }
+}

@@ -1,0 +1,69 @@
+import Basics
+import RunState
+import Synchronization
+
+/// A store that dies when a test says so: before or after the n-th append, or in the midst of an action.
+///
+/// What was kept until then is in the memory store behind it, from which a new one goes on.
+final class CrashingStore: StateStore {
+  struct Point: Sendable, CustomStringConvertible {
+    var append: Int
+    var isAfter: Bool
+    var description: String { "\(isAfter ? "after" : "before") append \(append)" }
+  }
+
+  private struct Content {
+    var appends = 0
+    var isDead = false
+    var point: Point?
+    var events: [StateEvent] = []
+  }
+
+  private let content: Mutex<Content>
+  let memory: MemoryStateStore
+
+  init(_ memory: MemoryStateStore = MemoryStateStore(), dyingAt point: Point? = nil) {
+    self.memory = memory
+    content = Mutex(Content(point: point))
+  }
+
+  static let death = StateError(.fatal, "the machine is off")
+
+  /// The program is gone: nothing is kept any more.
+  func die() { content.withLock { $0.isDead = true } }
+  /// Dies before the next append.
+  func dieNext() { content.withLock { $0.point = Point(append: $0.appends + 1, isAfter: false) } }
+  var appends: Int { content.withLock { $0.appends } }
+  var isDead: Bool { content.withLock { $0.isDead } }
+  /// All that was kept here, in order.
+  var events: [StateEvent] { content.withLock { $0.events } }
+
+  func append(_ events: [StateEvent]) async throws(StateError) {
+    let (isKept, isTold) = content.withLock { content -> (Bool, Bool) in
+      if content.isDead { return (false, false) }
+      content.appends += 1
+      guard let point = content.point, point.append == content.appends else { return (true, true) }
+      content.isDead = true
+      return (point.isAfter, false)
+    }
+    if isKept {
+      try await memory.append(events)
+      content.withLock { $0.events += events }
+    }
+    if !isTold { throw CrashingStore.death }
+  }
+
+  var state: State { memory.state }
+  func run(_ id: String) -> RunRecord? { memory.run(id) }
+  func finishedRuns(_ query: HistoryQuery) async throws(StateError) -> [RunSummary] {
+    try await memory.finishedRuns(query)
+  }
+  func finishedRun(_ id: String) async throws(StateError) -> RunRecord? { try await memory.finishedRun(id) }
+  func putBlob(_ bytes: [UInt8]) async throws(StateError) -> BlobReference {
+    if isDead { throw CrashingStore.death }
+    return try await memory.putBlob(bytes)
+  }
+  func blob(_ reference: BlobReference) async throws(StateError) -> [UInt8] { try await memory.blob(reference) }
+  func compact() async throws(StateError) { try await memory.compact() }
+  func close() async throws(StateError) { try await memory.close() }
+}

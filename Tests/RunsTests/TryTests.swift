@@ -1,0 +1,234 @@
+import ActionKit
+import Basics
+import RunState
+import Testing
+
+@testable import Runs
+
+/// Trying again, time limits, and what is kept of each attempt.
+@Suite struct TryTests {
+  static let broken = ActionError(.network, "the line is dead", effect: ActionError.Effect.none)
+  static let lost = ActionError(.network, "the answer is lost")
+
+  struct Example: Sendable, CustomTestStringConvertible {
+    var name: String
+    var step: String
+    var chance = 0.0
+    var acts: [BenchService.Act]
+    var calls: Int
+    var sleeps: [TimeSpan]
+    var status: RunStatus
+    var testDescription: String { name }
+  }
+
+  static let examples: [Example] = [
+    Example(
+      name: "a read is tried three times by default", step: "uses: bench.read", chance: 0.5,
+      acts: [.fail(lost), .fail(lost), .succeed], calls: 3, sleeps: [.milliseconds(500), .seconds(1)],
+      status: .succeeded),
+    Example(
+      name: "and fails after that", step: "uses: bench.read", chance: 0.5,
+      acts: [.fail(lost), .fail(lost), .fail(lost)], calls: 3, sleeps: [.milliseconds(500), .seconds(1)],
+      status: .failed),
+    Example(
+      name: "an action may have a schedule of its own", step: "uses: bench.readPatiently",
+      acts: [.fail(lost), .fail(lost), .fail(lost), .succeed], calls: 4,
+      sleeps: [.milliseconds(200), .milliseconds(500), .seconds(1)], status: .succeeded),
+    Example(
+      name: "the step's policy counts more",
+      step: "uses: bench.readPatiently\n    retry: { maxAttempts: 2, initial: 3s, jitter: none }",
+      acts: [.fail(lost), .fail(lost)], calls: 2, sleeps: [.seconds(3)], status: .failed),
+    Example(
+      name: "delays grow up to a limit",
+      step: "uses: bench.put\n    retry: { maxAttempts: 4, initial: 1s, factor: 3, maxInterval: 4s, jitter: none }",
+      acts: [.fail(lost), .fail(lost), .fail(lost), .succeed], calls: 4,
+      sleeps: [.seconds(1), .seconds(3), .seconds(4)], status: .succeeded),
+    Example(
+      name: "what no kind of the policy covers is not tried again", step: "uses: bench.read",
+      acts: [.fail(WalkTests.refusal)], calls: 1, sleeps: [], status: .failed),
+    Example(
+      name: "kinds can be named", step: "uses: bench.read\n    retry: { on: [conflict], initial: 1s, jitter: none }",
+      acts: [.fail(WalkTests.refusal), .succeed], calls: 2, sleeps: [.seconds(1)], status: .succeeded),
+    Example(
+      name: "a condition decides", step: "uses: bench.read\n    retry: { on: [conflict], if: error.retryable }",
+      acts: [.fail(WalkTests.refusal)], calls: 1, sleeps: [], status: .failed),
+    Example(
+      name: "a condition sees the error",
+      step: "uses: bench.read\n    retry: { on: [conflict], if: \"has(error.status) && error.status == 409\" }",
+      acts: [.fail(WalkTests.refusal), .succeed], calls: 2, sleeps: [], status: .succeeded),
+    Example(
+      name: "Retry-After replaces the delay", step: "uses: bench.read", chance: 0.5,
+      acts: [.fail(ActionError(.rateLimited, "slow down", status: 429, retryAfter: .seconds(42))), .succeed], calls: 2,
+      sleeps: [.seconds(42)], status: .succeeded),
+    Example(
+      name: "but not past the total time limit", step: "uses: bench.read\n    timeout: 250s",
+      acts: [.fail(ActionError(.rateLimited, "slow down", retryAfter: .seconds(260)))], calls: 1, sleeps: [],
+      status: .failed),
+    Example(
+      name: "a plain write is not tried again, even when nothing was done", step: "uses: bench.post",
+      acts: [.fail(broken)], calls: 1, sleeps: [], status: .failed),
+    Example(
+      name: "a write that can be looked up is, and is tried again when it was not done",
+      step: "uses: bench.postLooked\n    retry: { jitter: none }", acts: [.fail(lost), .succeed], calls: 2,
+      sleeps: [.seconds(1)], status: .succeeded),
+    Example(
+      name: "and is done when the look finds it", step: "uses: bench.postLooked", acts: [.doneThenFail(lost)],
+      calls: 1, sleeps: [], status: .succeeded),
+    Example(
+      name: "a plain write whose answer is lost is uncertain", step: "uses: bench.post", acts: [.doneThenFail(lost)],
+      calls: 1, sleeps: [], status: .uncertain),
+    Example(
+      name: "a plain write that was done and failed afterwards fails",
+      step: "uses: bench.post", acts: [.doneThenFail(ActionError(.plugin, "no JSON", effect: .done))], calls: 1,
+      sleeps: [], status: .failed),
+    Example(
+      name: "what was done is not done again for a retry",
+      step: "uses: bench.postLooked\n    retry: { on: [server] }",
+      acts: [.fail(ActionError(.server, "done, but", effect: .done)), .succeed], calls: 1, sleeps: [],
+      status: .failed),
+    Example(
+      name: "a keyed write is tried again with its key",
+      step: "uses: bench.postKeyed\n    key: k1\n    retry: { jitter: none }",
+      acts: [.doneThenFail(lost), .succeed], calls: 2, sleeps: [.seconds(1)], status: .succeeded),
+    Example(
+      name: "a keyed write that has no try left is uncertain", step: "uses: bench.postKeyed\n    key: k1",
+      acts: [.doneThenFail(lost)], calls: 1, sleeps: [], status: .uncertain),
+    Example(
+      name: "a time limit strikes a read, which is tried again",
+      step: "uses: bench.read\n    timeout: { attempt: 5s, total: 1h }", acts: [.hang, .succeed], calls: 2,
+      sleeps: [.seconds(5), .seconds(5)], status: .succeeded),
+    Example(
+      name: "a total time limit ends the step as timed out", step: "uses: bench.read\n    timeout: 5s",
+      acts: [.hang], calls: 1, sleeps: [.seconds(5)], status: .timedOut),
+    Example(
+      name: "a time limit that strikes a plain write leaves it uncertain", step: "uses: bench.post\n    timeout: 5s",
+      acts: [.doneThenHang], calls: 1, sleeps: [.seconds(5)], status: .uncertain),
+    Example(
+      name: "a time limit that strikes a write which can be looked up finds it",
+      step: "uses: bench.postLooked\n    timeout: 250s", acts: [.doneThenFail(ActionError(.timeout, "slow"))],
+      calls: 1, sleeps: [], status: .succeeded),
+  ]
+
+  @Test(arguments: examples)
+  func `a step is tried as its policy says`(example: Example) async throws {
+    let bench = try Bench(
+      """
+      steps:
+        - id: a
+          with: { name: a }
+          \(example.step)
+      """, chance: example.chance)
+    bench.service.script("a", example.acts)
+    let run = try await bench.run()
+    #expect(run.status == example.status, "\(run.reason ?? run.error?.message ?? "")")
+    #expect(bench.service.names.count == example.calls)
+    #expect(bench.time.sleeps == example.sleeps)
+    #expect(bench.service.count(of: "a") <= 1)
+    #expect(Set(bench.service.calls.map(\.key)).count == 1)
+    #expect(Set(bench.service.calls.map(\.now)).count == 1)
+    #expect(bench.service.calls.map(\.attempt) == Array(1...example.calls))
+  }
+
+  @Test func `a block is tried again as a new scope`() async throws {
+    let bench = try Bench(
+      """
+      steps:
+        - id: block
+          retry: { maxAttempts: 3, initial: 1s, jitter: none, on: [conflict] }
+          steps:
+            - { id: a, uses: bench.put, with: { name: a } }
+            - { id: b, uses: bench.post, with: { name: b, value: 4 } }
+      outputs: { b: "${{ steps.block.b.value }}" }
+      """)
+    bench.service.script("b", .fail(WalkTests.refusal), .succeed)
+    let run = try await bench.run()
+    #expect(run.outputText == #"{"b":4}"#)
+    #expect(bench.service.names == ["a", "b", "a", "b"])
+    #expect(Set(bench.service.calls.map(\.key)).count == 4)
+    #expect(
+      run.story == [
+        "block succeeded", "block/a succeeded", "block/b failed", "block~2/a succeeded", "block~2/b succeeded",
+      ])
+  }
+
+  @Test func `a time limit of a block cancels what is in it, and is caught like any failure`() async throws {
+    let bench = try Bench(
+      """
+      steps:
+        - id: block
+          timeout: 5s
+          onError: continue
+          steps:
+            - { id: a, uses: bench.read, with: { name: a } }
+            - { id: b, uses: bench.read, with: { name: never } }
+      outputs: { block: "${{ has(steps.block) }}" }
+      """)
+    bench.service.script("a", .hang)
+    let run = try await bench.run()
+    #expect(run.status == .succeeded)
+    #expect(run.outputText == #"{"block":false}"#)
+    #expect(run.story == ["block timedOut", "block/a cancelled"])
+    #expect(run.steps["block"]?.error?.message == "'block' took longer than 5s")
+  }
+
+  @Test func `a time limit of a block leaves a plain write in it uncertain`() async throws {
+    let bench = try Bench(
+      """
+      steps:
+        - { id: block, timeout: 5s, onError: continue, steps: [{ id: a, uses: bench.post, with: { name: a } }] }
+      """)
+    bench.service.script("a", .doneThenHang)
+    let run = try await bench.run()
+    #expect(run.status == .uncertain)
+    #expect(
+      run.reason == "'block/a': bench.post may or may not have been done: the action was cancelled")
+  }
+
+  @Test func `now is the same in all attempts and never goes back`() async throws {
+    let bench = try Bench(
+      """
+      steps:
+        - { id: a, uses: bench.readPatiently, with: { name: "a ${{ now }}" } }
+        - let: { t: "${{ now }}" }
+        - { id: b, uses: bench.read, with: { name: "b ${{ now >= t }}" } }
+      """)
+    let name = "a \(bench.time.now())"
+    bench.service.script(name, .fail(TryTests.lost), .succeed)
+    let run = try await bench.run()
+    #expect(run.status == .succeeded)
+    #expect(bench.service.names == [name, name, "b true"])
+    #expect(run.now == bench.service.calls.last?.now)
+  }
+
+  @Test func `each attempt is in the journal with its error, its next try and its requests`() async throws {
+    let bench = try Bench("steps:\n  - { id: a, uses: bench.readPatiently, with: { name: a } }")
+    let request = ServiceRequest(
+      method: "GET", redactedURL: "http://x/a", status: 200, bytes: 12, duration: .milliseconds(3))
+    bench.service.script("a", .fail(TryTests.lost), .request(request))
+    _ = try await bench.run()
+    let attempts = bench.store.events.compactMap { event -> AttemptEnded? in
+      if case .attemptEnded(let ended) = event { ended } else { nil }
+    }
+    #expect(attempts.map(\.number) == [1, 2])
+    #expect(attempts[0].error?.message == "the answer is lost")
+    #expect(attempts[0].retryAt == attempts[0].at.advanced(by: .milliseconds(200)))
+    #expect(attempts[1].error == nil)
+    #expect(
+      attempts[1].exchanges == [
+        .object([
+          "method": .string("GET"), "url": .string("http://x/a"), "status": .int(200), "bytes": .int(12),
+          "took": .string("0.003s"),
+        ])
+      ])
+  }
+
+  @Test func `a look that fails is tried again, and then tells nothing`() async throws {
+    let bench = try Bench("steps:\n  - { id: a, uses: bench.postLooked, with: { name: a } }")
+    bench.service.script("a", .doneThenFail(TryTests.lost))
+    bench.service.scriptLooks("a", .fail(TryTests.lost), .fail(TryTests.lost), .fail(TryTests.lost))
+    let run = try await bench.run()
+    #expect(run.status == .uncertain)
+    #expect(run.steps["a"]?.error?.detail == "the look whether it was done failed: the answer is lost")
+    #expect(run.steps["a"]?.error?.cause?.message == "the answer is lost")
+  }
+}
