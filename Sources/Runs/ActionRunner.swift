@@ -76,20 +76,15 @@ struct ActionRunner {
         .stepBegan(StepBegan(run: run.id, at: work.startedAt, step: path, now: frame.now, key: work.key))
       ])
     } else if let last = known?.lastAttempt {
-      if let due = last.retryAt {
-        try await run.pause(until: due, in: scope)
+      let baseline = if let baseline = last.baseline { try await journal.value(baseline) } else { Value?.none }
+      let attempt = Attempt(number: number, startedAt: last.startedAt, baseline: baseline)
+      if let due = last.retryAt, let error = last.error {
+        if let output = try await paused(until: due, after: error, attempt, work) { return output }
       } else if last.endedAt == nil {
-        let baseline = if let baseline = last.baseline { try await journal.value(baseline) } else { Value?.none }
-        let attempt = Attempt(number: number, startedAt: last.startedAt, baseline: baseline)
         let lost = RunError(
           .uncertain, "the program ended while \(action.id) was under way", step: path, attempt: number,
           effect: .unknown)
-        switch try await verdict(lost, work, attempt) {
-        case .done(let output): return try await succeeded(attempt, output)
-        case .again: break
-        case .over: return try await failed(attempt, lost)
-        case .uncertain(let look): return try await uncertain(attempt, lost, look)
-        }
+        if let output = try await settled(attempt, lost, work) { return output }
       }
     }
     while true {
@@ -117,13 +112,31 @@ struct ActionRunner {
           before: step, after: number, error, policy: step.retry?.schedule ?? action.retry, limits: limits,
           frame: frame, startedAt: work.startedAt)
       guard let delay else {
-        if isDoubtful { return try await uncertain(attempt, error, nil) }
-        return try await failed(attempt, error)
+        return try await isDoubtful ? uncertain(attempt, error, nil) : failed(attempt, error)
       }
       let due = run.time.now().advanced(by: delay) ?? .latest
       try await journal.commit([ended(attempt, error, retryAt: due)])
       run.report(.attemptFailed(path: path, attempt: number, error: error, retryIn: delay))
-      try await run.pause(until: due, in: scope)
+      if let output = try await paused(until: due, after: error, attempt, work) { return output }
+    }
+  }
+
+  /// Waits for the next try, and asks again whether it may be made: the time in which repeating changes nothing may be
+  /// over by then.
+  private func paused(
+    until due: Timestamp, after error: RunError, _ attempt: Attempt, _ work: Work
+  ) async throws(StepExit) -> Value? {
+    try await run.pause(until: due, in: scope)
+    return error.effect == .unknown ? try await settled(attempt, error, work) : nil
+  }
+
+  /// The output of an attempt that turns out to have been done, or nil if it may be made again.
+  private func settled(_ attempt: Attempt, _ error: RunError, _ work: Work) async throws(StepExit) -> Value? {
+    switch try await verdict(error, work, attempt) {
+    case .done(let output): return try await succeeded(attempt, output)
+    case .again: return nil
+    case .over: return try await failed(attempt, error)
+    case .uncertain(let look): return try await uncertain(attempt, error, look)
     }
   }
 

@@ -270,7 +270,8 @@ struct StepRunner {
       let given = try run.evaluate(call.inputs, in: frame, step: path)
       let inputs: ValueMap
       do throws(Faults) { inputs = try call.recipe.inputs(ofCall: given) } catch {
-        var error = RunError(.validation, run.redactor.redact("the inputs of '\(call.recipe.name)': \(error)"), step: path)
+        var error = RunError(
+          .validation, run.redactor.redact("the inputs of '\(call.recipe.name)': \(error)"), step: path)
         run.place(&error, at: step.location)
         throw .failed(error)
       }

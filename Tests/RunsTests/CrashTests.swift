@@ -1,6 +1,7 @@
 import ActionKit
 import Basics
 import RunState
+import Synchronization
 import Testing
 
 @testable import Runs
@@ -117,6 +118,33 @@ import Testing
     #expect(bench.service.count(of: "a") == 2)
   }
 
+  @Test func `a try that is due after the time in which repeating changes nothing is not made`() async throws {
+    let bench = try Bench("steps:\n  - { id: a, uses: bench.putWithinHour, with: { name: a } }")
+    bench.service.script("a", .doneThenFail(TryTests.lost))
+    // The failure and the next try are kept, and then the program dies.
+    bench.restart(dyingAt: .init(append: 2, isAfter: true))
+    try await bench.runUntilDeath()
+    bench.time.advance(by: .seconds(3601))
+    let run = try await bench.resume()
+    #expect(run.status == .uncertain)
+    #expect(bench.service.names == ["a"])
+  }
+
+  @Test func `a deadline that passed while the program was down leaves one last try of ordinary length`() async throws {
+    let bench = try Bench(
+      """
+      steps:
+        - { id: a, uses: bench.read, with: { name: a }, timeout: { attempt: 250s, total: 1h } }
+      """)
+    bench.service.script("a", .crash(afterDoing: false), .hang, .succeed)
+    try await bench.runUntilDeath()
+    bench.time.advance(by: .seconds(7200))
+    bench.time.long.withLock { $0 = .seconds(3600) }
+    #expect(try await bench.resume().status == .timedOut)
+    #expect(bench.time.sleeps == [.seconds(250)])
+    #expect(bench.service.names == ["a", "a"])
+  }
+
   @Test func `each item in flight is judged by itself, and no new one begins while one is uncertain`() async throws {
     let bench = try Bench(
       """
@@ -216,25 +244,43 @@ import Testing
       """
       steps:
         - id: block
-          timeout: 5s
+          timeout: 150s
           onError:
             - { uses: bench.read, with: { name: "${{ error.kind }}" } }
           steps:
             - parallel:
                 left: [{ id: a, uses: bench.read, with: { name: a } }]
-                right: [{ id: b, uses: bench.read, with: { name: b } }]
       """)
     bench.service.script("a", .hang)
-    bench.service.script("b", .hang)
-    // The second append holds the end of a branch that the limit cancelled.
-    bench.restart(dyingAt: .init(append: 3, isAfter: true))
+    // What the limit cancelled is kept, what it did to the block is not.
+    bench.restart(dyingAt: .init(append: 2, isAfter: true))
     try await bench.runUntilDeath()
-    bench.service.script("a", .hang)
-    bench.service.script("b", .hang)
+    #expect(try bench.record.steps["block/#1/left/a"]?.status == .cancelled)
+    #expect(try bench.record.steps["block"]?.status == .running)
+    // The limit itself does not strike any more.
+    bench.time.long.withLock { $0 = .seconds(100) }
     let run = try await bench.resume()
     #expect(run.status == .succeeded, "\(run.error?.message ?? "")")
-    #expect(bench.service.names.last == "timeout")
+    #expect(bench.service.names == ["a", "timeout"])
     #expect(run.steps["block"]?.status == .timedOut)
+  }
+
+  @Test func `items that were in flight are judged before new ones begin`() async throws {
+    let bench = try Bench(
+      """
+      steps:
+        - id: each
+          forEach: "[0, 1, 2, 3]"
+          maxParallel: 2
+          uses: bench.post
+          with: { name: "item ${{ item }}" }
+      """)
+    bench.service.script("item 0", .crash(afterDoing: true))
+    try await bench.runUntilDeath()
+    let begun = Set(try bench.record.steps.keys)
+    let run = try await bench.resume()
+    #expect(run.status == .uncertain)
+    #expect(Set(run.steps.keys) == begun)
   }
 
   @Test func `a run that was told to stop goes on as if nothing had been`() async throws {

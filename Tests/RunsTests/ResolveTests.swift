@@ -75,10 +75,14 @@ import Testing
   @Test(arguments: [
     Refusal(
       path: "block/a", resolution: .done(nil),
-      message: "bench.post gives another output: 'output' needs 'name' (string); 'output' needs 'value' (int)"),
+      message:
+        "bench.post gives another output: 'output' needs 'name' (string): The name; 'output' needs 'value' (int): The value"
+    ),
     Refusal(
       path: "block/a", resolution: .done(.object(["name": .string("a"), "value": .string("5")])),
-      message: "bench.post gives another output: 'output.value' takes int, but found a string"),
+      message:
+        "bench.post gives another output: 'output.value' must be an int, but found a string; write it without quotes, 5"
+    ),
     Refusal(
       path: "block/b", resolution: .retry,
       message: "no step 'block/b' of the run is uncertain; did you mean 'block/a'?"),

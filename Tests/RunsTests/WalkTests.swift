@@ -164,7 +164,7 @@ import Testing
       """, calling: ["called.yaml": WalkTests.called])
     let run = try await bench.run()
     #expect(run.status == .failed)
-    #expect(run.error?.message == "input 'n' of 'called' must be at most 9, but is 10")
+    #expect(run.error?.message == "the inputs of 'called': 'with.n' must be at most 9, but is 10")
     #expect(run.error?.kind == .validation)
     #expect(run.error?.line == 4)
   }
