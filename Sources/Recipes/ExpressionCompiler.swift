@@ -164,7 +164,15 @@ struct ExpressionCompiler {
   }
 
   fileprivate func note(_ template: CompiledTemplate, _ placing: Placing) {
-    secretsRead.add(template.references("secrets"), placing)
+    for reference in template.references("secrets") {
+      let location = placing.location(reference.range)
+      if let name = reference.path.first {
+        secretsRead.add(name, location)
+      } else {
+        // Which secrets a run needs is asked before it starts.
+        findings.add(Diagnostic("a secret is read by its name, as in secrets.TOKEN", at: location))
+      }
+    }
   }
 
   /// The text of a place that wants an expression; YAML reads `true` and `3` as what they are in CEL too.
@@ -184,11 +192,8 @@ struct ExpressionCompiler {
 private final class SecretsRead {
   var list: [(name: String, location: Diagnostic.Location?)] = []
 
-  func add(_ references: [(path: [String], range: Range<Int>)], _ placing: Placing) {
-    for reference in references {
-      guard let name = reference.path.first, !list.contains(where: { $0.name == name }) else { continue }
-      list.append((name, placing.location(reference.range)))
-    }
+  func add(_ name: String, _ location: Diagnostic.Location?) {
+    if !list.contains(where: { $0.name.hasSameScalars(as: name) }) { list.append((name, location)) }
   }
 }
 

@@ -78,10 +78,7 @@ package final class Findings {
       return nil
     }
     guard range.contains(number) else {
-      error(
-        range.upperBound == .max
-          ? "\(what) must be at least \(range.lowerBound), but is \(number)"
-          : "\(what) must be from \(range.lowerBound) to \(range.upperBound), but is \(number)", at: value)
+      error("\(what) must be from \(range.lowerBound) to \(range.upperBound), but is \(number)", at: value)
       return nil
     }
     return number

@@ -1,3 +1,15 @@
+// How a recipe is checked.
+//
+// One pass reads the recipe in the order in which it runs, and each expression in the scope that the steps before it
+// made. Nothing stops the pass: every fault is said at once, and each once, for which five rules keep one fault from
+// being told again where it shows next:
+//
+// 1. A misspelt key stands for the one that was probably meant (`Fields`), so that it is not missing as well.
+// 2. What is at fault has its type as far as that is known, else `dyn`, which can be read in any way.
+// 3. A name at fault is declared nevertheless, under whatever an expression would take it for (`Scope.excuse`).
+// 4. Objects that a faulty condition names count as whole after it (`Scope.assume`): it may have asked for any field.
+// 5. The faults of a called recipe are told in its own file; the step that calls it gives `dyn`.
+
 package import ActionKit
 package import Basics
 import Expressions

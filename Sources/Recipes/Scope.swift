@@ -50,6 +50,13 @@ struct Scope {
     expressions.declare("steps", .object(ObjectType("steps", fields: steps)))
   }
 
+  /// Takes a step back that has an id and no value.
+  mutating func withdraw(step id: String, _ why: String) {
+    steps.removeAll { $0.name == id }
+    expressions.declare("steps", .object(ObjectType("steps", fields: steps)))
+    explainAbsence(ofStep: id, why)
+  }
+
   /// Adds what a second step has to the step of the same id, if that is visible.
   mutating func merge(step second: ObjectType.Field) {
     var merged = second

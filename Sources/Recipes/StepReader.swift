@@ -104,8 +104,10 @@ struct StepReader {
       let givesOutcomes = loop?.onItemError == .continue || onError != nil
       type = loop == nil ? .dyn : .list(givesOutcomes ? .object(RecipeTypes.outcome(of: type)) : type)
     }
-    let id = id(fields["id"], giving: type, in: &scope) {
-      condition != nil || onError != nil && loop == nil
+    let mayBeAbsent = condition != nil || onError != nil && loop == nil
+    let id = fields["id"].flatMap { self.id($0, giving: type, mayBeAbsent: mayBeAbsent, in: &scope) }
+    if let id, let word = kinds.first?.name, ["let", "fail"].contains(word) {
+      scope.withdraw(step: id, "a '\(word)' step has no value")
     }
     if let id, fields["repeat"] != nil, fields["if"] == nil, onError == nil, loop == nil {
       // A step that repeats ends with its `until`.
@@ -129,9 +131,8 @@ struct StepReader {
 
   /// Reads the id, and makes the step's value known under it.
   private func id(
-    _ value: Value?, giving type: ValueType, in scope: inout Scope, mayBeAbsent: () -> Bool
+    _ value: Value, giving type: ValueType, mayBeAbsent: Bool, in scope: inout Scope
   ) -> String? {
-    guard let value else { return nil }
     guard let id = findings.name(value, of: "the id") else {
       let parts = Names.parts(of: value.plainText)
       for part in parts { scope.add(step: ObjectType.Field(part, .dyn)) }
@@ -146,7 +147,7 @@ struct StepReader {
       scope.merge(step: ObjectType.Field(id, type))
       return nil
     }
-    scope.add(step: ObjectType.Field(id, type, isOptional: mayBeAbsent()))
+    scope.add(step: ObjectType.Field(id, type, isOptional: mayBeAbsent))
     return id
   }
 
@@ -160,10 +161,6 @@ struct StepReader {
       return nil
     }
     let items = compiler.expression(value, of: "'forEach'", in: scope)
-    if let type = items?.program.type, type.holdsSecret {
-      findings.error(
-        "'forEach' goes through secrets, but its list is kept with the run; name them in 'with'", at: value)
-    }
     let element = element(of: items?.program.type ?? .dyn, at: value)
     let scopeSize = scope.size
     if let name = fields["as"] {
@@ -192,7 +189,7 @@ struct StepReader {
     switch type {
     case .dyn: return .dyn
     case _ where type.holdsSecret:
-      fault = "the list of a loop is kept, and this one holds a secret, which must not be kept"
+      fault = "'forEach' goes through secrets, but its list is kept with the run; name them in 'with'"
     case .list(let element): return element
     case .map: fault = "'forEach' takes a list, but this is a map; go through its keys: m.map(k, k)"
     case .optional(.list): fault = "'forEach' takes a list, but this may be absent; add .orValue([])"

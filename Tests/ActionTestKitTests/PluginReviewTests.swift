@@ -103,7 +103,6 @@ private enum FaultyPlugin: Plugin {
       hold a secret
       'Faulty-plugin.do_it', output, field 'in': expressions cannot read a field of that name
       'Faulty-plugin.do_it', example 'An unknown field.': the title is a heading, without full stop
-      'Faulty-plugin.do_it', example 'An unknown field.': 'with' needs 'key' (int): The key of it
       'Faulty-plugin.do_it', example 'An unknown field.': 'with' has no field 'kye'; did you mean 'key'?
       'Faulty-plugin.do_it', example 'Bad YAML': example:1:6: error: this `[` is never closed; add `]`
       'Faulty-plugin.do_it', example 'Old': 'with.old' should not be given any more: no sentence

@@ -37,7 +37,7 @@ enum HTTPRequestStub {
   ])
   func `a write that goes wrong is sent once and says what is known`(_ c: Case) async throws {
     // Only the answer that never comes may be cut short, or a busy machine decides what goes wrong.
-    let limits = HTTPLimits(attempt: c.kind == .slow ? .seconds(1) : .seconds(60), maxBodyBytes: 1 << 20)
+    let limits = HTTPLimits(attempt: c.kind == .slow ? .seconds(5) : .seconds(60), maxBodyBytes: 1 << 20)
     try await withSandbox(limits: limits) { sandbox, client, _ in
       sandbox.desk.add(SandboxFault(c.kind, action: "createclass"))
       let error = try await client.failure {

@@ -101,24 +101,37 @@ final class Call: @unchecked Sendable {
     reading = Task {
       async let text = Call.text(of: out)
       async let errors = Call.text(of: error)
-      return await (text, errors)
+      let texts = await (text, errors)
+      await aside { process.waitUntilExit() }
+      return texts
     }
   }
 
   private static func text(of handle: FileHandle) async -> String {
-    await withCheckedContinuation { continuation in
-      Thread.detachNewThread {
-        continuation.resume(returning: String(decoding: handle.readDataToEndOfFile(), as: UTF8.self))
-      }
-    }
+    String(decoding: await aside { handle.readDataToEndOfFile() }, as: UTF8.self)
   }
 
   func outcome() async -> Program.Outcome {
     let (text, errors) = await reading.value
-    process.waitUntilExit()
     let code = process.terminationReason == .exit ? process.terminationStatus : -process.terminationStatus
     return Program.Outcome(code: code, out: text, error: errors)
   }
 
   func signal(_ number: Int32) { kill(process.processIdentifier, number) }
+}
+
+/// Does what blocks on a thread of its own, because the sandbox's answers need the threads that tests share.
+func aside<Result: Sendable>(_ body: @escaping @Sendable () -> Result) async -> Result {
+  await withCheckedContinuation { continuation in
+    Thread.detachNewThread { continuation.resume(returning: body()) }
+  }
+}
+
+/// Runs a program of the system, and gives its exit status.
+func run(_ path: String, _ arguments: String...) async -> Int32 {
+  await aside {
+    guard let process = try? Process.run(URL(filePath: path), arguments: arguments) else { return -1 }
+    process.waitUntilExit()
+    return process.terminationStatus
+  }
 }

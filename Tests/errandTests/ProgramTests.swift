@@ -54,11 +54,11 @@ private let enrol = """
       ] {
         let before = try await program.call("runs", "list", "--json", "-n", "10000").json["finished"]?.list?.count
         let first = try program.start(arguments)
-        usleep(UInt32.random(in: 20_000...400_000, using: &random))
+        try await Task.sleep(for: .milliseconds(Int.random(in: 20...400, using: &random)))
         first.signal(SIGKILL)
         _ = await first.outcome()
         var again = try program.start(["runs", "resume"])
-        usleep(UInt32.random(in: 20_000...300_000, using: &random))
+        try await Task.sleep(for: .milliseconds(Int.random(in: 20...300, using: &random)))
         again.signal(SIGKILL)
         _ = await again.outcome()
         again = try program.start(["runs", "resume"])
@@ -140,10 +140,8 @@ private let enrol = """
       for name in ["apiKey", "password"] {
         let secret = try #require(program.sandbox.configuration[name]?.string)
         #expect(!(outcome.out + outcome.error).contains(secret))
-        let grep = try Process.run(
-          URL(filePath: "/usr/bin/grep"), arguments: ["-rqF", secret, program.folder.appending(path: ".errand").path])
-        grep.waitUntilExit()
-        #expect(grep.terminationStatus == 1)
+        // 1 says that nothing was found.
+        #expect(await run("/usr/bin/grep", "-rqF", secret, program.folder.appending(path: ".errand").path) == 1)
       }
     }
     await program.remove()
@@ -248,10 +246,7 @@ private let enrol = """
     let program = try await Program()
     let disk = program.folder.appending(path: "disk")
     try FileManager.default.createDirectory(at: disk, withIntermediateDirectories: true)
-    let mount = try Process.run(
-      URL(filePath: "/bin/mount"), arguments: ["-t", "tmpfs", "-o", "size=48k", "tmpfs", disk.path])
-    mount.waitUntilExit()
-    guard mount.terminationStatus == 0 else {
+    guard await run("/bin/mount", "-t", "tmpfs", "-o", "size=48k", "tmpfs", disk.path) == 0 else {
       print("skipped: a small disk can be mounted by root only")
       await program.remove()
       return
@@ -260,8 +255,7 @@ private let enrol = """
       "run", averages, "--config", "errand.yaml", "-i", "markbook=1207731", "--state", disk.path)
     #expect(outcome.code == 73)
     #expect(outcome.error.contains("no space left on device"), "\(outcome.error)")
-    let unmount = try Process.run(URL(filePath: "/bin/umount"), arguments: ["-l", disk.path])
-    unmount.waitUntilExit()
+    #expect(await run("/bin/umount", "-l", disk.path) == 0)
     await program.remove()
   }
 }
