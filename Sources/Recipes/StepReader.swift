@@ -154,9 +154,6 @@ struct StepReader {
       return nil
     }
     let items = compiler.expression(value, of: "'forEach'", in: scope)
-    if let type = items?.program.type, type.holdsSecret {
-      findings.error("'forEach' goes through secrets, but its list is kept with the run; name them in 'with'", at: value)
-    }
     let element = element(of: items?.program.type ?? .dyn, at: value)
     let scopeSize = scope.size
     if let name = fields["as"] {
