@@ -54,8 +54,9 @@ private struct FieldCheck {
     let metExpressionBefore = metExpression
     metExpression = false
     for field in schema.fields
-    where field.isRequired && !([field.name] + field.aliases).contains(where: map.has) && !map.misspells(field, schema) {
-      fault("'\(path)' needs '\(field.name)' (\(field.type.name)): \(field.summary.withoutFullStop)", at: value)
+    where field.isRequired && !([field.name] + field.aliases).contains(where: map.has) && !map.misspells(field, schema)
+    {
+      fault("'\(path)' needs '\(field.name)' (\(field.type.name))\(field.reason)", at: value)
     }
     for member in map.members { check(member, of: map, schema, path) }
     if !metExpression, !faults[faultsBefore...].contains(where: { $0.severity == .error }) {
@@ -94,7 +95,7 @@ private struct FieldCheck {
     if value.isNull, !field.type.takesNull {
       // A null in an optional field is an absent field; anywhere else it is an oversight.
       if field.isRequired {
-        fault("'\(path.dot(name))' is empty (\(field.type.name)): \(field.summary.withoutFullStop)", at: value)
+        fault("'\(path.dot(name))' is empty (\(field.type.name))\(field.reason)", at: value)
       } else if let fallback = field.fallback {
         fault("'\(path.dot(name))' is empty; leave it out to have \(fallback.written)", at: value)
       }
@@ -205,7 +206,7 @@ private struct FieldCheck {
 
 extension FieldType {
   /// What a value must be, with its article.
-  var wanted: String {
+  package var wanted: String {
     switch self {
     case .bool: "a bool"
     case .int: "an int"
@@ -234,6 +235,11 @@ extension FieldType {
     default: false
     }
   }
+}
+
+extension FieldSchema {
+  /// What the field is for, as the end of a sentence; nothing if its declaration does not say.
+  fileprivate var reason: String { summary.isEmpty ? "" : ": \(summary.withoutFullStop)" }
 }
 
 extension ValueMap {

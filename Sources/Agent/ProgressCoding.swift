@@ -62,7 +62,8 @@ extension Progress {
     case "stepBegan":
       self = .stepBegan(path: try reader.take("step"), title: try reader.take("title"), depth: try reader.take("depth"))
     case "loopAdvanced":
-      self = .loopAdvanced(path: try reader.take("step"), done: try reader.take("done"), count: try reader.take("count"))
+      self = .loopAdvanced(
+        path: try reader.take("step"), done: try reader.take("done"), count: try reader.take("count"))
     case "attemptFailed":
       self = .attemptFailed(
         path: try reader.take("step"), attempt: try reader.take("attempt"), error: try reader.take("error"),

@@ -114,14 +114,23 @@ package struct RunService: Sendable {
   /// The one run whose id begins so, open or finished.
   private func record(_ prefix: String) async throws(Refusal) -> RunRecord {
     let open = store.openRuns.filter { $0.id.utf8.starts(with: prefix.utf8) }
-    if open.isEmpty, let record = try await kept({ () async throws(StateError) in try await store.finishedRun(prefix) }) { return record }
-    let finished = try await kept { () async throws(StateError) in try await store.finishedRuns(HistoryQuery(limit: 3, idPrefix: prefix)) }
+    if open.isEmpty, let record = try await kept({ () async throws(StateError) in try await store.finishedRun(prefix) })
+    {
+      return record
+    }
+    let finished = try await kept { () async throws(StateError) in
+      try await store.finishedRuns(HistoryQuery(limit: 3, idPrefix: prefix))
+    }
     let ids = open.map { $0.id } + finished.map { $0.id }
     guard ids.count <= 1 else {
       throw Refusal("ambiguous", "several runs begin with '\(prefix)': \(ids.joined(separator: ", "))")
     }
     if let record = open.first { return record }
-    if let id = ids.first, let record = try await kept({ () async throws(StateError) in try await store.finishedRun(id) }) { return record }
+    if let id = ids.first,
+      let record = try await kept({ () async throws(StateError) in try await store.finishedRun(id) })
+    {
+      return record
+    }
     throw Refusal("notFound", "no run begins with '\(prefix)'; 'errand runs list' shows the latest")
   }
 

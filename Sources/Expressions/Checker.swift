@@ -36,6 +36,8 @@ struct Checker {
   let scope: ExpressionScope
   var inference: Inference
   var faults: [ExpressionFault] = []
+  /// The part that was last faulted because it may be absent.
+  var absent: Range<Int>?
   var locals: [Local] = []
   var facts: Facts
   var slotCount: Int

@@ -201,7 +201,7 @@ extension Checker {
         fault(unknownField(name, in: object), syntax.mark)
         return (.dyn, false)
       }
-      if isRead, field.isOptional, isSound, !isPresent(syntax) { fault(mayBeAbsent(name, syntax), syntax.mark) }
+      if isRead, field.isOptional, isSound { requirePresence(name, syntax, syntax.mark) }
       return (field.type, isSound && field.isOptional)
     case .map(let key, let value):
       if !inference.accepts(key, .string) {
@@ -215,10 +215,18 @@ extension Checker {
     }
   }
 
+  /// Faults what may be absent, but once in a chain: what is read from it is not there either.
+  private mutating func requirePresence(_ name: String, _ syntax: Syntax, _ mark: Range<Int>) {
+    guard !isPresent(syntax) else { return }
+    let isFollowing =
+      absent.map { $0.lowerBound == syntax.range.lowerBound && $0.upperBound < syntax.range.upperBound } ?? false
+    absent = syntax.range
+    if !isFollowing { fault(mayBeAbsent(name, syntax), mark) }
+  }
+
   private func isPresent(_ syntax: Syntax) -> Bool {
-    if scope.presumesPresence { return true }
-    guard !facts.isEmpty, let path = path(syntax) else { return false }
-    return facts.contains(path)
+    guard !facts.isEmpty || !scope.presumed.isEmpty, let path = path(syntax) else { return false }
+    return facts.contains(path) || scope.presumed.contains(path.owner)
   }
 
   private func unknownField(_ name: String, in object: ObjectType) -> String {
@@ -335,7 +343,7 @@ extension Checker {
         fault(unknownField(name, in: object), index.range)
         return (.dyn, false)
       }
-      if isRead, field.isOptional, isSound, !isPresent(syntax) { fault(mayBeAbsent(name, syntax), index.range) }
+      if isRead, field.isOptional, isSound { requirePresence(name, syntax, index.range) }
       return (field.type, isSound && field.isOptional)
     case .wrapper(let wrapped) where !isSound:
       return item(of: wrapped, at: key, keyNode, operand, index, syntax, isRead: isRead)

@@ -25,8 +25,8 @@ package struct ExpressionScope: Sendable {
   private(set) var facts: Facts = []
   private(set) var hasQualifiedNames = false
   private(set) var hasSecrets = false
-  /// Whether nothing is taken for absent, because a condition that could not be read may have asked.
-  private(set) var presumesPresence = false
+  /// The names of objects of which no field is taken for absent, because a condition at fault may have asked.
+  private(set) var presumed: Set<String> = []
   /// Why fields of variables that one might look for are not there, by the path with dots.
   private(set) var absences: [String: String] = [:]
 
@@ -75,8 +75,9 @@ package struct ExpressionScope: Sendable {
     facts.insert(Path(root: name, local: nil, steps: fields.map { .field($0) }))
   }
 
-  /// Takes whatever may be absent for present from here on: for what follows a condition that is itself at fault.
-  package mutating func presumePresence() { presumesPresence = true }
+  /// Takes the fields of objects of these names for present from here on: of those that a condition names which is
+  /// itself at fault.
+  package mutating func presumePresence(in names: some Sequence<String>) { presumed.formUnion(names) }
 
   /// Has a message say why a field of a variable is not there, as the end of a sentence.
   package mutating func explainAbsence(of field: String, in variable: String, _ why: String) {
@@ -114,6 +115,14 @@ struct Path: Hashable, Sendable {
   /// The slot of a loop's or binding's variable; nil for a declared one.
   var local: Int?
   var steps: [Step]
+
+  /// The name of what the last step is taken from.
+  var owner: String {
+    for step in steps.dropLast().reversed() {
+      if case .field(let name) = step { return name }
+    }
+    return root
+  }
 }
 
 /// Paths that are known to be present.

@@ -122,6 +122,8 @@ struct Inference {
     let given = resolved(given)
     switch (wanted, given) {
     case (.parameter(let left), .parameter(let right)) where left == right: return true
+    // The newer of two variables is bound to the older, or a long literal would make a chain of all of them.
+    case (.parameter, .parameter(let name)): return bind(name, wanted)
     case (.parameter(let name), _): return bind(name, given)
     case (_, .parameter(let name)): return bind(name, wanted)
     case (.dyn, _), (_, .dyn): return true

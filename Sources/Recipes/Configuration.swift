@@ -112,14 +112,6 @@ private struct ConfigurationReader {
       findings.error(
         "connection '\(name)' has the name of a plugin and is one of '\(plugin)'; choose another name", at: member.key)
     }
-    for field in descriptor.configuration.fields {
-      guard case .secret = field.type, let text = settings[field.name], text.string?.holdsExpression == false else {
-        continue
-      }
-      findings.warning(
-        "'\(field.name)' is a secret in plain text; put it into the environment or a file of secrets, and write "
-          + "${{ secrets.NAME }}", at: text)
-    }
     var scope = Scope()
     scope.declare("secrets", .map(.string, .secret(.string)))
     let value = Value(.map(settings), at: member.value.place)

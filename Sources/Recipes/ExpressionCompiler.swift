@@ -18,7 +18,11 @@ struct ExpressionCompiler {
 
   /// A condition: bare CEL, or one `${{ … }}`, of type bool.
   func condition(_ value: Value, of what: String, in scope: Scope) -> RecipeExpression? {
-    expression(value, of: what, in: scope, expecting: .bool)
+    if let text = value.string, looksLikeYAML11Bool(text), !scope.has(text) {
+      _ = findings.bool(value, of: what)
+      return nil
+    }
+    return expression(value, of: what, in: scope, expecting: .bool)
   }
 
   /// Bare CEL, or one `${{ … }}`.
@@ -53,7 +57,10 @@ struct ExpressionCompiler {
 
   /// A text, in which no secret may be: it is shown or kept.
   func text(_ value: Value, of what: String, in scope: Scope) -> ValueTemplate? {
-    guard findings.text(value, of: what) != nil else { return nil }
+    guard value.string != nil else {
+      findings.error("\(what) \(value.isNoText)", at: value)
+      return nil
+    }
     var compilation = Compilation(compiler: self, scope: scope)
     let template = compilation.template(value, expecting: .string)
     return compilation.isFaulty ? nil : template
@@ -89,6 +96,14 @@ struct ExpressionCompiler {
       findings.spelling(of: $0)
     }
     for fault in faults { findings.add(fault.diagnostic(in: findings.source, range: findings.range)) }
+    for field in schema.fields {
+      guard case .secret = field.type, let secret = value[field.name], secret.string?.holdsExpression == false else {
+        continue
+      }
+      findings.warning(
+        "'\(path).\(field.name)' is a secret in plain text; put it into the environment or a file of secrets, and write "
+          + "${{ secrets.NAME }}", at: secret)
+    }
     var compilation = Compilation(compiler: self, scope: scope)
     let template = compilation.template(value, expecting: schema.inputType)
     return compilation.isFaulty || faults.contains { $0.severity == .error } ? nil : template
@@ -99,6 +114,8 @@ struct ExpressionCompiler {
   func pattern(_ value: Value) -> TextPattern? {
     guard let text = findings.text(value, of: "'pattern'") else { return nil }
     do throws(Pattern.Malformed) {
+      // By itself first, so that a fault is told in terms of what was written.
+      _ = try Pattern(text)
       let pattern = try Pattern("^(?:\(text))$")
       return TextPattern("of the form \(text)", regex: "^(?:\(text))$", accepted: [], refused: []) {
         pattern.matches($0)
@@ -278,6 +295,7 @@ extension ValueType {
   /// The one type of several values: the same of all, or `dyn`; nil for no values.
   fileprivate static func common(_ types: [ValueType]) -> ValueType? {
     guard let first = types.first else { return nil }
-    return types.allSatisfy { $0 == first } ? first : .dyn
+    if types.allSatisfy({ $0 == first }) { return first }
+    return types.contains(where: \.holdsSecret) ? .secret(.dyn) : .dyn
   }
 }

@@ -40,9 +40,15 @@ package final class Findings {
 
   /// The text of a scalar that has to be one, or nil with an error.
   func text(_ value: Value, of what: String) -> String? {
-    if let text = value.string { return text }
-    error("\(what) takes a string, but found \(value.kindName)\(quotingHint(value))", at: value)
-    return nil
+    guard let text = value.string else {
+      error("\(what) \(value.isNoText)", at: value)
+      return nil
+    }
+    if text.holdsExpression {
+      error("\(what) is written out; no expression can stand here", at: value)
+      return nil
+    }
+    return text
   }
 
   /// A name by the rule for inputs, steps and variables, or nil with an error.
@@ -101,16 +107,30 @@ package final class Findings {
     let words = Word.allCases.map(\.rawValue)
     let text = value.string ?? ""
     if let word = Word(rawValue: text) { return word }
-    let guess = text.nearest(among: words).map { "; did you mean '\($0)'?" } ?? ""
-    error("\(what) must be one of \(words.joined(separator: ", ")), but found \(value.written)\(guess)", at: value)
+    if let guess = text.nearest(among: words) {
+      error("\(what) cannot be '\(text)'; did you mean '\(guess)'?", at: value)
+    } else {
+      error("\(what) must be one of \(words.joined(separator: ", ")), but found \(value.written)", at: value)
+    }
     return nil
   }
+}
 
-  private func quotingHint(_ value: Value) -> String {
-    switch value.content {
-    case .int, .double, .bool: "; write it in quotes if it is meant as text"
-    case .map, .list: "; an expression that begins with a bracket or brace needs quotes around the whole value"
-    default: ""
+extension Value {
+  /// What the value is, as messages show it.
+  var shown: String {
+    switch content {
+    case .list(let items) where items.isEmpty: "an empty list"
+    case .map(let map) where map.isEmpty: "an empty map"
+    default: written
+    }
+  }
+
+  /// That the value is no text and what to do, as the end of a sentence that begins with its place.
+  var isNoText: String {
+    switch content {
+    case .int, .double, .bool: "takes a string, but found \(kindName); write it in quotes if it is meant as text"
+    default: "takes a string, but found \(kindName)"
     }
   }
 }

@@ -23,8 +23,8 @@ struct InputReader {
 
   private func input(_ name: String, _ value: Value) -> Recipe.Input {
     // A bare type is short for {type: …}.
-    if value.string != nil {
-      let type = TypeReader(findings: findings).read(value, of: "input '\(name)'")
+    if value.map == nil {
+      let type = TypeReader(findings: findings).read(value, of: "the type of '\(name)'")
       return Recipe.Input(declaration: FieldSchema(name, type ?? .dyn, ""))
     }
     guard let fields = Fields(value, of: "input '\(name)'", keys: InputReader.keys, findings) else {
@@ -73,7 +73,7 @@ struct InputReader {
       return nil
     }
     guard let items = value.list, !items.isEmpty else {
-      findings.error("'choices' takes a list of texts, but found \(value.written)", at: value)
+      findings.error("'choices' takes a list of texts, but found \(value.shown)", at: value)
       return nil
     }
     let texts = items.compactMap { findings.text($0, of: "a choice") }

@@ -17,8 +17,9 @@ extension Recipe {
   /// A secret input is stored as `{"secret": NAME}` and resolved when it is used.
   package func inputs(from given: [(name: String, input: GivenInput)]) -> Result<ValueMap, Diagnostics> {
     let (values, faults) = Recipe.Input.read(given, for: inputs, of: "recipe '\(name)'") { input in
-      "input '\(input.name)' (\(input.declaration.type.name)) is missing"
-        + (input.summary.isEmpty ? "" : ": \(input.summary)") + "; give it with -i \(input.name)=…"
+      "input '\(input.name)' (\(input.kind)) is missing"
+        + (input.summary.isEmpty ? "" : ": \(input.summary)")
+        + "; give it with -i \(input.name)=\(input.isSecret ? "@secret:NAME" : "…")"
     }
     return faults.isEmpty ? .success(withDefaults(values)) : .failure(Diagnostics(faults.map(\.fault)))
   }
@@ -63,18 +64,22 @@ extension Recipe.Input {
     switch given {
     case .secret(let secret) where isSecret: return .success(.object(["secret": .string(secret)]))
     case .secret: return refusal("input '\(name)' is no secret; declare it with 'secret: true' to give it by @secret:")
-    case _ where isSecret: return refusal("input '\(name)' is secret; give it by name: -i \(name)=@secret:NAME")
+    case _ where isSecret: return refusal("input '\(name)' is secret; give the name of one, as @secret:NAME")
     case .value(let value, let source): return checked(value, in: source)
     case .text(let text):
+      func scalar(_ value: Value?) -> Result<Value, Diagnostics> {
+        value.map { checked($0, in: nil) }
+          ?? refusal("'inputs.\(name)' must be \(declaration.type.wanted), but found '\(text)'")
+      }
       let source = Source(name: "-i \(name)", text: text)
       switch declaration.type {
       case .list, .map, .object, .dyn:
         do throws(JSONError) { return checked(try JSON.parse(source.bytes), in: source) } catch {
           return .failure(Diagnostics([error.diagnostic(in: source)]))
         }
-      case .int: return checked(Int(text).map { .int($0) } ?? .string(text), in: nil)
-      case .double: return checked(Double(text).map { .double($0) } ?? .string(text), in: nil)
-      case .bool: return checked(text == "true" ? .bool(true) : text == "false" ? .bool(false) : .string(text), in: nil)
+      case .int: return scalar(Int(text).map { .int($0) })
+      case .double: return scalar(Double(text).map { .double($0) })
+      case .bool: return scalar(text == "true" ? .bool(true) : text == "false" ? .bool(false) : nil)
       default: return checked(.string(text), in: nil)
       }
     }

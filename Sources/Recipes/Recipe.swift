@@ -145,6 +145,8 @@ extension Recipe {
     package var summary: String { declaration.summary }
     package var fallback: Value? { declaration.fallback }
     package var isRequired: Bool { declaration.isRequired }
+    /// What the input is, in a word.
+    var kind: String { isSecret ? "secret" : declaration.type.name }
     /// The type as expressions see it.
     package var type: ValueType { declaration.type.inputType }
   }

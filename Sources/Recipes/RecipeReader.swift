@@ -154,8 +154,8 @@ struct RecipeReader {
     var scope = first
     let block = fields.require("steps", "what the recipe does").map { steps.block($0, of: "'steps'", in: &scope) }
     let (outputs, outputType) =
-      fields["outputs"].map { compiler.outputs($0, of: "the outputs of '\(name)'", in: scope) }
-      ?? ([], .object(ObjectType("the outputs of '\(name)'", fields: [])))
+      fields["outputs"].map { compiler.outputs($0, of: "recipe '\(name)'", in: scope) }
+      ?? ([], .object(ObjectType("recipe '\(name)'", fields: [])))
     // Whatever happened, a name or a step of the top level may not be there.
     let handlers = scope.afterwards(from: first)
     let onFailure = fields["onFailure"].map { value in

@@ -57,6 +57,13 @@ extension ValueType {
   /// The type of a value that may not be there.
   var asOptional: ValueType { if case .optional = self { self } else { .optional(self) } }
 
+  /// The type as it follows "this is" in messages.
+  var withArticle: String {
+    if case .object = self { return "an object" }
+    let name = "\(self)"
+    return "aeio".contains(name.first ?? "x") ? "an \(name)" : "a \(name)"
+  }
+
   /// Whether a secret is anywhere in it.
   var holdsSecret: Bool {
     switch self {

@@ -92,14 +92,18 @@ struct Scope {
 
   /// Takes it for known from here on that a condition holds, or does not.
   ///
-  /// A condition that is at fault may have asked for anything, so that nothing counts as absent after it.
-  mutating func assume(_ condition: RecipeExpression?, is truth: Bool) {
-    if let condition { expressions.assume(condition.program, is: truth) } else { expressions.presumePresence() }
+  /// A condition that is at fault may have asked for any field of what it names, so none of these counts as absent.
+  mutating func assume(_ condition: RecipeExpression?, is truth: Bool, readFrom value: Value) {
+    if let condition {
+      expressions.assume(condition.program, is: truth)
+    } else {
+      expressions.presumePresence(in: Names.parts(of: value.plainText))
+    }
   }
 
   /// Takes it for known that a condition on one name holds of a step: what `until` says of `result`.
   mutating func assume(_ condition: RecipeExpression?, of name: String, holdsFor step: String) {
-    guard let condition else { return expressions.presumePresence() }
+    guard let condition else { return expressions.presumePresence(in: [step]) }
     expressions.assume(condition.program, of: name, holdsFor: "steps", [step])
   }
 }

@@ -45,7 +45,9 @@ extension StepReader {
 
   private func knownAction(_ name: String, at value: Value) -> ActionDescriptor? {
     if let action = environment.catalog.action(name) { return action }
-    let guess = environment.catalog.nearestAction(to: name).map { "did you mean '\($0)'?" }
+    let guess =
+      (environment.catalog.actionIDs.first { $0.hasSuffix(".\(name)") } ?? environment.catalog.nearestAction(to: name))
+      .map { "did you mean '\($0)'?" }
     findings.error("no action is named '\(name)'; \(guess ?? "'errand actions' lists them all")", at: value)
     return nil
   }
@@ -70,7 +72,7 @@ extension StepReader {
   ) -> (Step.Kind?, ValueType) {
     let nothing = ValueType.object(ObjectType(fields: []))
     guard let map = value.map, !map.isEmpty else {
-      findings.error("'let' takes a mapping from names to values, but found \(value.written)", at: value)
+      findings.error("'let' takes a mapping from names to values, but found \(value.shown)", at: value)
       return (nil, nothing)
     }
     var templates: [NamedTemplate] = []
@@ -91,9 +93,10 @@ extension StepReader {
 
   func parallel(_ value: Value, scope: Scope, outer: inout Scope) -> (Step.Kind?, ValueType) {
     guard let map = value.map, !map.isEmpty else {
-      findings.error("'parallel' takes named branches, each a list of steps, but found \(value.written)", at: value)
+      findings.error("'parallel' takes named branches, each a list of steps, but found \(value.shown)", at: value)
       return (nil, .dyn)
     }
+    var scope = scope
     var branches: [Branch] = []
     var fields: [ObjectType.Field] = []
     for member in map.members {
@@ -101,6 +104,7 @@ extension StepReader {
       var inner = scope
       let block = block(member.value, of: name.map { "branch '\($0)'" } ?? "the branch", in: &inner)
       outer.hide(stepsOf: inner, inside: "a branch")
+      scope.hide(stepsOf: inner, inside: "a branch")
       if let name { branches.append(Branch(name: name, block: block)) }
       for part in name.map({ [$0] }) ?? Names.parts(of: member.key.plainText) {
         fields.append(ObjectType.Field(part, .object(block.type)))
@@ -116,7 +120,7 @@ extension StepReader {
     let block = block(value, of: "'steps'", in: &inner)
     outer.hide(stepsOf: inner, inside: "a block")
     guard let outputs else { return (.block(block, outputs: nil), .object(block.type)) }
-    let (templates, type) = compiler.outputs(outputs, of: "the outputs of this block", in: inner)
+    let (templates, type) = compiler.outputs(outputs, of: "this block", in: inner)
     return (.block(block, outputs: templates), type)
   }
 

@@ -36,7 +36,7 @@ struct StepReader {
       if let step = step(item, number: index + 1, in: &scope) { steps.append(step) }
     }
     let own = scope.steps.filter { !outer.contains($0.name) }
-    return Block(steps: steps, scopeSize: scopeSize, type: ObjectType(what, fields: own))
+    return Block(steps: steps, scopeSize: scopeSize, type: ObjectType("this block", fields: own))
   }
 
   // MARK: Steps
@@ -59,6 +59,10 @@ struct StepReader {
 
   private func step(_ value: Value, number: Int, in scope: inout Scope) -> Step? {
     let hint = "a step does one of \(StepReader.kinds.joined(separator: ", "))"
+    if let text = value.string, environment.catalog.action(text) != nil {
+      findings.error("a step is a mapping; write uses: \(text)", at: value)
+      return nil
+    }
     guard let fields = Fields(value, of: "a step", keys: StepReader.keys, findings, hint: hint) else { return nil }
     let kinds = fields.kinds(among: StepReader.kinds)
     refuseMisplaced(fields, kinds.compactMap(\.name))
@@ -69,7 +73,7 @@ struct StepReader {
     let name = fields["name"].flatMap { findings.text($0, of: "'name'") }
     let condition = fields["if"].flatMap { compiler.condition($0, of: "'if'", in: scope) }
     var inner = scope
-    if fields["if"] != nil { inner.assume(condition, is: true) }
+    if let value = fields["if"] { inner.assume(condition, is: true, readFrom: value) }
     let loop = loop(fields, in: &inner)
     var timeout = fields["timeout"].map(policies.timeout)
     var retry = fields["retry"].flatMap { policies.retry($0, scope: inner) }
@@ -91,7 +95,7 @@ struct StepReader {
       default:
         kind = compiler.text(member.value, of: "'fail'", in: inner).map { .failure($0) }
         // A guard: what comes after it in the block is reached only where its condition does not hold.
-        if fields["if"] != nil { scope.assume(condition, is: false) }
+        if let value = fields["if"] { scope.assume(condition, is: false, readFrom: value) }
       }
     }
 
@@ -119,7 +123,7 @@ struct StepReader {
     for (key, kinds) in StepReader.modifiers where !kinds.contains(where: words.contains) {
       guard let member = fields.member(key) else { continue }
       findings.error(
-        "'\(key)' cannot stand on a '\(words[0])' step; it goes with \(kinds.joined(separator: ", "))", at: member.key)
+        "'\(key)' cannot stand beside '\(words[0])'; it goes with \(kinds.joined(separator: ", "))", at: member.key)
     }
   }
 
@@ -129,7 +133,9 @@ struct StepReader {
   ) -> String? {
     guard let value else { return nil }
     guard let id = findings.name(value, of: "the id") else {
-      for part in Names.parts(of: value.string ?? "") { scope.add(step: ObjectType.Field(part, .dyn)) }
+      let parts = Names.parts(of: value.plainText)
+      for part in parts { scope.add(step: ObjectType.Field(part, .dyn)) }
+      for part in parts.dropFirst() { scope.excuse(.string(part)) }
       return nil
     }
     if let first = ids.first(for: id, at: value) {
@@ -154,18 +160,23 @@ struct StepReader {
       return nil
     }
     let items = compiler.expression(value, of: "'forEach'", in: scope)
+    if let type = items?.program.type, type.holdsSecret {
+      findings.error(
+        "'forEach' goes through secrets, but its list is kept with the run; name them in 'with'", at: value)
+    }
     let element = element(of: items?.program.type ?? .dyn, at: value)
     let scopeSize = scope.size
     if let name = fields["as"] {
       declare(name, of: "'as'", element, in: &scope)
-    } else if scope.has("item") {
-      findings.error("the loop around this one calls its item 'item' too; name this one's with 'as'", at: value)
     } else {
+      if scope.has("item") {
+        findings.error("the loop around this one calls its item 'item' too; name this one's with 'as'", at: value)
+      }
       scope.declare("item", element)
     }
     if let name = fields["indexAs"] { declare(name, of: "'indexAs'", .int, in: &scope) }
     let condition = fields["where"].flatMap { compiler.condition($0, of: "'where'", in: scope) }
-    if fields["where"] != nil { scope.assume(condition, is: true) }
+    if let value = fields["where"] { scope.assume(condition, is: true, readFrom: value) }
     let width = fields["maxParallel"].flatMap { findings.int($0, of: "'maxParallel'", in: 1...1024) }
     let onItemError = fields["onItemError"].flatMap { findings.choice($0, of: "'onItemError'", Loop.OnItemError.self) }
     return items.map {
@@ -185,7 +196,7 @@ struct StepReader {
     case .list(let element): return element
     case .map: fault = "'forEach' takes a list, but this is a map; go through its keys: m.map(k, k)"
     case .optional(.list): fault = "'forEach' takes a list, but this may be absent; add .orValue([])"
-    default: fault = "'forEach' takes a list, but this is \(type)"
+    default: fault = "'forEach' takes a list, but this is \(type.withArticle)"
     }
     findings.error(fault, at: value)
     return .dyn

@@ -58,13 +58,13 @@ struct TriggerReader {
       for key in TriggerReader.timedKeys {
         if let member = fields.member(key) {
           findings.error(
-            "'\(key)' cannot stand on a '\(word)' entry; it goes with \(TriggerReader.timed.joined(separator: ", "))",
+            "'\(key)' cannot stand beside '\(word)'; it goes with \(TriggerReader.timed.joined(separator: ", "))",
             at: member.key)
         }
       }
     }
     if word != "every", let member = fields.member("from") {
-      findings.error("'from' goes with 'every'; a '\(word)' entry has 'start'", at: member.key)
+      findings.error("'from' goes with 'every'; beside '\(word)' it is 'start'", at: member.key)
     }
     trigger.inputs = given(fields["inputs"], at: member.key)
     if let value = fields["paused"] {
@@ -196,6 +196,11 @@ struct TriggerReader {
         continue
       }
       texts.append(field.plainText)
+      guard !field.plainText.contains(where: \.isWhitespace) else {
+        findings.error("'\(name)' takes one field of a cron expression, without blanks", at: field)
+        isWhole = false
+        continue
+      }
       // Alone, so that what is wrong is said of this field and at its value.
       let alone = parts.indices.map { $0 == index ? field.plainText : "*" }.joined(separator: " ")
       let faults = CronExpression.parse(alone).faults.filter { $0.severity == .error }
@@ -226,7 +231,7 @@ struct TriggerReader {
       }
     }
     let found = Recipe.Input.read(given, for: inputs, of: "the recipe") { input in
-      "runs of this entry need the input '\(input.name)' (\(input.declaration.type.name)); add it under 'inputs'"
+      "runs of this entry need the input '\(input.name)' (\(input.kind)); add it under 'inputs'"
     }
     for (name, var fault) in found.faults {
       // An empty range is a place of the file whose extent the reader of inputs cannot know.

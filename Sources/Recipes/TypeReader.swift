@@ -20,34 +20,39 @@ struct TypeReader {
       let isOptional = depth > 0 && rest.hasSuffix("?")
       if isOptional { rest = rest.dropLast() }
       if let type = parse(rest, depth: 0) { return (type, isOptional) }
-      let guess =
-        text.nearest(among: TypeReader.words).map { "did you mean '\($0)'?" }
-        ?? "types are int, double, bool, string, bytes, timestamp, duration, list(T), map(string, T), and mappings of "
-        + "fields to types"
-      findings.error(
-        "\(what) names no type: '\(text)'; \(guess)", at: value)
+      let word = TypeReader.otherNames[text] ?? text.nearest(among: TypeReader.words)
+      findings.error("'\(text)' is no type; \(word.map { "did you mean '\($0)'?" } ?? TypeReader.list)", at: value)
       return nil
     case .list(let items):
       guard items.count == 1, let item = items.first else {
-        findings.error("\(what) as a list takes one item, the type of its elements", at: value)
+        findings.error("\(what), written as a list, takes one item: the type of its elements", at: value)
         return nil
       }
       return read(item, of: what, depth: depth + 1).map { (.list($0.type), false) }
     case .map(let map):
       var fields: [FieldSchema] = []
       for member in map.members {
-        guard let name = findings.text(member.key, of: "a field of \(what)"),
-          let (type, isOptional) = read(member.value, of: "\(what).\(name)", depth: depth + 1)
+        guard let name = findings.text(member.key, of: "the field"),
+          let (type, isOptional) = read(member.value, of: what, depth: depth + 1)
         else { continue }
         fields.append(FieldSchema(name, type, "", isOptional: isOptional))
       }
       return (.object(ObjectSchema(fields: fields)), false)
     default:
-      findings.error("\(what) names no type, but is \(value.kindName)", at: value)
+      findings.error("\(what) is a word or a mapping, but found \(value.kindName); \(TypeReader.list)", at: value)
       return nil
     }
   }
 
+  private static let list =
+    "types are int, double, bool, string, bytes, timestamp, duration, list(T), map(string, T), and mappings of names to "
+    + "types"
+  /// What other languages call the types.
+  private static let otherNames = [
+    "integer": "int", "number": "double", "float": "double", "boolean": "bool", "text": "string", "str": "string",
+    "date": "timestamp", "datetime": "timestamp", "time": "timestamp", "array": "list(string)",
+    "object": "map(string, string)",
+  ]
   private static let words = ["int", "double", "bool", "string", "bytes", "timestamp", "duration", "list(string)"]
 
   private func parse(_ text: Substring, depth: Int) -> FieldType? {

@@ -10,7 +10,10 @@ extension Dispatch {
         console.out(text(.list(catalog.actionIDs.compactMap(catalog.action).map(\.entry))))
       } else {
         let actions = catalog.actionIDs.compactMap(catalog.action)
-        console.out(table(["ACTION", "EFFECT", "WHAT IT DOES"], actions.map { [$0.id, $0.effect.name, $0.summary] }, colour: console.colourOut))
+        console.out(
+          table(
+            ["ACTION", "EFFECT", "WHAT IT DOES"], actions.map { [$0.id, $0.effect.name, $0.summary] },
+            colour: console.colourOut))
       }
       return .done
     }
@@ -34,7 +37,8 @@ extension ActionDescriptor {
   /// The action as `--json` has it.
   fileprivate var entry: Value {
     .object([
-      "id": .string(id), "summary": .string(summary), "effect": .string(effect.name), "input": .map(input.jsonSchema(allowsExpressions: true)),
+      "id": .string(id), "summary": .string(summary), "effect": .string(effect.name),
+      "input": .map(input.jsonSchema(allowsExpressions: true)),
       "output": .map(output.jsonSchema(allowsExpressions: false)),
     ])
   }

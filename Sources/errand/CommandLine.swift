@@ -12,12 +12,15 @@ let program = Command(
   ],
   examples: [
     .init("check recipes/*.yaml", "Finds every fault before anything runs."),
-    .init("run recipes/markbook-averages.yaml --sandbox -i markbook=1207731", "Tries a recipe without the real service."),
+    .init(
+      "run recipes/markbook-averages.yaml --sandbox -i markbook=1207731", "Tries a recipe without the real service."),
   ],
   subcommands: [runCommand, checkCommand, runsCommand, actionsCommand, evalCommand, sandboxCommand, completionsCommand])
 
 private let inputOptions: [Command.Option] = [
-  .option("input", short: "i", "NAME=VALUE", "An input: a value, JSON for lists and maps, @FILE for a file's text, @secret:NAME for a secret.", repeats: true),
+  .option(
+    "input", short: "i", "NAME=VALUE",
+    "An input: a value, JSON for lists and maps, @FILE for a file's text, @secret:NAME for a secret.", repeats: true),
   .option("inputs", "FILE", "Inputs from a JSON or YAML file.", .file),
 ]
 
@@ -26,9 +29,13 @@ private let runCommand = Command(
   arguments: [.required("recipe", "The recipe's file.", .file)],
   options: inputOptions + [
     .flag("sandbox", "Runs against made-up services in this process, with a state that is thrown away."),
-    .option("set", "PATH=VALUE", "Overrides one setting, such as connections.markbook.baseURL=http://127.0.0.1:8081.", repeats: true),
+    .option(
+      "set", "PATH=VALUE", "Overrides one setting, such as connections.markbook.baseURL=http://127.0.0.1:8081.",
+      repeats: true),
     .flag("json", "Prints one JSON document when the run is over."),
-    .option("log-format", "FORMAT", "How progress is shown: text, json or github.", .choice(ProgressDisplay.Format.allCases.map(\.rawValue))),
+    .option(
+      "log-format", "FORMAT", "How progress is shown: text, json or github.",
+      .choice(ProgressDisplay.Format.allCases.map(\.rawValue))),
   ],
   examples: [
     .init("run recipes/markbook-averages.yaml -i markbook=1207731 -i into=Average", "Runs with two inputs."),
@@ -51,21 +58,29 @@ private let runArgument = Command.Argument.required("run", "The run's id, or the
 private let runsCommand = Command(
   "runs", "Lists, shows and steers runs.",
   subcommands: [
-    Command("list", "Lists the open runs and the latest finished ones.",
+    Command(
+      "list", "Lists the open runs and the latest finished ones.",
       options: [
         .option("limit", short: "n", "COUNT", "At most that many finished runs (20).", .int(1...10_000)),
         .option("recipe", "NAME", "Only runs of that recipe.", .text),
         .flag("json", "Prints JSON."),
       ]),
-    Command("show", "Shows one run with its steps, inputs and outputs.", arguments: [runArgument], options: [.flag("json", "Prints JSON.")]),
-    Command("logs", "Shows the attempts and requests of one run.", arguments: [runArgument], options: [.flag("json", "Prints JSON.")]),
+    Command(
+      "show", "Shows one run with its steps, inputs and outputs.", arguments: [runArgument],
+      options: [.flag("json", "Prints JSON.")]),
+    Command(
+      "logs", "Shows the attempts and requests of one run.", arguments: [runArgument],
+      options: [.flag("json", "Prints JSON.")]),
     Command("follow", "Follows a run that the folder's agent carries on.", arguments: [runArgument]),
-    Command("resume", "Goes on with an interrupted run, or with all of them.",
+    Command(
+      "resume", "Goes on with an interrupted run, or with all of them.",
       arguments: [.optional("run", "The run's id, or the beginning of it; all open runs if left out.", .text)],
       options: [.flag("json", "Prints one JSON document when the run is over.")]),
-    Command("cancel", "Ends a run: what is in flight finishes, then its finally steps run.",
+    Command(
+      "cancel", "Ends a run: what is in flight finishes, then its finally steps run.",
       arguments: [runArgument], options: [.option("reason", "TEXT", "What to write down about it.", .text)]),
-    Command("resolve", "Says what became of an uncertain step, so that its run can go on.",
+    Command(
+      "resolve", "Says what became of an uncertain step, so that its run can go on.",
       arguments: [runArgument, .required("step", "The step's path, such as put[3]/write.", .text)],
       options: [
         .flag("done", "It was done."),

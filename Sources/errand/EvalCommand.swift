@@ -33,7 +33,8 @@ extension Dispatch {
       throw CommandFailure(.failed, "the expression has no value")
     }
     let written = (try? JSON.text(value, .pretty)) ?? value.kindName
-    console.out(parsed["json"].isGiven ? written : "\(written)  \(Style.dim.applied(to: "\(program.type)", console.colourOut))")
+    console.out(
+      parsed["json"].isGiven ? written : "\(written)  \(Style.dim.applied(to: "\(program.type)", console.colourOut))")
     return .done
   }
 

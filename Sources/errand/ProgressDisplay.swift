@@ -53,7 +53,9 @@ final class ProgressDisplay: Sendable {
     switch progress {
     case .runBegan(let run, let recipe, let isResumed):
       let verb = isResumed ? "resumed" : "run"
-      redraw(&shown, above: ["\(Style.bold.applied(to: recipe, colour))  \(Style.dim.applied(to: "\(verb) \(run)", colour))"])
+      redraw(
+        &shown, above: ["\(Style.bold.applied(to: recipe, colour))  \(Style.dim.applied(to: "\(verb) \(run)", colour))"]
+      )
     case .stepBegan(let path, let title, let depth):
       guard isShown(path) else { return }
       shown.running.append((path, title, depth, time.elapsed(), ""))
@@ -62,12 +64,13 @@ final class ProgressDisplay: Sendable {
       guard let index = shown.running.firstIndex(where: { $0.path == path }) else { return }
       shown.running[index].note = "\(done)/\(count)"
       if !console.isLive { return }
-      // The spinner draws it; a loop may advance thousands of times a second.
+    // The spinner draws it; a loop may advance thousands of times a second.
     case .reported(let path, let text):
       if let index = shown.running.firstIndex(where: { $0.path == path }) { shown.running[index].note = text.safe }
     case .attemptFailed(let path, let attempt, let error, let delay):
       let again = delay.map { "; again in \($0.spoken)" } ?? ""
-      let line = "  \(Style.yellow.applied(to: "↻", colour)) \(path): attempt \(attempt) failed: \(error.message.safe)\(again)"
+      let line =
+        "  \(Style.yellow.applied(to: "↻", colour)) \(path): attempt \(attempt) failed: \(error.message.safe)\(again)"
       redraw(&shown, above: [line])
     case .stepEnded(let path, let title, let depth, let status, let took, let error, let isReplayed):
       let note = shown.running.first { $0.path == path }?.note ?? ""
@@ -78,7 +81,9 @@ final class ProgressDisplay: Sendable {
       let name = isShown(path) ? title : path
       let left = "\(indent(depth, path))\(mark(status, colour)) \(name.safe)"
       let padding = String(repeating: " ", count: max(2, 44 - name.displayWidth - 2 * depth))
-      var lines = ["\(left)\(padding)\(Style.dim.applied(to: [note, words].filter { !$0.isEmpty }.joined(separator: "  "), colour))"]
+      var lines = [
+        "\(left)\(padding)\(Style.dim.applied(to: [note, words].filter { !$0.isEmpty }.joined(separator: "  "), colour))"
+      ]
       if let error, format == .github { lines.append(githubCommand(error)) }
       redraw(&shown, above: lines)
     case .runEnded:
@@ -126,7 +131,9 @@ final class ProgressDisplay: Sendable {
       let padding = String(repeating: " ", count: max(2, 44 - title.displayWidth - 2 * step.depth))
       text += String(repeating: "  ", count: step.depth + 1)
       text += Style.blue.applied(to: spinner, console.colourError) + " " + title + padding
-      text += Style.dim.applied(to: [step.note, spent].filter { !$0.isEmpty }.joined(separator: "  "), console.colourError) + "\n"
+      text +=
+        Style.dim.applied(to: [step.note, spent].filter { !$0.isEmpty }.joined(separator: "  "), console.colourError)
+        + "\n"
     }
     shown.liveLines = running.count
     if !text.isEmpty { Console.write(text, to: 2) }

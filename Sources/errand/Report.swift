@@ -54,7 +54,8 @@ struct Report {
       let commands = record.uncertainSteps.map { "  errand runs resolve \(id) '\($0.path)' --done | --retry | --fail" }
       return (["The run waits for a person. Look in the service whether it was done, then say so:"] + commands)
         .joined(separator: "\n")
-    case .paused: return "The run is paused: \(record.reason ?? "no reason is recorded"). Go on with: errand runs resume \(id)"
+    case .paused:
+      return "The run is paused: \(record.reason ?? "no reason is recorded"). Go on with: errand runs resume \(id)"
     case .queued, .running, .waiting: return "The run is not over. Go on with: errand runs resume \(id)"
     default: return "\(record.status.rawValue) after \(took.spoken); errand runs show \(id) tells more"
     }

@@ -28,7 +28,9 @@ struct RunCommand {
     let time = SystemTime()
     var random = SystemRandomNumberGenerator()
     var texts = ValueMap()
-    for recipe in recipe.all { texts[recipe.source.name] = .string(String(decoding: recipe.source.bytes, as: UTF8.self)) }
+    for recipe in recipe.all {
+      texts[recipe.source.name] = .string(String(decoding: recipe.source.bytes, as: UTF8.self))
+    }
     let now = time.now()
     let origin = RunCreated(
       run: UUID7(at: now, using: &random).description, at: now, recipe: recipe.name, file: path,

@@ -48,7 +48,9 @@ struct RunSession: Sendable {
     case .lost: throw CommandFailure(.unavailable, "the run was lost with its sandbox")
     }
     for sandbox in running {
-      for line in await sandbox.summaryLines() where !asJSON { console.say(Style.dim.applied(to: line, console.colourError)) }
+      for line in await sandbox.summaryLines() where !asJSON {
+        console.say(Style.dim.applied(to: line, console.colourError))
+      }
       await sandbox.stop()
     }
     return code
@@ -70,15 +72,21 @@ struct RunSession: Sendable {
       let held: AgentError
       do throws(AgentError) {
         return try await agent(try FolderLock.take(folder, program: identity.program), identity)
-      } catch where error.kind == .held {
+      } catch  where error.kind == .held {
         held = error
       } catch {
         throw CommandFailure(.cannotCreate, error.message)
       }
       do throws(AgentError) {
-        if let client = try await AgentClient.connect(folder, identity: identity, clock: time) { return .client(client) }
+        if let client = try await AgentClient.connect(folder, identity: identity, clock: time) {
+          return .client(client)
+        }
+      } catch  where error.kind == .held {
+        throw CommandFailure(.locked, error.message)
+      } catch  where error.kind == .unavailable {
+        throw CommandFailure(.unavailable, error.message)
       } catch {
-        throw CommandFailure(error.kind == .held ? .locked : .unavailable, error.message)
+        // It ended while it was being asked who it is.
       }
       patience -= 1
       if patience == 0 { throw CommandFailure(.locked, held.message) }
@@ -169,7 +177,9 @@ struct RunSession: Sendable {
   }
 
   private func following(_ seat: Seat, _ request: Value) async throws(CommandFailure) -> Following {
-    let answers = try seat.ask(request)
+    let answers: AsyncThrowingStream<Value, any Error>
+    // An agent that went away between the connection and the question has answered nothing.
+    do throws(AgentError) { answers = try seat.ask(request) } catch { return .lost }
     let animation = Task { await display.animate() }
     defer { animation.cancel() }
     // Whichever is first: the end of the run, or the wish of whoever sits at the terminal. The task ends with either.

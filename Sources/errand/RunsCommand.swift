@@ -32,24 +32,17 @@ struct RunsCommand {
   /// The one answer to a request.
   private func answer(_ session: RunSession, _ request: ValueMap) async throws(CommandFailure) -> Value {
     let seat = try await session.seat()
-    let answer: Result<Value?, CommandFailure>
-    do throws(CommandFailure) {
-      let answers = try seat.ask(.map(request))
-      var first: Value?
-      do {
-        for try await value in answers {
-          first = value
-          break
-        }
-      } catch {
-        throw CommandFailure(.unavailable, "the agent went away: \(error)")
+    var first: Value?
+    do {
+      for try await value in try seat.ask(.map(request)) {
+        first = value
+        break
       }
-      answer = .success(first)
     } catch {
-      answer = .failure(error)
+      // Told below: nothing came.
     }
     await seat.leave()
-    guard let value = try answer.get() else { throw CommandFailure(.unavailable, "the agent went away") }
+    guard let value = first else { throw CommandFailure(.unavailable, "the agent went away; try again") }
     if let failed = value["failed"] { throw CommandFailure(refusal: failed) }
     return value
   }
@@ -88,7 +81,9 @@ struct RunsCommand {
     do throws(RecordFault) {
       for value in answer["open"]?.list ?? [] {
         let run = try RunRecord(reading: value)
-        rows.append([run.id, run.recipe, run.status.rawValue, run.createdAt.toSeconds, "", run.reason?.safe.clipped ?? ""])
+        rows.append([
+          run.id, run.recipe, run.status.rawValue, run.createdAt.toSeconds, "", run.reason?.safe.clipped ?? "",
+        ])
       }
       for value in answer["finished"]?.list ?? [] {
         let run = try RunSummary(reading: value)
@@ -120,7 +115,9 @@ struct RunsCommand {
     if let ended = record.endedAt {
       console.out("ended    \(ended.toSeconds)  (after \((ended.span(since: record.createdAt) ?? .zero).spoken))")
     }
-    for input in record.origin.inputs.map?.members ?? [] { console.out("input    \(input.key.plain) = \(input.value.plain)") }
+    for input in record.origin.inputs.map?.members ?? [] {
+      console.out("input    \(input.key.plain) = \(input.value.plain)")
+    }
     for (path, value) in record.origin.overrides.sorted(by: { $0.key < $1.key }) {
       console.out("set      \(path) = \(value.plain)")
     }
@@ -148,7 +145,8 @@ struct RunsCommand {
     for step in steps {
       guard let attempt = step.lastAttempt else { continue }
       let took = attempt.endedAt?.span(since: attempt.startedAt)?.spoken ?? "in flight"
-      console.out("\(attempt.startedAt.toSeconds)  \(step.path)  attempt \(attempt.number)  \(step.status.rawValue)  \(took)")
+      console.out(
+        "\(attempt.startedAt.toSeconds)  \(step.path)  attempt \(attempt.number)  \(step.status.rawValue)  \(took)")
       for exchange in attempt.exchanges {
         let words = ["method", "url", "status", "bytes", "took"].compactMap { exchange[$0]?.plain }
         console.out("  \(words.joined(separator: "  "))")

@@ -12,7 +12,8 @@ extension Dispatch {
     }
     let sandbox: any RunningSandbox
     do throws(ActionError) {
-      guard let started = try await plugin.startSandbox(SandboxOptions(port: parsed["port"].int ?? 0, time: SystemTime()))
+      guard
+        let started = try await plugin.startSandbox(SandboxOptions(port: parsed["port"].int ?? 0, time: SystemTime()))
       else { throw ActionError(.configuration, "plugin '\(name)' has no sandbox") }
       sandbox = started
     } catch {

@@ -20,7 +20,7 @@ enum Seat {
   }
 
   /// Asks for something; the answers come until there are no more.
-  func ask(_ request: Value) throws(CommandFailure) -> AsyncThrowingStream<Value, any Error> {
+  func ask(_ request: Value) throws(AgentError) -> AsyncThrowingStream<Value, any Error> {
     switch self {
     case .agent(let agent):
       let (stream, continuation) = AsyncThrowingStream<Value, any Error>.makeStream()
@@ -32,7 +32,7 @@ enum Seat {
       continuation.onTermination = { _ in task.cancel() }
       return stream
     case .client(let client):
-      do throws(AgentError) { try client.send(request) } catch { throw CommandFailure(.unavailable, error.message) }
+      try client.send(request)
       return client.replies
     }
   }

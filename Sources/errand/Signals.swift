@@ -2,7 +2,9 @@ import Glibc
 import RunState
 import Synchronization
 
-/// Where the handler writes which signal came. Set once, before the handler is installed, and only read after.
+/// Where the handler writes which signal came.
+///
+/// Set once, before the handler is installed, and only read after.
 nonisolated(unsafe) private var writingEnd: Int32 = -1
 
 /// SIGINT and SIGTERM, handed on through a pipe so that nothing else happens inside a signal handler.

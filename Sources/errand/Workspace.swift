@@ -91,7 +91,8 @@ struct Workspace: Sendable {
         throw CommandFailure(.configuration, error.message)
       }
     }
-    return Secrets(environment: configuration.readsSecretsFromEnvironment ? Workspace.environmentVariables : [:], files: files)
+    return Secrets(
+      environment: configuration.readsSecretsFromEnvironment ? Workspace.environmentVariables : [:], files: files)
   }
 
   /// The connections that a recipe uses, with their secrets and what `--set` overrides.

@@ -279,10 +279,10 @@ private func json(_ text: String) throws -> Value { try JSON.parse(text) }
         try await action("downloadBackup").run(json(#"{"to":"a/b/c.zip"}"#), on: client, in: context)
       }
       let none = try await download()
-      #expect(none == .object(["state": .string("none")]))
+      #expect(none == .object(["state": .string("none"), "bytes": .int(0)]))
       _ = try await action("scheduleBackup").run(json(#"{"matching":"2026"}"#), on: client, in: context)
       let pending = try await download()
-      #expect(pending == .object(["state": .string("pending")]))
+      #expect(pending == .object(["state": .string("pending"), "bytes": .int(0)]))
       time.advance(by: .seconds(24 * 3600))
       let ready = try await download()
       #expect(ready["path"]?.string == "\(folder)/a/b/c.zip")

@@ -11,6 +11,9 @@ import Testing
   }
 
   @Test func `Twenty faults are twenty errors and nothing else`() throws {
-    try CaseFile("twenty").expect(\.diagnostics)
+    let file = CaseFile("twenty")
+    try file.expect(\.diagnostics)
+    let lines = file.cases.map(\.says).joined().split(separator: "\n")
+    #expect(lines.count { $0.contains(": error: ") } == 20)
   }
 }

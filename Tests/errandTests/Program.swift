@@ -20,7 +20,9 @@ final class Program: Sendable {
     var json: Value { (try? JSON.parse(out)) ?? .null }
   }
 
-  private static let credentials = ["apiKey": "MARKBOOK_API_KEY", "username": "MARKBOOK_USERNAME", "password": "MARKBOOK_PASSWORD"]
+  private static let credentials = [
+    "apiKey": "MARKBOOK_API_KEY", "username": "MARKBOOK_USERNAME", "password": "MARKBOOK_PASSWORD",
+  ]
 
   init() async throws {
     folder = FileManager.default.temporaryDirectory.appending(path: "errand-\(UUID().uuidString)")

@@ -49,7 +49,8 @@ private let enrol = """
     for round in 0..<rounds {
       let sids = "[" + (0..<12).map { "\"S\(round)x\($0)\"" }.joined(separator: ",") + "]"
       for arguments in [
-        ["run", averages, "--config", "errand.yaml", "-i", "markbook=1207731"], ["run", "enrol.yaml", "-i", "sids=\(sids)"],
+        ["run", averages, "--config", "errand.yaml", "-i", "markbook=1207731"],
+        ["run", "enrol.yaml", "-i", "sids=\(sids)"],
       ] {
         let before = try await program.call("runs", "list", "--json", "-n", "10000").json["finished"]?.list?.count
         let first = try program.start(arguments)
@@ -158,21 +159,29 @@ private let enrol = """
 
   @Test(arguments: [
     Case(name: "no such command", arguments: ["rum"], code: 64, says: "did you mean 'run'?"),
-    Case(name: "no such option", arguments: ["run", "a.yaml", "--sandbx"], code: 64, says: "did you mean '--sandbox'?"),
-    Case(name: "no such recipe", arguments: ["run", "nowhere.yaml"], code: 66, says: "cannot read 'nowhere.yaml': no such file"),
+    Case(
+      name: "no such option", arguments: ["run", "a.yaml", "--sandbx"], code: 64, says: "did you mean '--sandbox'?"),
+    Case(
+      name: "no such recipe", arguments: ["run", "nowhere.yaml"], code: 66,
+      says: "cannot read 'nowhere.yaml': no such file"),
     Case(
       name: "misspelt input", arguments: ["run", averages, "--config", "errand.yaml", "-i", "markbok=1"], code: 3,
       says: "has no input 'markbok'; did you mean 'markbook'?"),
     Case(
-      name: "input of another type", arguments: ["run", averages, "--config", "errand.yaml", "-i", "markbook=forty"], code: 3,
-      says: "'inputs.markbook' must be an int, but found a string"),
+      name: "input of another type", arguments: ["run", averages, "--config", "errand.yaml", "-i", "markbook=forty"],
+      code: 3,
+      says: "'inputs.markbook' must be an int, but found 'forty'"),
     Case(
       name: "no such setting",
-      arguments: ["run", averages, "--config", "errand.yaml", "-i", "markbook=1", "--set", "connections.markbook.baseUrl=x"],
+      arguments: [
+        "run", averages, "--config", "errand.yaml", "-i", "markbook=1", "--set", "connections.markbook.baseUrl=x",
+      ],
       code: 64, says: "did you mean 'baseURL'?"),
     Case(
       name: "a secret by --set",
-      arguments: ["run", averages, "--config", "errand.yaml", "-i", "markbook=1", "--set", "connections.markbook.password=x"],
+      arguments: [
+        "run", averages, "--config", "errand.yaml", "-i", "markbook=1", "--set", "connections.markbook.password=x",
+      ],
       code: 64, says: "'password' is a secret"),
     Case(
       name: "service down",
@@ -181,14 +190,17 @@ private let enrol = """
         "connections.markbook.baseURL=http://127.0.0.1:9/x",
       ], code: 1, says: "127.0.0.1"),
     Case(
-      name: "a task that is not there", arguments: ["run", averages, "--config", "errand.yaml", "-i", "markbook=1207731", "-i", "into=Nothing"],
+      name: "a task that is not there",
+      arguments: ["run", averages, "--config", "errand.yaml", "-i", "markbook=1207731", "-i", "into=Nothing"],
       code: 1, says: "0 tasks are named 'Nothing'; exactly one is needed."),
     Case(
       name: "a state where none can be", arguments: ["runs", "list", "--state", "/dev/null/x"], code: 73,
       says: "/dev/null"),
     Case(name: "no such run", arguments: ["runs", "show", "0199"], code: 66, says: "no run begins with '0199'"),
     Case(name: "a faulty expression", arguments: ["eval", "1 + 1.5"], code: 3, says: "write `1.0 + 1.5`"),
-    Case(name: "no such action", arguments: ["actions", "markbook.getMarkbok"], code: 66, says: "did you mean 'markbook.getMarkbook'?"),
+    Case(
+      name: "no such action", arguments: ["actions", "markbook.getMarkbok"], code: 66,
+      says: "did you mean 'markbook.getMarkbook'?"),
   ])
   func `says what is wrong, and ends with the right code`(_ test: Case) async throws {
     let program = try await Program()
@@ -201,7 +213,8 @@ private let enrol = """
   @Test func `a wrong password fails once, with the service's own words`() async throws {
     let program = try await Program()
     let outcome = try await program.call(
-      "run", averages, "--config", "errand.yaml", "-i", "markbook=1207731", environment: ["MARKBOOK_PASSWORD": "wrong horse"])
+      "run", averages, "--config", "errand.yaml", "-i", "markbook=1207731",
+      environment: ["MARKBOOK_PASSWORD": "wrong horse"])
     #expect(outcome.code == 1)
     #expect(outcome.error.contains("Logging in to Markbook Online failed"))
     #expect(!outcome.error.contains("wrong horse"))
@@ -211,7 +224,8 @@ private let enrol = """
   @Test func `a missing secret is named before anything runs`() async throws {
     let program = try await Program()
     try program.write(
-      "connections:\n  markbook:\n    apiKey: ${{ secrets.NOT_SET_ANYWHERE }}\n    username: a\n    password: b\n", to: "errand.yaml")
+      "connections:\n  markbook:\n    apiKey: ${{ secrets.NOT_SET_ANYWHERE }}\n    username: a\n    password: b\n",
+      to: "errand.yaml")
     let outcome = try await program.call("run", averages, "--config", "errand.yaml", "-i", "markbook=1207731")
     #expect(outcome.code == 78)
     #expect(outcome.error.contains("missing secret of connection 'markbook': NOT_SET_ANYWHERE (errand.yaml:3:17)"))
