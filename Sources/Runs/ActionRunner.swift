@@ -60,7 +60,9 @@ struct ActionRunner {
   /// How long all attempts together, and each of them, may take.
   private var limits: TimeLimits {
     var limits = step.timeout
-    if limits.attempt == nil, limits.total == nil { limits.total = action.timeout }
+    if limits.attempt != nil || limits.total != nil { return limits }
+    // What only computes waits for nobody, so that a timer around it would cost more than the work.
+    if action.effect != .pure || action.timeout != ActionDescriptor.standardTimeout { limits.total = action.timeout }
     return limits
   }
 
