@@ -84,7 +84,7 @@ let package = Package(
     .tests(of: "HTTPClient", "Basics", "HTTPServer"),
     .tests(of: "HTTPServer", "Basics"),
     .tests(of: "HTTPTypes", "Basics"),
-    .tests(of: "Recipes", "ActionKit", "Basics", "Expressions", "MarkbookPlugin", "YAMLReader"),
+    .tests(of: "Recipes", "ActionKit", "Basics", "MarkbookPlugin"),
     .tests(of: "RunState", "Basics"),
     .tests(of: "Runs", "ActionKit", "ActionTestKit", "Basics", "Recipes", "RunState"),
     .tests(of: "YAMLReader", "Basics"),
