@@ -1,9 +1,10 @@
+import Dispatch
 import Foundation
 
 /// What the package's manifest says of its targets.
-struct Manifest {
-  struct Target {
-    enum Kind: String, Decodable { case executable, library = "regular", system, test }
+struct Manifest: Sendable {
+  struct Target: Sendable {
+    enum Kind: String, Decodable, Sendable { case executable, library = "regular", system, test }
 
     let name: String
     let kind: Kind
@@ -21,8 +22,17 @@ struct Manifest {
 
   init(targets: [Target]) { self.targets = targets }
 
-  /// Asks SwiftPM for the manifest.
-  init(of root: URL) throws(Failure) {
+  /// Asks SwiftPM for the manifest, on a thread that may wait for it.
+  init(of root: URL) async throws(Failure) {
+    let result: Result<Manifest, Failure> = await withCheckedContinuation { continuation in
+      DispatchQueue.global().async {
+        continuation.resume(returning: Result { () throws(Failure) in try Manifest(waitingFor: root) })
+      }
+    }
+    self = try result.get()
+  }
+
+  private init(waitingFor root: URL) throws(Failure) {
     // A folder of its own, because whoever builds or tests holds the lock of the usual one.
     let scratch = FileManager.default.temporaryDirectory.appending(path: "errand-dev-\(UUID())")
     defer { try? FileManager.default.removeItem(at: scratch) }

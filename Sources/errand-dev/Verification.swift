@@ -45,8 +45,8 @@ struct Verification {
   ]
 
   /// All that is wrong, each in a sentence that begins with the place.
-  func faults() throws(Failure) -> [String] {
-    let manifest = try Manifest(of: root)
+  func faults() async throws(Failure) -> [String] {
+    let manifest = try await Manifest(of: root)
     var faults = arrows(manifest)
     for target in manifest.targets where target.kind != .system {
       faults += imports(of: target, in: try SourceFile.all(of: target, in: root), manifest)
@@ -86,6 +86,7 @@ struct Verification {
 
   func imports(of target: Manifest.Target, in files: [SourceFile], _ manifest: Manifest) -> [String] {
     let modules = Dictionary(manifest.targets.map { ($0.name, $0.module) }) { first, _ in first }
+    let programs = Set(manifest.targets.filter { $0.kind == .executable }.map(\.name))
     let direct = Set(target.dependencies.compactMap { modules[$0] })
     let mayUseFoundation = target.kind == .test || Self.unshipped.contains(target.name)
     var faults: [String] = []
@@ -103,7 +104,8 @@ struct Verification {
       }
     }
     for name in target.dependencies {
-      guard let module = modules[name], !used.contains(module) else { continue }
+      // A program is named by tests that start it, so that it is built before them.
+      guard let module = modules[name], !used.contains(module), !programs.contains(name) else { continue }
       faults.append(
         "Package.swift: error: no file of '\(target.name)' imports '\(module)'; take it from its dependencies")
     }

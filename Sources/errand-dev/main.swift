@@ -31,7 +31,7 @@ do {
         print("wrote \(file.path)")
       }
     case "verify":
-      let faults = try Verification(root: try Package.root()).faults()
+      let faults = try await Verification(root: try Package.root()).faults()
       for fault in faults { print(fault) }
       exit(faults.isEmpty ? 0 : 1)
     case "cel": answerLines(answerSuiteLine)

@@ -8,8 +8,8 @@ import Testing
     .deletingLastPathComponent()
   private let verification = Verification(root: root)
 
-  @Test func `the package is as the tool wants it`() throws {
-    #expect(try verification.faults().joined(separator: "\n") == "")
+  @Test func `the package is as the tool wants it`() async throws {
+    #expect(try await verification.faults().joined(separator: "\n") == "")
   }
 
   // MARK: Generated files
