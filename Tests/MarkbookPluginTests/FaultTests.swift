@@ -74,10 +74,9 @@ enum HTTPRequestStub {
   }
 
   @Test func `nobody at the port is a network error with which nothing was sent`() async throws {
-    let time = TestTime()
-    let sandbox = try MarkbookSandbox(SandboxOptions(time: time))
-    let client = sandbox.client(time: time)
-    await sandbox.stop()
+    // A port of the system's, so that no other test's server takes it.
+    let client = MarkbookClient(
+      baseURL: "http://127.0.0.1:9/markbook", apiKey: "key", username: "name", password: "word", time: TestTime())
     let error = try await client.failure { try await $0.scheduleBackup(matching: "2026") }
     #expect(error.actionError.kind == .network)
     #expect(error.actionError.effect == .none)
