@@ -6,7 +6,7 @@ import Expressions
 ///
 /// Read are `id`, `expr`, `container`, `disableCheck`, `checkOnly`, `typeEnv`, `bindings`, `tier`, `refSkips` and
 /// `expect`; only `id` and `expr` have to be there.
-package struct SuiteTest: Sendable {
+package final class SuiteTest: Sendable {
   package let id: String
   package let expression: String
   /// The part of the suite that it belongs to.
