@@ -116,4 +116,4 @@ private let sandboxCommand = Command(
 private let completionsCommand = Command(
   "completions", "Prints the completion script of a shell.",
   arguments: [.required("shell", "bash, zsh or fish.", .choice(Shell.allCases.map(\.rawValue)))],
-  examples: [.init("completions bash > ~/.local/share/bash-completion/completions/errand", "Installs it.")])
+  examples: [.init("completions bash", "Prints it; save it in ~/.local/share/bash-completion/completions/errand.")])
