@@ -88,7 +88,7 @@ let package = Package(
     .tests(of: "RunState", "Basics"),
     .tests(of: "Runs", "ActionKit", "ActionTestKit", "Basics", "Recipes", "RunState"),
     .tests(of: "YAMLReader", "Basics"),
-    .tests(of: "errand", "ActionKit", "Basics", "HTTPClient", "MarkbookPlugin"),
+    .tests(of: "errand", "ActionKit", "Basics", "CommandLineParser", "HTTPClient", "MarkbookPlugin"),
     .tests(of: "errand-dev", "Basics"),
   ] + plugins.flatMap(\.targets)
 )

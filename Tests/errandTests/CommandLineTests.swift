@@ -1,3 +1,4 @@
+import CommandLineParser
 import Testing
 
 @testable import errand
