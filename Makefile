@@ -1,7 +1,7 @@
 # The two commands of the README are `make demo` and `make test`. They need the Swift toolchain; the C libraries that
 # are missing are installed with apt, with sudo unless one is root.
 
-.PHONY: demo test bench format generate packages
+.PHONY: demo test soak bench format generate packages
 .DEFAULT_GOAL := demo
 
 PACKAGES := g++ libcurl4-openssl-dev libmicrohttpd-dev libre2-dev libssl-dev libyaml-dev libzip-dev tzdata
@@ -19,6 +19,12 @@ demo: packages
 test: packages
 	swift build --build-tests $(CHECKED)
 	swift test $(CHECKED) --disable-xctest --parallel
+
+# Kills the real binary at random moments, ROUNDS times, and counts what was written: make soak ROUNDS=500
+ROUNDS := 50
+soak: packages
+	swift build --build-tests $(CHECKED)
+	ERRAND_KILLS=$(ROUNDS) swift test $(CHECKED) --disable-xctest --filter 'errandTests.*killed'
 
 bench: packages
 	swift build $(RELEASE) --product errand
