@@ -7,11 +7,28 @@
 ///     @Field("How many results to ask for at a time.", .range(1...500)) var pageSize = 50
 ///     @Field("What the teacher wrote about it.", .maxLength(2000)) var comment: String?
 @propertyWrapper
-public struct Field<Wrapped: FieldValue>: Sendable {
+public struct Field<Wrapped: Sendable>: Sendable {
+  // That `Wrapped` is a `FieldValue` is asked where a field is made, not here: a requirement of the type would be
+  // looked up among all conformances of the program whenever the type is first met, at every start.
+
   let declaration: FieldDeclaration
   /// The value, or nil while the field is only declared.
   private var value: Wrapped?
 
+  /// The field's value.
+  ///
+  /// A set that was read or made by its closure initializer has one in each field.
+  public var wrappedValue: Wrapped {
+    get {
+      // Only code that reads from a bare `init()` comes here; no input does.
+      guard let value else { preconditionFailure("read of a field that was never set: \(declaration.summary)") }
+      return value
+    }
+    set { value = newValue }
+  }
+}
+
+extension Field where Wrapped: FieldValue {
   /// Declares a field that must be given or, if its type is an optional, one that may be left out.
   ///
   /// - Parameters:
@@ -40,18 +57,6 @@ public struct Field<Wrapped: FieldValue>: Sendable {
   /// Refuses a field without a sentence, and says so to whoever compiles it.
   @available(*, unavailable, message: "say what the field is for: @Field(\"Key of the markbook.\")")
   public init() { preconditionFailure("unavailable") }
-
-  /// The field's value.
-  ///
-  /// A set that was read or made by its closure initializer has one in each field.
-  public var wrappedValue: Wrapped {
-    get {
-      // Only code that reads from a bare `init()` comes here; no input does.
-      guard let value else { preconditionFailure("read of a field that was never set: \(declaration.summary)") }
-      return value
-    }
-    set { value = newValue }
-  }
 }
 
 /// What a field's declaration says beside its name, type and default.
@@ -75,7 +80,7 @@ protocol AnyField: Sendable {
   func encoded() throws(Faults) -> Value?
 }
 
-extension Field: AnyField {
+extension Field: AnyField where Wrapped: FieldValue {
   var isSet: Bool { value != nil }
   var fieldType: FieldType { Wrapped.fieldType }
 
@@ -92,7 +97,7 @@ extension Field: AnyField {
   func encoded() throws(Faults) -> Value? { try value?.encoded() }
 }
 
-extension Field: Codable {
+extension Field: Codable where Wrapped: FieldValue {
   /// Reads the field's value; only `FieldSet` calls it.
   public init(from decoder: any Decoder) throws {
     guard let decoder = decoder as? FieldDecoder else { throw Faults("a FieldSet is read by its own initializers") }
