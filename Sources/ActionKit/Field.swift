@@ -40,7 +40,8 @@ extension Field where Wrapped: FieldValue {
     _ summary: String, _ limits: FieldLimit<Wrapped.Limited>..., aliases: [String] = [], deprecated: String? = nil
   ) {
     declaration = FieldDeclaration(
-      summary: summary, limits: limits.flatMap { $0.limits }, aliases: aliases, deprecation: deprecated)
+      summary: summary, limits: limits.isEmpty ? [] : limits.flatMap { $0.limits }, aliases: aliases,
+      deprecation: deprecated)
     value = Wrapped.absent
   }
 
@@ -50,7 +51,8 @@ extension Field where Wrapped: FieldValue {
     deprecated: String? = nil
   ) {
     declaration = FieldDeclaration(
-      summary: summary, limits: limits.flatMap { $0.limits }, aliases: aliases, deprecation: deprecated)
+      summary: summary, limits: limits.isEmpty ? [] : limits.flatMap { $0.limits }, aliases: aliases,
+      deprecation: deprecated)
     value = wrappedValue
   }
 
