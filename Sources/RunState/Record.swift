@@ -117,13 +117,13 @@ package struct RecordReader {
 
   private mutating func value(_ name: String) -> Value? {
     // Records are read in the order in which they were written, unless somebody sorted the keys.
-    if next < map.members.count, let found = map.members[next].name, found.hasSameScalars(as: name) {
-      next += 1
-      return map.members[next - 1].value
+    for index in next..<map.count {
+      let member = map.members[index]
+      guard let found = member.name, found.hasSameScalars(as: name) else { continue }
+      if index == next { next += 1 } else { taken.append(name) }
+      return member.value
     }
-    guard let index = map.index(of: .string(name)), index >= next else { return nil }
-    taken.append(name)
-    return map.members[index].value
+    return nil
   }
 
   /// Throws if the record has members that nobody took.
