@@ -1,7 +1,7 @@
 # The two commands of the README are `make demo` and `make test`. They need the Swift toolchain; the C libraries that
 # are missing are installed with apt, with sudo unless one is root.
 
-.PHONY: demo test bench format generate packages
+.PHONY: demo test soak bench format generate packages
 .DEFAULT_GOAL := demo
 
 PACKAGES := g++ libcurl4-openssl-dev libmicrohttpd-dev libre2-dev libssl-dev libyaml-dev libzip-dev tzdata
@@ -10,6 +10,8 @@ RELEASE := -c release --static-swift-stdlib -Xlinker -s
 # The gate's flags, always the same for the same reason.
 CHECKED := -Xswiftc -warnings-as-errors --explicit-target-dependency-import-check error
 ERRAND := .build/release/errand
+# Tests share two threads with the servers they talk to; begun all at once, they would let each other time out.
+export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH := 4
 
 demo: packages
 	swift build $(RELEASE) --product errand
@@ -19,6 +21,12 @@ demo: packages
 test: packages
 	swift build --build-tests $(CHECKED)
 	swift test $(CHECKED) --disable-xctest --parallel
+
+# Kills the real binary at random moments, ROUNDS times, and counts what was written: make soak ROUNDS=500
+ROUNDS := 50
+soak: packages
+	swift build --build-tests $(CHECKED)
+	ERRAND_KILLS=$(ROUNDS) swift test $(CHECKED) --disable-xctest --filter 'killed at random'
 
 bench: packages
 	swift build $(RELEASE) --product errand

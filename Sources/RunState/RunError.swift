@@ -1,20 +1,15 @@
 package import Basics
 
+extension ErrorKind: Recordable {}
+extension OutsideEffect: Recordable {}
+
 /// What went wrong in a run, in the one shape that the state, handlers, `--json` and messages share.
 ///
 /// Kept apart from what holds it, because most steps and attempts have none and are copied often.
 @dynamicMemberLookup
 package struct RunError: Error, Sendable, Equatable {
-  /// The kinds by which recipes decide what to retry.
-  package enum Kind: String, Recordable, CaseIterable {
-    case configuration, validation, expression, authentication, authorization, notFound, conflict, rateLimited
-    case timeout, network, server, cancelled, plugin, `internal`, uncertain
-  }
-
-  /// Whether anything may have happened outside; recovery reads it.
-  package enum Effect: String, Recordable, CaseIterable {
-    case none, done, unknown
-  }
+  package typealias Kind = ErrorKind
+  package typealias Effect = OutsideEffect
 
   /// The members, which are also those of the error itself.
   package struct Content: Sendable, Equatable {

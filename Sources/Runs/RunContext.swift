@@ -88,10 +88,10 @@ final class RunContext: Sendable {
 
   private func runError(_ error: ActionError, step: StepPath?, attempt: Int?, cause: RunError?) -> RunError {
     RunError(
-      RunError.Kind(rawValue: error.kind.rawValue) ?? .plugin, redactor.redact(error.message),
+      error.kind, redactor.redact(error.message),
       detail: error.detail.map(redactor.redact), status: error.status, step: step, attempt: attempt,
       retryable: error.retryable, retryAfter: error.retryAfter,
-      effect: RunError.Effect(rawValue: error.effect.rawValue) ?? .unknown, cause: cause)
+      effect: error.effect, cause: cause)
   }
 
   /// Says where in the recipe an error belongs.
@@ -110,8 +110,7 @@ final class RunContext: Sendable {
     before step: Step, after number: Int, _ error: RunError, policy: RetrySchedule?, limits: TimeLimits, frame: Frame,
     startedAt: Timestamp
   ) -> TimeSpan? {
-    guard let policy, number < policy.maxAttempts, let kind = ErrorKind(rawValue: error.kind.rawValue),
-      policy.kinds.contains(kind), step.retry != nil || error.retryable
+    guard let policy, number < policy.maxAttempts, policy.kinds.contains(error.kind), step.retry != nil || error.retryable
     else { return nil }
     if let retry = step.retry, let condition = retry.condition {
       var inner = frame

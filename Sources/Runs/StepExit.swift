@@ -1,3 +1,4 @@
+import Basics
 import RunState
 
 /// Why a step, and with it the steps around it, did not come to a normal end.

@@ -1,6 +1,7 @@
 import Basics
 import CommandLineParser
 import Recipes
+import Runs
 
 extension Dispatch {
   /// `errand check`: every fault of every recipe.
@@ -8,11 +9,14 @@ extension Dispatch {
     let given = parsed["recipe"].texts
     let workspace = try workspace(besides: given.first)
     let paths = given.isEmpty ? try configuredRecipes(workspace) : given
+    let secrets = try workspace.secrets()
     var found: [Diagnostic] = []
     var isMissing = false
     for path in paths {
       do throws(FileError) {
-        found += Recipe.check(try workspace.environment.read(path), in: workspace.environment).diagnostics
+        let checked = Recipe.check(try workspace.environment.read(path), in: workspace.environment)
+        found += checked.diagnostics
+        if let recipe = checked.recipe { found += missingSecrets(of: recipe, in: secrets) }
       } catch {
         isMissing = isMissing || error.isNotFound
         found.append(Diagnostic(error.description))
@@ -29,6 +33,14 @@ extension Dispatch {
       console.say(found.isEmpty ? "\(count) checked, no faults" : "\(count) checked: \(faults.tally)")
     }
     return !faults.hasErrors ? .done : isMissing && paths.count == 1 ? .noInput : .invalid
+  }
+
+  /// A secret that is not there here may be there where the recipe runs, so it is no error yet.
+  private func missingSecrets(of recipe: Recipe, in secrets: Secrets) -> [Diagnostic] {
+    recipe.allSecrets.filter { secrets[$0.name] == nil }.map {
+      Diagnostic(
+        "the secret '\($0.name)' is not set here; a run would be refused", at: $0.location, severity: .warning)
+    }
   }
 
   private func configuredRecipes(_ workspace: Workspace) throws(CommandFailure) -> [String] {

@@ -9,6 +9,7 @@ let program = Command(
     .flag("quiet", short: "q", "Says only results and errors."),
     .flag("verbose", short: "v", "Says more."),
     .flag("no-color", "Uses no colours."),
+    .flag("version", "Prints the version, as the only word."),
   ],
   examples: [
     .init("check recipes/*.yaml", "Finds every fault before anything runs."),

@@ -75,6 +75,9 @@ final class ProgressDisplay: Sendable {
     case .stepEnded(let path, let title, let depth, let status, let took, let error, let isReplayed):
       let note = shown.running.first { $0.path == path }?.note ?? ""
       shown.running.removeAll { $0.path == path }
+      // A step without a name that did nothing, such as a guard that held, is worth no line.
+      let isNameless = path.split(separator: "/").last?.first == "#"
+      if status == .skipped, isNameless, !console.isVerbose { return }
       // Of items, only those that went wrong are told one by one.
       guard isShown(path) || error != nil else { return }
       let words = isReplayed ? "done before" : status == .skipped ? "skipped" : took.spoken
