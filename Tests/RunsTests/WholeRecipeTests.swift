@@ -124,7 +124,9 @@ import Testing
     // Only what was in flight is asked for again.
     #expect(bench.service.calls.count <= undisturbed.service.calls.count + 2, comment)
     // What failed once may go well when it is asked again, so the block's second try may not be needed.
-    let paths = [end, try undisturbed.finished].map { $0.stepsInOrder.map(\.path).filter { !$0.hasPrefix("block~2") }.sorted() }
+    let paths = [end, try undisturbed.finished].map {
+      $0.stepsInOrder.map(\.path).filter { !$0.hasPrefix("block~2") }.sorted()
+    }
     #expect(paths[0] == paths[1], comment)
   }
 }
