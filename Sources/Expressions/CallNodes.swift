@@ -74,6 +74,7 @@ extension ValueType {
       (.choice, .string), (.bytes, .bytes), (.timestamp, .timestamp), (.duration, .duration),
       (.map, .map), (.object, .map), (.optional, .optional), (.type, .type), (.wrapper, .null):
       true
+    case (.opaque(ValueType.mixedName, let parts), _): parts.contains { $0.isKind(of: value) }
     case (.wrapper(let wrapped), _), (.secret(let wrapped), _): wrapped.isKind(of: value)
     default: false
     }

@@ -204,7 +204,7 @@ extension Checker {
       if isRead, field.isOptional, isSound { requirePresence(name, syntax, syntax.mark) }
       return (field.type, isSound && field.isOptional)
     case .map(let key, let value):
-      if !inference.accepts(key, .string) {
+      if isSound, !inference.accepts(key, .string) {
         fault("the keys of this map are \(key)s, so it has no field `\(name)`; write […]", syntax.mark)
       }
       return (value, false)

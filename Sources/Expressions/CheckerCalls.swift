@@ -124,7 +124,9 @@ extension Checker {
         return nil
       }
     }
-    return form.isGeneric ? inference.applied(result) : result
+    if form.isGeneric { return inference.applied(result) }
+    // CEL itself has no mixtures.
+    return !isSound && result.mixedParts != nil ? .dyn : result
   }
 
   /// The type that all forms give, so that what is around a wrong call is checked too.
@@ -171,7 +173,7 @@ extension Checker {
   /// Types in words: "a string, bytes or a list".
   private func listed(_ types: [ValueType]) -> String {
     var words: [String] = []
-    for type in types {
+    for type in types.flatMap({ $0.mixedParts ?? [$0] }) {
       let word =
         switch type {
         case .list(.parameter): "a list"

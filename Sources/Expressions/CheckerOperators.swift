@@ -72,8 +72,8 @@ extension Checker {
       case (.add, .string, .string), (.add, .string, .dyn), (.add, .dyn, .string): .string
       case (.add, .bytes, .bytes), (.add, .bytes, .dyn), (.add, .dyn, .bytes): .bytes
       case (.add, .list(let one), .list(let other)): inference.join(one, other).map { .list($0) }
-      case (.add, .list, .dyn): left.type
-      case (.add, .dyn, .list): right.type
+      case (.add, .list, .dyn): .list(.dyn)
+      case (.add, .dyn, .list): .list(.dyn)
       case (.add, .timestamp, .duration), (.add, .duration, .timestamp), (.add, .timestamp, .dyn),
         (.add, .dyn, .timestamp), (.subtract, .timestamp, .duration):
         .timestamp
