@@ -8,6 +8,13 @@ let plugins = [
     "Markbook", using: ["CZip", "Calendars", "HTTPClient", "HTTPServer"], tests: ["HTTPClient", "HTTPServer"])
 ]
 
+/// How the shipped program is linked, for its start and its size: without the table of symbols that only shared
+/// libraries would look for, with relative relocations packed (glibc 2.36), and with C++'s library inside.
+let shippedLinking = [
+  "-use-ld=lld", "-Xlinker", "--no-export-dynamic", "-Xlinker", "-z", "-Xlinker", "pack-relative-relocs",
+  "-Xclang-linker", "-static-libgcc", "-Xclang-linker", "-L\(Context.packageDirectory)/Sources/CRE2/Linking",
+]
+
 let package = Package(
   name: "errand",
   products: [.executable(name: "errand", targets: ["errand"])] + plugins.map(\.library),
@@ -50,7 +57,7 @@ let package = Package(
       dependencies: [
         "ActionKit", "Agent", "Basics", "CommandLineParser", "Expressions", "PluginList", "Recipes", "RunState", "Runs",
         "YAMLReader",
-      ]),
+      ], linkerSettings: [.unsafeFlags(shippedLinking, .when(platforms: [.linux], configuration: .release))]),
     .executableTarget(
       name: "errand-dev",
       dependencies: [
@@ -129,7 +136,7 @@ if Context.environment["ERRAND_FUZZ"] != nil {
 
 for target in package.targets where target.type != .system {
   // What stands beside sources and is none: pages for people, and what tests read by `#filePath`.
-  target.exclude = ["README.md", "Fixtures", "Snapshots"].filter {
+  target.exclude = ["README.md", "Fixtures", "Linking", "Snapshots"].filter {
     FileManager.default.fileExists(atPath: "\(Context.packageDirectory)/\(target.folder)/\($0)")
   }
   target.swiftSettings = [

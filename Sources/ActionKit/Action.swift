@@ -45,8 +45,14 @@ public struct Example: Hashable, Sendable {
   }
 }
 
+/// What the protocols for only some actions have in common; an action conforms to those and does not name this.
+///
+/// Each question whether a type conforms to a protocol searches the whole program, and all are asked of an action when
+/// its declaration is read: for the plain actions, which are the most, this is the only one.
+public protocol SpecialAction<Service>: Action {}
+
 /// A write that can say beforehand what it would change, as `errand plan` shows it.
-public protocol PreviewingAction<Service>: Action {
+public protocol PreviewingAction<Service>: SpecialAction {
   /// What running the action would change now; reads only.
   static func preview(_ input: Input, on service: Service, in context: ActionContext) async throws -> [Change]
 }
@@ -69,7 +75,7 @@ public struct Change: Hashable, Sendable {
 }
 
 /// A write that can find out after an unknown outcome whether it happened.
-public protocol ReconcilingAction<Service>: Action {
+public protocol ReconcilingAction<Service>: SpecialAction {
   /// What was there before, so that it is not taken for ours.
   associatedtype Baseline: FieldSet
 
@@ -93,22 +99,22 @@ public enum Reconciliation<Output: Sendable>: Sendable {
 }
 
 /// A write whose service does nothing twice for the same `ActionContext.idempotencyKey`.
-public protocol KeyedAction<Service>: Action {}
+public protocol KeyedAction<Service>: SpecialAction {}
 
 /// An action that is tried again on a schedule of its own, unless the step says otherwise.
-public protocol RetryingAction<Service>: Action {
+public protocol RetryingAction<Service>: SpecialAction {
   /// The schedule.
   static var retry: RetrySchedule { get }
 }
 
 /// An action that may take longer, or must end sooner, than others.
-public protocol TimedAction<Service>: Action {
+public protocol TimedAction<Service>: SpecialAction {
   /// How long all attempts together may take unless the step says otherwise.
   static var timeout: TimeSpan { get }
 }
 
 /// An action that had other names, by which recipes may still call it.
-public protocol RenamedAction<Service>: Action {
+public protocol RenamedAction<Service>: SpecialAction {
   /// The names, without the plugin's.
   static var formerNames: [String] { get }
 }

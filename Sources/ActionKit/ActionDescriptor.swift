@@ -12,6 +12,8 @@ public struct ActionDescriptor: Sendable {
   public let input: ObjectSchema
   /// What recipes get.
   public let output: ObjectSchema
+  /// The type of what recipes get: only an optional field may be absent.
+  public let outputType: ValueType
   /// What is recorded before a write that can be reconciled.
   public let baseline: ObjectSchema?
   /// Inputs as recipes write them.
@@ -39,8 +41,6 @@ public struct ActionDescriptor: Sendable {
 extension ActionDescriptor {
   /// The type of what recipes give: a field with a default may be absent.
   public var inputType: ValueType { input.inputType }
-  /// The type of what recipes get: only an optional field may be absent.
-  public var outputType: ValueType { output.outputType }
   /// Whether it can be found out after an unknown outcome what happened.
   public var canReconcile: Bool { reconciling != nil }
   /// Whether a plan can show what would change.
@@ -101,22 +101,24 @@ extension ActionDescriptor {
     effect = A.effect
     input = A.Input.schema
     output = A.Output.schema
+    outputType = output.outputType
     examples = A.examples
-    formerIDs = (A.self as? any RenamedAction.Type).map { $0.formerNames.map { "\(plugin).\($0)" } } ?? []
-    acceptsKey = A.self is any KeyedAction.Type
-    retry = (A.self as? any RetryingAction.Type).map { $0.retry } ?? A.effect.standardRetry
-    timeout = (A.self as? any TimedAction.Type).map { $0.timeout } ?? ActionDescriptor.standardTimeout
+    let special = A.self as? any SpecialAction.Type
+    formerIDs = (special as? any RenamedAction.Type).map { $0.formerNames.map { "\(plugin).\($0)" } } ?? []
+    acceptsKey = special is any KeyedAction.Type
+    retry = (special as? any RetryingAction.Type).map { $0.retry } ?? A.effect.standardRetry
+    timeout = (special as? any TimedAction.Type).map { $0.timeout } ?? ActionDescriptor.standardTimeout
     running = { input, service, context in
       let output = try await A.run(A.Input(reading: input), on: A.cast(service), in: context)
       do { return try output.encoded() } catch {
         throw ActionError(.internal, "the action's output cannot be kept: \(error)", effect: .done, cause: error)
       }
     }
-    let reconciling = (A.self as? any ReconcilingAction.Type).map { $0.calls }
+    let reconciling = (special as? any ReconcilingAction.Type).map { $0.calls }
     baseline = reconciling?.baseline
     takingBaseline = reconciling?.takingBaseline
     self.reconciling = reconciling?.reconciling
-    previewing = (A.self as? any PreviewingAction.Type).map { $0.previewing }
+    previewing = (special as? any PreviewingAction.Type).map { $0.previewing }
   }
 }
 

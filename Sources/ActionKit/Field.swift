@@ -7,39 +7,13 @@
 ///     @Field("How many results to ask for at a time.", .range(1...500)) var pageSize = 50
 ///     @Field("What the teacher wrote about it.", .maxLength(2000)) var comment: String?
 @propertyWrapper
-public struct Field<Wrapped: FieldValue>: Sendable {
+public struct Field<Wrapped: Sendable>: Sendable {
+  // That `Wrapped` is a `FieldValue` is asked where a field is made, not here: a requirement of the type would be
+  // looked up among all conformances of the program whenever the type is first met, at every start.
+
   let declaration: FieldDeclaration
   /// The value, or nil while the field is only declared.
   private var value: Wrapped?
-
-  /// Declares a field that must be given or, if its type is an optional, one that may be left out.
-  ///
-  /// - Parameters:
-  ///   - summary: One sentence that says what the name cannot.
-  ///   - limits: What a value has to keep to.
-  ///   - aliases: Former names, under which the field is still read.
-  ///   - deprecated: What to do instead of giving it.
-  public init(
-    _ summary: String, _ limits: FieldLimit<Wrapped.Limited>..., aliases: [String] = [], deprecated: String? = nil
-  ) {
-    declaration = FieldDeclaration(
-      summary: summary, limits: limits.flatMap { $0.limits }, aliases: aliases, deprecation: deprecated)
-    value = Wrapped.absent
-  }
-
-  /// Declares a field that takes `wrappedValue` when it is left out.
-  public init(
-    wrappedValue: Wrapped, _ summary: String, _ limits: FieldLimit<Wrapped.Limited>..., aliases: [String] = [],
-    deprecated: String? = nil
-  ) {
-    declaration = FieldDeclaration(
-      summary: summary, limits: limits.flatMap { $0.limits }, aliases: aliases, deprecation: deprecated)
-    value = wrappedValue
-  }
-
-  /// Refuses a field without a sentence, and says so to whoever compiles it.
-  @available(*, unavailable, message: "say what the field is for: @Field(\"Key of the markbook.\")")
-  public init() { preconditionFailure("unavailable") }
 
   /// The field's value.
   ///
@@ -52,6 +26,39 @@ public struct Field<Wrapped: FieldValue>: Sendable {
     }
     set { value = newValue }
   }
+}
+
+extension Field where Wrapped: FieldValue {
+  /// Declares a field that must be given or, if its type is an optional, one that may be left out.
+  ///
+  /// - Parameters:
+  ///   - summary: One sentence that says what the name cannot.
+  ///   - limits: What a value has to keep to.
+  ///   - aliases: Former names, under which the field is still read.
+  ///   - deprecated: What to do instead of giving it.
+  public init(
+    _ summary: String, _ limits: FieldLimit<Wrapped.Limited>..., aliases: [String] = [], deprecated: String? = nil
+  ) {
+    declaration = FieldDeclaration(
+      summary: summary, limits: limits.isEmpty ? [] : limits.flatMap { $0.limits }, aliases: aliases,
+      deprecation: deprecated)
+    value = Wrapped.absent
+  }
+
+  /// Declares a field that takes `wrappedValue` when it is left out.
+  public init(
+    wrappedValue: Wrapped, _ summary: String, _ limits: FieldLimit<Wrapped.Limited>..., aliases: [String] = [],
+    deprecated: String? = nil
+  ) {
+    declaration = FieldDeclaration(
+      summary: summary, limits: limits.isEmpty ? [] : limits.flatMap { $0.limits }, aliases: aliases,
+      deprecation: deprecated)
+    value = wrappedValue
+  }
+
+  /// Refuses a field without a sentence, and says so to whoever compiles it.
+  @available(*, unavailable, message: "say what the field is for: @Field(\"Key of the markbook.\")")
+  public init() { preconditionFailure("unavailable") }
 }
 
 /// What a field's declaration says beside its name, type and default.
@@ -75,7 +82,7 @@ protocol AnyField: Sendable {
   func encoded() throws(Faults) -> Value?
 }
 
-extension Field: AnyField {
+extension Field: AnyField where Wrapped: FieldValue {
   var isSet: Bool { value != nil }
   var fieldType: FieldType { Wrapped.fieldType }
 
@@ -92,7 +99,7 @@ extension Field: AnyField {
   func encoded() throws(Faults) -> Value? { try value?.encoded() }
 }
 
-extension Field: Codable {
+extension Field: Codable where Wrapped: FieldValue {
   /// Reads the field's value; only `FieldSet` calls it.
   public init(from decoder: any Decoder) throws {
     guard let decoder = decoder as? FieldDecoder else { throw Faults("a FieldSet is read by its own initializers") }

@@ -6,33 +6,47 @@
 // with `Mirror` it is several times as fast, and reads as well as writes.
 
 /// Collects a set's fields.
+///
+/// A property is asked to write itself, and is a field if it answers with `visit`. Asking its type instead would search
+/// all conformances of the program, for each type of field at every start.
 final class FieldVisitor: Encoder {
   private(set) var fields: [(name: String, field: any AnyField)] = []
   /// Properties that are no fields.
   private(set) var strangers: [String] = []
-  fileprivate var name = ""
+  /// The property that is asked and has not answered.
+  private var property: String?
 
-  func visit(_ field: any AnyField) { fields.append((name, field)) }
+  func visit(_ field: any AnyField) {
+    guard let name = property else { return }
+    fields.append((name, field))
+    property = nil
+  }
 
   var codingPath: [any CodingKey] { [] }
   var userInfo: [CodingUserInfoKey: Any] { [:] }
   func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {
-    KeyedEncodingContainer(VisitingContainer<Key>(visitor: self))
+    KeyedEncodingContainer(VisitingContainer<Key>(visitor: self, isOfSet: property == nil))
   }
   func unkeyedContainer() -> any UnkeyedEncodingContainer { VisitingContainer<FieldKey>(visitor: self) }
   func singleValueContainer() -> any SingleValueEncodingContainer { VisitingContainer<FieldKey>(visitor: self) }
 
-  fileprivate func meetStranger() { strangers.append(name) }
+  fileprivate func ask(_ value: some Encodable, called name: String) {
+    property = name
+    try? value.encode(to: self)
+    if property != nil { strangers.append(name) }
+    property = nil
+  }
 }
 
 private struct VisitingContainer<Key: CodingKey>: KeyedEncodingContainerProtocol, UnkeyedEncodingContainer,
   SingleValueEncodingContainer
 {
   let visitor: FieldVisitor
+  /// Whether the properties are those of the set; what a stranger holds is nobody's business.
+  var isOfSet = false
 
-  mutating func encode<T: Encodable>(_ value: T, forKey key: Key) throws {
-    visitor.name = key.stringValue
-    if T.self is any AnyField.Type { try value.encode(to: visitor) } else { visitor.meetStranger() }
+  mutating func encode<T: Encodable>(_ value: T, forKey key: Key) {
+    if isOfSet { visitor.ask(value, called: key.stringValue) }
   }
 
   var codingPath: [any CodingKey] { [] }

@@ -125,15 +125,20 @@ package actor RunHost {
   ) async throws(NotRunnable) -> RunRecord? {
     let (stream, continuation) = AsyncStream.makeStream(of: Progress.self)
     lastFollower += 1
-    followers[id, default: [:]][lastFollower] = continuation
+    let number = lastFollower
+    followers[id, default: [:]][number] = continuation
     do throws(NotRunnable) { try await carryOn(id) } catch {
-      continuation.finish()
+      forget(number, of: id)
       throw error
     }
-    let task = active[id]?.task
+    guard let task = active[id]?.task else {
+      // This program is ending and begins nothing more.
+      forget(number, of: id)
+      return nil
+    }
     for await event in stream { report(event) }
     // Whoever went away is not told, and the run goes on without them.
-    return Task.isCancelled ? nil : await task?.value
+    return Task.isCancelled ? nil : await task.value
   }
 
   /// Asks a run to end; true if it is open here.

@@ -34,8 +34,7 @@ struct JSONWriter: ~Copyable {
     case .uint(let number): write(number)
     case .double(let number):
       guard number.isFinite else { throw Refusal(reason: "it is \(number.isNaN ? "not a number" : "infinite")") }
-      // The shortest digits that are read as the same double, always with a point or an exponent.
-      output.append(number.description)
+      write(number)
     case .string(let text): write(text)
     case .bytes(let octets): write(octets.base64)
     case .timestamp(let instant): write(instant.description)
@@ -156,6 +155,23 @@ struct JSONWriter: ~Copyable {
   private mutating func end(_ bracket: UInt8, isEmpty: Bool, _ depth: Int) {
     if style.isIndented, !isEmpty { output.appendLine(indentedBy: depth - 1) }
     output.append(bracket)
+  }
+
+  /// Writes the shortest digits that are read as the same double, always with a point or an exponent.
+  ///
+  /// Most doubles that people deal with are hundredths. Numbers of at most fifteen digits are all different as doubles,
+  /// so if the hundredths give the double back, no shorter digits do.
+  private mutating func write(_ number: Double) {
+    let scaled = number.magnitude * 100
+    guard scaled < 1e15, number.magnitude > 0, case let hundredths = UInt(scaled + 0.5),
+      Double(hundredths) / 100 == number.magnitude
+    else { return output.append(number.description) }
+    if number < 0 { output.append(UInt8(ascii: "-")) }
+    let (whole, part) = hundredths.quotientAndRemainder(dividingBy: 100)
+    write(whole)
+    output.append(UInt8(ascii: "."))
+    output.append(UInt8(truncatingIfNeeded: part / 10) + 0x30)
+    if part % 10 > 0 { output.append(UInt8(truncatingIfNeeded: part % 10) + 0x30) }
   }
 
   private mutating func write(_ number: UInt) {

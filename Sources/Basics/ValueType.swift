@@ -72,11 +72,14 @@ public final class ObjectType: Sendable {
   public let name: String
   /// The fields, in order of declaration.
   public let fields: [Field]
+  /// Whether a field may hold a secret anywhere; found out once, because every expression that sees the object asks.
+  public let holdsSecret: Bool
 
   /// Creates an object type.
   public init(_ name: String = "", fields: [Field]) {
     self.name = name
     self.fields = fields
+    holdsSecret = fields.contains { $0.type.holdsSecret }
   }
 
   /// The field of that name.
@@ -93,6 +96,20 @@ extension ObjectType: Hashable {
 
   /// Hashes the fields.
   public func hash(into hasher: inout Hasher) { hasher.combine(fields) }
+}
+
+extension ValueType {
+  /// Whether a value of the type may hold a secret anywhere.
+  public var holdsSecret: Bool {
+    switch self {
+    case .secret: true
+    case .list(let of), .optional(let of), .wrapper(let of), .type(let of): of.holdsSecret
+    case .map(let key, let value): key.holdsSecret || value.holdsSecret
+    case .opaque(_, let arguments): arguments.contains(where: \.holdsSecret)
+    case .object(let object): object.holdsSecret
+    default: false
+    }
+  }
 }
 
 extension ValueType: CustomStringConvertible {

@@ -56,7 +56,7 @@ package final class FunctionDeclaration: Sendable {
     self.literalCheck = literalCheck
     self.body = body
     allParameters = receiver.map { [$0] + parameters } ?? parameters
-    isGeneric = (allParameters + [result]).contains(where: \.hasParameter)
+    isGeneric = result.hasParameter || allParameters.contains { $0.hasParameter }
   }
 
   /// Whether the form is called with so many arguments, the receiver included.

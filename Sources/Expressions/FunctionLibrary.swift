@@ -10,11 +10,16 @@ package struct FunctionLibrary: Sendable {
   package init(_ declarations: [FunctionDeclaration]) {
     var functions: [String: [FunctionDeclaration]] = [:]
     var methods: [String: [FunctionDeclaration]] = [:]
+    // Every start of the program that reads an expression comes here.
+    functions.reserveCapacity(declarations.count / 2)
+    methods.reserveCapacity(declarations.count / 2)
     var namespaces: Set<String> = []
     for declaration in declarations {
       if declaration.receiver == nil {
         functions[declaration.name, default: []].append(declaration)
-        if let dot = declaration.name.lastIndex(of: ".") { namespaces.insert(String(declaration.name[..<dot])) }
+        if let dot = declaration.name.utf8.lastIndex(of: UInt8(ascii: ".")) {
+          namespaces.insert(String(declaration.name[..<dot]))
+        }
       } else {
         methods[declaration.name, default: []].append(declaration)
       }
@@ -26,7 +31,11 @@ package struct FunctionLibrary: Sendable {
   }
 
   /// All that recipes may use.
-  package static let standard = FunctionLibrary(standardFunctions + libraryFunctions.flatMap { $0 })
+  package static let standard = {
+    var all = standardFunctions
+    for library in libraryFunctions { all += library }
+    return FunctionLibrary(all)
+  }()
 
   /// These functions and others.
   package func adding(_ declarations: [FunctionDeclaration]) -> FunctionLibrary {

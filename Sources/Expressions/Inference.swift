@@ -328,18 +328,6 @@ extension ValueType {
     if case .opaque(ValueType.mixedName, let parts) = self { parts } else { nil }
   }
 
-  /// Whether a value of the type may hold a secret anywhere.
-  var holdsSecret: Bool {
-    switch self {
-    case .secret: true
-    case .list(let of), .optional(let of), .wrapper(let of), .type(let of): of.holdsSecret
-    case .map(let key, let value): key.holdsSecret || value.holdsSecret
-    case .opaque(_, let arguments): arguments.contains(where: \.holdsSecret)
-    case .object(let object): object.fields.contains(where: \.type.holdsSecret)
-    default: false
-    }
-  }
-
   /// The type without its secrets.
   var disclosed: ValueType {
     switch self {
@@ -349,7 +337,7 @@ extension ValueType {
     case .wrapper(let of): .wrapper(of.disclosed)
     case .map(let key, let value): .map(key.disclosed, value.disclosed)
     case .opaque(let name, let arguments): .opaque(name, arguments.map(\.disclosed))
-    case .object(let object) where holdsSecret:
+    case .object(let object) where object.holdsSecret:
       .object(
         ObjectType(
           object.name,

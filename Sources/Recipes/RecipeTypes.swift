@@ -63,15 +63,4 @@ extension ValueType {
     let name = "\(self)"
     return "aeio".contains(name.first ?? "x") ? "an \(name)" : "a \(name)"
   }
-
-  /// Whether a secret is anywhere in it.
-  var holdsSecret: Bool {
-    switch self {
-    case .secret: true
-    case .list(let element), .optional(let element), .wrapper(let element): element.holdsSecret
-    case .map(let key, let value): key.holdsSecret || value.holdsSecret
-    case .object(let object): object.fields.contains { $0.type.holdsSecret }
-    default: false
-    }
-  }
 }

@@ -47,13 +47,17 @@ struct Scope {
   mutating func add(step: ObjectType.Field) {
     steps.removeAll { $0.name == step.name }
     steps.append(step)
+    declareSteps()
+  }
+
+  private mutating func declareSteps() {
     expressions.declare("steps", .object(ObjectType("steps", fields: steps)))
   }
 
   /// Takes a step back that has an id and no value.
   mutating func withdraw(step id: String, _ why: String) {
     steps.removeAll { $0.name == id }
-    expressions.declare("steps", .object(ObjectType("steps", fields: steps)))
+    declareSteps()
     explainAbsence(ofStep: id, why)
   }
 
@@ -78,10 +82,15 @@ struct Scope {
     for name in names.dropFirst(first.size) {
       scope.declare(name, (expressions.type(of: name) ?? .dyn).asOptional)
     }
-    for var step in steps {
+    guard !steps.isEmpty else { return scope }
+    let added = steps.map { step in
+      var step = step
       step.isOptional = true
-      scope.add(step: step)
+      return step
     }
+    scope.steps.removeAll { first in added.contains { $0.name == first.name } }
+    scope.steps += added
+    scope.declareSteps()
     return scope
   }
 

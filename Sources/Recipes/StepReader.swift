@@ -42,6 +42,7 @@ struct StepReader {
   // MARK: Steps
 
   private static let kinds = ["uses", "let", "wait", "approve", "parallel", "steps", "call", "fail"]
+  private static let hint = "a step does one of \(kinds.joined(separator: ", "))"
   /// What goes with some kinds of steps only; what goes with `forEach` is told with it.
   private static let modifiers: [(key: String, kinds: [String])] = [
     ("with", ["uses", "call"]),
@@ -58,12 +59,13 @@ struct StepReader {
   private static let keys = kinds + ["id", "name", "if"] + modifiers.map(\.key) + loopKeys
 
   private func step(_ value: Value, number: Int, in scope: inout Scope) -> Step? {
-    let hint = "a step does one of \(StepReader.kinds.joined(separator: ", "))"
     if let text = value.string, environment.catalog.action(text) != nil {
       findings.error("a step is a mapping; write uses: \(text)", at: value)
       return nil
     }
-    guard let fields = Fields(value, of: "a step", keys: StepReader.keys, findings, hint: hint) else { return nil }
+    guard let fields = Fields(value, of: "a step", keys: StepReader.keys, findings, hint: StepReader.hint) else {
+      return nil
+    }
     let kinds = fields.kinds(among: StepReader.kinds)
     refuseMisplaced(fields, kinds.compactMap(\.name))
     // The names of a `let` that should have been a step of its own are no unknown names.

@@ -36,11 +36,13 @@ final class Blobs: Sendable {
   func get(_ reference: BlobReference) throws(StateError) -> [UInt8] {
     let path = path(reference)
     guard let bytes = try onDisk({ () throws(FileError) in try fileSystem.read(path) }) else {
-      throw StateError(.damaged, "\(path) is missing; errand doctor says which runs need it")
+      throw StateError(.damaged, "\(path) is missing; put it back from a backup, or the runs that need it cannot go on")
     }
     guard bytes.count == reference.size, try sha256(bytes) == reference.sha256 else {
       throw StateError(
-        .damaged, "\(path) is damaged: its content does not match its name; errand doctor says which runs need it")
+        .damaged,
+        "\(path) is damaged: its content does not match its name; put it back from a backup, or the runs that need it cannot go on"
+      )
     }
     return bytes
   }

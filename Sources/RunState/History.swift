@@ -82,7 +82,8 @@ final class History: Sendable {
     guard let run = History.run(inLine: line.dropLast()), run.id == id else {
       throw StateError(
         .damaged,
-        "\(path) is damaged at byte \(entry.offset), where the run \(id) should be; errand doctor says what is left")
+        "\(path) is damaged at byte \(entry.offset), where the run \(id) should be; put a backup of that file in its place"
+      )
     }
     return run
   }

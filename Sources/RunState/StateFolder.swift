@@ -96,7 +96,7 @@ struct StateFolder {
     StateError(
       .damaged,
       reasons.joined(separator: "; ")
-        + ". Nothing was changed. Run 'errand doctor', which says what can be recovered, or put a backup of the folder in its place."
+        + ". Nothing was changed. Put a backup of the folder in its place, or move it away to begin with an empty state."
     )
   }
 

@@ -9,6 +9,8 @@ struct Report {
   /// The outputs, read back from the state.
   let outputs: Value
   let console: Console
+  /// Whether the report stands under the run's own page.
+  var isPartOfPage = false
 
   /// For people: the outputs, lists of objects as tables; then how it ended.
   func showText() {
@@ -57,7 +59,9 @@ struct Report {
     case .paused:
       return "The run is paused: \(record.reason ?? "no reason is recorded"). Go on with: errand runs resume \(id)"
     case .queued, .running, .waiting: return "The run is not over. Go on with: errand runs resume \(id)"
-    default: return "\(record.status.rawValue) after \(took.spoken); errand runs show \(id) tells more"
+    default:
+      let end = "\(record.status.rawValue) after \(took.spoken)"
+      return isPartOfPage ? end : "\(end); errand runs show \(id) tells more"
     }
   }
 

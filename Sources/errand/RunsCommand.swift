@@ -103,13 +103,16 @@ struct RunsCommand {
 
   private func show(_ session: RunSession) async throws(CommandFailure) -> ExitCode {
     let (record, outputs) = try await record(session)
-    let report = Report(record: record, outputs: outputs, console: console)
+    let report = Report(record: record, outputs: outputs, console: console, isPartOfPage: true)
     if parsed["json"].isGiven {
       report.showJSON()
       return .done
     }
     console.out("\(Style.bold.applied(to: record.recipe, console.colourOut))  \(record.id)")
     console.out("status   \(record.status.rawValue)\(record.reason.map { ": \($0.safe)" } ?? "")")
+    if let cancel = record.pendingCancel {
+      console.out("cancel   \(cancel.at.toSeconds)\(cancel.reason.map { ": \($0.safe)" } ?? "")")
+    }
     console.out("file     \(record.origin.file)")
     console.out("created  \(record.createdAt.toSeconds)")
     if let ended = record.endedAt {

@@ -46,6 +46,21 @@ import Testing
     }
   }
 
+  @Test func `writes doubles as the standard library does`() throws {
+    var random = Seeded(11)
+    var numbers: [Double] = [0.005, 0.29, 1.005, 9_999_999_999_999.99, 1e13, 9.007199254740993e15]
+    for digits in 1...16 {
+      let bound = (0..<digits).reduce(1) { bound, _ in bound * 10 }
+      for _ in 0..<200 {
+        let number = Double(random.below(bound))
+        numbers += [number, number / 10, number / 100, number / 1000, number / 100 * 1.1]
+      }
+    }
+    for number in numbers.flatMap({ [$0, -$0, $0.nextUp, $0.nextDown] }) {
+      #expect(try JSON.text(.double(number)) == number.description)
+    }
+  }
+
   private func mutate(_ bytes: inout [UInt8], _ random: inout Seeded) {
     let tokens = [
       "\"", "\\", "{", "}", "[", "]", ",", ":", "0", "-", ".", "e9", "\\u", "\\uD800", "null", " ", "\n", "é", "//",

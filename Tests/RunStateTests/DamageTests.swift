@@ -85,7 +85,7 @@ import Testing
   }
 
   private static let wayOut =
-    ". Nothing was changed. Run 'errand doctor', which says what can be recovered, or put a backup of the folder in its place."
+    ". Nothing was changed. Put a backup of the folder in its place, or move it away to begin with an empty state."
 
   @Test(
     arguments: [

@@ -114,14 +114,18 @@ import Testing
     #expect(try await again.collectBlobs() == 1)
     #expect(try await again.value(kept) == large)
     let missing = "\(folder.path)/blobs/\(orphan.sha256.prefix(2))/\(orphan.sha256)"
-    await #expect(throws: StateError(.damaged, "\(missing) is missing; errand doctor says which runs need it")) {
+    await #expect(
+      throws: StateError(
+        .damaged, "\(missing) is missing; put it back from a backup, or the runs that need it cannot go on")
+    ) {
       try await again.blob(orphan)
     }
     let path = "\(folder.path)/blobs/\(reference.sha256.prefix(2))/\(reference.sha256)"
     var bytes = try Files.read(path)
     bytes[100] ^= 1
     try Files.write(bytes, to: path)
-    let message = "\(path) is damaged: its content does not match its name; errand doctor says which runs need it"
+    let message =
+      "\(path) is damaged: its content does not match its name; put it back from a backup, or the runs that need it cannot go on"
     await #expect(throws: StateError(.damaged, message)) { try await again.value(kept) }
     try await again.close()
   }
@@ -220,7 +224,7 @@ import Testing
       }?.id)
     await #expect(
       throws: StateError(
-        .damaged, "\(path) is damaged at byte 0, where the run \(id) should be; errand doctor says what is left")
+        .damaged, "\(path) is damaged at byte 0, where the run \(id) should be; put a backup of that file in its place")
     ) { try await again.finishedRun(id) }
     try await again.close()
   }

@@ -2,7 +2,7 @@ import Basics
 
 // Our own library `stats`, over lists of int or of double. An empty list has no mean and is an error; the sum of one is 0.
 //
-// Ints are added exactly, doubles with the error carried along (Neumaier), so that ten times 0.1 is 1.0. The standard
+// Ints are added exactly, doubles as the decimals that people see (`DecimalSum`), so that ten times 0.1 is 1.0. The standard
 // deviation is the sample's (divided by n - 1, as STDEV of spreadsheets). A percentile lies between two items in
 // proportion (as PERCENTILE.INC of spreadsheets and NumPy have it).
 
@@ -169,10 +169,12 @@ private func numbers(_ list: [Value], _ context: inout EvaluationContext) throws
   return list.map(double)
 }
 
-@Sendable private func mean(_ numbers: [Double]) -> Double { sum(numbers) / Double(numbers.count) }
+@Sendable private func mean(_ numbers: [Double]) -> Double {
+  DecimalSum(numbers)?.divided(by: numbers.count) ?? sum(numbers) / Double(numbers.count)
+}
 
-/// Neumaier's sum.
 private func sum(_ numbers: [Double]) -> Double {
+  if let decimal = DecimalSum(numbers) { return decimal.divided(by: 1) }
   var total = 0.0
   var lost = 0.0
   for number in numbers {
@@ -192,5 +194,6 @@ private func percentile(_ numbers: [Double], _ rank: Double) -> Double {
   let below = min(max(Int(place), 0), sorted.count - 1)
   let above = min(below + 1, sorted.count - 1)
   let share = place - Double(below)
+  if share == 0.5 { return mean([sorted[below], sorted[above]]) }
   return share == 0 ? sorted[below] : sorted[below] + (sorted[above] - sorted[below]) * share
 }
