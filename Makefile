@@ -6,7 +6,7 @@
 
 PACKAGES := g++ libcurl4-openssl-dev libmicrohttpd-dev libre2-dev libssl-dev libyaml-dev libzip-dev tzdata
 # What is shipped. Benchmarks are built the same way, so that nothing is built twice.
-RELEASE := -c release --static-swift-stdlib -Xlinker -s
+RELEASE := -c release --static-swift-stdlib --disable-local-rpath -Xlinker -s
 # The gate's flags, always the same for the same reason.
 CHECKED := -Xswiftc -warnings-as-errors --explicit-target-dependency-import-check error
 ERRAND := .build/release/errand
