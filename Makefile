@@ -1,12 +1,12 @@
 # The two commands of the README are `make demo` and `make test`. They need the Swift toolchain; the C libraries that
 # are missing are installed with apt, with sudo unless one is root.
 
-.PHONY: demo test soak bench format generate packages
+.PHONY: demo test soak fuzz bench format generate packages
 .DEFAULT_GOAL := demo
 
 PACKAGES := g++ libcurl4-openssl-dev libmicrohttpd-dev libre2-dev libssl-dev libyaml-dev libzip-dev tzdata
 # What is shipped. Benchmarks are built the same way, so that nothing is built twice.
-RELEASE := -c release --static-swift-stdlib -Xlinker -s
+RELEASE := -c release --static-swift-stdlib --disable-local-rpath -Xlinker -s
 # The gate's flags, always the same for the same reason.
 CHECKED := -Xswiftc -warnings-as-errors --explicit-target-dependency-import-check error
 ERRAND := .build/release/errand
@@ -28,13 +28,29 @@ soak: packages
 	swift build --build-tests $(CHECKED)
 	ERRAND_KILLS=$(ROUNDS) swift test $(CHECKED) --disable-xctest --filter 'killed at random'
 
+# Throws garbled expressions at what reads them, SECONDS long at each: SECONDS=600 make fuzz. What is found is kept in
+# .build/fuzz, and so is what was learnt, for the next time.
+SECONDS ?= 60
+FUZZERS := check evaluate template
+FUZZ := .build/fuzz
+fuzz: packages
+	ERRAND_FUZZ=1 swift build -c release --scratch-path $(FUZZ) --sanitize=address -Xswiftc -sanitize=fuzzer -Xswiftc -use-ld=lld \
+	  --product Fuzz
+	@for name in $(FUZZERS); do \
+	  echo "== $$name"; \
+	  $(FUZZ)/release/Fuzz $$name $(FUZZ)/corpus/$$name -max_total_time=$(SECONDS) -max_len=512 -timeout=10 \
+	    -artifact_prefix=$(FUZZ)/$$name- -print_final_stats=1 2> $(FUZZ)/$$name.log \
+	  || { tail -n 40 $(FUZZ)/$$name.log >&2; exit 1; }; \
+	  grep number_of_executed_units $(FUZZ)/$$name.log; \
+	done
+
 bench: packages
 	swift build $(RELEASE) --product errand
 	swift build $(RELEASE) --product Benchmarks
 	.build/release/Benchmarks
 
 format:
-	swift format --in-place --recursive --parallel Package.swift Sources Plugins Tests Benchmarks
+	swift format --in-place --recursive --parallel Package.swift Sources Plugins Tests Benchmarks Fuzz
 
 generate:
 	swift run errand-dev generate

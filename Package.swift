@@ -126,6 +126,14 @@ func plugin(
   )
 }
 
+// Fuzzers are built with sanitizers, and so apart from everything else: `make fuzz` asks for them.
+if Context.environment["ERRAND_FUZZ"] != nil {
+  package.targets += [
+    .systemLibrary(name: "CFuzzer", path: "Fuzz/CFuzzer"),
+    .executableTarget(name: "Fuzz", dependencies: ["Basics", "CFuzzer", "Expressions"], path: "Fuzz/Targets"),
+  ]
+}
+
 for target in package.targets where target.type != .system {
   // What stands beside sources and is none: pages for people, and what tests read by `#filePath`.
   target.exclude = ["README.md", "Fixtures", "Linking", "Snapshots"].filter {

@@ -15,6 +15,7 @@ let groups: [(name: String, rows: () async throws -> [Row])] = [
   ("start", { try Start(folder).rows() }),
   ("durability", { try await Durability(folder).rows() }),
   ("expressions", { try Expressions().rows() }),
+  ("peers", { try ExpressionPeers().rows() }),
   ("texts", { try Texts().rows() }),
   ("schedules", { try Schedules().rows() }),
   ("http", { try await FanOut().rows() }),

@@ -65,6 +65,24 @@ extension FunctionDeclaration {
 }
 
 extension ValueType {
+  /// Some value of the type, if all of its values are of one kind.
+  var example: Value? {
+    switch self {
+    case .null: .null
+    case .bool: .bool(true)
+    case .int: .int(1)
+    case .uint: .uint(1)
+    case .double: .double(1)
+    case .string, .choice: .string("a")
+    case .bytes: .bytes([])
+    case .timestamp: .timestamp(.earliest)
+    case .duration: .duration(.zero)
+    case .list: .list([])
+    case .map, .object: .map(ValueMap())
+    default: nil
+    }
+  }
+
   /// Whether the value is of this type's kind; of a list the first item tells.
   func isKind(of value: Value) -> Bool {
     switch (self, value.content) {
@@ -74,6 +92,7 @@ extension ValueType {
       (.choice, .string), (.bytes, .bytes), (.timestamp, .timestamp), (.duration, .duration),
       (.map, .map), (.object, .map), (.optional, .optional), (.type, .type), (.wrapper, .null):
       true
+    case (.opaque(ValueType.mixedName, let parts), _): parts.contains { $0.isKind(of: value) }
     case (.wrapper(let wrapped), _), (.secret(let wrapped), _): wrapped.isKind(of: value)
     default: false
     }

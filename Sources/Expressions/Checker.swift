@@ -38,6 +38,8 @@ struct Checker {
   var faults: [ExpressionFault] = []
   /// The part that was last faulted because it may be absent.
   var absent: Range<Int>?
+  /// The list that was checked last, with the types of its items.
+  var latestList: (range: Range<Int>, types: [ValueType])?
   var locals: [Local] = []
   var facts: Facts
   var slotCount: Int
@@ -286,6 +288,7 @@ struct Checker {
     var nodes: [ListNode.Element] = []
     var constants: [Value]? = []
     var type: ValueType?
+    var types: [ValueType] = []
     for element in elements {
       let result = check(element.value)
       nodes.append(ListNode.Element(node: result.node, isOptional: element.isOptional))
@@ -296,7 +299,9 @@ struct Checker {
       }
       let item = element.isOptional ? wrapped(result, element.value) : result.type
       type = type.map { inference.join($0, item) ?? inference.mixed($0, item) } ?? item
+      types.append(element.isOptional ? .dyn : item)
     }
+    latestList = (syntax.range, types)
     let node: any Node = constants.map { LiteralNode(.list($0), syntax.range) } ?? ListNode(nodes, syntax.range)
     guard isChecked else { return Result(node, .dyn) }
     return Result(node, bounded(.list(type ?? inference.variable()), syntax))

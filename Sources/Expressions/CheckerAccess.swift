@@ -6,7 +6,7 @@ extension Checker {
   // MARK: Names
 
   /// The names of types, which are values.
-  private static let typeNames: [String: ValueType] = [
+  static let typeNames: [String: ValueType] = [
     "bool": .bool, "int": .int, "uint": .uint, "double": .double, "string": .string, "bytes": .bytes,
     "list": .list(.dyn), "map": .map(.dyn, .dyn), "null_type": .null, "type": .type(.dyn),
     "optional_type": .optional(.dyn), "google.protobuf.Timestamp": .timestamp,
@@ -55,6 +55,9 @@ extension Checker {
     }
     if !scope.functions.functions(named: name).isEmpty {
       return "`\(name)` is a function and wants arguments: \(name)(…)"
+    }
+    if let truth = ["yes": "true", "on": "true", "no": "false", "off": "false", "nul": "null"][name] {
+      return "there is no variable `\(name)`; write `\(truth)`"
     }
     if let near = name.nearest(among: locals.map(\.name) + scope.names) {
       return "there is no variable `\(name)`; did you mean `\(near)`?"
@@ -204,7 +207,7 @@ extension Checker {
       if isRead, field.isOptional, isSound { requirePresence(name, syntax, syntax.mark) }
       return (field.type, isSound && field.isOptional)
     case .map(let key, let value):
-      if !inference.accepts(key, .string) {
+      if isSound, !inference.accepts(key, .string) {
         fault("the keys of this map are \(key)s, so it has no field `\(name)`; write […]", syntax.mark)
       }
       return (value, false)
@@ -247,6 +250,12 @@ extension Checker {
     return "`\(name)` may be absent; ask first, as in `has(\(whole)) && …`, or write `\(default_)`"
   }
 
+  /// The number that a text is.
+  private func wholeNumber(_ syntax: Syntax) -> Int? {
+    guard case .literal(let value) = syntax.kind else { return nil }
+    return value.string.flatMap { Int($0) }
+  }
+
   private func noFields(_ name: String, _ type: ValueType, _ syntax: Syntax) -> String {
     guard case .select(let operand, _, _) = syntax.kind else { return "\(show(type)) has no fields" }
     let text = source(operand)
@@ -254,6 +263,7 @@ extension Checker {
     case (.list, "length"), (.list, "count"), (.list, "size"), (.string, "length"), (.string, "count"),
       (.string, "size"), (.bytes, "length"), (.bytes, "size"):
       return "write `size(\(text))` for `.\(name)`"
+    case (.list, "empty"), (.list, "isEmpty"): return "write `size(\(text)) == 0` for `.\(name)`"
     case (.list, "first"), (.list, "last"):
       return "write `\(text)[\(name == "first" ? "0" : "size(\(text)) - 1")]` for `.\(name)`"
     case (.list, _):
@@ -262,6 +272,8 @@ extension Checker {
       return "\(show(type)) has no fields; what may be null is compared with null first"
     case (.timestamp, _):
       return "a timestamp has no field `\(name)`; its parts are read with methods, as in `\(text).getFullYear()`"
+    case (.duration, _):
+      return "a duration has no field `\(name)`; its parts are read with methods, as in `\(text).getMinutes()`"
     default: return "\(show(type)) has no fields, so no `\(name)`"
     }
   }
@@ -312,6 +324,7 @@ extension Checker {
           switch key {
           case .double: "; write `int(\(source(index)))`"
           case .uint: "; write `int(\(source(index)))`"
+          case .string where wholeNumber(index) != nil: "; write `\(source(operand))[\(wholeNumber(index) ?? 0)]`"
           case .string, .choice: "; one field of every item is `\(source(operand)).map(x, x.…)`"
           default: ""
           }

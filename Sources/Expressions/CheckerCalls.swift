@@ -26,15 +26,31 @@ extension Checker {
         return faulty(unknownIn(prefix, name), syntax.mark)
       }
     }
+    if case .name(let other, _) = receiver.kind, let namespace = namespace(meantBy: other) {
+      for argument in arguments { _ = check(argument) }
+      return faulty("there is no variable `\(other)`; did you mean `\(namespace).\(name)(…)`?", receiver.range)
+    }
     return resolve(name, scope.functions.methods(named: name), receiver: receiver, arguments, syntax)
   }
 
+  /// The namespace whose name, for that of a variable that does not exist, is misspelt.
+  private func namespace(meantBy name: String) -> String? {
+    guard isChecked, !locals.contains(where: { $0.name.hasSameScalars(as: name) }), scope.slots[name] == nil,
+      Checker.typeNames[name] == nil, name.nearest(among: locals.map(\.name) + scope.names) == nil
+    else { return nil }
+    return name.lowercased().nearest(among: Array(scope.functions.namespaces))
+  }
+
   private func unknownIn(_ prefix: String, _ name: String) -> String {
+    let full = "\(prefix).\(name)"
     let names = scope.functions.names(ofMethods: false).filter { $0.hasPrefix("\(prefix).") }
       .map { String($0.dropFirst(prefix.count + 1)) }
-    let near = name.nearest(among: names).map { "; did you mean `\(prefix).\($0)`?" }
+    let other = Checker.otherNames[name].flatMap { $0.split(separator: ".").last.map { String($0) } }
+    let near = (names.first { $0 == other } ?? Checker.otherMath[full] ?? name.nearest(among: names)).map {
+      "; did you mean `\(prefix).\($0)`?"
+    }
     let list = names.sorted { $0.precedesByScalars($1) }.joined(separator: ", ")
-    return "there is no function `\(prefix).\(name)`" + (near ?? "; `\(prefix)` has \(list)")
+    return "there is no function `\(full)`" + (near ?? "; `\(prefix)` has \(list)")
   }
 
   private mutating func resolve(
@@ -75,7 +91,7 @@ extension Checker {
         mismatchMessage(name, forms, receiver, arguments, types), syntax.range, type: commonResult(forms))
     }
     let constants = nodes.map { ($0 as? LiteralNode)?.value }
-    if isSound, let check = form.literalCheck, let fault = check(constants) {
+    if isSound, let check = form.literalCheck, let fault = check(examples(constants, parts)) {
       self.fault(fault.message, parts.indices.contains(fault.argument) ? parts[fault.argument].range : syntax.range)
       return Result(FailureNode(fault.message, syntax.range), result)
     }
@@ -83,6 +99,21 @@ extension Checker {
     var call = Result(node, result)
     if !(node is OptionalElseNode) { call = folded(call, of: nodes) }
     return sealed(call, if: isSecret)
+  }
+
+  /// The constants, and for a list that is written out but not constant one with items of the kinds that it has, so
+  /// that what a format wants is compared with what it is given.
+  private func examples(_ constants: [Value?], _ parts: [Syntax]) -> [Value?] {
+    guard let latestList, let index = parts.lastIndex(where: { $0.range == latestList.range }), constants[index] == nil
+    else { return constants }
+    var items: [Value] = []
+    for type in latestList.types {
+      guard let item = inference.resolved(type).disclosed.example else { return constants }
+      items.append(item)
+    }
+    var constants = constants
+    constants[index] = .list(items)
+    return constants
   }
 
   private func node(
@@ -124,7 +155,9 @@ extension Checker {
         return nil
       }
     }
-    return form.isGeneric ? inference.applied(result) : result
+    if form.isGeneric { return inference.applied(result) }
+    // CEL itself has no mixtures.
+    return !isSound && result.mixedParts != nil ? .dyn : result
   }
 
   /// The type that all forms give, so that what is around a wrong call is checked too.
@@ -171,7 +204,7 @@ extension Checker {
   /// Types in words: "a string, bytes or a list".
   private func listed(_ types: [ValueType]) -> String {
     var words: [String] = []
-    for type in types {
+    for type in types.flatMap({ $0.mixedParts ?? [$0] }) {
       let word =
         switch type {
         case .list(.parameter): "a list"
@@ -201,8 +234,10 @@ extension Checker {
       return "; write `string(\(text))`"
     case (.timestamp, .string): return "; write `timestamp(\(text))`"
     case (.duration, .string): return "; write `duration(\(text))`"
+    case (.list(.dyn), let given) where given != .dyn: return "; a list of one is `[\(text)]`"
     case (.list(let element), let given) where inference.finished(element) == inference.finished(given):
       return "; a list of one is `[\(text)]`"
+    case (.bool, .int): return "; compare it, as in `\(text) != 0`"
     case (.bool, .string): return "; compare it, as in `\(text) == 'yes'`"
     default: return ""
     }
@@ -217,7 +252,12 @@ extension Checker {
     "sum": "stats.sum", "mean": "stats.mean", "avg": "stats.mean", "average": "stats.mean", "median": "stats.median",
     "min": "stats.min", "max": "stats.max", "round": "stats.round", "typeof": "type", "regexMatch": "matches",
     "match": "matches", "test": "matches", "getYear": "getFullYear", "unwrap": "value", "default": "orValue",
-    "date": "timestamp", "datetime": "timestamp",
+    "date": "timestamp", "datetime": "timestamp", "abs": "math.abs", "floor": "math.floor", "ceil": "math.ceil",
+    "sqrt": "math.sqrt",
+  ]
+  private static let otherMath = [
+    "math.max": "greatest", "math.min": "least", "json.stringify": "format", "json.dumps": "format",
+    "json.loads": "parse",
   ]
 
   private func unknownFunction(_ name: String, _ receiver: Syntax?, _ arguments: [Syntax], _ results: [Result])
@@ -229,6 +269,12 @@ extension Checker {
       if !scope.functions.functions(named: name).isEmpty {
         return
           "\(name)() is no method; write `\(name)(\(([text] + arguments.map { source($0) }).joined(separator: ", ")))`"
+      }
+      if name == "has", arguments.count == 1, case .literal(let value) = arguments[0].kind, let field = value.string {
+        return "has() is no method; write `has(\(text).\(field))`"
+      }
+      if let other = replacement(forMethod: name, on: text, with: arguments.map { source($0) }) {
+        return "there is no method `\(name)`; write `\(other)`"
       }
       if let other = Checker.otherNames[name] {
         if !scope.functions.methods(named: other).isEmpty, other != "size" {
@@ -249,6 +295,7 @@ extension Checker {
       let rest = arguments.dropFirst().map { source($0) }.joined(separator: ", ")
       return "\(name)() is a method; write `\(source(first)).\(name)(\(rest))`"
     }
+    if name == "concat" { return "there is no function `concat`; write `a + b`" }
     if let form = Parser.macroForms[name] { return "\(name)() is written \(form)" }
     if let other = Checker.otherNames[name] { return "there is no function `\(name)`; write `\(other)(\(given))`" }
     let near = name.nearest(among: scope.functions.names(ofMethods: false)).map { "; did you mean `\($0)`?" } ?? ""

@@ -72,8 +72,8 @@ extension Checker {
       case (.add, .string, .string), (.add, .string, .dyn), (.add, .dyn, .string): .string
       case (.add, .bytes, .bytes), (.add, .bytes, .dyn), (.add, .dyn, .bytes): .bytes
       case (.add, .list(let one), .list(let other)): inference.join(one, other).map { .list($0) }
-      case (.add, .list, .dyn): left.type
-      case (.add, .dyn, .list): right.type
+      case (.add, .list, .dyn): .list(.dyn)
+      case (.add, .dyn, .list): .list(.dyn)
       case (.add, .timestamp, .duration), (.add, .duration, .timestamp), (.add, .timestamp, .dyn),
         (.add, .dyn, .timestamp), (.subtract, .timestamp, .duration):
         .timestamp
@@ -107,7 +107,12 @@ extension Checker {
     let hint = conversionHint(left.type, left.syntax, right.type, right.syntax, joinedBy: symbol)
     if !hint.isEmpty { return head + hint }
     switch (symbol, types.0, types.1) {
-    case (.remainder, .double, _), (.remainder, _, .double): return "`%` takes ints; write `int(…) % int(…)`"
+    case (.remainder, .double, _), (.remainder, _, .double):       func whole(_ type: ValueType, _ syntax: Syntax) -> String {
+        if case .int = type { return source(syntax) }
+        return "int(\(source(syntax)))"
+      }
+      return "`%` takes ints; write `\(whole(types.0, left.syntax)) % \(whole(types.1, right.syntax))`"
+    case (.remainder, .string, _): return head + "; write `\(source(left.syntax)).format([\(source(right.syntax))])`"
     case (.multiply, .duration, _), (.multiply, _, .duration), (.divide, .duration, _):
       return "a duration is not multiplied or divided; write its length out, as in duration('90m')"
     case (.subtract, .string, .string): return "`-` does not take texts; remove a part with replace(part, '')"
@@ -115,6 +120,9 @@ extension Checker {
       (.subtract, .timestamp, .double), (.add, .duration, .int), (.subtract, .duration, .int):
       return head + "; a length of time is written duration('24h')"
     case (.add, .timestamp, .timestamp): return "two timestamps are not added; `-` gives the time between them"
+    case (.add, .timestamp, .string) where isLength(right.syntax), (.subtract, .timestamp, .string),
+      (.add, .duration, .string), (.subtract, .duration, .string):
+      return head + "; write `\(source(left.syntax)) \(symbol.rawValue) duration(\(source(right.syntax)))`"
     case (.add, .timestamp, .string): return head + "; write `string(\(source(left.syntax))) + \(source(right.syntax))`"
     case (.add, .list, _):
       return head + "; one item is added as a list: `\(source(left.syntax)) + [\(source(right.syntax))]`"
@@ -124,6 +132,12 @@ extension Checker {
     if case .optional = types.0 { return head + "; write `\(source(left.syntax)).orValue(…)`" }
     if case .optional = types.1 { return head + "; write `\(source(right.syntax)).orValue(…)`" }
     return head
+  }
+
+  /// Whether a text begins as a length of time does.
+  private func isLength(_ syntax: Syntax) -> Bool {
+    guard case .literal(let value) = syntax.kind, let first = value.string?.utf8.first else { return false }
+    return (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(first)
   }
 
   /// How to convert one of two values so that they fit, as a clause that begins with a semicolon; empty if no
@@ -221,13 +235,28 @@ extension Checker {
       return "comparisons do not chain; write `\(source(low)) \(first.rawValue) \(source(middle)) && "
         + "\(source(middle)) \(symbol.rawValue) \(source(right.syntax))`"
     case (.timestamp, .string):
-      return head + "; write `\(source(left.syntax)) \(symbol.rawValue) timestamp(\(source(right.syntax)))`"
+      return head + "; write `\(source(left.syntax)) \(symbol.rawValue) \(timestamp(right.syntax))`"
     case (.string, .timestamp):
-      return head + "; write `timestamp(\(source(left.syntax))) \(symbol.rawValue) \(source(right.syntax))`"
+      return head + "; write `\(timestamp(left.syntax)) \(symbol.rawValue) \(source(right.syntax))`"
     case (.duration, .string):
       return head + "; write `\(source(left.syntax)) \(symbol.rawValue) duration(\(source(right.syntax)))`"
+    case (.duration, .int), (.duration, .double):
+      return head + "; a length of time is written duration('90m')"
+    case (.int, .type), (.string, .type), (.double, .type), (.bool, .type), (.list, .type), (.map, .type):
+      return head + "; write `type(\(source(left.syntax))) \(symbol.rawValue) \(source(right.syntax))`"
+    case (.type, .string):
+      guard case .literal(let value) = right.syntax.kind, let name = value.string else { return head }
+      return head + "; write `\(source(left.syntax)) \(symbol.rawValue) \(name)`"
     default: return head
     }
+  }
+
+  /// The timestamp that a text is meant for; of a date alone its first second.
+  private func timestamp(_ syntax: Syntax) -> String {
+    if case .literal(let value) = syntax.kind, let text = value.string, text.utf8.count == 10 {
+      return "timestamp('\(text)T00:00:00Z')"
+    }
+    return "timestamp(\(source(syntax)))"
   }
 
   private mutating func checkEquality(

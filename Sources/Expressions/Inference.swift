@@ -151,6 +151,9 @@ struct Inference {
     case (.object(let left), .object(let right)): return unify(left, right)
     case (.optional(let left), .optional(let right)): return unify(left, right)
     case (.type, .type): return true
+    case (.opaque(ValueType.mixedName, let parts), _):
+      // A mixture takes what one of its parts does, and another mixture if it takes all of its parts.
+      return (given.mixedParts ?? [given]).allSatisfy { given in parts.contains { accepts($0, given) } }
     case (.opaque(let name, let left), .opaque(let other, let right)):
       guard name == other, left.count == right.count else { return false }
       for index in left.indices where !unify(left[index], right[index]) { return false }
@@ -316,6 +319,9 @@ extension ValueType {
   }
 
   static let mixedName = "mixed"
+
+  /// What is of one of several types.
+  static func mixed(_ parts: [ValueType]) -> ValueType { .opaque(mixedName, parts) }
 
   /// The types of which a value of a mixed literal may be.
   var mixedParts: [ValueType]? {

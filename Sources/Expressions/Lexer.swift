@@ -187,7 +187,8 @@ struct Lexer {
     let hint =
       ["ns", "us", "ms", "s", "m", "h"].contains(unit)
       ? "; a length of time is written duration('\(word)')"
-      : (unit == "d" ? "; a length of time is written in hours, duration('24h')" : "")
+      : word.contains("_")
+        ? "; its digits stand without `_`" : (unit == "d" ? "; a length of time is written in hours, duration('24h')" : "")
     faults.append(ExpressionFault("`\(word)` is no number\(hint)", at: start..<position))
     return .invalid
   }
@@ -207,7 +208,9 @@ struct Lexer {
       case "≤", "≥", "≠": "write \(symbol == "≤" ? "<=" : symbol == "≥" ? ">=" : "!=") for `\(symbol)`"
       case "×": "write * for `×`"
       case "^": "there is no power; write `x * x`"
-      case "@", "#", "~", "\\": "`\(symbol)` means nothing in an expression"
+      case "#": "`#` means nothing in an expression; a comment begins with `//`"
+      case "~": "there is no `~`; a pattern is asked with a.matches('…')"
+      case "@", "\\": "`\(symbol)` means nothing in an expression"
       default: "`\(symbol)` cannot stand here; names are of a to z, A to Z, 0 to 9 and _, and texts stand in quotes"
       }
     faults.append(ExpressionFault(message, at: start..<position))

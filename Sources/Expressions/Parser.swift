@@ -67,6 +67,9 @@ package struct Parser {
 
   private var word: String { lexer.string(token.range) }
 
+  /// The byte before a place.
+  private func textByte(before place: Int) -> UInt8? { place > 0 ? lexer.text[place - 1] : nil }
+
   private func isWord(_ text: StaticString) -> Bool {
     guard token.kind == .identifier, token.end - token.start == text.utf8CodeUnitCount else { return false }
     return lexer.text[token.range].elementsEqual(
@@ -103,9 +106,20 @@ package struct Parser {
     case .leftBrace: return fail("a map cannot stand here; an operator or the end of the expression is wanted")
     case .identifier where isWord("if"):
       return fail("there is no `if`; write `condition ? value : otherwise`")
-    case .identifier where isWord("is"): return fail("write `==` for `is`")
+    case .identifier:
+      if let message = replacement(forOperator: word) { return fail(message) }
+      if let before = textByte(before: token.start), before == UInt8(ascii: "'") || before == UInt8(ascii: "\"") {
+        return fail(
+          "the text ends at the quote before `\(word)`; a quote within a text is written `\\'`, or the text stands in "
+            + "the other quotes")
+      }
+      return fail("an operator is missing before `\(word)`")
+    case .double where lexer.text[token.start] == UInt8(ascii: "."):
+      return fail("an item is read with brackets; write `[\(word.dropFirst())]` for `\(word)`")
     case .string: return fail("an operator is missing before this text; texts are joined with `+`")
-    case .arrow: return fail("there is no `=>`; a macro names its variable first, as in items.map(x, x + 1)")
+    case .arrow:
+      return fail(
+        "there is no `=>`; to compare write `>=`; a macro names its variable first, as in items.map(x, x + 1)")
     case .plus, .minus: return fail("nothing is changed by an expression; write `x + 1`")
     default: return fail("an operator is missing before `\(word)`")
     }
@@ -126,6 +140,9 @@ package struct Parser {
       throw fail("a condition within the middle of another stands in parentheses: `a ? (b ? c : d) : e`")
     }
     guard try take(.colon) else {
+      if mark.upperBound < lexer.text.count, lexer.text[mark.upperBound] == UInt8(ascii: ".") {
+        throw fail("write `.?` for `?.`", at: mark.lowerBound..<mark.upperBound + 1)
+      }
       throw fail("`: value` is missing here, for when the condition of `?` does not hold")
     }
     let second = try expression()
@@ -178,7 +195,7 @@ package struct Parser {
     switch token.kind {
     case .or: break
     case .singleOr: note("write `||` for `|`")
-    case .identifier where isWord("or"): note("write `||` for `or`")
+    case .identifier where isWord("or") || isWord("OR"): note("write `||` for `\(word)`")
     default: return false
     }
     try advance()
@@ -189,7 +206,7 @@ package struct Parser {
     switch token.kind {
     case .and: break
     case .singleAnd: note("write `&&` for `&`")
-    case .identifier where isWord("and"): note("write `&&` for `and`")
+    case .identifier where isWord("and") || isWord("AND"): note("write `&&` for `\(word)`")
     default: return false
     }
     try advance()
@@ -220,7 +237,11 @@ package struct Parser {
     case (0, .equal): return .equal
     case (0, .notEqual): return .notEqual
     case (0, .assign):
-      note("write `==` to compare; an expression assigns nothing")
+      // What follows without a gap is refused when it is read: `=<`, `=~`.
+      let next = token.end < lexer.text.count ? lexer.text[token.end] : 0
+      if next != UInt8(ascii: "<"), next != UInt8(ascii: "~") {
+        note("write `==` to compare; an expression assigns nothing")
+      }
       return .equal
     case (0, .strictEqual):
       note("write `==` for `===`")
@@ -374,6 +395,14 @@ package struct Parser {
     if token.kind == .end {
       return fail("this `\(bracket)` is never closed; `\(closing)` is missing", at: open)
     }
+    switch token.kind {
+    case .identifier:
+      if let message = replacement(forOperator: word) { return fail(message) }
+    case .arrow: return fail("write `,` for `=>`: a macro names its variable first, as in items.map(x, x + 1)")
+    case .colon where bracket == "[":
+      return fail("a part of a text is read with a.substring(from, to), one of a list with a.slice(from, to)")
+    default: break
+    }
     return fail("`\(closing)` or `,` is wanted here, not `\(word)`")
   }
 
@@ -398,6 +427,13 @@ package struct Parser {
     case .identifier: return try name(isRooted: false, start: start)
     case .minus, .int, .uint, .double, .string, .bytes: return try literal()
     case .end: throw fail("the expression ends where a value is wanted")
+    case .greater where textByte(before: start) == UInt8(ascii: "-"):
+      throw fail(
+        "write `,` for `->`: a macro names its variable first, as in items.map(x, x + 1)", at: start - 1..<token.end)
+    case .less where textByte(before: start) == UInt8(ascii: "="):
+      throw fail("write `<=` for `=<`", at: start - 1..<token.end)
+    case .slash where token.end < lexer.text.count && lexer.text[token.end] == UInt8(ascii: "*"):
+      throw fail("there is no `/*`; a comment begins with `//` and ends with its line", at: start..<token.end + 1)
     case .quotedIdentifier: throw fail("backticks stand only after a dot")
     case .equal, .notEqual, .less, .lessOrEqual, .greater, .greaterOrEqual, .plus, .star, .slash, .percent, .and, .or,
       .question, .assign, .arrow, .power, .singleAnd, .singleOr, .doubleQuestion, .strictEqual, .strictNotEqual:
@@ -417,10 +453,7 @@ package struct Parser {
     case "in": throw fail("a value is missing before `in`")
     case "as", "break", "const", "continue", "else", "for", "function", "if", "import", "let", "loop", "package",
       "namespace", "return", "var", "void", "while":
-      throw fail(
-        name == "if" || name == "else"
-          ? "there is no `\(name)`; write `condition ? value : otherwise`"
-          : "`\(name)` is a word that CEL keeps for itself and no name")
+      throw fail(replacement(forReserved: name))
     case "True", "False", "None", "nil", "undefined", "NULL", "TRUE", "FALSE":
       let word = ["None": "null", "nil": "null", "undefined": "null"][name] ?? name.lowercased()
       note("write `\(word)` for `\(name)`")
@@ -605,7 +638,7 @@ extension Parser {
   /// What other languages call the macros.
   private static let otherNames = [
     "any": "exists", "some": "exists", "every": "all", "collect": "map", "select": "filter", "where": "filter",
-    "find": "filter",
+    "find": "filter", "forEach": "map",
   ]
 
   /// How each macro is written, for messages.

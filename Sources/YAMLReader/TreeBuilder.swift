@@ -15,6 +15,7 @@ struct TreeBuilder {
   private let source: Source
   private let limits: YAMLLimits
   private let quoting: QuoteAdvice
+  private let cuts: CutScalars
   private var stack: [Frame] = []
   private var anchors: [String: Anchor] = [:]
   private var nodes = 0
@@ -68,6 +69,7 @@ struct TreeBuilder {
     self.source = source
     self.limits = limits
     quoting = QuoteAdvice(source)
+    cuts = CutScalars(source, quoting)
   }
 
   mutating func read(_ events: inout EventStream) {
@@ -145,7 +147,7 @@ extension TreeBuilder {
     if isOmitted, stack.isEmpty { return fail("the document is empty", event.range) }
     if event.style == .plain, !isOmitted {
       checkPlain(event)
-      if isAwaitingKey, event.text.elementsEqual("<<".utf8) {
+      if isAwaitingKey, event.text.count == 2, event.text.elementsEqual("<<".utf8) {
         let message = "`<<` merges nothing: YAML 1.2 has no merge keys; write the keys out, or quote it: `\"<<\"`"
         fail(message, event.range)
         stack[stack.count - 1].key = .refused
@@ -211,13 +213,14 @@ extension TreeBuilder {
 
   /// Refuses a plain scalar that YAML has cut where its author meant it to go on.
   private mutating func checkPlain(_ event: ScalarEvent) {
-    let cuts = CutScalars(source, quoting)
     if let cut = cuts.openExpression(in: event, isKey: isAwaitingKey) {
       add(cut)
       tornUntil = cuts.expressionEnd(after: event.range.upperBound)
-    } else if let frame = stack.last, frame.isFlow, let cut = cuts.openParenthesis(in: event, ofMap: frame.isMap) {
+    } else if case let top = stack.count - 1, top >= 0, stack[top].isFlow,
+      let cut = cuts.openParenthesis(in: event, ofMap: stack[top].isMap)
+    {
       add(cut)
-      stack[stack.count - 1].isTorn = true
+      stack[top].isTorn = true
     }
     if let swallowed = cuts.swallowedItem(in: event) { add(swallowed) }
   }
@@ -280,6 +283,8 @@ extension TreeBuilder {
       stack[top].key = .awaited
     case .read(let key):
       stack[top].key = .awaited
+      // Most maps have a few members.
+      if stack[top].map.isEmpty { stack[top].map.reserveCapacity(4) }
       if let first = stack[top].map.insert(ValueMap.Member(key: key, value: value)) {
         refuseDuplicate(of: stack[top].map.members[first].key, key)
       }
@@ -322,7 +327,7 @@ extension TreeBuilder {
   }
 
   private var isAwaitingKey: Bool {
-    if let frame = stack.last, frame.isMap, case .awaited = frame.key { true } else { false }
+    if let top = stack.indices.last, stack[top].isMap, case .awaited = stack[top].key { true } else { false }
   }
 
   /// The column of the innermost list or map, from which a block scalar counts its indentation.

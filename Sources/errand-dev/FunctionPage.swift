@@ -1,13 +1,51 @@
 import Basics
 import Expressions
 
-// The reference page of the functions that expressions may call. All of it but the first section is read from the
+// The reference page of the functions that expressions may call. All of it but the first sections is read from the
 // functions' declarations, whose examples run as tests.
 
-private let introduction = """
-  # Functions of expressions
+/// The example of the page; a test compiles and runs the same.
+private let usage = """
+  var scope = ExpressionScope()
+  scope.declare("price", .double)
+  scope.declare("items", .list(.int))
+  switch Program.compile("price * double(size(items)) > 10.0", in: scope) {
+  case .success(let program):
+    print(program.type)  // bool
+    print(try program.evaluate([.double(2.5), .list([.int(1), .int(2), .int(3)])]))
+  case .failure(let faults):
+    for fault in faults.list { print(fault.range, fault.message) }
+  }
+  """
 
-  Expressions are written in [CEL](https://github.com/google/cel-spec). Beside the functions below there are operators
+private let introduction = """
+  # Expressions
+
+  `Expressions` is [CEL](https://github.com/google/cel-spec), the Common Expression Language, in Swift: the whole language
+  with its parser, its checker and its evaluator, CEL's libraries, and some of our own. It knows nothing of recipes, and
+  needs Basics, Calendars and RE2 only. An expression has no side effect, always ends, and sees nothing but what it is
+  given: no function reads a clock, a file or the network.
+
+  A scope says what an expression may see. Compiling reads and checks it, and finds every fault at once, each with its
+  place in the text and the way to mend it. The program may then be evaluated any number of times, from any thread:
+
+  ```swift
+  \(usage)
+  ```
+
+  - `ExpressionScope(rules:)`: `.sound`, the default, is stricter than CEL, so that what checks never fails for want of a
+    field or by a type; `.plain` is CEL as it is specified; `.unchecked` finds out names and types when it evaluates.
+    `container:` is the namespace in which names are looked up, `functions:` what may be called.
+  - `compile(_:in:expecting:)` takes the type that the value has to have; `program.type` is the one that it has.
+  - `evaluate(_:limits:)` takes the values in the order of the declarations, or a closure that is asked for those by name
+    that are read. An `EvaluationError` says what failed, and where. `EvaluationLimits` bounds the steps and the bytes.
+  - `Template` is a text in which `${{ … }}` stands for values.
+  - `FunctionLibrary.standard.adding(_:)` takes functions of your own, as a `FunctionDeclaration` each: its types, its
+    sentence for this page, an example, and what it does.
+
+  ## The language
+
+  Beside the functions below there are operators
   (`+ - * / %`, `== != < <= > >=`, `&& || !`, `in`, `c ? a : b`, `m.field`, `list[0]`, `m.?field`) and macros:
 
   | Macro | What it gives |

@@ -37,7 +37,7 @@ let mathFunctions: [FunctionDeclaration] =
       "math.sign", parameters: [.double], result: .double, summary: "-1.0, 0.0, 1.0, or NaN of NaN."
     ) { arguments, _ throws(EvaluationError) in
       let number = try arguments.double(0)
-      return .double(number > 0 ? 1 : number < 0 ? -1 : number)
+      return .double(number > 0 ? 1 : number < 0 ? -1 : number.isNaN ? number : 0)
     },
 
     FunctionDeclaration(
@@ -89,11 +89,11 @@ private func extremes(_ name: String, _ word: String, _ example: String, _ wante
     }
     return best
   }
-  let numbers: [ValueType] = [.int, .double, .uint, .dyn]
+  let numbers: [ValueType] = [.int, .double, .uint, .mixed([.int, .double, .uint])]
   return numbers.map { type in
     FunctionDeclaration(
       "math.\(name)", parameters: [type], isVariadic: true, result: type,
-      summary: type == .dyn ? "The \(word) of numbers of several kinds." : "The \(word) of the numbers.",
+      summary: type.mixedParts == nil ? "The \(word) of the numbers." : "The \(word) of numbers of several kinds.",
       example: type == .int ? example : ""
     ) { arguments, context throws(EvaluationError) in
       // A single list that is `dyn` to the checker is taken for its items.

@@ -87,7 +87,7 @@ let timeFunctions: [FunctionDeclaration] = [
       "time.format(timestamp('2026-11-20T09:30:00Z'), '%A %-d %B %Y, %H:%M', 'Australia/Sydney')"
       + " == 'Friday 20 November 2026, 20:30'",
     literalCheck: checking(
-      (1, { text throws(EvaluationError) in _ = try TimeFormat(text) }), (2, checkZone))
+      (1, { text throws(EvaluationError) in try TimeFormat(text).checkClauses() }), (2, checkZone))
   ) { arguments, context throws(EvaluationError) in
     let format = try TimeFormat(arguments.string(1))
     return try context.made(format.text(of: arguments.timestamp(0), in: context.zone(arguments.string(2))))

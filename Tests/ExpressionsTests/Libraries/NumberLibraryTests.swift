@@ -4,7 +4,8 @@ import Testing
 
 @Suite struct NumberLibraryTests {
   @Test(arguments: [
-    ("math.greatest([1, 5, 3])", "5"), ("math.least(1.5, -2.0)", "-2.0"),
+    ("math.greatest([1, 5, 3])", "5"), ("math.least(1.5, -2.0)", "-2.0"), ("math.greatest(1, 2.5, 2u)", "2.5"),
+    ("string(math.sign(-0.0))", "'0'"), ("math.least([3, 2.5])", "2.5"),
     ("math.bitShiftRight(-1, 1)", "9223372036854775807"),
     ("math.round(2.5)", "3.0"), ("math.round(-0.4) == 0.0", "true"), ("math.sqrt(-1.0) == math.sqrt(-1.0)", "false"),
     ("[1, 2, 3, 4, 5].slice(0, 0)", "[]"), ("lists.range(0)", "[]"), ("[[1], [2, 3]].flatten()", "[1, 2, 3]"),

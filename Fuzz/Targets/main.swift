@@ -1,0 +1,41 @@
+import CFuzzer
+import Foundation
+
+// Throws garbled expressions at the parser, the checker, the evaluator and the templates; `make fuzz` builds and runs
+// it. libFuzzer makes the inputs, from seeds that are read from the functions' declarations and the checker's table,
+// and keeps those that reach new code. What it looks for are traps, overflows of the stack, memory errors, and what
+// `FuzzTarget` says must hold of every input.
+//
+//   Fuzz check|evaluate|template CORPUS [OPTION OF LIBFUZZER…]
+
+let words = CommandLine.arguments
+guard words.count >= 3, let target = FuzzTarget(rawValue: words[1]) else {
+  let names = FuzzTarget.allCases.map(\.rawValue).joined(separator: "|")
+  FileHandle.standardError.write(Data("usage: Fuzz \(names) CORPUS [OPTION OF LIBFUZZER…]\n".utf8))
+  exit(64)
+}
+let corpus = URL(filePath: words[2], directoryHint: .isDirectory)
+let dictionary = corpus.deletingLastPathComponent().appending(path: "words.dict")
+do {
+  try Seeds(target).write(to: corpus, dictionary: dictionary)
+} catch {
+  FileHandle.standardError.write(Data("error: the seeds cannot be written: \(error.localizedDescription)\n".utf8))
+  exit(1)
+}
+
+let arguments = [words[0], corpus.path, "-dict=\(dictionary.path)"] + words.dropFirst(3)
+// libFuzzer keeps the array to the end of the process.
+let list = UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>.allocate(capacity: arguments.count + 1)
+for (index, argument) in arguments.enumerated() { list[index] = strdup(argument) }
+list[arguments.count] = nil
+var count = Int32(arguments.count)
+var start: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>? = list
+
+// A C function sees no variable of this file, so each target has one of its own.
+let run: @convention(c) (UnsafePointer<UInt8>?, Int) -> Int32 =
+  switch target {
+  case .check: { FuzzTarget.check.take($0, $1) }
+  case .evaluate: { FuzzTarget.evaluate.take($0, $1) }
+  case .template: { FuzzTarget.template.take($0, $1) }
+  }
+exit(LLVMFuzzerRunDriver(&count, &start, run))

@@ -1,0 +1,53 @@
+import Basics
+
+// What people write who know another language: words between values, and methods that CEL has otherwise. The messages
+// show how CEL has it; nothing of this is accepted.
+
+/// What to write for a word that stands where an operator is wanted; nil if nothing is known of it.
+func replacement(forOperator word: String) -> String? {
+  switch word.lowercased() {
+  case "is", "equals", "eq": "write `==` for `\(word)`"
+  case "mod": "write `%` for `\(word)`"
+  case "then", "else", "when": "there is no `\(word)`; write `condition ? value : otherwise`"
+  case "like": "there is no `\(word)`; write a.contains('…'), or a.matches('…') with a pattern"
+  case "between": "there is no `\(word)`; write `low <= x && x <= high`"
+  case "not": "there is no `not` between values; write `!(a in b)`"
+  case "for": "there is no `for`; write items.map(x, value), or items.filter(x, condition)"
+  default: nil
+  }
+}
+
+/// What to write for a word that CEL keeps for itself.
+func replacement(forReserved word: String) -> String {
+  switch word {
+  case "if", "else": "there is no `\(word)`; write `condition ? value : otherwise`"
+  case "for", "while", "loop": "there is no `\(word)`; write items.map(x, value), or items.filter(x, condition)"
+  case "let", "var", "const": "there is no `\(word)`; a value is named with cel.bind(x, value, expression)"
+  case "return": "there is no `return`; the expression itself is the value"
+  default: "`\(word)` is a word that CEL keeps for itself and no name"
+  }
+}
+
+/// What a method of other languages is in CEL, given the texts of what it is called on and with; nil if nothing is
+/// known of it.
+func replacement(forMethod name: String, on receiver: String, with arguments: [String]) -> String? {
+  switch (name, arguments.count) {
+  case ("equals", 1), ("eq", 1): "\(receiver) == \(arguments[0])"
+  case ("isEmpty", 0), ("empty", 0): "size(\(receiver)) == 0"
+  case ("isNull", 0), ("isNone", 0): "\(receiver) == null"
+  case ("first", 0): "\(receiver)[0]"
+  case ("last", 0): "\(receiver)[size(\(receiver)) - 1]"
+  case ("get", 1), ("at", 1): "\(receiver)[\(arguments[0])]"
+  case ("add", 1), ("append", 1), ("push", 1): "\(receiver) + [\(arguments[0])]"
+  case ("concat", 1), ("plus", 1): "\(receiver) + \(arguments[0])"
+  case ("keys", 0): "\(receiver).map(k, k)"
+  case ("values", 0): "\(receiver).map(k, \(receiver)[k])"
+  case ("substr", _), ("slice", _): "\(receiver).substring(\(arguments.joined(separator: ", ")))"
+  case ("toInt", 0), ("toInteger", 0): "int(\(receiver))"
+  case ("toDouble", 0), ("toFloat", 0), ("toNumber", 0): "double(\(receiver))"
+  case ("orElse", 1), ("unwrap", 1), ("or_else", 1): "\(receiver).orValue(\(arguments[0]))"
+  case ("abs", 0): "math.abs(\(receiver))"
+  case ("strftime", 1), ("format", 1): "time.format(\(receiver), \(arguments[0]), 'UTC')"
+  default: nil
+  }
+}
