@@ -10,7 +10,7 @@ import Synchronization
 /// begins before the ends before it are committed, and whoever is about to wait for something else commits first, so
 /// that an end is held back for no longer than it takes to reach the next step.
 ///
-/// A lock and no actor, because every step comes here several times and stays for a moment.
+/// Looking and noting take a lock and no actor, because every step does so several times, each for a moment.
 final class RunJournal: Sendable {
   private struct Content {
     var record: RunRecord
@@ -19,12 +19,21 @@ final class RunJournal: Sendable {
     ///
     /// Nothing is kept after it, because what came later may build on what was lost.
     var failure: StateError?
+
+    mutating func hold(_ events: [StateEvent]) {
+      for event in events {
+        // The store folds the same events and refuses what does not fit.
+        try? record.apply(event)
+      }
+      held += events
+    }
   }
 
   let id: String
   private let store: any StateStore
   private let time: any TimeSource
   private let content: Mutex<Content>
+  private let order = Order()
 
   init(_ record: RunRecord, store: any StateStore, time: any TimeSource) {
     id = record.id
@@ -67,29 +76,28 @@ final class RunJournal: Sendable {
   // MARK: Keeping
 
   /// Notes events that need not be on disk yet; they get there together.
-  func hold(_ events: [StateEvent]) {
-    content.withLock { content in
-      for event in events {
-        // The store folds the same events and refuses what does not fit.
-        try? content.record.apply(event)
-      }
-      content.held += events
-    }
-  }
+  func hold(_ events: [StateEvent]) { content.withLock { $0.hold(events) } }
 
   /// Keeps events, with all that were held back; they are on disk when this returns.
-  func commit(_ events: [StateEvent] = []) async throws(StepExit) {
-    hold(events)
-    let batch = try content.withLock { content throws(StepExit) in
-      if let failure = content.failure { throw .stateFailed(failure) }
-      var batch: [StateEvent] = []
-      swap(&batch, &content.held)
-      return batch
-    }
-    if batch.isEmpty { return }
-    do throws(StateError) { try await store.append(batch) } catch {
-      fail(error)
-      throw .stateFailed(error)
+  func commit(_ events: [StateEvent] = []) async throws(StepExit) { try await order.commit(events, of: self) }
+
+  /// Sees to it that batches reach the store in the order in which they were taken: the actor is not left between the
+  /// taking of a batch and the store's own first wait.
+  private actor Order {
+    func commit(_ events: [StateEvent], of journal: RunJournal) async throws(StepExit) {
+      // At once, so that nobody else takes these events with theirs while this one goes on.
+      let batch = try journal.content.withLock { content throws(StepExit) in
+        content.hold(events)
+        if let failure = content.failure { throw .stateFailed(failure) }
+        var batch: [StateEvent] = []
+        swap(&batch, &content.held)
+        return batch
+      }
+      if batch.isEmpty { return }
+      do throws(StateError) { try await journal.store.append(batch) } catch {
+        journal.fail(error)
+        throw .stateFailed(error)
+      }
     }
   }
 
