@@ -23,7 +23,7 @@ package struct CompactionRule: Sendable {
   /// Nor before it is that many times as large as the snapshot.
   package var timesSnapshot: Int
 
-  package init(smallest: Int = 16 << 20, timesSnapshot: Int = 2) {
+  package init(smallest: Int = 8 << 20, timesSnapshot: Int = 2) {
     self.smallest = smallest
     self.timesSnapshot = timesSnapshot
   }
