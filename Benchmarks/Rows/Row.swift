@@ -15,7 +15,7 @@ struct Row {
 
   private static func line(_ what: String, _ figure: String, _ bar: String, _ baseline: String, _ end: String) -> String
   {
-    [(what, 46), (figure, 22), (bar, 26), (baseline, 34)].map { text, width in
+    [(what, 46), (figure, 22), (bar, 26), (baseline, 42)].map { text, width in
       text + String(repeating: " ", count: max(1, width - text.count))
     }.joined() + end
   }

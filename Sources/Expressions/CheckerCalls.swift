@@ -91,7 +91,9 @@ extension Checker {
         mismatchMessage(name, forms, receiver, arguments, types), syntax.range, type: commonResult(forms))
     }
     let constants = nodes.map { ($0 as? LiteralNode)?.value }
-    if isSound, let check = form.literalCheck, let fault = check(examples(constants, parts)) {
+    if isSound, let check = form.literalCheck,
+      let fault = examples(constants, parts).lazy.compactMap({ check($0) }).first
+    {
       self.fault(fault.message, parts.indices.contains(fault.argument) ? parts[fault.argument].range : syntax.range)
       return Result(FailureNode(fault.message, syntax.range), result)
     }
@@ -101,19 +103,24 @@ extension Checker {
     return sealed(call, if: isSecret)
   }
 
-  /// The constants, and for a list that is written out but not constant one with items of the kinds that it has, so
-  /// that what a format wants is compared with what it is given.
-  private func examples(_ constants: [Value?], _ parts: [Syntax]) -> [Value?] {
+  /// The constants, and for a list that is written out but not constant such with items of the kinds that it may have,
+  /// so that what a format wants is compared with all that it may be given.
+  private func examples(_ constants: [Value?], _ parts: [Syntax]) -> [[Value?]] {
     guard let latestList, let index = parts.lastIndex(where: { $0.range == latestList.range }), constants[index] == nil
-    else { return constants }
-    var items: [Value] = []
+    else { return [constants] }
+    var choices: [[Value]] = []
     for type in latestList.types {
-      guard let item = inference.resolved(type).disclosed.example else { return constants }
-      items.append(item)
+      let type = inference.resolved(type).disclosed
+      let kinds = type.mixedParts ?? [type]
+      let values = kinds.compactMap { inference.resolved($0).example }
+      guard !values.isEmpty, values.count == kinds.count else { return [constants] }
+      choices.append(values)
     }
-    var constants = constants
-    constants[index] = .list(items)
-    return constants
+    return (0..<(choices.map(\.count).max() ?? 1)).map { row in
+      var constants = constants
+      constants[index] = .list(choices.map { $0[min(row, $0.count - 1)] })
+      return constants
+    }
   }
 
   private func node(

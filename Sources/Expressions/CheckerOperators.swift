@@ -107,7 +107,8 @@ extension Checker {
     let hint = conversionHint(left.type, left.syntax, right.type, right.syntax, joinedBy: symbol)
     if !hint.isEmpty { return head + hint }
     switch (symbol, types.0, types.1) {
-    case (.remainder, .double, _), (.remainder, _, .double):       func whole(_ type: ValueType, _ syntax: Syntax) -> String {
+    case (.remainder, .double, _), (.remainder, _, .double):
+      func whole(_ type: ValueType, _ syntax: Syntax) -> String {
         if case .int = type { return source(syntax) }
         return "int(\(source(syntax)))"
       }

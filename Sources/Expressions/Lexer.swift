@@ -188,7 +188,8 @@ struct Lexer {
       ["ns", "us", "ms", "s", "m", "h"].contains(unit)
       ? "; a length of time is written duration('\(word)')"
       : word.contains("_")
-        ? "; its digits stand without `_`" : (unit == "d" ? "; a length of time is written in hours, duration('24h')" : "")
+        ? "; its digits stand without `_`"
+        : (unit == "d" ? "; a length of time is written in hours, duration('24h')" : "")
     faults.append(ExpressionFault("`\(word)` is no number\(hint)", at: start..<position))
     return .invalid
   }

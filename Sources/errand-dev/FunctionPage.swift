@@ -4,7 +4,7 @@ import Expressions
 // The reference page of the functions that expressions may call. All of it but the first sections is read from the
 // functions' declarations, whose examples run as tests.
 
-/// The example of the page; a test compiles and runs the same.
+/// The example of the page, which the tests of the language run too.
 private let usage = """
   var scope = ExpressionScope()
   scope.declare("price", .double)
@@ -12,7 +12,7 @@ private let usage = """
   switch Program.compile("price * double(size(items)) > 10.0", in: scope) {
   case .success(let program):
     print(program.type)  // bool
-    print(try program.evaluate([.double(2.5), .list([.int(1), .int(2), .int(3)])]))
+    print(try program.evaluate([.double(2.5), .list([.int(1), .int(2), .int(3)])]))  // false
   case .failure(let faults):
     for fault in faults.list { print(fault.range, fault.message) }
   }

@@ -181,4 +181,13 @@ import Testing
     #expect(try type("y.w") == .int)
     #expect(try type("[{'z': 1.5}].map(y, y.z)") == .list(.double))
   }
+
+  @Test func `the example of the reference page says what it prints`() throws {
+    var scope = ExpressionScope()
+    scope.declare("price", .double)
+    scope.declare("items", .list(.int))
+    let program = try Program.compile("price * double(size(items)) > 10.0", in: scope).get()
+    #expect(program.type == .bool)
+    #expect(try program.evaluate([.double(2.5), .list([.int(1), .int(2), .int(3)])]) == .bool(false))
+  }
 }

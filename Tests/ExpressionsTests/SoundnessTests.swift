@@ -88,6 +88,9 @@ private struct Generator: RandomNumberGenerator {
     case (1, _): return "double(\(one(0)))"
     case (2, 3): return "(\(one(2)) + \(one(2)))"
     case (2, 4): return "items.filter(i, has(i.note) && \(one(3))).map(i, i.note)[0]"
+    case (2, 5):
+      let clause = ["%d", "%.1f", "%s", "%x", "%e"].randomElement(using: &random) ?? "%s"
+      return "'\(clause)'.format([\(any())])"
     case (2, _): return "string(\(one(0)))"
     case (3, 3): return "(\(one(3)) && \(one(3)))"
     case (3, 4): return "(\(one(3)) || \(one(3)))"

@@ -134,7 +134,9 @@ struct TimeFormat {
   /// Refuses a format in the letters of other languages, which would be written as they are.
   func checkClauses() throws(EvaluationError) {
     let hasClause = parts.contains { if case .clause = $0 { true } else { false } }
-    guard !hasClause, ["yy", "YY", "dd", "DD", "MM", "HH", "hh"].contains(where: { format.contains($0) }) else { return }
+    guard !hasClause, ["yy", "YY", "dd", "DD", "MM", "HH", "hh"].contains(where: { format.contains($0) }) else {
+      return
+    }
     throw EvaluationError(
       "\(spelled(.string(format))) has no clauses; a date is written '%Y-%m-%d', and a time '%H:%M:%S'")
   }

@@ -35,8 +35,8 @@ class Maker:
     """Makes expressions that are mostly, but not always, of the type that is wanted.
 
     Left out is what CEL leaves open and the implementations do differently: the order of a map's keys, `--x` (which
-    some take for `x`), the zeros at the end of fractions of seconds, `%d` of a double, and keys of no kind that a map
-    may have.
+    some take for `x`), the zeros at the end of fractions of seconds, `%d` of a double, texts in bytes that
+    are none, the kind of items of `[1] + dyn`, and keys of no kind that a map may have.
     """
 
     KINDS = ["int", "uint", "double", "string", "bool", "list", "map", "time", "span", "bytes"]
@@ -59,12 +59,12 @@ class Maker:
             "double": ["d", "1.5", "-0.0", "1e300", "0.1", self.number(), self.number(), self.number()],
             "string": ["s", "''", "'a'", "'ab,c'", "r'\\d'", "'\\u00e4'", "'12'", "'1.5'", "'true'", "far.away.n", "'''x'''"],
             "bool": ["b", "true", "false"],
-            "list": ["l", "[]", "[1, 2, 3]", "[n, 1]", "[1, 'a']", "any"],
+            "list": ["l", "[]", "[1, 2, 3]", "[n, 1]", "[1, 'a']"],
             "map": ["m", "{}", "{'a': 1}", "{1: 2}", "{true: 1}", "{'k': n}"],
             "time": ["timestamp('2026-11-20T08:30:05.123456Z')", "timestamp('0001-01-01T00:00:00Z')", "timestamp(n)",
                      "timestamp('2024-02-29T23:59:59+11:00')"],
             "span": ["duration('1h30m')", "duration('-1.125s')", "duration('1us')", "duration('0')", "duration('300000h')"],
-            "bytes": ["b'ab'", "b'\\xff\\x00'", "b'ä'", "b''"],
+            "bytes": ["b'ab'", "b'\\x7f\\x00'", "b'ä'", "b''"],
         }[kind]
         if names and r.random() < 0.4:
             return r.choice(names)
@@ -116,7 +116,7 @@ class Maker:
                 lambda: f"{one('string')}.{r.choice(['lowerAscii', 'upperAscii', 'trim', 'reverse'])}()",
                 lambda: f"{one('string')}.replace({one('string')}, {one('string')})",
                 lambda: f"{one('string')}.split({one('string')}).join({one('string')})",
-                lambda: f"'{r.choice(['%d', '%x', '%b', '%o'])}'.format([{one('int')}])",
+                lambda: f"'{r.choice(['%x', '%b', '%o'])}'.format([{one('int')}])",
                 lambda: f"'{r.choice(['%s', '%.2f', '%e', '%.3e'])}'.format([{one(r.choice(['double', 'string', 'list', 'bytes']))}])",
             ],
             "bool": [
@@ -181,6 +181,8 @@ def main(seed, count):
     for index in range(count):
         container = maker.random.choice(CONTAINERS)
         text = maker.make(maker.random.choice(Maker.KINDS), maker.random.randint(0, 3))
+        if "int(duration(" in text:
+            continue  # The reference checks it, and cannot compute it.
         line = {
             "id": f"{seed}/{index}", "expr": text, "container": container,
             "typeEnv": [{"name": name, "type": kind} for name, (kind, _) in TYPES.items()],
