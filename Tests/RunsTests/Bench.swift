@@ -11,10 +11,12 @@ import Testing
 /// A clock on which short sleeps end at once and take their time, and long ones last until they are cancelled.
 ///
 /// So retries take no time, each action's default time limit never strikes, and one that a recipe sets (it is shorter)
-/// strikes at once.
+/// strikes as soon as the call that is to hang has come.
 final class QuickTime: TimeSource {
   private let clock = TestTime()
   private let slept = Mutex<[TimeSpan]>([])
+  /// Whether short sleeps last a little longer.
+  let isHeld = Mutex<@Sendable () -> Bool>({ false })
   /// What is as long as this is long.
   let long = Mutex(TimeSpan.seconds(200))
 
@@ -25,6 +27,8 @@ final class QuickTime: TimeSource {
 
   func sleep(for span: TimeSpan) async throws {
     if span >= long.withLock({ $0 }) { return try await clock.sleep(for: span) }
+    let isHeld = isHeld.withLock { $0 }
+    while isHeld(), !Task.isCancelled { await Task.yield() }
     try Task.checkCancellation()
     slept.withLock { $0.append(span) }
     clock.setWallClock(to: clock.now().advanced(by: span) ?? .latest)
@@ -70,6 +74,7 @@ final class Bench: Sendable {
       connections: ["bench": Services.Connection(plugin: PluginDescriptor(BenchPlugin.self), settings: settings)],
       redactor: Redactor(recipe.allSecrets.compactMap { secrets[$0.name] }), time: time)
     current = Mutex(CrashingStore(dyingAt: point))
+    time.isHeld.withLock { $0 = { [service] in service.awaitsHang } }
   }
 
   var store: CrashingStore { current.withLock { $0 } }

@@ -93,6 +93,20 @@ final class BenchService: Sendable {
   var done: [String: Int] { state.withLock { $0.done } }
   func count(of name: String) -> Int { done[name] ?? 0 }
 
+  /// Whether a call that is to hang has yet to come, so that no time limit may strike before it.
+  var awaitsHang: Bool {
+    state.withLock { state in
+      state.acts.values.contains { acts in
+        acts.contains { act in
+          switch act {
+          case .hang, .doneThenHang: true
+          default: false
+          }
+        }
+      }
+    }
+  }
+
   func nextLook(_ name: String) -> Look {
     state.withLock { state in
       guard var looks = state.looks[name], !looks.isEmpty else { return .honest }
