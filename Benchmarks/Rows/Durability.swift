@@ -112,14 +112,36 @@ struct Durability {
     }
     // Let go of and not closed, as by a crash: closing would write a snapshot and begin a new journal.
     store = nil
-    let start = ContinuousClock.now
-    let reopened = try await FileStateStore.open(path, program: "benchmark")
-    let seconds = start.duration(to: .now).seconds
-    let runs = reopened.openRuns.count
-    if runs != 250 { throw NotMeasured("of 250 runs \(runs) came back") }
+    let seconds = try reopened(path)
     return Row(
       what: "restart with 250,000 journal lines", figure: "\(shown(seconds)) s", bar: "≤ 0.5 s", baseline: "",
       isMet: seconds <= 0.5)
+  }
+
+  /// The word by which this program is told to open a state, and to print how long it took.
+  static let openingWord = "open"
+
+  static func open(_ path: String) async throws -> Never {
+    let start = ContinuousClock.now
+    let store = try await FileStateStore.open(path, program: "benchmark")
+    print(start.duration(to: .now).seconds, store.openRuns.count)
+    exit(0)
+  }
+
+  /// What opening takes in a new process, which has nothing of the old one to clear away.
+  private func reopened(_ path: String) throws -> Double {
+    let process = Process()
+    process.executableURL = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath()
+    process.arguments = [Self.openingWord, path]
+    let output = Pipe()
+    process.standardOutput = output
+    try process.run()
+    let words = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self).split(separator: " ")
+    process.waitUntilExit()
+    guard words.count == 2, let seconds = Double(words[0]), words[1] == "250\n" else {
+      throw NotMeasured("the 250 runs did not come back")
+    }
+    return seconds
   }
 }
 

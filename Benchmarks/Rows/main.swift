@@ -6,6 +6,9 @@ import Foundation
 if CommandLine.arguments.dropFirst().first == FanOut.serverWord {
   try await FanOut.serve()
 }
+if CommandLine.arguments.count == 3, CommandLine.arguments[1] == Durability.openingWord {
+  try await Durability.open(CommandLine.arguments[2])
+}
 
 let folder = try WorkFolder()
 let groups: [(name: String, rows: () async throws -> [Row])] = [

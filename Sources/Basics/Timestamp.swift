@@ -58,22 +58,52 @@ extension Timestamp: CustomStringConvertible {
   public var description: String {
     let date = CivilDate(daysSinceEpoch: seconds.flooredDivision(by: 86_400))
     let time = seconds.flooredRemainder(by: 86_400)
-    var text = "\(date)T\(twoDigits(time / 3600)):\(twoDigits(time / 60 % 60)):\(twoDigits(time % 60))"
-    if nanoseconds != 0 { text += "." + decimals(Int(nanoseconds)) }
-    return text + "Z"
+    // Digit by digit, because a journal is full of instants.
+    return String(unsafeUninitializedCapacity: 30) { buffer in
+      var end = 0
+      func write(_ number: Int, digits: Int, before separator: Unicode.Scalar) {
+        var rest = number
+        for index in stride(from: end + digits - 1, through: end, by: -1) {
+          buffer[index] = UInt8(truncatingIfNeeded: rest % 10) &+ 0x30
+          rest /= 10
+        }
+        buffer[end + digits] = UInt8(ascii: separator)
+        end += digits + 1
+      }
+      write(date.year, digits: 4, before: "-")
+      write(date.month, digits: 2, before: "-")
+      write(date.day, digits: 2, before: "T")
+      write(time / 3600, digits: 2, before: ":")
+      write(time / 60 % 60, digits: 2, before: ":")
+      write(time % 60, digits: 2, before: nanoseconds == 0 ? "Z" : ".")
+      if nanoseconds != 0 {
+        write(Int(nanoseconds), digits: 9, before: "Z")
+        // The zeros at the end are not needed.
+        while buffer[end - 2] == 0x30 { end -= 1 }
+        buffer[end - 1] = UInt8(ascii: "Z")
+      }
+      return end
+    }
   }
 
   /// Reads RFC 3339 with `Z` or an offset; nil if the text is not that, or out of range.
   ///
   /// A second of 60 is refused, as CEL's `timestamp()` does.
   public init?(_ text: String) {
-    let bytes = Array(text.utf8)
+    var text = text
+    guard let instant = text.withUTF8(Timestamp.init(utf8:)) else { return nil }
+    self = instant
+  }
+
+  private init?(utf8 bytes: UnsafeBufferPointer<UInt8>) {
     func digits(_ range: Range<Int>) -> Int? {
       guard range.upperBound <= bytes.count else { return nil }
-      return bytes[range].reduce(0) { sum, byte in
-        guard let sum, (0x30...0x39).contains(byte) else { return nil }
-        return sum * 10 + Int(byte - 0x30)
+      var number = 0
+      for index in range {
+        guard case let digit = bytes[index] &- 0x30, digit < 10 else { return nil }
+        number = number * 10 + Int(digit)
       }
+      return number
     }
     func isByte(_ index: Int, _ scalar: Unicode.Scalar) -> Bool {
       index < bytes.count && bytes[index] == UInt8(ascii: scalar)

@@ -43,6 +43,11 @@ public struct ValueMap: Sendable {
     rebuild(duplicate: &duplicate)
   }
 
+  /// Adds a member whose name no other has, as the caller knows.
+  package mutating func append(_ value: Value, asNew name: String) {
+    append(Member(key: .string(name), value: value))
+  }
+
   /// The number of members.
   public var count: Int { members.count }
   /// Whether there is no member.

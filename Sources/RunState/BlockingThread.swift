@@ -5,10 +5,12 @@ import Synchronization
 ///
 /// Whoever puts items in never waits for more than a moment; the one thread that takes them sleeps while there is none.
 final class WorkQueue<Item: Sendable>: @unchecked Sendable {
-  // Unchecked, because items and isClosed are touched only with the mutex held.
+  // Unchecked, because what changes is touched only with the mutex held.
   private let mutex: UnsafeMutablePointer<pthread_mutex_t>
   private let arrived: UnsafeMutablePointer<pthread_cond_t>
   private var items: [Item] = []
+  /// How many items the thread waits for.
+  private var wanted = 1
   private var isClosed = false
 
   init() {
@@ -17,7 +19,12 @@ final class WorkQueue<Item: Sendable>: @unchecked Sendable {
     pthread_mutex_init(mutex, nil)
     arrived = .allocate(capacity: 1)
     arrived.initialize(to: pthread_cond_t())
-    pthread_cond_init(arrived, nil)
+    // The clock that nobody sets.
+    var attributes = pthread_condattr_t()
+    pthread_condattr_init(&attributes)
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)
+    pthread_cond_init(arrived, &attributes)
+    pthread_condattr_destroy(&attributes)
   }
 
   deinit {
@@ -33,7 +40,7 @@ final class WorkQueue<Item: Sendable>: @unchecked Sendable {
     defer { pthread_mutex_unlock(mutex) }
     if isClosed { return false }
     items.append(item)
-    pthread_cond_signal(arrived)
+    if items.count >= wanted { pthread_cond_signal(arrived) }
     return true
   }
 
@@ -45,13 +52,32 @@ final class WorkQueue<Item: Sendable>: @unchecked Sendable {
     pthread_mutex_unlock(mutex)
   }
 
+  /// How many items wait to be taken.
+  var count: Int {
+    pthread_mutex_lock(mutex)
+    defer { pthread_mutex_unlock(mutex) }
+    return items.count
+  }
+
   /// Waits for items and takes all of them; nil once the queue is closed and empty.
-  func takeAll() -> [Item]? {
+  ///
+  /// Where more are expected to come soon, it waits for them too, but no longer than the patience lasts.
+  func takeAll(expecting expected: Int = 1, patience: Duration = .zero) -> [Item]? {
     pthread_mutex_lock(mutex)
     defer { pthread_mutex_unlock(mutex) }
     while items.isEmpty {
       if isClosed { return nil }
       pthread_cond_wait(arrived, mutex)
+    }
+    if patience > .zero, items.count < expected {
+      var deadline = timespec()
+      clock_gettime(CLOCK_MONOTONIC, &deadline)
+      let end = Duration.seconds(deadline.tv_sec) + .nanoseconds(deadline.tv_nsec) + patience
+      deadline.tv_sec = Int(end.components.seconds)
+      deadline.tv_nsec = Int(end.components.attoseconds / 1_000_000_000)
+      wanted = expected
+      while items.count < expected, !isClosed, pthread_cond_timedwait(arrived, mutex, &deadline) == 0 {}
+      wanted = 1
     }
     var taken: [Item] = []
     swap(&taken, &items)
@@ -81,40 +107,53 @@ package func startThread(_ body: @escaping @Sendable () -> Void) -> Bool {
   return true
 }
 
-/// What the body makes of each item, with the help of as many threads as there are processors.
+/// Makes something of each item, with the help of as many threads as there are further processors.
 ///
-/// The caller's thread works too, and alone if there is but one item or the system has no thread left.
-func inParallel<Item: Sendable, Outcome: Sendable>(
-  _ items: [Item], _ body: @escaping @Sendable (Item) -> Outcome
-) -> [Outcome] {
-  let work = SharedWork<Outcome>(items.count)
-  @Sendable func run() {
+/// The helpers begin at once; the caller's thread works too when it asks for the outcomes, and alone if there is but one
+/// item or the system has no thread left.
+struct ParallelWork<Item: Sendable, Outcome: Sendable>: Sendable {
+  /// Which item is next, and what became of the others.
+  private final class Progress: Sendable {
+    let next = Atomic(0)
+    let outcomes: Mutex<[Outcome?]>
+
+    init(_ count: Int) { outcomes = Mutex(Array(repeating: nil, count: count)) }
+  }
+
+  private let items: [Item]
+  private let body: @Sendable (Item) -> Outcome
+  private let progress: Progress
+  private let ended = WorkQueue<Void>()
+  private var helpers = 0
+
+  init(_ items: [Item], _ body: @escaping @Sendable (Item) -> Outcome) {
+    self.items = items
+    self.body = body
+    progress = Progress(items.count)
+    for _ in 1..<max(1, min(items.count, sysconf(Int32(_SC_NPROCESSORS_ONLN)))) {
+      // Ends when no item is left.
+      let isRunning = startThread { [self] in
+        work()
+        _ = ended.put(())
+      }
+      if isRunning { helpers += 1 }
+    }
+  }
+
+  private func work() {
     while true {
-      let index = work.next.add(1, ordering: .relaxed).oldValue
+      let index = progress.next.add(1, ordering: .relaxed).oldValue
       guard index < items.count else { return }
       let outcome = body(items[index])
-      work.outcomes.withLock { $0[index] = outcome }
+      progress.outcomes.withLock { $0[index] = outcome }
     }
   }
-  let ended = WorkQueue<Void>()
-  var helpers = 0
-  for _ in 1..<max(1, min(items.count, sysconf(Int32(_SC_NPROCESSORS_ONLN)))) {
-    // Ends when no item is left.
-    let isRunning = startThread {
-      run()
-      _ = ended.put(())
-    }
-    if isRunning { helpers += 1 }
+
+  /// What was made of each item, in order.
+  func outcomes() -> [Outcome] {
+    work()
+    var helpers = helpers
+    while helpers > 0, let more = ended.takeAll() { helpers -= more.count }
+    return progress.outcomes.withLock { $0.compactMap(\.self) }
   }
-  run()
-  while helpers > 0, let more = ended.takeAll() { helpers -= more.count }
-  return work.outcomes.withLock { $0.compactMap(\.self) }
-}
-
-/// Which item is next, and what became of the others.
-private final class SharedWork<Outcome: Sendable>: Sendable {
-  let next = Atomic(0)
-  let outcomes: Mutex<[Outcome?]>
-
-  init(_ count: Int) { outcomes = Mutex(Array(repeating: nil, count: count)) }
 }

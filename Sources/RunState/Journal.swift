@@ -109,9 +109,7 @@ struct JournalBatch {
   /// Adds an event, given as the bytes of its JSON object, under the next number.
   mutating func add(event object: [UInt8]) {
     position.sequence += 1
-    bytes += "{\"n\":".utf8
-    bytes += String(position.sequence).utf8
-    bytes.append(UInt8(ascii: ","))
+    bytes += "{\"n\":\(position.sequence),".utf8
     bytes += object[1...]
     bytes.append(UInt8(ascii: "\n"))
   }

@@ -1,7 +1,9 @@
 /// The one thread that changes the journal and the snapshots.
 ///
 /// Whatever waits when the thread is free is one batch: written at once, synced once, then taken into the state that
-/// everybody sees, then acknowledged. An append that does not fit the state is refused by itself, before anything of it
+/// everybody sees, then acknowledged. Whoever was acknowledged often comes back at once with what follows, so the thread
+/// waits for as many as took part in the last batch or came meanwhile, but for no longer than a part of what a sync
+/// takes: otherwise two halves would take turns and each wait for the sync of the other. An append that does not fit the state is refused by itself, before anything of it
 /// is written. The first failure of the file system is the last thing the thread does with files: after a failed sync
 /// nobody knows what is on the disk (the kernel may have dropped the pages), so only a new start, which reads the files,
 /// can tell. Everyone who waits then, or comes later, gets that error.
@@ -21,7 +23,7 @@ package struct CompactionRule: Sendable {
   /// Nor before it is that many times as large as the snapshot.
   package var timesSnapshot: Int
 
-  package init(smallest: Int = 8 << 20, timesSnapshot: Int = 2) {
+  package init(smallest: Int = 16 << 20, timesSnapshot: Int = 2) {
     self.smallest = smallest
     self.timesSnapshot = timesSnapshot
   }
@@ -50,6 +52,8 @@ struct JournalWriter {
   private var opened: StateFolder.Opened
   private var journal: any AppendableFile
   private var failure: StateError?
+  /// What the last sync took.
+  private var syncTime = Duration.zero
 
   /// Goes on where the folder's files end, after a snapshot if there is no good one.
   init(_ folder: StateFolder, history: History, rule: CompactionRule) throws(StateError) {
@@ -73,7 +77,12 @@ struct JournalWriter {
 
   /// Takes requests until there will be none.
   mutating func run(_ requests: WorkQueue<Request>) {
-    while let requests = requests.takeAll() { serve(requests) }
+    var expected = 1
+    while let batch = requests.takeAll(expecting: expected, patience: syncTime / 2) {
+      serve(batch)
+      // Those who were acknowledged, and those who came while they were.
+      expected = batch.count + requests.count
+    }
   }
 
   private mutating func serve(_ requests: [Request]) {
@@ -122,7 +131,9 @@ struct JournalWriter {
     let bytes = batch.finish(&position)
     do throws(FileError) {
       try journal.append(bytes)
+      let start = ContinuousClock.now
       try journal.sync()
+      syncTime = start.duration(to: .now)
       opened.position = position
       opened.journalSize += bytes.count
       published.state.withLock { state in

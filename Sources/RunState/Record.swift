@@ -43,25 +43,34 @@ extension Record {
   }
 }
 
-/// Collects a record's members.
+/// Collects a record's members, each of which is set once.
 package struct RecordWriter {
   package private(set) var map = ValueMap()
 
-  package init() {}
+  package init() { map.reserveCapacity(12) }
 
   package mutating func set(_ name: String, _ member: (some Recordable)?) {
-    if let member { map[name] = member.encoded() }
+    if let member { map.append(member.encoded(), asNew: name) }
   }
 
   package mutating func set(_ name: String, _ members: [some Recordable]) {
-    if !members.isEmpty { map[name] = .list(members.map { $0.encoded() }) }
+    if !members.isEmpty { map.append(.list(members.map { $0.encoded() }), asNew: name) }
   }
 
   /// Members by names of their own, sorted, so that the same record is always the same text.
   package mutating func set(_ name: String, _ members: [String: some Recordable]) {
-    if members.isEmpty { return }
-    let sorted = members.sorted { $0.key.precedesByScalars($1.key) }
-    map[name] = .map(ValueMap(sorted.map { ($0.key, $0.value.encoded()) }))
+    set(name, keys: Array(members.keys)) { members[$0] }
+  }
+
+  /// Members by names of their own, found by their keys, and sorted likewise.
+  mutating func set(_ name: String, keys: [String], _ member: (String) -> (some Recordable)?) {
+    if keys.isEmpty { return }
+    var map = ValueMap()
+    map.reserveCapacity(keys.count)
+    for key in keys.sorted(by: { $0.precedesByScalars($1) }) {
+      if let member = member(key) { map.append(member.encoded(), asNew: key) }
+    }
+    self.map.append(.map(map), asNew: name)
   }
 }
 
@@ -108,13 +117,13 @@ package struct RecordReader {
 
   private mutating func value(_ name: String) -> Value? {
     // Records are read in the order in which they were written, unless somebody sorted the keys.
-    if next < map.members.count, let found = map.members[next].name, found.hasSameScalars(as: name) {
-      next += 1
-      return map.members[next - 1].value
+    for index in next..<map.count {
+      let member = map.members[index]
+      guard let found = member.name, found.hasSameScalars(as: name) else { continue }
+      if index == next { next += 1 } else { taken.append(name) }
+      return member.value
     }
-    guard let index = map.index(of: .string(name)), index >= next else { return nil }
-    taken.append(name)
-    return map.members[index].value
+    return nil
   }
 
   /// Throws if the record has members that nobody took.

@@ -7,7 +7,7 @@ package struct RunRecord: Sendable, Equatable {
   package var status: RunStatus
   /// The latest instant that a step called `now`; it never goes back within the run.
   package var now: Timestamp
-  package var steps: [StepPath: StepRecord]
+  package internal(set) var steps: StepRecords
   package var outputs: StoredValue?
   package var error: RunError?
   /// Why the run is paused, what it waits for, or what a person has to decide.
@@ -20,13 +20,13 @@ package struct RunRecord: Sendable, Equatable {
   package var recipe: String { origin.recipe }
   package var createdAt: Timestamp { origin.at }
   /// The steps in the order in which they began.
-  package var stepsInOrder: [StepRecord] { steps.values.sorted { $0.ordinal < $1.ordinal } }
+  package var stepsInOrder: [StepRecord] { steps.inOrder }
 
   package init(_ origin: RunCreated) {
     self.origin = origin
     self.status = .queued
     self.now = origin.at
-    self.steps = [:]
+    self.steps = StepRecords()
   }
 }
 
@@ -35,7 +35,7 @@ extension RunRecord: Record {
     record.set("origin", origin)
     record.set("status", status)
     record.set("now", now)
-    record.set("steps", steps)
+    record.set("steps", keys: steps.inOrder.map(\.path)) { steps[$0] }
     record.set("outputs", outputs)
     record.set("error", error)
     record.set("reason", reason)
@@ -47,7 +47,7 @@ extension RunRecord: Record {
     self.init(try record.take("origin"))
     status = try record.take("status")
     now = try record.take("now")
-    steps = try record.takeNamed("steps")
+    steps = StepRecords(try record.takeNamed("steps"))
     outputs = try record.takeIfPresent("outputs")
     error = try record.takeIfPresent("error")
     reason = try record.takeIfPresent("reason")

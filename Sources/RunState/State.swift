@@ -75,31 +75,28 @@ extension RunRecord {
   }
 
   private mutating func change(_ step: StepPath, _ body: (inout StepRecord) -> Void) throws(RecordFault) {
-    guard let index = steps.index(forKey: step) else {
-      throw RecordFault("the step '\(step)' of the run \(id) has not begun")
-    }
-    body(&steps.values[index])
+    if steps.change(step, body) == nil { throw RecordFault("the step '\(step)' of the run \(id) has not begun") }
   }
 }
 
 extension RunRecord {
   fileprivate mutating func apply(_ event: StepBegan) {
     // A step that begins anew keeps its place in the order.
-    let ordinal = steps[event.step]?.ordinal ?? steps.count
-    steps[event.step] = StepRecord(
-      path: event.step, ordinal: ordinal, status: event.status, now: event.now, startedAt: event.at, key: event.key,
-      items: event.items)
+    let ordinal = steps.change(event.step) { $0.ordinal } ?? steps.count
+    steps.put(
+      StepRecord(
+        path: event.step, ordinal: ordinal, status: event.status, now: event.now, startedAt: event.at, key: event.key,
+        items: event.items))
     now = max(now, event.now)
   }
 
   fileprivate mutating func apply(_ event: StepEnded) {
-    if steps[event.step] == nil {
-      steps[event.step] = StepRecord(
-        path: event.step, ordinal: steps.count, status: event.status, now: event.now ?? now, startedAt: event.at)
-    }
-    guard let index = steps.index(forKey: event.step) else { return }
     now = max(now, event.now ?? now)
-    steps.values[index].apply(event)
+    if steps.change(event.step, { $0.apply(event) }) != nil { return }
+    var record = StepRecord(
+      path: event.step, ordinal: steps.count, status: event.status, now: event.now ?? now, startedAt: event.at)
+    record.apply(event)
+    steps.put(record)
   }
 }
 

@@ -67,11 +67,12 @@ extension StoredValue: Recordable {
 
 extension Value: Recordable {
   package func encoded() -> Value {
+    // Most values are, and need no copy.
+    if isWrittenAsItIs { return self }
     switch content {
     case .null, .bool, .int, .string: return self
     case .double(let number):
-      return number.isFinite
-        ? self : .object(["$double": .string(number.isNaN ? "NaN" : number < 0 ? "-Infinity" : "Infinity")])
+      return .object(["$double": .string(number.isNaN ? "NaN" : number < 0 ? "-Infinity" : "Infinity")])
     case .uint(let number): return .object(["$uint": .string(String(number))])
     case .bytes(let bytes): return .object(["$bytes": .string(bytes.base64)])
     case .timestamp(let instant): return .object(["$timestamp": instant.encoded()])
@@ -87,12 +88,27 @@ extension Value: Recordable {
     }
   }
 
+  private var isWrittenAsItIs: Bool {
+    switch content {
+    case .null, .bool, .int, .string: true
+    case .double(let number): number.isFinite
+    case .uint, .bytes, .timestamp, .duration, .optional, .type: false
+    case .list(let items): items.allSatisfy(\.isWrittenAsItIs)
+    case .map(let map): Value.isPlain(map) && map.members.allSatisfy(\.value.isWrittenAsItIs)
+    }
+  }
+
+  /// Whether a map is its own JSON object, apart from its values.
   private static func isPlain(_ map: ValueMap) -> Bool {
     if map.count == 1, let name = map.members[0].name, name.utf8.first == 0x24 { return false }
     return map.members.allSatisfy { $0.name != nil }
   }
 
   package init(reading value: Value) throws(RecordFault) {
+    if value.isWrittenAsItIs {
+      self = value
+      return
+    }
     switch value.content {
     case .list(let items):
       var read: [Value] = []

@@ -74,7 +74,7 @@ struct ActionRunner {
     var number = known?.attempts ?? 0
     if known == nil {
       try scope.check()
-      await journal.hold([
+      journal.hold([
         .stepBegan(StepBegan(run: run.id, at: work.startedAt, step: path, now: frame.now, key: work.key))
       ])
     } else if let last = known?.lastAttempt {
@@ -166,7 +166,7 @@ struct ActionRunner {
     } catch {
       var error = error
       error.effect = ActionError.Effect.none
-      await journal.hold([began(attempt, nil)])
+      journal.hold([began(attempt, nil)])
       return .failure(error)
     }
     let stored = if let baseline = attempt.baseline { try await journal.stored(baseline) } else { StoredValue?.none }
@@ -304,17 +304,17 @@ struct ActionRunner {
     do throws(StepExit) { stored = try await journal.stored(output) } catch .failed(let error) {
       return try await failed(attempt, error)
     }
-    await journal.hold([ended(attempt, nil), ended(.succeeded, output: stored)])
+    journal.hold([ended(attempt, nil), ended(.succeeded, output: stored)])
     return output
   }
 
   /// Records a failure for good, or the end of a step that was cancelled by force before it did anything that counts.
   private func failed(_ attempt: Attempt, _ error: RunError) async throws(StepExit) -> Value {
     if Task.isCancelled {
-      await journal.hold([ended(attempt, error), ended(.cancelled)])
+      journal.hold([ended(attempt, error), ended(.cancelled)])
       throw .cancelled
     }
-    await journal.hold([ended(attempt, error)])
+    journal.hold([ended(attempt, error)])
     throw .failed(error)
   }
 

@@ -24,7 +24,7 @@ extension StepRunner {
       let list = try run.items(of: loop, in: frame, step: path)
       items = list.list ?? []
       let stored = try await run.journal.stored(list)
-      await run.journal.hold([
+      run.journal.hold([
         .stepBegan(StepBegan(run: run.id, at: run.time.now(), step: path, now: frame.now, items: stored))
       ])
     }
@@ -78,7 +78,7 @@ extension StepRunner {
     /// How many of the chosen ones, which come first, have begun before.
     var begun = 0
     if isResumed {
-      let progress = await run.journal.progress(of: chosen.map { "\(path)[\($0)]" })
+      let progress = run.journal.progress(of: chosen.map { "\(path)[\($0)]" })
       let all = zip(chosen, progress)
       let old = all.filter { $0.1 == true } + all.filter { $0.1 == false }
       begun = old.count
@@ -122,7 +122,7 @@ extension StepRunner {
   ) async -> Result<ItemResult, StepExit> {
     let path = "\(path)[\(index)]"
     do throws(StepExit) {
-      switch try await once(step, in: frame, at: path, known: await run.journal.step(path)) {
+      switch try await once(step, in: frame, at: path, known: run.journal.step(path)) {
       case .succeeded(let value): return .success(ItemResult(index: index, output: value))
       case .caught(let error): return .success(ItemResult(index: index, error: error))
       }

@@ -43,7 +43,7 @@ struct RecipeRunner {
   /// The outputs; how they came out is recorded where `onFailure` or `finally` may have acted on it before a crash.
   private func evaluated(in frame: Frame) async throws(StepExit) -> Value {
     let path = "\(prefix)#outputs"
-    let (known, now) = await run.journal.reached(path)
+    let (known, now) = run.journal.reached(path)
     if let error = known?.error { throw .failed(error) }
     var frame = frame
     frame.now = now
@@ -59,7 +59,7 @@ struct RecipeRunner {
     }
     if known == nil, failure != nil || recipe.finally != nil, !recipe.outputs.isEmpty {
       let status = failure.map(StepStatus.ended) ?? .succeeded
-      await run.journal.hold([
+      run.journal.hold([
         .stepEnded(
           StepEnded(run: run.id, at: run.time.now(), step: path, now: now, status: status, error: failure))
       ])

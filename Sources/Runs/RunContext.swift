@@ -110,7 +110,8 @@ final class RunContext: Sendable {
     before step: Step, after number: Int, _ error: RunError, policy: RetrySchedule?, limits: TimeLimits, frame: Frame,
     startedAt: Timestamp
   ) -> TimeSpan? {
-    guard let policy, number < policy.maxAttempts, policy.kinds.contains(error.kind), step.retry != nil || error.retryable
+    guard let policy, number < policy.maxAttempts, policy.kinds.contains(error.kind),
+      step.retry != nil || error.retryable
     else { return nil }
     if let retry = step.retry, let condition = retry.condition {
       var inner = frame

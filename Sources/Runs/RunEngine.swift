@@ -70,14 +70,14 @@ package final class RunEngine: Sendable {
     let journal = RunJournal(record, store: surroundings.store, time: surroundings.time)
     surroundings.report(.runBegan(run: id, recipe: recipe.name, isResumed: !record.steps.isEmpty))
     do throws(StepExit) {
-      await journal.hold([status(.running)])
+      journal.hold([status(.running)])
       let result = await walked(record, journal)
       let last: StateEvent?
       switch result {
       case .success(let value): last = ended(.succeeded, outputs: try await journal.stored(value))
       case .failure(.failed(let error)): last = ended(error.kind == .timeout ? .timedOut : .failed, error)
       case .failure(.cancelled): last = ended(.cancelled)
-      case .failure(.uncertain): last = await journal.current.uncertainty(at: surroundings.time.now())
+      case .failure(.uncertain): last = journal.current.uncertainty(at: surroundings.time.now())
       case .failure(.stopped): last = nil
       case .failure(.stateFailed(let error)): throw .stateFailed(error)
       }
@@ -88,7 +88,7 @@ package final class RunEngine: Sendable {
     } catch {
       throw stateError(error)
     }
-    let now = await journal.current
+    let now = journal.current
     surroundings.report(.runEnded(now))
     return now
   }

@@ -1,5 +1,6 @@
 package import ActionKit
 package import Basics
+import Synchronization
 
 /// The services of one run: each connection is made when a step first uses it, once, and shared by all steps.
 package actor Services {
@@ -21,6 +22,8 @@ package actor Services {
   /// What is taken out of everything that is shown or kept.
   package nonisolated let redactor: Redactor
   private var making: [String: Task<Result<any Sendable, ActionError>, Never>] = [:]
+  /// What was made, for the steps after the first.
+  private let made = Mutex<[String: any Sendable]>([:])
 
   package init(
     catalog: ActionCatalog, connections: [String: Connection], redactor: Redactor, time: any TimeSource
@@ -32,7 +35,12 @@ package actor Services {
   }
 
   /// The service of a connection; a plugin whose settings all have defaults needs none in `errand.yaml`.
-  func service(named name: String, of plugin: String) async throws(ActionError) -> any Sendable {
+  nonisolated func service(named name: String, of plugin: String) async throws(ActionError) -> any Sendable {
+    if let service = made.withLock({ $0[name] }) { return service }
+    return try await connected(name, plugin)
+  }
+
+  private func connected(_ name: String, _ plugin: String) async throws(ActionError) -> any Sendable {
     if let task = making[name] { return try await task.value.get() }
     guard let descriptor = connections[name]?.plugin ?? catalog.plugin(plugin) else {
       throw ActionError(.configuration, "no plugin is named '\(plugin)'")
@@ -56,8 +64,14 @@ package actor Services {
     }
     making[name] = task
     let result = await task.value
-    // A connection that could not be made is tried again by the next step that needs it.
-    if case .failure = result { making[name] = nil }
-    return try result.get()
+    switch result {
+    case .success(let service):
+      made.withLock { $0[name] = service }
+      return service
+    case .failure(let error):
+      // A connection that could not be made is tried again by the next step that needs it.
+      making[name] = nil
+      throw error
+    }
   }
 }

@@ -50,7 +50,7 @@ struct StepRunner {
 
   private func bind(_ names: [NamedTemplate], of step: Step, in frame: inout Frame) async throws(StepExit) {
     let path = prefix + step.element
-    let (known, now) = await journal.reached(path)
+    let (known, now) = journal.reached(path)
     if let error = known?.error { throw .failed(error) }
     var inner = frame
     inner.now = now
@@ -73,7 +73,7 @@ struct StepRunner {
   /// Runs a step, and gives its value, or nil if it was skipped or its error was caught.
   private func run(_ step: Step, in frame: Frame) async throws(StepExit) -> Value? {
     let path = prefix + step.element
-    let (known, now) = await journal.reached(path)
+    let (known, now) = journal.reached(path)
     if known == nil { try scope.check() }
     if known?.status == .skipped { return nil }
     var frame = frame
@@ -105,7 +105,7 @@ struct StepRunner {
   }
 
   private func reportEnd(of step: Step, at path: StepPath, isReplayed: Bool = false) async {
-    guard let record = await journal.step(path), record.status.isEnded || record.status == .uncertain else { return }
+    guard let record = journal.step(path), record.status.isEnded || record.status == .uncertain else { return }
     run.report(
       .stepEnded(
         path: path, title: step.title, depth: depth, status: record.status,
@@ -149,7 +149,7 @@ struct StepRunner {
     guard let onError = step.onError, StepExit.failed(error).catchable != nil else { throw .failed(error) }
     if case .steps(let block) = onError {
       // The failure is recorded before anything follows from it, so that the step is not tried again after a crash.
-      await journal.hold([
+      journal.hold([
         .stepEnded(
           StepEnded(run: run.id, at: run.time.now(), step: path, now: frame.now, status: .running, error: error))
       ])
@@ -176,9 +176,9 @@ struct StepRunner {
   func end(
     _ path: StepPath, _ status: StepStatus, output: Value? = nil, error: RunError? = nil, now: Timestamp
   ) async throws(StepExit) {
-    if let record = await journal.step(path), record.status.isEnded { return }
+    if journal.hasEnded(path) { return }
     let stored = if let output { try await journal.stored(output) } else { StoredValue?.none }
-    await journal.hold([
+    journal.hold([
       .stepEnded(
         StepEnded(run: run.id, at: run.time.now(), step: path, now: now, status: status, output: stored, error: error))
     ])
@@ -201,7 +201,7 @@ struct StepRunner {
     }
     let startedAt = known?.startedAt ?? run.time.now()
     if known == nil {
-      await journal.hold([.stepBegan(StepBegan(run: run.id, at: startedAt, step: path, now: frame.now))])
+      journal.hold([.stepBegan(StepBegan(run: run.id, at: startedAt, step: path, now: frame.now))])
     }
     var number = max(known?.attempts ?? 0, 1)
     if let due = known?.lastAttempt?.retryAt {
@@ -210,7 +210,7 @@ struct StepRunner {
     }
     while true {
       if step.retry != nil {
-        await journal.hold([
+        journal.hold([
           .attemptBegan(AttemptBegan(run: run.id, at: run.time.now(), step: path, number: number))
         ])
       }

@@ -277,10 +277,10 @@ import Testing
       """)
     bench.service.script("item 0", .crash(afterDoing: true))
     try await bench.runUntilDeath()
-    let begun = Set(try bench.record.steps.keys)
+    let begun = Set(try bench.record.stepsInOrder.map(\.path))
     let run = try await bench.resume()
     #expect(run.status == .uncertain)
-    #expect(Set(run.steps.keys) == begun)
+    #expect(Set(run.stepsInOrder.map(\.path)) == begun)
   }
 
   @Test func `a run that was told to stop goes on as if nothing had been`() async throws {

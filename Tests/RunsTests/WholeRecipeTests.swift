@@ -106,8 +106,8 @@ import Testing
       run = try await bench.resume()
       // What had ended is as it was: not begun again, and with the same output and instant.
       let after = try #require(run)
-      for (path, step) in kept.steps where step.status.isEnded { #expect(after.steps[path] == step, comment) }
-      for (path, step) in kept.steps { #expect(after.steps[path]?.now == step.now, comment) }
+      for step in kept.stepsInOrder where step.status.isEnded { #expect(after.steps[step.path] == step, comment) }
+      for step in kept.stepsInOrder { #expect(after.steps[step.path]?.now == step.now, comment) }
     }
     if run?.status == .uncertain {
       // The one plain write: a person looks, and says what is there.
@@ -124,7 +124,9 @@ import Testing
     // Only what was in flight is asked for again.
     #expect(bench.service.calls.count <= undisturbed.service.calls.count + 2, comment)
     // What failed once may go well when it is asked again, so the block's second try may not be needed.
-    let paths = [end, try undisturbed.finished].map { $0.steps.keys.filter { !$0.hasPrefix("block~2") }.sorted() }
+    let paths = [end, try undisturbed.finished].map {
+      $0.stepsInOrder.map(\.path).filter { !$0.hasPrefix("block~2") }.sorted()
+    }
     #expect(paths[0] == paths[1], comment)
   }
 }

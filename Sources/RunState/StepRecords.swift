@@ -1,0 +1,39 @@
+/// The steps of one run, by path and in the order in which they began.
+///
+/// The records lie in that order in one array, because a run may have thousands, which grow one by one and are changed
+/// in place; the paths lead to their places.
+package struct StepRecords: Sendable, Equatable {
+  /// The records in the order in which the steps began.
+  package private(set) var inOrder: [StepRecord] = []
+  private var places: [StepPath: Int] = [:]
+
+  package init() {}
+
+  init(_ records: [StepPath: StepRecord]) {
+    inOrder.reserveCapacity(records.count)
+    places.reserveCapacity(records.count)
+    for (path, record) in records.sorted(by: { $0.value.ordinal < $1.value.ordinal }) {
+      places[path] = inOrder.count
+      inOrder.append(record)
+    }
+  }
+
+  package var count: Int { inOrder.count }
+  package var isEmpty: Bool { inOrder.isEmpty }
+  package subscript(path: StepPath) -> StepRecord? { places[path].map { inOrder[$0] } }
+
+  /// Changes the record of a path in place, or gives nil if there is none.
+  mutating func change<Outcome>(_ path: StepPath, _ body: (inout StepRecord) -> Outcome) -> Outcome? {
+    places[path].map { body(&inOrder[$0]) }
+  }
+
+  /// Adds a step that begins, or replaces the record of one that begins anew.
+  mutating func put(_ record: StepRecord) {
+    if let place = places[record.path] {
+      inOrder[place] = record
+    } else {
+      places[record.path] = inOrder.count
+      inOrder.append(record)
+    }
+  }
+}
