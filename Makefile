@@ -35,11 +35,11 @@ SECONDS ?= 60
 FUZZERS := check evaluate template
 FUZZ := .build/fuzz
 fuzz: packages
-	ERRAND_FUZZ=1 swift build -c release --scratch-path $(FUZZ) --sanitize=address -Xswiftc -sanitize=fuzzer -Xswiftc -use-ld=lld \
-	  --product Fuzz
+	ERRAND_FUZZ=1 swift build -c release --scratch-path $(FUZZ) --sanitize=address -Xswiftc -sanitize=fuzzer \
+	  -Xswiftc -use-ld=lld --product Fuzz
 	@for name in $(FUZZERS); do \
 	  echo "== $$name"; \
-	  $(FUZZ)/release/Fuzz $$name $(FUZZ)/corpus/$$name -max_total_time=$(SECONDS) -max_len=512 -timeout=10 -detect_leaks=0 \
+	  ASAN_OPTIONS=detect_leaks=0 $(FUZZ)/release/Fuzz $$name $(FUZZ)/corpus/$$name -max_total_time=$(SECONDS) -max_len=512 -timeout=10 \
 	    -artifact_prefix=$(FUZZ)/$$name- -print_final_stats=1 2> $(FUZZ)/$$name.log \
 	  || { tail -n 40 $(FUZZ)/$$name.log >&2; exit 1; }; \
 	  grep number_of_executed_units $(FUZZ)/$$name.log; \
