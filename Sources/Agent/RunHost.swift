@@ -174,9 +174,4 @@ package actor RunHost {
     for run in running { run.engine.stop() }
     for run in running { _ = await run.task.value }
   }
-
-  /// Returns when no run is carried on any longer.
-  package func waitUntilIdle() async {
-    while let run = active.values.first { _ = await run.task.value }
-  }
 }

@@ -9,18 +9,24 @@ extension Dispatch {
     let given = parsed["recipe"].texts
     let workspace = try workspace(besides: given.first)
     let paths = given.isEmpty ? try configuredRecipes(workspace) : given
-    let secrets = try workspace.secrets()
+    // Looked for only once a recipe reads any.
+    var secrets: Secrets?
     var found: [Diagnostic] = []
     var isMissing = false
     for path in paths {
+      let checked: CheckedRecipe
       do throws(FileError) {
-        let checked = Recipe.check(try workspace.environment.read(path), in: workspace.environment)
-        found += checked.diagnostics
-        if let recipe = checked.recipe { found += missingSecrets(of: recipe, in: secrets) }
+        checked = Recipe.check(try workspace.environment.read(path), in: workspace.environment)
       } catch {
         isMissing = isMissing || error.isNotFound
         found.append(Diagnostic(error.description))
+        continue
       }
+      found += checked.diagnostics
+      guard let recipe = checked.recipe, !recipe.allSecrets.isEmpty else { continue }
+      let known = if let secrets { secrets } else { try workspace.secrets() }
+      secrets = known
+      found += missingSecrets(of: recipe, in: known)
     }
     let faults = Diagnostics(found)
     switch parsed["format"].text ?? "text" {
