@@ -4,12 +4,13 @@
 .PHONY: demo test soak fuzz bench format generate packages
 .DEFAULT_GOAL := demo
 
-PACKAGES := g++ libcurl4-openssl-dev libmicrohttpd-dev libre2-dev libssl-dev libyaml-dev libzip-dev tzdata
+PACKAGES := age g++ libcurl4-openssl-dev libfaketime libmicrohttpd-dev libre2-dev libssl-dev libyaml-dev libzip-dev tzdata
 # What is shipped. Benchmarks are built the same way, so that nothing is built twice.
 RELEASE := -c release --static-swift-stdlib --disable-local-rpath -Xlinker -s
 # The gate's flags, always the same for the same reason.
 CHECKED := -Xswiftc -warnings-as-errors --explicit-target-dependency-import-check error
 ERRAND := .build/release/errand
+SHELL := /bin/bash
 # Tests share two threads with the servers they talk to; begun all at once, they would let each other time out.
 export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH := 4
 
@@ -20,13 +21,17 @@ demo: packages
 
 test: packages
 	swift build --build-tests $(CHECKED)
-	swift test $(CHECKED) --disable-xctest --parallel
+	@set -o pipefail; swift test $(CHECKED) --disable-xctest --parallel 2>&1 | tee .build/tests.log \
+	|| { echo "== what failed"; grep -A 6 '^✘' .build/tests.log; exit 1; }
 
-# Kills the real binary at random moments, ROUNDS times, and counts what was written: make soak ROUNDS=500
-ROUNDS := 50
+# Kills the real binary at random moments and counts what was written: commands ROUNDS times, and the agent for SECONDS,
+# with its slots and runs compared with the ledger in the end; then simulates seeds for as long: SECONDS=600 make soak
+ROUNDS := 20
 soak: packages
 	swift build --build-tests $(CHECKED)
-	ERRAND_KILLS=$(ROUNDS) swift test $(CHECKED) --disable-xctest --filter 'killed at random'
+	ERRAND_KILLS=$(ROUNDS) ERRAND_SOAK=$(SECONDS) swift test $(CHECKED) --disable-xctest --no-parallel \
+	  --filter 'killed at random'
+	ERRAND_SIMULATE=$(SECONDS) swift test $(CHECKED) --skip-build --disable-xctest --no-parallel --filter 'as long as one likes'
 
 # Throws garbled expressions at what reads them, SECONDS long at each: SECONDS=600 make fuzz. What is found is kept in
 # .build/fuzz, and so is what was learnt, for the next time. Leaks are not looked for: Swift keeps bits of its own in

@@ -4,14 +4,40 @@ import PackageDescription
 
 /// The plugins, each with the clients that it uses and those that its tests use.
 let plugins = [
+  plugin("CSV", using: ["LocalFiles"], tests: []),
+  plugin("Files", using: ["LocalFiles"], tests: ["LocalFiles"]),
   plugin(
-    "Markbook", using: ["CZip", "Calendars", "HTTPClient", "HTTPServer"], tests: ["HTTPClient", "HTTPServer"])
+    "HTTP", using: ["HTTPClient", "HTTPServer", "LocalFiles"], tests: ["HTTPClient", "HTTPServer", "LocalFiles"]),
+  plugin(
+    "InterviewPrep", using: ["HTTPClient", "HTTPServer"],
+    tests: [
+      "Basics", "FilesPlugin", "HTTPClient", "HTTPServer", "LocalFiles", "Recipes", "RunState", "RunTestKit", "Runs",
+      "StorePlugin",
+    ]),
+  plugin("JSONText", using: ["LocalFiles"], tests: []),
+  plugin("Mail", using: ["CCurl", "HTTPClient", "HTTPTypes"], tests: ["Recipes", "RunState", "RunTestKit"]),
+  plugin("Markbook", using: ["Calendars", "HTTPClient", "HTTPServer"], tests: ["HTTPClient", "HTTPServer"]),
+  plugin(
+    "Notify", using: ["HTTPClient", "HTTPServer"],
+    tests: ["HTTPClient", "HTTPServer", "Recipes", "RunState", "RunTestKit"]),
+  plugin("Report", using: [], tests: []),
+  plugin("Shell", using: ["ChildProcesses"], tests: ["Recipes", "RunState", "RunTestKit"]),
+  plugin(
+    "Stationboard", using: ["HTTPClient", "HTTPServer"],
+    tests: ["Calendars", "HTTPClient", "HTTPServer", "NotifyPlugin", "Recipes", "RunState", "RunTestKit", "Runs"]),
+  plugin("Store", using: [], tests: ["Recipes", "RunState", "RunTestKit"]),
+  plugin("Timetable", using: ["Calendars", "HTTPClient", "HTTPServer"], tests: ["HTTPClient", "HTTPServer"]),
+  plugin("TransitData", using: ["HTTPClient", "HTTPServer"], tests: ["HTTPClient", "HTTPServer"]),
 ]
 
 /// How the shipped program is linked, for its start and its size: without the table of symbols that only shared
-/// libraries would look for, with relative relocations packed (glibc 2.36), and with C++'s library inside.
+/// libraries would look for, without what nobody calls, tables for unwinding and the names of Unicode's characters, with
+/// functions that are the same kept once (nobody compares their addresses), with relative relocations packed (glibc
+/// 2.36), and with C++'s library inside.
 let shippedLinking = [
-  "-use-ld=lld", "-Xlinker", "--no-export-dynamic", "-Xlinker", "-z", "-Xlinker", "pack-relative-relocs",
+  "-use-ld=lld", "-Xlinker", "--no-export-dynamic", "-Xlinker", "--gc-sections", "-Xlinker", "--icf=all",
+  "-Xlinker", "--no-eh-frame-hdr", "-Xlinker", "\(Context.packageDirectory)/Sources/errand/Linking/unwinding.ld",
+  "-Xlinker", "-z", "-Xlinker", "pack-relative-relocs", "-Xlinker", "--wrap=_swift_stdlib_getScalarName",
   "-Xclang-linker", "-static-libgcc", "-Xclang-linker", "-L\(Context.packageDirectory)/Sources/CRE2/Linking",
 ]
 
@@ -24,30 +50,50 @@ let package = Package(
     .target(name: "CCrypto"),
     .target(name: "CCurl"),
     .target(name: "CMicroHTTPD"),
+    .target(name: "CProcess"),
     .target(
       name: "CRE2", cxxSettings: [.unsafeFlags(["-std=c++17"])],
       linkerSettings: [.linkedLibrary(":libre2.a"), .linkedLibrary("stdc++")]),
+    .target(name: "CUnicodeNames"),
     .target(name: "CZip"),
 
     // MARK: Values, files and languages
     .target(name: "Basics"),
     .target(name: "Calendars", dependencies: ["Basics"]),
+    .target(name: "ChildProcesses", dependencies: ["Basics", "CProcess"]),
     .target(name: "ExpressionTestKit", dependencies: ["Basics", "Expressions"]),
     .target(name: "Expressions", dependencies: ["Basics", "CRE2", "Calendars"]),
     .target(name: "YAMLReader", dependencies: ["Basics", "CLibYAML"]),
 
     // MARK: What plugins are made of
-    .target(name: "ActionKit", dependencies: ["Basics"]),
+    .target(name: "ActionKit", dependencies: ["Basics", "HTTPClient"]),
     .target(name: "ActionTestKit", dependencies: ["ActionKit", "YAMLReader"]),
-    .target(name: "HTTPClient", dependencies: ["Basics", "CCrypto", "CCurl", "HTTPTypes"]),
+    .target(name: "HTTPClient", dependencies: ["Basics", "CCrypto", "CCurl", "CZip", "HTTPTypes"]),
     .target(name: "HTTPServer", dependencies: ["Basics", "CMicroHTTPD", "HTTPTypes"]),
     .target(name: "HTTPTypes", dependencies: ["Basics"]),
+    .target(name: "LocalFiles", dependencies: ["ActionKit"]),
 
     // MARK: The runtime
     .target(name: "Recipes", dependencies: ["ActionKit", "Basics", "Calendars", "Expressions", "YAMLReader"]),
+    .target(name: "Recordings", dependencies: ["Basics", "HTTPClient", "HTTPTypes", "Runs"]),
     .target(name: "RunState", dependencies: ["Basics", "CCrypto"]),
-    .target(name: "Runs", dependencies: ["ActionKit", "Basics", "Calendars", "Recipes", "RunState"]),
-    .target(name: "Agent", dependencies: ["Basics", "Recipes", "RunState", "Runs"]),
+    .target(name: "Scheduler", dependencies: ["Basics", "Calendars", "Recipes", "RunState"]),
+    .target(
+      name: "RunTestKit", dependencies: ["ActionKit", "ActionTestKit", "Basics", "Recipes", "RunState", "Runs"]),
+    .target(
+      name: "RecipeTests",
+      dependencies: [
+        "ActionKit", "Agent", "Basics", "HTTPClient", "HTTPTypes", "Recipes", "Recordings", "RunState", "Runs",
+      ]),
+    .target(
+      name: "Runs", dependencies: ["ActionKit", "Basics", "Calendars", "Expressions", "Recipes", "RunState"]),
+    .target(name: "SecretSources", dependencies: ["Basics", "ChildProcesses", "Recipes", "YAMLReader"]),
+    .target(name: "Agent", dependencies: ["Basics", "Calendars", "Recipes", "RunState", "Runs", "Scheduler"]),
+    .target(
+      name: "Simulator",
+      dependencies: [
+        "ActionKit", "Agent", "Basics", "Calendars", "Recipes", "RunState", "RunTestKit", "Runs", "Scheduler",
+      ]),
 
     // MARK: Programs
     .target(name: "CommandLineParser", dependencies: ["Basics"]),
@@ -55,7 +101,8 @@ let package = Package(
     .executableTarget(
       name: "errand",
       dependencies: [
-        "ActionKit", "Agent", "Basics", "CommandLineParser", "Expressions", "PluginList", "Recipes", "RunState", "Runs",
+        "ActionKit", "Agent", "Basics", "CUnicodeNames", "Calendars", "ChildProcesses", "CommandLineParser",
+        "Expressions", "PluginList", "RecipeTests", "Recipes", "Recordings", "RunState", "Runs", "SecretSources",
         "YAMLReader",
       ], linkerSettings: [.unsafeFlags(shippedLinking, .when(platforms: [.linux], configuration: .release))]),
     .executableTarget(
@@ -69,8 +116,8 @@ let package = Package(
     .executableTarget(
       name: "Benchmarks",
       dependencies: [
-        "ActionKit", "Basics", "CBaselines", "Calendars", "Expressions", "HTTPClient", "HTTPServer", "Recipes",
-        "RunState", "Runs", "YAMLReader",
+        "ActionKit", "Basics", "CBaselines", "Calendars", "Expressions", "HTTPClient", "HTTPServer", "PluginList",
+        "Recipes", "RunState", "Runs", "Scheduler", "YAMLReader",
       ],
       path: "Benchmarks/Rows"),
     .target(
@@ -80,7 +127,7 @@ let package = Package(
     // MARK: Tests
     .tests(of: "ActionKit", "ActionTestKit"),
     .tests(of: "ActionTestKit", "ActionKit"),
-    .tests(of: "Agent", "Basics"),
+    .tests(of: "Agent", "ActionKit", "ActionTestKit", "Basics", "Calendars", "Recipes", "RunState", "Runs"),
     .tests(of: "Basics"),
     .tests(of: "CCrypto"),
     .tests(of: "CZip"),
@@ -88,14 +135,23 @@ let package = Package(
     .tests(of: "CommandLineParser", "Basics"),
     .tests(of: "ExpressionTestKit", "Basics"),
     .tests(of: "Expressions", "Basics", "ExpressionTestKit"),
-    .tests(of: "HTTPClient", "Basics", "HTTPServer"),
-    .tests(of: "HTTPServer", "Basics"),
+    .tests(of: "HTTPClient", "ActionTestKit", "Basics", "HTTPServer"),
+    .tests(of: "HTTPServer", "ActionTestKit", "Basics", "HTTPClient"),
     .tests(of: "HTTPTypes", "Basics"),
+    .tests(of: "LocalFiles", "ActionKit", "ActionTestKit"),
+    .tests(of: "RecipeTests", "ActionKit", "Basics", "PluginList", "Recipes"),
     .tests(of: "Recipes", "ActionKit", "Basics", "MarkbookPlugin"),
-    .tests(of: "RunState", "Basics"),
-    .tests(of: "Runs", "ActionKit", "ActionTestKit", "Basics", "Recipes", "RunState"),
+    .tests(of: "Recordings", "Basics", "HTTPClient"),
+    .tests(of: "RunState", "Basics", "RunTestKit"),
+    .tests(of: "RunTestKit", "ActionKit", "ActionTestKit", "Basics", "MarkbookPlugin", "Recipes", "RunState", "Runs"),
+    .tests(of: "Runs", "ActionKit", "ActionTestKit", "Basics", "Recipes", "RunState", "StorePlugin"),
+    .tests(of: "Scheduler", "Basics", "Calendars", "Recipes", "RunState"),
+    .tests(of: "SecretSources", "Basics", "Recipes"),
+    .tests(of: "Simulator", "ActionKit", "Agent", "Basics", "RunState", "RunTestKit", "Runs"),
     .tests(of: "YAMLReader", "Basics"),
-    .tests(of: "errand", "ActionKit", "Basics", "CommandLineParser", "HTTPClient", "MarkbookPlugin"),
+    .tests(
+      of: "errand", "ActionKit", "ActionTestKit", "Agent", "Basics", "Calendars", "CommandLineParser", "HTTPClient",
+      "HTTPServer", "MarkbookPlugin", "PluginList", "Recipes", "RunState", "Runs", "SecretSources", "TimetablePlugin"),
     .tests(of: "errand-dev", "Basics"),
   ] + plugins.flatMap(\.targets)
 )
@@ -134,6 +190,12 @@ if Context.environment["ERRAND_FUZZ"] != nil {
   ]
 }
 
+/// What is optimized for speed; everything else for size, since it waits for people, disks and networks.
+let quick = [
+  "Basics", "Benchmarks", "Calendars", "Expressions", "HTTPClient", "HTTPTypes", "RunState", "Runs", "Scheduler",
+  "YAMLReader",
+]
+
 for target in package.targets where target.type != .system {
   // What stands beside sources and is none: pages for people, and what tests read by `#filePath`.
   target.exclude = ["README.md", "Fixtures", "Linking", "Snapshots"].filter {
@@ -146,5 +208,24 @@ for target in package.targets where target.type != .system {
     .enableUpcomingFeature("InternalImportsByDefault"),
     .enableUpcomingFeature("MemberImportVisibility"),
     .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+    // A function a section, so that the linker leaves out what nobody calls and keeps one of what is the same; what
+    // many functions have in common is a function, too.
+    .unsafeFlags(
+      ["-Xfrontend", "-function-sections", "-Xllvm", "-enable-machine-outliner=always"],
+      .when(configuration: .release)),
   ]
+  if !quick.contains(target.name) {
+    // Copies of generic functions for single types, and of functions for single callers, take more room than they save
+    // time where a plugin talks to a service.
+    let talks = target.name.hasSuffix("Plugin") && target.name != "TransitDataPlugin"
+    let passes =
+      talks || ["Agent", "RecipeTests", "Recordings", "SecretSources", "errand"].contains(target.name)
+      ? ["generic-specializer", "function-signature-opts"] : []
+    let flags = ["-Osize"] + passes.flatMap { ["-Xllvm", "-sil-disable-pass=\($0)"] }
+    target.swiftSettings?.append(.unsafeFlags(flags, .when(configuration: .release)))
+  }
+  if target.type != .test, !["Benchmarks", "errand-dev"].contains(target.name) {
+    // Patterns of the standard library are a megabyte, and would come with a call of `contains`.
+    target.swiftSettings?.append(.unsafeFlags(["-Xfrontend", "-disable-implicit-string-processing-module-import"]))
+  }
 }

@@ -14,14 +14,12 @@ struct Durability {
 
   init(_ folder: WorkFolder) { self.folder = folder }
 
-  func rows() async throws -> [Row] { [try await chain(), try await crowd(), try await restart()] }
-
   // MARK: Runs
 
-  private func chain() async throws -> Row {
+  func chain(in name: String = "chain", _ what: String = "durable chain of 1,000 steps") async throws -> Row {
     let steps = 1000
     let recipe = try recipe(steps: steps)
-    let store = try await FileStateStore.open(folder.path("chain"), program: "benchmark")
+    let store = try await FileStateStore.open(folder.path(name), program: "benchmark")
     let before = try syncsPerSecond(steps)
     let start = ContinuousClock.now
     try await run(recipe, in: store)
@@ -30,11 +28,11 @@ struct Durability {
     let floor = (before + (try syncsPerSecond(steps))) / 2
     try await store.close()
     return Row(
-      what: "durable chain of 1,000 steps", figure: "\(shown(rate)) steps/s = \(shown(rate / floor)) ×",
+      what: what, figure: "\(shown(rate)) steps/s = \(shown(rate / floor)) ×",
       bar: "≥ 0.75 × the baseline", baseline: "\(shown(floor))/s: C append + fdatasync", isMet: rate >= 0.75 * floor)
   }
 
-  private func crowd() async throws -> Row {
+  func crowd() async throws -> Row {
     let (runs, steps) = (64, 200)
     let recipe = try recipe(steps: steps)
     let store = try await FileStateStore.open(folder.path("crowd"), program: "benchmark")
@@ -94,7 +92,7 @@ struct Durability {
   // MARK: Restart
 
   /// 250 runs of 500 steps, each of which began and ended.
-  private func restart() async throws -> Row {
+  func restart() async throws -> Row {
     let path = folder.path("restart")
     var store: FileStateStore? = try await FileStateStore.open(
       path, program: "benchmark", compaction: CompactionRule(smallest: .max))

@@ -9,15 +9,36 @@ if CommandLine.arguments.dropFirst().first == FanOut.serverWord {
 if CommandLine.arguments.count == 3, CommandLine.arguments[1] == Durability.openingWord {
   try await Durability.open(CommandLine.arguments[2])
 }
+if CommandLine.arguments.count == 3, CommandLine.arguments[1] == HistorySearches.searchingWord {
+  try await HistorySearches.search(CommandLine.arguments[2])
+}
+if CommandLine.arguments.dropFirst().first == Schedules.millionWord {
+  try Schedules.holdAMillion()
+}
 
 let folder = try WorkFolder()
 let groups: [(name: String, rows: () async throws -> [Row])] = [
   ("start", { try Start(folder).rows() }),
-  ("durability", { try await Durability(folder).rows() }),
+  ("chain", { [try await Durability(folder).chain()] }),
+  ("crowd", { [try await Durability(folder).crowd()] }),
+  ("restart", { [try await Durability(folder).restart()] }),
+  (
+    "history",
+    {
+      let rows = try await HistorySearches(folder).rows()
+      // In the folder that those left, where it has to be as fast as in an empty one.
+      return rows + [
+        try await Durability(folder).chain(in: HistorySearches.folderName, "a million runs: durable chain")
+      ]
+    }
+  ),
   ("expressions", { try Expressions().rows() }),
   ("peers", { try ExpressionPeers().rows() }),
   ("texts", { try Texts().rows() }),
+  ("idle", { try Serving(folder).idle() }),
+  ("lateness", { [try Serving(folder).lateness()] }),
   ("schedules", { try Schedules().rows() }),
+  ("rail", { try await RailFile(folder).rows() }),
   ("http", { try await FanOut().rows() }),
 ]
 let wanted = Set(CommandLine.arguments.dropFirst())

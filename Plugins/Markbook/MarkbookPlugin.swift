@@ -2,7 +2,7 @@ public import ActionKit
 import HTTPClient
 
 /// Lets recipes read and write the markbooks of Markbook Online (also sold as SM-Marks Online).
-public enum MarkbookPlugin: Plugin {
+public enum MarkbookPlugin: ClientLibrary {
   public static let name = "markbook"
   public static let summary = "Reads and writes the markbooks of a school in Markbook Online (SM-Marks Online)."
   public static let actions: [any Action<MarkbookClient>.Type] = [
@@ -10,6 +10,10 @@ public enum MarkbookPlugin: Plugin {
     PutStudentResult.self, CreateStudent.self, UpdateStudent.self, UpdateStudentClass.self, DeleteStudent.self,
     CreateClass.self, CreateMarkbook.self, ScheduleBackup.self, GetBackupURL.self, DownloadBackup.self,
   ]
+  public static let usage = """
+    let client = MarkbookClient(apiKey: key, username: "admin", password: password)
+    for markbook in try await client.markbookList().list { print(markbook.name) }
+    """
 
   /// What a connection to one school needs.
   public struct Configuration: FieldSet {
@@ -27,13 +31,7 @@ public enum MarkbookPlugin: Plugin {
   }
 
   public static func connect(_ configuration: Configuration, in context: PluginContext) -> MarkbookClient {
-    let http = HTTPClient(
-      configuration: HTTPClientConfiguration(observer: { exchange in
-        context.record(
-          ServiceRequest(
-            method: exchange.method, redactedURL: exchange.redactedURL, status: exchange.status,
-            bytes: exchange.bytes, duration: exchange.elapsed))
-      }))
+    let http = context.httpClient()
     return MarkbookClient(
       baseURL: configuration.baseURL, apiKey: configuration.apiKey.reveal(),
       username: configuration.username.reveal(), password: configuration.password.reveal(), http: http,

@@ -3,7 +3,7 @@
 /// An action is a type and never a value: what it needs beside its input it is handed. None of the requirements has a
 /// default, because the compiler takes a default in silence when a plugin declares the requirement with the wrong
 /// type. What only some actions have is in protocols of their own: `PreviewingAction`, `ReconcilingAction`,
-/// `KeyedAction`, `RetryingAction`, `TimedAction`, `RenamedAction`.
+/// `KeyedAction`, `RetryingAction`, `TimedAction`, `RenamedAction`, `ShapedAction`.
 public protocol Action<Service>: Sendable {
   /// What the action works on; every action of a plugin has the same one.
   associatedtype Service: Sendable
@@ -98,8 +98,45 @@ public enum Reconciliation<Output: Sendable>: Sendable {
   case unknown(String)
 }
 
+/// An action whose output has fields that its input names, such as the columns of a table.
+public protocol ShapedAction<Service>: SpecialAction {
+  /// The output for an input in which values may be missing, wrong, or texts that hold expressions; what is not known
+  /// is left as it is declared.
+  ///
+  /// What running the action gives for the same input keeps to it.
+  static func output(for input: Value) -> ObjectSchema
+}
+
 /// A write whose service does nothing twice for the same `ActionContext.idempotencyKey`.
 public protocol KeyedAction<Service>: SpecialAction {}
+
+/// An action of which nobody but the recipe's author knows what it does to the world outside.
+///
+/// The step says it, in the input's required field `effect`, whose type is `StepEffect`. It is written out, never an
+/// expression, because what may be done twice is decided before the run. The action's own effect is `write`, the worst.
+public protocol StepEffectAction<Service>: SpecialAction {}
+
+/// What a step can say of an action's effect.
+public enum StepEffect: String, Choice {
+  /// It computes from its input alone.
+  case pure
+  /// It looks, and leaves all as it was.
+  case read
+  /// It writes, and doing it again with the same input changes nothing more, however late.
+  case idempotentWrite
+  /// It writes, and doing it again would do it a second time.
+  case write
+
+  /// The effect as actions declare it.
+  public var effect: Effect {
+    switch self {
+    case .pure: .pure
+    case .read: .read
+    case .idempotentWrite: .idempotentWrite(within: .forever)
+    case .write: .write
+    }
+  }
+}
 
 /// An action that is tried again on a schedule of its own, unless the step says otherwise.
 public protocol RetryingAction<Service>: SpecialAction {

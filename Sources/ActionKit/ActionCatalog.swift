@@ -55,6 +55,15 @@ public struct PluginDescriptor: Sendable {
   public var actionNames: [String] { type.actionNames }
   /// All actions, each read.
   public var actions: [ActionDescriptor] { type.descriptors }
+  /// The module of the plugin's client, and some lines of Swift that use it; nil for a plugin that shows none.
+  var library: (module: String, usage: String)? {
+    guard let library = type as? any ClientLibrary.Type,
+      let module = String(reflecting: type).split(separator: ".").first
+    else { return nil }
+    return (String(module), library.usage)
+  }
+  /// Whether the plugin needs no sandbox.
+  public var isLocal: Bool { type is any LocalPlugin.Type }
   /// Whether the plugin brings a sandbox.
   public var hasSandbox: Bool { type is any SandboxedPlugin.Type }
 

@@ -8,12 +8,16 @@ public struct ActionContext: Sendable {
   public var attempt: Int
   /// The same each time the same step of the same run is tried, also after a crash.
   public var idempotencyKey: String
+  /// Whether the step names that key, so that an attempt whose outcome is unknown is made again.
+  public var isKeyNamed: Bool
   /// The step's instant, which its expressions see as `now`.
   public var now: Timestamp
   /// The clocks, for time limits and waiting.
   public var time: any TimeSource
   /// The folder that relative paths start from.
   public var folder: String
+  /// The values that outlive runs; nil where no state is kept.
+  public var values: (any ValueStore)?
   private let onProgress: @Sendable (Progress) -> Void
 
   /// How far an action is.
@@ -35,16 +39,19 @@ public struct ActionContext: Sendable {
 
   /// Creates a context; only runs and tests do.
   public init(
-    run: String, step: String, attempt: Int = 1, idempotencyKey: String, now: Timestamp, time: any TimeSource,
-    folder: String, onProgress: @escaping @Sendable (Progress) -> Void = { _ in }
+    run: String, step: String, attempt: Int = 1, idempotencyKey: String, isKeyNamed: Bool = false, now: Timestamp,
+    time: any TimeSource, folder: String, values: (any ValueStore)? = nil,
+    onProgress: @escaping @Sendable (Progress) -> Void = { _ in }
   ) {
     self.run = run
     self.step = step
     self.attempt = attempt
     self.idempotencyKey = idempotencyKey
+    self.isKeyNamed = isKeyNamed
     self.now = now
     self.time = time
     self.folder = folder
+    self.values = values
     self.onProgress = onProgress
   }
 

@@ -6,14 +6,17 @@ public struct ActionDescriptor: Sendable {
   public let id: String
   /// One sentence that says what the action does.
   public let summary: String
-  /// What the action does to the world outside.
-  public let effect: Effect
+  /// What the action does to the world outside; if the step has to say it, the worst until it has.
+  public private(set) var effect: Effect
+  /// Whether the step says what the action does to the world outside.
+  public let takesEffect: Bool
   /// What recipes give.
   public let input: ObjectSchema
   /// What recipes get.
   public let output: ObjectSchema
-  /// The type of what recipes get: only an optional field may be absent.
+  /// The type of what recipes get, whatever they give: only an optional field may be absent.
   public let outputType: ValueType
+  private let shaping: (@Sendable (Value) -> ObjectSchema)?
   /// What is recorded before a write that can be reconciled.
   public let baseline: ObjectSchema?
   /// Inputs as recipes write them.
@@ -23,7 +26,7 @@ public struct ActionDescriptor: Sendable {
   /// Whether the service does nothing twice for the same idempotency key.
   public let acceptsKey: Bool
   /// How failures are tried again unless the step says otherwise; nil for not at all.
-  public let retry: RetrySchedule?
+  public private(set) var retry: RetrySchedule?
   /// How long all attempts together may take unless the step says otherwise.
   public let timeout: TimeSpan
 
@@ -41,10 +44,23 @@ public struct ActionDescriptor: Sendable {
 extension ActionDescriptor {
   /// The type of what recipes give: a field with a default may be absent.
   public var inputType: ValueType { input.inputType }
+  /// The type of what recipes get for an input as they write it, in which values may be expressions.
+  public func outputType(for input: Value) -> ValueType { shaping?(input).outputType ?? outputType }
   /// Whether it can be found out after an unknown outcome what happened.
   public var canReconcile: Bool { reconciling != nil }
   /// Whether a plan can show what would change.
   public var canPreview: Bool { previewing != nil }
+
+  /// The action for a step, with the effect that its input declares if it is for the step to declare one.
+  ///
+  /// What is missing, wrong or an expression declares nothing; whoever checks the input says so.
+  public func declared(by input: Value) -> ActionDescriptor {
+    guard takesEffect, let effect = input["effect"]?.string.flatMap(StepEffect.init)?.effect else { return self }
+    var action = self
+    action.effect = effect
+    if retry == self.effect.standardRetry { action.retry = effect.standardRetry }
+    return action
+  }
 
   /// Runs the action once and gives its output, in which optional fields that are nil are absent.
   public func run(_ input: Value, on service: any Sendable, in context: ActionContext) async throws(ActionError)
@@ -104,7 +120,9 @@ extension ActionDescriptor {
     outputType = output.outputType
     examples = A.examples
     let special = A.self as? any SpecialAction.Type
+    shaping = (special as? any ShapedAction.Type).map { $0.shaping }
     formerIDs = (special as? any RenamedAction.Type).map { $0.formerNames.map { "\(plugin).\($0)" } } ?? []
+    takesEffect = special is any StepEffectAction.Type
     acceptsKey = special is any KeyedAction.Type
     retry = (special as? any RetryingAction.Type).map { $0.retry } ?? A.effect.standardRetry
     timeout = (special as? any TimedAction.Type).map { $0.timeout } ?? ActionDescriptor.standardTimeout
@@ -138,6 +156,10 @@ extension PreviewingAction {
   fileprivate static var previewing: @Sendable (Value, any Sendable, ActionContext) async throws -> [Change] {
     { input, service, context in try await preview(Input(reading: input), on: cast(service), in: context) }
   }
+}
+
+extension ShapedAction {
+  fileprivate static var shaping: @Sendable (Value) -> ObjectSchema { { output(for: $0) } }
 }
 
 /// What a reconciling action has beside an ordinary one.

@@ -23,6 +23,12 @@ extension ActionDescriptor {
 
   /// What a recipe's author has to know beside the fields.
   private var facts: [(String, String)] {
+    if takesEffect {
+      return [
+        ("Effect", "what the step declares in `effect`; it is planned, repeated and tried again accordingly."),
+        ("Time-out", "\(timeout.spelled) unless the step says otherwise."),
+      ]
+    }
     var facts = [("Effect", "`\(effect.name)`. \(effect.sentence)")]
     if effect.isWrite {
       facts.append(
@@ -57,7 +63,7 @@ extension ActionDescriptor {
 }
 
 extension PluginDescriptor {
-  /// The plugin's page: its configuration, an index, and the page of each action.
+  /// The plugin's page: its configuration, an index, its client's use, and the page of each action.
   public func markdown() -> String {
     let actions = actions
     var page =
@@ -65,7 +71,12 @@ extension PluginDescriptor {
     page += configuration.table(isGiven: true)
     page += "\n## Actions\n\n| Action | Effect | |\n| --- | --- | --- |\n"
     for action in actions {
-      page += "| [`\(action.id)`](#\(action.id.anchor)) | \(action.effect.name) | \(action.summary.inCell) |\n"
+      page +=
+        "| [`\(action.id)`](#\(action.id.anchor)) | \(action.takesEffect ? "the step's" : action.effect.name) | \(action.summary.inCell) |\n"
+    }
+    if let (module, usage) = library {
+      page +=
+        "\n## From a Swift program\n\nDepend on the library `\(module)`.\n\n```swift\nimport \(module)\n\n\(usage)\n```\n"
     }
     for action in actions { page += "\n" + action.markdown(level: 2) }
     return page
@@ -75,6 +86,7 @@ extension PluginDescriptor {
 extension RetrySchedule {
   /// How often and after what, for pages.
   var sentence: String {
+    if maxAttempts == 1 { return "never." }
     let kinds = ErrorKind.allCases.filter(kinds.contains).map { "`\($0.rawValue)`" }.joined(separator: ", ")
     var certain = self
     certain.jitter = .none

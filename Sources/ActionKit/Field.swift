@@ -62,11 +62,21 @@ extension Field where Wrapped: FieldValue {
 }
 
 /// What a field's declaration says beside its name, type and default.
-struct FieldDeclaration: Sendable {
-  var summary: String
-  var limits: [Limit]
-  var aliases: [String]
-  var deprecation: String?
+///
+/// An object, because every field of every set holds one: copying a set of values copies a reference for each, and the
+/// code that the compiler makes for that is a good part of a plugin's.
+final class FieldDeclaration: Sendable {
+  let summary: String
+  let limits: [Limit]
+  let aliases: [String]
+  let deprecation: String?
+
+  init(summary: String, limits: [Limit], aliases: [String], deprecation: String?) {
+    self.summary = summary
+    self.limits = limits
+    self.aliases = aliases
+    self.deprecation = deprecation
+  }
 
   /// The declaration of a field that was read, of which only the value counts.
   static let read = FieldDeclaration(summary: "", limits: [], aliases: [], deprecation: nil)

@@ -78,6 +78,21 @@ extension Dictionary: FieldElement, FieldValue where Key == String, Value: Field
   }
 }
 
+extension ValueMap: FieldValue {
+  /// `map(string, dyn)`.
+  public static var fieldType: FieldType { .map(.dyn) }
+  /// Takes the map as it is, in its order, if its keys are texts.
+  public init(reading value: Value) throws(Faults) {
+    guard let map = value.map else { throw .mismatch(Self.self, value) }
+    for member in map.members where member.name == nil {
+      throw Faults("every key must be a string, but found \(member.key.kindName)", at: member.key.place)
+    }
+    self = map
+  }
+  /// The map as it is.
+  public func encoded() -> Value { .map(self) }
+}
+
 extension Optional: FieldElement, FieldValue where Wrapped: FieldValue {
   /// What limits on the wrapped type speak of.
   public typealias Limited = Wrapped.Limited

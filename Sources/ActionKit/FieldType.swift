@@ -60,7 +60,7 @@ extension FieldType {
   var takesNull: Bool { if case .dyn = self { true } else { false } }
 
   /// Whether a value of the type is not to be shown.
-  var isSecret: Bool { if case .secret = required { true } else { false } }
+  package var isSecret: Bool { if case .secret = required { true } else { false } }
 
   /// The type that an expression must have to be given for a value of this type.
   public var inputType: ValueType { valueType(isGiven: true) }

@@ -1,3 +1,5 @@
+public import HTTPClient
+
 /// A module that lets recipes use one service.
 public protocol Plugin: Sendable {
   /// The service's client, which all actions work on.
@@ -16,21 +18,38 @@ public protocol Plugin: Sendable {
   static func connect(_ configuration: Configuration, in context: PluginContext) async throws -> Service
 }
 
+/// A plugin whose client is worth using from other Swift programs.
+public protocol ClientLibrary: Plugin {
+  /// Some lines of Swift that use the client, after the import of the plugin's module, as the plugin's page shows them.
+  static var usage: String { get }
+}
+
 /// What a plugin's client needs from the program around it.
 public struct PluginContext: Sendable {
+  /// Gives what carries the exchanges of a connection in place of the network, which it may use.
+  public typealias Carrier = @Sendable (_ connection: String, _ network: any HTTPTransport) -> any HTTPTransport
+
   /// The connection's name in `errand.yaml`, for messages.
   public var connection: String
   /// The clocks, for sessions that expire.
   public var time: any TimeSource
+  /// A folder for answers that are worth keeping between programs, shared by all connections of the plugin.
+  ///
+  /// It may not be there yet, and may be emptied at any time. Nil if nothing is to be kept on disk.
+  public var cacheFolder: String?
+  /// Stands between clients and the network, as a recording does; nil if nothing does.
+  public var carrier: Carrier?
   /// Takes down each request that a client makes, with the step in whose task it is made.
   public var record: @Sendable (ServiceRequest) -> Void
 
   /// Creates a context.
   public init(
-    connection: String, time: any TimeSource, record: @escaping @Sendable (ServiceRequest) -> Void = { _ in }
+    connection: String, time: any TimeSource, cacheFolder: String? = nil,
+    record: @escaping @Sendable (ServiceRequest) -> Void = { _ in }
   ) {
     self.connection = connection
     self.time = time
+    self.cacheFolder = cacheFolder
     self.record = record
   }
 }
@@ -58,6 +77,11 @@ public struct ServiceRequest: Hashable, Sendable {
   }
 }
 
+/// A plugin that reaches nothing outside this machine and its state, so that it needs no sandbox.
+///
+/// With `--sandbox` it is used as it is, with the settings that it has without any.
+public protocol LocalPlugin: Plugin {}
+
 /// A plugin that brings an in-memory service on a real port, so that every recipe can be tried without the real one.
 public protocol SandboxedPlugin: Plugin {
   /// Starts the service, filled with believable made-up data.
@@ -70,17 +94,21 @@ public struct SandboxOptions: Sendable {
   public var port: Int
   /// The clocks, so that a test can let the service's days pass.
   public var time: any TimeSource
+  /// Where the sandboxes of one run keep files, so that one plugin finds what another wrote; nil for a folder of the
+  /// sandbox's own, which goes with it.
+  public var folder: String?
 
   /// Creates options.
-  public init(port: Int = 0, time: any TimeSource) {
+  public init(port: Int = 0, time: any TimeSource, folder: String? = nil) {
     self.port = port
     self.time = time
+    self.folder = folder
   }
 }
 
 /// A sandbox that is up.
 public protocol RunningSandbox: Sendable {
-  /// Where it answers, without a slash at the end.
+  /// Where it answers, or keeps its files, without a slash at the end.
   var baseURL: String { get }
   /// The fields of the plugin's configuration that lead to it, which replace those of the connection.
   var configuration: Value { get }

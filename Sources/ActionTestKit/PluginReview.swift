@@ -2,6 +2,7 @@
 // offered beside them, examples and defaults that keep to the declared limits, properties that are no fields. It is
 // looked for in the plugin's tests and never at start.
 
+import _StringProcessing
 public import ActionKit
 public import Testing
 
@@ -49,6 +50,12 @@ private struct PluginReview {
   }
 
   private mutating func reviewEffect(_ action: ActionDescriptor) {
+    if action.takesEffect {
+      let field = action.input.fields.first { $0.name == "effect" }
+      if field?.type.name != StepEffect.fieldType.name || field?.isRequired != true || action.effect != .write {
+        faults.append("'\(action.id)' is a write until the step says otherwise, in a required field 'effect'")
+      }
+    }
     switch action.effect {
     case .consume(let repeats) where repeats < 0:
       faults.append("'\(action.id)' cannot be run again \(repeats) times")

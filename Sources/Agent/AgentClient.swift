@@ -11,12 +11,23 @@ package final class AgentClient: Sendable {
   package let pid: Int
   private let loop: LineLoop
   private let id: LineLoop.ID
+  private let end: End
 
-  private init(_ replies: AsyncThrowingStream<Value, any Error>, pid: Int, _ loop: LineLoop, _ id: LineLoop.ID) {
+  private init(
+    _ replies: AsyncThrowingStream<Value, any Error>, pid: Int, _ loop: LineLoop, _ id: LineLoop.ID, _ end: End
+  ) {
     self.replies = replies
     self.pid = pid
     self.loop = loop
     self.id = id
+    self.end = end
+  }
+
+  /// Whether the agent says nothing more; it never does that and still listens.
+  private final class End: Sendable {
+    private let state = Mutex(false)
+    var isThere: Bool { state.withLock { $0 } }
+    func come() { state.withLock { $0 = true } }
   }
 
   deinit { loop.endSoon() }
@@ -34,6 +45,7 @@ package final class AgentClient: Sendable {
     }
     guard let socket = try opened.get() else { return nil }
     let (replies, continuation) = AsyncThrowingStream<Value, any Error>.makeStream()
+    let end = End()
     let loop = try LineLoop(limits: LineLoop.Limits(), clock: clock, listener: nil) { event in
       switch event {
       case .line(_, let line):
@@ -44,7 +56,9 @@ package final class AgentClient: Sendable {
         }
       case .tooLong:
         continuation.finish(throwing: AgentError(.broken, "the agent of '\(folder)' sent a line that is too long"))
-      case .inputEnded, .closed: continuation.finish()
+      case .inputEnded, .closed:
+        end.come()
+        continuation.finish()
       case .opened: break
       }
     }
@@ -54,7 +68,7 @@ package final class AgentClient: Sendable {
         throw AgentError(.broken, "the agent of '\(folder)' has gone")
       }
       let pid = try await hello(replies, folder)
-      return AgentClient(replies, pid: pid, loop, id)
+      return AgentClient(replies, pid: pid, loop, id, end)
     } catch {
       await loop.stop()
       throw error as? AgentError ?? AgentError(.broken, "\(error)")
@@ -93,7 +107,7 @@ package final class AgentClient: Sendable {
     guard let line = AgentProtocol.line(request) else {
       throw AgentError(.broken, "the request cannot be written as JSON")
     }
-    if !loop.send(id, line) { throw AgentError(.broken, "the agent (process \(pid)) has gone") }
+    if end.isThere || !loop.send(id, line) { throw AgentError(.broken, "the agent (process \(pid)) has gone") }
   }
 
   /// Says that no request follows, sends what is queued, and ends the replies.

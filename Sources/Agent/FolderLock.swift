@@ -45,12 +45,28 @@ package final class FolderLock: Sendable {
       if code == EWOULDBLOCK { throw held(folder, by: holder(of: folder)) }
       throw AgentError(.unavailable, "cannot lock '\(path)': \(systemErrorText(code))")
     }
+    // The folder may have changed its name since the file was opened; then this is another folder's lock.
+    var (locked, named) = (stat(), stat())
+    guard fstat(descriptor, &locked) == 0, stat(path, &named) == 0, locked.st_ino == named.st_ino,
+      locked.st_dev == named.st_dev
+    else {
+      close(descriptor)
+      throw held(folder, by: nil)
+    }
     let lock = FolderLock(descriptor)
     let text = Array("{\"pid\":\(getpid()),\"program\":\(JSON.quoted(program))}\n".utf8)
     guard ftruncate(descriptor, 0) == 0, pwrite(descriptor, text, text.count, 0) == text.count else {
       throw AgentError(.unavailable, "cannot write '\(path)': \(systemErrorText(errno))")
     }
     return lock
+  }
+
+  /// Whether somebody holds a folder at this moment.
+  package static func isHeld(_ folder: String) -> Bool {
+    let descriptor = open("\(folder)/agent.lock", O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { return false }
+    defer { close(descriptor) }
+    return flock(descriptor, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK
   }
 
   /// Who the lock's file says holds the folder; nil if it says nothing, as between taking the lock and writing to it.

@@ -30,6 +30,12 @@ extension Progress {
       writer.set("attempt", attempt)
       writer.set("error", error)
       writer.set("retryIn", retryIn)
+    case .stepWaits(let path, let title, let depth, let wait):
+      writer.set("progress", "stepWaits")
+      writer.set("step", path)
+      writer.set("title", title)
+      writer.set("depth", depth)
+      writer.set("wait", wait)
     case .reported(let path, let text):
       writer.set("progress", "reported")
       writer.set("step", path)
@@ -68,6 +74,10 @@ extension Progress {
       self = .attemptFailed(
         path: try reader.take("step"), attempt: try reader.take("attempt"), error: try reader.take("error"),
         retryIn: try reader.takeIfPresent("retryIn"))
+    case "stepWaits":
+      self = .stepWaits(
+        path: try reader.take("step"), title: try reader.take("title"), depth: try reader.take("depth"),
+        wait: try reader.take("wait"))
     case "reported":
       self = .reported(path: try reader.take("step"), text: try reader.take("text"))
     case "stepEnded":

@@ -10,6 +10,8 @@ package struct PreparedRun: Sendable {
   package var services: Services
   /// The folder that relative paths start from.
   package var folder: String
+  /// What `now` is of its steps, if it is played again.
+  package var instants: (@Sendable (StepPath) -> Timestamp?)?
 
   package init(recipe: Recipe, secrets: Secrets, services: Services, folder: String) {
     self.recipe = recipe
@@ -27,151 +29,509 @@ package struct NotRunnable: Error, Sendable {
   package init(_ message: String) { self.message = message }
 }
 
+/// What whoever follows a run is told.
+package enum RunUpdate: Sendable {
+  case progress(Progress)
+  /// The run is held by nothing but the state until an instant, an event or a person; it goes on by itself.
+  case waits(RunRecord)
+  /// The last update: the run has ended, stands until a person does something, or the program ends.
+  case left(RunRecord)
+}
+
+/// What becomes of runs, for whoever looks after all of them.
+package enum RunNews: Sendable {
+  case began(RunRecord)
+  case waits(RunRecord)
+  /// It is paused, uncertain, or queued behind others of its group.
+  case stands(RunRecord)
+  case ended(RunRecord)
+  /// An event came that no waiting run took.
+  case event(String)
+  /// The state takes nothing more; the program has to end.
+  case failed(StateError)
+}
+
 /// The runs that this program carries on, and whoever follows them.
 ///
-/// It is the agent's heart: commands in the same process and clients behind the socket are served alike.
+/// It is the agent's heart: commands in the same process and clients behind the socket are served alike. It carries on
+/// what it is handed and nothing else, until `recover` hands it all there is.
+///
+/// A run that waits leaves the host but for an entry in the alarm clock. It is walked again when that rings, when an
+/// event comes that one of its steps waits for, or when a person decides; the walk itself sees what has changed. A run
+/// that is being walked when something changes is told to look again, and is walked once more if it has just been left,
+/// so that no change is missed.
 package actor RunHost {
-  private struct Active {
+  struct Active {
     var engine: RunEngine
-    var task: Task<RunRecord?, Never>
+    var task: Task<Void, Never>
   }
 
-  private let store: any StateStore
-  private let time: any TimeSource
+  /// What the alarm clock rings for.
+  enum Alarm: Hashable, Sendable {
+    case run(String)
+    /// The oldest event is to be forgotten.
+    case events
+  }
+
+  nonisolated let store: any StateStore
+  nonisolated let time: any TimeSource
+  nonisolated let activity: Activity?
   private let prepare: @Sendable (RunRecord) async throws(NotRunnable) -> PreparedRun
-  private var active: [String: Active] = [:]
-  private var followers: [String: [Int: AsyncStream<Progress>.Continuation]] = [:]
+  private let chance: @Sendable () -> Double
+  private var clock: AlarmClock<Alarm>?
+  private(set) var active: [String: Active] = [:]
+  /// The runs that this program has to carry on until they end or stand.
+  private(set) var hosted: Set<String> = []
+  /// The runs for which something changed after their walk had left them and before this host knew.
+  private var changed: Set<String> = []
+  /// Whether every open run is this program's to carry on.
+  private var ownsAll = false
+  /// Why the runs are to be paused that have not come to a halt yet.
+  private var pauses: [String: String] = [:]
+  /// What keeps a resolution of a run, which is not walked meanwhile.
+  private var resolving: [String: Task<Result<Void, NotRunnable>, Never>] = [:]
+  /// The steps for which a decision is being kept.
+  var deciding: Set<String> = []
+  private var followers: [String: [Int: AsyncStream<RunUpdate>.Continuation]] = [:]
   private var lastFollower = 0
-  private var isStopping = false
+  private var observers: [@Sendable (RunNews) -> Void] = []
+  private(set) var isStopping = false
+  /// Whether it stopped because another process asked for the folder.
+  package private(set) var isHandedOver = false
   /// The first failure of the state; after it nothing more is begun.
   package private(set) var failure: StateError?
 
+  /// - Parameter activity: Counts what the host is at, for a clock that stands still until somebody moves it. No
+  ///   run stays on such a clock to wait for a retry.
   package init(
-    store: any StateStore, time: any TimeSource,
+    store: any StateStore, time: any TimeSource, activity: Activity? = nil,
+    chance: @escaping @Sendable () -> Double = { Double.random(in: 0..<1) },
     prepare: @escaping @Sendable (RunRecord) async throws(NotRunnable) -> PreparedRun
   ) {
     self.store = store
     self.time = time
+    self.activity = activity
+    self.chance = chance
     self.prepare = prepare
   }
 
-  /// Accepts a run; it is on disk when this returns.
-  package func create(_ run: RunCreated) async throws(StateError) {
-    try await store.append(.runCreated(run))
+  /// Has somebody told of what becomes of all runs from now on; `observer` must not wait.
+  package func observe(_ observer: @escaping @Sendable (RunNews) -> Void) { observers.append(observer) }
+
+  func tell(_ news: RunNews) { for observer in observers { observer(news) } }
+
+  /// Notes that the state takes nothing more.
+  package func fail(_ error: StateError) {
+    guard failure == nil else { return }
+    failure = error
+    tell(.failed(error))
   }
 
-  /// Carries an open run on, unless it is being carried on already.
+  func append(_ events: [StateEvent]) async throws(StateError) {
+    do throws(StateError) { try await store.append(events) } catch {
+      if error.kind != .invalid { fail(error) }
+      throw error
+    }
+  }
+
+  // MARK: Alarms
+
+  func setAlarm(_ alarm: Alarm, at instant: Timestamp?) {
+    if clock == nil, instant != nil, !isStopping {
+      // What it starts ends by itself.
+      clock = AlarmClock(time, countedBy: activity) { [weak self, activity] alarm in
+        Task {
+          await self?.rang(alarm)
+          activity?.end()
+        }
+      }
+    }
+    clock?.set(alarm, at: instant)
+  }
+
+  func hasAlarm(_ alarm: Alarm) -> Bool { clock?.isSet(alarm) ?? false }
+
+  private func rang(_ alarm: Alarm) async {
+    switch alarm {
+    case .run(let id):
+      // What stands since the alarm was set is for a person to carry on.
+      if let status = store.run(id)?.status, status == .paused || status == .uncertain { return }
+      // A run that cannot go on is paused by that, and its followers are told.
+      try? await carryOn(id)
+    case .events: await forgetOldEvents()
+    }
+  }
+
+  /// When something is due next.
+  package var nextAlarm: Timestamp? { clock?.next }
+  /// Does what is due, because somebody has moved the clock.
+  package func lookAtClock() { clock?.look() }
+
+  /// How many runs are held by nothing but an alarm.
+  package var alarmCount: Int { clock?.count ?? 0 }
+
+  // MARK: Carrying on
+
+  /// Accepts a run; it is on disk when this returns.
+  package func create(_ run: RunCreated) async throws(StateError) {
+    try await append([.runCreated(run)])
+  }
+
+  /// Takes over every open run: goes on with what was going on, and waits for what waits.
+  ///
+  /// - Returns: The runs that stand until a person does something about them.
+  package func recover() async -> [RunRecord] {
+    ownsAll = true
+    var left: [RunRecord] = []
+    let events = store.state.events.values.filter { $0.consumedBy == nil }
+    for id in store.openRuns.map(\.id) where active[id] == nil {
+      // As it is now, because people may have asked for something while those before it were prepared.
+      guard let run = store.run(id) else { continue }
+      switch run.status {
+      case .paused where run.pendingCancel == nil, .uncertain: left.append(run)
+      case .waiting where run.pendingCancel == nil && !run.hasNews(events):
+        hosted.insert(run.id)
+        setAlarm(.run(run.id), at: run.wakeAt)
+      default:
+        do throws(NotRunnable) { try await carryOn(run.id) } catch {
+          if let run = store.run(run.id) { left.append(run) }
+        }
+      }
+    }
+    planForgetting()
+    return left
+  }
+
+  /// Carries an open run on, unless it is being carried on already or has to queue.
   package func carryOn(_ id: String) async throws(NotRunnable) {
-    guard active[id] == nil, !isStopping else { return }
+    guard active[id] == nil, !isStopping, failure == nil else { return }
     guard let record = store.run(id) else { throw NotRunnable("there is no open run \(id)") }
+    let before = record.status
+    hosted.insert(id)
+    if isHeld(id) {
+      changed.insert(id)
+      return
+    }
+    guard await isAdmitted(record) else { return await standsOrLeft(id) }
     let prepared: PreparedRun
     do throws(NotRunnable) {
       prepared = try await prepare(record)
     } catch {
-      // Kept with the run, so that whoever looks at it later is told why it stands still.
-      try? await store.append(
-        .runStatusChanged(RunStatusChanged(run: id, at: time.now(), status: .paused, reason: error.message)))
+      await keepUnprepared(record, because: error)
+      await standsOrLeft(id)
       throw error
     }
-    // Another caller may have been faster while this one was preparing.
-    guard active[id] == nil, !isStopping else { return }
+    // Another caller, or another run of the group, may have been faster while this one was preparing.
+    guard active[id] == nil, !isStopping, let record = store.run(id) else { return }
+    if isHeld(id) {
+      changed.insert(id)
+      return
+    }
+    // It was paused since, which counts.
+    if record.status == .paused, before != .paused, record.pendingCancel == nil { return await standsOrLeft(id) }
+    guard hasPlace(record) else {
+      _ = await isAdmitted(record)
+      return await standsOrLeft(id)
+    }
+    begin(record, prepared)
+  }
+
+  /// Whether no walk of a run may begin now, because what becomes of it is being kept: a resolution or a pause.
+  private func isHeld(_ id: String) -> Bool { resolving[id] != nil || pauses[id] != nil && active[id] == nil }
+
+  /// Whether a run is this program's to carry on; a command that only asks something is not to begin what it then leaves.
+  func isOwn(_ id: String) -> Bool { ownsAll || hosted.contains(id) }
+
+  private func begin(_ record: RunRecord, _ prepared: PreparedRun) {
+    let id = record.id
+    changed.remove(id)
+    setAlarm(.run(id), at: nil)
     let (events, sink) = AsyncStream.makeStream(of: Progress.self)
+    var surroundings = RunSurroundings(
+      store: store, time: time, folder: prepared.folder, report: { sink.yield($0) }, chance: chance)
+    if activity != nil { surroundings.stay = .zero }
+    surroundings.instants = prepared.instants
     let engine = RunEngine(
-      record, of: prepared.recipe, secrets: prepared.secrets, services: prepared.services,
-      in: RunSurroundings(store: store, time: time, folder: prepared.folder) { sink.yield($0) })
-    // Ends when the run ends or `stop` is called; nobody cancels it.
-    let task = Task { () -> RunRecord? in
+      record, of: prepared.recipe, secrets: prepared.secrets, services: prepared.services, in: surroundings)
+    activity?.begin()
+    // Ends when the run ends or waits, or `stop` is called; nobody cancels it.
+    let task = Task {
+      defer { activity?.end() }
       async let relayed: Void = relay(events, of: id)
-      let record: RunRecord?
-      do throws(StateError) { record = try await engine.run() } catch {
-        failure = failure ?? error
-        record = nil
+      do throws(StateError) {
+        let record = try await engine.run()
+        sink.finish()
+        await relayed
+        await halted(record)
+      } catch {
+        sink.finish()
+        await relayed
+        active[id] = nil
+        fail(error)
+        release(id)
       }
-      sink.finish()
-      await relayed
-      active[id] = nil
-      for continuation in followers.removeValue(forKey: id)?.values.map({ $0 }) ?? [] { continuation.finish() }
-      return record
     }
     active[id] = Active(engine: engine, task: task)
+    tell(.began(record))
+  }
+
+  /// Keeps why a run cannot be carried on with the run, so that whoever looks at it later is told why it stands still.
+  private func keepUnprepared(_ record: RunRecord, because reason: NotRunnable) async {
+    let now = time.now()
+    if record.pendingCancel != nil, record.uncertainSteps.isEmpty {
+      // Nobody could ever end it otherwise.
+      let error = RunError(
+        .configuration, "the run was cancelled without its 'finally' steps, which cannot run: \(reason.message)")
+      try? await append([.runEnded(RunEnded(run: record.id, at: now, status: .cancelled, error: error))])
+    } else if record.status != .paused || record.reason != reason.message {
+      try? await append([
+        .runStatusChanged(RunStatusChanged(run: record.id, at: now, status: .paused, reason: reason.message))
+      ])
+    }
   }
 
   private func relay(_ events: AsyncStream<Progress>, of id: String) async {
     for await event in events {
-      for continuation in followers[id]?.values.map({ $0 }) ?? [] { continuation.yield(event) }
+      // How it ended is told when it is known whether it goes on.
+      if case .runEnded = event { continue }
+      send(.progress(event), to: id)
     }
   }
 
-  /// What happens to a run from now on; ends when this program carries it on no longer.
-  package func follow(_ id: String) -> AsyncStream<Progress> {
-    let (stream, continuation) = AsyncStream.makeStream(of: Progress.self)
-    guard active[id] != nil else {
-      continuation.finish()
-      return stream
+  /// A walk of a run is over: it has ended, waits, stands, or the program ends.
+  private func halted(_ record: RunRecord) async {
+    let id = record.id
+    active[id] = nil
+    var record = record
+    if record.status.isEnded {
+      pauses[id] = nil
+      leave(record)
+      await admitNext(inGroupOf: record)
+      return
     }
+    let pause = pauses.removeValue(forKey: id)
+    if pause != nil, record.status != .uncertain, !isStopping, store.run(id)?.pendingCancel != nil {
+      // Whoever cancels a run that is being paused wants it to end.
+      try? await carryOn(id)
+      return
+    }
+    if let pause, record.status != .uncertain {
+      if store.run(id)?.status != .paused { try? await append([self.pause(id, pause)]) }
+      record = store.run(id) ?? record
+    }
+    guard record.status == .waiting, !isStopping else { return await standsOrLeft(id) }
+    if changed.remove(id) != nil {
+      try? await carryOn(id)
+    } else {
+      setAlarm(.run(id), at: record.wakeAt)
+      send(.waits(record), to: id)
+      tell(.waits(record))
+    }
+  }
+
+  /// Tells those who look at a run that is not being walked where it stands.
+  private func standsOrLeft(_ id: String) async {
+    guard let record = store.run(id) else {
+      let ended: RunRecord?
+      do throws(StateError) { ended = try await store.finishedRun(id) } catch { ended = nil }
+      if let ended { leave(ended) } else { release(id) }
+      return
+    }
+    if record.status == .queued, !isStopping {
+      send(.waits(record), to: id)
+      tell(.stands(record))
+    } else {
+      leave(record)
+    }
+  }
+
+  func leave(_ record: RunRecord) {
+    if record.status.isEnded { tell(.ended(record)) } else if !isStopping { tell(.stands(record)) }
+    send(.left(record), to: record.id)
+    release(record.id)
+  }
+
+  /// Forgets a run, and ends the following of it.
+  private func release(_ id: String) {
+    hosted.remove(id)
+    setAlarm(.run(id), at: nil)
+    for (_, follower) in RunHost.inOrder(followers.removeValue(forKey: id)) { follower.finish() }
+  }
+
+  /// Something changed that a run may wait for.
+  func wake(_ id: String) async {
+    guard isOwn(id) else { return }
+    if let engine = active[id]?.engine {
+      // An engine that has left the run does not see it any more.
+      if !engine.poke() { changed.insert(id) }
+    } else if let run = store.run(id), run.status != .paused, run.status != .uncertain {
+      // What stands sees it when a person has it go on.
+      try? await carryOn(id)
+    }
+  }
+
+  // MARK: Following
+
+  private func send(_ update: RunUpdate, to id: String) {
+    for (_, follower) in RunHost.inOrder(followers[id]) { follower.yield(update) }
+  }
+
+  /// Those who follow a run, whoever came first in front.
+  private static func inOrder<Follower>(_ followers: [Int: Follower]?) -> [(key: Int, value: Follower)] {
+    (followers ?? [:]).sorted { $0.key < $1.key }
+  }
+
+  private func follower(of id: String) -> (stream: AsyncStream<RunUpdate>, number: Int) {
+    let (stream, continuation) = AsyncStream.makeStream(of: RunUpdate.self)
     lastFollower += 1
     let number = lastFollower
     followers[id, default: [:]][number] = continuation
     // A follower that goes away is forgotten; nothing cancels this, and it ends at once.
     continuation.onTermination = { [weak self] _ in Task { await self?.forget(number, of: id) } }
+    return (stream, number)
+  }
+
+  private func forget(_ number: Int, of id: String) {
+    followers[id]?[number] = nil
+    if followers[id]?.isEmpty == true { followers[id] = nil }
+  }
+
+  /// What happens to a run from now on; ends at once for a run that this program does not carry on.
+  package func follow(_ id: String) -> AsyncStream<RunUpdate> {
+    let (stream, number) = follower(of: id)
+    if !hosted.contains(id) || isStopping {
+      followers[id]?[number]?.finish()
+    } else if active[id] == nil, let record = store.run(id) {
+      followers[id]?[number]?.yield(.waits(record))
+    }
     return stream
   }
 
-  private func forget(_ number: Int, of id: String) { followers[id]?[number] = nil }
-
   /// Follows a run from before its first step, and gives its record when it is carried on no longer.
   package func run(
-    _ id: String, report: @escaping @Sendable (Progress) -> Void
+    _ id: String, report: @escaping @Sendable (RunUpdate) -> Void
   ) async throws(NotRunnable) -> RunRecord? {
-    let (stream, continuation) = AsyncStream.makeStream(of: Progress.self)
-    lastFollower += 1
-    let number = lastFollower
-    followers[id, default: [:]][number] = continuation
+    let (stream, number) = follower(of: id)
     do throws(NotRunnable) { try await carryOn(id) } catch {
       forget(number, of: id)
       throw error
     }
-    guard let task = active[id]?.task else {
-      // This program is ending and begins nothing more.
-      forget(number, of: id)
-      return nil
+    if isStopping || failure != nil { followers[id]?[number]?.finish() }
+    var last: RunRecord?
+    for await update in stream {
+      if case .left(let record) = update { last = record } else { report(update) }
     }
-    for await event in stream { report(event) }
-    // Whoever went away is not told, and the run goes on without them.
-    return Task.isCancelled ? nil : await task.value
+    return last
   }
 
+  // MARK: Steering
+
   /// Asks a run to end; true if it is open here.
-  package func cancel(_ id: String, reason: String?) async throws(StateError) -> Bool {
+  ///
+  /// - Parameter isHard: What is in flight gets no time to finish.
+  package func cancel(_ id: String, reason: String?, isHard: Bool = false) async throws(StateError) -> Bool {
     guard store.run(id) != nil else { return false }
-    try await store.append(.cancelRequested(CancelRequested(run: id, at: time.now(), reason: reason)))
+    try await append([.cancelRequested(CancelRequested(run: id, at: time.now(), reason: reason))])
     if let engine = active[id]?.engine {
+      // An engine that has left the run cannot end it any more.
+      if !engine.end() { changed.insert(id) }
       // Ends by itself when the grace is over.
-      Task { await engine.cancel() }
+      Task { await engine.force(after: isHard ? .zero : RunEngine.grace) }
+    } else if isOwn(id), let status = store.run(id)?.status, status != .uncertain {
+      try? await carryOn(id)
     }
     return true
   }
 
-  /// Says what became of an uncertain step, durably; the run goes on when it is carried on the next time.
-  package func resolve(_ id: String, step: StepPath, as resolution: Resolution) async throws(NotRunnable) {
+  private func pause(_ id: String, _ reason: String) -> StateEvent {
+    .runStatusChanged(RunStatusChanged(run: id, at: time.now(), status: .paused, reason: reason))
+  }
+
+  /// Has a run begin nothing more until it is resumed; the pause is on disk when this returns.
+  package func pause(_ id: String, reason: String) async throws(NotRunnable) {
     guard let record = store.run(id) else { throw NotRunnable("there is no open run \(id)") }
-    let recipe = try await prepare(record).recipe
+    guard record.pendingCancel == nil else { throw NotRunnable("the run \(id) is being cancelled") }
+    if record.status == .paused { return }
+    guard record.status != .uncertain else {
+      throw NotRunnable("the run \(id) stands already: it is uncertain, and errand runs resolve says what became of it")
+    }
+    // A walk that is under way is looked at again when it comes to a halt; until the pause is kept none begins.
+    pauses[id] = reason
+    await active[id]?.engine.pause()
+    do throws(StateError) { try await append([pause(id, reason)]) } catch {
+      pauses[id] = nil
+      if changed.remove(id) != nil { try? await carryOn(id) }
+      throw NotRunnable(error.message)
+    }
+    if let engine = active[id]?.engine { return await engine.pause() }
+    pauses[id] = nil
+    guard let record = store.run(id) else { return }
+    // Whoever cancels a run that is being paused wants it to end.
+    if changed.remove(id) != nil, record.pendingCancel != nil { return try await carryOn(id) }
+    await standsOrLeft(id)
+  }
+
+  /// Says what became of an uncertain step, durably; the run goes on when it is carried on the next time.
+  ///
+  /// Resolutions of a run are kept one after another, and never beside a walk, which knows only what was there when it
+  /// began: one that has just begun is waited for, and the next begins when they are kept.
+  package func resolve(_ id: String, step: StepPath, as resolution: Resolution) async throws(NotRunnable) {
+    while let other = resolving[id] { _ = await other.value }
+    // Ends when the resolution is kept; nobody cancels it.
+    let task = Task { () -> Result<Void, NotRunnable> in
+      // Here, so that whoever waits for its end does not find it still there.
+      defer { resolving[id] = nil }
+      do throws(NotRunnable) { return .success(try await keep(resolution, of: step, in: id)) } catch {
+        return .failure(error)
+      }
+    }
+    resolving[id] = task
+    let result = await task.value
+    // Who wanted it to be carried on meanwhile has been told that it is.
+    if changed.remove(id) != nil { try? await carryOn(id) }
+    try result.get()
+  }
+
+  private func keep(_ resolution: Resolution, of step: StepPath, in id: String) async throws(NotRunnable) {
+    guard let asked = store.run(id) else { throw NotRunnable("there is no open run \(id)") }
+    // It stays as it was when the run was accepted, whatever becomes of the run meanwhile.
+    let recipe = try await recipe(of: asked)
+    // What a walk leaves uncertain is on disk a moment before the walk is over.
+    while let status = store.run(id)?.status, status == .uncertain || status == .paused, let walk = active[id] {
+      await walk.task.value
+    }
+    guard let record = store.run(id) else { throw NotRunnable("there is no open run \(id)") }
     do {
       _ = try await record.resolve(step, as: resolution, of: recipe, in: store, at: time.now())
     } catch let fault as ResolutionFault {
       throw NotRunnable(fault.message)
     } catch let error as StateError {
+      if error.kind != .invalid { fail(error) }
       throw NotRunnable(error.message)
     } catch {
       throw NotRunnable("\(error)")
     }
   }
 
+  /// The recipe of a run as it was, checked again.
+  func recipe(of record: RunRecord) async throws(NotRunnable) -> Recipe { try await prepare(record).recipe }
+
+  /// Stops in favour of another process, which asked for the folder.
+  package func handOver() async {
+    isHandedOver = true
+    await stop()
+  }
+
   /// Begins nothing more, and returns when what was in flight has finished.
   package func stop() async {
     isStopping = true
-    let running = active.values.map { $0 }
+    clock?.stop()
+    let running = active.sorted { $0.key.precedesByScalars($1.key) }.map(\.value)
     for run in running { run.engine.stop() }
-    for run in running { _ = await run.task.value }
+    for run in running { await run.task.value }
+    for id in followers.keys.sorted(by: { $0.precedesByScalars($1) }) {
+      if let record = store.run(id) { send(.left(record), to: id) }
+      release(id)
+    }
   }
 }

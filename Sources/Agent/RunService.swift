@@ -6,27 +6,49 @@ import Runs
 ///
 /// A request is `{"ask": …}` with what it needs; the answers to it are
 ///
-///     {"ask":"submit","run":{…}}                 {"accepted":id}, progress, then {"ended":record,"outputs":…}
-///     {"ask":"resume"|"follow","run":id}         progress, then {"ended":record,"outputs":…}
+///     {"ask":"submit","run":{…},"detach":bool}   {"accepted":id,"isServing":bool}, then updates unless detached
+///     {"ask":"resume"|"follow","run":id}         updates
 ///     {"ask":"cancel","run":id,"reason":…}       {"cancelled":id}
+///     {"ask":"pause","run":id,"reason":…}        {"paused":id}; `resume` goes on
+///     {"ask":"retry","run":id}                   {"accepted":new id}; `resume` follows it
+///     {"ask":"resolve","run":id,"step":path,…}   {"resolved":id}
+///     {"ask":"signal","event":{id?,name,data?,run?}}   {"received":id,"isNew":bool}
+///     {"ask":"decide","run":id,"step":path?,"approved":bool,"by":…,"comment":…?}   {"decided":path,"run":id}
 ///     {"ask":"runs","limit":n,"recipe":…}        {"open":[record…],"finished":[summary…]}
 ///     {"ask":"show","run":prefix}                {"run":record,"outputs":…}
-///     {"ask":"resolve","run":id,"step":path,…}   {"resolved":id}
+///     {"ask":"why","run":prefix}                 {"facts":facts}, which a run is explained from
+///     {"ask":"schedules"}                        {"schedules":[record with its texts…]}
+///     {"ask":"slots","schedule":…?,"limit":n,"from":…?,"before":…?}   {"slots":[slot record…]}
+///     {"ask":"pauseSchedule"|"resumeSchedule","id":…,"note":…?}   {"slots":[slot record…]}
+///     {"ask":"trigger","id":…,"overlap":…?}      {"slots":[slot record…]}
+///     {"ask":"backfill","id":…,"from":…,"to":…,"overlap":…?,"dryRun":bool}
+///                                                {"slots":[instant…],"hasMore":bool} if dry, else {"slots":[slot record…]}
+///     {"ask":"status"}                           who the agent is and how much it has to do
+///     {"ask":"yield"}                            {"yielded":true}; the agent finishes what is in flight, and ends
 ///
-/// or `{"failed":{"kind":…,"message":…}}`. A record in `ended` that is not over says that the agent ended first.
+/// or `{"failed":{"kind":…,"message":…}}`. Updates are progress (`ProgressCoding`) and `{"waits":{"until":…?,
+/// "status":…,"reason":…?}}` while nothing but the state holds the run, then `{"ended":record,"outputs":…}`. A record in
+/// `ended` that is not over says that the run stands until a person does something, or that the agent ended first.
 package struct RunService: Sendable {
-  private let host: RunHost
-  private let store: any StateStore
-  private let time: any TimeSource
+  let host: RunHost
+  let store: any StateStore
+  let time: any TimeSource
+  let agent: AgentStatus
+  /// Nil where there are no schedules, as in a sandbox.
+  let schedules: ScheduleHost?
 
-  package init(_ host: RunHost, _ store: any StateStore, time: any TimeSource) {
+  package init(
+    _ host: RunHost, _ store: any StateStore, time: any TimeSource, agent: AgentStatus, schedules: ScheduleHost? = nil
+  ) {
+    self.schedules = schedules
     self.host = host
     self.store = store
     self.time = time
+    self.agent = agent
   }
 
   /// Why a request was not done.
-  private struct Refusal: Error {
+  struct Refusal: Error {
     var kind: String
     var message: String
 
@@ -43,11 +65,21 @@ package struct RunService: Sendable {
       switch request["ask"]?.string {
       case "submit": try await submit(request, reply)
       case "resume": try await carryOn(try await openRun(request), reply)
-      case "follow": try await follow(try await openRun(request), reply)
-      case "cancel": try await cancel(request, reply)
+      case "follow": try await follow(request, reply)
       case "runs": try await list(request, reply)
       case "show": try await show(request, reply)
-      case "resolve": try await resolve(request, reply)
+      case "why": reply(try await why(request))
+      case "schedules": reply(try await schedules())
+      case "slots": try await slots(request, reply)
+      case "status": reply(await status())
+      case "yield": try await yield(reply)
+      case "cancel": reply(try await cancel(request))
+      case "pause": reply(try await pause(request))
+      case "retry": reply(try await retry(request))
+      case "resolve": reply(try await resolve(request))
+      case "signal": reply(try await signal(request))
+      case "decide": reply(try await decide(request))
+      case "pauseSchedule", "resumeSchedule", "trigger", "backfill": reply(try await steerSchedule(request))
       default: throw Refusal("request", "the agent does not know what '\(request["ask"]?.string ?? "")' asks for")
       }
     } catch {
@@ -68,27 +100,49 @@ package struct RunService: Sendable {
       if case .inline(let texts) = run.texts { run.texts = try await store.keep(texts) }
       try await host.create(run)
     }
-    reply(.object(["accepted": .string(run.run)]))
-    try await carryOn(run.run, reply)
+    reply(.object(["accepted": .string(run.run), "isServing": .bool(agent.isServing)]))
+    if request["detach"]?.bool != true { return try await carryOn(run.run, reply) }
+    // An agent that serves has it from here on; another one leaves it in the state.
+    guard agent.isServing else { return }
+    do throws(NotRunnable) { try await host.carryOn(run.run) } catch {
+      throw Refusal("configuration", error.message)
+    }
   }
 
   private func carryOn(_ run: String, _ reply: @escaping @Sendable (Value) -> Void) async throws(Refusal) {
     let record: RunRecord?
-    do throws(NotRunnable) { record = try await host.run(run) { reply($0.value) } } catch {
+    do throws(NotRunnable) { record = try await host.run(run) { reply($0.answer) } } catch {
       throw Refusal("configuration", error.message)
     }
-    if let record { return try await ended(record, reply) }
+    if let record { return try await left(record, reply) }
     if let failure = await host.failure { throw Refusal(failure) }
   }
 
-  private func follow(_ run: String, _ reply: @escaping @Sendable (Value) -> Void) async throws(Refusal) {
-    for await progress in await host.follow(run) { reply(progress.value) }
-    guard !Task.isCancelled else { return }
-    try await ended(try await record(run), reply)
+  /// Follows a run to its end; of one that is over, the end is all there is to tell.
+  private func follow(_ request: Value, _ reply: @escaping @Sendable (Value) -> Void) async throws(Refusal) {
+    var record = try await record(request["run"]?.string ?? "")
+    if store.run(record.id) != nil {
+      for await update in await host.follow(record.id) {
+        if case .left = update { continue }
+        reply(update.answer)
+      }
+      guard !Task.isCancelled else { return }
+      record = try await self.record(record.id)
+    }
+    try await left(record, reply)
   }
 
-  private func ended(_ record: RunRecord, _ reply: @Sendable (Value) -> Void) async throws(Refusal) {
+  private func left(_ record: RunRecord, _ reply: @Sendable (Value) -> Void) async throws(Refusal) {
     reply(.object(["ended": record.encoded(), "outputs": try await outputs(of: record)]))
+  }
+
+  /// Gives the folder up to `errand serve`; refused by one that serves already.
+  private func yield(_ reply: @Sendable (Value) -> Void) async throws(Refusal) {
+    guard !agent.isServing else {
+      throw Refusal("serving", "process \(agent.pid) serves '\(agent.folder)' already")
+    }
+    reply(.object(["yielded": .bool(true)]))
+    await host.handOver()
   }
 
   // MARK: Looking
@@ -106,13 +160,30 @@ package struct RunService: Sendable {
     reply(.object(["run": record.encoded(), "outputs": try await outputs(of: record)]))
   }
 
+  private func slots(_ request: Value, _ reply: @Sendable (Value) -> Void) async throws(Refusal) {
+    let query = SlotQuery(
+      limit: request["limit"]?.int ?? 20, schedule: request["schedule"]?.string, from: try instant("from", of: request),
+      before: try instant("before", of: request))
+    let slots = try await kept { () async throws(StateError) in try await store.slots(query) }
+    reply(.object(["slots": .list(slots.map { $0.encoded() })]))
+  }
+
+  /// A member of a request that is an instant, if it is there.
+  func instant(_ name: String, of request: Value) throws(Refusal) -> Timestamp? {
+    guard let value = request[name], !value.isNull else { return nil }
+    guard let instant = value.timestamp ?? value.string.flatMap({ Timestamp($0) }) else {
+      throw Refusal("request", "'\(name)' has to be an instant such as 2026-11-20T09:30:00Z")
+    }
+    return instant
+  }
+
   private func outputs(of record: RunRecord) async throws(Refusal) -> Value {
     guard let outputs = record.outputs else { return .null }
     return try await kept { () async throws(StateError) in try await store.value(outputs).encoded() }
   }
 
   /// The one run whose id begins so, open or finished.
-  private func record(_ prefix: String) async throws(Refusal) -> RunRecord {
+  func record(_ prefix: String) async throws(Refusal) -> RunRecord {
     let open = store.openRuns.filter { $0.id.utf8.starts(with: prefix.utf8) }
     if open.isEmpty, let record = try await kept({ () async throws(StateError) in try await store.finishedRun(prefix) })
     {
@@ -135,41 +206,31 @@ package struct RunService: Sendable {
   }
 
   /// What the store does, with its faults as refusals.
-  private func kept<Output>(_ body: () async throws(StateError) -> Output) async throws(Refusal) -> Output {
+  func kept<Output>(_ body: () async throws(StateError) -> Output) async throws(Refusal) -> Output {
     do throws(StateError) { return try await body() } catch { throw Refusal(error) }
   }
 
   /// The id of the open run that a request names.
-  private func openRun(_ request: Value) async throws(Refusal) -> String {
+  func openRun(_ request: Value) async throws(Refusal) -> String {
     let record = try await record(request["run"]?.string ?? "")
     guard store.run(record.id) != nil else {
       throw Refusal("ended", "the run \(record.id) is over: \(record.status.rawValue)")
     }
     return record.id
   }
+}
 
-  // MARK: Steering
-
-  private func cancel(_ request: Value, _ reply: @escaping @Sendable (Value) -> Void) async throws(Refusal) {
-    let run = try await openRun(request)
-    _ = try await kept { () async throws(StateError) in try await host.cancel(run, reason: request["reason"]?.string) }
-    reply(.object(["cancelled": .string(run)]))
-  }
-
-  private func resolve(_ request: Value, _ reply: @escaping @Sendable (Value) -> Void) async throws(Refusal) {
-    let run = try await openRun(request)
-    let resolution: Resolution
-    switch request["as"]?.string {
-    case "done":
-      do throws(RecordFault) {
-        resolution = .done(try request["output"].map { value throws(RecordFault) in try Value(reading: value) })
-      } catch { throw Refusal("request", "the output cannot be read: \(error.message)") }
-    case "retry": resolution = .retry
-    default: resolution = .fail(request["reason"]?.string)
+extension RunUpdate {
+  /// The line for it.
+  var answer: Value {
+    switch self {
+    case .progress(let progress): return progress.value
+    case .waits(let record), .left(let record):
+      var writer = RecordWriter()
+      writer.set("until", record.wakeAt)
+      writer.set("status", record.status)
+      writer.set("reason", record.reason)
+      return .object(["waits": .map(writer.map)])
     }
-    do throws(NotRunnable) {
-      try await host.resolve(run, step: request["step"]?.string ?? "", as: resolution)
-    } catch { throw Refusal("ended", error.message) }
-    reply(.object(["resolved": .string(run)]))
   }
 }

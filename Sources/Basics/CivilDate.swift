@@ -59,6 +59,20 @@ public struct CivilDate: Hashable, Sendable {
   }
 }
 
+extension CivilDate {
+  /// Reads `2026-03-10`; nil if that is no date.
+  public init?(_ text: String) {
+    guard text.utf8.count == 10, let midnight = Timestamp("\(text)T00:00:00Z") else { return nil }
+    self.init(daysSinceEpoch: midnight.seconds.flooredDivision(by: 86_400))
+  }
+
+  /// The date so many days later, or earlier.
+  public func adding(days: Int) -> CivilDate { CivilDate(daysSinceEpoch: daysSinceEpoch + days) }
+
+  /// The Monday of the date's week.
+  public var monday: CivilDate { adding(days: -(weekday + 6).flooredRemainder(by: 7)) }
+}
+
 extension CivilDate: Comparable {
   /// Whether the left day is the earlier one.
   public static func < (left: CivilDate, right: CivilDate) -> Bool {

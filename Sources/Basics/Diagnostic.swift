@@ -8,6 +8,8 @@ public struct Diagnostic: Error, Sendable {
     case error
     /// The recipe can run and probably does something else than meant.
     case warning
+    /// The recipe runs as it is meant to, and could be simpler or safer.
+    case hint
   }
 
   /// A part of a source, in bytes.

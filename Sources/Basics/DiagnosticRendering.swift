@@ -54,7 +54,7 @@ extension Diagnostics: CustomStringConvertible {
 
   /// How many there are, in words: `2 errors, 1 warning`; empty if there are none.
   public var tally: String {
-    [(count(of: .error), "error"), (count(of: .warning), "warning")]
+    [(count(of: .error), "error"), (count(of: .warning), "warning"), (count(of: .hint), "hint")]
       .filter { $0.0 > 0 }
       .map { "\($0.0) \($0.1)\($0.0 == 1 ? "" : "s")" }
       .joined(separator: ", ")
@@ -87,6 +87,7 @@ private struct Palette {
       switch severity {
       case .error: "\u{1B}[1;31m"
       case .warning: "\u{1B}[1;35m"
+      case .hint: "\u{1B}[1;34m"
       case nil: "\u{1B}[1;36m"
       }
     return Palette(

@@ -14,6 +14,10 @@ public struct FileError: Error, Hashable, Sendable {
     case list
     /// Removing a file or an empty folder.
     case remove
+    /// Giving a file or folder another path.
+    case move
+    /// Adding to the end of a file.
+    case append = "append to"
     /// Asking what is at a path.
     case inspect
   }
@@ -71,6 +75,7 @@ public func systemErrorText(_ code: Int32) -> String {
   case ENOENT: "no such file or folder (ENOENT)"
   case EINTR: "interrupted by a signal (EINTR)"
   case EIO: "input or output error (EIO)"
+  case E2BIG: "the arguments are too long (E2BIG)"
   case ENXIO: "no such device (ENXIO)"
   case EBADF: "the file is not open for that (EBADF)"
   case EAGAIN: "temporarily not available (EAGAIN)"

@@ -16,22 +16,7 @@ public enum Files {
   ///
   /// - Parameter limit: The most bytes the file may have; a larger one is refused before it fills the memory.
   public static func read(_ path: String, limit: Int = 256 << 20) throws(FileError) -> [UInt8] {
-    let file = try Descriptor(.read, path, O_RDONLY)
-    var status = stat()
-    guard fstat(file.number, &status) == 0 else { throw FileError(.read, path) }
-    guard status.st_size <= limit else { throw FileError(.read, path, .tooLarge(limit: limit)) }
-    // A pipe or a file of /proc says it has no bytes, and a file may grow while it is read.
-    var bytes: [UInt8] = []
-    bytes.reserveCapacity(min(max(status.st_size, 0) + 1, limit))
-    var chunk = [UInt8](repeating: 0, count: min(max(status.st_size + 1, 4096), 1 << 20))
-    while true {
-      let count = try file.retrying(.read, path) {
-        chunk.withUnsafeMutableBytes { Glibc.read(file.number, $0.baseAddress, $0.count) }
-      }
-      if count == 0 { return bytes }
-      guard count <= limit - bytes.count else { throw FileError(.read, path, .tooLarge(limit: limit)) }
-      bytes += chunk[..<count]
-    }
+    try Descriptor(.read, path, O_RDONLY).readAll(path, limit: limit)
   }
 
   /// Creates or replaces a file in one step; when this returns, the bytes survive power loss.
@@ -98,6 +83,33 @@ public enum Files {
     guard Glibc.remove(path) == 0 || errno == ENOENT else { throw FileError(.remove, path) }
   }
 
+  /// Makes a folder of a name that nobody else has, for what goes with the process; only its owner may look into it.
+  ///
+  /// It lies where `TMPDIR` says, if that is a full path, and else in `/tmp`.
+  public static func makeTemporaryFolder(_ prefix: String) throws(FileError) -> String {
+    let variable = getenv("TMPDIR").flatMap { String(validatingCString: $0) } ?? ""
+    let path = "\(variable.hasPrefix("/") ? variable : "/tmp")/\(prefix)-XXXXXX"
+    var name = Array(path.utf8CString)
+    guard mkdtemp(&name) != nil else { throw FileError(.makeFolder, path) }
+    return String(decoding: name.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+  }
+
+  /// Removes a folder with everything in it; what cannot be removed stays for the system to clear.
+  public static func removeTree(_ path: String) {
+    var found = [path]
+    var next = 0
+    while next < found.count {
+      let folder = found[next]
+      next += 1
+      for name in (try? list(folder)) ?? [] {
+        let inner = "\(folder)/\(name)"
+        // Of a link, the link itself goes, and nothing that it leads to.
+        if unlink(inner) != 0, errno == EISDIR { found.append(inner) }
+      }
+    }
+    for folder in found.reversed() { rmdir(folder) }
+  }
+
   /// What a path leads to.
   public enum Kind: Sendable {
     /// A regular file.
@@ -153,45 +165,4 @@ private struct Temporary: ~Copyable {
   }
 
   private static let serial = Atomic<Int>(0)
-}
-
-/// An open file, closed at the end of its scope.
-private struct Descriptor: ~Copyable {
-  let number: Int32
-
-  init(_ operation: FileError.Operation, _ path: String, _ flags: Int32, mode: mode_t = 0) throws(FileError) {
-    // A path that holds a NUL would be cut there.
-    guard !path.utf8.contains(0) else { throw FileError(operation, path, .system(EINVAL)) }
-    while true {
-      let number = open(path, flags | O_CLOEXEC, mode)
-      if number >= 0 {
-        self.number = number
-        return
-      }
-      if errno != EINTR { throw FileError(operation, path) }
-    }
-  }
-
-  deinit { close(number) }
-
-  /// Makes a call again until no signal interrupts it.
-  borrowing func retrying(
-    _ operation: FileError.Operation, _ path: String, _ call: () -> Int
-  ) throws(FileError) -> Int {
-    while true {
-      let result = call()
-      if result >= 0 { return result }
-      if errno != EINTR { throw FileError(operation, path) }
-    }
-  }
-
-  /// Writes all bytes, however many the system takes at a time.
-  borrowing func write(_ bytes: [UInt8], _ path: String) throws(FileError) {
-    var written = 0
-    while written < bytes.count {
-      written += try retrying(.write, path) {
-        bytes.withUnsafeBytes { Glibc.write(number, $0.baseAddress.map { $0 + written }, bytes.count - written) }
-      }
-    }
-  }
 }

@@ -81,7 +81,7 @@ public enum JSON {
   public static func write(_ value: Value, _ style: Style = .compact) throws(JSONError) -> [UInt8] {
     var writer = JSONWriter(style)
     try writer.write(value)
-    return writer.output.withBytes { Array($0) }
+    return writer.bytes
   }
 
   /// Writes a value as text.

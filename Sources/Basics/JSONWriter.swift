@@ -1,16 +1,21 @@
 // The writer appends to one buffer. Texts are copied a word at a time as long as nothing in them needs an escape.
 // Escaped are the quote, the backslash and the control characters below U+0020, as RFC 8259 asks, and nothing else.
 
-/// Writes one value.
-struct JSONWriter: ~Copyable {
-  var output = ByteBuffer()
+/// Writes one value, or, for those who have no value at hand, the parts of a compact text one by one.
+package struct JSONWriter: ~Copyable {
+  private(set) var output = ByteBuffer()
   private let style: JSON.Style
   /// The keys and indexes that lead to a value that cannot be written, innermost first.
   private var path: [String] = []
 
-  init(_ style: JSON.Style) { self.style = style }
+  package init(_ style: JSON.Style) { self.style = style }
 
-  mutating func write(_ value: Value) throws(JSONError) {
+  /// The text so far.
+  package var bytes: [UInt8] { output.withBytes { Array($0) } }
+  /// The number of bytes so far.
+  package var count: Int { output.count }
+
+  package mutating func write(_ value: Value) throws(JSONError) {
     do {
       try write(value, depth: 0)
     } catch {
@@ -27,17 +32,15 @@ struct JSONWriter: ~Copyable {
   private mutating func write(_ value: Value, depth: Int) throws(Refusal) {
     switch value.content {
     case .null: output.append("null")
-    case .bool(let flag): output.append(flag ? "true" : "false")
-    case .int(let number):
-      if number < 0 { output.append(UInt8(ascii: "-")) }
-      write(number.magnitude)
+    case .bool(let flag): write(flag)
+    case .int(let number): write(number)
     case .uint(let number): write(number)
     case .double(let number):
       guard number.isFinite else { throw Refusal(reason: "it is \(number.isNaN ? "not a number" : "infinite")") }
       write(number)
     case .string(let text): write(text)
     case .bytes(let octets): write(octets.base64)
-    case .timestamp(let instant): write(instant.description)
+    case .timestamp(let instant): write(instant)
     case .duration(let span): write(span.description)
     case .list(let items): try write(items, depth: depth + 1)
     case .map(let map): try write(map, depth: depth + 1)
@@ -189,8 +192,21 @@ struct JSONWriter: ~Copyable {
     }
   }
 
+  package mutating func write(_ number: Int) {
+    if number < 0 { output.append(UInt8(ascii: "-")) }
+    write(number.magnitude)
+  }
+
+  package mutating func write(_ flag: Bool) { output.append(flag ? "true" : "false") }
+
+  package mutating func write(_ instant: Timestamp) {
+    output.append(UInt8(ascii: "\""))
+    output.append(atMost: Timestamp.mostBytes) { instant.write(to: $0) }
+    output.append(UInt8(ascii: "\""))
+  }
+
   /// Writes a text as a JSON string.
-  mutating func write(_ text: String) {
+  package mutating func write(_ text: String) {
     var text = text
     text.withUTF8 { bytes in
       output.append(UInt8(ascii: "\""))
@@ -219,15 +235,42 @@ struct JSONWriter: ~Copyable {
   }
 }
 
+extension JSONWriter {
+  /// Begins a list or an object.
+  package mutating func begin(_ bracket: Unicode.Scalar) { output.append(UInt8(ascii: bracket)) }
+
+  /// Ends a list or an object.
+  package mutating func end(_ bracket: Unicode.Scalar) { output.append(UInt8(ascii: bracket)) }
+
+  /// Ends a line, after which a new text may begin.
+  package mutating func endLine() { output.append(UInt8(ascii: "\n")) }
+
+  /// Comes before each item of a list.
+  package mutating func beginItem() {
+    // No value ends with one of these.
+    if let last = output.last, last != UInt8(ascii: "["), last != UInt8(ascii: "{") {
+      output.append(UInt8(ascii: ","))
+    }
+  }
+
+  /// Comes before each member of an object.
+  package mutating func beginMember(_ name: String) {
+    beginItem()
+    write(name)
+    output.append(UInt8(ascii: ":"))
+  }
+}
+
 /// Bytes that are being written.
 struct ByteBuffer: ~Copyable {
-  private var base: UnsafeMutablePointer<UInt8>
-  private var capacity = 1024
+  private var base = UnsafeMutablePointer<UInt8>.allocate(capacity: 0)
+  private var capacity = 0
   private(set) var count = 0
 
-  init() { base = .allocate(capacity: 1024) }
-
   deinit { base.deallocate() }
+
+  /// The byte written last.
+  var last: UInt8? { count > 0 ? base[count - 1] : nil }
 
   /// Lends the bytes written so far.
   func withBytes<Result>(_ body: (UnsafeBufferPointer<UInt8>) -> Result) -> Result {
@@ -239,7 +282,7 @@ struct ByteBuffer: ~Copyable {
   }
 
   private mutating func grow(_ more: Int) {
-    capacity = max(capacity * 2, count + more)
+    capacity = max(capacity * 2, count + more, 1024)
     let wider = UnsafeMutablePointer<UInt8>.allocate(capacity: capacity)
     wider.update(from: base, count: count)
     base.deallocate()
@@ -257,6 +300,12 @@ struct ByteBuffer: ~Copyable {
     reserve(bytes.count)
     UnsafeMutableRawPointer(base + count).copyMemory(from: start, byteCount: bytes.count)
     count += bytes.count
+  }
+
+  /// Appends the bytes that a body writes, which gives their number.
+  @inline(__always) mutating func append(atMost most: Int, _ body: (UnsafeMutableBufferPointer<UInt8>) -> Int) {
+    reserve(most)
+    count += body(UnsafeMutableBufferPointer(start: base + count, count: most))
   }
 
   /// Appends bytes up to the first that needs an escape in a JSON string, and gives its index, or the end.

@@ -12,6 +12,12 @@ extension String {
     }
     return result
   }
+
+  /// The text as `safe` shows it, but on as many lines as it has, all but the first behind an indent.
+  package func safeLines(indent: String) -> String {
+    split(omittingEmptySubsequences: false) { $0 == "\n" || $0 == "\r\n" }.map { String($0).safe }
+      .joined(separator: "\n" + indent)
+  }
 }
 
 extension Unicode.Scalar {

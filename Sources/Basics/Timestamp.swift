@@ -56,34 +56,41 @@ extension Timestamp: Comparable {
 extension Timestamp: CustomStringConvertible {
   /// RFC 3339 in UTC, with as many decimals of the second as are needed: `2026-11-20T09:30:00.25Z`.
   public var description: String {
+    String(unsafeUninitializedCapacity: Timestamp.mostBytes) { write(to: $0) }
+  }
+
+  /// The most bytes that `write(to:)` needs.
+  static let mostBytes = 30
+
+  /// Writes the description, and gives the number of its bytes.
+  ///
+  /// Digit by digit, because a journal is full of instants.
+  func write(to buffer: UnsafeMutableBufferPointer<UInt8>) -> Int {
     let date = CivilDate(daysSinceEpoch: seconds.flooredDivision(by: 86_400))
     let time = seconds.flooredRemainder(by: 86_400)
-    // Digit by digit, because a journal is full of instants.
-    return String(unsafeUninitializedCapacity: 30) { buffer in
-      var end = 0
-      func write(_ number: Int, digits: Int, before separator: Unicode.Scalar) {
-        var rest = number
-        for index in stride(from: end + digits - 1, through: end, by: -1) {
-          buffer[index] = UInt8(truncatingIfNeeded: rest % 10) &+ 0x30
-          rest /= 10
-        }
-        buffer[end + digits] = UInt8(ascii: separator)
-        end += digits + 1
+    var end = 0
+    func write(_ number: Int, digits: Int, before separator: Unicode.Scalar) {
+      var rest = number
+      for index in stride(from: end + digits - 1, through: end, by: -1) {
+        buffer[index] = UInt8(truncatingIfNeeded: rest % 10) &+ 0x30
+        rest /= 10
       }
-      write(date.year, digits: 4, before: "-")
-      write(date.month, digits: 2, before: "-")
-      write(date.day, digits: 2, before: "T")
-      write(time / 3600, digits: 2, before: ":")
-      write(time / 60 % 60, digits: 2, before: ":")
-      write(time % 60, digits: 2, before: nanoseconds == 0 ? "Z" : ".")
-      if nanoseconds != 0 {
-        write(Int(nanoseconds), digits: 9, before: "Z")
-        // The zeros at the end are not needed.
-        while buffer[end - 2] == 0x30 { end -= 1 }
-        buffer[end - 1] = UInt8(ascii: "Z")
-      }
-      return end
+      buffer[end + digits] = UInt8(ascii: separator)
+      end += digits + 1
     }
+    write(date.year, digits: 4, before: "-")
+    write(date.month, digits: 2, before: "-")
+    write(date.day, digits: 2, before: "T")
+    write(time / 3600, digits: 2, before: ":")
+    write(time / 60 % 60, digits: 2, before: ":")
+    write(time % 60, digits: 2, before: nanoseconds == 0 ? "Z" : ".")
+    if nanoseconds != 0 {
+      write(Int(nanoseconds), digits: 9, before: "Z")
+      // The zeros at the end are not needed.
+      while buffer[end - 2] == 0x30 { end -= 1 }
+      buffer[end - 1] = UInt8(ascii: "Z")
+    }
+    return end
   }
 
   /// Reads RFC 3339 with `Z` or an offset; nil if the text is not that, or out of range.

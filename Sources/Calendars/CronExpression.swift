@@ -16,6 +16,9 @@ package import Basics
 //   - A time that a jump leaves out is made up for at the first instant after the jump (or left out: `DSTGap.skip`),
 //     once however many times were left out. A jump of more than three hours makes up for nothing.
 //   - A time that the clock shows twice counts the first time (or the last, or both: `DSTFold`).
+//
+// The fields of `calendar` are the same five, with two differences. All of them must match, the two day fields too. And
+// the day of the month may be counted from the end: `L` is the last day, `L-2` the third last, alone or in a list.
 
 /// A schedule in five fields.
 package struct CronExpression: Hashable, Sendable {
@@ -23,6 +26,8 @@ package struct CronExpression: Hashable, Sendable {
   let minutes: UInt64
   let hours: UInt64
   let days: UInt64
+  /// Days before the last one of the month, bit 0 for the last one itself.
+  let daysFromEnd: UInt64
   let months: UInt64
   let weekdays: UInt64
   /// Whether the minute or the hour begins with `*`.
@@ -40,6 +45,14 @@ package struct CronExpression: Hashable, Sendable {
     case first, last, both
   }
 
+  /// How the fields are to be understood.
+  package enum Form: Sendable {
+    /// As the lines of a crontab.
+    case cron
+    /// As those of `calendar`: all must match.
+    case calendar
+  }
+
   /// Something wrong or doubtful in the text of an expression.
   package struct Fault: Error, Hashable, Sendable {
     /// What is wrong and how to mend it: no full stop, lower case.
@@ -51,8 +64,8 @@ package struct CronExpression: Hashable, Sendable {
   }
 
   /// What the text says, unless a fault is an error; all faults at once.
-  package static func parse(_ text: String) -> (expression: CronExpression?, faults: [Fault]) {
-    var parser = CronParser(text)
+  package static func parse(_ text: String, as form: Form = .cron) -> (expression: CronExpression?, faults: [Fault]) {
+    var parser = CronParser(text, form)
     let expression = parser.parse()
     return (parser.faults.contains { $0.severity == .error } ? nil : expression, parser.faults)
   }
@@ -68,7 +81,14 @@ extension CronExpression {
     let weeks = weekdays &* 0x0008_1020_4081
     let byWeekday = (weeks &>> UInt64(firstWeekday)) &<< 1
     let existing = (2 &<< UInt64(count)) &- 2
-    return (needsBothDays ? days & byWeekday : days | byWeekday) & existing
+    var byDay = days
+    var fromEnd = daysFromEnd
+    while fromEnd != 0 {
+      // A day before the first falls out below.
+      byDay |= 1 << (count - fromEnd.trailingZeroBitCount)
+      fromEnd &= fromEnd &- 1
+    }
+    return (needsBothDays ? byDay & byWeekday : byDay | byWeekday) & existing
   }
 
   /// The first wall time at or after one that matches, both in local seconds; nil if none comes before the limit.
@@ -106,6 +126,12 @@ extension CronExpression {
     }
     return nil
   }
+
+  /// How many times of a day match.
+  var timesOfDay: Int { hours.nonzeroBitCount * minutes.nonzeroBitCount }
+
+  /// The first of them, in seconds after midnight.
+  var firstSecondOfDay: Int { hours.trailingZeroBitCount * 3600 + minutes.trailingZeroBitCount * 60 }
 
   /// The first matching minute of a day at or after one.
   @inline(__always)
@@ -175,9 +201,35 @@ extension CronExpression {
 
   /// Whether a time that matches was left out by the jump with which a period begins.
   private func makesUp(for period: TimeZoneRules.Period) -> Bool {
+    madeUp(for: period).map { nextMatch(from: $0.lowerBound, before: $0.upperBound) != nil } ?? false
+  }
+
+  /// The wall times, in local seconds, that the jump leaves out with which a period begins; nil if there is no such
+  /// jump, or one too long to be made up for.
+  private func madeUp(for period: TimeZoneRules.Period) -> Range<Int>? {
     let jump = period.offset - period.previousOffset
-    guard jump > 0, jump <= CronExpression.longestMadeUp else { return false }
+    guard jump > 0, jump <= CronExpression.longestMadeUp else { return nil }
     let resumed = period.start + period.offset
-    return nextMatch(from: resumed - jump, before: resumed) != nil
+    return resumed - jump..<resumed
+  }
+
+  /// The wall times that an instant stands for at which the schedule is due: what the clock shows then, or what a jump
+  /// left out that ends there, or both; never none.
+  package func wallTimes(
+    at instant: Timestamp, in zone: TimeZoneRules, gap: DSTGap = .shift
+  ) -> [CivilTime] {
+    let period = zone.period(atSeconds: instant.seconds)
+    let shown = CivilTime(secondsSinceEpoch: instant.seconds + period.offset)
+    guard !isWild, gap == .shift, period.start == instant.seconds, let leftOut = madeUp(for: period) else {
+      return [shown]
+    }
+    var times: [CivilTime] = []
+    // Through the time that the clock shows, which may be named too.
+    var from = leftOut.lowerBound
+    while let match = nextMatch(from: from, before: leftOut.upperBound + 1) {
+      times.append(CivilTime(secondsSinceEpoch: match))
+      from = match + 60
+    }
+    return times.isEmpty ? [shown] : times
   }
 }

@@ -4,10 +4,14 @@ import Basics
 struct CronParser {
   private let text: String
   private let bytes: [UInt8]
+  private let form: CronExpression.Form
   private(set) var faults: [CronExpression.Fault] = []
+  /// Days of the month counted from its end, bit 0 for the last.
+  private var daysFromEnd: UInt64 = 0
 
-  init(_ text: String) {
+  init(_ text: String, _ form: CronExpression.Form = .cron) {
     self.text = text
+    self.form = form
     bytes = Array(text.utf8)
   }
 
@@ -64,9 +68,10 @@ struct CronParser {
     let bits = zip(Field.all, words).map { field, range in values(of: field, in: range) }
     let isStar = words.map { bytes[$0.lowerBound] == UInt8(ascii: "*") }
     let expression = CronExpression(
-      minutes: bits[0], hours: bits[1], days: bits[2], months: bits[3], weekdays: (bits[4] | bits[4] >> 7) & 0x7F,
-      isWild: isStar[0] || isStar[1], needsBothDays: isStar[2] || isStar[4])
-    if !bits.contains(0) { examine(expression, words, isStar) }
+      minutes: bits[0], hours: bits[1], days: bits[2], daysFromEnd: daysFromEnd, months: bits[3],
+      weekdays: (bits[4] | bits[4] >> 7) & 0x7F, isWild: isStar[0] || isStar[1],
+      needsBothDays: form == .calendar || isStar[2] || isStar[4])
+    if !faults.contains(where: { $0.severity == .error }) { examine(expression, words, isStar) }
     return expression
   }
 
@@ -116,6 +121,10 @@ struct CronParser {
       error("'\(string(item))' has two steps; write one, as in '*/15'", item)
       return 0
     }
+    if form == .calendar, field.name == Field.day.name, let number = daysBeforeLast(item) {
+      daysFromEnd |= 1 << UInt64(number)
+      return 0
+    }
     var low = field.range.lowerBound
     var high = field.range.upperBound
     let base = slash[0]
@@ -149,6 +158,15 @@ struct CronParser {
       warn(about: step, from: low, to: high, of: field, in: item)
     }
     return stride(from: low, through: high, by: step).reduce(0) { $0 | 1 << UInt64($1) }
+  }
+
+  /// Reads `L` and `L-n`; nil if it is neither.
+  private func daysBeforeLast(_ item: Range<Int>) -> Int? {
+    guard bytes[item.lowerBound] | 0x20 == UInt8(ascii: "l") else { return nil }
+    if item.count == 1 { return 0 }
+    guard bytes[item.lowerBound + 1] == UInt8(ascii: "-"), let days = number(item.lowerBound + 2..<item.upperBound)
+    else { return nil }
+    return days <= 30 ? days : nil
   }
 
   /// A range over the end of the period, as a list of two.
@@ -189,7 +207,11 @@ struct CronParser {
         switch extra {
         case "?": "write '*'"
         case "H", "~": "write a value, and `jitter` to spread runs out"
-        default: "use the key `calendar` for it"
+        case "L" where field.name == Field.day.name:
+          form == .calendar
+            ? "write 'L' for the last day, 'L-1' for the one before" : "use the key `calendar` for it"
+        default:
+          "for a second Monday use the key `calendar` with dayOfMonth: 8-14 and dayOfWeek: MON"
         }
       hint = "'\(extra)' is not supported; \(replacement)"
     } else if let guess = word.nearest(among: field.names) ?? field.names.first(where: { upper.hasPrefix($0) }) {
@@ -228,15 +250,21 @@ struct CronParser {
       return (lacking.allSatisfy(\.self), lacking.contains(true))
     }
     let latest = 63 - cron.days.leadingZeroBitCount
-    if cron.needsBothDays, chosenMonthLacks(cron.days.trailingZeroBitCount, in: 2000).all {
+    // No bit at all counts as a day that every month lacks.
+    if cron.needsBothDays, chosenMonthLacks(cron.days.trailingZeroBitCount, in: 2000).all,
+      chosenMonthLacks(cron.daysFromEnd.trailingZeroBitCount + 1, in: 2000).all
+    {
       error(
         "none of these months has such a day, so the schedule would never be due",
         words[2].lowerBound..<words[3].upperBound)
     } else if !isStar[2], chosenMonthLacks(latest, in: 2001).some {
-      warning("day \(latest) does not exist in every month; use the key `calendar` for the last day", words[2])
+      let advice = form == .calendar ? "write 'L' for the last day" : "use the key `calendar` for the last day"
+      warning("day \(latest) does not exist in every month; \(advice)", words[2])
     }
     let days = words[2].lowerBound..<words[4].upperBound
-    if !isStar[2], !isStar[4] {
+    if form == .calendar {
+      // Both hold, as its name says.
+    } else if !isStar[2], !isStar[4] {
       warning(
         "with both day fields given, either is enough ('\(string(words[2]))' or '\(string(words[4]))'); "
           + "use the key `calendar` where both must hold",

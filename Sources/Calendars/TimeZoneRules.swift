@@ -117,6 +117,12 @@ package final class TimeZoneRules: Sendable {
     self.cycleStart = cycleStart
   }
 
+  /// Whether every instant has the same offset here and there.
+  func hasSameRules(as other: TimeZoneRules) -> Bool {
+    transitions == other.transitions && typeIndexes == other.typeIndexes && cycleStart == other.cycleStart
+      && types.elementsEqual(other.types) { $0.offset == $1.offset }
+  }
+
   /// The period that holds an instant given in seconds since the epoch.
   package func period(atSeconds seconds: Int) -> Period {
     var shift = 0

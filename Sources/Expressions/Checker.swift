@@ -119,6 +119,15 @@ struct Checker {
   ///
   /// As an operand, of which only a field is read, it is not taken as a whole.
   mutating func check(_ syntax: Syntax, asOperand: Bool = false) -> Result {
+    var result = checked(syntax, asOperand: asOperand)
+    switch syntax.kind {
+    case .name, .select, .index: result.node = known(result.node)
+    default: break
+    }
+    return result
+  }
+
+  private mutating func checked(_ syntax: Syntax, asOperand: Bool) -> Result {
     switch syntax.kind {
     case .invalid: return Result(FailureNode("unreadable", syntax.range), .dyn)
     case .literal(let value):
@@ -166,6 +175,11 @@ struct Checker {
     case .null: .null
     default: .dyn
     }
+  }
+
+  /// The node with a guard against what is not known yet, where that may be met.
+  func known(_ node: any Node, _ extent: KnownNode.Extent = .itself) -> any Node {
+    scope.mayMeetUnknowns && !(node is LiteralNode) ? KnownNode(node, extent) : node
   }
 
   /// Gives a variable of a loop or binding a slot of its own.

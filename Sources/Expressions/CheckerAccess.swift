@@ -283,8 +283,9 @@ extension Checker {
     refer(operand, (name, syntax.mark))
     let (type, isSecret) = unsealed(base.type)
     let found = field(name, of: type, syntax, isRead: false)
+    let holder = scope.mayMeetUnknowns ? DecidedFieldNode(base.node, name) : base.node
     var result = Result(
-      HasNode(base.node, name, isNullAbsent: found.isNullAbsent, syntax.range), .bool)
+      HasNode(holder, name, isNullAbsent: found.isNullAbsent, syntax.range), .bool)
     if let path = path(operand, .field(name)) { result.whenTrue = [path] }
     return sealed(result, if: isSecret)
   }

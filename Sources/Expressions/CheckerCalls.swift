@@ -71,7 +71,13 @@ extension Checker {
       if holds { isSecret = true }
       types.append(inference.resolved(type))
     }
-    let nodes = results.map(\.node)
+    let nodes =
+      switch name {
+      // What these hand on is read with a guard of its own.
+      case "or", "orValue", "dyn": results.map(\.node)
+      case "size": results.map { known($0.node, .keys) }
+      default: results.map { known($0.node, .whole) }
+      }
     guard isChecked else {
       return Result(
         CallNode(name, forms, nodes, isExact: false, syntax.range, mark: syntax.mark), .dyn)

@@ -45,7 +45,8 @@ extension Checker {
     locals.removeLast(hasTwo ? 2 : 1)
     facts = saved
     let node = LoopNode(
-      loop.kind, over: source.node, first: first.slot, second: second?.slot, filter: filter, body: body.node,
+      loop.kind, over: known(source.node, .keys), first: first.slot, second: second?.slot, filter: filter,
+      body: body.node,
       syntax.range)
     return sealed(Result(node, isChecked ? result : .dyn), if: isTainted)
   }

@@ -268,7 +268,8 @@ extension Checker {
     if case .int = left.type, case .int = right.type {
       return Result(IntComparisonNode(symbol, left.node, right.node, syntax.range), .bool)
     }
-    let node = EqualityNode(left.node, right.node, isNegated: symbol == .notEqual, syntax.range)
+    let node = EqualityNode(
+      known(left.node, .whole), known(right.node, .whole), isNegated: symbol == .notEqual, syntax.range)
     if areComparable(left.type, right.type) { return Result(node, .bool) }
     if case .null = left.type { return faulty(neverNull(right, symbol), syntax.range, type: .bool) }
     if case .null = right.type { return faulty(neverNull(left, symbol), syntax.range, type: .bool) }
@@ -326,7 +327,8 @@ extension Checker {
       checkChoice((container.node, container.syntax, inference.resolved(element)), item)
     }
     let isObject = if case .object = container.type { isSound } else { false }
-    let node = MembershipNode(item.node, container.node, isNullAbsent: isObject, syntax.range)
+    let node = MembershipNode(
+      known(item.node, .whole), known(container.node, .whole), isNullAbsent: isObject, syntax.range)
     switch plain(container.type) {
     case .dyn: return Result(node, .bool)
     case .list(let element):

@@ -7,6 +7,8 @@ package final class EvaluationError: Error {
   package let message: String
   /// The part of the text, as UTF-8 offsets; a function leaves it out, and its call puts it in.
   package let range: Range<Int>?
+  /// What was met in the place of a value that is not known yet; only in plans.
+  package let unknown: Unknown?
 
   /// Whether a limit ended the evaluation, which nothing absorbs.
   let isLimit: Bool
@@ -15,16 +17,28 @@ package final class EvaluationError: Error {
     self.init(message, range, isLimit: false)
   }
 
-  private init(_ message: String, _ range: Range<Int>?, isLimit: Bool) {
+  private init(_ message: String, _ range: Range<Int>?, isLimit: Bool, unknown: Unknown? = nil) {
     self.message = message
     self.range = range
     self.isLimit = isLimit
+    self.unknown = unknown
   }
 
   static func limit(_ message: String) -> EvaluationError { EvaluationError(message, nil, isLimit: true) }
 
+  static func unknown(_ unknown: Unknown, at range: Range<Int>) -> EvaluationError {
+    EvaluationError("the value is \(unknown.reason)", range, isLimit: false, unknown: unknown)
+  }
+
   /// The same error, placed at the range if it has no place yet.
   func placed(at range: Range<Int>) -> EvaluationError {
-    self.range == nil ? EvaluationError(message, range, isLimit: isLimit) : self
+    self.range == nil ? EvaluationError(message, range, isLimit: isLimit, unknown: unknown) : self
+  }
+
+  /// The one of two errors that stands for both: an unknown, because it may turn out to settle the matter; else the
+  /// first.
+  static func standing(for first: EvaluationError?, and second: EvaluationError) -> EvaluationError {
+    guard let first, first.unknown != nil || second.unknown == nil else { return second }
+    return first
   }
 }

@@ -20,6 +20,8 @@ package struct ExpressionScope: Sendable {
   package let rules: Rules
   /// The namespace in which names are looked up first: `a.b` makes `x` try `a.b.x`, `a.x`, `x`.
   package let container: String
+  /// Whether values may be unknown, as in a plan: then reading one is an error of its own kind (`Unknown`).
+  package let mayMeetUnknowns: Bool
   private(set) var types: [ValueType] = []
   private(set) var slots: [String: Int] = [:]
   private(set) var facts: Facts = []
@@ -30,10 +32,13 @@ package struct ExpressionScope: Sendable {
   /// Why fields of variables that one might look for are not there, by the path with dots.
   private(set) var absences: [String: String] = [:]
 
-  package init(functions: FunctionLibrary = .standard, rules: Rules = .sound, container: String = "") {
+  package init(
+    functions: FunctionLibrary = .standard, rules: Rules = .sound, container: String = "", mayMeetUnknowns: Bool = false
+  ) {
     self.functions = functions
     self.rules = rules
     self.container = container
+    self.mayMeetUnknowns = mayMeetUnknowns
   }
 
   /// The names of the variables, in no order.

@@ -63,7 +63,7 @@ final class LoopNode: Node {
         }
       } catch {
         if error.isLimit { throw error }
-        failure = failure ?? error
+        failure = .standing(for: failure, and: error)
       }
       return true
     }

@@ -109,6 +109,7 @@ final class SecretNode: Node {
     do throws(EvaluationError) {
       return try inner.evaluate(&context)
     } catch {
+      if error.unknown != nil { throw error }
       throw EvaluationError("this fails on a secret, which is not shown", at: range)
     }
   }

@@ -22,7 +22,7 @@ final class AndNode: BoolNode {
         if try !operand.bool(&context) { return false }
       } catch {
         if error.isLimit { throw error }
-        failure = failure ?? error
+        failure = .standing(for: failure, and: error)
       }
     }
     if let failure { throw failure }
@@ -47,7 +47,7 @@ final class OrNode: BoolNode {
         if try operand.bool(&context) { return true }
       } catch {
         if error.isLimit { throw error }
-        failure = failure ?? error
+        failure = .standing(for: failure, and: error)
       }
     }
     if let failure { throw failure }

@@ -10,7 +10,7 @@ package struct Program: Sendable {
   let factsWhenTrue: Facts
   let factsWhenFalse: Facts
   /// The whole text's extent.
-  let range: Range<Int>
+  package let range: Range<Int>
 
   /// A place where the expression reads a variable.
   struct Reference: Sendable {
@@ -47,9 +47,25 @@ package struct Program: Sendable {
   /// The names of the declared variables that the expression reads.
   package var readVariables: Set<String> { Set(references.map(\.name)) }
 
+  /// Each place where the expression reads a variable, with the names that follow it as far as they are constant.
+  package var referencedPaths: [(name: String, path: [String])] { references.map { ($0.name, $0.path) } }
+
   /// Where the expression reads a variable: the names that follow it, as far as they are constant, and the place.
   package func references(_ root: String) -> [(path: [String], range: Range<Int>)] {
     references.filter { $0.name.hasSameScalars(as: root) }.map { ($0.path, $0.range) }
+  }
+
+  /// What the expression reads of the scope's variables, each path once and as far as it leads; nil where it leads to
+  /// nothing.
+  package func reads(in variables: [Value]) -> [(name: String, value: Value?)] {
+    var reads: [(name: String, value: Value?)] = []
+    for reference in references where variables.indices.contains(reference.slot) {
+      let name = ([reference.name] + reference.path).joined(separator: ".")
+      if reads.contains(where: { $0.name.hasSameScalars(as: name) }) { continue }
+      let value = reference.path.reduce(variables[reference.slot]) { value, member -> Value? in value?[member] }
+      reads.append((name, value))
+    }
+    return reads
   }
 
   /// The value, given those of the scope's variables by slot.

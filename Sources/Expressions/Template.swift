@@ -235,6 +235,19 @@ package struct CompiledTemplate: Sendable {
     try evaluate { program throws(EvaluationError) in try program.evaluate(limits: limits, value) }
   }
 
+  /// The text, with words in the place of what is not known.
+  package func text(
+    _ variables: [Value], unknown: (Unknown) -> String
+  ) throws(EvaluationError) -> String {
+    let value = try evaluate { program throws(EvaluationError) -> Value in
+      do throws(EvaluationError) { return try program.evaluate(variables) } catch {
+        guard let met = error.unknown else { throw error }
+        return .string(unknown(met))
+      }
+    }
+    return value.string ?? ""
+  }
+
   private func evaluate(
     _ run: (Program) throws(EvaluationError) -> Value
   ) throws(EvaluationError) -> Value {

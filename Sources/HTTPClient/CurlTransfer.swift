@@ -17,6 +17,8 @@ final class CurlTransfer: @unchecked Sendable {
 
   let failure: Failure
   private let request: HTTPRequest
+  /// Taken apart where the transfer is made, because the loop's one thread is what everybody waits for.
+  private let url: (parts: HTTPURL, text: String)?
   private let sink: (any HTTPBodySink)?
 
   var phase = Phase.new
@@ -39,6 +41,7 @@ final class CurlTransfer: @unchecked Sendable {
     self.request = request
     self.sink = sink
     failure = Failure(of: request)
+    url = HTTPURL(request.url).map { ($0, $0.text) }
   }
 
   /// The transfer that a handle is at work for.
@@ -54,9 +57,9 @@ final class CurlTransfer: @unchecked Sendable {
   func prepare(_ easy: EasyHandle, _ configuration: HTTPClientConfiguration) -> HTTPError? {
     self.easy = easy
     let context = UnsafeRawPointer(Unmanaged.passRetained(self).toOpaque())
-    guard let url = HTTPURL(request.url) else { return failure.invalid("the URL is no http or https URL.") }
+    guard let (url, text) = url else { return failure.invalid("the URL is no http or https URL.") }
     easy.set(CURLOPT_PRIVATE, context)
-    easy.set(CURLOPT_URL, url.text)
+    easy.set(CURLOPT_URL, text)
     easy.set(CURLOPT_PATH_AS_IS, 1)
     easy.set(CURLOPT_PROTOCOLS_STR, "http,https")
     easy.set(CURLOPT_FOLLOWLOCATION, 0)

@@ -1,6 +1,4 @@
 import Basics
-import Glibc
-import Synchronization
 
 /// What became of a download.
 public struct HTTPDownload: Sendable {
@@ -10,6 +8,8 @@ public struct HTTPDownload: Sendable {
     public var bytes: Int
     /// Its SHA-256 in small hexadecimal digits.
     public var sha256: String
+    /// How many of its bytes an earlier download had left, which were not sent again.
+    public var resumedBytes: Int
   }
 
   /// The answer; its body is empty if there is a file.
@@ -25,144 +25,42 @@ extension HTTPClient {
   /// name, readable by its owner only, and renamed at the end, replacing what was there. Its bytes are written on the
   /// client's thread as they arrive.
   ///
+  /// A download that resumes keeps what came before it was interrupted as `path.part`, and asks for the rest only,
+  /// as long as the server says that it has still the same (`PartialDownload`). Where that does not work, or the
+  /// result is not what was expected, it starts over by itself, once. The hash is always that of the whole file.
+  ///
   /// - Parameters:
   ///   - bytes: the size it must have.
   ///   - sha256: the SHA-256 it must have, in hexadecimal digits.
+  ///   - resuming: whether to go on from what an interrupted download left, and to leave something for the next one.
   ///   - check: looks at the file under its temporary path before it is renamed, on a thread where it may take its
   ///     time, and says as a sentence what is wrong with it; nil lets it through.
   public func download(
-    _ request: HTTPRequest, to path: String, bytes: Int? = nil, sha256: String? = nil,
+    _ request: HTTPRequest, to path: String, bytes: Int? = nil, sha256: String? = nil, resuming: Bool = false,
     check: (@Sendable (_ temporaryPath: String) -> String?)? = nil
   ) async throws(HTTPError) -> HTTPDownload {
-    let sink = try FileSink(path, request)
-    // The transport may hold the sink a moment longer than its caller waits.
-    defer { sink.discard() }
-    let response = try await send(request, into: sink)
-    guard response.isSuccess else { return HTTPDownload(response: response) }
-    let file = try await onThread {
-      Result { () throws(HTTPError) in try sink.finish(bytes: bytes, sha256: sha256, check) }
+    let expected = FileSink.Expected(bytes: bytes, sha256: sha256, check: check)
+    let sink = try await onThread {
+      Result { () throws(HTTPError) in try FileSink(path, request, expected, isResuming: resuming) }
     }.get()
-    return HTTPDownload(response: response, file: file)
-  }
-}
-
-private final class Job: Sendable {
-  let run: @Sendable () -> Void
-
-  init(_ run: @escaping @Sendable () -> Void) { self.run = run }
-}
-
-/// Runs what blocks on a thread of its own, and waits for it.
-///
-/// It is not cancelled: what it does is short, or has to be finished.
-private func onThread<Outcome: Sendable>(_ work: @escaping @Sendable () -> Outcome) async -> Outcome {
-  await withCheckedContinuation { continuation in
-    let job = Unmanaged.passRetained(Job { continuation.resume(returning: work()) })
-    var thread = pthread_t()
-    let code = pthread_create(
-      &thread, nil,
-      { argument in
-        if let argument { Unmanaged<Job>.fromOpaque(argument).takeRetainedValue().run() }
-        return nil
-      }, job.toOpaque())
-    if code == 0 {
-      pthread_detach(thread)
-    } else {
-      // Late is better than never.
-      job.takeRetainedValue().run()
+    // The transport may hold the sink a moment longer than its caller waits.
+    defer { sink.end() }
+    var request = sink.resumed(request)
+    while true {
+      var elapsed = TimeSpan.zero
+      do throws(HTTPError) {
+        let response = try await send(request, into: sink)
+        elapsed = response.elapsed
+        if try sink.fits(response) {
+          guard response.isSuccess else { return HTTPDownload(response: response) }
+          let file = try await onThread { Result { () throws(HTTPError) in try sink.finish() } }.get()
+          return HTTPDownload(response: response, file: file)
+        }
+      } catch {
+        guard sink.isStale else { throw error }
+        elapsed = error.elapsed
+      }
+      request = try sink.startedOver(after: elapsed)
     }
-  }
-}
-
-/// Writes a body to a temporary file, which is removed unless it is finished.
-private final class FileSink: HTTPBodySink {
-  private struct Writing: ~Copyable {
-    var hash: SHA256
-    var bytes = 0
-  }
-
-  private let descriptor: Int32
-  private let path: String
-  private let temporaryPath: String
-  private let failure: Failure
-  private let writing: Mutex<Writing>
-  /// Whether the temporary file is gone, renamed or removed.
-  private let isGone = Atomic(false)
-
-  init(_ path: String, _ request: HTTPRequest) throws(HTTPError) {
-    self.path = path
-    failure = Failure(of: request)
-    let hash: SHA256
-    do throws(SHA256.Unavailable) { hash = try SHA256() } catch { throw failure.missingLibrary(error.message) }
-    // No other download has the name, and no result depends on it.
-    temporaryPath = "\(path).\(String(UInt64.random(in: .min ... .max), radix: 36)).part"
-    descriptor = open(temporaryPath, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-    writing = Mutex(Writing(hash: hash))
-    if descriptor < 0 {
-      throw failure.file("no file can be made beside '\(path)': \(String(cString: strerror(errno))).", sent: .nothing)
-    }
-  }
-
-  deinit {
-    guard descriptor >= 0 else { return }
-    discard()
-    close(descriptor)
-  }
-
-  func discard() {
-    if !isGone.exchange(true, ordering: .relaxed) { unlink(temporaryPath) }
-  }
-
-  func accepts(_ head: HTTPResponse) -> Bool { head.isSuccess }
-
-  func receive(_ bytes: RawSpan) throws(HTTPError) {
-    let isWritten = writing.withLock { writing in
-      writing.bytes += bytes.byteCount
-      return writing.hash.update(bytes) && bytes.withUnsafeBytes(write)
-    }
-    guard isWritten else { throw unwritten() }
-  }
-
-  private func unwritten() -> HTTPError {
-    failure.file("'\(path)' cannot be written: \(String(cString: strerror(errno))).", sent: .maybe)
-  }
-
-  private func write(_ bytes: UnsafeRawBufferPointer) -> Bool {
-    var rest = bytes[...]
-    while !rest.isEmpty {
-      let count = Glibc.write(descriptor, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
-      if count < 0 && errno == EINTR { continue }
-      guard count > 0 else { return false }
-      rest = rest.dropFirst(count)
-    }
-    return true
-  }
-
-  func finish(
-    bytes: Int?, sha256: String?, _ check: (@Sendable (String) -> String?)?
-  ) throws(HTTPError) -> HTTPDownload.File {
-    let (count, hash) = writing.withLock { ($0.bytes, $0.hash.finish()) }
-    guard let hash else { throw failure.file("the SHA-256 of '\(path)' cannot be computed.", sent: .maybe) }
-    if let bytes, bytes != count {
-      throw failure.file("'\(path)' should have \(bytes) bytes, but \(count) arrived.", sent: .maybe)
-    }
-    if let sha256, sha256.lowercased() != hash {
-      throw failure.file("'\(path)' should have the SHA-256 \(sha256), but what arrived has \(hash).", sent: .maybe)
-    }
-    guard fsync(descriptor) == 0 else { throw unwritten() }
-    if let fault = check?(temporaryPath) { throw failure.file("'\(path)' is not kept: \(fault)", sent: .maybe) }
-    guard rename(temporaryPath, path) == 0 else { throw unwritten() }
-    isGone.store(true, ordering: .relaxed)
-    guard syncFolder() else { throw unwritten() }
-    return HTTPDownload.File(bytes: count, sha256: hash)
-  }
-
-  /// Makes the new name survive a loss of power.
-  private func syncFolder() -> Bool {
-    let folder = path.utf8.lastIndex(of: UInt8(ascii: "/")).map { path[...$0] } ?? "."
-    let descriptor = open(String(folder), O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-    guard descriptor >= 0 else { return false }
-    defer { close(descriptor) }
-    return fsync(descriptor) == 0
   }
 }

@@ -109,6 +109,10 @@ struct Failure {
       sent: .maybe, elapsed: elapsed)
   }
 
+  func unexpectedPart() -> HTTPError {
+    error(.malformedResponse, "\(host) answers with a part of the file that was not asked for.", sent: .maybe)
+  }
+
   /// Names only the origin of the target: the rest of it may repeat what the request kept secret.
   func refusedRedirect(to target: HTTPURL, elapsed: TimeSpan) -> HTTPError {
     error(

@@ -53,6 +53,13 @@ public final class HTTPClient: Sendable {
     self.transport = transport ?? CurlTransport(configuration)
   }
 
+  /// Creates a client whose exchanges something carries that stands between it and the network, and may use that.
+  public convenience init(
+    configuration: HTTPClientConfiguration, carriedBy carrier: (_ network: any HTTPTransport) -> any HTTPTransport
+  ) {
+    self.init(configuration: configuration, transport: carrier(CurlTransport(configuration)))
+  }
+
   /// Sends a request, follows the redirects it allows, and gives the answer whatever its status.
   public func send(_ request: HTTPRequest) async throws(HTTPError) -> HTTPResponse {
     try await send(request, into: nil)

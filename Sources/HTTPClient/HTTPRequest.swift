@@ -17,6 +17,8 @@ public struct HTTPRequest: Sendable {
   public var redirects: HTTPRedirects
   /// Names of query parameters whose values are never shown, in whatever case and however percent-encoded.
   public var redactedParameters: Set<String>
+  /// Whether the path and the query are secret as a whole, as those of a webhook are.
+  public var hidesPath: Bool
   /// Names of header fields that carry credentials and stay behind when a redirect leads to another origin.
   public var credentialHeaders: Set<String>
   /// Whether the server may compress the answer; the limit on its size holds for what comes out.
@@ -29,7 +31,8 @@ public struct HTTPRequest: Sendable {
   public init(
     _ method: String, _ url: String, headers: HTTPHeaders = [:], body: [UInt8]? = nil,
     limits: HTTPLimits = HTTPLimits(), redirects: HTTPRedirects = .sameOrigin, redactedParameters: Set<String> = [],
-    credentialHeaders: Set<String> = standardCredentialHeaders, acceptsCompression: Bool = false
+    hidesPath: Bool = false, credentialHeaders: Set<String> = standardCredentialHeaders,
+    acceptsCompression: Bool = false
   ) {
     self.method = method
     self.url = url
@@ -38,15 +41,20 @@ public struct HTTPRequest: Sendable {
     self.limits = limits
     self.redirects = redirects
     self.redactedParameters = redactedParameters
+    self.hidesPath = hidesPath
     self.credentialHeaders = credentialHeaders
     self.acceptsCompression = acceptsCompression
   }
 
-  /// The URL as errors, logs and records show it: without user information and the values of secret parameters.
+  /// The URL as errors, logs and records show it: without user information, the values of secret parameters, and a path
+  /// that is secret.
   public var redactedURL: String { redact(url) }
 
   /// Another URL of the same exchange, shown by the same rules.
-  func redact(_ url: String) -> String { Redaction.url(url, hiding: redactedParameters) }
+  func redact(_ url: String) -> String {
+    if hidesPath { return HTTPURL(url).map { "\($0.origin)/…" } ?? "…" }
+    return Redaction.url(url, hiding: redactedParameters)
+  }
 }
 
 /// How long a request may take and how large its answer may be.

@@ -81,7 +81,7 @@ public struct HTTPURL: Sendable {
   }
 
   /// Whether the host is this machine, which no proxy can reach.
-  var isLoopback: Bool {
+  public var isLoopback: Bool {
     host == "localhost" || host.hasSuffix(".localhost") || host == "[::1]"
       || host.hasPrefix("127.") && host.utf8.allSatisfy { (0x30...0x39).contains($0) || $0 == 0x2E }
   }

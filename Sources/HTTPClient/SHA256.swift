@@ -2,7 +2,7 @@ import Basics
 import CCrypto
 
 /// A SHA-256 over bytes that come in pieces.
-struct SHA256: ~Copyable {
+package struct SHA256: ~Copyable {
   private let hash: OpaquePointer
 
   /// Fails with a sentence if libcrypto is missing or out of memory.
@@ -28,5 +28,11 @@ struct SHA256: ~Copyable {
     var digest = [UInt8](repeating: 0, count: 32)
     guard ccrypto_sha256_final(hash, &digest) == 1 else { return nil }
     return digest.hexadecimal
+  }
+
+  /// The hash of bytes that are all there; nil without libcrypto.
+  package static func digest(of bytes: [UInt8]) -> String? {
+    guard var hash = try? SHA256(), hash.update(bytes.span.bytes) else { return nil }
+    return hash.finish()
   }
 }

@@ -8,6 +8,7 @@ public import Basics
 ///
 /// The name of the weekday says nothing new and is not compared with the date.
 public enum HTTPDate {
+  private static let days = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
   private static let months = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 
   /// Reads a date; nil if it is none.
@@ -28,6 +29,19 @@ public enum HTTPDate {
       let date = CivilDate(year: fullYear(year, parts.year.utf8.count), month: month + 1, day: day)
     else { return nil }
     return Timestamp(seconds: date.daysSinceEpoch * 86_400 + hour * 3600 + minute * 60 + min(second, 59))
+  }
+
+  /// The date of an instant, to the second.
+  public static func text(_ instant: Timestamp) -> String {
+    func two(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
+    let date = CivilDate(daysSinceEpoch: instant.seconds.flooredDivision(by: 86_400))
+    let month = months[date.month - 1]
+    // RFC 3339 has year and time in the digits that are wanted here.
+    let digits = instant.description.utf8
+    let year = String(Substring(digits.prefix(4)))
+    let time = String(Substring(digits.dropFirst(11).prefix(8)))
+    let name = month.prefix(1).uppercased() + month.dropFirst()
+    return "\(days[date.weekday]), \(two(date.day)) \(name) \(year) \(time) GMT"
   }
 
   private static func fullYear(_ year: Int, _ digits: Int) -> Int {

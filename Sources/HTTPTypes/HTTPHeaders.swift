@@ -58,5 +58,9 @@ extension UInt8 {
 
 extension String {
   /// The text with ASCII capitals as small letters, as names of hosts, schemes and fields are compared.
-  package var lowercasedASCII: String { String(decoding: utf8.lazy.map(\.lowercasedASCII), as: UTF8.self) }
+  package var lowercasedASCII: String {
+    // Most are small already.
+    if utf8.allSatisfy({ !(0x41...0x5A).contains($0) }) { return self }
+    return String(decoding: utf8.map(\.lowercasedASCII), as: UTF8.self)
+  }
 }

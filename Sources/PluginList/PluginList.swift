@@ -1,7 +1,33 @@
 package import ActionKit
+import CSVPlugin
+import FilesPlugin
+import HTTPPlugin
+import InterviewPrepPlugin
+import JSONTextPlugin
+import MailPlugin
 import MarkbookPlugin
+import NotifyPlugin
+import ReportPlugin
+import ShellPlugin
+import StationboardPlugin
+import StorePlugin
+import TimetablePlugin
+import TransitDataPlugin
 
-/// The plugins of the program, in the order of its pages: the only list.
+/// The plugins of the program, in the order of its pages, services first: the only list.
 package let everyPlugin: [any Plugin.Type] = [
-  MarkbookPlugin.self
+  InterviewPrepPlugin.self,
+  MarkbookPlugin.self,
+  StationboardPlugin.self,
+  TimetablePlugin.self,
+  TransitDataPlugin.self,
+  HTTPPlugin.self,
+  FilesPlugin.self,
+  CSVPlugin.self,
+  JSONTextPlugin.self,
+  ReportPlugin.self,
+  StorePlugin.self,
+  ShellPlugin.self,
+  NotifyPlugin.self,
+  MailPlugin.self,
 ]

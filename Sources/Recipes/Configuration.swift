@@ -1,5 +1,6 @@
 package import ActionKit
 package import Basics
+import Calendars
 import Expressions
 import YAMLReader
 
@@ -15,15 +16,25 @@ package struct Configuration: Sendable {
     package var secrets: [(name: String, location: Diagnostic.Location?)]
   }
 
+  /// How long what is over is kept; without limit where nil.
+  ///
+  /// A year of runs and three months of slots unless the file says otherwise: enough to look back, and a disk that does
+  /// not fill up for ever.
+  package struct HistoryLimits: Sendable, Equatable {
+    package var keepRuns: Int?
+    package var keepFor: TimeSpan? = .seconds(365 * 86_400)
+    package var keepSlotsFor: TimeSpan? = .seconds(90 * 86_400)
+  }
+
   /// The file, or nil for the defaults where there is none.
   package var source: Source?
   /// The folder of the state, as written.
   package var state: String?
   package var zone: String?
   package var recipeFolders = ["recipes"]
-  package var readsSecretsFromEnvironment = true
-  package var secretFiles: [String] = []
+  package var secrets = SecretSettings()
   package var connections: [Connection] = []
+  package var history = HistoryLimits()
 
   package init() {}
 
@@ -48,7 +59,7 @@ package struct Configuration: Sendable {
     let reader = ConfigurationReader(
       findings: findings, compiler: ExpressionCompiler(findings: findings), catalog: catalog)
     reader.read(document.root, into: &configuration)
-    return (configuration, Diagnostics(findings.list).sorted().list)
+    return (configuration, Diagnostics(findings.listWithoutSecrets).sorted().list)
   }
 }
 
@@ -58,23 +69,17 @@ private struct ConfigurationReader {
   let catalog: ActionCatalog
 
   func read(_ value: Value, into configuration: inout Configuration) {
-    let keys = ["state", "zone", "recipes", "secrets", "connections"]
+    let keys = ["state", "zone", "recipes", "secrets", "connections", "history"]
     guard let fields = Fields(value, of: "errand.yaml", keys: keys, findings) else { return }
     configuration.state = fields["state"].flatMap { findings.text($0, of: "'state'") }
-    configuration.zone = fields["zone"].flatMap { compiler.zone($0, of: "'zone'") }
+    configuration.zone = fields["zone"].flatMap { compiler.zone($0, of: "'zone'")?.name }
     if let value = fields["recipes"] {
       configuration.recipeFolders = (value.list ?? [value]).compactMap { findings.text($0, of: "'recipes'") }
     }
-    if let value = fields["secrets"],
-      let inner = Fields(value, of: "'secrets'", keys: ["environment", "files"], findings)
-    {
-      if let flag = inner["environment"].flatMap({ findings.bool($0, of: "'environment'") }) {
-        configuration.readsSecretsFromEnvironment = flag
-      }
-      if let files = inner["files"] {
-        configuration.secretFiles = (files.list ?? [files]).compactMap { findings.text($0, of: "'files'") }
-      }
+    if let value = fields["secrets"] {
+      SecretSettingsReader(findings: findings).read(value, into: &configuration.secrets)
     }
+    if let value = fields["history"] { read(history: value, into: &configuration.history) }
     if let value = fields["connections"] {
       if let map = value.map {
         configuration.connections = map.members.compactMap(connection)
@@ -82,6 +87,22 @@ private struct ConfigurationReader {
         findings.error("'connections' takes a mapping from names to {plugin, …}, but found \(value.written)", at: value)
       }
     }
+  }
+
+  /// Reads `{keepRuns, keepFor, keepSlotsFor}`, each of which may be `forever`.
+  private func read(history value: Value, into limits: inout Configuration.HistoryLimits) {
+    let keys = ["keepRuns", "keepFor", "keepSlotsFor"]
+    guard let fields = Fields(value, of: "'history'", keys: keys, findings) else { return }
+    func isForever(_ value: Value) -> Bool { value.string?.hasSameScalars(as: "forever") ?? false }
+    func span(_ name: String, _ usual: TimeSpan?) -> TimeSpan? {
+      guard let value = fields[name] else { return usual }
+      return isForever(value) ? nil : findings.duration(value, of: "'\(name)'", atLeast: .seconds(86_400))
+    }
+    if let value = fields["keepRuns"], !isForever(value) {
+      limits.keepRuns = findings.int(value, of: "'keepRuns'", in: 100...1_000_000_000)
+    }
+    limits.keepFor = span("keepFor", limits.keepFor)
+    limits.keepSlotsFor = span("keepSlotsFor", limits.keepSlotsFor)
   }
 
   private func connection(_ member: ValueMap.Member) -> Configuration.Connection? {

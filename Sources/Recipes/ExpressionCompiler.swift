@@ -97,12 +97,13 @@ struct ExpressionCompiler {
     }
     for fault in faults { findings.add(fault.diagnostic(in: findings.source, range: findings.range)) }
     for field in schema.fields {
-      guard case .secret = field.type, let secret = value[field.name], secret.string?.holdsExpression == false else {
-        continue
+      for secret in value[field.name].map({ field.type.secrets(in: $0) }) ?? []
+      where secret.string?.holdsExpression == false {
+        findings.hide(secret)
+        findings.warning(
+          "'\(path).\(field.name)' is a secret in plain text; put it into the environment or a file of secrets, and write "
+            + "${{ secrets.NAME }}", at: secret)
       }
-      findings.warning(
-        "'\(path).\(field.name)' is a secret in plain text; put it into the environment or a file of secrets, and write "
-          + "${{ secrets.NAME }}", at: secret)
     }
     var compilation = Compilation(compiler: self, scope: scope)
     let template = compilation.template(value, expecting: schema.inputType)
@@ -126,11 +127,10 @@ struct ExpressionCompiler {
     }
   }
 
-  func zone(_ value: Value, of what: String) -> String? {
+  func zone(_ value: Value, of what: String) -> TimeZoneRules? {
     guard let name = findings.text(value, of: what) else { return nil }
     do throws(TimeZoneError) {
-      _ = try TimeZoneDatabase.system.rules(named: name)
-      return name
+      return try TimeZoneDatabase.system.rules(named: name)
     } catch {
       findings.error(error.message, at: value)
       return nil

@@ -6,6 +6,8 @@ import YAMLReader
 package final class Findings {
   let document: YAMLDocument
   package private(set) var list: [Diagnostic]
+  /// Where secrets stand in the text.
+  private var hidden: [(range: Range<Int>, text: String)] = []
 
   init(_ document: YAMLDocument) {
     self.document = document
@@ -25,6 +27,56 @@ package final class Findings {
   }
 
   func add(_ diagnostic: Diagnostic) { list.append(diagnostic) }
+
+  /// Keeps a secret that stands in the text out of what is shown of it.
+  func hide(_ value: Value) {
+    guard let text = value.string, let range = location(of: value)?.range, !range.isEmpty else { return }
+    hidden.append((range, text))
+  }
+
+  /// The findings with `•••` in the place of each secret of the text.
+  var listWithoutSecrets: [Diagnostic] {
+    guard !hidden.isEmpty else { return list }
+    let mark = Array("•••".utf8)
+    var bytes: [UInt8] = []
+    var copied = 0
+    /// How far what stands after an offset has moved.
+    var moves: [(offset: Int, by: Int)] = []
+    for (range, _) in hidden.sorted(by: { $0.range.lowerBound < $1.range.lowerBound }) where range.lowerBound >= copied
+    {
+      bytes += source.bytes[copied..<range.lowerBound] + mark
+      copied = range.upperBound
+      moves.append((copied, (moves.last?.by ?? 0) + mark.count - range.count))
+    }
+    let shown = Source(name: source.name, bytes: bytes + source.bytes[copied...])
+    func shownLocation(_ location: Diagnostic.Location?) -> Diagnostic.Location? {
+      guard let location, location.source === source else { return location }
+      let range = location.range
+      func moved(_ offset: Int) -> Int {
+        let offset =
+          hidden.first { $0.range.lowerBound < offset && offset < $0.range.upperBound }?.range.upperBound ?? offset
+        return offset + (moves.last { $0.offset <= offset }?.by ?? 0)
+      }
+      return Diagnostic.Location(shown, moved(range.lowerBound)..<max(moved(range.lowerBound), moved(range.upperBound)))
+    }
+    func shownText(_ text: String) -> String {
+      hidden.reduce(text) { $1.text.utf8.count < 4 ? $0 : $0.replacing($1.text, with: "•••") }
+    }
+    return list.map { finding in
+      var finding = finding
+      finding.message = shownText(finding.message)
+      finding.location = shownLocation(finding.location)
+      finding.notes = finding.notes.map { Diagnostic.Note(shownText($0.message), at: shownLocation($0.location)) }
+      return finding
+    }
+  }
+
+  /// Takes back the errors after the first findings; true if there were any.
+  func forgiveErrors(after count: Int) -> Bool {
+    let later = list[count...]
+    list.replaceSubrange(count..., with: later.filter { $0.severity != .error })
+    return list.count < count + later.count
+  }
 
   func location(of value: Value) -> Diagnostic.Location? {
     value.place.offset == nil ? nil : Diagnostic.Location(source, document.range(of: value))

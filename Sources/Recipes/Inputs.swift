@@ -97,6 +97,42 @@ extension Recipe.Input {
   }
 }
 
+extension Findings {
+  /// The inputs that a file gives for a recipe's runs, checked like those of the command line, with their faults at
+  /// their places; `missing` says that one is needed, at `key` if nothing is nearer.
+  func inputs(
+    _ value: Value?, for inputs: [Recipe.Input], at key: Value, missing: (Recipe.Input) -> String
+  ) -> [(name: String, input: GivenInput)] {
+    var given: [(name: String, input: GivenInput)] = []
+    var places: [String: Value] = [:]
+    if let value {
+      guard let map = value.map else {
+        error("'inputs' takes a mapping from names to values, but found \(value.written)", at: value)
+        return []
+      }
+      for member in map.members {
+        let name = member.key.plainText
+        if let text = member.value.string, text.hasPrefix("@secret:") {
+          given.append((name, .secret(name: String(text.dropFirst(8)))))
+        } else {
+          given.append((name, .value(member.value, source)))
+        }
+        places[name] = member.key
+      }
+    }
+    let found = Recipe.Input.read(given, for: inputs, of: "the recipe", missing: missing)
+    for (name, var fault) in found.faults {
+      // An empty range is a place of the file whose extent the reader of inputs cannot know.
+      let start = fault.location.map { Place(offset: $0.range.lowerBound) }
+      fault.location =
+        start.flatMap(range).map { Diagnostic.Location(source, $0) } ?? fault.location
+        ?? location(of: places[name] ?? key)
+      add(fault)
+    }
+    return given
+  }
+}
+
 extension Value {
   /// The value as a person would write it.
   package var plainText: String {

@@ -14,6 +14,9 @@ package struct RetryPolicy: Sendable {
 package struct TimeLimits: Sendable {
   package var attempt: TimeSpan?
   package var total: TimeSpan?
+
+  /// The same for each attempt, however many there are.
+  var ofEachAttempt: TimeLimits { TimeLimits(attempt: attempt ?? total) }
 }
 
 /// Doing an action again until its result is as wanted.

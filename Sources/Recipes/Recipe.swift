@@ -1,5 +1,6 @@
 package import ActionKit
 package import Basics
+import Expressions
 
 /// A recipe that has been read and checked whole, ready to run.
 ///
@@ -50,6 +51,14 @@ package final class Recipe: Sendable {
 }
 
 extension Recipe {
+  /// Whether a text can be the name of a recipe: letters, digits, `-` and `_`, at most a hundred of them.
+  package static func isName(_ text: String) -> Bool {
+    !text.isEmpty && text.utf8.count <= 100
+      && text.utf8.allSatisfy {
+        (0x61...0x7A).contains($0 | 0x20) || (0x30...0x39).contains($0) || $0 == 0x2D || $0 == 0x5F
+      }
+  }
+
   /// This recipe and all that it calls, each file once.
   package var all: [Recipe] {
     var found: [Recipe] = []
@@ -91,30 +100,6 @@ extension Recipe {
     return found
   }
 
-  /// Why this version cannot run the recipe although it is right, or nil if it can.
-  package var notRunnableYet: String? {
-    for recipe in all {
-      for step in recipe.allSteps {
-        let word: String
-        switch step.kind {
-        case .wait: word = "wait"
-        case .approval: word = "approve"
-        case .action(let call) where call.repetition != nil: word = "repeat"
-        default: continue
-        }
-        let place = step.location.map { location in
-          let position = location.source.position(at: location.range.lowerBound)
-          return "\(location.source.name):\(position.line): "
-        }
-        return "\(place ?? "")'\(word)' is checked, but this version of errand cannot run it yet"
-      }
-      if recipe.concurrency != nil {
-        return "'concurrencyGroup' is checked, but this version of errand cannot enforce it yet"
-      }
-    }
-    return nil
-  }
-
   /// The secrets that it and the recipes it calls read.
   package var allSecrets: [(name: String, location: Diagnostic.Location?)] { all.flatMap(\.secrets) }
 
@@ -126,6 +111,24 @@ extension Recipe {
     let faults = inputSchema.check(given, as: "with").filter { $0.severity == .error }
     guard faults.isEmpty else { throw Faults(faults) }
     return withDefaults(inputSchema.restored(given).map ?? ValueMap())
+  }
+
+  /// The inputs of a call in a plan, of which those that are not wholly known are taken as they are.
+  package func inputs(ofPlannedCall given: Value) throws(Faults) -> ValueMap {
+    var (known, unknown) = (ValueMap(), ValueMap())
+    for member in given.map?.members ?? [] {
+      if member.value.firstUnknown == nil {
+        known[member.key] = member.value
+      } else {
+        unknown[member.key] = member.value
+      }
+    }
+    let schema = ObjectSchema(fields: inputs.map(\.declaration).filter { unknown[$0.name] == nil })
+    let faults = schema.check(.map(known), as: "with").filter { $0.severity == .error }
+    guard faults.isEmpty else { throw Faults(faults) }
+    var inputs = schema.restored(.map(known)).map ?? ValueMap()
+    for member in unknown.members { inputs[member.key] = member.value }
+    return withDefaults(inputs)
   }
 
   /// The inputs with the defaults of those that are left out.

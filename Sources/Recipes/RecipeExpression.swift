@@ -6,6 +6,8 @@ import YAMLReader
 package struct ExpressionFailure: Error, Sendable {
   package var message: String
   package var location: Diagnostic.Location?
+  /// What was met in the place of a value that is not known yet; only in plans.
+  package var unknown: Unknown?
 }
 
 /// An expression with where it stands in its file.
@@ -21,6 +23,17 @@ package struct RecipeExpression: Sendable {
   package func evaluate(in frame: [Value]) throws(ExpressionFailure) -> Value {
     do throws(EvaluationError) { return try program.evaluate(frame) } catch { throw placing.failure(error) }
   }
+
+  /// The expression as it is written, on one line.
+  package var text: String {
+    guard let location = placing.location(program.range), location.range.upperBound <= location.source.bytes.count
+    else { return "" }
+    return String(decoding: location.source.bytes[location.range], as: UTF8.self)
+      .split { $0 == " " || $0 == "\n" || $0 == "\t" }.joined(separator: " ")
+  }
+
+  /// What it reads of the values of a frame; nil where there is nothing.
+  package func reads(in frame: [Value]) -> [(name: String, value: Value?)] { program.reads(in: frame) }
 }
 
 /// From offsets in an expression's text to places in the file, through quotes, folding and escapes.
@@ -31,7 +44,7 @@ struct Placing: Sendable {
   func location(_ range: Range<Int>) -> Diagnostic.Location? { scalar?.location(of: range) }
 
   func failure(_ error: EvaluationError) -> ExpressionFailure {
-    ExpressionFailure(message: error.message, location: error.range.flatMap(location))
+    ExpressionFailure(message: error.message, location: error.range.flatMap(location), unknown: error.unknown)
   }
 }
 
@@ -77,6 +90,44 @@ package indirect enum ValueTemplate: Sendable {
         map[member.key] = value
       }
       return .map(map)
+    }
+  }
+
+  /// The value as far as it is known: each text that needs an unknown stands as an unknown of its type.
+  package func evaluate(asFarAsKnownIn frame: [Value]) throws(ExpressionFailure) -> Value {
+    switch self {
+    case .literal(let value, _): return value
+    case .template(let located):
+      do throws(ExpressionFailure) { return try evaluate(in: frame) } catch {
+        guard var unknown = error.unknown else { throw error }
+        let type = located.template.type
+        // A null that an expression gives is an absent field.
+        switch type {
+        case .dyn, .null, .wrapper: unknown.mayBeAbsent = true
+        default: break
+        }
+        return unknown.value(of: type)
+      }
+    case .list(let items, _):
+      var values: [Value] = []
+      for item in items { values.append(try item.evaluate(asFarAsKnownIn: frame)) }
+      return .list(values)
+    case .map(let members, _):
+      var map = ValueMap()
+      for member in members {
+        let value = try member.value.evaluate(asFarAsKnownIn: frame)
+        if value.isNull, case .template = member.value { continue }
+        map[member.key] = value
+      }
+      return .map(map)
+    }
+  }
+
+  /// The text that it gives, with words in the place of what is not known.
+  package func text(asFarAsKnownIn frame: [Value]) throws(ExpressionFailure) -> String {
+    guard case .template(let located) = self else { return try evaluate(in: frame).plainText }
+    do throws(EvaluationError) { return try located.template.text(frame) { "(\($0.reason))" } } catch {
+      throw located.placing.failure(error)
     }
   }
 

@@ -23,8 +23,17 @@ package struct RecipeEnvironment: Sendable {
   package var connections: [String: String]?
   /// The zone that entries of `on` have if nothing else says so.
   package var zone: String?
-  /// Reads a recipe that another one calls, by a path relative to the working folder.
+  /// Reads a file that a recipe names, another recipe or a calendar, by a path relative to the working folder.
   package var read: @Sendable (_ path: String) throws(FileError) -> Source
+  /// Whether `on` is passed over: a run that goes on has been started, and its files are only those of its steps.
+  package var passesOverTriggers = false
+  /// Whether the recipe is read to be planned, so that its expressions may meet what is not known yet.
+  package var isForPlan = false
+  /// Of a run that goes on: whether the step at a path of its records is over.
+  ///
+  /// What is over is not done again, so its faults, such as an action that is gone, are none: only the remaining steps
+  /// have to fit.
+  package var isOver: @Sendable (_ path: String) -> Bool = { _ in false }
 
   package init(
     catalog: ActionCatalog, connections: [String: String]? = nil, zone: String? = nil,
@@ -63,6 +72,9 @@ final class RecipeCalls {
   private static let deepest = 16
 
   init(environment: RecipeEnvironment) { self.environment = environment }
+
+  /// Whether the recipe being read is called by none.
+  var isOutermost: Bool { chain.count == 1 }
 
   func check(_ source: Source) -> (Recipe?, [Diagnostic]) {
     let (recipe, diagnostics) = read(source)
@@ -155,8 +167,9 @@ struct RecipeReader {
     let summary = fields["summary"].flatMap { findings.text($0, of: "'summary'") } ?? ""
     let inputs = fields["inputs"].map(InputReader(findings: findings, compiler: compiler).read) ?? []
     let triggers = TriggerReader(
-      findings: findings, compiler: compiler, inputs: inputs, zone: fields["zone"], defaultZone: environment.zone
-    ).read(fields["on"])
+      findings: findings, compiler: compiler, recipe: name, inputs: inputs, zone: fields["zone"],
+      environment: environment
+    ).read(environment.passesOverTriggers ? nil : fields["on"])
     let concurrency = fields["concurrencyGroup"].flatMap(policies.concurrency)
     let steps = StepReader(
       findings: findings, compiler: compiler, policies: policies, environment: environment, calls: calls,
@@ -164,7 +177,10 @@ struct RecipeReader {
 
     let first = firstScope(inputs)
     var scope = first
-    let block = fields.require("steps", "what the recipe does").map { steps.block($0, of: "'steps'", in: &scope) }
+    let isOver = calls.isOutermost ? environment.isOver : { _ in false }
+    let block = fields.require("steps", "what the recipe does").map {
+      steps.block($0, of: "'steps'", in: &scope, isOver: isOver)
+    }
     let (outputs, outputType) =
       fields["outputs"].map { compiler.outputs($0, of: "recipe '\(name)'", in: scope) }
       ?? ([], .object(ObjectType("recipe '\(name)'", fields: [])))
@@ -173,12 +189,12 @@ struct RecipeReader {
     let onFailure = fields["onFailure"].map { value in
       var inner = handlers
       inner.declare("error", .object(RecipeTypes.error))
-      return steps.block(value, of: "'onFailure'", in: &inner)
+      return steps.block(value, of: "'onFailure'", in: &inner, isOver: { isOver("#onFailure/\($0)") })
     }
     let finally = fields["finally"].map { value in
       var inner = handlers
       inner.declare("error", .optional(.object(RecipeTypes.error)))
-      return steps.block(value, of: "'finally'", in: &inner)
+      return steps.block(value, of: "'finally'", in: &inner, isOver: { isOver("#finally/\($0)") })
     }
     guard let block, steps.called.areWhole else { return nil }
     return Recipe(
@@ -193,12 +209,12 @@ struct RecipeReader {
       return StepDefaults()
     }
     return StepDefaults(
-      retry: fields["retry"].flatMap { policies.retry($0, scope: Scope()) },
+      retry: fields["retry"].flatMap { policies.retry($0, scope: Scope(mayMeetUnknowns: environment.isForPlan)) },
       timeout: fields["timeout"].map(policies.timeout))
   }
 
   private func firstScope(_ inputs: [Recipe.Input]) -> Scope {
-    var scope = Scope()
+    var scope = Scope(mayMeetUnknowns: environment.isForPlan)
     var fields: [ObjectType.Field] = []
     for input in inputs {
       let parts = Names.parts(of: input.name)
@@ -221,12 +237,7 @@ struct RecipeReader {
 
   private func recipeName(_ value: Value) -> String? {
     guard let text = findings.text(value, of: "'recipe'") else { return nil }
-    let isName =
-      !text.isEmpty && text.utf8.count <= 100
-      && text.utf8.allSatisfy {
-        (0x61...0x7A).contains($0 | 0x20) || (0x30...0x39).contains($0) || $0 == 0x2D || $0 == 0x5F
-      }
-    if isName { return text }
+    if Recipe.isName(text) { return text }
     findings.error("'recipe' takes a name of letters, digits, - and _, such as weekly-report", at: value)
     return nil
   }

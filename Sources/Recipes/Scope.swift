@@ -14,7 +14,8 @@ struct Scope {
   /// The steps that are visible, which are the fields of `steps`.
   private(set) var steps: [ObjectType.Field] = []
 
-  init() { expressions = ExpressionScope() }
+  /// - Parameter mayMeetUnknowns: Whether values may be unknown, as in a plan.
+  init(mayMeetUnknowns: Bool = false) { expressions = ExpressionScope(mayMeetUnknowns: mayMeetUnknowns) }
 
   /// Declares a name that the language gives, or one that was checked already; it hides one of the same name.
   mutating func declare(_ name: String, _ type: ValueType) {

@@ -111,7 +111,10 @@ package struct Loop: Sendable {
   package var onItemError: OnItemError
   /// How many variables are declared outside; the item comes next, then its index if it has a name.
   package var scopeSize: Int
-  package var hasIndex: Bool
+  package var itemName: String
+  package var indexName: String?
+
+  package var hasIndex: Bool { indexName != nil }
 }
 
 /// What catches a step's error.

@@ -9,14 +9,19 @@ extension StepReader {
   func action(
     _ value: Value, _ fields: Fields, retry: inout RetryPolicy?, scope: Scope
   ) -> (Step.Kind?, ValueType) {
-    guard let name = findings.text(value, of: "'uses'"), let action = knownAction(name, at: value) else {
+    guard let name = findings.text(value, of: "'uses'"), let known = knownAction(name, at: value) else {
       // What is wrong inside it can be told without knowing the action.
       if let with = fields["with"] { _ = compiler.template(with, of: "'with'", in: scope) }
       if let value = fields["repeat"] { _ = policies.repetition(value, output: .dyn, scope: scope) }
       return (nil, .dyn)
     }
-    let input = compiler.fields(
-      fields["with"] ?? Value(.map(ValueMap()), at: value.place), of: action.input, path: "with", in: scope)
+    let with = fields["with"] ?? Value(.map(ValueMap()), at: value.place)
+    let action = known.declared(by: with)
+    if action.takesEffect, let effect = with["effect"], effect.string?.holdsExpression == true {
+      findings.error(
+        "'effect' must be written out, because what may be done twice is decided before the run", at: effect)
+    }
+    let input = compiler.fields(with, of: action.input, path: "with", in: scope)
     let connection = fields["connection"].flatMap { self.connection($0, of: action) } ?? action.plugin
     var key: ValueTemplate?
     if let member = fields.member("key") {
@@ -34,7 +39,12 @@ extension StepReader {
           + (action.acceptsKey ? "done; give the step a 'key'" : "done"), at: member.key)
     }
     if retry == nil, !isBlindWrite, action.effect.standardRetry != nil { retry = defaults.retry }
-    let output = action.outputType
+    if let member = fields.member("repeat"), action.effect == .write {
+      findings.error(
+        "'\(action.id)' must not be repeated: it is a plain write, and each round would do it once more", at: member.key
+      )
+    }
+    let output = action.outputType(for: with)
     let repetition = fields["repeat"].flatMap { policies.repetition($0, output: output, scope: scope) }
     let call = input.map {
       Step.Kind.action(
@@ -91,7 +101,9 @@ extension StepReader {
     return (.bindings(templates), nothing)
   }
 
-  func parallel(_ value: Value, scope: Scope, outer: inout Scope) -> (Step.Kind?, ValueType) {
+  func parallel(
+    _ value: Value, scope: Scope, outer: inout Scope, isOver: (_ path: String) -> Bool
+  ) -> (Step.Kind?, ValueType) {
     guard let map = value.map, !map.isEmpty else {
       findings.error("'parallel' takes named branches, each a list of steps, but found \(value.shown)", at: value)
       return (nil, .dyn)
@@ -102,7 +114,9 @@ extension StepReader {
     for member in map.members {
       let name = findings.name(member.key, of: "the branch")
       var inner = scope
-      let block = block(member.value, of: name.map { "branch '\($0)'" } ?? "the branch", in: &inner)
+      let block = block(
+        member.value, of: name.map { "branch '\($0)'" } ?? "the branch", in: &inner,
+        isOver: { isOver("/\(name ?? "")/\($0)") })
       outer.hide(stepsOf: inner, inside: "a branch")
       scope.hide(stepsOf: inner, inside: "a branch")
       if let name { branches.append(Branch(name: name, block: block)) }
@@ -114,10 +128,10 @@ extension StepReader {
   }
 
   func nested(
-    _ value: Value, outputs: Value?, scope: Scope, outer: inout Scope
+    _ value: Value, outputs: Value?, scope: Scope, outer: inout Scope, isOver: (_ path: String) -> Bool
   ) -> (Step.Kind?, ValueType) {
     var inner = scope
-    let block = block(value, of: "'steps'", in: &inner)
+    let block = block(value, of: "'steps'", in: &inner, isOver: { isOver("/\($0)") })
     outer.hide(stepsOf: inner, inside: "a block")
     guard let outputs else { return (.block(block, outputs: nil), .object(block.type)) }
     let (templates, type) = compiler.outputs(outputs, of: "this block", in: inner)

@@ -18,7 +18,11 @@ struct StepReader {
   // MARK: Blocks
 
   /// Reads a list of steps; `scope` has afterwards what the block declared.
-  func block(_ value: Value, of what: String, in scope: inout Scope) -> Block {
+  ///
+  /// - Parameter isOver: Which paths in the block are not walked any more, so that nothing there can be at fault.
+  func block(
+    _ value: Value, of what: String, in scope: inout Scope, isOver: (_ path: String) -> Bool = { _ in false }
+  ) -> Block {
     let scopeSize = scope.size
     let outer = Set(scope.steps.map(\.name))
     guard let items = value.list, !items.isEmpty else {
@@ -33,7 +37,19 @@ struct StepReader {
     }
     var steps: [Step] = []
     for (index, item) in items.enumerated() {
-      if let step = step(item, number: index + 1, in: &scope) { steps.append(step) }
+      let found = findings.list.count
+      let areWhole = called.areWhole
+      let step = step(item, number: index + 1, in: &scope, isOver: isOver)
+      let element = item["id"]?.string ?? "#\(index + 1)"
+      // What `let` names is computed anew whenever a run goes on, so that has to fit in any case.
+      if item["let"] == nil, isOver(element),
+        findings.forgiveErrors(after: found) || called.areWhole != areWhole
+      {
+        called.areWhole = areWhole
+        steps.append(past(item, element))
+      } else if let step {
+        steps.append(step)
+      }
     }
     let own = scope.steps.filter { !outer.contains($0.name) }
     return Block(steps: steps, scopeSize: scopeSize, type: ObjectType("this block", fields: own))
@@ -41,10 +57,10 @@ struct StepReader {
 
   // MARK: Steps
 
-  private static let kinds = ["uses", "let", "wait", "approve", "parallel", "steps", "call", "fail"]
+  static let kinds = ["uses", "let", "wait", "approve", "parallel", "steps", "call", "fail"]
   private static let hint = "a step does one of \(kinds.joined(separator: ", "))"
   /// What goes with some kinds of steps only; what goes with `forEach` is told with it.
-  private static let modifiers: [(key: String, kinds: [String])] = [
+  static let modifiers: [(key: String, kinds: [String])] = [
     ("with", ["uses", "call"]),
     ("connection", ["uses"]),
     ("key", ["uses"]),
@@ -55,10 +71,12 @@ struct StepReader {
     ("onError", ["uses", "steps", "call", "wait", "approve", "parallel"]),
     ("outputs", ["steps"]),
   ]
-  private static let loopKeys = ["as", "indexAs", "where", "maxParallel", "onItemError"]
-  private static let keys = kinds + ["id", "name", "if"] + modifiers.map(\.key) + loopKeys
+  static let loopKeys = ["as", "indexAs", "where", "maxParallel", "onItemError"]
+  static let keys = kinds + ["id", "name", "if"] + modifiers.map(\.key) + loopKeys
 
-  private func step(_ value: Value, number: Int, in scope: inout Scope) -> Step? {
+  private func step(
+    _ value: Value, number: Int, in scope: inout Scope, isOver: (_ path: String) -> Bool
+  ) -> Step? {
     if let text = value.string, environment.catalog.action(text) != nil {
       findings.error("a step is a mapping; write uses: \(text)", at: value)
       return nil
@@ -72,6 +90,10 @@ struct StepReader {
     for other in kinds.dropFirst() where other.name == "let" {
       for member in other.value.map?.members ?? [] { scope.excuse(member.key) }
     }
+    // What is done several times may be over in one and not in another.
+    let isDoneOnce = fields["forEach"] == nil && fields["retry"] == nil
+    let element = value["id"]?.string ?? "#\(number)"
+    func isInsideOver(_ path: String) -> Bool { isDoneOnce && isOver("\(element)\(path)") }
     let name = fields["name"].flatMap { findings.text($0, of: "'name'") }
     let condition = fields["if"].flatMap { compiler.condition($0, of: "'if'", in: scope) }
     var inner = scope
@@ -79,20 +101,23 @@ struct StepReader {
     let loop = loop(fields, in: &inner)
     var timeout = fields["timeout"].map(policies.timeout)
     var retry = fields["retry"].flatMap { policies.retry($0, scope: inner) }
-    let onError = fields["onError"].flatMap { self.onError($0, scope: inner) }
+    let onError = fields["onError"].flatMap { self.onError($0, scope: inner, isOver: isInsideOver) }
 
     var (kind, type): (Step.Kind?, ValueType) = (nil, .dyn)
     if let member = kinds.first {
       switch member.name {
       case "uses":
         (kind, type) = action(member.value, fields, retry: &retry, scope: inner)
-        timeout = timeout ?? defaults.timeout
+        // How long a step that is repeated may take is for `repeat` to say; what holds for any step holds for each try.
+        timeout = timeout ?? (fields["repeat"] == nil ? defaults.timeout : defaults.timeout?.ofEachAttempt)
       case "let":
         (kind, type) = bindings(member.value, isConditional: condition != nil, inner: inner, scope: &scope)
       case "wait": (kind, type) = wait(member.value, scope: inner, timeout: &timeout)
       case "approve": (kind, type) = approval(member.value, scope: inner, timeout: &timeout)
-      case "parallel": (kind, type) = parallel(member.value, scope: inner, outer: &scope)
-      case "steps": (kind, type) = nested(member.value, outputs: fields["outputs"], scope: inner, outer: &scope)
+      case "parallel": (kind, type) = parallel(member.value, scope: inner, outer: &scope, isOver: isInsideOver)
+      case "steps":
+        (kind, type) = nested(
+          member.value, outputs: fields["outputs"], scope: inner, outer: &scope, isOver: isInsideOver)
       case "call": (kind, type) = call(member.value, with: fields["with"], scope: inner)
       default:
         kind = compiler.text(member.value, of: "'fail'", in: inner).map { .failure($0) }
@@ -120,6 +145,15 @@ struct StepReader {
     return Step(
       id: id, name: name, element: id ?? "#\(number)", location: findings.location(of: value), condition: condition,
       loop: loop, onError: onError, retry: retry, timeout: timeout ?? TimeLimits(), kind: kind)
+  }
+
+  /// A step of which only the record counts.
+  private func past(_ value: Value, _ element: String) -> Step {
+    let nothing = Block(steps: [], scopeSize: 0, type: ObjectType(fields: []))
+    return Step(
+      id: value["id"]?.string, name: value["name"]?.string, element: element, location: findings.location(of: value),
+      condition: nil, loop: nil, onError: value["onError"] == nil ? nil : .goOn, retry: nil, timeout: TimeLimits(),
+      kind: .block(nothing, outputs: nil))
   }
 
   private func refuseMisplaced(_ fields: Fields, _ words: [String]) {
@@ -181,7 +215,7 @@ struct StepReader {
     return items.map {
       Loop(
         items: $0, condition: condition, maxParallel: width ?? 1, onItemError: onItemError ?? .stop,
-        scopeSize: scopeSize, hasIndex: fields["indexAs"] != nil)
+        scopeSize: scopeSize, itemName: fields["as"]?.string ?? "item", indexName: fields["indexAs"]?.string)
     }
   }
 
@@ -210,7 +244,7 @@ struct StepReader {
     }
   }
 
-  private func onError(_ value: Value, scope: Scope) -> ErrorHandling? {
+  private func onError(_ value: Value, scope: Scope, isOver: (_ path: String) -> Bool) -> ErrorHandling? {
     if value.string == "continue" { return .goOn }
     guard value.list != nil else {
       findings.error(
@@ -219,7 +253,7 @@ struct StepReader {
     }
     var inner = scope
     inner.declare("error", .object(RecipeTypes.error))
-    return .steps(block(value, of: "onError", in: &inner))
+    return .steps(block(value, of: "onError", in: &inner, isOver: { isOver("!/\($0)") }))
   }
 }
 

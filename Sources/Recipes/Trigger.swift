@@ -6,34 +6,33 @@ package struct Trigger: Sendable {
   /// The part of slot keys that tells entries apart; required where a recipe has several.
   package var id: String?
   package var kind: Kind
-  package var zone: String?
   package var overlap = Overlap.skip
   package var catchup = Catchup.last
   package var catchupWindow: TimeSpan?
   package var catchupLimit: Int?
   package var jitter: TimeSpan?
-  package var dstGap = CronExpression.DSTGap.shift
-  package var dstFold = CronExpression.DSTFold.first
-  package var start: Timestamp?
-  package var end: Timestamp?
-  /// Days that are left out, in the entry's zone.
-  package var exceptDays: [CivilDate] = []
-  /// An iCalendar file whose days are left out.
-  package var exceptFile: String?
+  /// Whether a run that fails pauses the entry.
+  package var pausesOnFailure = false
+  /// How many slots may start a run; any number if nil.
+  package var remainingRuns: Int?
   package var inputs: [(name: String, input: GivenInput)] = []
   package var isPaused = false
   package var pauseNote: String?
 
+  package init(id: String? = nil, kind: Kind) {
+    self.id = id
+    self.kind = kind
+  }
+
   package enum Kind: Sendable {
-    case cron(CronExpression)
-    case every(TimeSpan, from: Timestamp?)
-    case at(Timestamp)
-    /// All of the fields must match, where `cron` takes either of its two day fields.
-    case calendar(CronExpression)
-    case webhook(Value)
+    /// `cron`, `every`, `at` or `calendar`.
+    case timed(Recurrence)
     case event(name: String, match: RecipeExpression?)
     case afterRecipe(name: String, status: [String])
   }
+
+  /// When the entry is due; nil if it is not due at times.
+  package var recurrence: Recurrence? { if case .timed(let recurrence) = kind { recurrence } else { nil } }
 
   /// What happens to a slot that falls due while a run of the schedule is alive (automation: Temporal's six).
   package enum Overlap: String, CaseIterable, Sendable {

@@ -7,23 +7,24 @@ import YAMLReader
 struct TriggerReader {
   let findings: Findings
   let compiler: ExpressionCompiler
+  /// The recipe's name.
+  let recipe: String
   let inputs: [Recipe.Input]
   /// The recipe's own `zone`.
   let zone: Value?
-  /// The zone of `errand.yaml`.
-  let defaultZone: String?
+  let environment: RecipeEnvironment
 
-  private static let kinds = ["cron", "every", "at", "calendar", "webhook", "event", "afterRecipe"]
+  static let kinds = ["cron", "every", "at", "calendar", "webhook", "event", "afterRecipe"]
   /// The kinds that are due at times.
-  private static let timed = ["cron", "every", "at", "calendar"]
-  private static let timedKeys = [
+  static let timed = ["cron", "every", "at", "calendar"]
+  static let timedKeys = [
     "zone", "overlap", "catchup", "catchupWindow", "catchupLimit", "jitter", "dstGap", "dstFold", "start", "end",
-    "except",
+    "except", "pauseOnFailure", "remainingRuns",
   ]
-  private static let keys = kinds + ["id", "from"] + timedKeys + ["inputs", "paused"]
+  static let keys = kinds + ["id", "from"] + timedKeys + ["inputs", "paused"]
 
   func read(_ value: Value?) -> [Trigger] {
-    let recipeZone = zone.flatMap { compiler.zone($0, of: "'zone'") }
+    let recipeZone = zone.flatMap { compiler.zone($0, of: "'zone'") } ?? environment.zone.flatMap(rules)
     guard let value else { return [] }
     guard let items = value.list else {
       findings.error(
@@ -47,14 +48,18 @@ struct TriggerReader {
     }
   }
 
-  private func entry(_ fields: Fields, recipeZone: String?) -> Trigger? {
+  private func entry(_ fields: Fields, recipeZone: TimeZoneRules?) -> Trigger? {
     guard let member = fields.kinds(among: TriggerReader.kinds).first, let word = member.name else { return nil }
-    let kind = kind(word, member.value, fields)
     let id = fields["id"].flatMap { findings.name($0, of: "the id") }
-    var trigger = Trigger(id: id, kind: kind ?? .at(.earliest))
+    // What is at fault stands for something that is due, so that all of the entry is read.
+    var trigger = Trigger(id: id, kind: .timed(Recurrence(.at(.epoch))))
+    var isWhole = true
     if TriggerReader.timed.contains(word) {
-      schedule(&trigger, word: word, at: member.key, fields, recipeZone: recipeZone)
+      isWhole = schedule(&trigger, word: word, member, fields, recipeZone: recipeZone)
     } else {
+      let kind = kind(word, member)
+      isWhole = kind != nil
+      trigger.kind = kind ?? trigger.kind
       for key in TriggerReader.timedKeys {
         if let member = fields.member(key) {
           findings.error(
@@ -66,7 +71,9 @@ struct TriggerReader {
     if word != "every", let member = fields.member("from") {
       findings.error("'from' goes with 'every'; beside '\(word)' it is 'start'", at: member.key)
     }
-    trigger.inputs = given(fields["inputs"], at: member.key)
+    trigger.inputs = findings.inputs(fields["inputs"], for: inputs, at: member.key) { input in
+      "runs of this entry need the input '\(input.name)' (\(input.kind)); add it under 'inputs'"
+    }
     if let value = fields["paused"] {
       if let note = value.string, !looksLikeYAML11Bool(note) {
         (trigger.isPaused, trigger.pauseNote) = (true, note)
@@ -74,28 +81,32 @@ struct TriggerReader {
         trigger.isPaused = findings.bool(value, of: "'paused'") ?? false
       }
     }
-    return kind == nil ? nil : trigger
+    return isWhole ? trigger : nil
   }
 
-  private func kind(_ word: String, _ value: Value, _ fields: Fields) -> Trigger.Kind? {
+  /// What starts an entry that is not due at times.
+  private func kind(_ word: String, _ member: ValueMap.Member) -> Trigger.Kind? {
+    switch word {
+    case "event": return event(member.value)
+    case "afterRecipe": return afterRecipe(member.value)
+    default:
+      findings.error(
+        "webhooks come later; this version starts recipes by cron, every, at, calendar, event and afterRecipe",
+        at: member.key)
+      return nil
+    }
+  }
+
+  /// What names the instants of an entry.
+  private func rule(_ word: String, _ value: Value, _ fields: Fields) -> Recurrence.Rule? {
     switch word {
     case "cron": return compiler.cron(value).map { .cron($0) }
     case "every":
       let from = fields["from"].flatMap { instant($0, of: "'from'") }
       return findings.duration(value, of: "'every'", atLeast: .seconds(1)).map { .every($0, from: from) }
     case "at": return instant(value, of: "'at'").map { .at($0) }
-    case "calendar": return calendar(value)
-    case "webhook": return webhook(value)
-    case "event": return event(value)
-    default: return afterRecipe(value)
+    default: return calendar(value)
     }
-  }
-
-  private func webhook(_ value: Value) -> Trigger.Kind? {
-    guard let fields = Fields(value, of: "'webhook'", keys: ["path", "secret", "scheme"], findings) else { return nil }
-    for key in ["path", "scheme"] { _ = fields[key].flatMap { findings.text($0, of: "'\(key)'") } }
-    let secret = fields.require("secret", "the name of the secret that signs the requests")
-    return secret.flatMap { findings.text($0, of: "'secret'") }.map { _ in .webhook(value) }
   }
 
   private func event(_ value: Value) -> Trigger.Kind? {
@@ -110,29 +121,41 @@ struct TriggerReader {
 
   private func afterRecipe(_ value: Value) -> Trigger.Kind? {
     if value.map == nil {
-      return findings.text(value, of: "'afterRecipe'").map { .afterRecipe(name: $0, status: ["succeeded"]) }
+      return other(value, of: "'afterRecipe'").map { .afterRecipe(name: $0, status: ["succeeded"]) }
     }
     guard let fields = Fields(value, of: "'afterRecipe'", keys: ["recipe", "status"], findings) else { return nil }
-    let name = fields.require("recipe", "the name of the recipe").flatMap { findings.text($0, of: "'recipe'") }
+    let name = fields.require("recipe", "the name of the recipe").flatMap { other($0, of: "'recipe'") }
     let status = fields["status"].map { value in
       (value.list ?? [value]).compactMap { findings.choice($0, of: "'status'", EndedStatus.self)?.rawValue }
     }
     return name.map { .afterRecipe(name: $0, status: status ?? ["succeeded"]) }
   }
 
+  /// The name of another recipe than this.
+  private func other(_ value: Value, of what: String) -> String? {
+    let name = findings.text(value, of: what)
+    if name?.hasSameScalars(as: recipe) == true {
+      findings.error(
+        "a recipe that follows itself would never end; 'every' or 'cron' runs it again and again", at: value)
+    }
+    return name
+  }
+
   private enum EndedStatus: String, CaseIterable {
     case succeeded, failed, timedOut, cancelled, rejected, skipped
   }
 
-  /// What goes with entries that are due at times.
+  /// Reads an entry that is due at times, with all that goes with it; false if it is at fault.
   private func schedule(
-    _ trigger: inout Trigger, word: String, at key: Value, _ fields: Fields, recipeZone: String?
-  ) {
-    trigger.zone = fields["zone"].flatMap { compiler.zone($0, of: "'zone'") } ?? recipeZone ?? defaultZone
-    if trigger.zone == nil, zone == nil, fields["zone"] == nil, ["cron", "calendar"].contains(word) {
+    _ trigger: inout Trigger, word: String, _ member: ValueMap.Member, _ fields: Fields, recipeZone: TimeZoneRules?
+  ) -> Bool {
+    let rule = rule(word, member.value, fields)
+    let ownZone = fields["zone"].flatMap { compiler.zone($0, of: "'zone'") }
+    if ownZone == nil, recipeZone == nil, zone == nil, fields["zone"] == nil, ["cron", "calendar"].contains(word) {
       findings.warning(
-        "no zone is given, so the times are UTC; add zone: UTC, or a zone such as Europe/Bucharest", at: key)
+        "no zone is given, so the times are UTC; add zone: UTC, or a zone such as Europe/Bucharest", at: member.key)
     }
+    var recurrence = Recurrence(rule ?? .at(.epoch), zone: ownZone ?? recipeZone ?? .utc)
     if let word = fields["overlap"].flatMap({ findings.choice($0, of: "'overlap'", Trigger.Overlap.self) }) {
       trigger.overlap = word
     }
@@ -149,32 +172,65 @@ struct TriggerReader {
     trigger.catchupLimit = fields["catchupLimit"].flatMap { findings.int($0, of: "'catchupLimit'", in: 1...1000) }
     trigger.jitter = fields["jitter"].flatMap { findings.duration($0, of: "'jitter'") }
     if let word = fields["dstGap"].flatMap({ findings.choice($0, of: "'dstGap'", CronExpression.DSTGap.self) }) {
-      trigger.dstGap = word
+      recurrence.gap = word
     }
     if let word = fields["dstFold"].flatMap({ findings.choice($0, of: "'dstFold'", CronExpression.DSTFold.self) }) {
-      trigger.dstFold = word
+      recurrence.fold = word
     }
-    trigger.start = fields["start"].flatMap { instant($0, of: "'start'") }
-    trigger.end = fields["end"].flatMap { instant($0, of: "'end'") }
-    if let value = fields["end"], let start = trigger.start, let end = trigger.end, end <= start {
+    trigger.pausesOnFailure =
+      fields["pauseOnFailure"].flatMap { findings.bool($0, of: "'pauseOnFailure'") } ?? false
+    trigger.remainingRuns = fields["remainingRuns"].flatMap {
+      findings.int($0, of: "'remainingRuns'", in: 1...Int(Int32.max))
+    }
+    recurrence.start = fields["start"].flatMap { instant($0, of: "'start'") }
+    recurrence.end = fields["end"].flatMap { instant($0, of: "'end'") }
+    var isSpanned = true
+    if let value = fields["end"], let start = recurrence.start, let end = recurrence.end, end <= start {
       findings.error("'end' is not after 'start', so nothing would ever be due", at: value)
+      isSpanned = false
     }
-    if let value = fields["except"] { except(value, &trigger) }
+    if let value = fields["except"], let days = except(value, zone: recurrence.zone) { recurrence.except = days }
+    trigger.kind = .timed(recurrence)
+    if rule != nil, isSpanned, !recurrence.isEverDue {
+      let others = ["start", "end", "except"].filter { fields[$0] != nil }.map { " and '\($0)'" }.joined()
+      findings.error("no instant fits '\(word)'\(others), so the schedule would never be due", at: member.value)
+    }
+    return rule != nil
   }
 
-  private func except(_ value: Value, _ trigger: inout Trigger) {
-    if let text = value.string, text.hasSuffix(".ics") {
-      trigger.exceptFile = text
-      return
-    }
+  /// The days of a list or of a calendar's file.
+  private func except(_ value: Value, zone: TimeZoneRules) -> DaySet? {
+    if let text = value.string, text.hasSuffix(".ics") { return holidays(text, value, zone) }
+    var days: [CivilDate] = []
     for item in value.list ?? [value] {
       guard let text = item.string, let midnight = Timestamp("\(text)T00:00:00Z") else {
         findings.error("'except' takes days such as 2026-12-25, or an .ics file, but found \(item.written)", at: item)
         continue
       }
-      trigger.exceptDays.append(CivilDate(daysSinceEpoch: midnight.seconds / 86_400))
+      days.append(CivilDate(daysSinceEpoch: midnight.seconds.flooredDivision(by: 86_400)))
+    }
+    return DaySet(days)
+  }
+
+  /// The days of a calendar's file, which lies beside the recipe.
+  private func holidays(_ path: String, _ value: Value, _ zone: TimeZoneRules) -> DaySet? {
+    let source: Source
+    do throws(FileError) {
+      source = try environment.read(RecipeCalls.resolve(path, besides: findings.source.name))
+    } catch {
+      findings.error("\(error)", at: value)
+      return nil
+    }
+    do throws(Diagnostic) { return try HolidayCalendar.days(in: source, zone: zone) } catch {
+      findings.error(
+        "'\(path)' cannot be used: \(error.message)", at: value,
+        notes: [Diagnostic.Note("it stands here", at: error.location)])
+      return nil
     }
   }
+
+  /// The rules of a zone that has been checked elsewhere.
+  private func rules(_ name: String) -> TimeZoneRules? { try? TimeZoneDatabase.system.rules(named: name) }
 
   private func instant(_ value: Value, of what: String) -> Timestamp? {
     if let text = value.string, let instant = Timestamp(text) { return instant }
@@ -185,62 +241,37 @@ struct TriggerReader {
   }
 
   /// Reads `{minute, hour, dayOfMonth, month, dayOfWeek}`, each as a field of cron; all of them must match.
-  private func calendar(_ value: Value) -> Trigger.Kind? {
+  private func calendar(_ value: Value) -> Recurrence.Rule? {
     let parts = [("minute", "0"), ("hour", "0"), ("dayOfMonth", "*"), ("month", "*"), ("dayOfWeek", "*")]
     guard let fields = Fields(value, of: "'calendar'", keys: parts.map(\.0), findings) else { return nil }
     var texts: [String] = []
     var isWhole = true
-    for (index, (name, fallback)) in parts.enumerated() {
-      guard let field = fields[name] else {
-        texts.append(fallback)
-        continue
-      }
-      texts.append(field.plainText)
-      guard !field.plainText.contains(where: \.isWhitespace) else {
+    for (name, fallback) in parts {
+      let text = fields[name]?.plainText ?? fallback
+      let isField = !text.isEmpty && !text.contains(where: \.isWhitespace)
+      // Something else stands for it, so that the other fields are read too.
+      texts.append(isField ? text : fallback)
+      if let field = fields[name], !isField {
         findings.error("'\(name)' takes one field of a cron expression, without blanks", at: field)
         isWhole = false
-        continue
-      }
-      // Alone, so that what is wrong is said of this field and at its value.
-      let alone = parts.indices.map { $0 == index ? field.plainText : "*" }.joined(separator: " ")
-      let faults = CronExpression.parse(alone).faults.filter { $0.severity == .error }
-      for fault in faults { findings.error("'\(name)': \(fault.message)", at: field) }
-      if !faults.isEmpty { isWhole = false }
-    }
-    guard isWhole, let expression = CronExpression.parse(texts.joined(separator: " ")).expression else { return nil }
-    return .calendar(expression)
-  }
-
-  /// The inputs that the entry's runs get, checked like those of the command line.
-  private func given(_ value: Value?, at key: Value) -> [(name: String, input: GivenInput)] {
-    var given: [(name: String, input: GivenInput)] = []
-    var places: [String: Value] = [:]
-    if let value {
-      guard let map = value.map else {
-        findings.error("'inputs' takes a mapping from names to values, but found \(value.written)", at: value)
-        return []
-      }
-      for member in map.members {
-        let name = member.key.plainText
-        if let text = member.value.string, text.hasPrefix("@secret:") {
-          given.append((name, .secret(name: String(text.dropFirst(8)))))
-        } else {
-          given.append((name, .value(member.value, findings.source)))
-        }
-        places[name] = member.key
       }
     }
-    let found = Recipe.Input.read(given, for: inputs, of: "the recipe") { input in
-      "runs of this entry need the input '\(input.name)' (\(input.kind)); add it under 'inputs'"
+    let (expression, faults) = CronExpression.parse(texts.joined(separator: " "), as: .calendar)
+    for fault in faults {
+      // What is wrong with one field is said at its value, the rest at the whole.
+      var end = -1
+      let index = texts.firstIndex { text in
+        end += text.utf8.count + 1
+        return fault.range.upperBound <= end
+      }
+      let start = index.map { end - texts[$0].utf8.count } ?? 0
+      let name = index.flatMap { fault.range.lowerBound >= start ? parts[$0].0 : nil }
+      let place = name.flatMap { fields[$0] } ?? value
+      findings.add(
+        Diagnostic(
+          name.map { "'\($0)': \(fault.message)" } ?? fault.message, at: findings.location(of: place),
+          severity: fault.severity))
     }
-    for (name, var fault) in found.faults {
-      // An empty range is a place of the file whose extent the reader of inputs cannot know.
-      let start = fault.location.map { Place(offset: $0.range.lowerBound) }
-      fault.location =
-        start.flatMap(findings.range).map { Diagnostic.Location(findings.source, $0) } ?? fault.location
-        ?? findings.location(of: places[name] ?? key)
-      findings.add(fault)
-    }
-    return given
+    return isWhole ? expression.map { .calendar($0) } : nil
   }
 }

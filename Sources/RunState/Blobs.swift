@@ -2,15 +2,15 @@
 ///
 /// `blobs/3f/3fa9…` holds the bytes as they are. A blob is written beside its name, synced, renamed, and its folder
 /// synced, before an event may name it; so a name that is there stands for whole content. A blob that no event names,
-/// because the machine stopped in between, is garbage until `collect`.
+/// because the machine stopped in between or what named it was forgotten, is garbage until `BlobCollection` finds it.
 import Basics
 import Synchronization
 
 final class Blobs: Sendable {
-  private let folder: String
-  private let fileSystem: any FileSystem
-  /// What this process put, and may still be about to name.
-  private let recent = Mutex<Set<String>>([])
+  let folder: String
+  let fileSystem: any FileSystem
+  /// What this process put and may still be about to name, and when by the clock that nobody sets.
+  private let recent = Mutex<[String: ContinuousClock.Instant]>([:])
 
   init(folder: String, fileSystem: any FileSystem) {
     self.folder = folder
@@ -19,12 +19,13 @@ final class Blobs: Sendable {
 
   func put(_ bytes: [UInt8]) throws(StateError) -> BlobReference {
     let reference = BlobReference(sha256: try sha256(bytes), size: bytes.count)
-    let folder = folder(of: reference)
-    recent.withLock { _ = $0.insert(reference.sha256) }
+    let folder = folder(of: reference.sha256)
+    let path = path(of: reference.sha256)
+    recent.withLock { $0[reference.sha256] = .now }
     try onDisk { () throws(FileError) in
       try fileSystem.makeFolder(folder)
-      if try fileSystem.size(path(reference)) == nil {
-        try fileSystem.replace(path(reference), in: folder, with: bytes)
+      if try fileSystem.size(path) == nil {
+        try fileSystem.replace(path, in: folder, with: bytes)
       } else {
         // Whoever put it may have failed to.
         try fileSystem.syncFolder(folder)
@@ -34,7 +35,7 @@ final class Blobs: Sendable {
   }
 
   func get(_ reference: BlobReference) throws(StateError) -> [UInt8] {
-    let path = path(reference)
+    let path = path(of: reference.sha256)
     guard let bytes = try onDisk({ () throws(FileError) in try fileSystem.read(path) }) else {
       throw StateError(.damaged, "\(path) is missing; put it back from a backup, or the runs that need it cannot go on")
     }
@@ -47,20 +48,29 @@ final class Blobs: Sendable {
     return bytes
   }
 
-  /// Removes the blobs that are not used, and gives their number.
-  func collect(keeping used: Set<String>) throws(StateError) -> Int {
-    let kept = recent.withLock { used.union($0) }
-    var removed = 0
-    for part in try onDisk({ () throws(FileError) in try fileSystem.list(folder) }) {
-      let names = try onDisk { () throws(FileError) in try fileSystem.list("\(folder)/\(part)") }
-      for name in names where !kept.contains(name) {
-        try onDisk { () throws(FileError) in try fileSystem.remove("\(folder)/\(part)/\(name)") }
-        removed += 1
-      }
-    }
-    return removed
+  /// Forgets what was put so long ago that it has been named, or never will be.
+  func forgetRecent(olderThan age: Duration) {
+    let limit = ContinuousClock.now - age
+    recent.withLock { $0 = $0.filter { $0.value > limit } }
   }
 
-  private func folder(of reference: BlobReference) -> String { "\(folder)/\(reference.sha256.prefix(2))" }
-  private func path(_ reference: BlobReference) -> String { "\(folder(of: reference))/\(reference.sha256)" }
+  /// Removes a blob that nothing names, unless this process put it lately; says whether it did.
+  func remove(unnamed name: String) throws(StateError) -> Bool {
+    // With the lock held, so that whoever puts it at this moment finds it gone and writes it again.
+    try recent.withLock { recent throws(StateError) in
+      if recent[name] != nil { return false }
+      try onDisk { () throws(FileError) in try fileSystem.remove(path(of: name)) }
+      return true
+    }
+  }
+
+  func folder(of name: String) -> String { "\(folder)/\(name.prefix(2))" }
+  func path(of name: String) -> String { "\(folder(of: name))/\(name)" }
+
+  /// The folders that blobs lie in.
+  func parts() throws(StateError) -> [String] {
+    try onDisk { () throws(FileError) in try fileSystem.list(folder) }.filter { part in
+      part.utf8.count == 2 && part.utf8.allSatisfy { (0x30...0x39).contains($0) || (0x61...0x66).contains($0) }
+    }.sorted { $0.precedesByScalars($1) }
+  }
 }

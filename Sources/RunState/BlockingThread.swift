@@ -1,6 +1,11 @@
 import Glibc
 import Synchronization
 
+/// For how long a thread at most stays awake for what is about to come: what a fast disk takes for a sync.
+///
+/// What takes longer is worth a thread's sleep and waking.
+let longestAwake = Duration.microseconds(250)
+
 /// Hands items to a thread of its own, for calls that block.
 ///
 /// Whoever puts items in never waits for more than a moment; the one thread that takes them sleeps while there is none.
@@ -14,6 +19,8 @@ final class WorkQueue<Item: Sendable>: @unchecked Sendable {
   /// How many items the thread waits for.
   private var wanted = 1
   private var isClosed = false
+  /// Told when there is something again; nobody sleeps for it then.
+  private var whenFilled: (@Sendable () -> Void)?
 
   init() {
     mutex = .allocate(capacity: 1)
@@ -44,7 +51,15 @@ final class WorkQueue<Item: Sendable>: @unchecked Sendable {
     items.append(item)
     present.store(items.count, ordering: .releasing)
     if items.count >= wanted { pthread_cond_signal(arrived) }
+    if items.count == 1 { whenFilled?() }
     return true
+  }
+
+  /// Has somebody told each time when there is something again after there was nothing.
+  func tellWhenFilled(_ tell: @escaping @Sendable () -> Void) {
+    pthread_mutex_lock(mutex)
+    whenFilled = tell
+    pthread_mutex_unlock(mutex)
   }
 
   /// Lets the thread end once it has taken what is there.
@@ -64,9 +79,9 @@ final class WorkQueue<Item: Sendable>: @unchecked Sendable {
 
   /// Waits for items and takes all of them; nil once the queue is closed and empty.
   ///
-  /// Where more are expected to come soon, it waits for them too, but no longer than the patience lasts. For as long it
-  /// also stays awake for the first one, because whoever was just answered often asks again at once, and waking a thread
-  /// takes longer than that.
+  /// Where more are expected to come soon, it waits for them too, but no longer than the patience lasts. It also stays
+  /// awake for the first one, because whoever was just answered often asks again at once, and waking a thread takes
+  /// longer than that.
   func takeAll(expecting expected: Int = 1, patience: Duration = .zero) -> [Item]? {
     stayAwake(for: patience)
     pthread_mutex_lock(mutex)
@@ -94,9 +109,43 @@ final class WorkQueue<Item: Sendable>: @unchecked Sendable {
   private func stayAwake(for patience: Duration) {
     guard patience > .zero else { return }
     let clock = ContinuousClock()
-    let end = clock.now + patience
+    let end = clock.now + min(patience, longestAwake)
     // Whoever else wants the processor gets it.
     while present.load(ordering: .acquiring) == 0, clock.now < end { sched_yield() }
+  }
+}
+
+/// Who makes the calls that block: a thread for each queue, or a test, one call after another when it says so.
+package enum Workers: Sendable {
+  case threads
+  case hand(HandWork)
+
+  /// Has somebody serve what is put into a queue, until it is closed; false if the system has no thread left.
+  func attend<Item>(_ queue: WorkQueue<Item>, _ serve: @escaping @Sendable ([Item]) -> Void) -> Bool {
+    switch self {
+    case .threads: return startThread { while let items = queue.takeAll() { serve(items) } }
+    case .hand(let work):
+      queue.tellWhenFilled { work.add { if queue.count > 0, let items = queue.takeAll() { serve(items) } } }
+      return true
+    }
+  }
+}
+
+/// What threads of the state would do, for a test to do on a thread of its own.
+package final class HandWork: Sendable {
+  private let waiting = Mutex<[@Sendable () -> Void]>([])
+
+  package init() {}
+
+  /// How many queues have something to be done.
+  package var count: Int { waiting.withLock { $0.count } }
+
+  fileprivate func add(_ body: @escaping @Sendable () -> Void) { waiting.withLock { $0.append(body) } }
+
+  /// Does what is in one of the queues, counted from the one that has waited longest.
+  package func perform(_ index: Int = 0) {
+    let body = waiting.withLock { $0.indices.contains(index) ? $0.remove(at: index) : nil }
+    body?()
   }
 }
 

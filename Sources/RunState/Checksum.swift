@@ -31,8 +31,10 @@ struct Checksum: Sendable, Equatable {
         crc ^= UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self))
         // From the byte that has the longest way to go to the one that has the shortest.
         var next: UInt64 = 0
-        for byte in 0..<8 {
+        var byte = 0
+        while byte < 8 {
           next ^= tables[(7 - byte) << 8 | Int(truncatingIfNeeded: (crc >> UInt64(byte << 3)) & 0xFF)]
+          byte += 1
         }
         crc = next
         index += 8

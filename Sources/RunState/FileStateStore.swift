@@ -1,63 +1,107 @@
-import Basics
+package import Basics
 import Synchronization
 
 /// The state in a folder of files, which only the holder of the folder's lock may open.
 ///
-/// `StateFolder` says which files there are, `Journal`, `Snapshot`, `History` and `Blobs` what is in them, and
-/// `JournalWriter` when something is durable.
+/// `StateFolder` says which files there are, `Journal`, `Snapshot`, `MonthlyLog` and `Blobs` what is in them,
+/// `JournalWriter` when something is durable, and `Maintenance` what is forgotten.
 package final class FileStateStore: StateStore {
   /// What was dropped or recovered when the state was opened, in sentences for the user.
   package let notices: [String]
   private let published: PublishedState
-  private let history: History
+  private let logs: StateLogs
   private let blobs: Blobs
-  private let folder: StateFolder
+  private let maintenance: Maintenance
   private let journal: WorkQueue<JournalWriter.Request>
   /// For what takes its time and need not wait for the journal.
   private let files: WorkQueue<@Sendable () -> Void>
+  /// For what nobody waits for.
+  private let chores: WorkQueue<@Sendable () -> Void>
+  private let trouble: Trouble
+  private let workers: Workers
+
+  /// Why the last maintenance failed.
+  private final class Trouble: Sendable {
+    let error = Mutex<StateError?>(nil)
+  }
 
   private init(
-    _ shared: (published: PublishedState, notices: [String]), _ folder: StateFolder, _ history: History,
-    _ journal: WorkQueue<JournalWriter.Request>
+    _ shared: (published: PublishedState, notices: [String]), _ logs: StateLogs, _ blobs: Blobs,
+    _ maintenance: Maintenance, _ journal: WorkQueue<JournalWriter.Request>,
+    _ chores: WorkQueue<@Sendable () -> Void>, _ trouble: Trouble, _ workers: Workers
   ) throws(StateError) {
     notices = shared.notices
     published = shared.published
-    self.history = history
-    self.folder = folder
+    self.logs = logs
     self.journal = journal
-    blobs = Blobs(folder: "\(folder.path)/blobs", fileSystem: folder.fileSystem)
+    self.blobs = blobs
+    self.maintenance = maintenance
+    self.chores = chores
+    self.trouble = trouble
+    self.workers = workers
     files = WorkQueue()
-    let files = files
-    // Ends when the queue is closed, which the store does when it goes.
-    let isRunning = startThread { while let jobs = files.takeAll() { for job in jobs { job() } } }
-    if !isRunning { throw .noThread }
+    for queue in [files, chores] {
+      // Ends when the queue is closed, which the store does when it goes.
+      if !workers.attend(queue, { for job in $0 { job() } }) { throw .noThread }
+    }
   }
 
   deinit {
     journal.close()
     files.close()
+    maintenance.close()
+    chores.close()
   }
 
   /// Reads the state of a folder, which is made if it is not there, and mends what a crash left.
+  ///
+  /// With a retention, what it does not keep is forgotten after snapshots, at most once an hour; without one, nothing is
+  /// unless `maintain` is called.
+  ///
+  /// - Parameter workers: Who makes the calls that block; a test may do so itself, and then opens the state itself too.
   package static func open(
     _ path: String, program: String, fileSystem: any FileSystem = DiskFileSystem(),
-    compaction: CompactionRule = CompactionRule()
+    compaction: CompactionRule = CompactionRule(), keeping retention: Retention? = nil,
+    time: any TimeSource = SystemTime(), workers: Workers = .threads
   ) async throws(StateError) -> FileStateStore {
     let folder = StateFolder(path: path, fileSystem: fileSystem, program: program)
-    let history = History(folder: "\(path)/history", fileSystem: fileSystem)
+    let logs = StateLogs(path, fileSystem)
+    let blobs = Blobs(folder: "\(path)/blobs", fileSystem: fileSystem)
+    let maintenance = Maintenance(folder, logs, blobs, retention ?? .everything, time)
     let requests = WorkQueue<JournalWriter.Request>()
+    let chores = WorkQueue<@Sendable () -> Void>()
+    let trouble = Trouble()
+    @Sendable func writer() throws(StateError) -> JournalWriter {
+      try JournalWriter(folder, logs: logs, rule: compaction) {
+        if retention == nil { return }
+        _ = chores.put {
+          let result = Result { () throws(StateError) in try maintenance.runIfDue() }
+          trouble.error.withLock { if case .failure(let error) = result { $0 = error } else { $0 = nil } }
+        }
+      }
+    }
+    @Sendable func store(_ writer: JournalWriter) throws(StateError) -> FileStateStore {
+      try FileStateStore(writer.shared, logs, blobs, maintenance, requests, chores, trouble, workers)
+    }
+    if case .hand = workers {
+      let writer = try writer()
+      let store = try store(writer)
+      let shared = Mutex(writer)
+      _ = workers.attend(requests) { batch in shared.withLock { $0.serve(batch) } }
+      return store
+    }
     let opened: Result<FileStateStore, StateError> = await withCheckedContinuation { continuation in
       // Ends when the queue is closed, which the store does when it goes.
       let isRunning = startThread {
-        var writer: JournalWriter
+        var opened: JournalWriter
         do throws(StateError) {
-          writer = try JournalWriter(folder, history: history, rule: compaction)
-          continuation.resume(returning: .success(try FileStateStore(writer.shared, folder, history, requests)))
+          opened = try writer()
+          continuation.resume(returning: .success(try store(opened)))
         } catch {
           continuation.resume(returning: .failure(error))
           return
         }
-        writer.run(requests)
+        opened.run(requests)
       }
       if !isRunning { continuation.resume(returning: .failure(.noThread)) }
     }
@@ -71,28 +115,32 @@ package final class FileStateStore: StateStore {
 
   package func append(_ events: [StateEvent]) async throws(StateError) {
     if events.isEmpty { return }
-    var objects: [[UInt8]] = []
-    objects.reserveCapacity(events.count)
-    for event in events {
-      try event.check()
-      objects.append(try encodedBytes(of: event.encoded()))
-    }
-    try await request { .append(events, objects, $0) }
+    let lines = try JournalLines(events)
+    try await request { .append(events, lines, $0) }
   }
 
   package func compact() async throws(StateError) { try await request { .compact($0) } }
 
   package func close() async throws(StateError) {
-    try await request { .close($0) }
+    let result = await outcome { .close($0) }
     journal.close()
     files.close()
+    // What is under way ends, because the folder may be another's as soon as this returns.
+    maintenance.close()
+    _ = await on(chores) { () throws(StateError) in }
+    chores.close()
+    try result.get()
   }
 
-  private func request(_ make: (JournalWriter.Reply) -> JournalWriter.Request) async throws(StateError) {
-    let result = await withCheckedContinuation { reply in
-      if !journal.put(make(reply)) { reply.resume(returning: .failure(.closed)) }
-    }
-    try result.get()
+  private func request(_ make: (Answer) -> JournalWriter.Request) async throws(StateError) {
+    try await outcome(make).get()
+  }
+
+  private func outcome(_ make: (Answer) -> JournalWriter.Request) async -> Answer.Outcome {
+    let answer = Answer()
+    guard journal.put(make(answer)) else { return .failure(.closed) }
+    if case .hand = workers { return await answer.outcome(patience: .zero) }
+    return await answer.outcome(patience: published.answerPatience)
   }
 
   // MARK: - What lies in files
@@ -101,14 +149,23 @@ package final class FileStateStore: StateStore {
     guard query.limit > 0 else { return [] }
     // Before the files are read, so that a run which moves to them meanwhile is seen twice rather than not at all.
     let recent = published.state.withLock { $0.ended }.reversed().map(RunSummary.init).filter(query.matches)
-    let older = try await onFilesThread { [history] () throws(StateError) in try history.runs(query) }
+    let older = try await onFilesThread { [logs] () throws(StateError) in try logs.history.runs(query) }
     let known = Set(recent.map(\.id))
     return Array((recent + older.filter { !known.contains($0.id) }).prefix(query.limit))
   }
 
   package func finishedRun(_ id: String) async throws(StateError) -> RunRecord? {
     if let run = published.state.withLock({ $0.ended.last { $0.id == id } }) { return run }
-    return try await onFilesThread { [history] () throws(StateError) in try history.run(id) }
+    return try await onFilesThread { [logs] () throws(StateError) in try logs.history.entry(id) }
+  }
+
+  package func slots(_ query: SlotQuery) async throws(StateError) -> [SlotRecord] {
+    guard query.limit > 0 else { return [] }
+    let recent = published.state.withLock { $0.slots }.reversed().filter(query.matches)
+    if recent.count >= query.limit { return Array(recent.prefix(query.limit)) }
+    let older = try await onFilesThread { [logs] () throws(StateError) in try logs.slots.slots(query) }
+    let known = Set(recent.map(\.summary.id))
+    return Array((recent + older.filter { !known.contains($0.summary.id) }).prefix(query.limit))
   }
 
   package func putBlob(_ bytes: [UInt8]) async throws(StateError) -> BlobReference {
@@ -119,20 +176,26 @@ package final class FileStateStore: StateStore {
     try await onFilesThread { [blobs] () throws(StateError) in try blobs.get(reference) }
   }
 
-  /// Removes the blobs that no kept generation and no history names, and gives their number.
-  package func collectBlobs() async throws(StateError) -> Int {
-    try await onFilesThread { [blobs, folder] () throws(StateError) in
-      try blobs.collect(keeping: try folder.blobNames())
-    }
+  /// Forgets what is older than it is to be kept, and removes blobs that nothing names, now.
+  package func maintain() async throws(StateError) -> MaintenanceReport {
+    try await on(chores) { [maintenance] () throws(StateError) in try maintenance.run(isForced: true) }.get()
   }
+
+  /// Why the maintenance after the last snapshot failed, if it did; nothing is lost by that but space.
+  package var maintenanceTrouble: StateError? { trouble.error.withLock { $0 } }
 
   private func onFilesThread<Outcome: Sendable>(
     _ body: @escaping @Sendable () throws(StateError) -> Outcome
   ) async throws(StateError) -> Outcome {
-    let result: Result<Outcome, StateError> = await withCheckedContinuation { continuation in
-      let isTaken = files.put { continuation.resume(returning: Result { () throws(StateError) in try body() }) }
+    try await on(files, body).get()
+  }
+
+  private func on<Outcome: Sendable>(
+    _ queue: WorkQueue<@Sendable () -> Void>, _ body: @escaping @Sendable () throws(StateError) -> Outcome
+  ) async -> Result<Outcome, StateError> {
+    await withCheckedContinuation { continuation in
+      let isTaken = queue.put { continuation.resume(returning: Result { () throws(StateError) in try body() }) }
       if !isTaken { continuation.resume(returning: .failure(.closed)) }
     }
-    return try result.get()
   }
 }

@@ -12,6 +12,12 @@ package protocol FileSystem: Sendable {
   func list(_ folder: String) throws(FileError) -> [String]
   /// The size of a file, or nil if there is none.
   func size(_ path: String) throws(FileError) -> Int?
+  /// What is known of a file or a folder, or nil if there is none.
+  func status(_ path: String) throws(FileError) -> FileStatus?
+  /// Sets the permissions of a file or a folder.
+  func setMode(_ mode: UInt32, of path: String) throws(FileError)
+  /// The space of the disk that holds a folder; nil if it does not tell.
+  func space(of folder: String) throws(FileError) -> DiskSpace?
   /// Bytes from an offset, fewer if the file ends before.
   func read(_ path: String, from offset: Int, count: Int) throws(FileError) -> [UInt8]
   /// Opens a file that is only ever appended to, readable by the owner alone, and creates it if it is not there.
@@ -19,8 +25,38 @@ package protocol FileSystem: Sendable {
   /// Makes a file end at that size.
   func truncate(_ path: String, to size: Int) throws(FileError)
   func rename(_ path: String, to newPath: String) throws(FileError)
+  /// Gives two files or folders each the name of the other, in one step.
+  func exchange(_ path: String, with other: String) throws(FileError)
+  /// Removes a file or an empty folder; what is not there needs no removing.
   func remove(_ path: String) throws(FileError)
   func syncFolder(_ path: String) throws(FileError)
+}
+
+/// What is known of a file or a folder.
+package struct FileStatus: Sendable, Equatable {
+  package var size: Int
+  package var modified: Timestamp
+  /// The permissions alone.
+  package var mode: UInt32
+  package var isFolder: Bool
+
+  package init(size: Int, modified: Timestamp, mode: UInt32, isFolder: Bool) {
+    self.size = size
+    self.modified = modified
+    self.mode = mode
+    self.isFolder = isFolder
+  }
+}
+
+/// The bytes of a disk that are free for us, and all.
+package struct DiskSpace: Sendable, Equatable {
+  package var free: Int
+  package var total: Int
+
+  package init(free: Int, total: Int) {
+    self.free = free
+    self.total = total
+  }
 }
 
 /// A file at whose end bytes are added; closed when the last reference is gone.
@@ -37,12 +73,30 @@ extension FileSystem {
     return try read(path, from: 0, count: size)
   }
 
+  /// Bytes from an offset; none are there to be read of a file that is not there.
+  func part(of path: String, from offset: Int, count: Int) throws(FileError) -> [UInt8] {
+    count > 0 ? try read(path, from: offset, count: count) : []
+  }
+
   /// Puts a file in the place of another so that after a crash either is there, whole.
   func replace(_ path: String, in folder: String, with bytes: [UInt8]) throws(FileError) {
     let temporary = path + ".new"
     try write(bytes, to: temporary)
     try rename(temporary, to: path)
     try syncFolder(folder)
+  }
+
+  /// Removes a folder with all that is in it.
+  func removeAll(_ folder: String, depth: Int = 8) throws(FileError) {
+    for name in try list(folder) {
+      let path = "\(folder)/\(name)"
+      if depth > 0, try status(path)?.isFolder == true {
+        try removeAll(path, depth: depth - 1)
+      } else {
+        try remove(path)
+      }
+    }
+    try remove(folder)
   }
 
   /// Writes a file anew and syncs it, but not its name.

@@ -3,7 +3,7 @@
 /// A journal is lines of JSON, appended in batches. Each batch is written at once and synced before anything in it is
 /// acknowledged, and ends in a commit line:
 ///
-///     {"journal":1,"generation":7,"after":120,"chain":"0f…","program":"errand 0.1"}
+///     {"journal":2,"generation":7,"after":120,"chain":"0f…","program":"errand 0.1"}
 ///     {"commit":120,"sum":"3b…"}
 ///     {"n":121,"event":"stepEnded","run":"0199…",…}
 ///     {"n":122,"event":"stepBegan","run":"0199…",…}
@@ -27,7 +27,8 @@ struct JournalPosition: Sendable, Equatable {
 }
 
 enum Journal {
-  static let format = 1
+  /// 1: runs and values; 2: also events, schedules, slots, waits and decisions.
+  static let format = 2
 
   static func name(_ generation: Int) -> String { "journal-\(generation).jsonl" }
 
@@ -95,6 +96,29 @@ struct JournalHeader: Record {
   }
 }
 
+/// Events as they stand in the journal, but for their numbers.
+struct JournalLines: Sendable {
+  /// One line after another, each without the number that its object begins with.
+  fileprivate let bytes: [UInt8]
+  /// Where each line ends.
+  fileprivate let ends: [Int]
+
+  init(_ events: [StateEvent]) throws(StateError) {
+    var text = RecordText()
+    var ends: [Int] = []
+    ends.reserveCapacity(events.count)
+    for event in events {
+      try event.check()
+      event.write(to: &text)
+      text.json.endLine()
+      ends.append(text.json.count)
+    }
+    try text.check()
+    bytes = text.json.bytes
+    self.ends = ends
+  }
+}
+
 /// Lines that are written and synced together.
 struct JournalBatch {
   private var bytes: [UInt8] = []
@@ -102,22 +126,25 @@ struct JournalBatch {
 
   init(_ position: JournalPosition) { self.position = position }
 
-  var isEmpty: Bool { bytes.isEmpty }
-
   mutating func add(_ line: [UInt8]) { bytes += line }
 
-  /// Adds an event, given as the bytes of its JSON object, under the next number.
-  mutating func add(event object: [UInt8]) {
-    position.sequence += 1
-    bytes += "{\"n\":\(position.sequence),".utf8
-    bytes += object[1...]
-    bytes.append(UInt8(ascii: "\n"))
+  /// Adds events under the next numbers.
+  mutating func add(_ lines: JournalLines) {
+    var start = 0
+    for end in lines.ends {
+      position.sequence += 1
+      bytes += "{\"n\":\(position.sequence),".utf8
+      // Without the brace that is there already.
+      bytes += lines.bytes[start + 1..<end]
+      start = end
+    }
   }
 
   /// The bytes to write, commit line included.
   consuming func finish(_ position: inout JournalPosition) -> [UInt8] {
     self.position.chain.update(bytes)
     position = self.position
-    return bytes + Journal.commitLine(position)
+    bytes += Journal.commitLine(position)
+    return bytes
   }
 }

@@ -18,7 +18,9 @@ struct JournalReader: Sendable {
   /// Where the last good commit line ends.
   private(set) var end = 0
   private(set) var position: JournalPosition
-  /// The version that wrote the journal.
+  /// What the journal was written as.
+  private(set) var format = Journal.format
+  /// The version that wrote it.
   private(set) var program = "an unknown version"
   private let name: String
   private let bytes: [UInt8]
@@ -102,6 +104,7 @@ struct JournalReader: Sendable {
   private mutating func checkHeader(_ line: Range<Int>, generation: Int) throws(StateError) {
     guard let header = try header(line) else { return }
     program = header.program
+    format = header.journal
     guard header.generation == generation else {
       throw damage(0, "it is of generation \(header.generation), not \(generation)")
     }

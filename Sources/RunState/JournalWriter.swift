@@ -3,27 +3,44 @@
 /// Whatever waits when the thread is free is one batch: written at once, synced once, then taken into the state that
 /// everybody sees, then acknowledged. Whoever was acknowledged often comes back at once with what follows, so the thread
 /// waits for as many as took part in the last batch or came meanwhile, but for no longer than a part of what a sync
-/// takes: otherwise two halves would take turns and each wait for the sync of the other. An append that does not fit the state is refused by itself, before anything of it
-/// is written. The first failure of the file system is the last thing the thread does with files: after a failed sync
-/// nobody knows what is on the disk (the kernel may have dropped the pages), so only a new start, which reads the files,
-/// can tell. Everyone who waits then, or comes later, gets that error.
+/// takes: otherwise two halves would take turns and each wait for the sync of the other. An append that does not fit the
+/// state is refused by itself, before anything of it is written. The first failure of the file system is the last thing
+/// the thread does with files: after a failed sync nobody knows what is on the disk (the kernel may have dropped the
+/// pages), so only a new start, which reads the files, can tell. Everyone who waits then, or comes later, gets that error.
 import Basics
 import Synchronization
 
-/// The state as of the last synced batch.
+/// What everybody may know of the journal's thread.
 final class PublishedState: Sendable {
+  /// The state as of the last synced batch.
   let state: Mutex<State>
+  private let patience = Atomic(0)
+
   init(_ state: State) { self.state = Mutex(state) }
+
+  /// For how long an answer is worth looking for before one sleeps.
+  ///
+  /// Only if somebody asks alone, because a thread that looks does nothing for others, and only if disks are fast.
+  var answerPatience: Duration { .nanoseconds(patience.load(ordering: .relaxed)) }
+
+  fileprivate func expectAnswers(in syncTime: Duration, batch: Int) {
+    let isWorthwhile = batch == 1 && syncTime < longestAwake
+    // Twice that, because a sync is not always as fast as the last one, and is not all that is done.
+    patience.store(isWorthwhile ? Int(syncTime / .nanoseconds(1)) * 2 : 0, ordering: .relaxed)
+  }
 }
 
 /// When a journal has outgrown its snapshot, so that a new one is written.
 package struct CompactionRule: Sendable {
   /// Never before the journal has that many bytes.
+  ///
+  /// Everybody waits while a snapshot is written, so that it has to be seldom; but what ended since the last one is held
+  /// in memory, and a start has to read all of the journal.
   package var smallest: Int
   /// Nor before it is that many times as large as the snapshot.
   package var timesSnapshot: Int
 
-  package init(smallest: Int = 8 << 20, timesSnapshot: Int = 2) {
+  package init(smallest: Int = 16 << 20, timesSnapshot: Int = 2) {
     self.smallest = smallest
     self.timesSnapshot = timesSnapshot
   }
@@ -35,17 +52,16 @@ package struct CompactionRule: Sendable {
 
 /// What the thread does; made on it and never seen by another.
 struct JournalWriter {
-  typealias Reply = CheckedContinuation<Result<Void, StateError>, Never>
-
   enum Request: Sendable {
-    /// Events, each also as the bytes of its JSON object.
-    case append([StateEvent], [[UInt8]], Reply)
-    case compact(Reply)
-    case close(Reply)
+    case append([StateEvent], JournalLines, Answer)
+    case compact(Answer)
+    case close(Answer)
   }
 
   private let folder: StateFolder
-  private let history: History
+  private let logs: StateLogs
+  /// Called after each snapshot.
+  private let didCompact: @Sendable () -> Void
   private let published: PublishedState
   private let rule: CompactionRule
   /// Its state is ahead of the published one by the batch that is being written.
@@ -55,19 +71,22 @@ struct JournalWriter {
   /// What the last sync took.
   private var syncTime = Duration.zero
 
-  /// Goes on where the folder's files end, after a snapshot if there is no good one.
-  init(_ folder: StateFolder, history: History, rule: CompactionRule) throws(StateError) {
+  /// Goes on where the folder's files end, after a snapshot if there is no good one of this version.
+  init(
+    _ folder: StateFolder, logs: StateLogs, rule: CompactionRule, didCompact: @escaping @Sendable () -> Void
+  ) throws(StateError) {
     var opened = try folder.open()
-    if opened.snapshotGeneration == nil {
-      try history.add(opened.state.ended)
-      opened.state.forgetEnded()
+    if opened.snapshotGeneration == nil || opened.isOld {
+      if opened.isOld { try logs.history.removeOldIndexes() }
+      try logs.take(from: &opened.state)
       journal = try folder.compact(&opened)
     } else {
       journal = try folder.journal(of: opened.generation)
     }
     self.folder = folder
-    self.history = history
+    self.logs = logs
     self.rule = rule
+    self.didCompact = didCompact
     self.opened = opened
     published = PublishedState(opened.state)
   }
@@ -85,26 +104,31 @@ struct JournalWriter {
     }
   }
 
-  private mutating func serve(_ requests: [Request]) {
+  /// Serves requests that came together as one batch.
+  mutating func serve(_ requests: [Request]) {
     var batch = JournalBatch(opened.position)
     var accepted: [StateEvent] = []
-    var waiting: [Reply] = []
+    var waiting: [Answer] = []
     for request in requests {
       switch request {
-      case .append(let events, let objects, let reply):
+      case .append(let events, let lines, let answer):
         if let failure {
-          reply.resume(returning: .failure(failure))
+          answer.give(.failure(failure))
         } else if let error = take(events, after: accepted) {
-          reply.resume(returning: .failure(error))
+          answer.give(.failure(error))
         } else {
-          for object in objects { batch.add(event: object) }
+          batch.add(lines)
           accepted += events
-          waiting.append(reply)
+          waiting.append(answer)
         }
-      case .compact(let reply), .close(let reply):
+      case .compact(let answer), .close(let answer):
         commit(&batch, &accepted, &waiting)
-        if failure == nil, opened.position.sequence > opened.snapshotSequence { compact() }
-        reply.resume(returning: failure.map { .failure($0) } ?? .success(()))
+        if failure == nil, opened.position.sequence > opened.snapshotSequence {
+          compact()
+          // What comes after it in the same batch goes on from the new journal's header.
+          batch = JournalBatch(opened.position)
+        }
+        answer.give(failure.map { .failure($0) } ?? .success(()))
         if case .close = request { failure = failure ?? .closed }
       }
     }
@@ -125,7 +149,7 @@ struct JournalWriter {
     }
   }
 
-  private mutating func commit(_ batch: inout JournalBatch, _ accepted: inout [StateEvent], _ waiting: inout [Reply]) {
+  private mutating func commit(_ batch: inout JournalBatch, _ accepted: inout [StateEvent], _ waiting: inout [Answer]) {
     if waiting.isEmpty { return }
     var position = opened.position
     let bytes = batch.finish(&position)
@@ -136,6 +160,7 @@ struct JournalWriter {
       syncTime = start.duration(to: .now)
       opened.position = position
       opened.journalSize += bytes.count
+      published.expectAnswers(in: syncTime, batch: waiting.count)
       published.state.withLock { state in
         for event in accepted { try? state.take(event) }
       }
@@ -143,7 +168,7 @@ struct JournalWriter {
       fail(StateError(error))
     }
     let result: Result<Void, StateError> = failure.map { .failure($0) } ?? .success(())
-    for reply in waiting { reply.resume(returning: result) }
+    for answer in waiting { answer.give(result) }
     batch = JournalBatch(opened.position)
     accepted = []
     waiting = []
@@ -151,10 +176,10 @@ struct JournalWriter {
 
   private mutating func compact() {
     do throws(StateError) {
-      try history.add(opened.state.ended)
-      opened.state.forgetEnded()
+      try logs.take(from: &opened.state)
       journal = try folder.compact(&opened)
-      published.state.withLock { $0.forgetEnded() }
+      published.state.withLock { $0.forgetOver() }
+      didCompact()
     } catch {
       fail(error)
     }

@@ -34,6 +34,10 @@ package final class MemoryStateStore: StateStore {
     content.withLock { $0.state.ended.last { $0.id == id } }
   }
 
+  package func slots(_ query: SlotQuery) async throws(StateError) -> [SlotRecord] {
+    Array(content.withLock { $0.state.slots }.reversed().filter(query.matches).prefix(max(query.limit, 0)))
+  }
+
   package func putBlob(_ bytes: [UInt8]) async throws(StateError) -> BlobReference {
     let reference = BlobReference(sha256: try sha256(bytes), size: bytes.count)
     try change { content in content.blobs[reference.sha256] = bytes }

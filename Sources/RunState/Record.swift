@@ -9,8 +9,14 @@ package import Basics
 package protocol Recordable: Sendable {
   /// The value that JSON holds for it.
   func encoded() -> Value
+  /// Writes the text of what `encoded` makes; whoever is written often does without the value in between.
+  func write(to text: inout RecordText)
   /// Reads what `encoded` made.
   init(reading value: Value) throws(RecordFault)
+}
+
+extension Recordable {
+  package func write(to text: inout RecordText) { text.write(encoded()) }
 }
 
 /// Why a value is not the record it should be.
@@ -35,6 +41,14 @@ extension Record {
     return .map(writer.map)
   }
 
+  package func write(to text: inout RecordText) {
+    text.json.begin("{")
+    var writer = RecordWriter(consume text)
+    write(to: &writer)
+    text = writer.finish()
+    text.json.end("}")
+  }
+
   package init(reading value: Value) throws(RecordFault) {
     guard let map = value.map else { throw RecordFault("an object is wanted, not \(value.kindName)") }
     var reader = RecordReader(map)
@@ -43,18 +57,62 @@ extension Record {
   }
 }
 
-/// Collects a record's members, each of which is set once.
-package struct RecordWriter {
-  package private(set) var map = ValueMap()
+/// The compact JSON text of records, as it is written.
+package struct RecordText: ~Copyable {
+  package var json = JSONWriter(.compact)
+  /// Why some value could not be written, if one could not.
+  package private(set) var failure: JSONError?
 
-  package init() { map.reserveCapacity(12) }
+  package init() {}
+
+  package mutating func write(_ value: Value) {
+    do throws(JSONError) { try json.write(value) } catch { failure = failure ?? error }
+  }
+}
+
+/// Collects a record's members, each of which is set once: as a map or, to spare the journal that map, as text.
+package struct RecordWriter: ~Copyable {
+  package private(set) var map = ValueMap()
+  private var text = RecordText()
+  private let isText: Bool
+
+  package init() {
+    isText = false
+    map.reserveCapacity(12)
+  }
+
+  /// Goes on with a text, in which an object has begun.
+  init(_ text: consuming RecordText) {
+    isText = true
+    self.text = text
+  }
+
+  /// The text with the members.
+  consuming func finish() -> RecordText { text }
 
   package mutating func set(_ name: String, _ member: (some Recordable)?) {
-    if let member { map.append(member.encoded(), asNew: name) }
+    guard let member else { return }
+    if isText {
+      text.json.beginMember(name)
+      member.write(to: &text)
+    } else {
+      map.append(member.encoded(), asNew: name)
+    }
   }
 
   package mutating func set(_ name: String, _ members: [some Recordable]) {
-    if !members.isEmpty { map.append(.list(members.map { $0.encoded() }), asNew: name) }
+    if members.isEmpty { return }
+    if isText {
+      text.json.beginMember(name)
+      text.json.begin("[")
+      for member in members {
+        text.json.beginItem()
+        member.write(to: &text)
+      }
+      text.json.end("]")
+    } else {
+      map.append(.list(members.map { $0.encoded() }), asNew: name)
+    }
   }
 
   /// Members by names of their own, sorted, so that the same record is always the same text.
@@ -65,12 +123,17 @@ package struct RecordWriter {
   /// Members by names of their own, found by their keys, and sorted likewise.
   mutating func set(_ name: String, keys: [String], _ member: (String) -> (some Recordable)?) {
     if keys.isEmpty { return }
-    var map = ValueMap()
-    map.reserveCapacity(keys.count)
-    for key in keys.sorted(by: { $0.precedesByScalars($1) }) {
-      if let member = member(key) { map.append(member.encoded(), asNew: key) }
+    let keys = keys.sorted { $0.precedesByScalars($1) }
+    if isText {
+      text.json.beginMember(name)
+      text.json.begin("{")
+      for key in keys { set(key, member(key)) }
+      text.json.end("}")
+    } else {
+      var named = RecordWriter()
+      for key in keys { named.set(key, member(key)) }
+      map.append(.map(named.map), asNew: name)
     }
-    self.map.append(.map(map), asNew: name)
   }
 }
 
@@ -140,6 +203,7 @@ package struct RecordReader {
 
 extension String: Recordable {
   package func encoded() -> Value { .string(self) }
+  package func write(to text: inout RecordText) { text.json.write(self) }
   package init(reading value: Value) throws(RecordFault) {
     guard let text = value.string else { throw RecordFault("a string is wanted, not \(value.kindName)") }
     self = text
@@ -148,6 +212,7 @@ extension String: Recordable {
 
 extension Int: Recordable {
   package func encoded() -> Value { .int(self) }
+  package func write(to text: inout RecordText) { text.json.write(self) }
   package init(reading value: Value) throws(RecordFault) {
     guard let number = value.int else { throw RecordFault("an int is wanted, not \(value.kindName)") }
     self = number
@@ -156,6 +221,7 @@ extension Int: Recordable {
 
 extension Bool: Recordable {
   package func encoded() -> Value { .bool(self) }
+  package func write(to text: inout RecordText) { text.json.write(self) }
   package init(reading value: Value) throws(RecordFault) {
     guard let flag = value.bool else { throw RecordFault("a bool is wanted, not \(value.kindName)") }
     self = flag
@@ -164,6 +230,7 @@ extension Bool: Recordable {
 
 extension Timestamp: Recordable {
   package func encoded() -> Value { .string(description) }
+  package func write(to text: inout RecordText) { text.json.write(self) }
   package init(reading value: Value) throws(RecordFault) {
     guard let text = value.string, let instant = Timestamp(text) else {
       throw RecordFault("an instant such as \"2026-11-20T09:30:00Z\" is wanted")
@@ -185,6 +252,7 @@ extension TimeSpan: Recordable {
 /// Enumerations are kept by their names.
 extension Recordable where Self: RawRepresentable<String> {
   package func encoded() -> Value { .string(rawValue) }
+  package func write(to text: inout RecordText) { text.json.write(rawValue) }
   package init(reading value: Value) throws(RecordFault) {
     let name = try String(reading: value)
     guard let member = Self(rawValue: name) else { throw RecordFault("'\(name)' is not a name that is known here") }

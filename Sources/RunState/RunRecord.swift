@@ -12,6 +12,8 @@ package struct RunRecord: Sendable, Equatable {
   package var error: RunError?
   /// Why the run is paused, what it waits for, or what a person has to decide.
   package var reason: String?
+  /// Of a run that waits: when it has something to do even if nothing happens; never if absent.
+  package var wakeAt: Timestamp?
   /// Set once somebody asked for the run to be cancelled.
   package var pendingCancel: CancelRequested?
   package var endedAt: Timestamp?
@@ -39,6 +41,7 @@ extension RunRecord: Record {
     record.set("outputs", outputs)
     record.set("error", error)
     record.set("reason", reason)
+    record.set("wakeAt", wakeAt)
     record.set("pendingCancel", pendingCancel)
     record.set("endedAt", endedAt)
   }
@@ -51,6 +54,7 @@ extension RunRecord: Record {
     outputs = try record.takeIfPresent("outputs")
     error = try record.takeIfPresent("error")
     reason = try record.takeIfPresent("reason")
+    wakeAt = try record.takeIfPresent("wakeAt")
     pendingCancel = try record.takeIfPresent("pendingCancel")
     endedAt = try record.takeIfPresent("endedAt")
   }

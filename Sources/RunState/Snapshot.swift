@@ -5,19 +5,22 @@
 ///     {
 ///       "chain": "9c…",            the last sum of the journal before
 ///       "checksum": "51…",         CRC-64/XZ of the file in which these sixteen digits are zeros
-///       "format": 1,
+///       "format": 2,
 ///       "generation": 8,
 ///       "program": "errand 0.1",
 ///       "sequence": 122,           the number of the last event that is in the state
-///       "state": {"runs": …, "ended": …, "values": …}
+///       "state": {"runs": …, "ended": …, "values": …, "events": …, "schedules": …, "slots": …}
 ///     }
 ///
 /// The journal of the same generation goes on from there. A format that is higher than ours is refused before anything
-/// else is looked at, the checksum included.
+/// else is looked at, the checksum included; a lower one is read, and written as ours at once.
 import Basics
 
 enum StateFormat {
-  static let version = 1
+  /// 1: runs and values; 2: also events, schedules, slots, waits and decisions.
+  ///
+  /// Whatever an older version cannot read asks for a higher number, here and in `Journal`.
+  static let version = 2
   /// What our own files may hold: only depth is limited, to what the JSON writer writes.
   static let limits = JSON.Limits(bytes: .max, depth: JSON.deepest)
 }
@@ -33,6 +36,8 @@ struct Snapshot: Sendable {
   var position: JournalPosition
   var state: State
   var program: String
+  /// What it was written as.
+  private(set) var format = StateFormat.version
 
   func bytes() throws(StateError) -> [UInt8] {
     let object: Value = .object([
@@ -80,7 +85,7 @@ struct Snapshot: Sendable {
       let place = error.spot.map { "line \($0.position.line), column \($0.position.column): " } ?? ""
       throw damage("\(place)\(error.message)")
     }
-    guard let format = object["format"]?.int else { throw damage("it names no format") }
+    guard let format = object["format"]?.int, format > 0 else { throw damage("it names no format") }
     if format > StateFormat.version {
       throw .newer(name, format: format, program: object["program"]?.string)
     }
@@ -97,7 +102,7 @@ struct Snapshot: Sendable {
       var record = RecordReader(map)
       let chain: String = try record.take("chain")
       let _: String = try record.take("checksum")
-      let _: Int = try record.take("format")
+      self.format = try record.take("format")
       generation = try record.take("generation")
       program = try record.take("program")
       let sequence: Int = try record.take("sequence")

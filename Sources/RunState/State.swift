@@ -8,6 +8,14 @@ package struct State: Sendable, Equatable {
   package private(set) var ended: [RunRecord] = []
   /// The values that outlive runs.
   package private(set) var values: [String: StoredValue] = [:]
+  /// The events that were received in the last days, by id.
+  package private(set) var events: [String: EventRecord] = [:]
+  /// The schedules, by id.
+  package private(set) var schedules: [String: ScheduleRecord] = [:]
+  /// The slots that were settled and are not in the ledger's files yet, in the order in which they were.
+  package private(set) var slots: [SlotRecord] = []
+  /// The schedules that follow the runs of a recipe, by its name; found again from `schedules`.
+  private var followers: [String: [String]] = [:]
 
   package init() {}
 
@@ -21,7 +29,7 @@ package struct State: Sendable, Equatable {
     switch event {
     case .runCreated(let event):
       guard runs[event.run] == nil else { throw RecordFault("the run \(event.run) exists already") }
-      runs[event.run] = RunRecord(event)
+      try begin(event)
     case .runStatusChanged(let change): try apply(event, to: change.run)
     case .cancelRequested(let change): try apply(event, to: change.run)
     case .stepBegan(let change): try apply(event, to: change.run)
@@ -30,20 +38,149 @@ package struct State: Sendable, Equatable {
     case .stepEnded(let change): try apply(event, to: change.run)
     case .runEnded(let change):
       try apply(event, to: change.run)
-      if let run = runs.removeValue(forKey: change.run) { ended.append(run) }
-    case .valueSet(let event): values[event.name] = event.value
-    case .valueRemoved(let event): values[event.name] = nil
+      if let run = runs.removeValue(forKey: change.run) {
+        end(run)
+        ended.append(run)
+      }
+    case .valueSet(let change):
+      try take(event, of: change.name, to: change.value, if: change.condition, by: change.change)
+    case .valueRemoved(let change):
+      try take(event, of: change.name, to: nil, if: change.condition, by: change.change)
+    case .stepWaits(let change): try apply(event, to: change.run)
+    case .decisionGiven(let change): try apply(event, to: change.run)
+    case .eventReceived(let event):
+      guard events[event.id] == nil else { throw RecordFault("the event \(event.id) was received already") }
+      events[event.id] = event
+    case .eventConsumed(let change):
+      guard let event = events[change.id], event.consumedBy == nil else {
+        throw RecordFault("there is no event \(change.id) that nobody consumed")
+      }
+      events[change.id]?.consumedBy = change.by
+    case .eventsForgotten(let change): for id in change.ids { events[id] = nil }
+    case .scheduleSet(let event): set(event)
+    case .scheduleRemoved(let event):
+      guard let schedule = schedules.removeValue(forKey: event.schedule) else { throw .noSchedule(event.schedule) }
+      unfollow(schedule)
+    case .schedulePaused(let event):
+      guard schedules[event.schedule] != nil else { throw .noSchedule(event.schedule) }
+      schedules[event.schedule]?.pause = event.pause
+    case .slotDecided(let slot): try settle(slot)
     }
   }
 
-  /// Forgets the runs that ended, once the history's files hold them.
-  mutating func forgetEnded() { ended = [] }
+  /// Forgets the runs that ended and the slots that were settled, once the files of both hold them.
+  mutating func forgetOver() {
+    ended = []
+    slots = []
+  }
+
+  private mutating func take(
+    _ event: StateEvent, of name: String, to value: StoredValue?, if condition: ValueState?,
+    by step: StepReference?
+  ) throws(RecordFault) {
+    if let condition, condition.value != values[name] {
+      throw RecordFault("the value '\(name)' is not what it was")
+    }
+    if let step { try apply(event, to: step.run) }
+    values[name] = value
+  }
 
   private mutating func apply(_ event: StateEvent, to run: String) throws(RecordFault) {
     guard let index = runs.index(forKey: run) else { throw RecordFault("the run \(run) is not open") }
     // In place, because a run may hold thousands of steps.
     try runs.values[index].apply(event)
   }
+}
+
+extension State {
+  private mutating func begin(_ event: RunCreated) throws(RecordFault) {
+    if let id = event.cause.schedule {
+      guard schedules[id] != nil else { throw .noSchedule(id) }
+      schedules[id]?.openRuns.append(event.run)
+      schedules[id]?.lastRun = event.run
+    }
+    runs[event.run] = RunRecord(event)
+  }
+
+  /// Tells the schedules that a run is over: its own, and those that follow its recipe.
+  private mutating func end(_ run: RunRecord) {
+    if let id = run.origin.cause.schedule, let schedule = schedules[id] {
+      schedules[id]?.openRuns.removeAll { $0 == run.id }
+      schedules[id]?.lastStatus = run.status
+      if schedule.pausesOnFailure, schedule.pause == nil { schedules[id]?.pause = PauseRecord(onFailureOf: run) }
+    }
+    for id in followers[run.recipe] ?? [] {
+      schedules[id]?.endsToFollow.append(FollowedEnd(run: run.id, status: run.status, at: run.endedAt ?? run.now))
+    }
+  }
+
+  private mutating func set(_ event: ScheduleSet) {
+    var schedule =
+      schedules[event.schedule]
+      ?? ScheduleRecord(
+        id: event.schedule, recipe: event.recipe, file: event.file, spec: event.spec, createdAt: event.at,
+        processedUntil: event.processedUntil ?? event.at)
+    unfollow(schedule)
+    schedule.recipe = event.recipe
+    schedule.file = event.file
+    schedule.spec = event.spec
+    schedule.texts = event.texts
+    // Never back, so that nothing is decided twice.
+    if let mark = event.processedUntil { schedule.processedUntil = max(mark, schedule.processedUntil) }
+    schedule.remainingRuns = event.remainingRuns
+    schedule.pausesOnFailure = event.pausesOnFailure
+    schedule.follows = event.follows
+    if event.follows == nil { schedule.endsToFollow = [] }
+    schedules[schedule.id] = schedule
+    follow(schedule)
+  }
+
+  private mutating func follow(_ schedule: ScheduleRecord) {
+    guard let recipe = schedule.follows else { return }
+    var ids = followers[recipe] ?? []
+    // In order of ids, so that the same schedules are always told in the same order.
+    ids.insert(schedule.id, at: ids.firstIndex { schedule.id.precedesByScalars($0) } ?? ids.endIndex)
+    followers[recipe] = ids
+  }
+
+  private mutating func unfollow(_ schedule: ScheduleRecord) {
+    guard let recipe = schedule.follows else { return }
+    let ids = (followers[recipe] ?? []).filter { $0 != schedule.id }
+    followers[recipe] = ids.isEmpty ? nil : ids
+  }
+
+  private mutating func settle(_ slot: SlotRecord) throws(RecordFault) {
+    guard let index = schedules.index(forKey: slot.schedule) else { throw .noSchedule(slot.schedule) }
+    schedules.values[index].settle(slot)
+    if slot.outcome != .buffered { slots.append(slot) }
+  }
+
+  /// Finds again what is not written down because it follows from the rest.
+  fileprivate mutating func indexFollowers() { for schedule in schedules.values { follow(schedule) } }
+}
+
+extension ScheduleRecord {
+  fileprivate mutating func settle(_ decided: SlotRecord) {
+    switch decided.cause.kind {
+    case .slot: processedUntil = max(processedUntil, decided.until ?? decided.slot)
+    case .afterRecipe: endsToFollow.removeAll { $0.run == decided.cause.run }
+    default: break
+    }
+    if decided.outcome == .buffered {
+      buffered.append(BufferedSlot(slot: decided.slot, at: decided.at, cause: decided.cause))
+      return
+    }
+    buffered.removeAll { $0.slot == decided.slot && $0.cause == decided.cause }
+    counts[decided.outcome.rawValue, default: 0] += decided.count
+    if decided.outcome == .started, decided.cause.kind == .slot, let left = remainingRuns {
+      remainingRuns = max(0, left - 1)
+    }
+  }
+}
+
+extension RecordFault {
+  static let changesNoRun = RecordFault("the event changes no run")
+  static func noSchedule(_ id: String) -> RecordFault { RecordFault("there is no schedule '\(id)'") }
 }
 
 extension RunRecord {
@@ -58,6 +195,7 @@ extension RunRecord {
       }
       status = event.status
       reason = event.reason
+      wakeAt = event.wakeAt
     case .cancelRequested(let event): pendingCancel = event
     case .stepBegan(let event): apply(event)
     case .attemptBegan(let event): try change(event.step) { $0.apply(event) }
@@ -69,8 +207,19 @@ extension RunRecord {
       outputs = event.outputs
       error = event.error
       reason = nil
+      wakeAt = nil
       endedAt = event.at
-    case .runCreated, .valueSet, .valueRemoved: throw RecordFault("the event changes no run")
+    case .stepWaits(let event): apply(event)
+    case .decisionGiven(let event): try change(event.step) { $0.decision = event.decision }
+    case .valueSet(let event):
+      guard let reference = event.change else { throw .changesNoRun }
+      try change(reference.step) { $0.change = ValueState(event.value) }
+    case .valueRemoved(let event):
+      guard let reference = event.change else { throw .changesNoRun }
+      try change(reference.step) { $0.change = ValueState(nil) }
+    case .runCreated, .eventReceived, .eventConsumed, .eventsForgotten, .scheduleSet,
+      .scheduleRemoved, .schedulePaused, .slotDecided:
+      throw .changesNoRun
     }
   }
 
@@ -90,6 +239,20 @@ extension RunRecord {
     now = max(now, event.now)
   }
 
+  fileprivate mutating func apply(_ event: StepWaits) {
+    now = max(now, event.now)
+    let isKnown: Void? = steps.change(event.step) {
+      $0.status = .waiting
+      $0.now = event.now
+      $0.wait = event.wait
+    }
+    if isKnown != nil { return }
+    steps.put(
+      StepRecord(
+        path: event.step, ordinal: steps.count, status: .waiting, now: event.now, startedAt: event.at,
+        wait: event.wait))
+  }
+
   fileprivate mutating func apply(_ event: StepEnded) {
     now = max(now, event.now ?? now)
     if steps.change(event.step, { $0.apply(event) }) != nil { return }
@@ -107,15 +270,19 @@ extension StepRecord {
     output = event.output
     error = event.error
     endedAt = event.status.isEnded ? event.at : nil
+    if event.status.isEnded { change = nil }
   }
 
   fileprivate mutating func apply(_ event: AttemptBegan) {
+    // The end of the one before was lost.
+    if let lastAttempt, lastAttempt.endedAt == nil { doubts += 1 }
     status = .running
     attempts = max(attempts, event.number)
     lastAttempt = AttemptRecord(number: event.number, startedAt: event.at, baseline: event.baseline)
   }
 
   fileprivate mutating func apply(_ event: AttemptEnded) {
+    if let error = event.error, error.effect != .none { doubts += 1 }
     status = event.retryAt == nil ? .running : .retrying
     lastAttempt?.endedAt = event.at
     lastAttempt?.error = event.error
@@ -129,12 +296,19 @@ extension State: Record {
     record.set("runs", runs)
     record.set("ended", ended)
     record.set("values", values)
+    record.set("events", events)
+    record.set("schedules", schedules)
+    record.set("slots", slots)
   }
 
   package init(from record: inout RecordReader) throws(RecordFault) {
     runs = try record.takeNamed("runs")
     ended = try record.takeAll("ended")
     values = try record.takeNamed("values")
+    events = try record.takeNamed("events")
+    schedules = try record.takeNamed("schedules")
+    slots = try record.takeAll("slots")
+    indexFollowers()
     for (id, run) in runs where run.id != id || run.status.isEnded {
       throw RecordFault("the run \(run.id), which is \(run.status), is kept as the open run \(id)")
     }

@@ -6,7 +6,9 @@
 package import Basics
 
 /// One change of the state.
-package enum StateEvent: Sendable, Equatable {
+///
+/// Indirect, because events are handed on several times, and the largest kind has many members.
+package indirect enum StateEvent: Sendable, Equatable {
   case runCreated(RunCreated)
   case runStatusChanged(RunStatusChanged)
   case cancelRequested(CancelRequested)
@@ -17,6 +19,15 @@ package enum StateEvent: Sendable, Equatable {
   case runEnded(RunEnded)
   case valueSet(ValueSet)
   case valueRemoved(ValueRemoved)
+  case stepWaits(StepWaits)
+  case decisionGiven(DecisionGiven)
+  case eventReceived(EventRecord)
+  case eventConsumed(EventConsumed)
+  case eventsForgotten(EventsForgotten)
+  case scheduleSet(ScheduleSet)
+  case scheduleRemoved(ScheduleRemoved)
+  case schedulePaused(SchedulePaused)
+  case slotDecided(SlotRecord)
 }
 
 /// A run was asked for and accepted.
@@ -36,10 +47,15 @@ package struct RunCreated: Record, Equatable {
   package var sandbox: Bool
   /// The version of Errand that accepted it.
   package var program: String
+  package var cause: RunCause
+  package var group: RunGroup?
+  /// From 1; a run that tries an ended one again counts on.
+  package var attempt: Int
 
   package init(
     run: String, at: Timestamp, recipe: String, file: String, texts: StoredValue, inputs: Value,
-    overrides: [String: Value] = [:], sandbox: Bool = false, program: String
+    overrides: [String: Value] = [:], sandbox: Bool = false, program: String, cause: RunCause = RunCause(.manual),
+    group: RunGroup? = nil, attempt: Int = 1
   ) {
     self.run = run
     self.at = at
@@ -50,6 +66,9 @@ package struct RunCreated: Record, Equatable {
     self.overrides = overrides
     self.sandbox = sandbox
     self.program = program
+    self.cause = cause
+    self.group = group
+    self.attempt = attempt
   }
 }
 
@@ -60,12 +79,15 @@ package struct RunStatusChanged: Record, Equatable {
   package var status: RunStatus
   /// Why it is paused, what it waits for, or what a person has to decide.
   package var reason: String?
+  /// Of a run that waits: when it has something to do even if nothing happens; never if absent.
+  package var wakeAt: Timestamp?
 
-  package init(run: String, at: Timestamp, status: RunStatus, reason: String? = nil) {
+  package init(run: String, at: Timestamp, status: RunStatus, reason: String? = nil, wakeAt: Timestamp? = nil) {
     self.run = run
     self.at = at
     self.status = status
     self.reason = reason
+    self.wakeAt = wakeAt
   }
 }
 
@@ -198,11 +220,18 @@ package struct ValueSet: Record, Equatable {
   package var at: Timestamp
   package var name: String
   package var value: StoredValue
+  /// What has to be there for the event to fit, so that no change overwrites one that it did not see.
+  package var condition: ValueState?
+  package var change: StepReference?
 
-  package init(at: Timestamp, name: String, value: StoredValue) {
+  package init(
+    at: Timestamp, name: String, value: StoredValue, condition: ValueState? = nil, change: StepReference? = nil
+  ) {
     self.at = at
     self.name = name
     self.value = value
+    self.condition = condition
+    self.change = change
   }
 }
 
@@ -210,9 +239,31 @@ package struct ValueSet: Record, Equatable {
 package struct ValueRemoved: Record, Equatable {
   package var at: Timestamp
   package var name: String
+  package var condition: ValueState?
+  package var change: StepReference?
 
-  package init(at: Timestamp, name: String) {
+  package init(at: Timestamp, name: String, condition: ValueState? = nil, change: StepReference? = nil) {
     self.at = at
     self.name = name
+    self.condition = condition
+    self.change = change
+  }
+}
+
+/// A value that outlives runs, or that there is none.
+package struct ValueState: Record, Equatable {
+  package var value: StoredValue?
+
+  package init(_ value: StoredValue?) { self.value = value }
+}
+
+/// The step whose action changed a value, and which remembers it until it ends.
+package struct StepReference: Record, Equatable {
+  package var run: String
+  package var step: StepPath
+
+  package init(run: String, step: StepPath) {
+    self.run = run
+    self.step = step
   }
 }

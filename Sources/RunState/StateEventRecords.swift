@@ -34,6 +34,33 @@ extension StateEvent: Record {
     case .valueRemoved(let event):
       record.set("event", "valueRemoved")
       event.write(to: &record)
+    case .stepWaits(let event):
+      record.set("event", "stepWaits")
+      event.write(to: &record)
+    case .decisionGiven(let event):
+      record.set("event", "decisionGiven")
+      event.write(to: &record)
+    case .eventReceived(let event):
+      record.set("event", "eventReceived")
+      event.write(to: &record)
+    case .eventConsumed(let event):
+      record.set("event", "eventConsumed")
+      event.write(to: &record)
+    case .eventsForgotten(let event):
+      record.set("event", "eventsForgotten")
+      event.write(to: &record)
+    case .scheduleSet(let event):
+      record.set("event", "scheduleSet")
+      event.write(to: &record)
+    case .scheduleRemoved(let event):
+      record.set("event", "scheduleRemoved")
+      event.write(to: &record)
+    case .schedulePaused(let event):
+      record.set("event", "schedulePaused")
+      event.write(to: &record)
+    case .slotDecided(let event):
+      record.set("event", "slotDecided")
+      event.write(to: &record)
     }
   }
 
@@ -50,6 +77,15 @@ extension StateEvent: Record {
     case "runEnded": self = .runEnded(try RunEnded(from: &record))
     case "valueSet": self = .valueSet(try ValueSet(from: &record))
     case "valueRemoved": self = .valueRemoved(try ValueRemoved(from: &record))
+    case "stepWaits": self = .stepWaits(try StepWaits(from: &record))
+    case "decisionGiven": self = .decisionGiven(try DecisionGiven(from: &record))
+    case "eventReceived": self = .eventReceived(try EventRecord(from: &record))
+    case "eventConsumed": self = .eventConsumed(try EventConsumed(from: &record))
+    case "eventsForgotten": self = .eventsForgotten(try EventsForgotten(from: &record))
+    case "scheduleSet": self = .scheduleSet(try ScheduleSet(from: &record))
+    case "scheduleRemoved": self = .scheduleRemoved(try ScheduleRemoved(from: &record))
+    case "schedulePaused": self = .schedulePaused(try SchedulePaused(from: &record))
+    case "slotDecided": self = .slotDecided(try SlotRecord(from: &record))
     default: throw RecordFault("the event '\(kind)' is not known to this version")
     }
   }
@@ -66,6 +102,9 @@ extension RunCreated {
     record.set("overrides", overrides)
     record.set("sandbox", sandbox)
     record.set("program", program)
+    if cause.kind != .manual || cause.run != nil { record.set("cause", cause) }
+    record.set("group", group)
+    if attempt != 1 { record.set("attempt", attempt) }
   }
 
   package init(from record: inout RecordReader) throws(RecordFault) {
@@ -73,7 +112,8 @@ extension RunCreated {
       run: try record.take("run"), at: try record.take("at"), recipe: try record.take("recipe"),
       file: try record.take("file"), texts: try record.take("texts"), inputs: try record.take("inputs"),
       overrides: try record.takeNamed("overrides"), sandbox: try record.take("sandbox"),
-      program: try record.take("program"))
+      program: try record.take("program"), cause: try record.takeIfPresent("cause") ?? RunCause(.manual),
+      group: try record.takeIfPresent("group"), attempt: try record.takeIfPresent("attempt") ?? 1)
   }
 }
 
@@ -83,12 +123,13 @@ extension RunStatusChanged {
     record.set("at", at)
     record.set("status", status)
     record.set("reason", reason)
+    record.set("wakeAt", wakeAt)
   }
 
   package init(from record: inout RecordReader) throws(RecordFault) {
     self.init(
       run: try record.take("run"), at: try record.take("at"), status: try record.take("status"),
-      reason: try record.takeIfPresent("reason"))
+      reason: try record.takeIfPresent("reason"), wakeAt: try record.takeIfPresent("wakeAt"))
   }
 }
 
@@ -199,11 +240,14 @@ extension ValueSet {
     record.set("at", at)
     record.set("name", name)
     record.set("value", value)
+    record.set("condition", condition)
+    record.set("change", change)
   }
 
   package init(from record: inout RecordReader) throws(RecordFault) {
     self.init(
-      at: try record.take("at"), name: try record.take("name"), value: try record.take("value"))
+      at: try record.take("at"), name: try record.take("name"), value: try record.take("value"),
+      condition: try record.takeIfPresent("condition"), change: try record.takeIfPresent("change"))
   }
 }
 
@@ -211,10 +255,29 @@ extension ValueRemoved {
   package func write(to record: inout RecordWriter) {
     record.set("at", at)
     record.set("name", name)
+    record.set("condition", condition)
+    record.set("change", change)
   }
 
   package init(from record: inout RecordReader) throws(RecordFault) {
     self.init(
-      at: try record.take("at"), name: try record.take("name"))
+      at: try record.take("at"), name: try record.take("name"), condition: try record.takeIfPresent("condition"),
+      change: try record.takeIfPresent("change"))
+  }
+}
+
+extension ValueState {
+  package func write(to record: inout RecordWriter) { record.set("value", value) }
+  package init(from record: inout RecordReader) throws(RecordFault) { self.init(try record.takeIfPresent("value")) }
+}
+
+extension StepReference {
+  package func write(to record: inout RecordWriter) {
+    record.set("run", run)
+    record.set("step", step)
+  }
+
+  package init(from record: inout RecordReader) throws(RecordFault) {
+    self.init(run: try record.take("run"), step: try record.take("step"))
   }
 }

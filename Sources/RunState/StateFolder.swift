@@ -6,7 +6,7 @@
 ///
 /// A snapshot begins a new generation, in this order, so that a crash anywhere leaves a way back:
 ///
-/// 1. the runs that ended are added to the history;
+/// 1. the runs that ended are added to the history, and the slots that were settled to the ledger;
 /// 2. `state.json.new` is written and synced;
 /// 3. `journal-<g+1>.jsonl` is put in place with its header;
 /// 4. `state.json` becomes `state.previous.json`, `state.json.new` becomes `state.json`, and the folder is synced;
@@ -37,6 +37,10 @@ struct StateFolder {
     /// The number of the last event that the snapshot holds.
     var snapshotSequence = 0
     var journalSize = 0
+    /// Whether any of it was written by an older version, so that it has to be brought forward before it is added to.
+    var isOld = false
+    /// Bytes at the end of the last journal that nobody was told of, which begin there.
+    var tornTail: (journal: String, end: Int)?
     /// Sentences about what was dropped or recovered.
     var notices: [String] = []
 
@@ -45,6 +49,7 @@ struct StateFolder {
       position = snapshot.position
       generation = snapshot.generation
       snapshotSequence = snapshot.position.sequence
+      isOld = snapshot.format < StateFormat.version
     }
   }
 
@@ -55,10 +60,21 @@ struct StateFolder {
   /// Reads the state, and cuts half a batch off the last journal; whoever calls holds the folder's lock.
   func open() throws(StateError) -> Opened {
     try onDisk { () throws(FileError) in try fileSystem.makeFolder(path) }
+    let opened = try read()
+    // A program before this one may have failed to, so that the names that are seen may be gone after a power failure.
+    try onDisk { () throws(FileError) in try fileSystem.syncFolder(path) }
+    if let (journal, end) = opened.tornTail {
+      try onDisk { () throws(FileError) in try fileSystem.truncate(journal, to: end) }
+    }
+    return opened
+  }
+
+  /// Reads the state and changes nothing; if asked to, as if there were no `state.json`.
+  func read(fromPrevious: Bool = false) throws(StateError) -> Opened {
     let names = try onDisk { () throws(FileError) in try fileSystem.list(path) }
     let generations = names.compactMap(Journal.generation(ofName:)).sorted()
     var opened = Opened()
-    if let (snapshot, size) = try snapshot(Snapshot.name, &opened.notices) {
+    if !fromPrevious, let (snapshot, size) = try snapshot(Snapshot.name, &opened.notices) {
       opened.start(from: snapshot)
       opened.snapshotGeneration = snapshot.generation
       opened.snapshotSize = size
@@ -74,7 +90,7 @@ struct StateFolder {
       throw StateFolder.refusal(opened.notices.isEmpty ? ["\(file(Snapshot.name)) is missing"] : opened.notices)
     }
     try fold(generations, into: &opened)
-    if opened.snapshotGeneration == nil, opened.position.sequence > 0 {
+    if !fromPrevious, opened.snapshotGeneration == nil, opened.position.sequence > 0 {
       opened.notices.append(
         "\(file(Snapshot.name)) was missing or damaged; the state was recovered from what was before it")
     }
@@ -116,13 +132,14 @@ struct StateFolder {
       } catch  where error.kind == .damaged {
         throw StateFolder.refusal(opened.notices + [error.message])
       }
+      if reader.format < Journal.format { opened.isOld = true }
       opened.position = reader.position
       opened.generation = generation
       opened.journalSize = reader.end
       switch tail {
       case .none: break
       case .torn(let count) where generation == last:
-        try onDisk { () throws(FileError) in try fileSystem.truncate(name, to: reader.end) }
+        opened.tornTail = (name, reader.end)
         opened.notices.append(
           "\(name): \(count) bytes after the last commit were dropped; they were being written when the machine or the program stopped, and nobody was told of them"
         )
@@ -141,8 +158,7 @@ struct StateFolder {
     try onDisk { () throws(FileError) in try fileSystem.openForAppending(file(Journal.name(generation))) }
   }
 
-  /// Begins a new generation with a snapshot of the state, and gives its journal; the runs that ended are in the
-  /// history by then.
+  /// Begins a new generation with a snapshot of the state, and gives its journal; what is over is in its logs by then.
   func compact(_ opened: inout Opened) throws(StateError) -> any AppendableFile {
     let generation = opened.generation + 1
     let snapshot = Snapshot(generation: generation, position: opened.position, state: opened.state, program: program)
@@ -172,22 +188,8 @@ struct StateFolder {
     opened.snapshotSize = bytes.count
     opened.snapshotSequence = position.sequence
     opened.journalSize = header.count
+    opened.isOld = false
+    opened.tornTail = nil
     return try journal(of: generation)
-  }
-
-  /// Everything in the snapshots, the journals and the history that looks like the name of a blob.
-  func blobNames() throws(StateError) -> Set<String> {
-    var names: Set<String> = []
-    try onDisk { () throws(FileError) in
-      for folder in [path, "\(path)/history"] {
-        for name in try fileSystem.list(folder) where name.hasSuffix(".json") || name.hasSuffix(".jsonl") {
-          let bytes = try fileSystem.read("\(folder)/\(name)") ?? []
-          for text in bytes.split(separator: UInt8(ascii: "\"")) where text.count == 64 {
-            names.insert(String(decoding: text, as: UTF8.self))
-          }
-        }
-      }
-    }
-    return names
   }
 }

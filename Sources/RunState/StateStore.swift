@@ -19,6 +19,9 @@ package protocol StateStore: Sendable {
   /// One finished run, if there is one of exactly that id.
   func finishedRun(_ id: String) async throws(StateError) -> RunRecord?
 
+  /// The settled slots that match, latest first.
+  func slots(_ query: SlotQuery) async throws(StateError) -> [SlotRecord]
+
   /// Keeps bytes under their hash, durably, so that an event may name them afterwards.
   func putBlob(_ bytes: [UInt8]) async throws(StateError) -> BlobReference
   /// The bytes of a blob, verified.
@@ -43,7 +46,7 @@ extension StateStore {
   package func keep(_ value: Value) async throws(StateError) -> StoredValue {
     if value.isNested(deeperThan: StoredValue.deepest) { throw StoredValue.tooDeep }
     guard value.isLargerThan(StoredValue.largestInline) else { return .inline(value) }
-    return .blob(try await putBlob(try encodedBytes(of: value.encoded())))
+    return .blob(try await putBlob(try recordedBytes(of: value)))
   }
 
   /// The value that `keep` prepared.
@@ -84,6 +87,31 @@ package struct HistoryQuery: Sendable {
     if let statuses, !statuses.contains(run.status) { return false }
     if let idPrefix, !run.id.utf8.starts(with: idPrefix.utf8) { return false }
     if let endedBefore, run.endedAt >= endedBefore { return false }
+    return true
+  }
+}
+
+/// What is asked of the slot ledger.
+package struct SlotQuery: Sendable {
+  /// At most that many records.
+  package var limit: Int
+  package var schedule: String?
+  /// Only slots at or after that instant.
+  package var from: Timestamp?
+  /// Only slots before that instant.
+  package var before: Timestamp?
+
+  package init(limit: Int = 20, schedule: String? = nil, from: Timestamp? = nil, before: Timestamp? = nil) {
+    self.limit = limit
+    self.schedule = schedule
+    self.from = from
+    self.before = before
+  }
+
+  func matches(_ slot: SlotRecord) -> Bool {
+    if let schedule, !schedule.hasSameScalars(as: slot.schedule) { return false }
+    if let from, slot.until ?? slot.slot < from { return false }
+    if let before, slot.slot >= before { return false }
     return true
   }
 }

@@ -21,15 +21,24 @@ package struct StepRecord: Sendable, Equatable {
   package var items: StoredValue?
   /// How often the step was tried.
   package var attempts: Int
+  /// How many of the tries before may have done something, or ended with the program.
+  package var doubts: Int
   /// The last try; those before it are in the journal alone.
   package var lastAttempt: AttemptRecord?
   package var output: StoredValue?
   package var error: RunError?
+  /// What the action made of a value that outlives runs, until the step ends: so it is done once, crash or not.
+  @Apart package var change: ValueState? = nil
+  /// What it waits for, or waited for last.
+  @Apart package var wait: WaitRecord?
+  /// What a person decided, where it asks one.
+  @Apart package var decision: DecisionRecord?
 
   package init(
     path: StepPath, ordinal: Int, status: StepStatus, now: Timestamp, startedAt: Timestamp, endedAt: Timestamp? = nil,
-    key: String? = nil, items: StoredValue? = nil, attempts: Int = 0, lastAttempt: AttemptRecord? = nil,
-    output: StoredValue? = nil, error: RunError? = nil
+    key: String? = nil, items: StoredValue? = nil, attempts: Int = 0, doubts: Int = 0,
+    lastAttempt: AttemptRecord? = nil, output: StoredValue? = nil, error: RunError? = nil, wait: WaitRecord? = nil,
+    decision: DecisionRecord? = nil
   ) {
     self.path = path
     self.ordinal = ordinal
@@ -40,9 +49,20 @@ package struct StepRecord: Sendable, Equatable {
     self.key = key
     self.items = items
     self.attempts = attempts
+    self.doubts = doubts
     self.lastAttempt = lastAttempt
     self.output = output
     self.error = error
+    self.wait = wait
+    self.decision = decision
+  }
+}
+
+extension StepRecord {
+  /// Whether an action's try was begun and nothing is known of its end.
+  package var isInFlight: Bool {
+    // Only actions have keys; the tries of a block are no more than their steps.
+    key != nil && !status.isEnded && lastAttempt.map { $0.endedAt == nil } ?? false
   }
 }
 
@@ -86,9 +106,13 @@ extension StepRecord: Record {
     record.set("key", key)
     record.set("items", items)
     record.set("attempts", attempts)
+    record.set("doubts", doubts > 0 ? doubts : nil)
     record.set("lastAttempt", lastAttempt)
     record.set("output", output)
     record.set("error", error)
+    record.set("wait", wait)
+    record.set("decision", decision)
+    record.set("change", change)
   }
 
   package init(from record: inout RecordReader) throws(RecordFault) {
@@ -97,8 +121,11 @@ extension StepRecord: Record {
       now: try record.take("now"), startedAt: try record.take("startedAt"),
       endedAt: try record.takeIfPresent("endedAt"), key: try record.takeIfPresent("key"),
       items: try record.takeIfPresent("items"), attempts: try record.take("attempts"),
-      lastAttempt: try record.takeIfPresent("lastAttempt"), output: try record.takeIfPresent("output"),
-      error: try record.takeIfPresent("error"))
+      doubts: try record.takeIfPresent("doubts") ?? 0, lastAttempt: try record.takeIfPresent("lastAttempt"),
+      output: try record.takeIfPresent("output"),
+      error: try record.takeIfPresent("error"), wait: try record.takeIfPresent("wait"),
+      decision: try record.takeIfPresent("decision"))
+    change = try record.takeIfPresent("change")
   }
 }
 

@@ -22,6 +22,9 @@ package struct StepRecords: Sendable, Equatable {
   package var isEmpty: Bool { inOrder.isEmpty }
   package subscript(path: StepPath) -> StepRecord? { places[path].map { inOrder[$0] } }
 
+  /// How the step of a path stands, without a copy of its record.
+  package func status(of path: StepPath) -> StepStatus? { places[path].map { inOrder[$0].status } }
+
   /// Changes the record of a path in place, or gives nil if there is none.
   mutating func change<Outcome>(_ path: StepPath, _ body: (inout StepRecord) -> Outcome) -> Outcome? {
     places[path].map { body(&inOrder[$0]) }

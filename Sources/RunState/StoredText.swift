@@ -10,10 +10,18 @@ extension StoredValue {
     .invalid, "a value that is nested deeper than \(deepest) lists and maps cannot be kept in the state")
 }
 
-/// The bytes of what `encoded` made.
-func encodedBytes(of value: Value) throws(StateError) -> [UInt8] {
-  do { return try JSON.write(value) } catch {
-    throw StateError(.invalid, "it cannot be kept in the state: \(error.message)")
+/// The bytes of a record's text.
+func recordedBytes(of record: some Recordable) throws(StateError) -> [UInt8] {
+  var text = RecordText()
+  record.write(to: &text)
+  try text.check()
+  return text.json.bytes
+}
+
+extension RecordText {
+  /// Throws if some value could not be written.
+  func check() throws(StateError) {
+    if let failure { throw StateError(.invalid, "it cannot be kept in the state: \(failure.message)") }
   }
 }
 
@@ -63,28 +71,33 @@ extension Value {
 extension StateEvent {
   /// Refuses a value that could not be written.
   func check() throws(StateError) {
-    if values.contains(where: { $0.isNested(deeperThan: StoredValue.deepest) }) { throw StoredValue.tooDeep }
+    if bringsTooDeep { throw StoredValue.tooDeep }
   }
 
-  /// The values that the event brings into the state.
-  private var values: [Value] {
-    let stored: [StoredValue?]
-    var values: [Value] = []
+  /// Whether a value that the event brings into the state is nested too deep.
+  private var bringsTooDeep: Bool {
     switch self {
     case .runCreated(let event):
-      stored = [event.texts]
-      values = [event.inputs] + event.overrides.values
-    case .stepBegan(let event): stored = [event.items]
-    case .attemptBegan(let event): stored = [event.baseline]
-    case .attemptEnded(let event):
-      stored = []
-      values = event.exchanges
-    case .stepEnded(let event): stored = [event.output]
-    case .runEnded(let event): stored = [event.outputs]
-    case .valueSet(let event): stored = [event.value]
-    case .runStatusChanged, .cancelRequested, .valueRemoved: stored = []
+      event.texts.isTooDeep || event.inputs.isTooDeep || event.overrides.values.contains(where: \.isTooDeep)
+    case .stepBegan(let event): event.items?.isTooDeep ?? false
+    case .attemptBegan(let event): event.baseline?.isTooDeep ?? false
+    case .attemptEnded(let event): event.exchanges.contains(where: \.isTooDeep)
+    case .stepEnded(let event): event.output?.isTooDeep ?? false
+    case .runEnded(let event): event.outputs?.isTooDeep ?? false
+    case .valueSet(let event): event.value.isTooDeep
+    case .eventReceived(let event): event.data?.isTooDeep ?? false
+    case .scheduleSet(let event): event.texts?.isTooDeep ?? false
+    case .runStatusChanged, .cancelRequested, .valueRemoved, .stepWaits, .decisionGiven, .eventConsumed,
+      .eventsForgotten, .scheduleRemoved, .schedulePaused, .slotDecided:
+      false
     }
-    for case .inline(let value)? in stored { values.append(value) }
-    return values
   }
+}
+
+extension Value {
+  fileprivate var isTooDeep: Bool { isNested(deeperThan: StoredValue.deepest) }
+}
+
+extension StoredValue {
+  fileprivate var isTooDeep: Bool { if case .inline(let value) = self { value.isTooDeep } else { false } }
 }

@@ -56,6 +56,10 @@ extension StoredValue: Recordable {
     }
   }
 
+  package func write(to text: inout RecordText) {
+    if case .inline(let value) = self { value.write(to: &text) } else { text.write(encoded()) }
+  }
+
   package init(reading value: Value) throws(RecordFault) {
     if let map = value.map, map.count == 1, let reference = map["$blob"] {
       self = .blob(try BlobReference(reading: reference))

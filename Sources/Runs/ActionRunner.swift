@@ -23,9 +23,14 @@ struct ActionRunner {
   let run: RunContext
   let step: Step
   let call: ActionCall
+  /// The record's path.
   let path: StepPath
   let scope: CancelScope
+  /// Of an action that is repeated: the step, the round from 1, and what is recorded of the round's beginning.
+  var round: (of: StepPath, number: Int, began: StateEvent)?
 
+  /// What people and the action are told of the path.
+  private var name: StepPath { round?.of ?? path }
   private var journal: RunJournal { run.journal }
   private var action: ActionDescriptor { call.action }
 
@@ -59,10 +64,18 @@ struct ActionRunner {
 
   /// How long all attempts together, and each of them, may take.
   private var limits: TimeLimits {
+    // In `repeat`, no total of a single round: how long all of them may take is the rounds' business.
     var limits = step.timeout
+    if round != nil {
+      limits.total = nil
+      limits.attempt = limits.attempt ?? action.timeout
+      return limits
+    }
     if limits.attempt != nil || limits.total != nil { return limits }
     // What only computes waits for nobody, so that a timer around it would cost more than the work.
-    if action.effect != .pure || action.timeout != ActionDescriptor.standardTimeout { limits.total = action.timeout }
+    if action.effect == .pure, action.timeout == ActionDescriptor.standardTimeout { return limits }
+    // A recipe that says when to try again may mean hours, which the action's own limit knows nothing of.
+    if step.retry == nil { limits.total = action.timeout } else { limits.attempt = action.timeout }
     return limits
   }
 
@@ -74,23 +87,20 @@ struct ActionRunner {
     var number = known?.attempts ?? 0
     if known == nil {
       try scope.check()
-      journal.hold([
-        .stepBegan(StepBegan(run: run.id, at: work.startedAt, step: path, now: frame.now, key: work.key))
-      ])
+      let began = StateEvent.stepBegan(
+        StepBegan(run: run.id, at: work.startedAt, step: path, now: frame.now, key: work.key))
+      journal.hold((round.map { [$0.began] } ?? []) + [began])
     } else if let last = known?.lastAttempt {
       let baseline = if let baseline = last.baseline { try await journal.value(baseline) } else { Value?.none }
       let attempt = Attempt(number: number, startedAt: last.startedAt, baseline: baseline)
       if let due = last.retryAt, let error = last.error {
         if let output = try await paused(until: due, after: error, attempt, work) { return output }
       } else if last.endedAt == nil {
-        let lost = RunError(
-          .uncertain, "the program ended while \(action.id) was under way", step: path, attempt: number,
-          effect: .unknown)
-        if let output = try await settled(attempt, lost, work) { return output }
+        if let output = try await settled(attempt, lost(number), work) { return output }
       }
     }
     while true {
-      try scope.check()
+      do throws(StepExit) { try scope.check() } catch .cancelled { return try await givenUp(work) }
       number += 1
       var attempt = Attempt(number: number, startedAt: run.time.now())
       var error: RunError
@@ -103,7 +113,8 @@ struct ActionRunner {
       case .done(let output): return try await succeeded(attempt, output)
       case .again(let isKnown):
         if isKnown { error.effect = .none }
-        isDoubtful = error.effect == .unknown && isPlainWrite(work)
+        // That this try did nothing says nothing of those before it.
+        isDoubtful = isPlainWrite(work) && (error.effect == .unknown || hasEarlierDoubts)
       case .over: return try await failed(attempt, error)
       case .uncertain(let look): return try await uncertain(attempt, error, look)
       }
@@ -118,7 +129,7 @@ struct ActionRunner {
       }
       let due = run.time.now().advanced(by: delay) ?? .latest
       try await journal.commit([ended(attempt, error, retryAt: due)])
-      run.report(.attemptFailed(path: path, attempt: number, error: error, retryIn: delay))
+      run.report(.attemptFailed(path: name, attempt: number, error: error, retryIn: delay))
       if let output = try await paused(until: due, after: error, attempt, work) { return output }
     }
   }
@@ -128,15 +139,40 @@ struct ActionRunner {
   private func paused(
     until due: Timestamp, after error: RunError, _ attempt: Attempt, _ work: Work
   ) async throws(StepExit) -> Value? {
-    try await run.pause(until: due, in: scope)
+    do throws(StepExit) {
+      try await run.pause(until: due, for: "'\(name)' is tried again", in: scope)
+    } catch .cancelled {
+      return try await givenUp(work)
+    }
     return error.effect == .unknown ? try await settled(attempt, error, work) : nil
+  }
+
+  /// Ends a step before its next try that is cancelled, or of which a try before may have done what must not be done
+  /// twice.
+  private func givenUp(_ work: Work) async throws(StepExit) -> Value {
+    guard isPlainWrite(work), doubts > 0, let last = journal.step(path)?.lastAttempt else { throw .cancelled }
+    let attempt = Attempt(number: last.number, startedAt: last.startedAt)
+    return try await uncertain(attempt, last.error ?? lost(last.number), nil)
+  }
+
+  /// What is known of a try in which the program ended.
+  private func lost(_ number: Int) -> RunError {
+    RunError(
+      .uncertain, "the program ended while \(action.id) was under way", step: name, attempt: number, effect: .unknown)
   }
 
   /// The output of an attempt that turns out to have been done, or nil if it may be made again.
   private func settled(_ attempt: Attempt, _ error: RunError, _ work: Work) async throws(StepExit) -> Value? {
     switch try await verdict(error, work, attempt) {
     case .done(let output): return try await succeeded(attempt, output)
-    case .again: return nil
+    case .again(let isKnown):
+      // So that the try leaves no doubt when the next one begins.
+      if isKnown, journal.step(path)?.isInFlight == true {
+        var error = error
+        error.effect = .none
+        journal.hold([ended(attempt, error, retryAt: run.time.now())])
+      }
+      return nil
     case .over: return try await failed(attempt, error)
     case .uncertain(let look): return try await uncertain(attempt, error, look)
     }
@@ -145,9 +181,12 @@ struct ActionRunner {
   // MARK: One attempt
 
   private func work(in frame: Frame, known: StepRecord?) throws(StepExit) -> Work {
-    let input = try run.evaluate(call.input, in: frame, step: path)
-    var key = known?.key ?? "\(run.id)/\(path)"
-    if known == nil, let template = call.key { key = try run.evaluate(template, in: frame, step: path).plainText }
+    let input = try run.evaluate(call.input, in: frame, step: name)
+    var key = known?.key ?? "\(run.id)/\(name)"
+    if known == nil {
+      if let template = call.key { key = try run.evaluate(template, in: frame, step: name).plainText }
+      if let round { key += "#\(round.number)" }
+    }
     return Work(input: input, key: key, now: frame.now, startedAt: known?.startedAt ?? run.time.now())
   }
 
@@ -171,6 +210,9 @@ struct ActionRunner {
     }
     let stored = if let baseline = attempt.baseline { try await journal.stored(baseline) } else { StoredValue?.none }
     attempt.startedAt = run.time.now()
+    // Asked at the last moment, because the time in which repeating changes nothing may have ended since the last try
+    // was judged; that the last did nothing says nothing of those before it.
+    if doubts > 0, !mayRepeat(work) { return .success(try await givenUp(work)) }
     try await journal.commit([began(attempt, stored)])
     let limit = run.limit(of: limits, since: work.startedAt)
     let context = context(work, attempt)
@@ -201,9 +243,9 @@ struct ActionRunner {
 
   private func context(_ work: Work, _ attempt: Attempt) -> ActionContext {
     ActionContext(
-      run: run.id, step: path, attempt: attempt.number, idempotencyKey: work.key, now: work.now, time: run.time,
-      folder: run.folder
-    ) { [run, path] progress in run.report(.reported(path: path, text: run.redactor.redact(progress.message))) }
+      run: run.id, step: name, attempt: attempt.number, idempotencyKey: work.key, isKeyNamed: call.key != nil,
+      now: work.now, time: run.services.time, folder: run.folder, values: journal.values(of: path)
+    ) { [run, name] progress in run.report(.reported(path: name, text: run.redactor.redact(progress.message))) }
   }
 
   // MARK: What follows from an attempt without output
@@ -217,18 +259,31 @@ struct ActionRunner {
     }
   }
 
+  /// Whether doing it once more changes nothing more than doing it once.
+  private func mayRepeat(_ work: Work) -> Bool { !isPlainWrite(work) || (call.key != nil && action.acceptsKey) }
+
+  /// How many tries, the last one included, may have used something up.
+  private var doubts: Int {
+    guard let record = journal.step(path) else { return 0 }
+    return record.doubts + (record.isInFlight ? 1 : 0)
+  }
+
+  /// Whether a try before the one that is under way may have done something.
+  private var hasEarlierDoubts: Bool { journal.step(path)?.doubts ?? 0 > 0 }
+
   private func verdict(_ error: RunError, _ work: Work, _ attempt: Attempt) async throws(StepExit) -> Verdict {
     if error.effect == .none { return .again(isKnown: true) }
-    if case .consume(let repeats) = action.effect, attempt.number > repeats {
+    if case .consume(let repeats) = action.effect, doubts > repeats {
       return error.effect == .done ? .over : .uncertain(nil)
     }
-    if !isPlainWrite(work) || (call.key != nil && action.acceptsKey) { return .again(isKnown: false) }
+    if mayRepeat(work) { return .again(isKnown: false) }
     var look: String?
     if action.canReconcile, let baseline = attempt.baseline {
       switch try await reconciled(work, attempt, baseline) {
       case .done(let output): return .done(output)
-      // What the service itself said was done weighs more than a look that does not find it.
-      case .notDone: if error.effect == .unknown { return .again(isKnown: true) }
+      // What the service itself said was done weighs more than a look that does not find it, and a look tells nothing of
+      // tries before the baseline was taken.
+      case .notDone: if error.effect == .unknown, doubts < 2 { return .again(isKnown: true) }
       case .unknown(let text): look = text
       }
     }
@@ -255,7 +310,9 @@ struct ActionRunner {
       guard failure.retryable, number < schedule.maxAttempts, !Task.isCancelled,
         let due = run.time.now().advanced(by: schedule.delay(afterAttempt: number, chance: run.chance()))
       else { return .unknown("the look whether it was done failed: \(failure.message)") }
-      do throws(StepExit) { try await run.pause(until: due, in: scope) } catch .cancelled {
+      do throws(StepExit) {
+        try await run.pause(until: due, for: "'\(name)' is looked up", in: scope)
+      } catch .cancelled {
         return .unknown("the look whether it was done failed: \(failure.message)")
       }
     }
@@ -300,6 +357,8 @@ struct ActionRunner {
 
   /// Records a success; the attempt and the step end in one event list, so that no crash comes between them.
   private func succeeded(_ attempt: Attempt, _ output: Value) async throws(StepExit) -> Value {
+    // A service may send back what it was given.
+    let output = run.redactor.withoutSecrets(output, of: action.outputType)
     let stored: StoredValue
     do throws(StepExit) { stored = try await journal.stored(output) } catch .failed(let error) {
       return try await failed(attempt, error)
@@ -320,7 +379,7 @@ struct ActionRunner {
 
   private func uncertain(_ attempt: Attempt, _ error: RunError, _ look: String?) async throws(StepExit) -> Value {
     var uncertain = RunError(
-      .uncertain, "\(action.id) may or may not have been done: \(error.message)", detail: look, step: path,
+      .uncertain, "\(action.id) may or may not have been done: \(error.message)", detail: look, step: name,
       attempt: attempt.number, effect: .unknown, cause: error.kind == .uncertain ? nil : error)
     run.place(&uncertain, at: step.location)
     try await journal.commit([ended(attempt, uncertain), ended(.uncertain, error: uncertain)])
@@ -328,7 +387,7 @@ struct ActionRunner {
   }
 
   private func runError(_ error: ActionError, attempt: Int?) -> RunError {
-    var error = run.runError(error, step: path, attempt: attempt)
+    var error = run.runError(error, step: name, attempt: attempt)
     run.place(&error, at: step.location)
     return error
   }

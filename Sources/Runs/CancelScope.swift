@@ -1,7 +1,7 @@
 import Basics
 import Synchronization
 
-/// Whether steps may begin, for a run or a set of branches; ending one ends all inside it.
+/// Whether steps may begin, for a run, a set of branches or a time limit; ending one ends all inside it.
 ///
 /// Steps look before they begin, and what is in flight finishes. The end of the program (`stopped`) ends everything;
 /// a cancellation leaves the run's `finally` alone.
@@ -16,25 +16,27 @@ final class CancelScope: Sendable {
 
   private struct State {
     var ending = Ending.none
-    var sleepers: [ObjectIdentifier: Sleeper] = [:]
-  }
-
-  private final class Sleeper: Sendable {
-    let task: Task<Void, Never>
-    init(_ task: Task<Void, Never>) { self.task = task }
+    /// What is told when the scope ends.
+    var watchers: [Int: @Sendable () -> Void] = [:]
   }
 
   private let parent: CancelScope?
+  /// When what is inside has to be over: the earliest of the limits around it.
+  let deadline: Timestamp?
   private let state = Mutex(State())
 
-  init(inside parent: CancelScope? = nil) { self.parent = parent }
+  init(inside parent: CancelScope? = nil, until deadline: Timestamp? = nil) {
+    self.parent = parent
+    self.deadline = [deadline, parent?.deadline].compactMap { $0 }.min()
+  }
 
   func end(_ ending: Ending) {
-    let sleepers = state.withLock { state in
+    let watchers = state.withLock { state in
       if ending.rawValue > state.ending.rawValue { state.ending = ending }
-      return state.sleepers.values.map { $0 }
+      // In the order in which they came.
+      return state.ending == .none ? [] : state.watchers.sorted { $0.key < $1.key }.map(\.value)
     }
-    for sleeper in sleepers { sleeper.task.cancel() }
+    for watcher in watchers { watcher() }
   }
 
   var ending: Ending {
@@ -45,6 +47,9 @@ final class CancelScope: Sendable {
   /// Whether something more may begin.
   var isOpen: Bool { ending == .none && !Task.isCancelled }
 
+  /// Whether one of the limits around it is over.
+  func isLate(at now: Timestamp) -> Bool { deadline.map { $0 <= now } ?? false }
+
   /// Throws if nothing more may begin, here or in this task.
   func check() throws(StepExit) {
     switch ending {
@@ -54,26 +59,21 @@ final class CancelScope: Sendable {
     }
   }
 
-  /// Sleeps until the time is over, the scope ends, or the task is cancelled.
-  func sleep(for span: TimeSpan, on time: any TimeSource) async {
-    // Cancelled by the end of a scope or of the task around it.
-    let sleeper = Sleeper(Task { try? await time.sleep(for: span) })
-    let scopes = Array(sequence(first: self) { $0.parent })
-    for scope in scopes { scope.add(sleeper) }
-    await withTaskCancellationHandler {
-      await sleeper.task.value
-    } onCancel: {
-      sleeper.task.cancel()
+  /// Has somebody told when this scope or one around it ends, at once if one has; a number is used once at a time.
+  func watch(as number: Int, _ watcher: @escaping @Sendable () -> Void) {
+    for scope in sequence(first: self, next: { $0.parent }) {
+      let hasEnded = scope.state.withLock { state in
+        state.watchers[number] = watcher
+        return state.ending != .none
+      }
+      if hasEnded { watcher() }
     }
-    for scope in scopes { scope.state.withLock { _ = $0.sleepers.removeValue(forKey: ObjectIdentifier(sleeper)) } }
   }
 
-  private func add(_ sleeper: Sleeper) {
-    let isOpen = state.withLock { state in
-      if state.ending == .none { state.sleepers[ObjectIdentifier(sleeper)] = sleeper }
-      return state.ending == .none
+  func unwatch(_ number: Int) {
+    for scope in sequence(first: self, next: { $0.parent }) {
+      scope.state.withLock { _ = $0.watchers.removeValue(forKey: number) }
     }
-    if !isOpen { sleeper.task.cancel() }
   }
 
   /// The scope of `finally`, which a cancellation does not end: that of the program, around the run's own.

@@ -14,10 +14,29 @@ struct Frame: Sendable {
     slots = [inputs, .map(ValueMap()), run, secrets, .timestamp(now)]
   }
 
+  /// The frame in which a recipe begins.
+  ///
+  /// - Parameter given: The inputs as a run's record holds them, secret ones by their names.
+  init(of recipe: Recipe, inputs given: Value, secrets: Secrets, run: ValueMap, now: Timestamp) {
+    var inputs = given.map ?? ValueMap()
+    for input in recipe.inputs where input.isSecret {
+      inputs[input.name] = recipe.secret(of: input, given, in: secrets).map { .string($0) }
+    }
+    var values = ValueMap()
+    for (name, _) in recipe.allSecrets { values[name] = secrets[name].map { .string($0) } }
+    self.init(inputs: .map(inputs), run: .map(run), secrets: .map(values), now: now)
+  }
+
   /// What the step's expressions call `now`.
   var now: Timestamp {
     get { slots[Frame.nowSlot].timestamp ?? .earliest }
     set { slots[Frame.nowSlot] = .timestamp(newValue) }
+  }
+
+  /// What `now` is where it need not be known, as in a plan.
+  var nowValue: Value {
+    get { slots[Frame.nowSlot] }
+    set { slots[Frame.nowSlot] = newValue }
   }
 
   /// Adds the value of the name that was declared next.
@@ -56,4 +75,17 @@ struct Frame: Sendable {
   }
 
   private static let firstNames = 5
+}
+
+extension Recipe {
+  /// The value of a secret input, which a run's record holds by its name only.
+  func secret(of input: Input, _ given: Value, in secrets: Secrets) -> String? {
+    guard input.isSecret, let name = given[input.name]?["secret"]?.string else { return nil }
+    return secrets[name]
+  }
+
+  /// The values of the secret inputs.
+  func secretInputs(_ given: Value, in secrets: Secrets) -> [String] {
+    inputs.compactMap { secret(of: $0, given, in: secrets) }
+  }
 }

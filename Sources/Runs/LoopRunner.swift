@@ -2,8 +2,8 @@
 //
 // The list is recorded when the loop begins, and each item has records of its own, so that a loop that was interrupted
 // goes on where it was: first the items that had ended are looked at, then those that were in flight are finished, each
-// judged by itself, and only then new ones begin. A failure that nothing catches lets no new item begin; what is in
-// flight finishes.
+// judged by itself, and only then new ones begin, beside those that wait. A failure that nothing catches lets no new
+// item begin; what is in flight finishes. An item that waits is in flight, and keeps its place among `maxParallel`.
 import Basics
 import Recipes
 import RunState
@@ -33,17 +33,14 @@ extension StepRunner {
       let value = Value.list(loop.givesOutcomes(step) ? results.map(\.value) : results.compactMap(\.output))
       try await end(path, .succeeded, output: value, now: frame.now)
       return value
-    } catch .failed(let error) {
-      try await end(path, .ended(by: error), error: error, now: frame.now)
-      throw .failed(error)
-    } catch .cancelled {
-      try await end(path, .cancelled, now: frame.now)
-      throw .cancelled
+    } catch {
+      if let ended = error.ended { try await end(path, ended.status, error: ended.error, now: frame.now) }
+      throw error
     }
   }
 
   /// What became of one item.
-  private struct ItemResult: Sendable {
+  struct ItemResult: Sendable {
     var index: Int
     var output: Value?
     var error: RunError?
@@ -75,39 +72,51 @@ extension StepRunner {
         chosen.append(index)
       }
     }
-    /// How many of the chosen ones, which come first, have begun before.
-    var begun = 0
+    /// How many of the chosen ones, which come first, have begun before, and how many of those are to be judged.
+    var (begun, judged) = (0, 0)
     if isResumed {
-      let progress = run.journal.progress(of: chosen.map { "\(path)[\($0)]" })
-      let all = zip(chosen, progress)
-      let old = all.filter { $0.1 == true } + all.filter { $0.1 == false }
-      begun = old.count
-      chosen = (old + all.filter { $0.1 == nil }).map(\.0)
+      let progress = run.journal.progress(ofItemsOf: path, count: items.count)
+      func those(_ kind: RunJournal.ItemProgress) -> [Int] { chosen.filter { progress[$0] == kind } }
+      let first = those(.ended) + those(.underWay)
+      judged = first.count
+      begun = judged + those(.waiting).count
+      chosen = first + those(.waiting) + those(.new)
     }
-    return try await withTaskGroup(of: Result<ItemResult, StepExit>.self) { group in
+    let (old, toJudge) = (begun, judged)
+    return try await withTaskGroup(of: (place: Int, result: Result<ItemResult, StepExit>).self) { group in
       var done: [ItemResult] = []
       var exits: [StepExit] = []
       var next = 0
       var running = 0
+      var unjudged = toJudge
+      var holdsBack = false
       while next < chosen.count || running > 0 {
         while next < chosen.count, running < loop.maxParallel {
           // New items wait until those that were in flight have finished.
-          if next >= begun, !exits.isEmpty || !scope.isOpen || (next == begun && begun > 0 && running > 0) { break }
-          let index = chosen[next]
-          group.addTask { await item(index, of: loop, step, in: itemFrame(index), at: path) }
+          if next >= old, !exits.isEmpty || !scope.isOpen || unjudged > 0 { break }
+          let (place, index) = (next, chosen[next])
+          run.parking.addTurn()
+          group.addTask { (place, await item(index, of: loop, step, in: itemFrame(index), at: path)) }
           next += 1
           running += 1
         }
-        guard let result = await group.next() else { break }
+        if running == 0 { break }
+        run.parking.lendTurn()
+        guard let (place, result) = await group.next() else { break }
         running -= 1
+        if place < toJudge { unjudged -= 1 }
         switch result {
         case .success(let item): done.append(item)
-        case .failure(let exit): exits.append(exit)
+        case .failure(let exit):
+          exits.append(exit)
+          if place < toJudge, case .waiting = exit { holdsBack = true }
         }
         run.report(.loopAdvanced(path: path, done: done.count + exits.count, count: chosen.count))
         // What the item did last need not wait for the others. A failure to keep it is met again at the next commit.
         if running > 0, next == chosen.count || !exits.isEmpty { try? await run.journal.commit() }
       }
+      // What was in flight waits now, so that new items may begin beside it: in a new walk, at once.
+      if holdsBack, old < chosen.count { run.parking.call() }
       if let exit = StepExit.worst(of: exits) { return Result<[ItemResult], StepExit>.failure(exit) }
       if next < chosen.count {
         // Told to end before all items began.

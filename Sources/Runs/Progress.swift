@@ -10,6 +10,8 @@ package enum Progress: Sendable {
   /// Of a loop: how many items are done, of how many.
   case loopAdvanced(path: StepPath, done: Int, count: Int)
   case attemptFailed(path: StepPath, attempt: Int, error: RunError, retryIn: TimeSpan?)
+  /// A step waits from now on, or still waits when its run is carried on.
+  case stepWaits(path: StepPath, title: String, depth: Int, wait: WaitRecord)
   /// What an action says about itself.
   case reported(path: StepPath, text: String)
   /// `isReplayed` says that the step was done before the run was resumed.

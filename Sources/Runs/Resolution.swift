@@ -32,6 +32,8 @@ extension RunRecord {
 
   /// Says what became of an uncertain step, durably; the run goes on when it is carried on the next time.
   ///
+  /// The path of a loop, an item or a block means all that is uncertain in it.
+  ///
   /// - Parameter recipe: The run's recipe, as it was when the run began.
   package func resolve(
     _ path: StepPath, as resolution: Resolution, of recipe: Recipe, in store: some StateStore, at now: Timestamp
@@ -39,33 +41,44 @@ extension RunRecord {
     guard let run = store.run(id), run.status == .uncertain || run.status == .paused else {
       throw ResolutionFault("the run \(id) is not uncertain, so there is nothing to resolve")
     }
-    guard let step = run.steps[path], step.status == .uncertain else {
-      let paths = run.uncertainSteps.map(\.path)
+    let steps = run.uncertainSteps.filter { $0.path.hasSameScalars(as: path) || $0.path.isInside(path) }
+    guard !steps.isEmpty else {
+      let paths = run.uncertainSteps.map(\.path.shown)
       let guess = path.nearest(among: paths).map { "; did you mean '\($0)'?" }
       throw ResolutionFault(
         "no step '\(path)' of the run is uncertain\(guess ?? "; these are: \(paths.joined(separator: ", "))")")
     }
-    let event: StateEvent
-    switch resolution {
-    case .done(let output):
-      let stored = try await store.keep(try recipe.output(output, ofStepAt: path))
-      event = .stepEnded(StepEnded(run: id, at: now, step: path, status: .succeeded, output: stored))
-    case .retry:
-      event = .stepBegan(StepBegan(run: id, at: now, step: path, now: step.now, key: step.key))
-    case .fail(let reason):
-      // It has failed and is not over, so that its handlers run when the run goes on.
-      event = .stepEnded(
-        StepEnded(run: id, at: now, step: path, status: .running, error: RunRecord.failure(of: step, reason)))
+    if case .done(.some) = resolution, steps.count > 1 {
+      throw ResolutionFault(
+        "'\(path)' holds \(steps.count) uncertain steps, and each has an output of its own; resolve them one by one: "
+          + steps.map(\.path.shown).joined(separator: ", "))
     }
     var after = run
-    // The store refuses what does not fit.
-    try? after.apply(event)
+    var events: [StateEvent] = []
+    for step in steps {
+      let event: StateEvent
+      switch resolution {
+      case .done(let output):
+        let stored = try await store.keep(try recipe.output(output, ofStepAt: step.path))
+        event = .stepEnded(StepEnded(run: id, at: now, step: step.path, status: .succeeded, output: stored))
+      case .retry:
+        event = .stepBegan(StepBegan(run: id, at: now, step: step.path, now: step.now, key: step.key))
+      case .fail(let reason):
+        // It has failed and is not over, so that its handlers run when the run goes on.
+        event = .stepEnded(
+          StepEnded(
+            run: id, at: now, step: step.path, status: .running, error: RunRecord.failure(of: step, reason)))
+      }
+      // The store refuses what does not fit.
+      try? after.apply(event)
+      events.append(event)
+    }
     let next =
       after.uncertainSteps.isEmpty
       ? StateEvent.runStatusChanged(
         RunStatusChanged(run: id, at: now, status: .queued, reason: "every uncertain step is resolved"))
       : after.uncertainty(at: now)
-    try await store.append([event, next])
+    try await store.append(events + [next])
     return store.run(id) ?? after
   }
 
@@ -81,9 +94,20 @@ extension RunRecord {
 
   /// The run stops, because a person has to say what became of some of its steps.
   func uncertainty(at now: Timestamp) -> StateEvent {
-    let reasons = uncertainSteps.map { "'\($0.path)': \($0.error?.message ?? "nobody knows what became of it")" }
+    let reasons = uncertainSteps.map { "'\($0.path.shown)': \($0.error?.message ?? "nobody knows what became of it")" }
     return .runStatusChanged(
       RunStatusChanged(run: id, at: now, status: .uncertain, reason: reasons.joined(separator: "; ")))
+  }
+}
+
+extension StepPath {
+  /// The path as people see it: a round of a step is the step.
+  package var shown: String { hasSuffix("/#round") ? String(dropLast("/#round".count)) : self }
+
+  /// Whether the step is an item of another, or stands in it.
+  fileprivate func isInside(_ path: StepPath) -> Bool {
+    let rest = utf8.dropFirst(path.utf8.count)
+    return utf8.starts(with: path.utf8) && rest.first.map { "[/~!".utf8.contains($0) } ?? false
   }
 }
 
@@ -136,6 +160,7 @@ private enum PathPlace {
       switch step.kind {
       case .block(let block, _): PathPlace.block(block).inside(part)
       case .parallel(let branches): branches.first { $0.name == part }.map { .block($0.block) }
+      case .action(let call) where call.repetition != nil && part == "#round": .step(step, isHandler: false)
       case .call(let call): PathPlace.recipe(call.recipe).inside(part)
       default: nil
       }

@@ -16,9 +16,13 @@ final class RunContext: Sendable {
   /// A number from 0 up to 1, for jitter.
   let chance: @Sendable () -> Double
   let redactor: Redactor
+  let parking: Parking
+  /// Whether this program has walked the run before, so that whoever follows it knows what was done.
+  let isWalkedAgain: Bool
 
   init(
-    recipe: Recipe, journal: RunJournal, services: Services, redactor: Redactor, time: any TimeSource, folder: String,
+    recipe: Recipe, journal: RunJournal, services: Services, redactor: Redactor, parking: Parking,
+    isWalkedAgain: Bool, time: any TimeSource, folder: String,
     report: @escaping @Sendable (Progress) -> Void, chance: @escaping @Sendable () -> Double
   ) {
     id = journal.id
@@ -26,6 +30,8 @@ final class RunContext: Sendable {
     self.journal = journal
     self.services = services
     self.redactor = redactor
+    self.parking = parking
+    self.isWalkedAgain = isWalkedAgain
     self.time = time
     self.folder = folder
     self.report = report
@@ -73,35 +79,11 @@ final class RunContext: Sendable {
 
   /// An action's error as the state keeps it, without the secrets that a service may have sent back.
   func runError(_ error: ActionError, step: StepPath, attempt: Int?) -> RunError {
-    var causes: [ActionError] = []
-    var next = error.cause as? ActionError
-    while let cause = next, causes.count < RunContext.mostCauses {
-      causes.append(cause)
-      next = cause.cause as? ActionError
-    }
-    var chain: RunError?
-    for cause in causes.reversed() { chain = runError(cause, step: nil, attempt: nil, cause: chain) }
-    return runError(error, step: step, attempt: attempt, cause: chain)
-  }
-
-  private static let mostCauses = 8
-
-  private func runError(_ error: ActionError, step: StepPath?, attempt: Int?, cause: RunError?) -> RunError {
-    RunError(
-      error.kind, redactor.redact(error.message),
-      detail: error.detail.map(redactor.redact), status: error.status, step: step, attempt: attempt,
-      retryable: error.retryable, retryAfter: error.retryAfter,
-      effect: error.effect, cause: cause)
+    RunError(error, step: step, attempt: attempt, redactedBy: redactor)
   }
 
   /// Says where in the recipe an error belongs.
-  func place(_ error: inout RunError, at location: Diagnostic.Location?) {
-    guard let location, error.line == nil else { return }
-    let position = location.source.position(at: location.range.lowerBound)
-    error.file = location.source.name
-    error.line = position.line
-    error.column = position.column
-  }
+  func place(_ error: inout RunError, at location: Diagnostic.Location?) { error.place(at: location) }
 
   // MARK: Trying again, and waiting
 
@@ -136,29 +118,42 @@ final class RunContext: Sendable {
     total - (time.now().span(since: start) ?? .zero)
   }
 
-  /// Waits until an instant; a run that is to end ends the wait at once.
-  func pause(until due: Timestamp, in scope: CancelScope) async throws(StepExit) {
-    try scope.check()
-    while let left = due.span(since: time.now()), left > .zero {
-      // In pieces, because the wall clock may be set meanwhile.
-      await scope.sleep(for: min(left, .seconds(60)), on: time)
-      try scope.check()
-    }
+  /// Waits until an instant that a delay led to; a run that is to end ends the wait at once.
+  ///
+  /// The instant is in the records, so that a crash makes the delay no longer. A clock that is set back while this
+  /// program waits does not either; one that is set back while nobody does makes the run wait until the clock shows the
+  /// instant again.
+  func pause(
+    until due: Timestamp, for reason: String, in scope: CancelScope, tell: () -> Void = {}
+  ) async throws(StepExit) {
+    let delay = due.span(since: time.now()).map { time.elapsed() + $0 }
+    let nothing = { () throws(StepExit) -> Never? in nil }
+    _ = try await wait(until: due, delay, for: reason, in: scope, tell: tell, nothing)
   }
-}
 
-extension RunError {
-  /// What `error` is in handlers.
-  var value: Value {
-    var map = ValueMap()
-    map["kind"] = .string(self.kind.rawValue)
-    map["message"] = .string(self.message)
-    map["detail"] = self.detail.map { .string($0) }
-    map["status"] = self.status.map { .int($0) }
-    map["step"] = self.step.map { .string($0) }
-    map["attempt"] = self.attempt.map { .int($0) }
-    map["retryable"] = .bool(self.retryable)
-    map["effect"] = .string(self.effect.rawValue)
-    return .map(map)
+  /// Waits until something is found, or until an instant, and then gives nil; on disk is first what led here.
+  ///
+  /// A wait that is over is over, even if the time limit of a block around it has passed meanwhile.
+  func wait<Found>(
+    until due: Timestamp?, _ elapsed: TimeSpan? = nil, for reason: String, in scope: CancelScope,
+    tell: () -> Void = {}, _ find: () async throws(StepExit) -> Found?
+  ) async throws(StepExit) -> Found? {
+    var isTold = false
+    while true {
+      // Before looking, so that whatever happens after the look is noticed.
+      let calls = parking.calls
+      try scope.check()
+      if let found = try await find() { return found }
+      let now = time.now()
+      if let due, due <= now { return nil }
+      if let elapsed, elapsed <= time.elapsed() { return nil }
+      if scope.isLate(at: now) { throw .cancelled }
+      try await journal.commit()
+      if !isTold { tell() }
+      isTold = true
+      let next = [due, scope.deadline].compactMap { $0 }.min()
+      let alarm = next.map { Parking.Alarm(at: $0, elapsed: elapsed) }
+      try await parking.park(until: alarm, for: reason, since: calls, in: scope)
+    }
   }
 }

@@ -11,6 +11,12 @@ package struct RunSurroundings: Sendable {
   package var folder: String
   package var report: @Sendable (Progress) -> Void
   package var chance: @Sendable () -> Double
+  /// Lets the time pass for which a run only waits, less than a minute; a test's clock skips it, and else it is slept.
+  package var skip: (@Sendable (TimeSpan) -> Void)?
+  /// What `now` is of steps of a run that is played again; others take the clock's.
+  package var instants: (@Sendable (StepPath) -> Timestamp?)?
+  /// A run that only waits is left to its host, unless it goes on sooner than that.
+  package var stay = Parking.stay
 
   package init(
     store: any StateStore, time: any TimeSource, folder: String,
@@ -25,7 +31,10 @@ package struct RunSurroundings: Sendable {
   }
 }
 
-/// One run being carried on by this program, until it ends, becomes uncertain, or the program ends.
+/// One run being carried on by this program, until it ends, waits, becomes uncertain, or the program ends.
+///
+/// A run that waits is left as `waiting`, with the instant at which it has something to do; whoever hosts it carries it
+/// on with a new engine then, when an event comes, or when a person decides.
 package final class RunEngine: Sendable {
   private let recipe: Recipe
   private let id: String
@@ -36,6 +45,9 @@ package final class RunEngine: Sendable {
   private let program = CancelScope()
   private let own: CancelScope
   private let walk = Mutex<Task<Result<Value, StepExit>, Never>?>(nil)
+  private let parking: Parking
+  private let journal = Mutex<RunJournal?>(nil)
+  private let isPausing = Atomic(false)
 
   /// How long what is in flight may take to finish after a cancellation, before it is cancelled by force.
   package static let grace = TimeSpan.seconds(10)
@@ -49,12 +61,27 @@ package final class RunEngine: Sendable {
     self.secrets = secrets
     self.services = services
     self.surroundings = surroundings
+    parking = Parking(time: surroundings.time, stay: surroundings.stay, skip: surroundings.skip)
     own = CancelScope(inside: program)
   }
 
   /// Ends the run: nothing more begins, what is in flight has its grace, then `finally` runs.
   package func cancel(after grace: TimeSpan = RunEngine.grace) async {
+    end()
+    await force(after: grace)
+  }
+
+  /// Has nothing more begin in the run but its `finally`.
+  ///
+  /// False if the run is over, or has been left and has to be carried on by a new engine to end.
+  @discardableResult package func end() -> Bool {
     own.end(.cancelled)
+    // A walk that is just leaving has to be walked again.
+    return parking.call()
+  }
+
+  /// Cancels what is in flight when its grace is over.
+  package func force(after grace: TimeSpan = RunEngine.grace) async {
     try? await surroundings.time.sleep(for: grace)
     walk.withLock { $0 }?.cancel()
   }
@@ -62,26 +89,59 @@ package final class RunEngine: Sendable {
   /// Ends the carrying on, not the run: nothing more begins, and what is in flight finishes.
   package func stop() { program.end(.stopped) }
 
+  /// Ends the carrying on of a run that is being paused.
+  ///
+  /// When this returns, nothing that the engine has yet to write says that the run goes on, so that no crash undoes a
+  /// pause that is on disk.
+  package func pause() async {
+    isPausing.store(true, ordering: .releasing)
+    stop()
+    await journal.withLock { $0 }?.settle()
+  }
+
+  /// Something came for the run from outside and is in the state, an event or a decision: its waits look again.
+  ///
+  /// False if the run is over, or has been left and has to be carried on by a new engine to see it.
+  @discardableResult package func poke() -> Bool { parking.call() }
+
   /// Carries the run on, and gives its record as it then is.
   package func run() async throws(StateError) -> RunRecord {
     // What happened to the run while it was being prepared counts: a cancellation, a resolved step.
     let record = surroundings.store.run(id) ?? given
     if record.pendingCancel != nil { own.end(.cancelled) }
-    let journal = RunJournal(record, store: surroundings.store, time: surroundings.time)
+    let journal = RunJournal(
+      record, store: surroundings.store, time: surroundings.time, instants: surroundings.instants
+    ) { [self] in
+      isPausing.load(ordering: .acquiring)
+    }
+    self.journal.withLock { $0 = journal }
+    defer { parking.end() }
     surroundings.report(.runBegan(run: id, recipe: recipe.name, isResumed: !record.steps.isEmpty))
     do throws(StepExit) {
-      journal.hold([status(.running)])
-      let result = await walked(record, journal)
-      let last: StateEvent?
-      switch result {
-      case .success(let value): last = ended(.succeeded, outputs: try await journal.stored(value))
-      case .failure(.failed(let error)): last = ended(error.kind == .timeout ? .timedOut : .failed, error)
-      case .failure(.cancelled): last = ended(.cancelled)
-      case .failure(.uncertain): last = journal.current.uncertainty(at: surroundings.time.now())
-      case .failure(.stopped): last = nil
-      case .failure(.stateFailed(let error)): throw .stateFailed(error)
+      var isWalkedAgain = false
+      while true {
+        parking.begin()
+        journal.hold([status(.running)])
+        let result = await walked(record, journal, isWalkedAgain)
+        let last: StateEvent?
+        switch result {
+        case .success(let value): last = ended(.succeeded, outputs: try await journal.stored(value))
+        case .failure(.failed(let error)): last = ended(error.kind == .timeout ? .timedOut : .failed, error)
+        case .failure(.cancelled): last = ended(.cancelled)
+        case .failure(.rejected(let error)): last = ended(.rejected, error)
+        case .failure(.waiting): last = waiting()
+        case .failure(.uncertain): last = journal.current.uncertainty(at: surroundings.time.now())
+        case .failure(.stopped): last = nil
+        case .failure(.stateFailed(let error)): throw .stateFailed(error)
+        }
+        try await journal.commit(last.map { [$0] } ?? [])
+        // Somebody called while the walk left.
+        if case .failure(.waiting) = result, !parking.close() {
+          isWalkedAgain = true
+          continue
+        }
+        break
       }
-      try await journal.commit(last.map { [$0] } ?? [])
     } catch .failed(let error) {
       // Outputs that cannot be kept.
       do throws(StepExit) { try await journal.commit([ended(.failed, error)]) } catch { throw stateError(error) }
@@ -93,11 +153,14 @@ package final class RunEngine: Sendable {
     return now
   }
 
-  private func walked(_ record: RunRecord, _ journal: RunJournal) async -> Result<Value, StepExit> {
-    let secretInputs = recipe.inputs.compactMap { secret(of: $0, record) }
+  private func walked(
+    _ record: RunRecord, _ journal: RunJournal, _ isWalkedAgain: Bool
+  ) async -> Result<Value, StepExit> {
+    let secretInputs = recipe.secretInputs(record.origin.inputs, in: secrets)
     let context = RunContext(
       recipe: recipe, journal: journal, services: services, redactor: services.redactor.adding(secretInputs),
-      time: surroundings.time, folder: surroundings.folder, report: surroundings.report, chance: surroundings.chance)
+      parking: parking, isWalkedAgain: isWalkedAgain, time: surroundings.time, folder: surroundings.folder,
+      report: surroundings.report, chance: surroundings.chance)
     let runner = RecipeRunner(run: context, recipe: recipe, scope: own, prefix: "", depth: 0)
     let frame = frame(record)
     let task = Task { () -> Result<Value, StepExit> in
@@ -117,28 +180,30 @@ package final class RunEngine: Sendable {
     .runEnded(RunEnded(run: id, at: surroundings.time.now(), status: status, outputs: outputs, error: error))
   }
 
+  private func waiting() -> StateEvent {
+    let departure = parking.departure
+    let reasons = departure?.reasons ?? []
+    let more = reasons.count > RunEngine.mostReasons ? ["and \(reasons.count - RunEngine.mostReasons) more"] : []
+    return .runStatusChanged(
+      RunStatusChanged(
+        run: id, at: surroundings.time.now(), status: .waiting,
+        reason: (reasons.prefix(RunEngine.mostReasons) + more).joined(separator: "; "), wakeAt: departure?.wakeAt))
+  }
+
+  /// A loop may wait for a thousand things.
+  private static let mostReasons = 5
+
   private func status(_ status: RunStatus) -> StateEvent {
     .runStatusChanged(RunStatusChanged(run: id, at: surroundings.time.now(), status: status))
   }
 
-  /// The value of a secret input, which the run's record holds by its name only.
-  private func secret(of input: Recipe.Input, _ record: RunRecord) -> String? {
-    guard input.isSecret, let name = record.origin.inputs[input.name]?["secret"]?.string else { return nil }
-    return secrets[name]
-  }
-
   private func frame(_ record: RunRecord) -> Frame {
-    var inputs = record.origin.inputs.map ?? ValueMap()
-    for input in recipe.inputs where input.isSecret {
-      inputs[input.name] = secret(of: input, record).map { .string($0) }
-    }
-    var values = ValueMap()
-    for (name, _) in recipe.allSecrets { values[name] = secrets[name].map { .string($0) } }
     var run = ValueMap()
     run["id"] = .string(id)
     run["recipe"] = .string(recipe.name)
     run["startedAt"] = .timestamp(record.createdAt)
-    run["attempt"] = .int(1)
-    return Frame(inputs: .map(inputs), run: .map(run), secrets: .map(values), now: record.now)
+    run["slot"] = record.origin.cause.slot.map { .timestamp($0) }
+    run["attempt"] = .int(record.origin.attempt)
+    return Frame(of: recipe, inputs: record.origin.inputs, secrets: secrets, run: run, now: record.now)
   }
 }

@@ -30,13 +30,23 @@ final class RunJournal: Sendable {
   }
 
   let id: String
-  private let store: any StateStore
-  private let time: any TimeSource
+  let store: any StateStore
+  let time: any TimeSource
   private let content: Mutex<Content>
   private let order = Order()
+  private let instants: (@Sendable (StepPath) -> Timestamp?)?
+  private let isPausing: @Sendable () -> Bool
 
-  init(_ record: RunRecord, store: any StateStore, time: any TimeSource) {
+  /// - Parameters:
+  ///   - instants: What `now` is of steps of a run that is played again.
+  ///   - isPausing: Whether the run is being paused, so that it must not be said to go on or to wait.
+  init(
+    _ record: RunRecord, store: any StateStore, time: any TimeSource,
+    instants: (@Sendable (StepPath) -> Timestamp?)? = nil, isPausing: @escaping @Sendable () -> Bool = { false }
+  ) {
     id = record.id
+    self.instants = instants
+    self.isPausing = isPausing
     self.store = store
     self.time = time
     content = Mutex(Content(record: record))
@@ -48,22 +58,62 @@ final class RunJournal: Sendable {
 
   func step(_ path: StepPath) -> StepRecord? { content.withLock { $0.record.steps[path] } }
 
-  func hasEnded(_ path: StepPath) -> Bool { step(path)?.status.isEnded ?? false }
+  func hasEnded(_ path: StepPath) -> Bool { content.withLock { $0.record.steps.status(of: path)?.isEnded ?? false } }
 
   /// What is known of a step that is reached, and the instant that its expressions call `now`.
   func reached(_ path: StepPath) -> (known: StepRecord?, now: Timestamp) {
     let instant = time.now()
+    let played = instants?(path)
     return content.withLock { content in
       if let known = content.record.steps[path] { return (known, known.now) }
+      if let played {
+        content.record.now = played
+        return (nil, played)
+      }
       // Never earlier than a step of this run was told before.
       content.record.now = max(instant, content.record.now)
       return (nil, content.record.now)
     }
   }
 
-  /// Which steps have ended (true), have begun (false), or are new (nil).
-  func progress(of paths: [StepPath]) -> [Bool?] {
-    content.withLock { content in paths.map { content.record.steps[$0]?.status.isEnded } }
+  /// An instant for something that a step does anew, never earlier than one that the run was told before.
+  func instant() -> Timestamp {
+    let instant = time.now()
+    return content.withLock { content in
+      content.record.now = max(instant, content.record.now)
+      return content.record.now
+    }
+  }
+
+  /// How far an item of a loop has come.
+  enum ItemProgress {
+    case new, ended
+    /// An attempt in it was in flight when the program ended, or it was between two steps.
+    case underWay
+    /// Something in it waits, and nothing else goes on.
+    case waiting
+  }
+
+  /// How far the items of a loop have come.
+  func progress(ofItemsOf path: StepPath, count: Int) -> [ItemProgress] {
+    content.withLock { content in
+      var progress = (0..<count).map { index -> ItemProgress in
+        guard let status = content.record.steps.status(of: "\(path)[\(index)]") else { return .new }
+        return status.isEnded ? .ended : .underWay
+      }
+      let beginning = Array("\(path)[".utf8)
+      var waiting: Set<Int> = []
+      var busy: Set<Int> = []
+      for record in content.record.steps.inOrder where !record.status.isEnded {
+        guard record.path.utf8.starts(with: beginning) else { continue }
+        let digits = record.path.utf8.dropFirst(beginning.count).prefix { (0x30...0x39).contains($0) }
+        guard let index = Int(String(digits) ?? ""), index < count else { continue }
+        if record.isInFlight || record.status == .uncertain { busy.insert(index) }
+        if record.status == .waiting || record.status == .retrying { waiting.insert(index) }
+      }
+      for index in waiting.subtracting(busy) where progress[index] == .underWay { progress[index] = .waiting }
+      return progress
+    }
   }
 
   /// The value that was stored, read back from its blob if it lies in one; null for none.
@@ -84,6 +134,9 @@ final class RunJournal: Sendable {
   /// Sees to it that batches reach the store in the order in which they were taken: the actor is not left between the
   /// taking of a batch and the store's own first wait.
   private actor Order {
+    /// Returns when nobody is between the two.
+    func settle() {}
+
     func commit(_ events: [StateEvent], of journal: RunJournal) async throws(StepExit) {
       // At once, so that nobody else takes these events with theirs while this one goes on.
       let batch = try journal.content.withLock { content throws(StepExit) in
@@ -91,6 +144,7 @@ final class RunJournal: Sendable {
         if let failure = content.failure { throw .stateFailed(failure) }
         var batch: [StateEvent] = []
         swap(&batch, &content.held)
+        if journal.isPausing() { batch.removeAll { $0.goesOn } }
         return batch
       }
       if batch.isEmpty { return }
@@ -99,6 +153,56 @@ final class RunJournal: Sendable {
         throw .stateFailed(error)
       }
     }
+  }
+
+  /// Returns when what was taken to be kept has been handed to the store.
+  func settle() async { await order.settle() }
+
+  /// What others keep in the state for this run: an event that it may consume, a person's decision.
+  func events(named name: String) -> [EventRecord] {
+    let run = content.withLock { ($0.record.id, $0.record.createdAt) }
+    return store.state.events.values
+      .filter { event in
+        event.consumedBy == nil && event.receivedAt >= run.1 && event.name.hasSameScalars(as: name)
+          && event.run.map { $0.hasSameScalars(as: run.0) } ?? true
+      }
+      .sorted { left, right in
+        left.receivedAt == right.receivedAt ? left.id.precedesByScalars(right.id) : left.receivedAt < right.receivedAt
+      }
+  }
+
+  /// What a person decided about a step, which is on disk already.
+  func decision(about path: StepPath) -> DecisionRecord? {
+    guard let decision = store.run(id)?.steps[path]?.decision else { return nil }
+    content.withLock { content in
+      // The step is in the record, because it asked.
+      try? content.record.apply(.decisionGiven(DecisionGiven(run: id, step: path, decision: decision)))
+    }
+    return decision
+  }
+
+  /// The no of a person that ends the run.
+  var rejection: RunError? {
+    content.withLock { content in
+      content.record.steps.inOrder.first { $0.status == .failed && $0.decision?.isApproved == false }?.error
+    }
+  }
+
+  /// Consumes an event, and keeps what follows from it in the same batch; false if somebody else was faster.
+  func consume(_ event: String, _ following: StateEvent) async throws(StepExit) -> Bool {
+    // What was held back goes first, so that it is not refused together with this.
+    try await commit()
+    let consumed = StateEvent.eventConsumed(EventConsumed(at: time.now(), id: event, by: id))
+    do throws(StateError) { try await store.append([consumed, following]) } catch {
+      if error.kind == .invalid { return false }
+      fail(error)
+      throw .stateFailed(error)
+    }
+    content.withLock { content in
+      // The store has taken it.
+      try? content.record.apply(following)
+    }
+    return true
   }
 
   /// What an event holds for a value: itself, or where its blob lies if it is large.
@@ -113,5 +217,16 @@ final class RunJournal: Sendable {
 
   private func fail(_ error: StateError) {
     content.withLock { $0.failure = $0.failure ?? error }
+  }
+}
+
+extension StateEvent {
+  /// Whether it says that a run goes on, or waits to.
+  fileprivate var goesOn: Bool {
+    if case .runStatusChanged(let change) = self {
+      change.status == .running || change.status == .waiting
+    } else {
+      false
+    }
   }
 }

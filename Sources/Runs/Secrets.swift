@@ -1,18 +1,9 @@
-package import Basics
-import Recipes
-
-/// Where secrets come from: the environment, and files that nobody else can read.
-///
-/// Looked up by name when needed.
+/// The secrets that a run knows, by name.
 package struct Secrets: Sendable {
-  private let environment: [String: String]
-  private let files: ValueMap
+  private let values: [String: String]
 
-  /// Creates a set of secrets; `files` are the members of the secret files, the first file counting first.
-  package init(environment: [String: String], files: ValueMap = ValueMap()) {
-    self.environment = environment
-    self.files = files
-  }
+  /// - Parameter environment: What each name stands for.
+  package init(environment: [String: String]) { values = environment }
 
-  package subscript(name: String) -> String? { files[name]?.plainText ?? environment[name] }
+  package subscript(name: String) -> String? { values[name] }
 }

@@ -2,7 +2,8 @@ package import ActionKit
 package import Basics
 import Synchronization
 
-/// The services of one run: each connection is made when a step first uses it, once, and shared by all steps.
+/// The services of one run: each connection is taken from the program's pool when a step first uses it, and given back
+/// when the run is carried on no longer.
 package actor Services {
   /// One connection, ready to be made.
   package struct Connection: Sendable {
@@ -18,30 +19,43 @@ package actor Services {
 
   private let catalog: ActionCatalog
   private let connections: [String: Connection]
-  private let time: any TimeSource
+  /// The clocks of services and actions.
+  nonisolated let time: any TimeSource
+  /// Where each plugin has a folder for what its services answered; nil if nothing is kept on disk.
+  private let cacheFolder: String?
+  /// What stands between services and the network, as a recording does.
+  private let carrier: PluginContext.Carrier?
   /// What is taken out of everything that is shown or kept.
   package nonisolated let redactor: Redactor
-  private var making: [String: Task<Result<any Sendable, ActionError>, Never>] = [:]
-  /// What was made, for the steps after the first.
-  private let made = Mutex<[String: any Sendable]>([:])
+  private let pool: ServicePool
+  private var taking: [String: Task<Result<any Sendable, ActionError>, Never>] = [:]
+  /// What was taken, for the steps after the first.
+  private let taken = Mutex<[String: any Sendable]>([:])
+  private let keys = Mutex<[ServicePool.Key]>([])
 
   package init(
-    catalog: ActionCatalog, connections: [String: Connection], redactor: Redactor, time: any TimeSource
+    catalog: ActionCatalog, connections: [String: Connection], redactor: Redactor, time: any TimeSource,
+    cacheFolder: String? = nil, pool: ServicePool? = nil, carrier: PluginContext.Carrier? = nil
   ) {
     self.catalog = catalog
     self.connections = connections
     self.redactor = redactor
     self.time = time
+    self.cacheFolder = cacheFolder
+    self.carrier = carrier
+    self.pool = pool ?? ServicePool(time: time)
   }
+
+  deinit { pool.release(keys.withLock { $0 }) }
 
   /// The service of a connection; a plugin whose settings all have defaults needs none in `errand.yaml`.
   nonisolated func service(named name: String, of plugin: String) async throws(ActionError) -> any Sendable {
-    if let service = made.withLock({ $0[name] }) { return service }
+    if let service = taken.withLock({ $0[name] }) { return service }
     return try await connected(name, plugin)
   }
 
   private func connected(_ name: String, _ plugin: String) async throws(ActionError) -> any Sendable {
-    if let task = making[name] { return try await task.value.get() }
+    if let task = taking[name] { return try await task.value.get() }
     guard let descriptor = connections[name]?.plugin ?? catalog.plugin(plugin) else {
       throw ActionError(.configuration, "no plugin is named '\(plugin)'")
     }
@@ -55,22 +69,38 @@ package actor Services {
           detail: faults.map(\.message).joined(separator: "; "))
       }
     }
-    let context = PluginContext(connection: name, time: time) { RequestLog.record($0) }
+    guard let text = try? JSON.write(settings) else {
+      throw ActionError(.configuration, "the settings of connection '\(name)' cannot be written as JSON")
+    }
+    let key = ServicePool.Key(plugin: descriptor.name, settings: text)
+    var made = PluginContext(
+      connection: name, time: time, cacheFolder: cacheFolder.map { "\($0)/\(descriptor.name)" }
+    ) { RequestLog.record($0) }
+    made.carrier = carrier
+    let context = made
     // Not the caller's to cancel: other steps wait for the same connection. It ends when it is made.
-    let task = Task { () -> Result<any Sendable, ActionError> in
-      do throws(ActionError) { return .success(try await descriptor.connect(settings, in: context)) } catch {
+    let task = Task { [pool] () -> Result<any Sendable, ActionError> in
+      do throws(ActionError) {
+        return .success(
+          try await pool.take(key) {
+            do throws(ActionError) { return .success(try await descriptor.connect(settings, in: context)) } catch {
+              return .failure(error)
+            }
+          })
+      } catch {
         return .failure(error)
       }
     }
-    making[name] = task
+    taking[name] = task
     let result = await task.value
     switch result {
     case .success(let service):
-      made.withLock { $0[name] = service }
+      taken.withLock { $0[name] = service }
+      keys.withLock { $0.append(key) }
       return service
     case .failure(let error):
       // A connection that could not be made is tried again by the next step that needs it.
-      making[name] = nil
+      taking[name] = nil
       throw error
     }
   }

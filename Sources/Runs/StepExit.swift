@@ -7,6 +7,10 @@ enum StepExit: Error {
   case failed(RunError)
   /// A person, a time limit around it, or the failure of a branch beside it asked for the end.
   case cancelled
+  /// A person said no where the recipe asks one; the run ends as rejected, and nothing catches it.
+  case rejected(RunError)
+  /// The step waits, and so does all that was going on beside it; it goes on when the run is carried on again.
+  case waiting
   /// The program ends, or the run stops as uncertain; the run stays open, and the step goes on when it is resumed.
   case stopped
   /// A plain write may have been done; a person has to say.
@@ -28,24 +32,37 @@ extension StepExit {
   /// Whether the run stays open, so that neither handlers nor the steps around may take it for over.
   var leavesRunOpen: Bool {
     switch self {
-    case .failed, .cancelled: false
-    case .stopped, .uncertain, .stateFailed: true
+    case .failed, .cancelled, .rejected: false
+    case .waiting, .stopped, .uncertain, .stateFailed: true
     }
   }
 
-  /// How the branches beside this one end: for good, or until the run is resumed.
-  var endingBeside: CancelScope.Ending { leavesRunOpen ? .stopped : .cancelled }
+  /// How the branches beside this one end: for good, or until the run is resumed; when one waits, all do already.
+  var endingBeside: CancelScope.Ending {
+    if case .waiting = self { .none } else { leavesRunOpen ? .stopped : .cancelled }
+  }
+
+  /// How a step ends around or at which this happened, if it is over with it.
+  var ended: (status: StepStatus, error: RunError?)? {
+    switch self {
+    case .failed(let error): (.ended(by: error), error)
+    case .cancelled, .rejected: (.cancelled, nil)
+    case .waiting, .stopped, .uncertain, .stateFailed: nil
+    }
+  }
 
   /// The exit that counts among those of what ran side by side, in the order in which they came: what the state needs,
-  /// then what a person must decide, then what goes on later, then the first failure; a cancellation that a failure
-  /// brought about comes last.
+  /// then what a person must decide, then what goes on later, then a rejection, then the first failure; a cancellation
+  /// that a failure brought about comes last.
   static func worst(of exits: [StepExit]) -> StepExit? { exits.max { $0.weight < $1.weight } }
 
   private var weight: Int {
     switch self {
-    case .stateFailed: 4
-    case .uncertain: 3
-    case .stopped: 2
+    case .stateFailed: 6
+    case .uncertain: 5
+    case .stopped: 4
+    case .waiting: 3
+    case .rejected: 2
     case .failed: 1
     case .cancelled: 0
     }

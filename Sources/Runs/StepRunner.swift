@@ -105,6 +105,7 @@ struct StepRunner {
   }
 
   private func reportEnd(of step: Step, at path: StepPath, isReplayed: Bool = false) async {
+    if isReplayed, run.isWalkedAgain { return }
     guard let record = journal.step(path), record.status.isEnded || record.status == .uncertain else { return }
     run.report(
       .stepEnded(
@@ -133,12 +134,9 @@ struct StepRunner {
       }
       try await end(path, .succeeded, output: value, now: frame.now)
       return .succeeded(value)
-    } catch .failed(let error) {
-      try await end(path, .ended(by: error), error: error, now: frame.now)
-      throw .failed(error)
-    } catch .cancelled {
-      try await end(path, .cancelled, now: frame.now)
-      throw .cancelled
+    } catch {
+      if let ended = error.ended { try await end(path, ended.status, error: ended.error, now: frame.now) }
+      throw error
     }
   }
 
@@ -166,8 +164,9 @@ struct StepRunner {
   /// What a step or an item that had ended before gives.
   func replayed(_ record: StepRecord, isHandled: Bool) async throws(StepExit) -> Outcome {
     if record.status == .succeeded { return .succeeded(try await journal.value(record.output)) }
-    if record.status == .cancelled { throw .cancelled }
+    if record.status == .cancelled { throw journal.rejection.map { .rejected($0) } ?? .cancelled }
     let error = record.error ?? RunError(.internal, "the record of '\(record.path)' holds no error", step: record.path)
+    if record.decision?.isApproved == false { throw .rejected(error) }
     if isHandled, StepExit.failed(error).catchable != nil { return .caught(error) }
     throw .failed(error)
   }
@@ -191,33 +190,49 @@ struct StepRunner {
   ) async throws(StepExit) -> Value {
     switch step.kind {
     case .action(let call):
+      if let repetition = call.repetition {
+        return try await RoundRunner(
+          run: run, step: step, call: call, repetition: repetition, path: path, depth: depth, scope: scope
+        ).output(in: frame, known: known)
+      }
       return try await ActionRunner(run: run, step: step, call: call, path: path, scope: scope)
         .output(in: frame, known: known)
     case .failure(let message):
       var error = RunError(.validation, try run.evaluate(message, in: frame, step: path).plainText, step: path)
       run.place(&error, at: step.location)
       throw .failed(error)
-    default: break
+    case .wait(let wait):
+      return try await WaitRunner(run: run, step: step, path: path, depth: depth, scope: scope)
+        .value(of: wait, in: frame, known: known)
+    case .approval(let approval):
+      return try await WaitRunner(run: run, step: step, path: path, depth: depth, scope: scope)
+        .value(of: approval, in: frame, known: known)
+    case .bindings, .parallel, .block, .call: break
     }
     let startedAt = known?.startedAt ?? run.time.now()
     if known == nil {
       journal.hold([.stepBegan(StepBegan(run: run.id, at: startedAt, step: path, now: frame.now))])
     }
     var number = max(known?.attempts ?? 0, 1)
-    if let due = known?.lastAttempt?.retryAt {
-      try await run.pause(until: due, in: scope)
-      number += 1
+    /// When the try that is under way began.
+    var triedAt = step.retry == nil ? startedAt : nil
+    if let last = known?.lastAttempt {
+      if let due = last.retryAt {
+        try await run.pause(until: due, for: "'\(path)' is tried again", in: scope)
+        number += 1
+      } else if last.endedAt == nil {
+        triedAt = last.startedAt
+      }
     }
     while true {
-      if step.retry != nil {
-        journal.hold([
-          .attemptBegan(AttemptBegan(run: run.id, at: run.time.now(), step: path, number: number))
-        ])
+      let began = triedAt ?? run.time.now()
+      if triedAt == nil {
+        journal.hold([.attemptBegan(AttemptBegan(run: run.id, at: began, step: path, number: number))])
       }
       do throws(StepExit) {
         // The first try has the step's own path, so that a step without `retry` looks like one that needed none.
         let inner = number == 1 ? path : "\(path)~\(number)"
-        return try await limited(step, in: frame, at: path, inner: inner, startedAt: startedAt)
+        return try await limited(step, in: frame, at: path, inner: inner, startedAt: startedAt, triedAt: began)
       } catch .failed(let error) {
         guard StepExit.failed(error).catchable != nil,
           let delay = run.delay(
@@ -230,25 +245,37 @@ struct StepRunner {
             AttemptEnded(run: run.id, at: run.time.now(), step: path, number: number, error: error, retryAt: due))
         ])
         run.report(.attemptFailed(path: path, attempt: number, error: error, retryIn: delay))
-        try await run.pause(until: due, in: scope)
+        try await run.pause(until: due, for: "'\(path)' is tried again", in: scope)
         number += 1
+        triedAt = nil
       }
     }
   }
 
+  /// Does what holds steps, until its deadline.
+  ///
+  /// The deadline is an instant, so that it does not move when the run waits, or nobody carries it on. If it has passed
+  /// by then, the actions inside get a last try of ordinary length; a wait that is not over is over its limit.
   private func limited(
-    _ step: Step, in frame: Frame, at path: StepPath, inner: StepPath, startedAt: Timestamp
+    _ step: Step, in frame: Frame, at path: StepPath, inner: StepPath, startedAt: Timestamp, triedAt: Timestamp
   ) async throws(StepExit) -> Value {
-    guard let limit = run.limit(of: step.timeout, since: startedAt) else {
+    let ends = [step.timeout.total?.after(startedAt), step.timeout.attempt?.after(triedAt)].compactMap { $0 }
+    guard let deadline = ends.min(), let ordinary = step.timeout.attempt ?? step.timeout.total else {
       return try await held(step, in: frame, at: inner)
     }
-    let (result, isTimeout) = await withTimeLimit(limit, time: run.time) { () async throws(StepExit) in
-      try await held(step, in: frame, at: inner)
+    let left = deadline.span(since: run.time.now()) ?? ordinary
+    let runner = StepRunner(
+      run: run, scope: CancelScope(inside: scope, until: deadline), prefix: prefix, depth: depth)
+    let (result, isTimeout) = await withTimeLimit(left > .zero ? left : ordinary, time: run.time) {
+      () async throws(StepExit) in
+      try await runner.held(step, in: frame, at: inner)
     }
-    // A step inside that was cancelled while nothing else is, was cancelled by this limit before a crash.
-    if case .failure(.cancelled) = result, isTimeout || scope.isOpen {
-      let length = step.timeout.attempt ?? step.timeout.total ?? limit
-      var error = RunError(.timeout, "'\(step.title)' took longer than \(length)", step: path, retryable: true)
+    // A step inside that was cancelled while nothing else is, was cancelled by this limit, or by one around that passed
+    // first: at once, by a wait, or before a crash.
+    let now = run.time.now()
+    let isMine = deadline <= now || !scope.isLate(at: now)
+    if case .failure(.cancelled) = result, isTimeout || scope.isOpen && isMine {
+      var error = RunError(.timeout, "'\(step.title)' took longer than \(ordinary)", step: path, retryable: true)
       run.place(&error, at: step.location)
       throw .failed(error)
     }
@@ -277,8 +304,8 @@ struct StepRunner {
       }
       return try await RecipeRunner(run: run, recipe: call.recipe, scope: scope, prefix: path + "/", depth: depth + 1)
         .outputs(in: frame.forCall(inputs: inputs))
-    default:
-      throw .failed(RunError(.internal, "'\(step.title)' cannot be run yet", step: path))
+    case .action, .bindings, .wait, .approval, .failure:
+      throw .failed(RunError(.internal, "'\(step.title)' holds no steps", step: path))
     }
   }
 
@@ -294,6 +321,7 @@ struct StepRunner {
     let branchScope = CancelScope(inside: scope)
     return try await withTaskGroup(of: (Int, Result<ValueMap, StepExit>).self) { group in
       for (index, branch) in branches.enumerated() {
+        run.parking.addTurn()
         group.addTask {
           var frame = frame
           do throws(StepExit) {
@@ -309,13 +337,17 @@ struct StepRunner {
       }
       var values = [ValueMap?](repeating: nil, count: branches.count)
       var exits: [StepExit] = []
+      var running = branches.count
+      run.parking.lendTurn()
       for await (index, result) in group {
+        running -= 1
         switch result {
         case .success(let own): values[index] = own
         case .failure(let exit): exits.append(exit)
         }
         // What the branch did last need not wait for the others. A failure to keep it is met again at the next commit.
         try? await journal.commit()
+        if running > 0 { run.parking.lendTurn() }
       }
       if let exit = StepExit.worst(of: exits) { return Result<Value, StepExit>.failure(exit) }
       var value = ValueMap()
@@ -323,6 +355,11 @@ struct StepRunner {
       return .success(.map(value))
     }.get()
   }
+}
+
+extension TimeSpan {
+  /// The instant so long after another.
+  func after(_ start: Timestamp) -> Timestamp { start.advanced(by: self) ?? .latest }
 }
 
 extension StepStatus {

@@ -1,6 +1,8 @@
 import ActionKit
+import Basics
 import Foundation
 import PluginList
+import Recipes
 
 /// A committed file that is made from declarations and written by nobody.
 struct GeneratedFile {
@@ -27,7 +29,15 @@ func generatedFiles() throws(Failure) -> [GeneratedFile] {
     files.append(.page("\(folder(of: plugin))/README.md", PluginDescriptor(plugin).markdown()))
   }
   files.append(.page("Sources/Expressions/README.md", functionPage()))
-  files.append(GeneratedFile(path: "recipes/recipe.schema.json", text: try recipeSchema(ActionCatalog(everyPlugin))))
+  let catalog = ActionCatalog(everyPlugin)
+  for schema in FileSchema.allCases {
+    do throws(JSONError) {
+      let text = try JSON.text(schema.document(catalog), .pretty)
+      files.append(GeneratedFile(path: "recipes/\(schema.rawValue).schema.json", text: text + "\n"))
+    } catch {
+      throw Failure("the schema '\(schema.rawValue)' cannot be written as JSON: \(error)")
+    }
+  }
   return files
 }
 

@@ -72,10 +72,14 @@ struct NewPlugin {
     import HTTPClient
 
     /// Lets recipes use \(name).
-    public enum \(name)Plugin: Plugin {
+    public enum \(name)Plugin: ClientLibrary {
       public static let name = "\(recipeName)"
       public static let summary = "Uses the service \(name)."
       public static let actions: [any Action<\(name)Client>.Type] = [GetStatus.self]
+      public static let usage = \"\"\"
+        let client = \(name)Client(baseURL: "https://service.example")
+        print(try await client.status())
+        \"\"\"
 
       /// What a connection needs.
       public struct Configuration: FieldSet {
@@ -85,14 +89,7 @@ struct NewPlugin {
       }
 
       public static func connect(_ configuration: Configuration, in context: PluginContext) -> \(name)Client {
-        let http = HTTPClient(
-          configuration: HTTPClientConfiguration(observer: { exchange in
-            context.record(
-              ServiceRequest(
-                method: exchange.method, redactedURL: exchange.redactedURL, status: exchange.status,
-                bytes: exchange.bytes, duration: exchange.elapsed))
-          }))
-        return \(name)Client(baseURL: configuration.baseURL, http: http)
+        \(name)Client(baseURL: configuration.baseURL, http: context.httpClient())
       }
     }
 
@@ -141,7 +138,8 @@ struct NewPlugin {
 
       public var description: String { message }
       public var actionError: ActionError {
-        ActionError(.network, message, effect: cause.sent == .nothing ? ActionError.Effect.none : .unknown, cause: self)
+        ActionError(
+          cause.errorKind, message, effect: cause.sent == .nothing ? ActionError.Effect.none : .unknown, cause: self)
       }
     }
 

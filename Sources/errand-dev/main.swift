@@ -5,7 +5,7 @@ import Foundation
 let program = Command(
   "errand-dev", "Makes and checks what is generated, and answers test suites.",
   subcommands: [
-    Command("generate", "Writes every generated file: the plugins' pages, the recipes' schema, the functions' page."),
+    Command("generate", "Writes every generated file: the plugins' pages, the schemas, the functions' page."),
     Command(
       "verify", "Finds generated files that are out of date, and imports and arrows between targets that are wrong."),
     Command(

@@ -1,16 +1,15 @@
 import Basics
 import CommandLineParser
 import Recipes
-import Runs
+import SecretSources
 
 extension Dispatch {
   /// `errand check`: every fault of every recipe.
-  func checkRecipes() throws(CommandFailure) -> ExitCode {
+  func checkRecipes() async throws(CommandFailure) -> ExitCode {
     let given = parsed["recipe"].texts
     let workspace = try workspace(besides: given.first)
-    let paths = given.isEmpty ? try configuredRecipes(workspace) : given
-    // Looked for only once a recipe reads any.
-    var secrets: Secrets?
+    let paths = given.isEmpty ? try workspace.recipeFiles() : given
+    let secrets = workspace.secretSources()
     var found: [Diagnostic] = []
     var isMissing = false
     for path in paths {
@@ -23,51 +22,47 @@ extension Dispatch {
         continue
       }
       found += checked.diagnostics
-      guard let recipe = checked.recipe, !recipe.allSecrets.isEmpty else { continue }
-      let known = if let secrets { secrets } else { try workspace.secrets() }
-      secrets = known
-      found += missingSecrets(of: recipe, in: known)
+      if let recipe = checked.recipe { found += await missingSecrets(of: recipe, in: secrets) }
     }
     let faults = Diagnostics(found)
-    switch parsed["format"].text ?? "text" {
-    case "json": console.out((try? JSON.text(.list(found.map(\.value)), .pretty)) ?? "[]")
-    case "sarif": console.out((try? JSON.text(sarif(found), .pretty)) ?? "{}")
-    case "github": for fault in found { console.out(fault.githubCommand) }
-    default:
-      if !found.isEmpty { console.error(faults.rendered(colour: console.colourError)) }
-      let count = paths.count == 1 ? "1 recipe" : "\(paths.count) recipes"
-      console.say(found.isEmpty ? "\(count) checked, no faults" : "\(count) checked: \(faults.tally)")
-    }
+    show(faults, of: paths.count, "no faults")
     return !faults.hasErrors ? .done : isMissing && paths.count == 1 ? .noInput : .invalid
   }
 
-  /// A secret that is not there here may be there where the recipe runs, so it is no error yet.
-  private func missingSecrets(of recipe: Recipe, in secrets: Secrets) -> [Diagnostic] {
-    recipe.allSecrets.filter { secrets[$0.name] == nil }.map {
-      Diagnostic(
-        "the secret '\($0.name)' is not set here; a run would be refused", at: $0.location, severity: .warning)
+  /// Writes what is to be said of recipes, in the format that is asked for.
+  func show(_ faults: Diagnostics, of count: Int, _ nothing: String) {
+    switch parsed["format"].text ?? "text" {
+    case "json": console.out((try? JSON.text(.list(faults.list.map(\.value)), .pretty)) ?? "[]")
+    case "sarif": console.out((try? JSON.text(sarif(faults.list), .pretty)) ?? "{}")
+    case "github": for fault in faults.list { console.out(fault.githubCommand) }
+    default:
+      if !faults.list.isEmpty { console.error(faults.rendered(colour: console.colourError)) }
+      let recipes = count == 1 ? "1 recipe" : "\(count) recipes"
+      console.say(faults.list.isEmpty ? "\(recipes) checked, \(nothing)" : "\(recipes) checked: \(faults.tally)")
     }
   }
 
-  private func configuredRecipes(_ workspace: Workspace) throws(CommandFailure) -> [String] {
-    var paths: [String] = []
-    for folder in workspace.configuration.recipeFolders {
-      let full = Workspace.absolute(folder, in: workspace.root)
-      do throws(FileError) {
-        paths += try Files.list(full).filter { $0.hasSuffix(".yaml") || $0.hasSuffix(".yml") }.sorted()
-          .map { "\(full)/\($0)" }
+  /// A secret that is not there here may be there where the recipe runs, so it is no error yet.
+  private func missingSecrets(of recipe: Recipe, in sources: SecretSources) async -> [Diagnostic] {
+    var warnings: [Diagnostic] = []
+    for secret in recipe.allSecrets {
+      let message: String
+      do throws(SecretFault) {
+        if try await sources.find(secret.name, runsCommands: false) != nil { continue }
+        message = "the secret '\(secret.name)' is not set here; a run would be refused"
       } catch {
-        throw CommandFailure(.noInput, error.description)
+        message = "the secret '\(secret.name)' cannot be read here; a run would be refused: \(error.message)"
       }
+      warnings.append(Diagnostic(message, at: secret.location, severity: .warning))
     }
-    return paths
+    return warnings
   }
 
   /// The faults in SARIF 2.1.0 (OASIS), as code scanners read them.
   private func sarif(_ faults: [Diagnostic]) -> Value {
     let results = faults.map { fault -> Value in
       var result = ValueMap()
-      result["level"] = .string(fault.severity.rawValue)
+      result["level"] = .string(fault.severity == .hint ? "note" : fault.severity.rawValue)
       result["message"] = .object(["text": .string(fault.message)])
       if let location = fault.location {
         let start = location.source.position(at: location.range.lowerBound)
@@ -115,8 +110,9 @@ extension Diagnostic {
 
   /// The fault as a command of GitHub's workflows, which marks it in the changed file.
   fileprivate var githubCommand: String {
-    guard let location else { return "::\(severity.rawValue)::\(message)" }
+    let command = severity == .hint ? "notice" : severity.rawValue
+    guard let location else { return "::\(command)::\(message)" }
     let start = location.source.position(at: location.range.lowerBound)
-    return "::\(severity.rawValue) file=\(location.source.name),line=\(start.line),col=\(start.column)::\(message)"
+    return "::\(command) file=\(location.source.name),line=\(start.line),col=\(start.column)::\(message)"
   }
 }

@@ -1,4 +1,5 @@
 import CommandLineParser
+import Recipes
 
 /// The one description of the command line: parsing, help, completion and suggestions are read from it.
 let program = Command(
@@ -16,7 +17,11 @@ let program = Command(
     .init(
       "run recipes/markbook-averages.yaml --sandbox -i markbook=1207731", "Tries a recipe without the real service."),
   ],
-  subcommands: [runCommand, checkCommand, runsCommand, actionsCommand, evalCommand, sandboxCommand, completionsCommand])
+  subcommands: [
+    runCommand, checkCommand, lintCommand, planCommand, testCommand, serveCommand, runsCommand, scheduleCommand,
+    whyCommand, graphCommand, actionsCommand, evalCommand, newCommand, schemaCommand, sandboxCommand, secretsCommand,
+    stateCommand, doctorCommand, completionsCommand,
+  ])
 
 private let inputOptions: [Command.Option] = [
   .option(
@@ -25,14 +30,22 @@ private let inputOptions: [Command.Option] = [
   .option("inputs", "FILE", "Inputs from a JSON or YAML file.", .file),
 ]
 
+private let overrides = Command.Option.option(
+  "set", "PATH=VALUE", "Overrides one setting, such as connections.markbook.baseURL=http://127.0.0.1:8081.",
+  repeats: true)
+
 private let runCommand = Command(
   "run", "Runs a recipe, and shows how it goes on.",
   arguments: [.required("recipe", "The recipe's file.", .file)],
   options: inputOptions + [
     .flag("sandbox", "Runs against made-up services in this process, with a state that is thrown away."),
+    overrides,
+    .flag("confirm", "Plans the run first, shows the plan, and asks."),
     .option(
-      "set", "PATH=VALUE", "Overrides one setting, such as connections.markbook.baseURL=http://127.0.0.1:8081.",
-      repeats: true),
+      "plan", "FILE", "Runs only if a plan that 'errand plan --out' wrote still holds, with its inputs.", .file),
+    .option("record", "FILE", "Writes every HTTP exchange to a file, without secrets.", .file),
+    .option("replay", "FILE", "Answers every HTTP request from a recording, with a state that is thrown away.", .file),
+    .flag("detach", "Hands the run to the folder's agent, prints its id, and does not wait for it."),
     .flag("json", "Prints one JSON document when the run is over."),
     .option(
       "log-format", "FORMAT", "How progress is shown: text, json or github.",
@@ -54,44 +67,60 @@ private let checkCommand = Command(
     .init("check --format github", "Marks the faults in a pull request."),
   ])
 
-private let runArgument = Command.Argument.required("run", "The run's id, or the beginning of it.", .text)
-
-private let runsCommand = Command(
-  "runs", "Lists, shows and steers runs.",
-  subcommands: [
-    Command(
-      "list", "Lists the open runs and the latest finished ones.",
-      options: [
-        .option("limit", short: "n", "COUNT", "At most that many finished runs (20).", .int(1...10_000)),
-        .option("recipe", "NAME", "Only runs of that recipe.", .text),
-        .flag("json", "Prints JSON."),
-      ]),
-    Command(
-      "show", "Shows one run with its steps, inputs and outputs.", arguments: [runArgument],
-      options: [.flag("json", "Prints JSON.")]),
-    Command(
-      "logs", "Shows the attempts and requests of one run.", arguments: [runArgument],
-      options: [.flag("json", "Prints JSON.")]),
-    Command("follow", "Follows a run that the folder's agent carries on.", arguments: [runArgument]),
-    Command(
-      "resume", "Goes on with an interrupted run, or with all of them.",
-      arguments: [.optional("run", "The run's id, or the beginning of it; all open runs if left out.", .text)],
-      options: [.flag("json", "Prints one JSON document when the run is over.")]),
-    Command(
-      "cancel", "Ends a run: what is in flight finishes, then its finally steps run.",
-      arguments: [runArgument], options: [.option("reason", "TEXT", "What to write down about it.", .text)]),
-    Command(
-      "resolve", "Says what became of an uncertain step, so that its run can go on.",
-      arguments: [runArgument, .required("step", "The step's path, such as put[3]/write.", .text)],
-      options: [
-        .flag("done", "It was done."),
-        .option("output", "JSON", "With --done: what the step gave, if later steps read it.", .text),
-        .flag("retry", "It was not done; do it now."),
-        .flag("fail", "It counts as failed."),
-      ],
-      examples: [.init("runs resolve 0199a 'put[3]/write' --retry", "Does it again.")]),
+private let lintCommand = Command(
+  "lint", "Finds what could be simpler or safer in recipes that check: hints, and no errors.",
+  arguments: [.repeated("recipe", "The recipes; those of the configured folders if none is given.", .file, atLeast: 0)],
+  options: [
+    .option("format", "FORMAT", "How hints are written.", .choice(["text", "json", "github", "sarif"])),
+    .flag("strict", "Ends with 1 if there is a hint."),
   ],
-  defaultSubcommand: "list")
+  examples: [
+    .init("lint", "Looks at every recipe of the recipes' folders."),
+    .init("lint recipes/weekly.yaml --strict", "Fails where there is a hint, for a build."),
+  ])
+
+private let planCommand = Command(
+  "plan", "Shows what a run would change: reads for real, and writes nothing.",
+  arguments: [.required("recipe", "The recipe's file.", .file)],
+  options: inputOptions + [
+    .flag("sandbox", "Plans against made-up services in this process."),
+    overrides,
+    .option("out", "FILE", "Writes the plan to a file, for 'errand run --plan'.", .file),
+    .flag("json", "Prints the plan as one JSON document."),
+    .flag("detailed-exitcode", "Ends with 2 if there are changes, and with 0 if there are none."),
+  ],
+  examples: [
+    .init("plan recipes/markbook-averages.yaml -i markbook=1207731", "Shows each result that would be written."),
+    .init("plan report.yaml --out plan.json", "Keeps the plan; then run report.yaml --plan plan.json."),
+  ])
+
+private let testCommand = Command(
+  "test", "Tests recipes: in sandboxes, on a clock of their own, so that days pass in milliseconds.",
+  arguments: [
+    .repeated("file", "The test files; those in the folder 'tests' of the recipes if none is given.", .file, atLeast: 0)
+  ],
+  options: [
+    .option("format", "FORMAT", "How outcomes are written.", .choice(["text", "json", "junit", "github"])),
+    .flag("update", "Writes what was found into the test files, where outputs, runs, requests and slots are recorded."),
+    .flag("watch", "Tests again whenever a recipe or a test file has changed."),
+  ],
+  examples: [
+    .init("test", "Runs every test of the recipes' folders."),
+    .init("test recipes/tests/weekly.test.yaml --watch", "While writing a recipe."),
+  ])
+
+private let serveCommand = Command(
+  "serve", "Stays as the agent: fires schedules, wakes runs that wait, and goes on with what was interrupted.",
+  options: [
+    .option(
+      "log-format", "FORMAT", "How the log is written: text, json or github.",
+      .choice(ProgressDisplay.Format.allCases.map(\.rawValue))),
+    .flag("systemd-unit", "Prints a unit for systemd with the paths of here, and ends."),
+  ],
+  examples: [
+    .init("serve", "Serves the recipes of the folders that errand.yaml names, or of 'recipes'."),
+    .init("serve --systemd-unit", "Prints what to save as errand.service, for systemd to keep it running."),
+  ])
 
 private let actionsCommand = Command(
   "actions", "Lists the actions there are, or shows one with its fields.",
@@ -108,11 +137,89 @@ private let evalCommand = Command(
   ],
   examples: [.init("eval 'stats.mean([1.0, 2.5])'", "Prints 1.75 and its type.")])
 
+private let graphCommand = Command(
+  "graph", "Draws a recipe's steps with what flows between them, or what became of them in a run.",
+  arguments: [.required("subject", "A recipe's file, or a run's id or the beginning of it.", .file)],
+  options: [
+    .option(
+      "format", "FORMAT", "text (if left out), mermaid, dot for Graphviz, or svg, which Graphviz draws.",
+      .choice(["text", "mermaid", "dot", "svg"]))
+  ],
+  examples: [
+    .init("graph recipes/markbook-averages.yaml", "Shows the steps, and what each reads of which type."),
+    .init("graph 0199a --format svg", "Draws a run, with times and states, to standard output."),
+  ])
+
+private let newCommand = Command(
+  "new", "Begins something for you to go on with.",
+  subcommands: [
+    Command(
+      "recipe", "Writes a recipe that checks: from an example, from an action, or from your answers to some questions.",
+      arguments: [
+        .optional("name", "The recipe's name, and its file's; after what it begins with if left out.", .text)
+      ],
+      options: [
+        .option("from", "EXAMPLE", "An example to begin with.", .choice(RecipeExamples.all.map(\.name))),
+        .option("uses", "ACTION", "An action to begin with, such as markbook.getMarkbook.", .text),
+        .option("cron", "TIMES", "With --uses: when it runs by itself, such as '30 17 * * FRI'.", .text),
+      ],
+      examples: [
+        .init("new recipe", "Asks which service, which action, and when."),
+        .init("new recipe my-averages --from markbook-averages", "Writes recipes/my-averages.yaml."),
+        .init("new recipe --uses timetable.loadTimetable --cron '0 6 * * *'", "Runs an action each morning."),
+      ])
+  ])
+
+private let schemaCommand = Command(
+  "schema", "Prints the JSON Schema by which editors complete and check files.",
+  arguments: [
+    .optional(
+      "file", "recipe (if left out), for recipes and their tests; test; or errand, for errand.yaml.",
+      .choice(FileSchema.allCases.map(\.rawValue)))
+  ],
+  examples: [
+    .init("schema recipe", "Save it as recipe.schema.json, which a recipe's first line names for editors.")
+  ])
+
 private let sandboxCommand = Command(
   "sandbox", "Keeps a plugin's made-up service running, to try recipes and programs against.",
   arguments: [.required("plugin", "The plugin.", .text)],
   options: [.option("port", "PORT", "The port on 127.0.0.1; any free one if left out.", .int(0...65_535))],
   examples: [.init("sandbox markbook --port 8081", "Then run with --set connections.markbook.baseURL=….")])
+
+private let secretsCommand = Command(
+  "secrets", "Looks at secrets, and shows none.",
+  subcommands: [
+    Command(
+      "check", "Says which recipes need which secrets, where each comes from, and what is missing or at fault.",
+      arguments: [
+        .repeated("recipe", "The recipes; those of the folders of errand.yaml if none is given.", .file, atLeast: 0)
+      ],
+      options: [.flag("json", "Prints JSON.")],
+      examples: [.init("secrets check", "Ends with 1 if a secret is missing, or a source is at fault.")])
+  ])
+
+private let stateCommand = Command(
+  "state", "Moves the whole state: open runs, history, slots and large values.",
+  subcommands: [
+    Command(
+      "export", "Writes the state to one file, also while an agent works on it.",
+      arguments: [.required("file", "The file to write; - for standard output.", .file)],
+      examples: [.init("state export errand-backup.archive", "Makes a backup.")]),
+    Command(
+      "import", "Takes in what export wrote, as a whole or not at all.",
+      arguments: [.required("file", "The file to read; - for standard input.", .file)],
+      options: [.flag("replace", "Puts it in the place of the state that is there, which is kept aside.")],
+      examples: [.init("state import errand-backup.archive --replace", "Goes back to a backup.")]),
+  ])
+
+private let doctorCommand = Command(
+  "doctor", "Finds what is wrong with the state, and says what to do.",
+  options: [
+    .flag("repair", "Mends what can be mended without losing anything."),
+    .flag("json", "Prints JSON."),
+  ],
+  examples: [.init("doctor", "Looks at everything, and changes nothing.")])
 
 private let completionsCommand = Command(
   "completions", "Prints the completion script of a shell.",

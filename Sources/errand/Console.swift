@@ -26,6 +26,24 @@ struct Console: Sendable {
   /// Says what helps a person and nobody else.
   func say(_ text: String) { if !isQuiet { error(text) } }
 
+  /// The columns of the terminal that the output goes to; nil if it goes elsewhere.
+  var width: Int? {
+    var size = winsize()
+    guard ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0 else { return nil }
+    // A terminal that does not know its size is taken for the usual one.
+    return size.ws_col > 0 ? Int(size.ws_col) : 80
+  }
+
+  /// Whether somebody can be asked.
+  var canAsk: Bool { isatty(STDIN_FILENO) == 1 && isatty(STDERR_FILENO) == 1 }
+
+  /// Asks whoever sits at the terminal, if anybody does.
+  func confirms(_ question: String) -> Bool {
+    guard canAsk else { return false }
+    Console.write("\(question) [y/N] ", to: STDERR_FILENO)
+    return ["y", "yes"].contains(readLine()?.trimmed.lowercased() ?? "")
+  }
+
   /// Writes everything; a reader that has gone away is not an error of ours.
   static func write(_ text: String, to descriptor: Int32) {
     var text = text
@@ -70,7 +88,8 @@ func table(_ headings: [String], _ rows: [[String]], colour: Bool) -> String {
     ([headings] + rows).map { column < $0.count ? $0[column].displayWidth : 0 }.max() ?? 0
   }
   let areNumbers = columns.map { column in
-    !rows.isEmpty && rows.allSatisfy { column >= $0.count || $0[column].isEmpty || Double($0[column]) != nil }
+    rows.contains { column < $0.count && !$0[column].isEmpty }
+      && rows.allSatisfy { column >= $0.count || $0[column].isEmpty || Double($0[column]) != nil }
   }
   func line(_ cells: [String]) -> String {
     columns.map { column in

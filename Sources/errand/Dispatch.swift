@@ -1,6 +1,7 @@
 import ActionKit
 import Basics
 import CommandLineParser
+import Recipes
 
 /// From a command line that was read to what does it.
 struct Dispatch {
@@ -19,11 +20,26 @@ struct Dispatch {
     do throws(CommandFailure) {
       switch parsed.command.first {
       case "run": return try await RunCommand(self).run()
-      case "check": return try checkRecipes()
+      case "plan": return try await RunCommand(self).plan()
+      case "serve": return try await ServeCommand(self).run()
+      case "check": return try await checkRecipes()
+      case "lint": return try lintRecipes()
+      case "test": return try await TestCommand(self).run()
       case "runs": return try await RunsCommand(self).run()
+      case "schedule": return try await ScheduleCommand(self).run()
+      case "why": return try await WhyCommand(self).run()
+      case "new": return try NewRecipeCommand(self).run()
+      case "graph": return try await drawGraph()
       case "actions": return try listActions()
       case "eval": return try evaluate()
+      case "schema":
+        let schema = parsed["file"].text.flatMap(FileSchema.init(rawValue:)) ?? .recipe
+        console.out((try? JSON.text(schema.document(catalog), .pretty)) ?? "{}")
+        return .done
       case "sandbox": return try await keepSandbox()
+      case "state": return try StateCommand(self).run()
+      case "secrets": return try await SecretsCommand(self).run()
+      case "doctor": return try DoctorCommand(self).run()
       default:
         let shell = parsed["shell"].text.flatMap(Shell.init(rawValue:)) ?? .bash
         console.out(program.completions(for: shell))

@@ -2,6 +2,8 @@
 enum ExitCode: Int32 {
   case done = 0
   case failed = 1
+  /// Of a plan that was asked to say so.
+  case hasChanges = 2
   case invalid = 3
   case waiting = 4
   case usage = 64

@@ -14,6 +14,8 @@ final class ProgressDisplay: Sendable {
     var liveLines = 0
     var frame = 0
     var isOver = false
+    /// What the run waits for, while nothing but the state holds it.
+    var wait: (until: Timestamp?, reason: String?)?
   }
 
   private let console: Console
@@ -48,7 +50,31 @@ final class ProgressDisplay: Sendable {
     }
   }
 
+  /// Shows that the run waits: a line that counts down on a terminal, one line elsewhere.
+  func wait(until instant: Timestamp?, for reason: String?) {
+    if format == .json {
+      var map = ValueMap()
+      map["waits"] = .string(reason ?? "")
+      map["until"] = instant.map { .string("\($0)") }
+      return console.error((try? JSON.text(.map(map))) ?? "{}")
+    }
+    shown.withLock { shown in
+      shown.running = []
+      let isNew = shown.wait == nil || shown.wait?.until != instant || shown.wait?.reason != reason
+      shown.wait = (instant, reason)
+      redraw(&shown, above: isNew && !console.isLive ? ["  … \(waitText(&shown))"] : [])
+    }
+  }
+
+  private func waitText(_ shown: inout Shown) -> String {
+    guard let wait = shown.wait else { return "" }
+    guard let instant = wait.until else { return "waiting: \(wait.reason?.safe ?? "for something to happen")" }
+    let left = max(.zero, instant.span(since: time.now()) ?? .zero)
+    return "waiting until \(instant.localText(at: time.now())) (\(left.spoken))"
+  }
+
   private func show(_ progress: Progress, _ shown: inout Shown) {
+    if shown.wait != nil { shown.wait = nil }
     let colour = console.colourError
     switch progress {
     case .runBegan(let run, let recipe, let isResumed):
@@ -72,6 +98,15 @@ final class ProgressDisplay: Sendable {
       let line =
         "  \(Style.yellow.applied(to: "↻", colour)) \(path): attempt \(attempt) failed: \(error.message.safe)\(again)"
       redraw(&shown, above: [line])
+    case .stepWaits(let path, let title, let depth, let wait):
+      shown.running.removeAll { $0.path == path }
+      let name = isShown(path) ? title : path
+      redraw(
+        &shown,
+        above: [
+          "\(indent(depth, path))\(Style.blue.applied(to: "…", colour)) \(name.safe): "
+            + wait.spoken(at: time.now()).safeLines(indent: indent(depth, path) + "  ")
+        ])
     case .stepEnded(let path, let title, let depth, let status, let took, let error, let isReplayed):
       let note = shown.running.first { $0.path == path }?.note ?? ""
       shown.running.removeAll { $0.path == path }
@@ -139,6 +174,27 @@ final class ProgressDisplay: Sendable {
         + "\n"
     }
     shown.liveLines = running.count
+    if shown.wait != nil {
+      let line = "\(waitText(&shown)); Ctrl-C leaves the run, 'errand runs follow' follows it again"
+      text += "  " + Style.blue.applied(to: "…", console.colourError) + " " + line + "\n"
+      shown.liveLines += 1
+    }
     if !text.isEmpty { Console.write(text, to: 2) }
+  }
+}
+
+extension WaitRecord {
+  /// What is waited for, and until when.
+  func spoken(at now: Timestamp) -> String {
+    let until = wakeAt.map { instant in
+      let left = instant.span(since: now).map { $0 > .zero ? " (in \($0.spoken))" : "" } ?? ""
+      return "\(instant.description.prefix(16).replacing("T", with: " ")) UTC\(left)"
+    }
+    return switch kind {
+    case .until: "waiting until \(until ?? "something happens")"
+    case .event: "waiting for the event '\(event ?? "")'\(until.map { ", at most until \($0)" } ?? "")"
+    case .approval: "waiting for a decision\(until.map { ", at most until \($0)" } ?? ""): \(prompt ?? "")"
+    case .poll: "round \(rounds ?? 0) was not it; again at \(until ?? "once")"
+    }
   }
 }

@@ -11,6 +11,8 @@ struct Report {
   let console: Console
   /// Whether the report stands under the run's own page.
   var isPartOfPage = false
+  /// Whether an agent is there that goes on with what is open.
+  var isServed = false
 
   /// For people: the outputs, lists of objects as tables; then how it ended.
   func showText() {
@@ -19,6 +21,9 @@ struct Report {
       if let rows = member.value.tableRows {
         console.out("\n\(Style.bold.applied(to: name, console.colourOut))")
         console.out(table(rows.headings, rows.cells, colour: console.colourOut))
+      } else if let text = member.value.string, text.contains("\n") {
+        let lines = text.hasSuffix("\n") ? String(text.dropLast()) : text
+        console.out("\(Style.bold.applied(to: name, console.colourOut)):\n  \(lines.safeLines(indent: "  "))")
       } else {
         console.out("\(Style.bold.applied(to: name, console.colourOut)): \(member.value.plain)")
       }
@@ -39,6 +44,8 @@ struct Report {
     document["recipe"] = .string(record.recipe)
     document["status"] = .string(record.status.rawValue)
     document["createdAt"] = .string("\(record.createdAt)")
+    document["cause"] = record.origin.cause.encoded()
+    document["wakeAt"] = record.wakeAt.map { .string("\($0)") }
     document["endedAt"] = record.endedAt.map { .string("\($0)") }
     document["outputs"] = outputs.isNull ? nil : outputs
     document["error"] = record.error?.encoded()
@@ -58,7 +65,10 @@ struct Report {
         .joined(separator: "\n")
     case .paused:
       return "The run is paused: \(record.reason ?? "no reason is recorded"). Go on with: errand runs resume \(id)"
-    case .queued, .running, .waiting: return "The run is not over. Go on with: errand runs resume \(id)"
+    case .queued, .running, .waiting:
+      return isServed
+        ? "The run is not over; the agent goes on with it. See it with: errand runs follow \(id)"
+        : "The run is not over. \(RunSession.whoGoesOn(with: id))"
     default:
       let end = "\(record.status.rawValue) after \(took.spoken)"
       return isPartOfPage ? end : "\(end); errand runs show \(id) tells more"
@@ -98,6 +108,8 @@ extension StepRecord {
     map["attempts"] = attempts > 0 ? .int(attempts) : nil
     map["startedAt"] = .string("\(startedAt)")
     map["endedAt"] = endedAt.map { .string("\($0)") }
+    map["wait"] = status == .waiting ? wait?.encoded() : nil
+    map["decision"] = decision?.encoded()
     map["error"] = error?.encoded()
     return .map(map)
   }

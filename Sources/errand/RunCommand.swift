@@ -3,51 +3,154 @@ import Agent
 import Basics
 import CommandLineParser
 import Recipes
+import Recordings
 import RunState
 import Runs
+import SecretSources
 
-/// `errand run`: from the command line to a run that is over, or stands where it can be resumed.
+/// `errand run` and `errand plan`: from the command line to a run that is over, or stands where it can be resumed, or
+/// to what it would do.
 struct RunCommand {
   private let dispatch: Dispatch
-  private var parsed: Parsed { dispatch.parsed }
-  private var console: Console { dispatch.console }
+  var parsed: Parsed { dispatch.parsed }
+  var console: Console { dispatch.console }
+  private let time = SystemTime()
 
   init(_ dispatch: Dispatch) { self.dispatch = dispatch }
 
+  /// What is to be run or planned.
+  struct Request {
+    var path: String
+    var recipe: Recipe
+    var inputs: ValueMap
+    var overrides: [String: Value]
+    var isSandbox: Bool
+    var isReplay: Bool
+    /// Those that are there; a run apart from its services does without the others.
+    var secrets: Secrets
+    var session: RunSession
+  }
+
   func run() async throws(CommandFailure) -> ExitCode {
+    if parsed["sandbox"].isGiven, parsed["detach"].isGiven {
+      throw CommandFailure(.usage, "--sandbox cannot be detached: its services and its state go with this process")
+    }
+    if parsed["confirm"].isGiven, !console.canAsk {
+      throw CommandFailure(
+        .usage, "--confirm asks at a terminal, and there is none; use 'errand plan --out' and --plan")
+    }
+    let replay = try parsed["replay"].text.map(recording)
+    if parsed["detach"].isGiven, parsed["record"].isGiven || replay != nil {
+      throw CommandFailure(.usage, "--record and --replay stay with the run, so that it cannot be detached")
+    }
+    if replay != nil, ["sandbox", "record", "plan", "confirm"].contains(where: { parsed[$0].isGiven }) {
+      throw CommandFailure(
+        .usage, "--replay takes the place of every service; leave out --sandbox, --record, --plan and --confirm")
+    }
+    let agreed = try agreedPlan()
+    var request = try await request(
+      agreed, isReplay: replay != nil,
+      logFormat: parsed["log-format"].text.flatMap(ProgressDisplay.Format.init(rawValue:)) ?? .text)
+    let recorder = parsed["record"].isGiven ? Recorder() : nil
+    request.session.recorder = recorder
+    let result: Result<ExitCode, CommandFailure>
+    do throws(CommandFailure) { result = .success(try await run(request, agreed, replay)) } catch {
+      result = .failure(error)
+    }
+    if let recorder, let path = parsed["record"].text {
+      try keep(recorder.recording(of: request.recipe.name), at: path)
+    }
+    return try result.get()
+  }
+
+  private func run(
+    _ request: Request, _ agreed: Value?, _ replay: Recording?
+  ) async throws(CommandFailure) -> ExitCode {
+    let (session, asJSON) = (request.session, parsed["json"].isGiven)
+    if let replay {
+      return try await session.replay(replay, origin(request, at: replay.at), of: request.recipe, asJSON: asJSON)
+    }
+    guard request.isSandbox else {
+      try await approve(request, agreed)
+      let origin = origin(request)
+      if parsed["detach"].isGiven { return try await session.detach(origin) }
+      return try await session.run(origin, asJSON: asJSON)
+    }
+    return try await session.inSandboxes(of: request.recipe, isTold: !asJSON) {
+      sandboxes async throws(CommandFailure) in
+      try await approve(request, agreed, in: sandboxes)
+      return try await session.run(origin(request), in: sandboxes, asJSON: asJSON)
+    }
+  }
+
+  /// Reads what the command line asks for.
+  ///
+  /// - Parameter agreed: A plan, whose inputs count if the command line gives none.
+  func request(
+    _ agreed: Value? = nil, isReplay: Bool = false, logFormat: ProgressDisplay.Format = .text
+  ) async throws(CommandFailure) -> Request {
     let path = parsed["recipe"].text ?? ""
     let workspace = try dispatch.workspace(besides: path)
     let recipe = try workspace.recipe(at: path, console: console)
-    if let fault = recipe.notRunnableYet { throw CommandFailure(.invalid, fault) }
-    let inputs = try inputs(of: recipe)
+    let inputs = try inputs(of: recipe, agreed)
     let overrides = try overrides(for: recipe, in: workspace)
     let isSandbox = parsed["sandbox"].isGiven
-    let secrets = try workspace.secrets()
-    if !isSandbox { try workspace.requireSecrets(of: recipe, inputs: .map(inputs), in: secrets) }
+    let sources = workspace.secretSources()
+    let secrets =
+      isSandbox || isReplay
+      ? Secrets(environment: await workspace.secretsApart(of: recipe, inputs: .map(inputs), from: sources))
+      : try await workspace.secrets(of: recipe, inputs: .map(inputs), from: sources)
+    let display = ProgressDisplay(console, format: logFormat, time: time)
+    return Request(
+      path: path, recipe: recipe, inputs: inputs, overrides: overrides, isSandbox: isSandbox,
+      isReplay: isReplay, secrets: secrets,
+      session: RunSession(workspace: workspace, secrets: sources, console: console, time: time, display: display))
+  }
 
-    let time = SystemTime()
+  private func origin(_ request: Request, at instant: Timestamp? = nil) -> RunCreated {
     var random = SystemRandomNumberGenerator()
-    var texts = ValueMap()
-    for recipe in recipe.all {
-      texts[recipe.source.name] = .string(String(decoding: recipe.source.bytes, as: UTF8.self))
+    let now = instant ?? time.now()
+    request.session.recorder?.begin(at: now)
+    return RunCreated(
+      run: UUID7(at: now, using: &random).description, at: now, recipe: request.recipe.name, file: request.path,
+      texts: .inline(.map(request.recipe.texts)), inputs: .map(request.inputs), overrides: request.overrides,
+      sandbox: request.isSandbox || request.isReplay, program: version, group: request.recipe.group)
+  }
+
+  // MARK: Recordings
+
+  private func recording(at path: String) throws(CommandFailure) -> Recording {
+    do {
+      return try Recording(reading: Source(name: path, bytes: try Files.read(path)))
+    } catch let error as FileError {
+      throw CommandFailure(.noInput, error.description)
+    } catch let error as Diagnostics {
+      console.error(error.rendered(colour: console.colourError))
+      throw CommandFailure(.invalid, "'\(path)' cannot be played")
+    } catch {
+      throw CommandFailure(.invalid, "\(error)")
     }
-    let now = time.now()
-    let origin = RunCreated(
-      run: UUID7(at: now, using: &random).description, at: now, recipe: recipe.name, file: path,
-      texts: .inline(.map(texts)), inputs: .map(inputs), overrides: overrides, sandbox: isSandbox, program: version)
-    let display = ProgressDisplay(
-      console, format: parsed["log-format"].text.flatMap(ProgressDisplay.Format.init(rawValue:)) ?? .text, time: time)
-    let session = RunSession(workspace: workspace, secrets: secrets, console: console, time: time, display: display)
-    if isSandbox {
-      return try await session.runInSandbox(origin, of: recipe, asJSON: parsed["json"].isGiven)
+  }
+
+  /// Pupils' data may be in it, so that only its owner reads it.
+  private func keep(_ recording: Recording, at path: String) throws(CommandFailure) {
+    do throws(FileError) { try Files.write(Array(recording.text.utf8), to: path, mode: 0o600) } catch {
+      throw CommandFailure(.cannotCreate, error.description)
     }
-    return try await session.run(origin, asJSON: parsed["json"].isGiven)
+    console.say("\(recording.count == 1 ? "1 exchange is" : "\(recording.count) exchanges are") recorded in \(path)")
   }
 
   // MARK: What is given
 
-  private func inputs(of recipe: Recipe) throws(CommandFailure) -> ValueMap {
+  private func inputs(of recipe: Recipe, _ agreed: Value?) throws(CommandFailure) -> ValueMap {
     var given: [(name: String, input: GivenInput)] = []
+    if let agreed, parsed["inputs"].text == nil, parsed["input"].texts.isEmpty {
+      for member in agreed["inputs"]?.map?.members ?? [] {
+        guard let name = member.name, let input = recipe.inputs.first(where: { $0.name == name }) else { continue }
+        let secret = input.isSecret ? member.value["secret"]?.string : nil
+        given.append((name, secret.map { .secret(name: $0) } ?? .value(member.value, Source(name: "plan", text: ""))))
+      }
+    }
     if let path = parsed["inputs"].text {
       let document = try dispatch.document(at: path)
       let source = Source(name: path, bytes: (try? Files.read(path)) ?? [])

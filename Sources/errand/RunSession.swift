@@ -3,75 +3,178 @@ import Agent
 import Basics
 import Glibc
 import Recipes
+import Recordings
 import RunState
 import Runs
+import SecretSources
 
 /// Carrying runs on for one command: as the state folder's agent, as the client of the one there is, or in a sandbox.
 struct RunSession: Sendable {
   let workspace: Workspace
-  let secrets: Secrets
+  let secrets: SecretSources
   let console: Console
-  let time: SystemTime
+  let time: any TimeSource
   let display: ProgressDisplay
+  /// What takes down the exchanges of services.
+  var recorder: Recorder?
+
+  func preparation(standIns: [String: Value] = [:]) -> Preparation {
+    Preparation(
+      workspace: workspace, secrets: secrets, pool: ServicePool(time: time), time: time, standIns: standIns,
+      recorder: recorder)
+  }
 
   // MARK: In a sandbox
 
-  /// Runs against the plugins' sandboxes, in a state of its own that goes with the process.
-  func runInSandbox(_ origin: RunCreated, of recipe: Recipe, asJSON: Bool) async throws(CommandFailure) -> ExitCode {
-    var running: [any RunningSandbox] = []
+  /// What stands in for the services of a recipe, and for its folder.
+  struct Sandboxes {
+    /// The settings of each connection.
     var settings: [String: Value] = [:]
+    /// Where paths start; it goes with the sandboxes, so that a rehearsal replaces no real file.
+    var folder: String
+  }
+
+  /// Does something while the sandboxes of a recipe's plugins are up.
+  ///
+  /// - Parameter isTold: Whether it is said afterwards what the sandboxes were asked to do.
+  func inSandboxes(
+    of recipe: Recipe, isTold: Bool, _ body: (Sandboxes) async throws(CommandFailure) -> ExitCode
+  ) async throws(CommandFailure) -> ExitCode {
+    var running: [String: any RunningSandbox] = [:]
+    let folder: String
+    do throws(FileError) { folder = try Files.makeTemporaryFolder("errand-sandbox") } catch {
+      throw CommandFailure(.cannotCreate, "\(error)")
+    }
+    defer { Files.removeTree(folder) }
+    var sandboxes = Sandboxes(folder: "\(folder)/files")
     for name in recipe.connectionNames {
       let plugin = workspace.configuration.plugins[name] ?? name
-      guard settings[plugin] == nil, let descriptor = workspace.catalog.plugin(plugin) else { continue }
+      guard let descriptor = workspace.catalog.plugin(plugin) else { continue }
+      if descriptor.isLocal {
+        sandboxes.settings[name] = .map(ValueMap())
+        continue
+      }
+      if let sandbox = running[plugin] {
+        sandboxes.settings[name] = sandbox.configuration
+        continue
+      }
       do throws(ActionError) {
-        guard let sandbox = try await descriptor.startSandbox(SandboxOptions(time: time)) else {
+        guard let sandbox = try await descriptor.startSandbox(SandboxOptions(time: time, folder: sandboxes.folder))
+        else {
           throw ActionError(.configuration, "there is none")
         }
-        running.append(sandbox)
-        settings[plugin] = sandbox.configuration
+        running[plugin] = sandbox
+        sandboxes.settings[name] = sandbox.configuration
         console.say("\(Style.dim.applied(to: "sandbox of \(plugin) at \(sandbox.baseURL)", console.colourError))")
       } catch {
         throw CommandFailure(.unavailable, "the sandbox of '\(plugin)' did not start: \(error.message)")
       }
     }
-    let store = MemoryStateStore()
-    let host = host(store, sandboxes: settings)
-    let service = RunService(host, store, time: time)
-    let seat = Seat.agent(Seat.Agent(host: host, service: service, lock: nil, server: nil, store: store))
-    let submit = Value.object(["ask": .string("submit"), "run": origin.encoded()])
-    let following = try await following(seat, submit)
-    await seat.leave()
-    let code: ExitCode
-    switch following {
-    case .ended(let record, let outputs): code = report(record, outputs, asJSON: asJSON)
-    case .interrupted(let signal): code = signal
-    case .lost: throw CommandFailure(.unavailable, "the run was lost with its sandbox")
-    }
-    for sandbox in running {
-      for line in await sandbox.summaryLines() where !asJSON {
-        console.say(Style.dim.applied(to: line, console.colourError))
+    let result: Result<ExitCode, CommandFailure>
+    do throws(CommandFailure) { result = .success(try await body(sandboxes)) } catch { result = .failure(error) }
+    for (_, sandbox) in running.sorted(by: { $0.key.precedesByScalars($1.key) }) {
+      if isTold, case .success = result {
+        for line in await sandbox.summaryLines() { console.say(Style.dim.applied(to: line, console.colourError)) }
       }
       await sandbox.stop()
     }
+    return try result.get()
+  }
+
+  /// Runs against the plugins' sandboxes, in a state of its own that goes with the process.
+  func run(
+    _ origin: RunCreated, in sandboxes: Sandboxes, asJSON: Bool
+  ) async throws(CommandFailure) -> ExitCode {
+    var preparation = preparation(standIns: sandboxes.settings)
+    preparation.folder = sandboxes.folder
+    return try await runApart(origin, preparation, asJSON: asJSON)
+  }
+
+  /// Runs against a recording, in a state of its own that goes with the process, and at the time of the recording.
+  ///
+  /// Nothing is waited for: the clock stands still, and goes to the next instant at which something is due when nothing
+  /// else can happen.
+  func replay(
+    _ recording: Recording, _ origin: RunCreated, of recipe: Recipe, asJSON: Bool
+  ) async throws(CommandFailure) -> ExitCode {
+    let clock = StandingTime(recording.at)
+    let passing = PassingTime(clock: clock)
+    var preparation = Preparation(
+      workspace: workspace, secrets: secrets, pool: ServicePool(time: passing), time: passing)
+    preparation.instants = { $0.createdAt == recording.at ? recording.instants(on: clock) : nil }
+    var madeUp = await workspace.secretsApart(of: recipe, inputs: origin.inputs, from: secrets)
+    for secret in workspace.neededSecrets(of: recipe, inputs: origin.inputs, isApart: true) {
+      madeUp[secret.name] = madeUp[secret.name] ?? "made-up-\(secret.name)"
+    }
+    var hidden = Array(madeUp.values)
+    for name in recipe.connectionNames {
+      let plugin = workspace.configuration.plugins[name] ?? name
+      guard let schema = workspace.catalog.plugin(plugin)?.configuration else { continue }
+      let settings = schema.withNeededSecrets(recording.connections[name]?.map ?? ValueMap())
+      preparation.standIns[name] = .map(settings)
+      hidden += schema.secrets(in: settings)
+    }
+    preparation.secrets = SecretSources(madeUp)
+    let replay = Replay(recording, secrets: hidden)
+    preparation.carrier = { connection, _ in replay.transport(of: connection) }
+    let code = try await runApart(origin, preparation, on: clock, asJSON: asJSON)
+    for request in replay.unplayed { console.say("recorded, and not asked for: \(request)") }
     return code
+  }
+
+  /// - Parameter clock: One that stands still, for a run that waits for nothing.
+  private func runApart(
+    _ origin: RunCreated, _ preparation: Preparation, on clock: StandingTime? = nil, asJSON: Bool
+  ) async throws(CommandFailure) -> ExitCode {
+    let store = MemoryStateStore()
+    let host = RunHost(store: store, time: clock ?? time, activity: clock.map { _ in Activity() }) {
+      record throws(NotRunnable) in
+      try await preparation.prepared(record, from: store)
+    }
+    let service = RunService(host, store, time: clock ?? time, agent: status(isServing: false))
+    let seat = Seat.agent(
+      Seat.Agent(host: host, service: service, schedules: nil, lock: nil, server: nil, store: store))
+    // Cancelled when the run is over.
+    var passing: Task<Void, Never>?
+    if let clock {
+      let (waits, wait) = AsyncStream.makeStream(of: Void.self)
+      await host.observe { if case .waits = $0 { wait.yield() } }
+      passing = Task { for await _ in waits { await pass(clock, for: host) } }
+    }
+    defer { passing?.cancel() }
+    let submit = Value.object(["ask": .string("submit"), "run": origin.encoded()])
+    let following = try await following(seat, submit)
+    await seat.leave()
+    switch following {
+    case .ended(let record, let outputs): return report(record, outputs, asJSON: asJSON)
+    case .interrupted(let signal): return signal
+    case .lost: throw CommandFailure(.unavailable, "the run was lost with its services")
+    }
+  }
+
+  /// Moves a clock that stands still to where a run that waits goes on.
+  private func pass(_ clock: StandingTime, for host: RunHost) async {
+    guard let due = await host.nextAlarm else {
+      console.say("only somebody could end this wait, and a run that is played again meets nobody")
+      return await host.stop()
+    }
+    clock.advance(by: max(due.span(since: clock.now()) ?? .zero, .zero))
+    await host.lookAtClock()
   }
 
   // MARK: On a state folder
 
   /// The folder's agent: this process, or the one that holds the folder already.
-  func seat(sandboxes: [String: Value] = [:]) async throws(CommandFailure) -> Seat {
-    let folder = workspace.stateFolder
-    do throws(FileError) { try Files.makeFolder(folder, mode: 0o700) } catch {
-      throw CommandFailure(.cannotCreate, error.description)
-    }
-    let identity = AgentIdentity(
-      program: "errand \(version)", configuration: workspace.configurationPath ?? "no errand.yaml")
+  func seat() async throws(CommandFailure) -> Seat {
+    let preparation = preparation()
+    let folder = try madeFolder()
     // An agent that starts or ends is not to be reached for a moment.
     var patience = 100
     while true {
       let held: AgentError
       do throws(AgentError) {
-        return try await agent(try FolderLock.take(folder, program: identity.program), identity)
+        let lock = try FolderLock.take(folder, program: identity.program)
+        return .agent(try await agent(lock, identity, isServing: false) { preparation })
       } catch  where error.kind == .held {
         held = error
       } catch {
@@ -79,6 +182,12 @@ struct RunSession: Sendable {
       }
       do throws(AgentError) {
         if let client = try await AgentClient.connect(folder, identity: identity, clock: time) {
+          guard recorder == nil else {
+            await client.close()
+            throw AgentError(
+              .held,
+              "--record has to carry the run on itself, and another process is the agent of the state: \(held.message)")
+          }
           return .client(client)
         }
       } catch  where error.kind == .held {
@@ -94,24 +203,97 @@ struct RunSession: Sendable {
     }
   }
 
-  private func agent(_ lock: FolderLock, _ identity: AgentIdentity) async throws(AgentError) -> Seat {
+  /// Makes this process the folder's agent for good; refused while another process is.
+  ///
+  /// A run in the foreground may hold the folder for days; it is asked for it, and goes on as a client of this process.
+  func serve(preparation: @escaping @Sendable () -> Preparation) async throws(CommandFailure) -> Seat.Agent {
+    let folder = try madeFolder()
+    // A command that only asks something holds the folder for a moment; a run gives it up when it is asked.
+    var patience = 100
+    var isPromised = false
+    while true {
+      do throws(AgentError) {
+        let lock = try FolderLock.take(folder, program: identity.program)
+        return try await agent(lock, identity, isServing: true, preparation: preparation)
+      } catch {
+        guard error.kind == .held else { throw CommandFailure(.cannotCreate, error.message) }
+        if try await asksForFolder(folder), !isPromised {
+          isPromised = true
+          console.say("waiting for the run that holds the folder to finish what is in flight and hand it over")
+        }
+        patience -= isPromised ? 0 : 1
+        if patience == 0 { throw CommandFailure(.locked, error.message) }
+        try? await time.sleep(for: .milliseconds(50))
+      }
+    }
+  }
+
+  /// Asks the folder's agent to give the folder up; false if there is none to be asked.
+  private func asksForFolder(_ folder: String) async throws(CommandFailure) -> Bool {
+    let client: AgentClient
+    do throws(AgentError) {
+      guard let there = try await AgentClient.connect(folder, identity: identity, clock: time) else { return false }
+      client = there
+    } catch {
+      guard error.kind == .held else { return false }
+      throw CommandFailure(.locked, error.message)
+    }
+    let seat = Seat.client(client)
+    var isGiven = false
+    do throws(CommandFailure) { isGiven = try await Asker(seat: seat).ask("yield")["yielded"] != nil } catch {
+      await seat.leave()
+      // One that went away has given it up.
+      guard error.code == .locked else { return false }
+      throw error
+    }
+    await seat.leave()
+    return isGiven
+  }
+
+  /// The state's folder, which is there afterwards.
+  private func madeFolder() throws(CommandFailure) -> String {
+    do throws(FileError) { try Files.makeFolder(workspace.stateFolder, mode: 0o700) } catch {
+      throw CommandFailure(.cannotCreate, error.description)
+    }
+    return workspace.stateFolder
+  }
+
+  var identity: AgentIdentity {
+    AgentIdentity(program: "errand \(version)", configuration: workspace.configurationPath ?? "no errand.yaml")
+  }
+
+  private func status(isServing: Bool) -> AgentStatus {
+    AgentStatus(
+      pid: Int(getpid()), version: version, isServing: isServing, since: time.now(), folder: workspace.stateFolder)
+  }
+
+  /// Makes this process the agent of the folder whose lock it has.
+  func agent(
+    _ lock: FolderLock, _ identity: AgentIdentity, isServing: Bool,
+    preparation: @escaping @Sendable () -> Preparation
+  ) async throws(AgentError) -> Seat.Agent {
     let store: FileStateStore
     do throws(StateError) {
-      store = try await FileStateStore.open(workspace.stateFolder, program: version)
+      store = try await FileStateStore.open(
+        workspace.stateFolder, program: version, keeping: workspace.retention, time: time)
     } catch {
       throw AgentError(.unavailable, error.message)
     }
     for notice in store.notices {
       console.error("\(Style.yellow.applied(to: "note", console.colourError)): \(notice)")
     }
-    let host = host(store)
-    let service = RunService(host, store, time: time)
+    let host = host(store, preparation: preparation)
+    let schedules = ScheduleHost(
+      host, store, time: time, program: version, folders: workspace.recipeFolders, in: workspace.environment
+    ) { await preparation().refusal(of: $0, inputs: $1) }
+    let service = RunService(
+      host, store, time: time, agent: status(isServing: isServing), schedules: schedules)
     let server = try AgentServer.start(
       in: workspace.stateFolder, lock: lock, identity: identity, clock: time
     ) { request in
       await service.handle(request.value) { request.reply($0) }
     }
-    return .agent(Seat.Agent(host: host, service: service, lock: lock, server: server, store: store))
+    return Seat.Agent(host: host, service: service, schedules: schedules, lock: lock, server: server, store: store)
   }
 
   // MARK: Carrying on and following
@@ -130,15 +312,51 @@ struct RunSession: Sendable {
     return try await follow(origin.run, asking: submit, asJSON: asJSON)
   }
 
-  /// Goes on with an open run, and carries it on or follows it until it is over.
-  func resume(_ run: String, asJSON: Bool) async throws(CommandFailure) -> ExitCode {
-    try await follow(run, asking: .object(["ask": .string("resume"), "run": .string(run)]), asJSON: asJSON)
+  /// What continues a run that no agent has.
+  static func whoGoesOn(with run: String) -> String {
+    "'errand serve' goes on with it as soon as it is started, or: errand runs resume \(run)"
   }
 
-  /// Follows a run that somebody carries on, and says so if nobody does.
-  func follow(_ run: String) async throws(CommandFailure) -> ExitCode {
+  /// Hands a run to the folder's agent, and returns once it is on disk there.
+  func detach(_ origin: RunCreated) async throws(CommandFailure) -> ExitCode {
     let seat = try await seat()
-    guard !seat.isAgent else {
+    let run = origin.run
+    var isServed = false
+    do {
+      let request = Value.object(["ask": .string("submit"), "run": origin.encoded(), "detach": .bool(true)])
+      for try await answer in try seat.ask(request) {
+        if let failed = answer["failed"] { throw CommandFailure(refusal: failed) }
+        guard answer["accepted"] != nil else { continue }
+        isServed = answer["isServing"]?.bool ?? false
+        break
+      }
+      await seat.leave()
+    } catch {
+      await seat.leave()
+      throw error as? CommandFailure
+        ?? CommandFailure(.unavailable, "the agent went away; errand runs list shows whether it accepted the run")
+    }
+    console.out(run)
+    if isServed {
+      console.say("the agent goes on with it; see it with: errand runs follow \(run)")
+      return .done
+    }
+    console.error("The run is accepted, and nobody carries it on yet. \(RunSession.whoGoesOn(with: run))")
+    return .waiting
+  }
+
+  /// Goes on with an open run, and carries it on or follows it until it is over.
+  ///
+  /// - Parameter isOneOfAll: Whether this process, if it is the agent, carries on all other runs meanwhile.
+  func resume(_ run: String, isOneOfAll: Bool = false, asJSON: Bool) async throws(CommandFailure) -> ExitCode {
+    let request = Value.object(["ask": .string("resume"), "run": .string(run)])
+    return try await follow(run, asking: request, isOneOfAll: isOneOfAll, asJSON: asJSON)
+  }
+
+  /// Follows a run that somebody carries on, and says so if nobody does; of a run that is over it shows the end.
+  func follow(_ run: String, isOver: Bool) async throws(CommandFailure) -> ExitCode {
+    let seat = try await seat()
+    guard isOver || !seat.isAgent else {
       await seat.leave()
       throw CommandFailure(.waiting, "nobody carries that run on; go on with it: errand runs resume \(run)")
     }
@@ -152,28 +370,41 @@ struct RunSession: Sendable {
   }
 
   /// Asks, and follows; when the agent that was asked ends before the run, this process takes its place.
-  private func follow(_ run: String, asking request: Value, asJSON: Bool) async throws(CommandFailure) -> ExitCode {
+  private func follow(
+    _ run: String, asking request: Value, isOneOfAll: Bool = false, asJSON: Bool
+  ) async throws(CommandFailure) -> ExitCode {
     var request = request
     while true {
       let seat = try await seat()
+      if isOneOfAll, case .agent(let agent) = seat { _ = await agent.host.recover() }
       let following = try await following(seat, request)
       await seat.leave()
       switch following {
       case .interrupted(let code):
         if seat.isAgent {
-          console.error("The run is not over. Go on with: errand runs resume \(run)")
+          console.error("The run is not over. \(RunSession.whoGoesOn(with: run))")
         } else {
           console.error("The run goes on with the agent. See it with: errand runs follow \(run)")
         }
         return code
       case .ended(let record, let outputs):
-        if !record.status.isEnded, [.queued, .running].contains(record.status), !seat.isAgent { break }
-        return report(record, outputs, asJSON: asJSON)
+        let isLeft = [.queued, .running, .waiting].contains(record.status)
+        if isLeft, !seat.isAgent { break }
+        guard isLeft, await seat.isHandedOver else { return report(record, outputs, asJSON: asJSON) }
+        console.say("errand serve takes over, and goes on with the run")
+        await awaitSuccessor()
+        request = .object(["ask": .string("resume"), "run": .string(run)])
+        continue
       case .lost: break
       }
       console.say("the agent ended; going on in its place")
       request = .object(["ask": .string("resume"), "run": .string(run)])
     }
+  }
+
+  /// Waits until the process that asked for the folder has it, or a while if it went away.
+  private func awaitSuccessor() async {
+    for _ in 0..<100 where !FolderLock.isHeld(workspace.stateFolder) { try? await time.sleep(for: .milliseconds(20)) }
   }
 
   private func following(_ seat: Seat, _ request: Value) async throws(CommandFailure) -> Following {
@@ -210,8 +441,13 @@ struct RunSession: Sendable {
       for try await answer in answers {
         if answer["progress"] != nil {
           display.show(try Progress(reading: answer))
+        } else if let waits = answer["waits"] {
+          display.wait(until: waits["until"]?.string.flatMap { Timestamp($0) }, for: waits["reason"]?.string)
         } else if let record = answer["ended"] {
-          return .ended(try RunRecord(reading: record), outputs: try restored(answer["outputs"]))
+          let record = try RunRecord(reading: record)
+          display.show(.runEnded(record))
+          recorder?.note(steps: record.stepsInOrder.map { ($0.path, $0.now) })
+          return .ended(record, outputs: try restored(answer["outputs"]))
         } else if let failed = answer["failed"] {
           throw CommandFailure(refusal: failed)
         }
@@ -233,39 +469,9 @@ struct RunSession: Sendable {
   }
 
   /// The runs that this process carries on in a state.
-  func host(_ store: some StateStore, sandboxes: [String: Value] = [:]) -> RunHost {
+  private func host(_ store: some StateStore, preparation: @escaping @Sendable () -> Preparation) -> RunHost {
     RunHost(store: store, time: time) { record throws(NotRunnable) in
-      try await prepared(record, from: store, sandboxes: sandboxes)
-    }
-  }
-
-  /// Checks a run's recipe again, as it was when the run was accepted, against the actions of this program.
-  private func prepared(
-    _ record: RunRecord, from store: some StateStore, sandboxes: [String: Value]
-  ) async throws(NotRunnable) -> PreparedRun {
-    let texts: Value
-    do throws(StateError) { texts = try await store.value(record.origin.texts) } catch {
-      throw NotRunnable(error.message)
-    }
-    var environment = workspace.environment
-    environment.read = { path throws(FileError) in
-      guard let text = texts[path]?.string else { throw FileError(.read, path, .system(ENOENT)) }
-      return Source(name: path, text: text)
-    }
-    let file = record.origin.file
-    let checked = Recipe.check(Source(name: file, text: texts[file]?.string ?? ""), in: environment)
-    guard let recipe = checked.recipe else {
-      let faults = Diagnostics(checked.diagnostics.filter { $0.severity == .error })
-      throw NotRunnable(
-        "its recipe does not fit this version of errand any more:\n\(faults.rendered())")
-    }
-    do throws(CommandFailure) {
-      if sandboxes.isEmpty { try workspace.requireSecrets(of: recipe, inputs: record.origin.inputs, in: secrets) }
-      let services = try workspace.services(
-        for: recipe, secrets: secrets, overrides: record.origin.overrides, sandboxes: sandboxes, time: time)
-      return PreparedRun(recipe: recipe, secrets: secrets, services: services, folder: workspace.root)
-    } catch {
-      throw NotRunnable(error.message)
+      try await preparation().prepared(record, from: store)
     }
   }
 }
@@ -275,10 +481,13 @@ extension CommandFailure {
   init(refusal: Value) {
     let code: ExitCode =
       switch refusal["kind"]?.string {
-      case "notFound", "ambiguous": .noInput
+      case "notFound", "ambiguous", "notAsked": .noInput
+      case "notAllowed": .failed
+      case "request": .usage
       case "state": .cannotCreate
       case "configuration": .configuration
       case "ended": .failed
+      case "serving": .locked
       default: .unavailable
       }
     self.init(code, refusal["message"]?.string ?? "the agent refused without a word")

@@ -1,8 +1,9 @@
+import Agent
 import Basics
 import CommandLineParser
 import RunState
 
-/// `errand runs`: what runs there are, what became of them, and steering them.
+/// `errand runs`: what runs there are and what became of them; steering them is in `RunSteering`.
 struct RunsCommand {
   private let dispatch: Dispatch
   private var parsed: Parsed { dispatch.parsed }
@@ -11,135 +12,121 @@ struct RunsCommand {
   init(_ dispatch: Dispatch) { self.dispatch = dispatch }
 
   func run() async throws(CommandFailure) -> ExitCode {
-    let workspace = try dispatch.workspace()
-    let time = SystemTime()
-    let session = RunSession(
-      workspace: workspace, secrets: try workspace.secrets(), console: console, time: time,
-      display: ProgressDisplay(console, format: .text, time: time))
+    let session = try dispatch.session()
     switch parsed.command.last {
     case "show": return try await show(session)
     case "logs": return try await logs(session)
-    case "follow": return try await session.follow(try await id(session))
-    case "resume": return try await resume(session)
-    case "cancel": return try await cancel(session)
-    case "resolve": return try await resolve(session)
-    default: return try await list(session)
+    case "follow":
+      let run = try await session.asking { asker throws(CommandFailure) in try await asker.run(parsed["run"].text) }
+      return try await session.follow(run.id, isOver: run.status.isEnded)
+    case "list": return try await list(session)
+    default: return try await RunSteering(dispatch, session).run()
     }
   }
-
-  // MARK: Asking
-
-  /// The one answer to a request.
-  private func answer(_ session: RunSession, _ request: ValueMap) async throws(CommandFailure) -> Value {
-    let seat = try await session.seat()
-    var first: Value?
-    do {
-      for try await value in try seat.ask(.map(request)) {
-        first = value
-        break
-      }
-    } catch {
-      // Told below: nothing came.
-    }
-    await seat.leave()
-    guard let value = first else { throw CommandFailure(.unavailable, "the agent went away; try again") }
-    if let failed = value["failed"] { throw CommandFailure(refusal: failed) }
-    return value
-  }
-
-  private func request(_ word: String) -> ValueMap {
-    var request = ValueMap()
-    request["ask"] = .string(word)
-    return request
-  }
-
-  private func record(_ session: RunSession) async throws(CommandFailure) -> (RunRecord, outputs: Value) {
-    var request = request("show")
-    request["run"] = parsed["run"].text.map { .string($0) }
-    let answer = try await answer(session, request)
-    do throws(RecordFault) {
-      return (try RunRecord(reading: answer["run"] ?? .null), try restored(answer["outputs"]))
-    } catch {
-      throw CommandFailure(.unavailable, "the answer cannot be read: \(error.message)")
-    }
-  }
-
-  private func id(_ session: RunSession) async throws(CommandFailure) -> String { try await record(session).0.id }
 
   // MARK: Looking
 
   private func list(_ session: RunSession) async throws(CommandFailure) -> ExitCode {
-    var request = request("runs")
-    request["limit"] = .int(parsed["limit"].int ?? 20)
-    request["recipe"] = parsed["recipe"].text.map { .string($0) }
-    let answer = try await answer(session, request)
+    let clock = session.workspace.wallClock(session.time.now())
+    let (answer, open, finished) = try await session.asking { asker throws(CommandFailure) in
+      let answer = try await asker.ask(
+        "runs", ["limit": .int(parsed["limit"].int ?? 20), "recipe": parsed["recipe"].text.map { .string($0) }])
+      return (
+        answer, try asker.records(answer["open"], as: RunRecord.self),
+        try asker.records(answer["finished"], as: RunSummary.self)
+      )
+    }
     if parsed["json"].isGiven {
       console.out((try? JSON.text(answer, .pretty)) ?? "{}")
       return .done
     }
-    var rows: [[String]] = []
-    do throws(RecordFault) {
-      for value in answer["open"]?.list ?? [] {
-        let run = try RunRecord(reading: value)
-        rows.append([
-          run.id, run.recipe, run.status.rawValue, run.createdAt.toSeconds, "", run.reason?.safe.clipped ?? "",
-        ])
-      }
-      for value in answer["finished"]?.list ?? [] {
-        let run = try RunSummary(reading: value)
-        let took = run.endedAt.span(since: run.createdAt)?.spoken ?? ""
-        rows.append([run.id, run.recipe, run.status.rawValue, run.createdAt.toSeconds, took, ""])
-      }
-    } catch {
-      throw CommandFailure(.unavailable, "the answer cannot be read: \(error.message)")
+    var rows = open.map { run in
+      [run.id, run.recipe.safe, run.status.rawValue, clock.date(run.createdAt), "", run.gist(clock).clipped]
     }
-    if rows.isEmpty {
+    rows += finished.map { run in
+      let took = run.endedAt.span(since: run.createdAt)?.spoken ?? ""
+      return [run.id, run.recipe.safe, run.status.rawValue, clock.date(run.createdAt), took, ""]
+    }
+    guard !rows.isEmpty else {
       console.say("no runs in \(session.workspace.stateFolder)")
-    } else {
-      console.out(table(["RUN", "RECIPE", "STATUS", "CREATED", "TOOK", "WHY"], rows, colour: console.colourOut))
+      return .done
     }
+    console.out(table(["RUN", "RECIPE", "STATUS", "CREATED", "TOOK", "WHY"], rows, colour: console.colourOut))
+    for run in open { showQuestions(of: run, clock) }
     return .done
   }
 
+  /// What a run asks a person, with what to type.
+  private func showQuestions(of run: RunRecord, _ clock: WallClock) {
+    for step in run.askingSteps {
+      let who = step.wait?.by.isEmpty == false ? " (\(joined(step.wait?.by.map(\.safe) ?? [], by: "or")))" : ""
+      let until = step.wait?.wakeAt.map { ", until \(clock.dateFromNow($0))" } ?? ""
+      let prompt = Style.bold.applied(to: (step.wait?.prompt ?? "").safeLines(indent: "  "), console.colourOut)
+      console.out(
+        "\n\(Style.yellow.applied(to: "?", console.colourOut)) \(run.recipe.safe) asks\(who)\(until): \(prompt)")
+      for word in ["approve", "reject"] { console.out("    errand runs \(word) \(run.id) \(step.path.shellQuoted)") }
+    }
+  }
+
   private func show(_ session: RunSession) async throws(CommandFailure) -> ExitCode {
-    let (record, outputs) = try await record(session)
-    let report = Report(record: record, outputs: outputs, console: console, isPartOfPage: true)
+    let (record, outputs, facts, isServed) = try await session.asking { asker throws(CommandFailure) in
+      let name = parsed["run"].text.map { Value.string($0) }
+      let answer = try await asker.ask("show", ["run": name])
+      let record = try asker.record(answer["run"], as: RunRecord.self)
+      let facts = try await asker.ask("why", ["run": .string(record.id)])["facts"]
+      return (
+        record, try asker.value(answer["outputs"]), try asker.record(facts, as: RunFacts.self),
+        try await asker.isServed()
+      )
+    }
+    let report = Report(record: record, outputs: outputs, console: console, isPartOfPage: true, isServed: isServed)
     if parsed["json"].isGiven {
       report.showJSON()
       return .done
     }
-    console.out("\(Style.bold.applied(to: record.recipe, console.colourOut))  \(record.id)")
-    console.out("status   \(record.status.rawValue)\(record.reason.map { ": \($0.safe)" } ?? "")")
-    if let cancel = record.pendingCancel {
-      console.out("cancel   \(cancel.at.toSeconds)\(cancel.reason.map { ": \($0.safe)" } ?? "")")
-    }
-    console.out("file     \(record.origin.file)")
-    console.out("created  \(record.createdAt.toSeconds)")
+    let clock = session.workspace.wallClock(session.time.now())
+    console.out("\(Style.bold.applied(to: record.recipe.safe, console.colourOut))  \(record.id)")
+    // What it waits for is told below, step by step.
+    let reason = record.status == .waiting ? nil : record.reason
+    console.out("status   \(record.status.rawValue)\(reason.map { ": \($0.safe)" } ?? "")")
+    console.out("file     \(record.origin.file.safe)")
+    console.out("created  \(clock.date(record.createdAt))")
     if let ended = record.endedAt {
-      console.out("ended    \(ended.toSeconds)  (after \((ended.span(since: record.createdAt) ?? .zero).spoken))")
+      console.out("ended    \(clock.date(ended))  (after \((ended.span(since: record.createdAt) ?? .zero).spoken))")
     }
+    if let group = record.origin.group { console.out("group    \(group.name.safe), \(group.limit) at a time") }
     for input in record.origin.inputs.map?.members ?? [] {
       console.out("input    \(input.key.plain) = \(input.value.plain)")
     }
-    for (path, value) in record.origin.overrides.sorted(by: { $0.key < $1.key }) {
+    for (path, value) in record.origin.overrides.sorted(by: { $0.key.precedesByScalars($1.key) }) {
       console.out("set      \(path) = \(value.plain)")
     }
-    let rows = record.stepsInOrder.map { step in
-      [
-        step.path, step.status.rawValue, step.attempts > 0 ? "\(step.attempts)" : "",
-        step.endedAt?.span(since: step.startedAt)?.spoken ?? "", step.error?.message.safe ?? "",
-      ]
+    let explanation = Explanation(of: facts, clock: clock, isServed: isServed)
+    let told: [(Explanation.Topic, String)] = [
+      (.cause, "cause"), (.wait, "waits"), (.person, "person"), (.event, "event"),
+    ]
+    for (topic, label) in told {
+      for sentence in explanation.sentences where sentence.topic == topic {
+        console.out(label + String(repeating: " ", count: 9 - label.count) + sentence.text)
+      }
     }
-    if !rows.isEmpty {
-      console.out("\n" + table(["STEP", "STATUS", "TRIES", "TOOK", "ERROR"], rows, colour: console.colourOut))
+    if !record.stepsInOrder.isEmpty {
+      let timeline = Timeline(
+        began: record.createdAt, ended: record.endedAt ?? session.time.now(), steps: record.stepsInOrder, clock: clock)
+      let lines = timeline.lines(width: console.width, colour: console.colourOut)
+      console.out("\n" + lines.joined(separator: "\n"))
     }
+    showQuestions(of: record, clock)
     console.out("")
     report.showText()
     return .done
   }
 
   private func logs(_ session: RunSession) async throws(CommandFailure) -> ExitCode {
-    let (record, _) = try await record(session)
+    let record = try await session.asking { asker throws(CommandFailure) in
+      try asker.record(
+        try await asker.ask("show", ["run": parsed["run"].text.map { .string($0) }])["run"], as: RunRecord.self)
+    }
     let steps = record.stepsInOrder.filter { $0.lastAttempt != nil }
     if parsed["json"].isGiven {
       console.out((try? JSON.text(.list(steps.map { $0.encoded() }), .pretty)) ?? "[]")
@@ -158,57 +145,15 @@ struct RunsCommand {
     }
     return .done
   }
+}
 
-  // MARK: Steering
-
-  private func resume(_ session: RunSession) async throws(CommandFailure) -> ExitCode {
-    let asJSON = parsed["json"].isGiven
-    if parsed["run"].isGiven { return try await session.resume(try await id(session), asJSON: asJSON) }
-    var worst = ExitCode.done
-    for value in try await answer(session, request("runs"))["open"]?.list ?? [] {
-      guard let id = value["origin"]?["run"]?.string, let status = value["status"]?.string.flatMap(RunStatus.init),
-        [.queued, .running, .paused].contains(status)
-      else { continue }
-      let code = try await session.resume(id, asJSON: asJSON)
-      if code != .done { worst = code }
-      if code == .interrupted || code == .terminated { break }
-    }
-    return worst
-  }
-
-  private func cancel(_ session: RunSession) async throws(CommandFailure) -> ExitCode {
-    var request = request("cancel")
-    request["run"] = parsed["run"].text.map { .string($0) }
-    request["reason"] = parsed["reason"].text.map { .string($0) }
-    let run = try await answer(session, request)["cancelled"]?.string ?? ""
-    // A run that nobody carries on ends when it is carried on.
-    let (record, _) = try await record(session)
-    if record.status.isEnded {
-      console.say("\(run) is over: \(record.status.rawValue)")
-      return .done
-    }
-    console.say("\(run) is told to end")
-    let code = try await session.resume(run, asJSON: false)
-    return code == .failed ? .done : code
-  }
-
-  private func resolve(_ session: RunSession) async throws(CommandFailure) -> ExitCode {
-    let words = ["done", "retry", "fail"].filter { parsed[$0].isGiven }
-    guard words.count == 1, let word = words.first else {
-      throw CommandFailure(.usage, "say what became of the step: one of --done, --retry, --fail")
-    }
-    var request = request("resolve")
-    request["run"] = .string(try await id(session))
-    request["step"] = parsed["step"].text.map { .string($0) }
-    request["as"] = .string(word)
-    if let text = parsed["output"].text {
-      guard word == "done" else { throw CommandFailure(.usage, "--output goes with --done") }
-      do throws(JSONError) { request["output"] = try JSON.parse(text) } catch {
-        throw CommandFailure(.usage, "--output takes JSON: \(error.message)")
-      }
-    }
-    let run = try await answer(session, request)["resolved"]?.string ?? ""
-    console.say("noted; going on with \(run)")
-    return try await session.resume(run, asJSON: false)
+extension Dispatch {
+  /// A place at the state folder from which to look at runs and to steer them.
+  func session() throws(CommandFailure) -> RunSession {
+    let workspace = try self.workspace()
+    let time = SystemTime()
+    return RunSession(
+      workspace: workspace, secrets: workspace.secretSources(), console: console, time: time,
+      display: ProgressDisplay(console, format: .text, time: time))
   }
 }

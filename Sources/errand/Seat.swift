@@ -13,6 +13,8 @@ enum Seat {
   struct Agent {
     let host: RunHost
     let service: RunService
+    /// Nil in a sandbox.
+    let schedules: ScheduleHost?
     /// Held as long as the seat is; nil where the state is nobody else's.
     let lock: FolderLock?
     let server: AgentServer?
@@ -41,6 +43,7 @@ enum Seat {
   func leave() async {
     switch self {
     case .agent(let agent):
+      await agent.schedules?.stop()
       await agent.host.stop()
       await agent.server?.stop()
       try? await agent.store.close()
@@ -50,6 +53,11 @@ enum Seat {
   }
 
   var isAgent: Bool { if case .agent = self { true } else { false } }
+
+  /// Whether this process was the agent, and left in favour of another.
+  var isHandedOver: Bool {
+    get async { if case .agent(let agent) = self { await agent.host.isHandedOver } else { false } }
+  }
 }
 
 /// A value as it was before an answer carried it; null for none.

@@ -7,7 +7,7 @@ import Synchronization
 /// Set once, before the handler is installed, and only read after.
 nonisolated(unsafe) private var writingEnd: Int32 = -1
 
-/// SIGINT and SIGTERM, handed on through a pipe so that nothing else happens inside a signal handler.
+/// SIGINT, SIGTERM and, for whoever asks for it, SIGHUP, handed on through a pipe so that nothing else happens inside a signal handler.
 ///
 /// Blocking them and waiting with `sigwait` is no way here: the main thread of an asynchronous program sleeps with all
 /// signals unblocked, and would die of them.
@@ -18,6 +18,7 @@ final class Signals: Sendable {
     var waiting: [CheckedContinuation<ExitCode, Never>] = []
     var isWatching = false
     var last: ExitCode?
+    var hangUps: AsyncStream<Void>.Continuation?
   }
 
   private let state = Mutex(State())
@@ -40,12 +41,42 @@ final class Signals: Sendable {
     }
   }
 
+  /// Each SIGHUP from now on, which ends a program that does not ask for it.
+  func hangUps() -> AsyncStream<Void> {
+    let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+    state.withLock { state in
+      state.hangUps = continuation
+      if !state.isWatching {
+        state.isWatching = true
+        watch()
+      }
+    }
+    Signals.handle(SIGHUP)
+    return stream
+  }
+
   /// Installs the handler, and starts the thread that reads what it writes, for as long as the process lives.
   private func watch() {
     var ends: [Int32] = [-1, -1]
     guard pipe(&ends) == 0 else { return }
     writingEnd = ends[1]
     let readingEnd = ends[0]
+    Signals.handle(SIGINT)
+    Signals.handle(SIGTERM)
+    _ = startThread {
+      var number: UInt8 = 0
+      while read(readingEnd, &number, 1) != 0 {
+        switch Int32(number) {
+        case SIGHUP: _ = Signals.shared.state.withLock { $0.hangUps }?.yield()
+        case SIGINT: Signals.shared.take(.interrupted)
+        default: Signals.shared.take(.terminated)
+        }
+      }
+    }
+  }
+
+  /// Has a signal written to the pipe.
+  private static func handle(_ number: Int32) {
     var action = sigaction()
     action.__sigaction_handler.sa_handler = { number in
       let code = errno
@@ -54,14 +85,7 @@ final class Signals: Sendable {
       errno = code
     }
     action.sa_flags = SA_RESTART
-    sigaction(SIGINT, &action, nil)
-    sigaction(SIGTERM, &action, nil)
-    _ = startThread {
-      var number: UInt8 = 0
-      while read(readingEnd, &number, 1) != 0 {
-        Signals.shared.take(Int32(number) == SIGINT ? .interrupted : .terminated)
-      }
-    }
+    sigaction(number, &action, nil)
   }
 
   private func take(_ code: ExitCode) {

@@ -3,8 +3,10 @@ import Agent
 import Basics
 import Glibc
 import Recipes
+import Recordings
 import RunState
 import Runs
+import SecretSources
 
 /// Where a command works: the configuration, the folders, and the actions there are.
 struct Workspace: Sendable {
@@ -50,6 +52,12 @@ struct Workspace: Sendable {
       ?? Workspace.absolute(configuration.state ?? ".errand", in: root)
   }
 
+  /// How long what is over is kept.
+  var retention: Retention {
+    let limits = configuration.history
+    return Retention(runs: limits.keepRuns, runsFor: limits.keepFor, slotsFor: limits.keepSlotsFor)
+  }
+
   // MARK: Recipes
 
   /// What recipes are checked against.
@@ -78,27 +86,15 @@ struct Workspace: Sendable {
 
   // MARK: Secrets and services
 
-  /// The secrets, from the files of the configuration and from the environment.
-  func secrets() throws(CommandFailure) -> Secrets {
-    var files = ValueMap()
-    for path in configuration.secretFiles {
-      let full = Workspace.absolute(path, in: root)
-      do throws(SecretFileFault) {
-        for member in try SecretFile.read(full).members where files[member.key] == nil {
-          files[member.key] = member.value
-        }
-      } catch {
-        throw CommandFailure(.configuration, error.message)
-      }
-    }
-    return Secrets(
-      environment: configuration.readsSecretsFromEnvironment ? Workspace.environmentVariables : [:], files: files)
+  /// Where secrets come from here, with nothing read yet.
+  func secretSources() -> SecretSources {
+    SecretSources(configuration.secrets, folder: root, environment: Workspace.environmentVariables)
   }
 
   /// The connections that a recipe uses, with their secrets and what `--set` overrides.
   func services(
-    for recipe: Recipe, secrets: Secrets, overrides: [String: Value], sandboxes: [String: Value] = [:],
-    time: any TimeSource
+    for recipe: Recipe, secrets: Secrets, overrides: [String: Value], standIns: [String: Value] = [:],
+    time: any TimeSource, pool: ServicePool, carrier: PluginContext.Carrier? = nil, recorder: Recorder? = nil
   ) throws(CommandFailure) -> Services {
     var connections: [String: Services.Connection] = [:]
     var known: [String] = recipe.allSecrets.compactMap { secrets[$0.name] }
@@ -106,11 +102,9 @@ struct Workspace: Sendable {
       let declared = configuration.connections.first { $0.name == name }
       guard let plugin = catalog.plugin(declared?.plugin ?? name) else { continue }
       var settings = ValueMap()
-      if let sandbox = sandboxes[plugin.name] {
-        settings = sandbox.map ?? settings
+      if let standIn = standIns[name] {
+        settings = standIn.map ?? settings
       } else if let declared {
-        let missing = declared.secrets.filter { secrets[$0.name] == nil }
-        if !missing.isEmpty { throw Workspace.missing(missing, connection: name) }
         var values = ValueMap()
         for secret in declared.secrets {
           values[secret.name] = secrets[secret.name].map { .string($0) }
@@ -119,8 +113,10 @@ struct Workspace: Sendable {
         do throws(ExpressionFailure) {
           settings = try declared.settings.evaluate(in: [.map(values)]).map ?? settings
         } catch {
-          throw CommandFailure(.configuration, error.message)
+          throw CommandFailure(.configuration, Redactor(known).redact(error.message))
         }
+        // Those that stand in errand.yaml itself, and what others were made into.
+        known += plugin.configuration.secrets(in: settings)
       }
       for (path, value) in overrides {
         let parts = path.split(separator: ".").map(String.init)
@@ -129,32 +125,16 @@ struct Workspace: Sendable {
       if declared != nil || !settings.isEmpty {
         connections[name] = Services.Connection(plugin: plugin, settings: .map(settings))
       }
+      recorder?.note(
+        name, settings: .map(plugin.configuration.withMadeUpSecrets(settings)),
+        secrets: known + plugin.configuration.secrets(in: settings))
     }
-    return Services(catalog: catalog, connections: connections, redactor: Redactor(known), time: time)
-  }
-
-  /// Refuses a run whose secrets are not there, naming them all.
-  func requireSecrets(of recipe: Recipe, inputs: Value, in secrets: Secrets) throws(CommandFailure) {
-    var missing = recipe.allSecrets.filter { secrets[$0.name] == nil }
-    for input in recipe.inputs where input.isSecret {
-      if let name = inputs[input.name]?["secret"]?.string, secrets[name] == nil { missing.append((name, nil)) }
-    }
-    if !missing.isEmpty { throw Workspace.missing(missing, connection: nil) }
-  }
-
-  private static func missing(
-    _ secrets: [(name: String, location: Diagnostic.Location?)], connection: String?
-  ) -> CommandFailure {
-    let names = secrets.map { secret in
-      guard let location = secret.location else { return secret.name }
-      let position = location.source.position(at: location.range.lowerBound)
-      return "\(secret.name) (\(location.source.name):\(position.line):\(position.column))"
-    }
-    let whose = connection.map { " of connection '\($0)'" } ?? ""
-    return CommandFailure(
-      .configuration,
-      "missing secret\(names.count == 1 ? "" : "s")\(whose): \(names.joined(separator: ", ")); set the environment "
-        + "variable\(names.count == 1 ? "" : "s") of that name, or name a file under 'secrets.files' in errand.yaml")
+    // What a sandbox answers is not to be met again by runs against the real service, and a recording is whole by itself.
+    var carrier = carrier
+    if let recorder { carrier = { recorder.transport(of: $0, over: $1) } }
+    return Services(
+      catalog: catalog, connections: connections, redactor: Redactor(known), time: time,
+      cacheFolder: standIns.isEmpty && recorder == nil ? "\(stateFolder)/cache" : nil, pool: pool, carrier: carrier)
   }
 
   // MARK: Paths
@@ -189,7 +169,7 @@ struct Workspace: Sendable {
     return "\(home)/errand"
   }
 
-  private static var environmentVariables: [String: String] {
+  static var environmentVariables: [String: String] {
     var variables: [String: String] = [:]
     var entry = environ
     while let text = entry.pointee {

@@ -1,4 +1,6 @@
 import Basics
+// For the linker alone, see there.
+import CUnicodeNames
 import CommandLineParser
 import Glibc
 import PluginList
@@ -7,7 +9,16 @@ import PluginList
 signal(SIGPIPE, SIG_IGN)
 setlocale(LC_CTYPE, "C.UTF-8")
 
-let words = Array(CommandLine.arguments.dropFirst())
+// Swift finds the arguments beside the environment, and finds none where a preloaded library (libfaketime) has moved
+// that before `main`; the kernel knows them still.
+let arguments =
+  CommandLine.arguments.isEmpty
+  ? ((try? Files.read("/proc/self/cmdline", limit: 4 << 20)) ?? []).split(
+    separator: 0, omittingEmptySubsequences: false
+  )
+  .dropLast().map { String(decoding: $0, as: UTF8.self) }
+  : CommandLine.arguments
+let words = Array(arguments.dropFirst())
 if words.first == "--version" {
   Console.write("errand \(version)\n", to: STDOUT_FILENO)
   exit(ExitCode.done.rawValue)

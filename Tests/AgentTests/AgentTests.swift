@@ -23,7 +23,7 @@ final class TemporaryFolder: Sendable {
   deinit { try? FileManager.default.removeItem(atPath: root) }
 }
 
-@Suite(.timeLimit(.minutes(1))) struct AgentTests {
+@Suite(.timeLimit(.minutes(5))) struct AgentTests {
   static let identity = AgentIdentity(program: "errand 0.1", configuration: "/school/errand.yaml")
 
   /// Answers what it is asked, and waits to be cancelled if it is told so.

@@ -98,4 +98,11 @@ import Testing
     waiting.cancel()
     await #expect(throws: CancellationError.self) { try await waiting.value }
   }
+
+  @Test func `lines of a text stay lines, and what a terminal would obey is shown`() {
+    let text = "a\tb\r\nc\u{1B}[2J\n\nd\re"
+    #expect(text.safeLines(indent: "  ") == "a b\n  c\u{241B}[2J\n  \n  d e")
+    #expect(text.safe == "a b  c\u{241B}[2J  d e")
+    #expect("".safeLines(indent: "  ") == "")
+  }
 }

@@ -31,7 +31,10 @@ import Testing
     ("0 9 * * 7-2", "error 8-11: the range '7-2' runs backwards; write '0-2'"),
     ("0 9 L * *", "error 4-5: 'L' is no day of the month; 'L' is not supported; use the key `calendar` for it"),
     ("0 9 ? * 1", "error 4-5: '?' is no day of the month; '?' is not supported; write '*'"),
-    ("0 9 * * 5#2", "error 8-11: '5#2' is no day of the week; '#' is not supported; use the key `calendar` for it"),
+    (
+      "0 9 * * 5#2",
+      "error 8-11: '5#2' is no day of the week; '#' is not supported; for a second Monday use the key `calendar` with dayOfMonth: 8-14 and dayOfWeek: MON"
+    ),
     ("H 9 * * *", "error 0-1: 'H' is no minute; 'H' is not supported; write a value, and `jitter` to spread runs out"),
     (
       "0~30 9 * * *",

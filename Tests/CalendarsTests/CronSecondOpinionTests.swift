@@ -40,11 +40,7 @@ import Testing
   }
 
   @Test func `agrees with two other implementations where they agree`() throws {
-    let python = ProcessInfo.processInfo.environment["CRON_PYTHON"] ?? "python3"
-    guard try run(python, "import cronsim, croniter", input: Data()) != nil else {
-      print("The second opinion on cron is skipped: \(python) has no cronsim and croniter")
-      return
-    }
+    guard let python = try Python(importing: "cronsim, croniter", for: "cron") else { return }
     var random = SplitMix(seed: 42)
     let cases = (0..<2000).map { _ in
       Case(
@@ -53,7 +49,7 @@ import Testing
     }
     let encoder = JSONEncoder()
     let input = try cases.map { try encoder.encode($0) + [0x0A] }.reduce(Data(), +)
-    let output = try #require(try run(python, Self.script, input: input))
+    let output = try #require(try python.run(Self.script, input: input))
     let answers = try output.split(separator: 0x0A).map { try JSONDecoder().decode([Int]?.self, from: Data($0)) }
     try #require(answers.count == cases.count)
     var agreed = 0
@@ -81,23 +77,5 @@ import Testing
       ["*", "*", number(1...31), "1-7"], ["*", "*", number(1...12), "JAN,JUL"], ["*", "*", "MON-FRI", "SUN", "6"],
     ]
     return fields.map { $0.randomElement(using: &random) ?? "*" }.joined(separator: " ")
-  }
-
-  /// What a script writes, or nil if it fails.
-  private func run(_ python: String, _ script: String, input: Data) throws -> Data? {
-    let process = Process()
-    process.executableURL = URL(filePath: "/usr/bin/env")
-    process.arguments = [python, "-c", script]
-    let file = FileManager.default.temporaryDirectory.appending(path: "cron-\(UUID().uuidString).jsonl")
-    try input.write(to: file)
-    defer { try? FileManager.default.removeItem(at: file) }
-    process.standardInput = try FileHandle(forReadingFrom: file)
-    let output = Pipe()
-    process.standardOutput = output
-    process.standardError = FileHandle.nullDevice
-    try process.run()
-    let data = output.fileHandleForReading.readDataToEndOfFile()
-    process.waitUntilExit()
-    return process.terminationStatus == 0 ? data : nil
   }
 }

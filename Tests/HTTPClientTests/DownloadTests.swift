@@ -4,20 +4,10 @@ import HTTPServer
 import Testing
 
 @Suite struct DownloadTests {
-  private final class Folder: Sendable {
-    let path = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString).path
-
-    init() throws { try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true) }
-
-    deinit { try? FileManager.default.removeItem(atPath: path) }
-
-    var names: [String] { get throws { try FileManager.default.contentsOfDirectory(atPath: path).sorted() } }
-  }
-
   private static let hello = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"
 
   @Test func `stores a large body whole`() async throws {
-    let folder = try Folder()
+    let folder = try TemporaryFolder()
     let server = try HTTPServer { _ in
       HTTPServerResponse(
         body: .stream { writer in
@@ -37,7 +27,7 @@ import Testing
   }
 
   @Test func `replaces what was there, and tells the hash`() async throws {
-    let folder = try Folder()
+    let folder = try TemporaryFolder()
     let path = "\(folder.path)/a"
     try Data("old".utf8).write(to: URL(filePath: path))
     let transport = ScriptedTransport([.on("GET", "https://h/", "hello")])
@@ -53,7 +43,7 @@ import Testing
   }
 
   @Test func `stores no answer that is no success`() async throws {
-    let folder = try Folder()
+    let folder = try TemporaryFolder()
     let transport = ScriptedTransport([.on("GET", "https://h/", status: 404, "gone")])
     let download = try await HTTPClient(transport: transport).download(
       HTTPRequest("GET", "https://h/"), to: "\(folder.path)/a")
@@ -71,7 +61,7 @@ import Testing
   func `keeps nothing that is not what was expected`(
     _ bytes: Int?, _ sha256: String?, _ fault: String?, _ text: String
   ) async throws {
-    let folder = try Folder()
+    let folder = try TemporaryFolder()
     let path = "\(folder.path)/a"
     try Data("old".utf8).write(to: URL(filePath: path))
     let transport = ScriptedTransport([.on("GET", "https://h/?k=s", "hello")])
@@ -89,7 +79,7 @@ import Testing
   }
 
   @Test func `keeps nothing of a body that breaks off`() async throws {
-    let folder = try Folder()
+    let folder = try TemporaryFolder()
     let server = try HTTPServer { _ in HTTPServerResponse(body: .truncated([1, 2, 3, 4], after: 2)) }
     let error = await failure { () throws(HTTPError) in
       try await HTTPClient().download(HTTPRequest("GET", server.baseURL), to: "\(folder.path)/a")
@@ -100,7 +90,7 @@ import Testing
   }
 
   @Test func `says that it cannot store before it sends`() async throws {
-    let folder = try Folder()
+    let folder = try TemporaryFolder()
     let transport = ScriptedTransport([])
     let error = await failure { () throws(HTTPError) in
       try await HTTPClient(transport: transport).download(

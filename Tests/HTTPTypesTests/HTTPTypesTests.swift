@@ -57,4 +57,13 @@ import Testing
   func `reads dates`(_ text: String, _ instant: String?) {
     #expect(HTTPDate.read(text)?.description == instant)
   }
+
+  @Test(arguments: [
+    ("1994-11-06T08:49:37.9Z", "Sun, 06 Nov 1994 08:49:37 GMT"),
+    ("2026-02-28T23:59:59Z", "Sat, 28 Feb 2026 23:59:59 GMT"),
+    ("0999-12-31T00:00:00Z", "Tue, 31 Dec 0999 00:00:00 GMT"),
+  ])
+  func `writes dates`(_ instant: String, _ text: String) throws {
+    #expect(HTTPDate.text(try #require(Timestamp(instant))) == text)
+  }
 }

@@ -17,7 +17,14 @@ import Testing
       state: var/errand
       zone: Europe/Bucharest
       recipes: [recipes, more]
-      secrets: { environment: false, files: [secrets.yaml] }
+      secrets:
+        environment: false
+        files: [secrets.yaml]
+        age: { files: secrets.age, identity: ~/.config/age/key.txt }
+        commands:
+          DESK_KEY: [pass, show, desk/key]
+          OTHER: { run: [op, read, "op://desk/other"], timeout: 2m }
+      history: { keepRuns: 10000, keepFor: forever, keepSlotsFor: 30d }
       connections:
         desk: { key: "${{ secrets.DESK_KEY }}", drawers: 12 }
         archive: { plugin: desk, baseURL: "http://127.0.0.1:8081", key: "${{ secrets.DESK_KEY }}-${{ secrets.B }}" }
@@ -28,39 +35,23 @@ import Testing
     #expect(configuration.state == "var/errand")
     #expect(configuration.zone == "Europe/Bucharest")
     #expect(configuration.recipeFolders == ["recipes", "more"])
-    #expect(!configuration.readsSecretsFromEnvironment)
-    #expect(configuration.secretFiles == ["secrets.yaml"])
+    var secrets = SecretSettings()
+    secrets.environment = false
+    secrets.files = ["secrets.yaml"]
+    secrets.ageFiles = ["secrets.age"]
+    secrets.ageIdentity = "~/.config/age/key.txt"
+    secrets.commands = [
+      "DESK_KEY": SecretSettings.Command(["pass", "show", "desk/key"]),
+      "OTHER": SecretSettings.Command(["op", "read", "op://desk/other"], timeout: .seconds(120)),
+    ]
+    #expect(configuration.secrets == secrets)
+    #expect(
+      configuration.history
+        == Configuration.HistoryLimits(keepRuns: 10_000, keepFor: nil, keepSlotsFor: .seconds(30 * 86_400)))
     #expect(configuration.plugins == ["desk": "desk", "archive": "desk"])
     let archive = try #require(configuration.connections.last)
     #expect(archive.secrets.map(\.name) == ["DESK_KEY", "B"])
     let settings = try archive.settings.evaluate(in: [.object(["DESK_KEY": .string("k"), "B": .string("b")])])
     #expect(try JSON.text(settings) == #"{"baseURL":"http://127.0.0.1:8081","key":"k-b"}"#)
-  }
-
-  @Test(arguments: [(0o600, true), (0o400, true), (0o640, false), (0o604, false), (0o622, false)])
-  func `A file of secrets is read only if nobody else may`(_ mode: Int, _ isRead: Bool) throws {
-    let path = NSTemporaryDirectory() + "secrets-\(UUID().uuidString).yaml"
-    defer { try? FileManager.default.removeItem(atPath: path) }
-    try "A: one\nB: 'two'\n".write(toFile: path, atomically: true, encoding: .utf8)
-    try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: path)
-    guard isRead else {
-      let fault = #expect(throws: SecretFileFault.self) { try SecretFile.read(path) }
-      #expect(fault?.message == "'\(path)' can be read by others; make it private with: chmod 600 \(path)")
-      return
-    }
-    #expect(try JSON.text(.map(try SecretFile.read(path))) == #"{"A":"one","B":"two"}"#)
-  }
-
-  @Test(arguments: [
-    ("- a", "'PATH' must be a mapping from names to secrets"),
-    ("A: [sesame\n", "PATH:1:4: error: this `[` is never closed; add `]`"),
-  ])
-  func `No message about a file of secrets shows a line of it`(_ text: String, _ message: String) throws {
-    let path = NSTemporaryDirectory() + "secrets-\(UUID().uuidString).yaml"
-    defer { try? FileManager.default.removeItem(atPath: path) }
-    try text.write(toFile: path, atomically: true, encoding: .utf8)
-    try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path)
-    let fault = #expect(throws: SecretFileFault.self) { try SecretFile.read(path) }
-    #expect(fault?.message.replacingOccurrences(of: path, with: "PATH") == message)
   }
 }

@@ -131,8 +131,9 @@ enum Copy: ReconcilingAction {
   ) async throws -> Reconciliation<Output> { try never() }
 }
 
-enum Weigh: Action {
+enum Weigh: RenamedAction {
   static let name = "weigh"
+  static let formerNames = ["balance"]
   static let summary = "Weighs papers."
   static let effect = Effect.pure
   static let examples = [Example("Two", "weights: [1.5, 2]")]

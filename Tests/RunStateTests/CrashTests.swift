@@ -1,5 +1,6 @@
 import Basics
 import Glibc
+import RunTestKit
 import Testing
 
 @testable import RunState
@@ -28,7 +29,8 @@ import Testing
     }
     do {
       for start in 0..<2 {
-        let store = try await FileStateStore.open(folder, program: "errand 0.1", fileSystem: disk, compaction: rule)
+        let store = try await FileStateStore.open(
+          folder, program: "errand 0.1", fileSystem: disk, compaction: rule, time: Tomorrow())
         for number in 0..<2 {
           let run = "run-\(start)-\(number)"
           try await keep(store, [Example.created(run), Example.began(run, "book")])
@@ -41,8 +43,23 @@ import Testing
               Example.set("last", .string(run)),
             ])
           told.blobs.append(blob)
-          if number == 0 { try await keep(store, [Example.over(run, at: start * 40 * 86_400)]) }
+          if number == 0 {
+            try await keep(
+              store,
+              [
+                .scheduleSet(
+                  ScheduleSet(at: instant(start), schedule: "weekly", recipe: "r", file: "r.yaml", spec: "s")),
+                .slotDecided(
+                  SlotRecord(
+                    schedule: "weekly", slot: instant(start), outcome: .started, at: instant(start),
+                    cause: RunCause(.slot), run: run)),
+                Example.over(run, at: start * 40 * 86_400),
+              ])
+          }
         }
+        // What nothing names goes, and nothing else; on the second start there is something.
+        _ = try await store.maintain()
+        if start == 0 { _ = try await store.putBlob(Array("named by nothing".utf8)) }
         if start == 0 { try await store.close() }
       }
     } catch {
@@ -56,12 +73,15 @@ import Testing
     let least = try Example.fold(told.acknowledged)
     let most = try Example.fold(told.acknowledged + told.open)
     let state = store.state
-    let found = [least, most].first { $0.runs == state.runs && $0.values == state.values }
+    let found = [least, most].first {
+      $0.runs == state.runs && $0.values == state.values && $0.schedules == state.schedules
+    }
     let expected = try #require(found, comment)
     let finished = try await store.finishedRuns(HistoryQuery(limit: 100))
     let ids = finished.map(\.id)
     #expect(ids == expected.ended.sorted { $0.endedAt ?? $0.now > $1.endedAt ?? $1.now }.map(\.id), comment)
     for run in expected.ended { #expect(try await store.finishedRun(run.id) == run, comment) }
+    #expect(try await store.slots(SlotQuery(limit: 100)) == expected.slots.reversed(), comment)
     for blob in told.blobs { #expect(try await store.blob(blob).count == blob.size, comment) }
     // And it goes on.
     try await store.append(Example.set("after", .bool(true)))
@@ -71,13 +91,14 @@ import Testing
     #expect(again.state.runs == expected.runs, comment)
     #expect(again.notices == [], comment)
     #expect(try await again.finishedRuns(HistoryQuery(limit: 100)) == finished, comment)
+    #expect(try await again.slots(SlotQuery(limit: 100)) == expected.slots.reversed(), comment)
     try await again.close()
   }
 
   @Test func `nothing that was acknowledged is lost, whichever operation is the last`() async throws {
     let whole = FaultyFileSystem()
     let all = await CrashTests.work(on: whole)
-    #expect(all.acknowledged.count == 22)
+    #expect(all.acknowledged.count == 26)
     #expect(all.open.isEmpty)
     #expect(whole.operations > 80)
     for operation in 1...whole.operations {
@@ -109,6 +130,24 @@ import Testing
       let told = await CrashTests.work(on: disk)
       try await CrashTests.expect(
         disk.restarted(losing: .nothing), holds: told, "operation \(operation) failed")
+    }
+  }
+
+  @Test func `what a program kept after the failure of another is there after the power failed`() async throws {
+    let whole = FaultyFileSystem()
+    _ = await CrashTests.work(on: whole)
+    for operation in 1...whole.operations {
+      let disk = FaultyFileSystem()
+      disk.fail(at: operation, .error(EIO))
+      var told = await CrashTests.work(on: disk)
+      // The machine runs on, so that the second program sees what nobody has synced.
+      let store = try await FileStateStore.open(
+        CrashTests.folder, program: "errand 0.1", fileSystem: disk, compaction: CrashTests.rule)
+      let event = Example.set("since", .bool(true))
+      try await store.append(event)
+      told.acknowledged.append(event)
+      try await CrashTests.expect(
+        disk.restarted(losing: .everything), holds: told, "operation \(operation) failed before")
     }
   }
 

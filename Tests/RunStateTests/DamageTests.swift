@@ -1,4 +1,5 @@
 import Basics
+import RunTestKit
 import Testing
 
 @testable import RunState
@@ -162,13 +163,13 @@ import Testing
   @Test func `what a newer version wrote is refused by name`() async throws {
     let snapshot = try DamageTests.changing(try await DamageTests.disk(), "/state/state.json") { bytes in
       let text = String(decoding: bytes, as: UTF8.self)
-        .replacing("\"format\": 1", with: "\"format\": 2").replacing("errand 0.1", with: "errand 3.0")
+        .replacing("\"format\": 2", with: "\"format\": 3").replacing("errand 0.1", with: "errand 3.0")
       bytes = Array(text.utf8)
     }
     #expect(
       throws: StateError(
         .newer,
-        "/state/state.json has format 2, which errand 3.0 wrote; this version reads format 1 and older. Use that version, or a newer one."
+        "/state/state.json has format 3, which errand 3.0 wrote; this version reads format 2 and older. Use that version, or a newer one."
       )
     ) { try DamageTests.open(snapshot) }
 
@@ -176,14 +177,15 @@ import Testing
     let disk = FaultyFileSystem()
     var position = JournalPosition()
     var bytes = Journal.header(generation: 1, after: &position, program: "errand 3.0")
+    position.sequence = 1
     var batch = JournalBatch(position)
-    batch.add(event: Array(#"{"event":"slotOpened","at":"2026-11-20T09:00:00Z"}"#.utf8))
+    batch.add(Array(#"{"n":1,"event":"slotDreamt","at":"2026-11-20T09:00:00Z"}"#.utf8) + [0x0A])
     bytes += batch.finish(&position)
     disk["/state/journal-1.jsonl"] = bytes
     #expect(
       throws: StateError(
         .newer,
-        "/state/journal-1.jsonl holds what this version cannot read (event 1: the event 'slotOpened' is not known to this version); it was written by errand 3.0. Use that version, or a newer one."
+        "/state/journal-1.jsonl holds what this version cannot read (event 1: the event 'slotDreamt' is not known to this version); it was written by errand 3.0. Use that version, or a newer one."
       )
     ) { try DamageTests.open(disk) }
   }
@@ -195,19 +197,19 @@ import Testing
     try await store.append(Example.set("x", .duration(.seconds(90))))
     #expect(
       try text(disk, "/state/journal-1.jsonl") == """
-        {"journal":1,"generation":1,"after":0,"chain":"0000000000000000","program":"errand 0.1"}
-        {"commit":0,"sum":"25a9de86d9438f89"}
+        {"journal":2,"generation":1,"after":0,"chain":"0000000000000000","program":"errand 0.1"}
+        {"commit":0,"sum":"6592686447eeb387"}
         {"n":1,"event":"valueSet","at":"2026-11-20T09:00:00Z","name":"x","value":{"$duration":"90s"}}
-        {"commit":1,"sum":"5c04e64ba5585464"}
+        {"commit":1,"sum":"639959635bb0b0b1"}
 
         """)
     try await store.close()
     #expect(
       try text(disk, "/state/state.json") == """
         {
-          "chain": "5c04e64ba5585464",
-          "checksum": "cbae122f95361111",
-          "format": 1,
+          "chain": "639959635bb0b0b1",
+          "checksum": "d750368a4bc23c26",
+          "format": 2,
           "generation": 2,
           "program": "errand 0.1",
           "sequence": 1,

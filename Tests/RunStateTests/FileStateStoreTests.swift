@@ -1,8 +1,17 @@
 import Basics
 import Foundation
+import RunTestKit
 import Testing
 
 @testable import RunState
+
+/// The machine's clocks a day later.
+struct Tomorrow: TimeSource {
+  private let today = SystemTime()
+  func now() -> Timestamp { today.now().advanced(by: .seconds(86_400)) ?? .latest }
+  func elapsed() -> TimeSpan { today.elapsed() }
+  func sleep(for span: TimeSpan) async throws { try await today.sleep(for: span) }
+}
 
 /// The store on a real disk.
 @Suite struct FileStateStoreTests {
@@ -106,12 +115,17 @@ import Testing
     #expect(try await store.value(kept) == large)
     try await store.append([Example.created("r"), .valueSet(ValueSet(at: instant(0), name: "x", value: kept))])
 
-    // Only what nothing names is collected, and nothing that this process may be about to name.
+    // Only what nothing names is collected, once it is old, and nothing that this process may be about to name.
     let orphan = try await store.putBlob([1, 2, 3])
-    #expect(try await store.collectBlobs() == 0)
+    #expect(try await store.maintain().removedBlobs == 0)
     try await store.close()
+    let young = try await open(folder)
+    #expect(try await young.maintain().removedBlobs == 0)
+    try await young.close()
+    let tomorrow = try await FileStateStore.open(folder.path, program: "errand 0.1", time: Tomorrow())
+    #expect(try await tomorrow.maintain().removedBlobs == 1)
+    try await tomorrow.close()
     let again = try await open(folder)
-    #expect(try await again.collectBlobs() == 1)
     #expect(try await again.value(kept) == large)
     let missing = "\(folder.path)/blobs/\(orphan.sha256.prefix(2))/\(orphan.sha256)"
     await #expect(
@@ -194,7 +208,7 @@ import Testing
     let store = try await store(on: disk)
     let all = try await store.finishedRuns(HistoryQuery(limit: 100))
     try await store.close()
-    let path = "/state/history/2026-12.index.jsonl"
+    let path = "/state/history/2026-12.index"
     let good = try #require(disk[path])
     for place in stride(from: 0, to: good.count, by: damage == "flipped" ? 37 : 300) {
       var bytes: [UInt8]? = good

@@ -29,7 +29,7 @@ import Testing
       run.steps["put[0]"]
         == StepRecord(
           path: "put[0]", ordinal: 1, status: .retrying, now: instant(2), startedAt: instant(3), key: "r/put#0",
-          attempts: 1,
+          attempts: 1, doubts: 1,
           lastAttempt: AttemptRecord(
             number: 1, startedAt: instant(4), endedAt: instant(5), baseline: .inline(.int(4)), error: lost,
             retryAt: instant(6))))
@@ -54,6 +54,30 @@ import Testing
     #expect(state.runs["r"]?.steps["b"]?.now == instant(3))
   }
 
+  @Test func `a step remembers what it made of a value, until it ends or begins anew`() throws {
+    var state = try Example.fold([Example.created("r"), Example.began("r", "a"), Example.attempted("r", "a")])
+    let change = StepReference(run: "r", step: "a")
+    func remembered() -> ValueState? { state.runs["r"]?.steps["a"]?.change }
+    try state.apply(
+      .valueSet(
+        ValueSet(at: instant(1), name: "x", value: .inline(.int(1)), condition: ValueState(nil), change: change)))
+    #expect(remembered() == ValueState(.inline(.int(1))))
+    #expect(state.values == ["x": .inline(.int(1))])
+    // It survives another attempt, and the state's being written and read.
+    try state.apply(Example.attempted("r", "a", 2, at: 2))
+    #expect(try State(reading: JSON.parse(JSON.write(state.encoded()))) == state)
+    #expect(remembered() == ValueState(.inline(.int(1))))
+    try state.apply(Example.began("r", "a", at: 3))
+    #expect(remembered() == nil)
+    try state.apply(
+      .valueRemoved(
+        ValueRemoved(at: instant(4), name: "x", condition: ValueState(.inline(.int(1))), change: change)))
+    #expect(remembered() == ValueState(nil))
+    #expect(state.values.isEmpty)
+    try state.apply(Example.ended("r", "a", at: 5))
+    #expect(remembered() == nil)
+  }
+
   @Test(arguments: [
     (Example.created("r"), "the run r exists already"),
     (Example.began("x", "a"), "the run x is not open"),
@@ -61,12 +85,29 @@ import Testing
     (Example.over("x"), "the run x is not open"),
     (Example.over("r", .waiting), "a run cannot end as waiting"),
     (
+      .valueSet(ValueSet(at: instant(0), name: "x", value: .inline(.int(2)), condition: ValueState(.inline(.int(1))))),
+      "the value 'x' is not what it was"
+    ),
+    (
+      .valueSet(ValueSet(at: instant(0), name: "y", value: .inline(.int(1)), condition: ValueState(nil))),
+      "the value 'y' is not what it was"
+    ),
+    (
+      .valueRemoved(ValueRemoved(at: instant(0), name: "y", change: StepReference(run: "r", step: "b"))),
+      "the step 'b' of the run r has not begun"
+    ),
+    (
+      .valueSet(
+        ValueSet(at: instant(0), name: "y", value: .inline(.null), change: StepReference(run: "x", step: "a"))),
+      "the run x is not open"
+    ),
+    (
       .runStatusChanged(RunStatusChanged(run: "r", at: instant(0), status: .failed)),
       "a run ends by 'runEnded', not by a change to failed"
     ),
   ])
   func `an event that does not fit changes nothing`(_ event: StateEvent, _ message: String) throws {
-    var state = try Example.fold([Example.created("r"), Example.began("r", "a")])
+    var state = try Example.fold([Example.created("r"), Example.began("r", "a"), Example.set("y", .int(0))])
     let before = state
     #expect { try state.apply(event) } throws: { ($0 as? RecordFault)?.message == message }
     #expect(state == before)
@@ -101,9 +142,18 @@ import Testing
       .runEnded(RunEnded(run: "r", at: instant(0), status: .rejected, outputs: .inline(.object([:])), error: cause)),
       Example.set("x", .bytes([0, 255])),
       .valueRemoved(ValueRemoved(at: instant(0), name: "x")),
+      .valueSet(
+        ValueSet(
+          at: instant(0), name: "x", value: .blob(blob), condition: ValueState(.inline(.int(1))),
+          change: StepReference(run: "r", step: "put[0]"))),
+      .valueRemoved(
+        ValueRemoved(
+          at: instant(0), name: "x", condition: ValueState(nil), change: StepReference(run: "r", step: "a"))),
     ] as [StateEvent])
   func `every event comes back from JSON as it was`(_ event: StateEvent) throws {
     let bytes = try JSON.write(event.encoded())
+    // What the journal gets without the value in between.
+    #expect(try recordedBytes(of: event) == bytes)
     let read = try StateEvent(reading: try JSON.parse(bytes))
     // NaN differs from itself, so texts are compared.
     #expect(try JSON.write(read.encoded()) == bytes)
@@ -161,6 +211,7 @@ import Testing
   func `any value is kept as JSON and comes back the same`(_ value: Value, _ text: String) throws {
     let written = try JSON.text(StoredValue.inline(value).encoded())
     #expect(written == text)
+    #expect(try recordedBytes(of: StoredValue.inline(value)) == Array(text.utf8))
     #expect(try StoredValue(reading: try JSON.parse(written)) == .inline(value))
   }
 

@@ -3,6 +3,7 @@ import ActionTestKit
 import Basics
 import Recipes
 import RunState
+import StorePlugin
 import Synchronization
 import Testing
 
@@ -34,7 +35,31 @@ final class QuickTime: TimeSource {
     clock.setWallClock(to: clock.now().advanced(by: span) ?? .latest)
   }
 
+  /// The machine was off, or nobody had anything to do.
+  func set(to now: Timestamp) { clock.setWallClock(to: now) }
   func advance(by span: TimeSpan) { clock.setWallClock(to: clock.now().advanced(by: span) ?? .latest) }
+}
+
+/// A clock on which sleeping takes no time, and which somebody sets back in the first sleep.
+final class SteppedTime: TimeSource {
+  private let clock = TestTime()
+  private let step: Mutex<TimeSpan>
+
+  init(stepBack step: TimeSpan) { self.step = Mutex(step) }
+
+  func now() -> Timestamp { clock.now() }
+  func elapsed() -> TimeSpan { clock.elapsed() }
+  func advance(by span: TimeSpan) { clock.advance(by: span) }
+
+  func sleep(for span: TimeSpan) async throws {
+    try Task.checkCancellation()
+    clock.advance(by: span)
+    let step = step.withLock { step in
+      defer { step = .zero }
+      return step
+    }
+    clock.setWallClock(to: clock.now().advanced(by: .zero - step) ?? .earliest)
+  }
 }
 
 /// A recipe on a service that a test scripts, and the state that its run leaves.
@@ -45,7 +70,9 @@ final class Bench: Sendable {
   let secrets: Secrets
   private let chance: Double
   private let inputs: ValueMap
-  private let services: Services
+  let services: Services
+  /// The recipe, read to be planned.
+  let forPlan: Recipe?
   private let current: Mutex<CrashingStore>
   private let reports = Mutex<[Progress]>([])
 
@@ -55,8 +82,8 @@ final class Bench: Sendable {
     _ text: String, calling files: [String: String] = [:], inputs: ValueMap = ValueMap(),
     secrets: [String: String] = [:], chance: Double = 0, dyingAt point: CrashingStore.Point? = nil
   ) throws {
-    let catalog = ActionCatalog([BenchPlugin.self])
-    let environment = RecipeEnvironment(catalog: catalog) { path throws(FileError) in
+    let catalog = ActionCatalog([BenchPlugin.self, StorePlugin.self])
+    var environment = RecipeEnvironment(catalog: catalog) { path throws(FileError) in
       guard let text = files[path] else { throw FileError(.read, path, .system(2)) }
       return Source(name: path, text: text)
     }
@@ -65,6 +92,8 @@ final class Bench: Sendable {
       throw Unchecked(description: Diagnostics(checked.diagnostics).rendered())
     }
     self.recipe = recipe
+    environment.isForPlan = true
+    forPlan = Recipe.check(Source(name: "test.yaml", text: "recipe: test\n" + text), in: environment).recipe
     self.inputs = inputs
     self.chance = chance
     self.secrets = Secrets(environment: secrets)
@@ -113,6 +142,13 @@ final class Bench: Sendable {
     await #expect(throws: CrashingStore.death) { try await run() }
   }
 
+  /// Plans the run.
+  func plan(_ values: [String: Value] = [:]) async throws -> Plan {
+    await Planner.plan(
+      try #require(forPlan), inputs: .map(inputs), secrets: secrets, services: services, values: values, time: time,
+      folder: "/tmp")
+  }
+
   /// The machine is on again, with what was kept.
   func restart(dyingAt point: CrashingStore.Point? = nil) {
     let memory = store.memory
@@ -124,8 +160,46 @@ final class Bench: Sendable {
     return try await engine().run()
   }
 
+  /// Carries the run on whenever it has something to do, each time in a new program, until it ends or only waits for
+  /// somebody; gives also the instants at which it woke, as time since the beginning.
+  func driven() async throws -> (run: RunRecord, woke: [TimeSpan]) {
+    let start = try (store.run("r1") ?? finished).createdAt
+    var run = try await resume()
+    var woke: [TimeSpan] = []
+    while run.status == .waiting, let wakeAt = run.wakeAt {
+      time.set(to: max(wakeAt, time.now()))
+      woke.append(wakeAt.span(since: start) ?? .zero)
+      run = try await resume()
+    }
+    return (run, woke)
+  }
+
+  /// Somebody sends an event.
+  func send(_ name: String, id: String, _ data: Value? = nil, to run: String? = nil) async throws {
+    try await store.append(
+      .eventReceived(
+        EventRecord(id: id, name: name, data: data.map { .inline($0) }, run: run, receivedAt: time.now())))
+  }
+
+  /// Somebody decides.
+  func decide(_ path: StepPath, _ isApproved: Bool, comment: String? = nil) async throws {
+    try await store.append(
+      .decisionGiven(
+        DecisionGiven(
+          run: "r1", step: path,
+          decision: DecisionRecord(isApproved: isApproved, by: "ana", at: time.now(), comment: comment))))
+  }
+
   func resolve(_ path: StepPath, as resolution: Resolution) async throws -> RunRecord {
     try await record.resolve(path, as: resolution, of: recipe, in: store, at: time.now())
+  }
+}
+
+extension StepRecord {
+  /// The output as JSON.
+  var outputText: String? {
+    guard case .inline(let value)? = output else { return nil }
+    return try? JSON.text(value)
   }
 }
 

@@ -7,7 +7,7 @@ enum BenchPlugin: Plugin {
   static let summary = "Does what a test's script says."
   static let actions: [any Action<BenchService>.Type] = [
     Compute.self, Read.self, ReadPatiently.self, Consume.self, Put.self, PutWithinHour.self, Post.self,
-    PostLooked.self, PostKeyed.self,
+    PostLooked.self, PostKeyed.self, Ask.self, PutShown.self,
   ]
 
   struct Configuration: FieldSet {
@@ -80,9 +80,34 @@ enum Consume: BenchAction {
   static let effect = Effect.consume(repeats: 1)
 }
 
+/// Reads how often it was asked.
+enum Ask: BenchAction {
+  static let name = "ask"
+  static let effect = Effect.read
+
+  static func run(_ input: Input, on service: BenchService, in context: ActionContext) async throws -> BenchOutput {
+    try await service.perform(input.name, key: nil, context)
+    return try BenchOutput {
+      $0.name = input.name
+      $0.value = service.count(of: input.name)
+    }
+  }
+}
+
 enum Put: BenchAction {
   static let name = "put"
   static let effect = Effect.idempotentWrite(within: .forever)
+}
+
+/// Says beforehand how far the value moves from 0; a script can make that fail.
+enum PutShown: BenchAction, PreviewingAction {
+  static let name = "putShown"
+  static let effect = Effect.idempotentWrite(within: .forever)
+
+  static func preview(_ input: Input, on service: BenchService, in context: ActionContext) async throws -> [Change] {
+    try await service.perform("preview of \(input.name)", key: nil, context)
+    return [Change(input.name, from: "0", to: "\(input.value)")]
+  }
 }
 
 enum PutWithinHour: BenchAction {

@@ -64,6 +64,7 @@ final class BenchService: Sendable {
     var name: String
     var attempt: Int
     var key: String
+    var isKeyNamed: Bool
     var now: Timestamp
   }
 
@@ -115,10 +116,20 @@ final class BenchService: Sendable {
     }
   }
 
+  /// Counts anew.
+  func forget() {
+    state.withLock { state in
+      state.calls = []
+      state.done = [:]
+    }
+  }
+
   func perform(_ name: String, key: String?, _ context: ActionContext) async throws {
     let act = state.withLock { state -> Act in
       state.calls.append(
-        Call(name: name, attempt: context.attempt, key: context.idempotencyKey, now: context.now))
+        Call(
+          name: name, attempt: context.attempt, key: context.idempotencyKey, isKeyNamed: context.isKeyNamed,
+          now: context.now))
       state.underWay += 1
       state.peak = max(state.peak, state.underWay)
       guard var acts = state.acts[name], !acts.isEmpty else { return .succeed }

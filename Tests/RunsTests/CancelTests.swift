@@ -1,6 +1,7 @@
 import ActionKit
 import Basics
 import RunState
+import Synchronization
 import Testing
 
 @testable import Runs
@@ -74,16 +75,36 @@ import Testing
     let bench = try Bench(
       """
       steps:
-        - { id: a, uses: bench.read, with: { name: a }, retry: { initial: 1h, maxInterval: 1h, jitter: none }, timeout: 2h }
+        - parallel:
+            left: [{ id: a, uses: bench.read, with: { name: a }, retry: { initial: 1h, maxInterval: 1h, jitter: none } }]
+            right: [{ id: b, uses: bench.read, with: { name: b } }]
       """)
+    let (arrived, release) = (Latch(), Latch())
+    bench.time.long.withLock { $0 = .seconds(60) }
     bench.service.script("a", .fail(TryTests.lost))
+    bench.service.script("b", .gated(arrived: arrived, release: release))
     try await bench.create()
-    let scope = CancelScope()
-    async let slept: Void = scope.sleep(for: .seconds(3600), on: bench.time)
-    for _ in 0..<20 { await Task.yield() }
-    scope.end(.cancelled)
-    await slept
-    #expect(!scope.isOpen)
+    let engine = try bench.engine()
+    async let running = engine.run()
+    await arrived.wait()
+    while bench.store.run("r1")?.steps["#1/left/a"]?.status != .retrying { await Task.yield() }
+    let cancelling = Task { await engine.cancel(after: .seconds(1000)) }
+    while bench.store.run("r1")?.steps["#1/left/a"]?.status != .cancelled { await Task.yield() }
+    release.open()
+    #expect(try await running.status == .cancelled)
+    cancelling.cancel()
+    #expect(bench.service.names.sorted() == ["a", "b"])
+  }
+
+  @Test func `a write that may have been done and is cancelled before its next try is uncertain`() async throws {
+    let bench = try Bench(
+      "steps: [{ id: a, uses: bench.postKeyed, with: { name: a }, key: k, retry: { initial: 300s, jitter: none } }]")
+    bench.service.script("a", .doneThenFail(TryTests.lost))
+    #expect(try await bench.run().status == .waiting)
+    let engine = try bench.engine()
+    #expect(engine.end())
+    #expect(try await engine.run().status == .uncertain)
+    #expect(bench.service.names == ["a"])
   }
 
   @Test func `a cancellation that came while nobody carried the run on counts`() async throws {
@@ -95,6 +116,26 @@ import Testing
     ])
     #expect(try await engine.run().status == .cancelled)
     #expect(bench.service.names == ["over"])
+  }
+
+  @Test func `an engine that has left the run says that it cannot end it`() async throws {
+    let bench = try Bench("steps: [{ wait: 9h }]")
+    try await bench.create()
+    let engine = try bench.engine()
+    #expect(try await engine.run().status == .waiting)
+    #expect(engine.end() == false)
+    let other = try bench.engine()
+    #expect(other.end())
+    #expect(try await other.run().status == .cancelled)
+  }
+
+  @Test func `a run that is being paused is not said to go on or to wait any more`() async throws {
+    let bench = try Bench("steps: [{ wait: 9h }]")
+    try await bench.create()
+    let engine = try bench.engine()
+    await engine.pause()
+    _ = try await engine.run()
+    #expect(bench.store.events.filter { $0.word == "runStatusChanged" } == [])
   }
 
   @Test func `the first failure of a branch ends the others softly`() async throws {

@@ -130,6 +130,21 @@ import Testing
     #expect(bench.service.names == ["a"])
   }
 
+  @Test func `nor is it when the last try did nothing, but the one before may have done it`() async throws {
+    let bench = try Bench("steps:\n  - { id: a, uses: bench.putWithinHour, with: { name: a } }")
+    let refused = ActionError(.network, "nobody listens", effect: ActionError.Effect.none)
+    bench.service.script("a", .doneThenFail(TryTests.lost), .fail(refused))
+    // Both failures and the third try are kept, and then the program dies.
+    bench.restart(dyingAt: .init(append: 4, isAfter: true))
+    try await bench.runUntilDeath()
+    bench.time.advance(by: .seconds(3601))
+    let run = try await bench.resume()
+    #expect(run.status == .uncertain)
+    #expect(run.steps["a"]?.error?.message == "bench.putWithinHour may or may not have been done: nobody listens")
+    #expect(bench.service.names == ["a", "a"])
+    #expect(bench.service.count(of: "a") == 1)
+  }
+
   @Test func `a deadline that passed while the program was down leaves one last try of ordinary length`() async throws {
     let bench = try Bench(
       """

@@ -20,6 +20,8 @@ final class CrashingStore: StateStore {
   }
 
   private let content: Mutex<Content>
+  /// What somebody else does with the state after each append.
+  let onAppend = Mutex<@Sendable ([StateEvent], MemoryStateStore) async -> Void>({ _, _ in })
   let memory: MemoryStateStore
 
   init(_ memory: MemoryStateStore = MemoryStateStore(), dyingAt point: Point? = nil) {
@@ -49,6 +51,7 @@ final class CrashingStore: StateStore {
     if isKept {
       try await memory.append(events)
       content.withLock { $0.events += events }
+      await onAppend.withLock { $0 }(events, memory)
     }
     if !isTold { throw CrashingStore.death }
   }
@@ -59,6 +62,7 @@ final class CrashingStore: StateStore {
     try await memory.finishedRuns(query)
   }
   func finishedRun(_ id: String) async throws(StateError) -> RunRecord? { try await memory.finishedRun(id) }
+  func slots(_ query: SlotQuery) async throws(StateError) -> [SlotRecord] { try await memory.slots(query) }
   func putBlob(_ bytes: [UInt8]) async throws(StateError) -> BlobReference {
     if isDead { throw CrashingStore.death }
     return try await memory.putBlob(bytes)
@@ -66,4 +70,9 @@ final class CrashingStore: StateStore {
   func blob(_ reference: BlobReference) async throws(StateError) -> [UInt8] { try await memory.blob(reference) }
   func compact() async throws(StateError) { try await memory.compact() }
   func close() async throws(StateError) { try await memory.close() }
+}
+
+extension StateEvent {
+  /// The kind of event, as the journal calls it.
+  var word: String { encoded()["event"]?.string ?? "" }
 }

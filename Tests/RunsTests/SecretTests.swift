@@ -43,6 +43,47 @@ import Testing
     #expect(text.contains("sent ••• •••"))
   }
 
+  @Test(arguments: [
+    "as it is: SECRET.", "%70%C3%A4%22s%2Fw%5Cor+d", "p%c3%a4%22s/w%5cor%20d", #"{"a":"pä\"s/w\\or d"}"#,
+    #"{"a":"p\u00e4\"s\/w\\or d"}"#, #"{"a":"{\"b\":\"pä\\\"s/w\\\\or d\"}"}"#, #"p\\u00E4\\\"s/w\\or\u0020d"#,
+    "p&#228;&quot;s/w&#92;or d", "p&#xE4;&#x22;s/w\\or&#32;d", "70c3a422732f775c6f722064", "x70C3A422732F775C6F722064x",
+    "cMOkInMvd1xvciBk", "eHDDpCJzL3dcb3IgZHg=", "eHhww6Qicy93XG9yIGR4eA", "cMOkInMvd1xvciBkeA==",
+  ])
+  func `a secret is found however it is written`(_ text: String) {
+    let secret = #"pä"s/w\or d"#
+    let redacted = Redactor(["other", secret]).redact(text.replacing("SECRET", with: secret))
+    #expect(redacted.contains("•••"))
+    #expect(!redacted.contains("or") && !redacted.contains("s/w") && !redacted.contains("XG"), "\(redacted)")
+    // What is nearly so is not taken.
+    let other = Redactor([secret + "\u{E9}"])
+    #expect(other.redact(text) == text)
+  }
+
+  @Test func `base64 is found in the alphabet for addresses, and where it ends anywhere`() {
+    let secret = "\u{3FF}~~\u{3FF}??pass"
+    let redactor = Redactor([secret])
+    for before in ["", "a", "ab"] {
+      for after in ["", "a", "ab"] {
+        let text = Array("\(before)\(secret)\(after)".utf8).base64
+        let url = text.replacing("+", with: "-").replacing("/", with: "_").replacing("=", with: "")
+        for encoded in [text, url] { #expect(redactor.redact(encoded).contains("•••"), "\(encoded)") }
+      }
+    }
+  }
+
+  @Test func `outputs lose the longer secrets, and no declared name`() throws {
+    let redactor = Redactor(["password", "anna"])
+    let type = ValueType.object(
+      ObjectType(fields: [
+        .init("password", .choice(["password", "none"])), .init("names", .list(.string)), .init("any", .dyn),
+      ]))
+    let output = try JSON.parse(
+      #"{"password":"password","names":["anna","the password"],"any":{"password":["password",1,null]}}"#)
+    #expect(
+      try JSON.text(redactor.withoutSecrets(output, of: type))
+        == #"{"password":"password","names":["anna","the •••"],"any":{"•••":["•••",1,null]}}"#)
+  }
+
   @Test func `the longest form is taken out first, and short secrets not at all`() {
     let redactor = Redactor(["abcd", "abcdef", "xyz", ""])
     #expect(redactor.redact("abcdef abcd xyz abc") == "••• ••• xyz abc")

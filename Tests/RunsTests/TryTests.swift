@@ -94,6 +94,14 @@ import Testing
       name: "a keyed write that has no try left is uncertain", step: "uses: bench.postKeyed\n    key: k1",
       acts: [.doneThenFail(lost)], calls: 1, sleeps: [], status: .uncertain),
     Example(
+      name: "a refusal of the last try says nothing of a keyed write's earlier one",
+      step: "uses: bench.postKeyed\n    key: k1\n    retry: { maxAttempts: 2, jitter: none }",
+      acts: [.doneThenFail(lost), .fail(broken)], calls: 2, sleeps: [.seconds(1)], status: .uncertain),
+    Example(
+      name: "one that was only ever refused fails",
+      step: "uses: bench.postKeyed\n    key: k1\n    retry: { maxAttempts: 2, jitter: none }",
+      acts: [.fail(broken), .fail(broken)], calls: 2, sleeps: [.seconds(1)], status: .failed),
+    Example(
       name: "a time limit strikes a read, which is tried again",
       step: "uses: bench.read\n    timeout: { attempt: 5s, total: 1h }", acts: [.hang, .succeed], calls: 2,
       sleeps: [.seconds(5), .seconds(5)], status: .succeeded),
@@ -125,6 +133,7 @@ import Testing
     #expect(bench.time.sleeps == example.sleeps)
     #expect(bench.service.count(of: "a") <= 1)
     #expect(Set(bench.service.calls.map(\.key)).count == 1)
+    #expect(bench.service.calls.allSatisfy { $0.isKeyNamed == example.step.contains("key: k1") })
     #expect(Set(bench.service.calls.map(\.now)).count == 1)
     #expect(bench.service.calls.map(\.attempt) == Array(1...example.calls))
   }

@@ -17,7 +17,7 @@ import Testing
   @Test func `says by which command a file is made again that is out of date, missing, or cut short`() throws {
     let page = "recipes/recipe.schema.json"
     let text = try Self.root.appending(path: page).text()
-    let changed = GeneratedFile(path: page, text: text.replacing("\"A recipe of errand\"", with: "\"A recipe\""))
+    let changed = GeneratedFile(path: page, text: text.replacing("\"A recipe of errand,", with: "\"A recipe,"))
     let longer = GeneratedFile(path: page, text: text + "\n")
     let missing = GeneratedFile(path: "Plugins/Nowhere/README.md", text: "")
     #expect(
@@ -70,7 +70,7 @@ import Testing
     #expect(
       verification.imports(of: manifest.targets[0], in: [file], manifest) == [
         "Sources/Recipes/A.swift:3: error: 'Calendars' is no direct dependency of 'Recipes'; name it in Package.swift",
-        "Sources/Recipes/A.swift:4: error: 'Recipes' is shipped, and so imports no Foundation",
+        "Sources/Recipes/A.swift:4: error: 'Recipes' is shipped, and so imports no FoundationEssentials",
         "Package.swift: error: no file of 'Recipes' imports 'YAMLReader'; take it from its dependencies",
       ])
     let own = SourceFile(path: "Sources/errand-dev/A.swift", imports: Import.all(in: "import Foundation"))

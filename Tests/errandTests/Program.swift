@@ -48,31 +48,54 @@ final class Program: Sendable {
     .deletingLastPathComponent()
 
   /// The binary stands beside the bundle of tests.
-  private static let binary: URL = {
+  static let binary: URL = {
     let bundle = Bundle.allBundles.map(\.bundleURL).first { $0.pathExtension == "xctest" } ?? Bundle.main.bundleURL
     let beside = bundle.deletingLastPathComponent().appending(path: "errand")
     return FileManager.default.fileExists(atPath: beside.path) ? beside : root.appending(path: ".build/debug/errand")
   }()
 
   func start(_ arguments: [String], environment: [String: String] = [:]) throws -> Call {
+    try Call(process(arguments, environment))
+  }
+
+  /// Starts a program that stays.
+  func serve(_ arguments: String..., environment: [String: String] = [:]) throws -> Serving {
+    try Serving(process(arguments, environment))
+  }
+
+  /// Has a shell do something, beside the program's files and with its environment.
+  func shell(_ command: String) async throws -> Outcome {
+    try await Call(process(["-c", command], [:], of: URL(filePath: "/bin/sh"))).outcome()
+  }
+
+  private func process(
+    _ arguments: [String], _ environment: [String: String], of executable: URL = Program.binary
+  ) -> Process {
     let process = Process()
-    process.executableURL = Program.binary
+    process.executableURL = executable
     process.arguments = arguments
     process.currentDirectoryURL = folder
     var variables = ProcessInfo.processInfo.environment
     for (setting, name) in Program.credentials { variables[name] = sandbox.configuration[setting]?.string }
     process.environment = variables.merging(environment) { $1 }
-    return try Call(process)
+    return process
   }
 
   func call(_ arguments: String..., environment: [String: String] = [:]) async throws -> Outcome {
     try await start(arguments, environment: environment).outcome()
   }
 
+  @discardableResult
+  func control(_ path: String) async throws -> Value { try await sandbox.control(path) }
+
+  func writes(_ action: String) async throws -> [String: Int] { try await sandbox.writes(action) }
+}
+
+extension RunningSandbox {
   /// Asks the sandbox's own interface, which stands beside the service.
   @discardableResult
   func control(_ path: String) async throws -> Value {
-    let origin = sandbox.baseURL.split(separator: "/").prefix(2).joined(separator: "//")
+    let origin = baseURL.split(separator: "/").prefix(2).joined(separator: "//")
     return try JSON.parse(try await HTTPClient().send(HTTPRequest("GET", "\(origin)/sandbox/\(path)")).body)
   }
 

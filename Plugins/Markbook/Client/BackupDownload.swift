@@ -1,5 +1,4 @@
 import ActionKit
-import CZip
 import HTTPClient
 
 extension MarkbookClient {
@@ -35,15 +34,4 @@ extension MarkbookClient {
     }
     return file.bytes
   }
-}
-
-/// What is wrong with a zip as a sentence, or nil if every entry can be unpacked to what its checksum says.
-@Sendable private func zipFault(at path: String) -> String? {
-  if let missing = czip_load() { return String(cString: missing) }
-  // An archive that unpacks to a terabyte is not one of markbooks.
-  let report = czip_check(path, 1 << 20, 1 << 40)
-  let fault = withUnsafeBytes(of: report.fault) { bytes in
-    String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
-  }
-  return fault.isEmpty ? nil : "\(fault)."
 }

@@ -125,7 +125,7 @@ extension MarkbookError {
 extension MarkbookError: ActionErrorConvertible {
   public var actionError: ActionError {
     switch kind {
-    case .network(let error): failure(error.actionKind)
+    case .network(let error): failure(error.errorKind)
     case .httpError(let status): failure(ErrorKind(httpStatus: status), status: status)
     // A session that has ended is a reason to try again, under a new one.
     case .apiError: sessionMayHaveEnded ? failure(.server, retryable: true) : failure(.validation)
@@ -144,33 +144,5 @@ extension MarkbookError: ActionErrorConvertible {
   private func failure(_ kind: ErrorKind, status: Int? = nil, retryable: Bool? = nil) -> ActionError {
     ActionError(
       kind, message, status: status, retryable: retryable, retryAfter: retryAfter, effect: effect, cause: self)
-  }
-}
-
-extension HTTPError {
-  fileprivate var actionKind: ErrorKind {
-    switch kind {
-    case .timeout: .timeout
-    case .tls, .missingLibrary: .configuration
-    case .cancelled: .cancelled
-    case .tooLarge, .redirect, .malformedResponse: .plugin
-    case .invalidRequest, .file: .validation
-    case .resolve, .connect, .interrupted: .network
-    }
-  }
-}
-
-extension ErrorKind {
-  /// The kind that an HTTP status stands for.
-  fileprivate init(httpStatus status: Int) {
-    switch status {
-    case 401: self = .authentication
-    case 403: self = .authorization
-    case 404: self = .notFound
-    case 408: self = .timeout
-    case 429: self = .rateLimited
-    case 500...: self = .server
-    default: self = .plugin
-    }
   }
 }

@@ -1,5 +1,6 @@
 import ActionKit
 import Calendars
+import HTTPServer
 
 /// The one backup that the school has scheduled or built.
 struct SandboxBackup: Sendable {

@@ -54,6 +54,10 @@ static inline CURLcode ccurl_set_receiver(
 static inline CURLcode ccurl_set_before_request(CURL *_Nonnull easy, curl_prereq_callback _Nonnull callback) {
   return ccurl.easy_setopt(easy, CURLOPT_PREREQFUNCTION, callback);
 }
+static inline CURLcode ccurl_set_progress(CURL *_Nonnull easy, curl_xferinfo_callback _Nonnull callback) {
+  ccurl.easy_setopt(easy, CURLOPT_NOPROGRESS, 0L);
+  return ccurl.easy_setopt(easy, CURLOPT_XFERINFOFUNCTION, callback);
+}
 static inline long ccurl_get_long(CURL *_Nonnull easy, CURLINFO info) {
   long value = 0;
   ccurl.easy_getinfo(easy, info, &value);

@@ -1,0 +1,129 @@
+import Basics
+import Foundation
+import RunState
+
+/// A history of a million finished runs, in a new process, where it is warm in the disk's cache and nowhere else.
+struct HistorySearches {
+  private let folder: WorkFolder
+
+  init(_ folder: WorkFolder) { self.folder = folder }
+
+  static let folderName = "history"
+  private static let runs = 1_000_000
+  /// The runs are spread over a year before this instant.
+  private static let end = Timestamp("2026-11-20T09:00:00Z") ?? .latest
+
+  func rows() async throws -> [Row] {
+    let path = folder.path(Self.folderName)
+    try await fill(path)
+    let process = Process()
+    process.executableURL = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath()
+    process.arguments = [Self.searchingWord, path]
+    let output = Pipe()
+    process.standardOutput = output
+    try process.run()
+    let lines = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self).split(
+      separator: "\n")
+    process.waitUntilExit()
+    let rows = lines.compactMap { line -> Row? in
+      let parts = line.split(separator: "\t")
+      guard parts.count == 4, let figure = Double(parts[1]), let bar = Double(parts[2]) else { return nil }
+      return Row(
+        what: "a million runs: \(parts[0])", figure: "\(shown(figure)) \(parts[3])", bar: "≤ \(shown(bar)) \(parts[3])",
+        baseline: "", isMet: figure <= bar)
+    }
+    guard rows.count == 9 else { throw NotMeasured("the searches ended early: \(lines)") }
+    return rows
+  }
+
+  /// The id of the run of that number: of every hundredth, one that was created two days before it ended.
+  private static func id(_ number: Int) -> String {
+    var random = SystemRandomNumberGenerator()
+    let created = end.advanced(by: .seconds((number - runs) * 31 - (number % 100 == 0 ? 172_800 : 0))) ?? end
+    return UUID7(at: created, using: &random).description
+  }
+
+  private static func recipe(_ number: Int) -> String { number % 333_333 == 7 ? "rare" : "recipe-\(number % 20)" }
+
+  private func fill(_ path: String) async throws {
+    let store = try await FileStateStore.open(path, program: "benchmark")
+    for start in stride(from: 0, to: Self.runs, by: 1000) {
+      var events: [StateEvent] = []
+      for number in start..<start + 1000 {
+        let run = Self.id(number)
+        let at = Self.end.advanced(by: .seconds((number - Self.runs) * 31)) ?? Self.end
+        events.append(
+          .runCreated(
+            RunCreated(
+              run: run, at: at, recipe: Self.recipe(number), file: "recipes/report.yaml",
+              texts: .inline(.map(ValueMap())),
+              inputs: .object(["number": .int(number)]), program: "benchmark")))
+        events.append(.runEnded(RunEnded(run: run, at: at, status: number % 50_000 == 9 ? .failed : .succeeded)))
+      }
+      try await store.append(events)
+    }
+    try await store.close()
+  }
+
+  /// The word by which this program is told to search a history, and to print what that takes.
+  static let searchingWord = "search"
+
+  static func search(_ path: String) async throws -> Never {
+    func report(_ what: String, _ figure: Double, bar: Double = 10, _ unit: String = "ms") {
+      print("\(what)\t\(figure)\t\(bar)\t\(unit)")
+    }
+    /// The milliseconds of one call, the middle one of many.
+    func milliseconds(_ body: () async throws -> Void) async rethrows -> Double {
+      var times: [Double] = []
+      for _ in 0..<21 {
+        let start = ContinuousClock.now
+        try await body()
+        times.append(start.duration(to: .now).seconds * 1000)
+      }
+      return times.sorted()[times.count / 2]
+    }
+    let start = ContinuousClock.now
+    let store = try await FileStateStore.open(path, program: "benchmark")
+    report("open", start.duration(to: .now).seconds * 1000)
+    let before = try residentBytes()
+    // Some runs all over the year.
+    let some = try await store.finishedRuns(HistoryQuery(limit: 20, recipe: "rare"))
+    guard some.count == 3, let old = some.last else { throw NotMeasured("the rare runs are not there") }
+    report("the last 20", try await milliseconds { _ = try await store.finishedRuns(HistoryQuery(limit: 20)) })
+    report(
+      "a rare recipe",
+      try await milliseconds {
+        _ = try await store.finishedRuns(HistoryQuery(limit: 20, recipe: "rare"))
+      })
+    report(
+      "the last 20 that failed",
+      try await milliseconds {
+        _ = try await store.finishedRuns(HistoryQuery(limit: 20, statuses: [.failed]))
+      })
+    report(
+      "by the beginning of an id",
+      try await milliseconds {
+        _ = try await store.finishedRuns(HistoryQuery(limit: 3, idPrefix: String(old.id.prefix(13))))
+      })
+    report("by an id", try await milliseconds { _ = try await store.finishedRun(old.id) })
+    report("by an id that is not there", try await milliseconds { _ = try await store.finishedRun(id(7)) })
+    report("memory of that", max(0, Double(try residentBytes() - before) / 1_048_576), bar: 16, "MB")
+    report(
+      "the end of a run, and a snapshot",
+      try await milliseconds {
+        let run = id(runs)
+        let created = RunCreated(
+          run: run, at: end, recipe: "recipe-1", file: "recipes/report.yaml", texts: .inline(.map(ValueMap())),
+          inputs: .map(ValueMap()), program: "benchmark")
+        try await store.append([.runCreated(created), .runEnded(RunEnded(run: run, at: end, status: .succeeded))])
+        try await store.compact()
+      }, bar: 50)
+    exit(0)
+  }
+
+  private static func residentBytes() throws -> Int {
+    let words = try String(contentsOfFile: "/proc/self/statm", encoding: .utf8).split(separator: " ")
+    guard words.count > 1, let pages = Int(words[1]) else { throw NotMeasured("the kernel tells no memory") }
+    return pages * 4096
+  }
+}

@@ -1,0 +1,143 @@
+import Basics
+import Foundation
+
+/// `errand serve` itself: what it costs while nothing is due, and how late its runs begin.
+struct Serving {
+  private let folder: WorkFolder
+  private let errand = WorkFolder.programs.appending(path: "errand")
+
+  init(_ folder: WorkFolder) { self.folder = folder }
+
+  // MARK: Idle
+
+  /// A thousand recipes, each with a schedule whose next slot is months or years away.
+  func idle() throws -> [Row] {
+    let count = 1000
+    let home = folder.url.appending(path: "idle")
+    for number in 0..<count {
+      try write("cron: \"\(number % 60) \(number / 60) 29 2 *\"", to: "recipe\(number)", in: home)
+    }
+    let server = try serve(home)
+    defer { end(server) }
+    // Until all recipes are read and what was done first is over.
+    try wait(for: 30, server) { try log(home).contains("\"serving\"") }
+    Thread.sleep(forTimeInterval: 3)
+    let before = try processorTicks(server)
+    Thread.sleep(forTimeInterval: 20)
+    let seconds = Double(try processorTicks(server) - before) / Double(sysconf(Int32(_SC_CLK_TCK)))
+    let megabytes = Double(try residentBytes(server)) / 1_048_576
+    return [
+      Row(
+        what: "idle serve, 1,000 schedules: memory", figure: "\(shown(megabytes)) MB", bar: "≤ 20 MB", baseline: "",
+        isMet: megabytes <= 20),
+      Row(
+        what: "idle serve, 1,000 schedules: processor", figure: "\(shown(seconds / 20 * 100)) %", bar: "≤ 0.1 %",
+        baseline: "", isMet: seconds / 20 <= 0.001),
+    ]
+  }
+
+  // MARK: Lateness
+
+  /// What lies between each slot and the instant at which its run was accepted, as the journal has them.
+  func lateness() throws -> Row {
+    let slots = 30
+    let home = folder.url.appending(path: "lateness")
+    try write("every: 1s", to: "often", in: home)
+    let server = try serve(home)
+    defer { end(server) }
+    try wait(for: Double(slots) + 30, server) { try lateness(in: home).count >= slots }
+    // The first one may be as late as the start.
+    let late = try lateness(in: home).dropFirst().sorted()
+    let worst = late[min(late.count - 1, late.count * 99 / 100)] * 1000
+    return Row(
+      what: "lateness of a slot, p99 of \(late.count)", figure: "\(shown(worst)) ms", bar: "≤ 5 ms", baseline: "",
+      isMet: worst <= 5)
+  }
+
+  private func lateness(in home: URL) throws -> [Double] {
+    let state = home.appending(path: ".errand").path
+    var late: [Double] = []
+    // It is made a moment after the start.
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: state)) ?? []
+    for name in names where name.hasPrefix("journal-") {
+      for line in try Files.read("\(state)/\(name)").split(separator: UInt8(ascii: "\n")) {
+        // The last line may be on its way.
+        guard let event = try? JSON.parse(Array(line)), event["event"]?.string == "runCreated",
+          let at = event["at"]?.string.flatMap({ Timestamp($0) }),
+          let slot = event["cause"]?["slot"]?.string.flatMap({ Timestamp($0) }), let span = at.span(since: slot)
+        else { continue }
+        late.append(span.inSeconds)
+      }
+    }
+    return late
+  }
+
+  // MARK: The process
+
+  private func write(_ trigger: String, to name: String, in home: URL) throws {
+    let recipes = home.appending(path: "recipes")
+    try FileManager.default.createDirectory(at: recipes, withIntermediateDirectories: true)
+    let text = """
+      recipe: \(name)
+      summary: Does nothing.
+      on:
+        - \(trigger)
+          zone: UTC
+      steps:
+        - let: { nothing: "${{ 1 }}" }
+
+      """
+    try Data(text.utf8).write(to: recipes.appending(path: "\(name).yaml"))
+  }
+
+  private func serve(_ home: URL) throws -> Process {
+    guard FileManager.default.isExecutableFile(atPath: errand.path) else {
+      throw NotMeasured("there is no \(errand.path); build it with 'swift build -c release --product errand'")
+    }
+    try Data("zone: UTC\n".utf8).write(to: home.appending(path: "errand.yaml"))
+    try Data().write(to: home.appending(path: "log"))
+    let server = Process()
+    server.executableURL = errand
+    server.arguments = ["serve", "--log-format", "json"]
+    server.currentDirectoryURL = home
+    server.standardOutput = FileHandle.nullDevice
+    server.standardError = try FileHandle(forWritingTo: home.appending(path: "log"))
+    try server.run()
+    return server
+  }
+
+  private func end(_ server: Process) {
+    server.terminate()
+    server.waitUntilExit()
+  }
+
+  private func log(_ home: URL) throws -> String {
+    String(decoding: try Data(contentsOf: home.appending(path: "log")), as: UTF8.self)
+  }
+
+  private func wait(for seconds: Double, _ server: Process, until isThere: () throws -> Bool) throws {
+    let end = ContinuousClock.now + .seconds(seconds)
+    while try !isThere() {
+      if !server.isRunning { throw NotMeasured("serve ended early") }
+      if ContinuousClock.now > end { throw NotMeasured("serve did not come that far in \(shown(seconds)) s") }
+      Thread.sleep(forTimeInterval: 0.1)
+    }
+  }
+
+  private func processorTicks(_ server: Process) throws -> Int {
+    let text = try String(contentsOfFile: "/proc/\(server.processIdentifier)/stat", encoding: .utf8)
+    // After the name of the program come the state and numbers: the 12th and 13th are the ticks in it and for it.
+    let words = text.split(separator: ")").last?.split(separator: " ") ?? []
+    guard words.count > 13, let own = Int(words[11]), let system = Int(words[12]) else {
+      throw NotMeasured("the kernel tells no processor time")
+    }
+    return own + system
+  }
+
+  private func residentBytes(_ server: Process) throws -> Int {
+    let text = try String(contentsOfFile: "/proc/\(server.processIdentifier)/statm", encoding: .utf8)
+    let words = text.split(separator: " ")
+    guard words.count > 1, let pages = Int(words[1]) else { throw NotMeasured("the kernel tells no memory") }
+    return pages * 4096
+  }
+}

@@ -1,0 +1,37 @@
+import ActionKit
+import LocalFiles
+
+enum ParseTable: ShapedAction {
+  static let name = "parse"
+  static let summary = "Reads the rows of a text in CSV."
+  static let effect = Effect.pure
+  static let examples = [
+    Example(
+      "Typed columns, separated by semicolons",
+      "text: \"name;mark\\nAda;93,5\\n\"\nseparator: \";\"\ndecimal: \",\"\ncolumns: { name: string, mark: double }")
+  ]
+
+  struct Input: FieldSet {
+    @Field("The text.") var text: String
+    @Field("The columns that are wanted, with their types; absent means all of them as texts.", .notEmpty)
+    var columns: [String: ColumnType]?
+    @Field("Names of the columns, for a text without a first line of names.", .notEmpty) var names: [String]?
+    @Field("What stands between two fields.", .pattern(.separator)) var separator = ","
+    @Field("What stands before the decimal places of a double.") var decimal = TableReading.DecimalSign.point
+    @Field("The most rows that are read; if there are more, the step fails.", .range(1...1_000_000)) var limit = 100_000
+  }
+
+  struct Output: FieldSet {
+    @Field("The rows, as maps by the names of the columns.") var rows: [ValueMap]
+  }
+
+  static func output(for input: Value) -> ObjectSchema { TableReading.shaped(Output.schema, for: input) }
+
+  static func run(_ input: Input, on files: LocalFiles, in context: ActionContext) async throws -> Output {
+    let reading = TableReading(
+      separator: input.separator, names: input.names, columns: input.columns, decimal: input.decimal, limit: input.limit
+    )
+    let rows = try reading.rows(of: input.text, called: "the text")
+    return try Output { $0.rows = rows }
+  }
+}

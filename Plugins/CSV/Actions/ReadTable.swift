@@ -1,0 +1,38 @@
+import ActionKit
+import LocalFiles
+
+enum ReadTable: ShapedAction {
+  static let name = "read"
+  static let summary = "Reads the rows of a file in CSV."
+  static let effect = Effect.read
+  static let examples = [
+    Example("All fields as text", "path: marks.csv"),
+    Example("Typed columns", "path: marks.csv\ncolumns: { student: string, mark: double?, born: date }"),
+  ]
+
+  struct Input: FieldSet {
+    @Field("Path of the file, which is in UTF-8.", .notEmpty) var path: String
+    @Field("The columns that are wanted, with their types; absent means all of them as texts.", .notEmpty)
+    var columns: [String: ColumnType]?
+    @Field("Names of the columns, for a file without a first line of names.", .notEmpty) var names: [String]?
+    @Field("What stands between two fields.", .pattern(.separator)) var separator = ","
+    @Field("What stands before the decimal places of a double.") var decimal = TableReading.DecimalSign.point
+    @Field("The most rows that are read; if there are more, the step fails.", .range(1...1_000_000)) var limit = 100_000
+  }
+
+  struct Output: FieldSet {
+    @Field("The rows, as maps by the names of the columns.") var rows: [ValueMap]
+  }
+
+  static func output(for input: Value) -> ObjectSchema { TableReading.shaped(Output.schema, for: input) }
+
+  static func run(_ input: Input, on files: LocalFiles, in context: ActionContext) async throws -> Output {
+    let file = try files.file(input.path, in: context)
+    let text = try await file.text(limit: files.maxBytes)
+    let reading = TableReading(
+      separator: input.separator, names: input.names, columns: input.columns, decimal: input.decimal, limit: input.limit
+    )
+    let rows = try reading.rows(of: text, called: "'\(file.path)'")
+    return try Output { $0.rows = rows }
+  }
+}

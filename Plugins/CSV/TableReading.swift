@@ -1,0 +1,204 @@
+import ActionKit
+
+// What a step says of the columns decides what rows it gets, when the recipe is checked and when it runs:
+//
+//     no `columns`                         map(string, string): every field as text
+//     `columns: {mark: "double?"}`         an object with these fields and no others
+//
+// A `?` makes an empty field an absent one; without it an empty field is a fault, but for a text.
+
+/// The type of a column's fields.
+enum ColumnType: String, Choice {
+  case string, int, double, bool, date
+  case optionalString = "string?"
+  case optionalInt = "int?"
+  case optionalDouble = "double?"
+  case optionalBool = "bool?"
+  case optionalDate = "date?"
+
+  var isOptional: Bool { rawValue.hasSuffix("?") }
+
+  var fieldType: FieldType {
+    switch self {
+    case .string, .optionalString, .date, .optionalDate: .string
+    case .int, .optionalInt: .int
+    case .double, .optionalDouble: .double
+    case .bool, .optionalBool: .bool
+    }
+  }
+
+  /// What a field must be, with its article.
+  private var wanted: String {
+    switch self {
+    case .string, .optionalString: "a text"
+    case .int, .optionalInt: "an int"
+    case .double, .optionalDouble: "a number"
+    case .bool, .optionalBool: "true or false"
+    case .date, .optionalDate: "a date such as 2026-11-20"
+    }
+  }
+
+  /// The value of a field, nil for an absent one, or what is wrong with it.
+  func value(of field: String, decimal: UInt8) -> Result<Value?, Objection> {
+    if self == .string { return .success(.string(field)) }
+    if field.isEmpty, isOptional { return .success(nil) }
+    let text = self == .optionalString ? field : field.trimmed
+    let value: Value? =
+      switch self {
+      case .string, .optionalString: .string(text)
+      case .int, .optionalInt: Int(text).map { .int($0) }
+      case .double, .optionalDouble: ColumnType.number(text, decimal: decimal).map { .double($0) }
+      case .bool, .optionalBool:
+        switch text.lowercased() {
+        case "true", "yes", "1": .bool(true)
+        case "false", "no", "0": .bool(false)
+        default: nil
+        }
+      case .date, .optionalDate: TextPattern.date.matches(text) ? .string(text) : nil
+      }
+    if let value { return .success(value) }
+    return .failure(
+      Objection(
+        text: field.isEmpty ? "it is empty; write \(rawValue)? if it may be" : "\(quoted(field)) is not \(wanted)"))
+  }
+
+  struct Objection: Error { var text: String }
+
+  /// A decimal number; no hexadecimal digits, no infinity.
+  private static func number(_ text: String, decimal: UInt8) -> Double? {
+    var bytes = Array(text.utf8)
+    for index in bytes.indices where !(0x30...0x39).contains(bytes[index]) {
+      switch bytes[index] {
+      case decimal: bytes[index] = UInt8(ascii: ".")
+      case UInt8(ascii: "-"), UInt8(ascii: "+"), UInt8(ascii: "e"), UInt8(ascii: "E"): break
+      default: return nil
+      }
+    }
+    return Double(String(decoding: bytes, as: UTF8.self)).flatMap { $0.isFinite ? $0 : nil }
+  }
+
+  private func quoted(_ text: String) -> String {
+    text.unicodeScalars.count > 40 ? "'\(String(text.unicodeScalars.prefix(37)))…'" : "'\(text)'"
+  }
+}
+
+/// How a text in CSV is to be read.
+struct TableReading {
+  var separator: String
+  var names: [String]?
+  var columns: [String: ColumnType]?
+  var decimal: DecimalSign
+  var limit: Int
+
+  enum DecimalSign: String, Choice {
+    case point = "."
+    case comma = ","
+  }
+
+  /// The rows of a text; `what` names it in messages.
+  func rows(of text: String, called what: String) throws(ActionError) -> [ValueMap] {
+    guard let separator = CSVReader.separator(separator) else { throw fault(TextPattern.separator.wanted) }
+    if let twice = names?.enumerated().first(where: { names?.firstIndex(of: $1) != $0 }) {
+      throw fault("'names' has '\(twice.element)' twice")
+    }
+    var reader = CSVReader(Array(text.utf8), separator: separator)
+    do throws(TableFault) {
+      var names = self.names
+      if names == nil { names = try told { () throws(CSVError) in try reader.header() } }
+      guard let names else {
+        guard let first = columns?.keys.sorted().first else { return [] }
+        throw TableFault(message: "it has no column '\(first)', for it is empty")
+      }
+      let types = try types(of: names)
+      var rows: [ValueMap] = []
+      var faults: [String] = []
+      while faults.count < 10, let record = try record(&reader, of: names.count) {
+        guard rows.count < limit else {
+          throw TableFault(message: "it has more than \(limit) rows; raise 'limit' if they are wanted")
+        }
+        var row = ValueMap()
+        row.reserveCapacity(record.count)
+        for (index, field) in record.enumerated() {
+          guard let types else {
+            row[names[index]] = .string(field)
+            continue
+          }
+          guard let type = types[index] else { continue }
+          switch type.value(of: field, decimal: decimal.rawValue.utf8.first ?? UInt8(ascii: ".")) {
+          case .success(let value): row[names[index]] = value
+          case .failure(let objection):
+            faults.append("line \(reader.recordLine), column '\(names[index])': \(objection.text)")
+          }
+        }
+        rows.append(row)
+      }
+      guard faults.isEmpty else { throw TableFault(message: faults.joined(separator: "; ")) }
+      return rows
+    } catch {
+      throw fault("\(what) cannot be read: \(error.message)")
+    }
+  }
+
+  private struct TableFault: Error { var message: String }
+
+  private func told<Outcome>(_ read: () throws(CSVError) -> Outcome) throws(TableFault) -> Outcome {
+    do throws(CSVError) { return try read() } catch { throw TableFault(message: error.message) }
+  }
+
+  private func record(_ reader: inout CSVReader, of count: Int) throws(TableFault) -> [String]? {
+    if names == nil { return try told { () throws(CSVError) in try reader.record(ofColumns: count) } }
+    guard let record = try told({ () throws(CSVError) in try reader.next() }) else { return nil }
+    guard record.count == count else {
+      throw TableFault(message: "line \(reader.recordLine) has \(record.count) fields, and 'names' \(count)")
+    }
+    return record
+  }
+
+  /// The type of each column of the text, nil for one that nobody asked for; nil if nobody said what is wanted.
+  private func types(of names: [String]) throws(TableFault) -> [ColumnType?]? {
+    guard let columns else { return nil }
+    let missing = columns.keys.sorted().filter { wanted in !names.contains { $0.hasSameScalars(as: wanted) } }
+    guard missing.isEmpty else {
+      throw TableFault(
+        message: missing.map { name in
+          let guess = name.nearest(among: names).map { "did you mean '\($0)'?" }
+          return "it has no column '\(name)'; \(guess ?? "it has \(names.joined(separator: ", "))")"
+        }.joined(separator: "; "))
+    }
+    return names.map { columns[$0] }
+  }
+
+  private func fault(_ message: String) -> ActionError {
+    ActionError(.validation, "\(message).", effect: ActionError.Effect.none)
+  }
+
+  /// A declared output, with the type of its rows as the input's `columns` say it.
+  static func shaped(_ output: ObjectSchema, for input: Value) -> ObjectSchema {
+    let row: FieldType
+    if let columns = input["columns"], !columns.isNull {
+      guard let map = columns.map else { return output }
+      row = .object(
+        ObjectSchema(
+          fields: map.members.compactMap { member in
+            guard let name = member.name else { return nil }
+            let type = member.value.string.flatMap { ColumnType(rawValue: $0) }
+            return FieldSchema(name, type?.fieldType ?? .dyn, "", isOptional: type?.isOptional ?? true)
+          }))
+    } else {
+      row = .map(.string)
+    }
+    var output = output
+    for index in output.fields.indices where output.fields[index].name == "rows" {
+      output.fields[index].type = .list(row)
+    }
+    return output
+  }
+}
+
+extension TextPattern {
+  /// What stands between two fields.
+  static let separator = TextPattern(
+    "one ASCII character such as ';' or a tab, no quote and no line break", regex: "^[^\"\\n\\r]$",
+    accepted: [",", ";", "\t", "|"], refused: ["", ";;", "\"", "\n"]
+  ) { CSVReader.separator($0) != nil }
+}

@@ -1,0 +1,47 @@
+import ActionKit
+
+/// How rows are written.
+struct TableWriting {
+  var rows: [ValueMap]
+  var columns: [String]?
+  var header: Bool
+  var separator: String
+  var lineBreak: LineBreak
+  var byteOrderMark: Bool
+
+  enum LineBreak: String, Choice {
+    case lf, crlf
+  }
+
+  /// The rows in UTF-8.
+  func bytes() throws(ActionError) -> [UInt8] {
+    guard let separator = CSVReader.separator(separator) else { throw fault(TextPattern.separator.wanted) }
+    let names = columns ?? Self.names(of: rows)
+    var writer = CSVWriter(separator: separator, endsLinesWithTwo: lineBreak == .crlf)
+    if header, !names.isEmpty { writer.append(names) }
+    for (index, row) in rows.enumerated() {
+      var fields: [String] = []
+      for name in names {
+        guard let field = (row[name] ?? .null).csvField else {
+          throw fault(
+            "'\(name)' of row \(index + 1) is \(row[name]?.kindName ?? ""), which no field can hold; write "
+              + "json.format(x) for it")
+        }
+        fields.append(field)
+      }
+      if !fields.isEmpty { writer.append(fields) }
+    }
+    return (byteOrderMark ? [0xEF, 0xBB, 0xBF] : []) + writer.bytes
+  }
+
+  /// The keys of all rows, in the order in which they first appear.
+  private static func names(of rows: [ValueMap]) -> [String] {
+    var columns = ValueMap()
+    for row in rows { for member in row.members { _ = columns.insert(member) } }
+    return columns.members.compactMap(\.name)
+  }
+
+  private func fault(_ message: String) -> ActionError {
+    ActionError(.validation, "\(message).", effect: ActionError.Effect.none)
+  }
+}

@@ -1,0 +1,33 @@
+import ActionKit
+import LocalFiles
+
+enum FileExists: Action {
+  static let name = "exists"
+  static let summary = "Looks whether there is something at a path."
+  static let effect = Effect.read
+  static let examples = [Example("A file", "path: notes.txt")]
+
+  struct Input: FieldSet {
+    @Field("Path of a file or folder.", .notEmpty) var path: String
+  }
+
+  struct Output: FieldSet {
+    @Field("Whether there is something.") var exists: Bool
+    @Field("Full path.") var path: String
+    @Field("What it is; absent if there is nothing.") var kind: FileKind?
+    @Field("Size of a file; absent if there is none.") var bytes: Int?
+    @Field("When its content was last changed; absent if there is nothing.") var modifiedAt: Timestamp?
+  }
+
+  static func run(_ input: Input, on files: LocalFiles, in context: ActionContext) async throws -> Output {
+    let file = try files.file(input.path, in: context)
+    let status = try await file.status()
+    return try Output {
+      $0.exists = status != nil
+      $0.path = file.path
+      $0.kind = status.map { FileKind($0.kind) }
+      $0.bytes = status.flatMap { $0.kind == .file ? $0.bytes : nil }
+      $0.modifiedAt = status?.modifiedAt
+    }
+  }
+}

@@ -1,0 +1,66 @@
+import ActionKit
+import LocalFiles
+
+enum ListFiles: Action {
+  static let name = "list"
+  static let summary = "Lists what is in a folder."
+  static let effect = Effect.read
+  static let examples = [
+    Example("Every table, in folders inside as well", "pattern: \"*.csv\"\nrecursive: true"),
+    Example("One folder", "folder: archive"),
+  ]
+
+  struct Input: FieldSet {
+    @Field("Path of the folder; absent means the one that paths start from.", .notEmpty) var folder: String?
+    @Field("Only names of this form, in which `*` is any text and `?` any one character.", .notEmpty) var pattern = "*"
+    @Field("Whether folders inside are looked into; symbolic links never are.") var recursive = false
+    @Field("The most entries that are given; if there are more, the step fails.", .range(1...100_000)) var limit =
+      10_000
+  }
+
+  struct Output: FieldSet {
+    @Field("The entries, in the order of their paths.") var entries: [Entry]
+    @Field("Full path of the folder.") var path: String
+  }
+
+  struct Entry: FieldSet {
+    @Field("Its name, without folders.") var name: String
+    @Field("Its path, written so that the other actions take it.") var path: String
+    @Field("What it is.") var kind: FileKind
+    @Field("Size of a file; 0 for what is none.") var bytes: Int
+    @Field("When its content was last changed.") var modifiedAt: Timestamp
+  }
+
+  static func run(_ input: Input, on files: LocalFiles, in context: ActionContext) async throws -> Output {
+    let folder = try files.file(input.folder ?? ".", in: context)
+    let listed = try await folder.list(matching: input.pattern, isRecursive: input.recursive, limit: input.limit)
+    let prefix = input.folder.map { $0.hasSuffix("/") ? $0 : "\($0)/" } ?? ""
+    return try Output { output in
+      output.path = folder.path
+      output.entries = try listed.map { file in
+        try Entry {
+          $0.name = String(file.path.split(separator: "/").last ?? "")
+          $0.path = prefix + file.path
+          $0.kind = FileKind(file.status.kind)
+          $0.bytes = file.status.bytes
+          $0.modifiedAt = file.status.modifiedAt
+        }
+      }
+    }
+  }
+}
+
+/// What is at a path.
+enum FileKind: String, Choice {
+  case file, folder, link, other
+
+  init(_ kind: LocatedFile.Status.Kind) {
+    self =
+      switch kind {
+      case .file: .file
+      case .folder: .folder
+      case .link: .link
+      case .other: .other
+      }
+  }
+}

@@ -1,0 +1,27 @@
+import ActionKit
+import LocalFiles
+
+enum ReadBytes: Action {
+  static let name = "readBytes"
+  static let summary = "Reads a file as it is, whatever it holds."
+  static let effect = Effect.read
+  static let examples = [Example("A file in a folder", "path: archive/2025/marks.csv")]
+
+  struct Input: FieldSet {
+    @Field("Path of the file.", .notEmpty) var path: String
+  }
+
+  struct Output: FieldSet {
+    @Field("What is in it.") var bytes: [UInt8]
+    @Field("Full path of the file.") var path: String
+  }
+
+  static func run(_ input: Input, on files: LocalFiles, in context: ActionContext) async throws -> Output {
+    let file = try files.file(input.path, in: context)
+    let bytes = try await file.read(limit: files.maxBytes)
+    return try Output {
+      $0.bytes = bytes
+      $0.path = file.path
+    }
+  }
+}

@@ -1,0 +1,27 @@
+import ActionKit
+import LocalFiles
+
+enum ReadText: Action {
+  static let name = "read"
+  static let summary = "Reads a file as text in UTF-8."
+  static let effect = Effect.read
+  static let examples = [Example("A file beside errand.yaml", "path: notes.txt")]
+
+  struct Input: FieldSet {
+    @Field("Path of the file.", .notEmpty) var path: String
+  }
+
+  struct Output: FieldSet {
+    @Field("What is in it, without a byte order mark.") var text: String
+    @Field("Full path of the file.") var path: String
+  }
+
+  static func run(_ input: Input, on files: LocalFiles, in context: ActionContext) async throws -> Output {
+    let file = try files.file(input.path, in: context)
+    let text = try await file.text(limit: files.maxBytes)
+    return try Output {
+      $0.text = text
+      $0.path = file.path
+    }
+  }
+}

@@ -1,0 +1,51 @@
+import ActionKit
+import LocalFiles
+
+enum WriteFile: PreviewingAction {
+  static let name = "write"
+  static let summary = "Creates or replaces a file in one step, so that nobody ever sees half of it."
+  static let effect = Effect.idempotentWrite(within: .forever)
+  static let examples = [
+    Example("A text", "path: reports/today.md\ntext: |\n  # Today\n\n  All is well."),
+    Example("Bytes", "path: dot.bin\nbytes: AAEC/w=="),
+  ]
+
+  struct Input: ValidatedFieldSet {
+    @Field("Path of the file; its folder is made if it is missing.", .notEmpty) var path: String
+    @Field("What is to be in it, as UTF-8; either this or `bytes`.") var text: String?
+    @Field("What is to be in it, as it is; either this or `text`.") var bytes: [UInt8]?
+
+    func conflicts() -> [Conflict] { FileContent.conflicts(text, bytes) }
+  }
+
+  struct Output: FieldSet {
+    @Field("Full path of the file.") var path: String
+    @Field("Its size.") var bytes: Int
+    @Field("Whether it was written; one that holds the same already is left as it is.") var changed: Bool
+  }
+
+  static func preview(_ input: Input, on files: LocalFiles, in context: ActionContext) async throws -> [Change] {
+    let file = try files.file(input.path, in: context)
+    let new = FileContent.bytes(input.text, input.bytes)
+    var old: [UInt8]?
+    if let status = try await file.status(), status.kind == .file {
+      guard status.bytes <= files.maxBytes else {
+        return [Change("the file '\(file.path)'", from: "\(status.bytes) bytes", to: FileContent.words(new))]
+      }
+      old = try await file.read(limit: files.maxBytes)
+    }
+    if old == new { return [] }
+    return [Change("the file '\(file.path)'", from: old.map(FileContent.words), to: FileContent.words(new))]
+  }
+
+  static func run(_ input: Input, on files: LocalFiles, in context: ActionContext) async throws -> Output {
+    let file = try files.file(input.path, in: context)
+    let bytes = FileContent.bytes(input.text, input.bytes)
+    let changed = try await file.write(bytes)
+    return try Output {
+      $0.path = file.path
+      $0.bytes = bytes.count
+      $0.changed = changed
+    }
+  }
+}

@@ -1,0 +1,43 @@
+import ActionKit
+import HTTPClient
+
+enum Delete: PreviewingAction {
+  static let name = "delete"
+  static let summary = "Removes what is at an address (HTTP DELETE); what is not there needs no removing."
+  // RFC 9110, section 9.2.2.
+  static let effect = Effect.idempotentWrite(within: .forever)
+  static let examples = [Example("One item", "url: /items/1")]
+
+  struct Input: FieldSet {
+    @Field("Address, or path from the connection's `baseURL` on.", .notEmpty) var url: String
+    @Field("Parameters of the query; a list gives one for each of its values.") var query: ValueMap?
+    @Field("Header fields beside those of the connection; they are no place for secrets.") var headers:
+      [String: String]?
+    @Field("The statuses that are expected; absent means 200 to 299, 404 and 410.", .notEmpty, .each(.range(100...599)))
+    var expect: [Int]?
+  }
+
+  struct Output: FieldSet {
+    @Field("The HTTP status.") var status: Int
+    @Field("Whether there was something to remove.") var deleted: Bool
+  }
+
+  private static func call(_ input: Input) -> WebService.Call {
+    WebService.Call(method: "DELETE", url: input.url, query: input.query, headers: input.headers)
+  }
+
+  static func preview(_ input: Input, on service: WebService, in context: ActionContext) throws -> [Change] {
+    [Change("DELETE \(try service.request(call(input)).redactedURL)", from: "there", to: nil)]
+  }
+
+  static func run(_ input: Input, on service: WebService, in context: ActionContext) async throws -> Output {
+    let request = try service.request(call(input))
+    let response = try await service.write(request)
+    let isGone = input.expect == nil && (response.status == 404 || response.status == 410)
+    if !isGone { try service.check(response, to: request, expecting: input.expect, isWrite: true) }
+    return try Output {
+      $0.status = response.status
+      $0.deleted = response.isSuccess
+    }
+  }
+}

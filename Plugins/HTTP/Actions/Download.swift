@@ -1,0 +1,81 @@
+import ActionKit
+import HTTPClient
+import LocalFiles
+
+enum Download: TimedAction, PreviewingAction {
+  static let name = "download"
+  static let summary = "Downloads a file, which appears whole and checked or not at all (HTTP GET)."
+  static let effect = Effect.idempotentWrite(within: .forever)
+  static let timeout = TimeSpan.seconds(3600)
+  static let examples = [
+    Example("An archive, checked", "url: /files/report.zip\nto: downloads/report.zip\nverify: zip"),
+    Example("A table", "url: /files/items.csv\nto: items.csv"),
+  ]
+
+  struct Input: FieldSet {
+    @Field("Address, or path from the connection's `baseURL` on.", .notEmpty) var url: String
+    @Field("Parameters of the query; a list gives one for each of its values.") var query: ValueMap?
+    @Field("Header fields beside those of the connection; they are no place for secrets.") var headers:
+      [String: String]?
+    @Field("Path of the file in the connection's folder; a file that is there is replaced.", .notEmpty) var to: String
+    @Field("The SHA-256 that it must have, in hexadecimal digits.", .pattern(.sha256)) var sha256: String?
+    @Field("The size that it must have, in bytes.", .range(0...1 << 40)) var bytes: Int?
+    @Field("Whether every entry of a zip is compared with its checksum before the file is kept.")
+    var verify = Verification.none
+    @Field("Whether a download that was interrupted is gone on with, if the service can and has still the same.")
+    var resume = true
+  }
+
+  enum Verification: String, Choice {
+    case none, zip
+  }
+
+  struct Output: FieldSet {
+    @Field("Full path of the file.") var path: String
+    @Field("Its size.") var bytes: Int
+    @Field("Its SHA-256 in hexadecimal digits.") var sha256: String
+    @Field("How many of its bytes an earlier attempt had left, which were not sent again.") var resumedBytes: Int
+  }
+
+  private static func request(_ input: Input, _ service: WebService) throws(ActionError) -> HTTPRequest {
+    try service.request(.init(method: "GET", url: input.url, query: input.query, headers: input.headers))
+  }
+
+  static func preview(_ input: Input, on service: WebService, in context: ActionContext) async throws -> [Change] {
+    let file = try service.files.file(input.to, in: context)
+    let old = try await file.status().map { "\($0.bytes) bytes" }
+    return [Change("the file '\(file.path)'", from: old, to: "what is at \(try request(input, service).redactedURL)")]
+  }
+
+  static func run(_ input: Input, on service: WebService, in context: ActionContext) async throws -> Output {
+    let request = try request(input, service)
+    let path = try await service.files.file(input.to, in: context).prepared()
+    let download = try await service.download(
+      request, to: path, bytes: input.bytes, sha256: input.sha256, resumes: input.resume,
+      verifiesZip: input.verify == .zip)
+    guard let file = download.file else {
+      try service.check(download.response, to: request, expecting: nil, isWrite: false)
+      throw ActionError(.plugin, "GET \(request.redactedURL) was answered without a file.")
+    }
+    return try Output {
+      $0.path = path
+      $0.bytes = file.bytes
+      $0.sha256 = file.sha256
+      $0.resumedBytes = file.resumedBytes
+    }
+  }
+}
+
+extension TextPattern {
+  /// A SHA-256.
+  static let sha256 = TextPattern(
+    "a SHA-256 of 64 hexadecimal digits", regex: "^[0-9A-Fa-f]{64}$",
+    accepted: [String(repeating: "0aF9", count: 16)],
+    refused: [String(repeating: "0aF9", count: 15), String(repeating: "0aG9", count: 16), ""]
+  ) { text in
+    text.utf8.count == 64
+      && text.utf8.allSatisfy {
+        (0x30...0x39).contains($0) || (0x41...0x46).contains($0 & 0xDF)
+      }
+  }
+}

@@ -1,0 +1,61 @@
+import ActionKit
+import HTTPClient
+
+enum Get: Action {
+  static let name = "get"
+  static let summary = "Asks for something (HTTP GET)."
+  static let effect = Effect.read
+  static let examples = [
+    Example("A list in JSON", "url: /items\nquery: { limit: 2 }\nanswer: json"),
+    Example("A text, kept for when the network fails", "url: /notes.txt\ncached: true\nfallback: true"),
+  ]
+
+  struct Input: ValidatedFieldSet {
+    @Field("Address, or path from the connection's `baseURL` on.", .notEmpty) var url: String
+    @Field("Parameters of the query; a list gives one for each of its values.") var query: ValueMap?
+    @Field("Header fields beside those of the connection; they are no place for secrets.") var headers:
+      [String: String]?
+    @Field("The statuses that are expected; absent means 200 to 299.", .notEmpty, .each(.range(100...599)))
+    var expect: [Int]?
+    @Field("What the answer must be.") var answer = AnswerKind.auto
+    @Field("Whether the answer is kept, serves for as long as the service says, and is asked about by its ETag later.")
+    var cached = false
+    @Field("Whether a kept answer, however old, serves when the network fails or the service does; needs `cached`.")
+    var fallback = false
+
+    func conflicts() -> [Conflict] {
+      fallback && !cached ? [Conflict("must not be true without 'cached'", at: "fallback")] : []
+    }
+  }
+
+  struct Output: FieldSet {
+    @Field("The HTTP status.") var status: Int
+    @Field(
+      "The header fields, by their names in small letters; of one that is repeated the values with commas between.")
+    var headers: [String: String]
+    @Field("What was answered: the value if it is JSON, else a text; null if it is empty.") var body: Value
+    @Field("Whether the answer is JSON.") var isJSON: Bool
+    @Field("Whether the answer was kept, and did not come over the network now.") var fromCache: Bool
+    @Field("When the answer came over the network.") var cachedAt: Timestamp
+    @Field("Why a kept answer stands in for a current one, as a sentence; absent if it does not.") var staleReason:
+      String?
+  }
+
+  static func run(_ input: Input, on service: WebService, in context: ActionContext) async throws -> Output {
+    let request = try service.request(
+      .init(method: "GET", url: input.url, query: input.query, headers: input.headers))
+    let answer = try await service.read(request, keeping: .init(isAsked: input.cached, fallsBack: input.fallback))
+    let response = answer.response
+    try service.check(response, to: request, expecting: input.expect, isWrite: false)
+    let (body, isJSON) = try AnswerFields.body(of: response, to: request, as: input.answer, isWrite: false)
+    return try Output {
+      $0.status = response.status
+      $0.headers = AnswerFields.headers(of: response)
+      $0.body = body
+      $0.isJSON = isJSON
+      $0.fromCache = answer.fromCache
+      $0.cachedAt = answer.cachedAt
+      $0.staleReason = answer.staleReason
+    }
+  }
+}

@@ -1,0 +1,21 @@
+import ActionKit
+
+enum Patch: KeyedAction, PreviewingAction {
+  static let name = "patch"
+  static let summary = "Changes a part of what is at an address (HTTP PATCH)."
+  // RFC 5789: neither safe nor idempotent.
+  static let effect = Effect.write
+  static let examples = [
+    Example("One member of a value (RFC 7396)", "url: /items/1\njson: { price: 3 }")
+  ]
+
+  static func preview(_ input: SendingFields, on service: WebService, in context: ActionContext) throws -> [Change] {
+    try input.preview("PATCH", on: service)
+  }
+
+  static func run(
+    _ input: SendingFields, on service: WebService, in context: ActionContext
+  ) async throws -> AnswerFields {
+    try await service.change("PATCH", input, in: context)
+  }
+}

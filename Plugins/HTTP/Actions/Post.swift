@@ -1,0 +1,22 @@
+import ActionKit
+import HTTPClient
+
+enum Post: KeyedAction, PreviewingAction {
+  static let name = "post"
+  static let summary = "Sends something that makes something new or starts something (HTTP POST)."
+  static let effect = Effect.write
+  static let examples = [
+    Example("A value as JSON", "url: /items\njson: { name: Notebook, price: 2.5 }"),
+    Example("A web form", "url: /items\nform: { name: Pen }"),
+  ]
+
+  static func preview(_ input: SendingFields, on service: WebService, in context: ActionContext) throws -> [Change] {
+    try input.preview("POST", on: service)
+  }
+
+  static func run(
+    _ input: SendingFields, on service: WebService, in context: ActionContext
+  ) async throws -> AnswerFields {
+    try await service.change("POST", input, in: context)
+  }
+}

@@ -1,0 +1,23 @@
+import ActionKit
+import HTTPClient
+
+enum Put: PreviewingAction {
+  static let name = "put"
+  static let summary = "Puts something at an address, in place of what is there (HTTP PUT)."
+  // RFC 9110, section 9.2.2.
+  static let effect = Effect.idempotentWrite(within: .forever)
+  static let examples = [Example("A value as JSON", "url: /items/1\njson: { name: Notebook, price: 3 }")]
+
+  static func preview(_ input: SendingFields, on service: WebService, in context: ActionContext) throws -> [Change] {
+    try input.preview("PUT", on: service)
+  }
+
+  static func run(
+    _ input: SendingFields, on service: WebService, in context: ActionContext
+  ) async throws -> AnswerFields {
+    let request = try service.request(try input.call("PUT"))
+    let response = try await service.write(request)
+    try service.check(response, to: request, expecting: input.expect, isWrite: true)
+    return try AnswerFields(response, to: request, as: input.answer, isWrite: true)
+  }
+}

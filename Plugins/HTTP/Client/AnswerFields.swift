@@ -1,0 +1,73 @@
+import ActionKit
+import HTTPClient
+
+/// What an answer must be.
+enum AnswerKind: String, Choice {
+  case auto, json, text
+}
+
+/// What a service answered.
+struct AnswerFields: FieldSet {
+  @Field("The HTTP status.") var status: Int
+  @Field("The header fields, by their names in small letters; of one that is repeated the values with commas between.")
+  var headers: [String: String]
+  @Field("What was answered: the value if it is JSON, else a text; null if it is empty.") var body: Value
+  @Field("Whether the answer is JSON.") var isJSON: Bool
+}
+
+extension AnswerFields {
+  /// Reads an answer; `isWrite` says that something was changed by it.
+  init(_ response: HTTPResponse, to request: HTTPRequest, as kind: AnswerKind, isWrite: Bool) throws {
+    let (body, isJSON) = try Self.body(of: response, to: request, as: kind, isWrite: isWrite)
+    try self.init {
+      $0.status = response.status
+      $0.headers = Self.headers(of: response)
+      $0.body = body
+      $0.isJSON = isJSON
+    }
+  }
+
+  static func headers(of response: HTTPResponse) -> [String: String] {
+    var headers: [String: String] = [:]
+    for field in response.headers.fields {
+      let name = field.name.lowercased()
+      // A cookie lets in whoever has it, and outputs are kept.
+      if name == "set-cookie" { continue }
+      headers[name] = headers[name].map { "\($0), \(field.value)" } ?? field.value
+    }
+    return headers
+  }
+
+  /// The body as what it says it is, or as what it must be.
+  static func body(
+    of response: HTTPResponse, to request: HTTPRequest, as kind: AnswerKind, isWrite: Bool
+  ) throws(ActionError) -> (Value, isJSON: Bool) {
+    let type = response.headers["Content-Type"].map { $0.prefix { $0 != ";" }.lowercased() } ?? ""
+    let saysJSON = type.trimmed == "application/json" || type.trimmed.hasSuffix("+json")
+    if response.body.isEmpty, kind != .json || response.status == 204 { return (.null, isJSON: false) }
+    let name = "the answer to \(request.method) \(request.redactedURL)"
+    func fault(_ message: String) -> ActionError {
+      ActionError(
+        .plugin, "\(name) \(message)", status: response.status, effect: isWrite ? .done : ActionError.Effect.none)
+    }
+    guard kind == .json || kind == .auto && saysJSON else {
+      guard let text = String(validating: response.body, as: UTF8.self) else {
+        throw fault("is no text in UTF-8; http.download stores what is none.")
+      }
+      return (.string(text), isJSON: false)
+    }
+    do throws(JSONError) {
+      let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
+      let body = response.body.starts(with: mark) ? Array(response.body.dropFirst(mark.count)) : response.body
+      return (try JSON.parse(body), isJSON: true)
+    } catch {
+      let blanks: [UInt8] = [0x20, 0x09, 0x0A, 0x0D]
+      if response.body.first(where: { !blanks.contains($0) }) == UInt8(ascii: "<") {
+        throw fault("is a web page and not JSON; check the address, and that the service is not down for maintenance.")
+      }
+      // The reader's own words may quote the answer, so only the place is taken over.
+      let place = error.spot.map { " at line \($0.position.line), column \($0.position.column)" } ?? ""
+      throw fault("is no valid JSON\(place), after \(response.body.count) bytes.")
+    }
+  }
+}

@@ -1,0 +1,188 @@
+import ActionKit
+import HTTPClient
+import LocalFiles
+
+// How a step's request is made and its answer read, for all actions.
+//
+// Credentials go with requests to the origin of `baseURL` alone, and stay behind when a redirect leads elsewhere. What
+// became of a request that changes something is told by three things: nothing was sent, or the service refused it (4xx):
+// nothing happened. Anything else without an answer of success: nobody knows.
+
+/// A service that is asked as a connection says.
+public final class WebService: Sendable {
+  private let settings: HTTPPlugin.Configuration
+  let http: HTTPClient
+  let files: LocalFiles
+  private let cache: HTTPCache
+  private let time: any TimeSource
+
+  init(_ settings: HTTPPlugin.Configuration, http: HTTPClient, cacheFolder: String?, time: any TimeSource) {
+    self.settings = settings
+    self.http = http
+    self.time = time
+    files = LocalFiles(folder: settings.folder)
+    cache = HTTPCache(folder: cacheFolder, time: time)
+  }
+
+  /// What a step asks for.
+  struct Call {
+    var method: String
+    var url: String
+    var query: ValueMap?
+    var headers: [String: String]?
+    var body: RequestBody?
+  }
+
+  /// Whether the service does nothing twice for the same key.
+  var honoursKeys: Bool { settings.honoursIdempotencyKey }
+
+  // MARK: Asking
+
+  /// The request of a call, or what is wrong with it.
+  func request(_ call: Call) throws(ActionError) -> HTTPRequest {
+    let (address, isOurs) = try address(of: call.url)
+    let secrets = isOurs ? settings.secretQuery : [:]
+    var items = try call.query.map { map throws(ActionError) in try RequestBody.items(of: map, called: "query") } ?? []
+    for (name, value) in secrets.sorted(by: { $0.key < $1.key }) { items.append(.init(name, value.reveal())) }
+    let query = HTTPQuery(items).encoded
+    let url = query.isEmpty ? address : address + (address.utf8.contains(UInt8(ascii: "?")) ? "&" : "?") + query
+    var headers: HTTPHeaders = ["Accept": "application/json, text/*;q=0.9, */*;q=0.5"]
+    if let body = call.body { headers["Content-Type"] = body.type }
+    if isOurs {
+      for (name, value) in settings.headers.sorted(by: { $0.key < $1.key }) { headers[name] = value }
+      for (name, value) in settings.secretHeaders.sorted(by: { $0.key < $1.key }) { headers[name] = value.reveal() }
+      if let token = settings.token { headers["Authorization"] = "Bearer \(token.reveal())" }
+      if let user = settings.username, let password = settings.password {
+        headers["Authorization"] = "Basic \(Array("\(user):\(password.reveal())".utf8).base64)"
+      }
+    }
+    for (name, value) in (call.headers ?? [:]).sorted(by: { $0.key < $1.key }) { headers[name] = value }
+    return HTTPRequest(
+      call.method, url, headers: headers, body: call.body?.bytes,
+      limits: HTTPLimits(
+        connect: settings.connectTimeout, attempt: settings.requestTimeout, maxBodyBytes: settings.maxAnswerBytes),
+      redirects: call.method == "GET" ? .secure : .sameOrigin, redactedParameters: Set(settings.secretQuery.keys),
+      credentialHeaders: HTTPRequest.standardCredentialHeaders.union(settings.secretHeaders.keys),
+      acceptsCompression: call.method == "GET")
+  }
+
+  /// The whole address, and whether it is that of the service itself.
+  private func address(of text: String) throws(ActionError) -> (String, isOurs: Bool) {
+    guard let base = settings.baseURL else {
+      guard HTTPURL(text) != nil else {
+        throw fault(
+          text.hasPrefix("/")
+            ? "'\(text)' is no whole address; say where it starts from with 'baseURL' in the connection"
+            : "'\(text)' is no address such as https://example.org/items")
+      }
+      return (text, false)
+    }
+    let whole = text.isEmpty || text.hasPrefix("/") || text.hasPrefix("?") ? base + text : text
+    guard let url = HTTPURL(whole), let own = HTTPURL(base) else {
+      throw fault("'\(text)' is no address such as /items or \(base)/items; percent-encode what is not plain ASCII")
+    }
+    guard url.origin != own.origin else { return (whole, true) }
+    guard settings.allowOtherHosts else {
+      throw fault("'\(text)' is not at \(own.origin), the service of this connection; use another connection for it")
+    }
+    return (whole, false)
+  }
+
+  /// Sends what only reads.
+  func read(_ request: HTTPRequest, keeping: Keeping = Keeping()) async throws(ActionError) -> Answer {
+    do throws(HTTPError) {
+      guard keeping.isAsked else { return Answer(response: try await http.send(request), cachedAt: time.now()) }
+      let kept = try await http.send(request, through: cache, HTTPCachePolicy(fallsBack: keeping.fallsBack))
+      return Answer(
+        response: kept.response, fromCache: kept.fromCache, cachedAt: kept.cachedAt, staleReason: kept.standIn?.reason)
+    } catch {
+      throw failure(error, mayHaveHappened: false)
+    }
+  }
+
+  /// An answer, and how current it is.
+  struct Answer {
+    var response: HTTPResponse
+    var fromCache = false
+    var cachedAt: Timestamp
+    /// Why it stands in for a current one.
+    var staleReason: String?
+  }
+
+  /// Whether answers are kept, and stand in for those that do not come.
+  struct Keeping {
+    var isAsked = false
+    var fallsBack = false
+  }
+
+  /// Sends what changes something.
+  func write(_ request: HTTPRequest) async throws(ActionError) -> HTTPResponse {
+    do throws(HTTPError) { return try await http.send(request) } catch {
+      throw failure(error, mayHaveHappened: true)
+    }
+  }
+
+  /// Stores a file.
+  func download(
+    _ request: HTTPRequest, to path: String, bytes: Int?, sha256: String?, resumes: Bool, verifiesZip: Bool
+  ) async throws(ActionError) -> HTTPDownload {
+    var request = request
+    request.headers["Accept"] = "*/*"
+    request.acceptsCompression = false
+    // A connection that is silent is given up; how long it takes is the step's business. Stalls are in whole seconds.
+    let seconds = max(1, Int(settings.requestTimeout.inSeconds.rounded(.up)))
+    request.limits = HTTPLimits(
+      connect: settings.connectTimeout, attempt: nil, stall: .seconds(seconds), maxBodyBytes: settings.maxDownloadBytes)
+    do throws(HTTPError) {
+      return try await http.download(
+        request, to: path, bytes: bytes, sha256: sha256, resuming: resumes, check: verifiesZip ? zipFault : nil)
+    } catch {
+      var failure = failure(error, mayHaveHappened: false)
+      // What was spoilt on the way may arrive whole the next time.
+      if error.kind == .file, error.sent == .maybe {
+        failure.kind = .plugin
+        failure.retryable = true
+      }
+      throw failure
+    }
+  }
+
+  // MARK: Answers
+
+  /// Refuses an answer whose status nobody expects.
+  func check(
+    _ response: HTTPResponse, to request: HTTPRequest, expecting expected: [Int]?, isWrite: Bool
+  ) throws(ActionError) {
+    let status = response.status
+    if expected.map({ $0.contains(status) }) ?? response.isSuccess { return }
+    let kind: ErrorKind =
+      switch status {
+      case 400, 422: .validation
+      case 409, 412: .conflict
+      case 410: .notFound
+      default: ErrorKind(httpStatus: status)
+      }
+    let wasRefused = (400...499).contains(status) && status != 408
+    throw ActionError(
+      kind, "\(request.method) \(request.redactedURL) was answered with HTTP status \(status).",
+      detail: reason(in: response), status: status, retryAfter: response.retryAfter(now: time.now()),
+      effect: !isWrite || wasRefused ? ActionError.Effect.none : .unknown)
+  }
+
+  /// What a service says of a failure in the members that are usual for it (RFC 9457 and its predecessors).
+  private func reason(in response: HTTPResponse) -> String? {
+    guard response.body.count <= 1 << 16, let value = try? JSON.parse(response.body) else { return nil }
+    let words = ["title", "detail", "message", "error", "error_description"].compactMap { value[$0]?.string }
+    return words.isEmpty ? nil : String(words.joined(separator: ": ").unicodeScalars.prefix(500)).safe
+  }
+
+  private func failure(_ error: HTTPError, mayHaveHappened: Bool) -> ActionError {
+    ActionError(
+      error.errorKind, error.message,
+      effect: mayHaveHappened && error.sent == .maybe ? .unknown : ActionError.Effect.none, cause: error)
+  }
+
+  private func fault(_ message: String) -> ActionError {
+    ActionError(.validation, "\(message).", effect: ActionError.Effect.none)
+  }
+}

@@ -1,0 +1,59 @@
+public import ActionKit
+import HTTPClient
+import LocalFiles
+
+/// Lets recipes use any service that speaks HTTP.
+public enum HTTPPlugin: Plugin {
+  public static let name = "http"
+  public static let summary = "Asks services for which there is no plugin, over HTTP, and downloads files."
+  public static let actions: [any Action<WebService>.Type] = [
+    Get.self, GetAll.self, Download.self, Post.self, Put.self, Patch.self, Delete.self,
+  ]
+
+  /// What a connection to one service needs: nothing, if it asks for no credentials and steps give whole addresses.
+  public struct Configuration: ValidatedFieldSet {
+    @Field("Where the service is; addresses that begin with a slash start from here.", .pattern(.baseURL))
+    var baseURL: String?
+    @Field("Whether steps may ask other hosts, too, without the credentials; only with `baseURL`.")
+    var allowOtherHosts = false
+    @Field("Header fields of every request to the service.") var headers: [String: String] = [:]
+    @Field("Header fields that hold secrets, such as X-API-Key.") var secretHeaders: [String: Secret<String>] = [:]
+    @Field("Parameters of every query that hold secrets, such as a key.") var secretQuery: [String: Secret<String>] =
+      [:]
+    @Field("A token, which is sent as `Authorization: Bearer`.", .notEmpty) var token: Secret<String>?
+    @Field("Name of a user, for `Authorization: Basic`.", .notEmpty) var username: String?
+    @Field("The user's password.") var password: Secret<String>?
+    @Field("Whether the service does nothing twice for the same Idempotency-Key, so that steps may name a `key`.")
+    var honoursIdempotencyKey = false
+    @Field("The folder that downloads go to, from that of errand.yaml on; absent means that one.", .notEmpty)
+    var folder: String?
+    @Field("How long it may take until a connection stands.", .min(.milliseconds(1))) var connectTimeout =
+      TimeSpan.seconds(10)
+    @Field("How long one request may take, and how long a download may be silent.", .min(.milliseconds(1)))
+    var requestTimeout = TimeSpan.seconds(30)
+    @Field("The largest answer that is read, in bytes.", .range(1...1 << 30)) var maxAnswerBytes = 16 << 20
+    @Field("The largest file that is downloaded, in bytes.", .range(1...1 << 40)) var maxDownloadBytes = 8 << 30
+
+    public init() {}
+
+    public func conflicts() -> [Conflict] {
+      var conflicts: [Conflict] = []
+      let hasCredentials = token != nil || username != nil || !secretHeaders.isEmpty || !secretQuery.isEmpty
+      if baseURL == nil, hasCredentials {
+        conflicts.append(Conflict("has credentials and needs 'baseURL', so that they are sent nowhere else"))
+      }
+      if (username == nil) != (password == nil) {
+        conflicts.append(Conflict("needs 'username' and 'password' or neither"))
+      }
+      if token != nil, username != nil {
+        conflicts.append(Conflict("must not be given beside 'token'", at: "username"))
+      }
+      return conflicts
+    }
+  }
+
+  public static func connect(_ configuration: Configuration, in context: PluginContext) -> WebService {
+    let http = context.httpClient()
+    return WebService(configuration, http: http, cacheFolder: context.cacheFolder, time: context.time)
+  }
+}

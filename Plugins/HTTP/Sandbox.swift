@@ -1,0 +1,46 @@
+public import ActionKit
+import HTTPServer
+import LocalFiles
+
+// The sandbox: a small shop on a loopback port, with what there is to try. Beside what every sandbox has
+// (`SandboxFrame`):
+//
+//   /items          a list, by pages (`limit`, `page`) with Link headers and ETags; POST makes one, also from a form
+//   /items/1        one item: GET, PUT, DELETE
+//   /cursor/items   the list as `{"data": […], "next": "…"}`, by the cursor `after`
+//   /notes.txt      a text
+//   /files/…        items.csv and report.zip, which can be had in parts
+
+extension HTTPPlugin: SandboxedPlugin {
+  public static func startSandbox(_ options: SandboxOptions) async throws -> any RunningSandbox {
+    try await HTTPSandbox(options)
+  }
+}
+
+/// A shop that answers on a loopback port, and a folder for downloads.
+final class HTTPSandbox: RunningSandbox {
+  let frame: SandboxFrame
+  private let folder: FolderSandbox
+
+  init(_ options: SandboxOptions) async throws {
+    let shop = SandboxShop()
+    frame = try SandboxFrame(port: options.port, time: options.time) { request, _ in shop.answer(request) }
+    folder = try await FolderSandbox(options)
+  }
+
+  var baseURL: String { frame.baseURL }
+  var configuration: Value {
+    .object([
+      "baseURL": .string(baseURL), "folder": .string(folder.baseURL), "honoursIdempotencyKey": .bool(true),
+    ])
+  }
+
+  func summaryLines() -> [String] {
+    frame.calls.map { "\($0.name): \($0.count == 1 ? "once" : "\($0.count) times")" }
+  }
+
+  func stop() async {
+    await frame.stop()
+    await folder.stop()
+  }
+}

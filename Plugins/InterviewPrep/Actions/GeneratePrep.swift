@@ -1,0 +1,38 @@
+import ActionKit
+
+enum GeneratePrep: PaidAction {
+  static let name = "generatePrep"
+  static let summary = "Has an interview prep pack made: an outline, drills for the week, questions and resources."
+  static let examples = [
+    Example(
+      "With what is to be minded",
+      """
+      profile:
+        name: Jo
+        stage: 3rd Year
+        targetRole: Backend Engineer
+        timeBudgetHoursPerDay: 1.5
+        availableDays: [Tue, Thu, Sat]
+        constraints: [prefers Swift]
+      """)
+  ]
+
+  struct Input: FieldSet {
+    @Field("For whom it is made.") var profile: Profile
+    @Field("Whether a ready-made answer, which a newer backend gives when its language model fails, fails the step.")
+    var onCanned = CannedAnswer.fail
+  }
+
+  struct Output: FieldSet {
+    @Field("The pack.") var prep: PrepPack
+    @Field("Whether the backend could not make it, and it is a ready-made one.") var canned: Bool
+  }
+
+  static func run(_ input: Input, on service: InterviewPrepClient, in context: ActionContext) async throws -> Output {
+    let answer = try await generated(.prep(for: input.profile), input.onCanned, on: service, in: context)
+    return try Output {
+      $0.prep = answer.content
+      $0.canned = answer.isCanned
+    }
+  }
+}

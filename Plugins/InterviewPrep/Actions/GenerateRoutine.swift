@@ -1,0 +1,30 @@
+import ActionKit
+
+enum GenerateRoutine: PaidAction {
+  static let name = "generateRoutine"
+  static let summary = "Has a study routine made for the week: blocks of time, daily tasks, milestones and resources."
+  static let examples = [
+    Example(
+      "For two days of the week",
+      """
+      profile:
+        name: Jo
+        stage: Recent Grad
+        targetRole: iOS
+        timeBudgetHoursPerDay: 2
+        availableDays: [Mon, Wed]
+      """)
+  ]
+
+  struct Input: FieldSet {
+    @Field("For whom it is made.") var profile: Profile
+    @Field("Whether a ready-made answer, which a newer backend gives when its language model fails, fails the step.")
+    var onCanned = CannedAnswer.fail
+  }
+
+  typealias Output = PlanFields
+
+  static func run(_ input: Input, on service: InterviewPrepClient, in context: ActionContext) async throws -> Output {
+    PlanFields(try await generated(.routine(for: input.profile), input.onCanned, on: service, in: context))
+  }
+}

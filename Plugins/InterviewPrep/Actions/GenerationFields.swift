@@ -1,0 +1,59 @@
+import ActionKit
+
+// What the actions that are paid for have in common.
+
+/// What becomes of a ready-made answer.
+enum CannedAnswer: String, Choice {
+  /// The step fails, as it would if the backend said that its language model failed.
+  case fail
+  /// The step succeeds and says `canned`.
+  case keep
+}
+
+/// An action that is paid for.
+///
+/// After an error it is tried again as the app does it whose backend it is. That the program ends in a call happens
+/// beside that: the call is then made again once (`PaidCalls`). The effect allows for both.
+protocol PaidAction: RetryingAction where Service == InterviewPrepClient {}
+
+extension PaidAction {
+  static var effect: Effect { .consume(repeats: 4) }
+  static var retry: RetrySchedule {
+    RetrySchedule(after: [.milliseconds(200), .milliseconds(500), .seconds(1)], on: [.timeout, .network, .server])
+  }
+
+  /// Makes a paid call on the run's account.
+  static func generated<Content>(
+    _ call: PaidCall<Content>, _ onCanned: CannedAnswer, on service: InterviewPrepClient, in context: ActionContext
+  ) async throws -> Generated<Content> {
+    context.report("waiting for the language model")
+    let answer = try await service.paidCalls.pay(name, body: call.body, in: context) {
+      () async throws(InterviewPrepError) in try await service.make(call)
+    }
+    if answer.isCanned, onCanned == .fail {
+      var error = InterviewPrepError(
+        .canned,
+        "It gave a ready-made answer, or the one that it was sent, as it does when its language model fails or is late. "
+          + "Try later, or take such answers with 'onCanned: keep'.")
+      error.mayBePaid = true
+      throw error
+    }
+    return answer
+  }
+}
+
+/// A plan as recipes get it.
+struct PlanFields: FieldSet {
+  @Field("The plan, as a reroll takes it.") var plan: WeekPlan
+  @Field("The seven days with what is planned for each, Monday first.") var days: [PlanDay]
+  @Field("Whether the backend could not make it, and it is a ready-made one or, of a reroll, the same as before.")
+  var canned: Bool
+
+  init() {}
+
+  init(_ answer: Generated<WeekPlan>) {
+    plan = answer.content
+    days = answer.content.days
+    canned = answer.isCanned
+  }
+}

@@ -1,0 +1,31 @@
+import ActionKit
+
+enum Health: RetryingAction {
+  static let name = "health"
+  static let summary =
+    "Asks whether the backend answers, which costs nothing and says nothing about its language model."
+  static let effect = Effect.read
+  static let retry = RetrySchedule(after: [])
+  static let examples = [Example("Whether it answers", "{}")]
+
+  struct Input: FieldSet {}
+
+  struct Output: FieldSet {
+    @Field("Whether it answers as it should.") var healthy: Bool
+    @Field("Why it does not count as healthy; absent if it does.") var reason: String?
+  }
+
+  static func run(_ input: Input, on service: InterviewPrepClient, in context: ActionContext) async throws -> Output {
+    var reason: String?
+    do throws(InterviewPrepError) {
+      try await service.health()
+    } catch {
+      if error.kind == .cancelled || error.kind == .invalidURL { throw error }
+      reason = error.message
+    }
+    return try Output {
+      $0.healthy = reason == nil
+      $0.reason = reason
+    }
+  }
+}

@@ -1,0 +1,114 @@
+import ActionKit
+import HTTPClient
+
+/// A call that is paid for: what is sent, and how its answer is read.
+struct PaidCall<Content: Sendable>: Sendable {
+  let path: String
+  let body: [UInt8]
+  let read: @Sendable ([UInt8]) throws(InterviewPrepError) -> Generated<Content>
+}
+
+extension PaidCall {
+  /// The backend takes no more.
+  static var mostBytes: Int { 1 << 20 }
+
+  init(
+    _ path: String, _ body: Value,
+    read: @escaping @Sendable (_ answer: Value) throws(InterviewPrepError) -> Generated<Content>
+  ) throws(InterviewPrepError) {
+    self.path = path
+    do throws(JSONError) { self.body = try JSON.write(body) } catch {
+      throw InterviewPrepError(.invalidInput, "The request cannot be written: \(error).")
+    }
+    guard self.body.count <= Self.mostBytes else {
+      throw InterviewPrepError(
+        .invalidInput, "The request has \(self.body.count) bytes, and the backend takes \(Self.mostBytes) at most.")
+    }
+    self.read = { bytes throws(InterviewPrepError) in
+      let answer: Value
+      do throws(NotJSON) { answer = try HTTPResponse(body: bytes).json() } catch { throw .unreadable("it is \(error)") }
+      return try read(answer)
+    }
+  }
+}
+
+extension PaidCall<WeekPlan> {
+  static func routine(for profile: Profile) throws(InterviewPrepError) -> PaidCall {
+    try PaidCall("/generate/routine", .object(["profile": profile.wire()])) { answer throws(InterviewPrepError) in
+      let plan = try RoutineAnswer(answer).plan
+      guard let arranged = plan.arranged() else {
+        throw .unreadable("'plan.weekOf' is no date, but '\(plan.weekOf.prefix(40))'")
+      }
+      return Generated(content: arranged, isCanned: plan.isCanned)
+    }
+  }
+
+  static func reroll(
+    _ section: PlanSection, of plan: WeekPlan, for profile: Profile
+  ) throws(InterviewPrepError) -> PaidCall {
+    let (wire, sent, kept) = try plan.preparedForReroll()
+    let body: Value = .object(["profile": try profile.wire(), "currentPlan": wire])
+    return try PaidCall("/reroll/\(section.rawValue)", body) { answer throws(InterviewPrepError) in
+      var new = kept
+      let isSame: Bool
+      switch section {
+      case .timeBlocks:
+        new.timeBlocks = try TimeBlocksAnswer(answer).timeBlocks.arranged()
+        isSame = new.timeBlocks == sent.timeBlocks
+      case .resources:
+        new.resources = try ResourcesAnswer(answer).resources
+        isSame = new.resources == sent.resources
+      case .dailyTasks:
+        new.dailyTasks = try DailyTasksAnswer(answer).dailyTasks.arranged()
+        isSame = new.dailyTasks == sent.dailyTasks
+      }
+      // What comes back as it was sent was not made anew, so the plan stays as it was.
+      if isSame { return Generated(content: kept, isCanned: true) }
+      new.version = sent.version < .max ? sent.version + 1 : sent.version
+      return Generated(content: new, isCanned: false)
+    }
+  }
+}
+
+extension PaidCall<PrepPack> {
+  static func prep(for profile: Profile) throws(InterviewPrepError) -> PaidCall {
+    try PaidCall("/generate/prep", .object(["profile": profile.wire()])) { answer throws(InterviewPrepError) in
+      let pack = try PrepAnswer(answer).prep
+      return Generated(content: pack.arranged(), isCanned: pack.isCanned)
+    }
+  }
+}
+
+// MARK: - Envelopes
+
+private struct RoutineAnswer: FieldSet {
+  @Field("The plan.") var plan: WeekPlan
+}
+
+private struct PrepAnswer: FieldSet {
+  @Field("The pack.") var prep: PrepPack
+}
+
+private struct TimeBlocksAnswer: FieldSet {
+  @Field("The section.") var timeBlocks: [String: [TimeBlock]]
+}
+
+private struct ResourcesAnswer: FieldSet {
+  @Field("The section.") var resources: [Resource]
+}
+
+private struct DailyTasksAnswer: FieldSet {
+  @Field("The section.") var dailyTasks: [String: [String]]
+}
+
+extension FieldSet {
+  /// Reads an answer as the contract has it; what is not of the contract is passed over.
+  fileprivate init(_ answer: Value) throws(InterviewPrepError) {
+    do throws(Faults) {
+      try self.init(answer: answer, as: "answer")
+    } catch {
+      let more = error.list.count > 1 ? ", and \(error.list.count - 1) more" : ""
+      throw .unreadable("\(error.list.first?.message ?? "it is another one")\(more)")
+    }
+  }
+}

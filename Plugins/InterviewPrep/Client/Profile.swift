@@ -1,0 +1,80 @@
+public import ActionKit
+
+/// For whom something is made, in the words of the backend's own form.
+public struct Profile: FieldSet, Equatable {
+  @Field("A name, which goes to the language model and into logs; a made-up one does.", .notEmpty, .maxLength(60))
+  public var name: String
+  @Field("How far somebody is, such as '3rd Year', 'Recent Grad' or 'Career Changer'.", .minLength(2), .maxLength(40))
+  public var stage: String
+  @Field("The role that somebody wants, such as 'Backend Engineer'.", .minLength(2), .maxLength(60))
+  public var targetRole: String
+  @Field("How many hours there are on each available day.", .range(0.5...12)) public var timeBudgetHoursPerDay: Double
+  @Field("The days on which somebody has time.", .notEmpty) public var availableDays: [Weekday]
+  @Field("What else is to be minded, such as tools that somebody prefers.", .each(.maxLength(100)))
+  public var constraints: [String] = []
+
+  public init() {}
+
+  /// Creates a profile, or throws all that the backend would refuse in it.
+  public init(
+    name: String, stage: String, targetRole: String, hoursPerDay: Double, days: [Weekday], constraints: [String] = []
+  ) throws {
+    try self.init {
+      $0.name = name
+      $0.stage = stage
+      $0.targetRole = targetRole
+      $0.timeBudgetHoursPerDay = hoursPerDay
+      $0.availableDays = days
+      $0.constraints = constraints
+    }
+    _ = try Profile(checking: encoded(), as: "profile")
+  }
+
+  /// The profile as the backend takes it: nothing more, and no empty list of constraints.
+  func wire() throws(InterviewPrepError) -> Value {
+    var map: ValueMap
+    do throws(Faults) {
+      let value = try encoded()
+      // Somebody may have made it field by field.
+      _ = try Profile(checking: value, as: "profile")
+      map = value.map ?? ValueMap()
+    } catch {
+      throw InterviewPrepError(.invalidInput, "The profile is not one that the backend takes: \(error).")
+    }
+    var days: [Weekday] = []
+    for day in availableDays where !days.contains(day) { days.append(day) }
+    map["availableDays"] = .list(days.map { .string($0.rawValue) })
+    if constraints.isEmpty { map["constraints"] = nil }
+    return .map(map)
+  }
+}
+
+/// A day of the week as the backend writes it.
+public enum Weekday: String, Choice {
+  case mon = "Mon"
+  case tue = "Tue"
+  case wed = "Wed"
+  case thu = "Thu"
+  case fri = "Fri"
+  case sat = "Sat"
+  case sun = "Sun"
+
+  /// The day's name in full, as canned answers have it.
+  var fullName: String {
+    switch self {
+    case .mon: "Monday"
+    case .tue: "Tuesday"
+    case .wed: "Wednesday"
+    case .thu: "Thursday"
+    case .fri: "Friday"
+    case .sat: "Saturday"
+    case .sun: "Sunday"
+    }
+  }
+
+  /// The day of either name; nil if there is none of that name.
+  init?(named name: String) {
+    guard let day = Weekday.allCases.first(where: { name == $0.rawValue || name == $0.fullName }) else { return nil }
+    self = day
+  }
+}

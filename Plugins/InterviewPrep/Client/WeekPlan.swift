@@ -1,0 +1,172 @@
+public import ActionKit
+
+// What the backend makes, as Swift types that recipes see too: each field's sentence is its documentation.
+//
+// Both generations of the backend are read alike, and more generously than either writes: lengths are not held to, since
+// the answer is paid for. What goes back for a reroll is held to everything (`PlanForReroll.swift`).
+
+/// A plan for one week.
+public struct WeekPlan: FieldSet, Equatable {
+  @Field("The Monday of the week, as a date.") public var weekOf: String
+  @Field("The blocks of time of each day, by its name, Mon to Sun; a free day has none.")
+  public var timeBlocks: [String: [TimeBlock]]
+  @Field("What is to be done on each day, by its name, Mon to Sun.") public var dailyTasks: [String: [String]] = [:]
+  @Field("What is reached when the week is over.") public var milestones: [String]
+  @Field("What to read and where to practise.") public var resources: [Resource]
+  @Field("How often the plan was made anew, from 1.", .min(1)) public var version: Int = 1
+
+  public init() {}
+
+  /// The seven days with what is planned for each, Monday first.
+  public var days: [PlanDay] {
+    let monday = CivilDate(weekOf)
+    return Weekday.allCases.enumerated().map { index, weekday in
+      var day = PlanDay()
+      day.day = weekday
+      day.date = monday.map { $0.adding(days: index).description } ?? weekOf
+      day.blocks = timeBlocks[weekday.rawValue] ?? []
+      day.tasks = dailyTasks[weekday.rawValue] ?? []
+      day.hours = day.blocks.reduce(0) { $0 + $1.hours }
+      return day
+    }
+  }
+
+  /// Whether the backend made it up without its language model.
+  ///
+  /// Judged by its shape: the texts may be any.
+  public var isCanned: Bool { dailyTasks.isEmpty || timeBlocks.values.allSatisfy(\.isEmpty) }
+
+  /// The plan with a date, seven days under their short names, and nothing on days that nobody knows; nil if its week is
+  /// none.
+  func arranged() -> WeekPlan? {
+    var plan = self
+    // A date, never an instant; of an instant the date counts.
+    guard let date = CivilDate(String(weekOf.prefix(10))) else { return nil }
+    plan.weekOf = date.description
+    plan.timeBlocks = timeBlocks.arranged()
+    plan.dailyTasks = dailyTasks.arranged()
+    return plan
+  }
+}
+
+extension [String: [TimeBlock]] {
+  func arranged() -> Self { sevenDays(self) }
+}
+
+extension [String: [String]] {
+  func arranged() -> Self { sevenDays(self) }
+}
+
+private func sevenDays<Item>(_ map: [String: [Item]]) -> [String: [Item]] {
+  var days: [String: [Item]] = [:]
+  for day in Weekday.allCases { days[day.rawValue] = map[day.rawValue] ?? map[day.fullName] ?? [] }
+  return days
+}
+
+/// A stretch of work, by hours or by the clock.
+public struct TimeBlock: ValidatedFieldSet, Equatable {
+  @Field("What it is for.") public var label: String
+  @Field("How many hours it takes; newer backends say that.", .range(0...24)) public var durationHours: Double?
+  @Field("When it starts, as 09:30; older backends say that.", .pattern(.clockTime)) public var start: String?
+  @Field("When it ends, as 10:30; older backends say that.", .pattern(.clockTime)) public var end: String?
+
+  public init() {}
+
+  public func conflicts() -> [Conflict] {
+    if durationHours != nil || start != nil && end != nil { return [] }
+    return [Conflict("needs 'durationHours', or 'start' and 'end'")]
+  }
+
+  /// How many hours it takes; one that ends before it starts ends on the next day.
+  public var hours: Double {
+    if let durationHours { return durationHours }
+    guard let start = start.flatMap(minutes), let end = end.flatMap(minutes) else { return 0 }
+    return Double((end - start).flooredRemainder(by: 24 * 60)) / 60
+  }
+}
+
+/// Minutes since midnight of a time such as 09:30.
+private func minutes(_ text: String) -> Int? {
+  let parts = text.split(separator: ":")
+  guard parts.count == 2, let hour = Int(parts[0]), let minute = Int(parts[1]) else { return nil }
+  return hour * 60 + minute
+}
+
+/// Something to read, or a place to practise.
+public struct Resource: FieldSet, Equatable {
+  @Field("What it is called.") public var title: String
+  @Field("Where it is; absent if the backend distrusts the address.") public var url: String?
+  @Field("What it is; only canned answers say that.") public var description: String?
+
+  public init() {}
+}
+
+/// One day of a plan.
+public struct PlanDay: FieldSet, Equatable {
+  @Field("The day of the week.") public var day: Weekday
+  @Field("Its date.") public var date: String
+  @Field("The blocks of time, in order.") public var blocks: [TimeBlock]
+  @Field("What is to be done.") public var tasks: [String]
+  @Field("How many hours the blocks take together.") public var hours: Double
+
+  public init() {}
+}
+
+/// What can be made anew of a plan.
+public enum PlanSection: String, Choice {
+  case timeBlocks, resources, dailyTasks
+}
+
+/// Everything to prepare for interviews with.
+public struct PrepPack: FieldSet, Equatable {
+  @Field("What to prepare, by subject.") public var prepOutline: [OutlineSection]
+  @Field("What to practise on which day.") public var weeklyDrillPlan: [DrillDay]
+  @Field("Questions to begin with.") public var starterQuestions: [String]
+  @Field("What to read and where to practise.") public var resources: [Resource]
+
+  public init() {}
+
+  /// Whether the backend made it up without its language model, which names the days in full.
+  public var isCanned: Bool {
+    weeklyDrillPlan.contains { drill in Weekday.allCases.contains { $0.fullName == drill.day } }
+  }
+
+  /// The pack with the days under their short names.
+  func arranged() -> PrepPack {
+    var pack = self
+    for (index, drill) in weeklyDrillPlan.enumerated() {
+      pack.weeklyDrillPlan[index].day = Weekday(named: drill.day)?.rawValue ?? drill.day
+    }
+    return pack
+  }
+}
+
+/// A subject with what belongs to it.
+public struct OutlineSection: FieldSet, Equatable {
+  @Field("The subject.") public var section: String
+  @Field("What belongs to it.") public var items: [String]
+
+  public init() {}
+}
+
+/// A day with what to practise on it.
+public struct DrillDay: FieldSet, Equatable {
+  @Field("The day, Mon to Fri.") public var day: String
+  @Field("What to practise.") public var drills: [String]
+
+  public init() {}
+}
+
+extension TextPattern {
+  /// A time of day by the clock.
+  static let clockTime = TextPattern(
+    "a time such as 09:30", regex: "^([01][0-9]|2[0-3]):[0-5][0-9]$", accepted: ["09:30", "00:00", "23:59"],
+    refused: ["24:00", "29:10", "9:30", "09:60", "0930", ""]
+  ) { text in
+    let bytes = Array(text.utf8)
+    guard bytes.count == 5, bytes[2] == UInt8(ascii: ":") else { return false }
+    let digits = [bytes[0], bytes[1], bytes[3], bytes[4]].map { Int($0) - 48 }
+    guard digits.allSatisfy({ (0...9).contains($0) }) else { return false }
+    return digits[0] * 10 + digits[1] < 24 && digits[2] < 6
+  }
+}

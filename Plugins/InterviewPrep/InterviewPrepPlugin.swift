@@ -1,0 +1,51 @@
+public import ActionKit
+import HTTPClient
+
+/// Lets recipes have weekly routines and interview prep packs made.
+public enum InterviewPrepPlugin: ClientLibrary {
+  public static let name = "interviewPrep"
+  public static let summary =
+    "Has weekly study routines and interview prep packs made by a backend that pays a language model for each."
+  public static let actions: [any Action<InterviewPrepClient>.Type] = [
+    Health.self, GenerateRoutine.self, GeneratePrep.self, Reroll.self,
+  ]
+  public static let usage = """
+    let client = InterviewPrepClient()
+    let me = try Profile(name: "Jo", stage: "Recent Grad", targetRole: "iOS", hoursPerDay: 2, days: [.mon, .wed])
+    for day in try await client.generateRoutine(for: me).content.days { print(day.date, day.tasks) }
+    """
+
+  /// What a connection to one backend needs: nothing, if it runs on this machine.
+  ///
+  /// There are no accounts. What is asked for goes to the backend and its language model, and newer backends keep it in
+  /// their logs, name included; a made-up name does as well.
+  public struct Configuration: FieldSet {
+    @Field("Where the backend is.", .pattern(.baseURL)) var baseURL = InterviewPrepClient.defaultBaseURL
+    @Field("How long it may take until a connection stands.", .min(.milliseconds(1))) var connectTimeout =
+      TimeSpan.seconds(10)
+    @Field(
+      "How long a generation may take; those of newer backends last up to a minute, and what is given up is paid.",
+      .min(.milliseconds(1)))
+    var requestTimeout = TimeSpan.seconds(15)
+    @Field("How long the backend may take to say that it is well.", .min(.milliseconds(1))) var healthTimeout =
+      TimeSpan.seconds(5)
+    @Field("How many calls that may have been paid one run makes at most, restarts included.", .range(1...1000))
+    var maxPaidCalls = 12
+    @Field("The largest answer that is read, in bytes.", .range(1024...1 << 26)) var maxAnswerBytes = 4 << 20
+
+    public init() {}
+  }
+
+  public static func connect(_ configuration: Configuration, in context: PluginContext) -> InterviewPrepClient {
+    let http = context.httpClient()
+    return InterviewPrepClient(
+      baseURL: configuration.baseURL, http: http,
+      limits: HTTPLimits(
+        connect: configuration.connectTimeout, attempt: configuration.requestTimeout,
+        maxBodyBytes: configuration.maxAnswerBytes),
+      healthTimeout: configuration.healthTimeout, time: context.time,
+      paidCalls: PaidCalls(
+        folder: context.cacheFolder.map { "\($0)/paid-calls" }, connection: context.connection,
+        limit: configuration.maxPaidCalls))
+  }
+}

@@ -1,0 +1,36 @@
+import ActionKit
+
+/// Reading JSON as steps ask for it.
+enum JSONReading {
+  /// The value at a place of a text; `what` names the text in messages.
+  static func value(of text: String, at pointer: String, called what: String) throws(ActionError) -> Value {
+    let value: Value
+    do throws(JSONError) { value = try JSON.parse(text) } catch {
+      throw fault("\(what) is no JSON: \(error.description)")
+    }
+    do throws(Faults) { return try value.part(at: pointer, called: what) } catch {
+      throw fault(error.description, .notFound)
+    }
+  }
+
+  private static func fault(_ message: String, _ kind: ErrorKind = .validation) -> ActionError {
+    let end = message.hasSuffix("?") ? "" : "."
+    return ActionError(kind, message + end, effect: ActionError.Effect.none)
+  }
+}
+
+/// How JSON is laid out.
+enum JSONLayout: String, Choice {
+  case pretty, compact
+
+  /// A value as text, which ends with a line break if it is laid out for people.
+  func text(_ value: Value, sortsKeys: Bool) throws(ActionError) -> String {
+    do throws(JSONError) {
+      let text = try JSON.text(value, JSON.Style(isIndented: self == .pretty, sortsKeys: sortsKeys))
+      return self == .pretty ? "\(text)\n" : text
+    } catch {
+      throw ActionError(
+        .validation, "The value cannot be JSON: \(error.description).", effect: ActionError.Effect.none, cause: error)
+    }
+  }
+}

@@ -1,0 +1,103 @@
+import ActionKit
+
+enum SendMail: PreviewingAction {
+  static let name = "send"
+  static let summary =
+    "Sends a mail to all its recipients or to none; its Message-ID is always the same for the same step of a run."
+  static let effect = Effect.write
+  static let examples = [
+    Example(
+      "A text", "from: reports@example.org\nto: [ana@example.org]\nsubject: The backup is done\ntext: |\n  All is well."
+    ),
+    Example(
+      "All of it",
+      "from: Reports <reports@example.org>\nto: ['Ana Ö. <ana@example.org>']\ncc: [ben@example.org]\n"
+        + "bcc: [archive@example.org]\nreplyTo: ana@example.org\nsubject: Résumé – week 47\ntext: See the table.\n"
+        + "html: <p>See the <b>table</b>.</p>"),
+  ]
+
+  struct Attached: FieldSet {
+    @Field("Path of the file.", .notEmpty) var path: String
+    @Field("What it is called where it arrives; left out, as it is called here.", .notEmpty, .maxLength(200))
+    var name: String?
+    @Field("Its media type, such as application/pdf; left out, it follows from the name's ending.", .notEmpty)
+    var type: String?
+  }
+
+  struct Input: ValidatedFieldSet {
+    @Field("Who sends, if not the connection's 'from': ana@example.org or Ana <ana@example.org>.", .pattern(.mailbox))
+    var from: String?
+    @Field("Whom it is for.", .maxLength(100), .each(.pattern(.mailbox))) var to: [String] = []
+    @Field("Who is to know of it.", .maxLength(100), .each(.pattern(.mailbox))) var cc: [String] = []
+    @Field("Who gets it without the others' knowing.", .maxLength(100), .each(.pattern(.mailbox)))
+    var bcc: [String] = []
+    @Field("Whom an answer goes to, if not to the sender.", .pattern(.mailbox)) var replyTo: String?
+    @Field("What it is about, on one line.", .notEmpty, .maxLength(500)) var subject: String
+    @Field("What it says.") var text: String?
+    @Field("What it says, as HTML; beside a text, programs show the one that they can.") var html: String?
+    @Field("Files that go with it.", .maxLength(50)) var attachments: [Attached] = []
+
+    func conflicts() -> [Conflict] {
+      var conflicts: [Conflict] = []
+      if to.isEmpty, cc.isEmpty, bcc.isEmpty { conflicts.append(Conflict("needs somebody in 'to', 'cc' or 'bcc'")) }
+      if text == nil, html == nil { conflicts.append(Conflict("needs 'text' or 'html'")) }
+      return conflicts
+    }
+  }
+
+  struct Output: FieldSet {
+    @Field("The Message-ID without its angle brackets, by which the mail is found again.") var messageID: String
+    @Field("How many addresses the server took it for.") var recipients: Int
+  }
+
+  static func run(_ input: Input, on client: MailClient, in context: ActionContext) async throws -> Output {
+    var attachments: [Mail.Attachment] = []
+    var size = 0
+    for attached in input.attachments {
+      let path = context.path(attached.path)
+      let left = max(0, client.settings.maxBytes - size)
+      let read: Result<[UInt8], FileError> = await onThread {
+        Result { () throws(FileError) in try Files.read(path, limit: left) }
+      }
+      do throws(FileError) {
+        let bytes = try read.get()
+        size += bytes.count
+        let own = path.utf8.split(separator: 0x2F).last.map { String(decoding: $0, as: UTF8.self) }
+        attachments.append(Mail.Attachment(name: attached.name ?? own ?? "file", type: attached.type, bytes: bytes))
+      } catch {
+        throw ActionError(.validation, "an attachment cannot be sent: \(error)", cause: error)
+      }
+    }
+    let mail = try mail(input, on: client, attachments)
+    let id = try MailClient.id(for: context.idempotencyKey, from: mail.from)
+    do throws(MailError) { try await client.send(mail, id: id, date: context.time.now()) } catch {
+      var failure = error.actionError
+      // Whoever has to find out what happened looks for this.
+      if failure.effect == .unknown {
+        failure.message += " If it was taken, it has the Message-ID <\(id)>."
+      }
+      throw failure
+    }
+    return try Output {
+      $0.messageID = id
+      $0.recipients = mail.recipients.count
+    }
+  }
+
+  static func preview(_ input: Input, on client: MailClient, in context: ActionContext) throws -> [Change] {
+    let mail = try mail(input, on: client, [])
+    let files = input.attachments.isEmpty ? "" : ", with \(input.attachments.map(\.path).joined(separator: ", "))"
+    return [Change("A mail to \(mail.recipients.joined(separator: ", "))", from: nil, to: input.subject + files)]
+  }
+
+  private static func mail(
+    _ input: Input, on client: MailClient, _ attachments: [Mail.Attachment]
+  ) throws -> Mail {
+    guard let from = input.from ?? client.settings.sender else {
+      throw ActionError(.validation, "the mail has no sender; give it a 'from', here or in the connection")
+    }
+    return try Mail(
+      from: from, to: input.to, cc: input.cc, bcc: input.bcc, replyTo: input.replyTo, subject: input.subject,
+      text: input.text, html: input.html, attachments: attachments)
+  }
+}

@@ -1,0 +1,103 @@
+public import ActionKit
+
+/// How the way to an SMTP server is encrypted.
+public enum MailSecurity: String, CaseIterable, Sendable {
+  /// From the start, as port 465 has it.
+  case tls
+  /// By STARTTLS before anything else is said; a server that does not offer it is refused.
+  case startTLS
+  /// Not at all.
+  case none
+
+  /// The port that goes with it.
+  public var standardPort: Int {
+    switch self {
+    case .tls: 465
+    case .startTLS: 587
+    case .none: 25
+    }
+  }
+}
+
+/// An SMTP server, and how mail is handed to it.
+public struct MailSettings: Sendable {
+  /// The server.
+  public var host: String
+  /// Its port.
+  public var port: Int
+  /// How the way is encrypted.
+  public var security: MailSecurity
+  /// Who logs in, if anybody does.
+  public var username: String?
+  /// Their password.
+  public var password: String?
+  /// Who sends, for those who do not say it.
+  public var sender: String?
+  /// A file with certificates that are trusted beside the system's.
+  public var certificateAuthorities: String?
+  /// How long it may take until a connection stands.
+  public var connectTimeout = TimeSpan.seconds(10)
+  /// How long it may take to send one mail.
+  public var sendTimeout = TimeSpan.seconds(120)
+  /// The largest mail that is sent, in bytes.
+  public var maxBytes = 25 << 20
+
+  /// Creates settings for a server, at the port that goes with the security.
+  public init(
+    host: String, security: MailSecurity = .tls, username: String? = nil, password: String? = nil
+  ) {
+    self.host = host
+    self.security = security
+    port = security.standardPort
+    self.username = username
+    self.password = password
+  }
+
+  /// The server as people and records know it.
+  var server: String { "\(security == .tls ? "smtps" : "smtp")://\(host):\(port)" }
+}
+
+/// Why a mail was not sent, or nobody knows whether it was.
+public struct MailError: Error, Sendable, CustomStringConvertible {
+  /// What went wrong.
+  public enum Kind: Sendable, Equatable {
+    /// The mail makes no sense, or is too large; nothing was sent.
+    case invalid
+    /// libcurl is missing, or is too old.
+    case unavailable
+    /// No encrypted way could be agreed on with somebody who is trusted.
+    case untrusted
+    /// The server was not reached, or the connection broke.
+    case connection
+    /// A time limit passed.
+    case timeout
+    /// The calling task was cancelled.
+    case cancelled
+    /// The login was refused.
+    case refusedLogin
+    /// The server refused the sender, a recipient or the mail, with this code.
+    case refused(Int)
+    /// What answered is no SMTP server, or said what none says here.
+    case unreadable
+  }
+
+  /// What went wrong.
+  public var kind: Kind
+  /// What happened and what to do, in sentences without secrets.
+  public var message: String
+  /// The server's last words.
+  public var reply: String?
+  /// Whether the mail may be on its way.
+  public var effect: OutsideEffect
+
+  /// Creates an error.
+  public init(_ kind: Kind, _ message: String, reply: String? = nil, effect: OutsideEffect = .none) {
+    self.kind = kind
+    self.message = message
+    self.reply = reply
+    self.effect = effect
+  }
+
+  /// The message.
+  public var description: String { message }
+}

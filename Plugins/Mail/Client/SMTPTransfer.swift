@@ -1,0 +1,183 @@
+import ActionKit
+import CCurl
+import Synchronization
+
+/// One mail on its way through libcurl, which blocks the thread that it is on.
+// What the callbacks change is touched by the thread of `run` alone; whether it is to end is guarded by a lock.
+final class SMTPTransfer: @unchecked Sendable {
+  /// How it went.
+  struct Outcome: Sendable {
+    /// libcurl's word for it.
+    var code: Int
+    /// libcurl's sentence.
+    var detail: String
+    /// The server's last reply code; 0 if there was none.
+    var status: Int
+    /// The server's last reply.
+    var reply: String
+    /// Whether libcurl has taken the last byte of the mail, so that the server may have it.
+    var isHandedOver: Bool
+    var isCancelled: Bool
+    var elapsed: TimeSpan
+  }
+
+  private let settings: MailSettings
+  private let sender: String
+  private let recipients: [String]
+  private let bytes: [UInt8]
+  private var sent = 0
+  private var isHandedOver = false
+  private var reply: [UInt8] = []
+  private var start = TimeSpan.zero
+  private let end = Mutex<(isAsked: Bool, multi: Multi?)>((false, nil))
+
+  /// The handle by which the thread of `run` is woken; libcurl allows that from any thread.
+  private struct Multi: @unchecked Sendable { var pointer: UnsafeMutableRawPointer }
+
+  init(_ settings: MailSettings, from sender: String, to recipients: [String], _ bytes: [UInt8]) {
+    self.settings = settings
+    self.sender = sender
+    self.recipients = recipients
+    self.bytes = bytes
+  }
+
+  /// Ends it as soon as its thread looks.
+  func cancel() {
+    end.withLock { end in
+      end.isAsked = true
+      if let multi = end.multi { _ = ccurl.multi_wakeup(multi.pointer) }
+    }
+  }
+
+  /// Sends it; nil if libcurl gives no handles or refuses a setting.
+  func run() -> Outcome? {
+    guard let easy = ccurl.easy_init() else { return nil }
+    defer { ccurl.easy_cleanup(easy) }
+    guard let multi = ccurl.multi_init() else { return nil }
+    defer { _ = ccurl.multi_cleanup(multi) }
+    let message = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
+    message.pointee = 0
+    defer { message.deallocate() }
+    var list: UnsafeMutablePointer<curl_slist>?
+    defer { ccurl.slist_free_all(list) }
+    for recipient in recipients {
+      guard let longer = ccurl.slist_append(list, "<\(recipient)>") else { return nil }
+      list = longer
+    }
+    guard set(easy, message, list), ccurl.multi_add_handle(multi, easy) == CURLM_OK else { return nil }
+    defer { _ = ccurl.multi_remove_handle(multi, easy) }
+    end.withLock { $0.multi = Multi(pointer: multi) }
+    defer { end.withLock { $0.multi = nil } }
+    start = SystemTime().elapsed()
+    var code: CURLcode?
+    while code == nil, !isEndAsked {
+      var running: Int32 = 0
+      _ = ccurl.multi_perform(multi, &running)
+      var left: Int32 = 0
+      while let news = ccurl.multi_info_read(multi, &left) {
+        if news.pointee.msg == CURLMSG_DONE { code = ccurl_result(news) }
+      }
+      if code == nil { _ = ccurl.multi_poll(multi, nil, 0, 60_000, nil) }
+    }
+    let isCancelled = isEndAsked && code != CURLE_OK
+    if code == CURLE_ABORTED_BY_CALLBACK, !isCancelled { code = CURLE_OPERATION_TIMEDOUT }
+    return Outcome(
+      code: Int((code ?? CURLE_ABORTED_BY_CALLBACK).rawValue), detail: String(cString: message),
+      status: Int(ccurl_get_long(easy, CURLINFO_RESPONSE_CODE)),
+      reply: String(decoding: reply.prefix(500), as: UTF8.self).trimmed, isHandedOver: isHandedOver,
+      isCancelled: isCancelled, elapsed: SystemTime().elapsed() - start)
+  }
+
+  private var isEndAsked: Bool { end.withLock { $0.isAsked } }
+
+  /// Whether nobody waits any more.
+  ///
+  /// libcurl asks once a second while it waits for an answer to the mail, and to its
+  /// farewell, for which it knows no other limit.
+  private var isOver: Bool { isEndAsked || SystemTime().elapsed() - start > settings.sendTimeout }
+
+  /// Tells libcurl of it; false if it does not know a setting.
+  private func set(
+    _ easy: UnsafeMutableRawPointer, _ message: UnsafeMutablePointer<CChar>,
+    _ recipients: UnsafeMutablePointer<curl_slist>?
+  ) -> Bool {
+    let context = UnsafeRawPointer(Unmanaged.passUnretained(self).toOpaque())
+    var codes = [
+      ccurl_set_pointer(easy, CURLOPT_ERRORBUFFER, message),
+      ccurl_set_text(easy, CURLOPT_URL, settings.server),
+      ccurl_set_text(easy, CURLOPT_PROTOCOLS_STR, "smtp,smtps"),
+      ccurl_set_text(easy, CURLOPT_PROXY, ""),
+      ccurl_set_long(easy, CURLOPT_NOSIGNAL, 1),
+      ccurl_set_long(easy, CURLOPT_QUICK_EXIT, 1),
+      // Closed here, where the callback is asked, and not with what libcurl keeps.
+      ccurl_set_long(easy, CURLOPT_FORBID_REUSE, 1),
+      ccurl_set_long(easy, CURLOPT_CONNECTTIMEOUT_MS, milliseconds(settings.connectTimeout)),
+      ccurl_set_long(easy, CURLOPT_TIMEOUT_MS, milliseconds(settings.sendTimeout)),
+      ccurl_set_long(easy, CURLOPT_SSL_VERIFYPEER, 1),
+      ccurl_set_long(easy, CURLOPT_SSL_VERIFYHOST, 2),
+      ccurl_set_long(easy, CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2)),
+      ccurl_set_text(easy, CURLOPT_MAIL_FROM, "<\(sender)>"),
+      ccurl_set_pointer(easy, CURLOPT_MAIL_RCPT, recipients),
+      ccurl_set_long(easy, CURLOPT_UPLOAD, 1),
+      ccurl_set_offset(easy, CURLOPT_INFILESIZE_LARGE, curl_off_t(bytes.count)),
+      ccurl_set_pointer(easy, CURLOPT_READDATA, context),
+      ccurl_set_receiver(easy, CURLOPT_READFUNCTION) { buffer, size, count, context in
+        SMTPTransfer.of(context)?.give(buffer, size * count) ?? 0
+      },
+      ccurl_set_pointer(easy, CURLOPT_HEADERDATA, context),
+      ccurl_set_receiver(easy, CURLOPT_HEADERFUNCTION) { line, size, count, context in
+        let line = UnsafeRawBufferPointer(start: line, count: size * count)
+        return SMTPTransfer.of(context)?.take(line) == true ? line.count : -1
+      },
+      ccurl_set_pointer(easy, CURLOPT_XFERINFODATA, context),
+      ccurl_set_progress(easy) { context, _, _, _, _ in SMTPTransfer.of(context)?.isOver == false ? 0 : 1 },
+      ccurl_set_receiver(easy, CURLOPT_WRITEFUNCTION) { _, size, count, _ in size * count },
+    ]
+    if settings.security == .startTLS {
+      // The whole conversation or none of it.
+      codes.append(ccurl_set_long(easy, CURLOPT_USE_SSL, Int(CURLUSESSL_ALL.rawValue)))
+    }
+    if let username = settings.username, let password = settings.password {
+      codes.append(ccurl_set_text(easy, CURLOPT_USERNAME, username))
+      codes.append(ccurl_set_text(easy, CURLOPT_PASSWORD, password))
+    }
+    if let file = settings.certificateAuthorities { codes.append(ccurl_set_text(easy, CURLOPT_CAINFO, file)) }
+    return codes.allSatisfy { $0 == CURLE_OK }
+  }
+
+  /// At least one, because libcurl takes none for no limit, and no more than it knows.
+  private func milliseconds(_ span: TimeSpan) -> Int { min(max(span.nanoseconds / 1_000_000, 1), Int(Int32.max)) }
+
+  private static func of(_ context: UnsafeMutableRawPointer?) -> SMTPTransfer? {
+    context.map { Unmanaged<SMTPTransfer>.fromOpaque($0).takeUnretainedValue() }
+  }
+
+  /// Hands libcurl the next bytes; none at the end.
+  private func give(_ buffer: UnsafeMutablePointer<CChar>?, _ room: Int) -> Int {
+    let count = min(room, bytes.count - sent)
+    guard let buffer, count > 0 else {
+      isHandedOver = true
+      return 0
+    }
+    UnsafeMutableRawBufferPointer(start: buffer, count: count).copyBytes(from: bytes[sent..<sent + count])
+    sent += count
+    if sent == bytes.count { isHandedOver = true }
+    return count
+  }
+
+  /// Keeps a line of the server's last reply, or of the one that refuses; false for what no mail server says.
+  private func take(_ line: UnsafeRawBufferPointer) -> Bool {
+    guard line.count >= 3, line.prefix(3).allSatisfy({ (0x30...0x39).contains($0) }) else { return false }
+    if !isContinued {
+      // What is said after a refusal is a farewell.
+      if let first = reply.first, first >= UInt8(ascii: "4") { return true }
+      reply = []
+    }
+    // The lines of one reply but the last have a hyphen after the code.
+    isContinued = line.count > 3 && line[3] == UInt8(ascii: "-")
+    if reply.count < 2000 { reply += line }
+    return true
+  }
+
+  private var isContinued = false
+}

@@ -1,0 +1,122 @@
+public import ActionKit
+import CCurl
+import HTTPClient
+
+/// Sends mail.
+public protocol MailSending: Sendable {
+  /// Hands a mail to the server, and returns when the server has taken it for all recipients.
+  ///
+  /// - Parameter id: The Message-ID without its angle brackets, by which readers know a mail that comes twice.
+  func send(_ mail: Mail, id: String, date: Timestamp) async throws(MailError)
+}
+
+/// Sends mail through one SMTP server, each on a connection of its own.
+///
+/// The server takes a mail for all its recipients or, if it refuses one of them, not at all.
+public struct MailClient: MailSending {
+  /// The server.
+  public let settings: MailSettings
+  private let report: @Sendable (_ server: String, _ status: Int?, _ bytes: Int, TimeSpan) -> Void
+
+  /// Creates a client; connects to nobody.
+  public init(
+    _ settings: MailSettings,
+    report: @escaping @Sendable (_ server: String, _ status: Int?, _ bytes: Int, TimeSpan) -> Void = { _, _, _, _ in }
+  ) {
+    self.settings = settings
+    self.report = report
+  }
+
+  /// A Message-ID that is always the same for the same key and sender.
+  static func id(for key: String, from sender: Mailbox) throws(MailError) -> String {
+    guard let digest = SHA256.digest(of: Array(key.utf8)) else {
+      throw MailError(.unavailable, "libcrypto.so.3 cannot be loaded; install the Debian package libssl3.")
+    }
+    return "\(digest.prefix(32)).errand@\(sender.host)"
+  }
+
+  /// Hands a mail to the server, and returns when the server has taken it for all recipients.
+  public func send(_ mail: Mail, id: String, date: Timestamp) async throws(MailError) {
+    guard id.utf8.allSatisfy({ (0x21...0x7E).contains($0) && $0 != UInt8(ascii: "<") && $0 != UInt8(ascii: ">") })
+    else {
+      throw MailError(.invalid, "'\(id.prefix(80))' cannot be a Message-ID.")
+    }
+    let size = mail.attachments.reduce(0) { $0 + $1.bytes.count }
+    guard size <= settings.maxBytes else { throw tooLarge(size) }
+    let bytes = MailWriter.bytes(of: mail, id: id, date: date)
+    guard bytes.count <= settings.maxBytes else { throw tooLarge(bytes.count) }
+    if let fault = ccurl_load() { throw MailError(.unavailable, String(cString: fault)) }
+    let transfer = SMTPTransfer(settings, from: mail.from.address, to: mail.recipients, bytes)
+    let outcome = await withTaskCancellationHandler {
+      await onThread { transfer.run() }
+    } onCancel: {
+      transfer.cancel()
+    }
+    guard let outcome else { throw MailError(.unavailable, "libcurl 7.88 or later is needed to send mail.") }
+    report(settings.server, outcome.status > 0 ? outcome.status : nil, bytes.count, outcome.elapsed)
+    try judge(outcome)
+  }
+
+  private func tooLarge(_ size: Int) -> MailError {
+    MailError(
+      .invalid, "The mail has \(size) bytes, and \(settings.maxBytes) are the most; attach less, or raise 'maxBytes'.")
+  }
+
+  /// Throws unless the server took the mail.
+  private func judge(_ outcome: SMTPTransfer.Outcome) throws(MailError) {
+    let (host, status) = (settings.host, outcome.status)
+    let reply = outcome.reply.isEmpty ? nil : outcome.reply
+    // A server that has all of a mail takes it or refuses it; until it has said which, nobody knows.
+    let effect: OutsideEffect = outcome.isHandedOver && !(400...599).contains(status) ? .unknown : .none
+    if outcome.isCancelled {
+      throw MailError(.cancelled, "Sending the mail was ended before \(host) had taken it.", effect: effect)
+    }
+    let code = CURLcode(UInt32(outcome.code))
+    switch code {
+    case CURLE_OK: return
+    case CURLE_COULDNT_RESOLVE_HOST:
+      throw MailError(.connection, "The name of the mail server, \(host), is not known; check 'host'.")
+    case CURLE_COULDNT_CONNECT:
+      throw MailError(
+        .connection, "No connection to the mail server \(host) at port \(settings.port); check 'host' and 'port'.")
+    case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CONNECT_ERROR, CURLE_SSL_CACERT_BADFILE, CURLE_SSL_ISSUER_ERROR:
+      throw MailError(
+        .untrusted,
+        "No trusted encrypted way to \(host) at port \(settings.port): \(outcome.detail.isEmpty ? "TLS failed" : outcome.detail). "
+          + "Check 'security', 'port' and 'certificateAuthorities'.")
+    case CURLE_USE_SSL_FAILED:
+      throw MailError(
+        .untrusted, "The mail server \(host) offers no STARTTLS at port \(settings.port); check 'security' and 'port'.",
+        reply: reply)
+    case CURLE_LOGIN_DENIED:
+      throw MailError(
+        .refusedLogin, "The mail server \(host) refused the login of '\(settings.username ?? "")'; check the password.",
+        reply: reply)
+    case CURLE_OPERATION_TIMEDOUT:
+      throw MailError(.timeout, "The mail server \(host) did not take the mail in time.", effect: effect)
+    default: break
+    }
+    if (400...599).contains(status) {
+      throw MailError(
+        .refused(status), "The mail server \(host) refused the mail with code \(status)\(words(outcome)).", reply: reply
+      )
+    }
+    switch code {
+    case CURLE_WEIRD_SERVER_REPLY, CURLE_WRITE_ERROR:
+      throw MailError(
+        .unreadable, "What answers at \(host), port \(settings.port), is no mail server.", reply: reply, effect: effect)
+    default:
+      throw MailError(
+        .connection, "The connection to the mail server \(host) ended before it had taken the mail.", effect: effect)
+    }
+  }
+
+  /// The text of a reply that is one line, after a colon.
+  private func words(_ outcome: SMTPTransfer.Outcome) -> String {
+    let text = outcome.reply.utf8.dropFirst(4)
+    guard !text.isEmpty, text.count <= 200, !text.contains(0x0A) else { return "" }
+    // The sentence around it has a full stop of its own.
+    let said = String(decoding: Array(text), as: UTF8.self).trimmed
+    return ": " + (said.hasSuffix(".") ? String(said.dropLast()) : said)
+  }
+}

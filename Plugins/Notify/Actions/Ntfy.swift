@@ -1,0 +1,61 @@
+import ActionKit
+
+enum Ntfy: PreviewingAction {
+  static let name = "ntfy"
+  static let summary =
+    "Publishes a message through ntfy; one whose answer is lost may have arrived, and is not repeated."
+  static let effect = Effect.write
+  static let examples = [
+    Example("A message", "message: The backup is done."),
+    Example(
+      "All of it",
+      "title: Train late\nmessage: \"The 7:42 leaves at **8:01** from platform 3.\"\npriority: high\n"
+        + "tags: [train, warning]\nclick: https://example.org/board\nmarkdown: true"),
+  ]
+
+  struct Input: FieldSet {
+    @Field("What it says; ntfy takes 4096 bytes.", .notEmpty, .maxLength(4096)) var message: String
+    @Field("What stands above it.", .notEmpty, .maxLength(250)) var title: String?
+    @Field("How loud it is.") var priority = NtfyPriority.normal
+    @Field("Words under it; those that are names of emoji, such as warning, are shown as such.", .maxLength(20))
+    var tags: [String] = []
+    @Field("What is opened when it is tapped.", .notEmpty) var click: String?
+    @Field("Whether the message is Markdown.") var markdown = false
+    @Field("The topic, if not that of the connection.", .notEmpty) var topic: Secret<String>?
+  }
+
+  struct Output: FieldSet {
+    @Field("The server's id of the message.") var id: String
+    @Field("When the server took it, to the second, if it says so.") var takenAt: Timestamp?
+  }
+
+  static func run(_ input: Input, on client: NotifyClient, in context: ActionContext) async throws -> Output {
+    let receipt = try await client.publish(
+      NtfyMessage(
+        input.message, title: input.title, priority: input.priority.priority, tags: input.tags, click: input.click,
+        isMarkdown: input.markdown, topic: input.topic?.reveal()))
+    return try Output {
+      $0.id = receipt.id
+      $0.takenAt = receipt.takenAt
+    }
+  }
+
+  static func preview(_ input: Input, on client: NotifyClient, in context: ActionContext) -> [Change] {
+    let text = [input.title, input.message].compactMap(\.self).joined(separator: ": ")
+    return [Change("A topic of \(client.ntfyHost)", from: nil, to: shortened(text))]
+  }
+}
+
+enum NtfyPriority: String, Choice {
+  case min, low, normal, high, max
+
+  var priority: NtfyMessage.Priority {
+    switch self {
+    case .min: .min
+    case .low: .low
+    case .normal: .normal
+    case .high: .high
+    case .max: .max
+    }
+  }
+}

@@ -1,0 +1,41 @@
+import ActionKit
+
+enum Webhook: PreviewingAction {
+  static let name = "webhook"
+  static let summary = "Posts JSON to the connection's webhook, as chats such as Slack, Mattermost and Discord take it."
+  static let effect = Effect.write
+  static let examples = [
+    Example("A text, as {\"text\": …}", "text: The backup is done."),
+    Example("What another service wants", "body: { content: The backup is done., username: errand }"),
+  ]
+
+  struct Input: ValidatedFieldSet {
+    @Field("What is sent, as JSON.") var body: Value?
+    @Field("A text, which is sent as {\"text\": …}.", .notEmpty) var text: String?
+
+    func conflicts() -> [Conflict] {
+      (body == nil) == (text == nil) ? [Conflict("needs either 'body' or 'text'")] : []
+    }
+
+    /// What is sent.
+    var value: Value { body ?? .object(["text": .string(text ?? "")]) }
+  }
+
+  struct Output: FieldSet {
+    @Field("The status of the answer, 200 to 299.") var status: Int
+    @Field("The answer, as far as it is text; often 'ok', or nothing.") var answer: String
+  }
+
+  static func run(_ input: Input, on client: NotifyClient, in context: ActionContext) async throws -> Output {
+    let answer = try await client.post(input.value)
+    return try Output {
+      $0.status = answer.status
+      $0.answer = answer.text
+    }
+  }
+
+  static func preview(_ input: Input, on client: NotifyClient, in context: ActionContext) -> [Change] {
+    let text = (try? JSON.text(input.value)) ?? "a value"
+    return [Change("The webhook at \(client.webhookHost ?? "no address")", from: nil, to: shortened(text))]
+  }
+}

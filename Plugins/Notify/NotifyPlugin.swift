@@ -1,0 +1,49 @@
+public import ActionKit
+
+/// Lets recipes tell people something: through a webhook of a chat, or to their telephones through ntfy.
+public enum NotifyPlugin: ClientLibrary {
+  public static let name = "notify"
+  public static let summary = "Tells people something: through a webhook, or through ntfy to their telephones."
+  public static let actions: [any Action<NotifyClient>.Type] = [Webhook.self, Ntfy.self]
+  public static let usage = """
+    var settings = NotifySettings()
+    settings.topic = "a-topic-that-nobody-guesses"
+    try await NotifyClient(settings).publish(NtfyMessage("The backup is done."))
+    """
+
+  /// Where messages go.
+  public struct Configuration: FieldSet {
+    @Field("Address of the webhook; a secret, because whoever knows it can write there.", .notEmpty)
+    var webhookURL: Secret<String>?
+    @Field("Header fields that are sent to the webhook, such as Authorization.")
+    var webhookHeaders: [String: Secret<String>] = [:]
+    @Field("Where the ntfy server is.", .pattern(.baseURL)) var ntfyURL = NotifySettings().ntfyURL
+    @Field("The ntfy topic; a secret, because on a public server whoever knows it can read there.", .notEmpty)
+    var topic: Secret<String>?
+    @Field("Access token of the ntfy server.", .notEmpty) var token: Secret<String>?
+    @Field("How long it may take until a connection stands.", .min(.milliseconds(1))) var connectTimeout =
+      NotifySettings().connectTimeout
+    @Field("How long one request may take.", .min(.milliseconds(1))) var requestTimeout =
+      NotifySettings().requestTimeout
+
+    public init() {}
+  }
+
+  public static func connect(_ configuration: Configuration, in context: PluginContext) -> NotifyClient {
+    var settings = NotifySettings()
+    settings.webhookURL = configuration.webhookURL?.reveal()
+    settings.webhookHeaders = configuration.webhookHeaders.mapValues { $0.reveal() }
+    settings.ntfyURL = configuration.ntfyURL
+    settings.topic = configuration.topic?.reveal()
+    settings.token = configuration.token?.reveal()
+    settings.connectTimeout = configuration.connectTimeout
+    settings.requestTimeout = configuration.requestTimeout
+    return NotifyClient(settings, http: context.httpClient(), time: context.time)
+  }
+}
+
+/// A text for people, shortened if it is long.
+func shortened(_ text: String) -> String {
+  let scalars = text.unicodeScalars
+  return scalars.count <= 300 ? text : String(String.UnicodeScalarView(scalars.prefix(299))) + "…"
+}

@@ -1,0 +1,116 @@
+import ActionKit
+
+enum Run: StepEffectAction, PreviewingAction {
+  static let name = "run"
+  static let summary =
+    "Runs a program with arguments that no shell reads, or a script by '/bin/sh -c'; ends all that it started with it."
+  static let effect = Effect.write
+  static let examples = [
+    Example("A program", "effect: pure\nprogram: echo\narguments: [\"what it costs: $5 & more\"]"),
+    Example(
+      "A script, which takes values as arguments",
+      "effect: idempotentWrite\nscript: mkdir -p \"$1\" && date > \"$1/stamp\"\narguments: [/tmp/errand-example]"),
+    Example(
+      "With what it reads, and its answer as JSON",
+      "effect: pure\nprogram: tr\narguments: [a-z, A-Z]\ninput: '[1, null, true]'\nas: lines"),
+  ]
+
+  struct Input: ValidatedFieldSet {
+    @Field("What the command does to the world outside; it is planned, repeated and tried again accordingly.")
+    var effect: StepEffect
+    @Field("A program: a path, or a name that is looked for in the connection's path.", .notEmpty)
+    var program: String?
+    @Field("A text for '/bin/sh -c'; values belong into the arguments, which are its $1, $2 and so on.", .notEmpty)
+    var script: String?
+    @Field("What follows the program's name, each as it is: nothing in it is expanded.") var arguments: [String] = []
+    @Field("Variables of the environment, beside PATH, LANG and those that the connection lets commands inherit.")
+    var environment: [String: String] = [:]
+    @Field("Variables that hold secrets; where the command writes one of at least four bytes, it is taken out.")
+    var secretEnvironment: [String: Secret<String>] = [:]
+    @Field("Folder in which it works; left out, the one that the recipe's paths start from.", .notEmpty)
+    var folder: String?
+    @Field("What it reads from its standard input.") var input = ""
+    @Field("The exit codes that mean that it went well.", .notEmpty, .each(.range(0...255))) var expect = [0]
+    @Field("As what its output is given beside the text: lines, or the value of its JSON.") var `as` = OutputForm.text
+
+    func conflicts() -> [Conflict] {
+      switch (program, script) {
+      case (nil, nil): [Conflict("needs 'program' or 'script'")]
+      case (.some, .some): [Conflict("goes without 'program'", at: "script")]
+      default: []
+      }
+    }
+  }
+
+  struct Output: FieldSet {
+    @Field("The exit code.") var exitCode: Int
+    @Field("What it wrote to its standard output, without line ends at the end, as a shell's $(…) gives it.")
+    var output: String
+    @Field("What it wrote to its standard error, likewise.") var errors: String
+    @Field("The lines of the output, with 'as: lines'.") var lines: [String]?
+    @Field("The value of the output, with 'as: json'.") var json: Value?
+    @Field("Whether the connection let it run; in a sandbox what writes does not.") var isRun: Bool
+  }
+
+  static func run(_ input: Input, on service: ShellService, in context: ActionContext) async throws -> Output {
+    guard service.runs == .all || !input.effect.effect.isWrite else {
+      return try Output {
+        $0.exitCode = input.expect.first ?? 0
+        $0.output = ""
+        $0.errors = ""
+        $0.lines = input.as == .lines ? [] : nil
+        $0.isRun = false
+      }
+    }
+    let result = try await service.client.run(command(input, context))
+    let name = input.program ?? "sh"
+    let text: String
+    if let valid = String(validating: result.output, as: UTF8.self) {
+      text = withoutLastLineEnds(valid)
+    } else {
+      throw ActionError(.plugin, "the output of '\(name)' is no UTF-8 text", effect: .done)
+    }
+    var json: Value?
+    if input.as == .json {
+      do throws(JSONError) { json = try JSON.parse(result.output) } catch {
+        throw ActionError(.plugin, "the output of '\(name)' is no JSON: \(error)", effect: .done)
+      }
+    }
+    return try Output {
+      $0.exitCode = result.exitCode
+      $0.output = text
+      $0.errors = withoutLastLineEnds(String(decoding: result.errors, as: UTF8.self))
+      $0.lines = input.as == .lines ? lines(of: text) : nil
+      $0.json = json
+      $0.isRun = true
+    }
+  }
+
+  static func preview(_ input: Input, on service: ShellService, in context: ActionContext) -> [Change] {
+    let words =
+      input.program.map { [$0] + input.arguments } ?? ["sh", "-c", input.script ?? "", "sh"] + input.arguments
+    return [Change("This machine", from: nil, to: "runs \(shown(words))")]
+  }
+
+  private static func command(_ input: Input, _ context: ActionContext) -> ShellCommand {
+    ShellCommand(
+      input.program.map { .program($0) } ?? .script(input.script ?? ""), input.arguments,
+      environment: input.environment, secretEnvironment: input.secretEnvironment.mapValues { $0.reveal() },
+      folder: input.folder.map(context.path) ?? context.folder, input: Array(input.input.utf8),
+      expectedCodes: input.expect)
+  }
+
+  private static func withoutLastLineEnds(_ text: String) -> String {
+    var bytes = Array(text.utf8)
+    while bytes.last == 0x0A { bytes.removeLast() }
+    return String(decoding: bytes, as: UTF8.self)
+  }
+
+  private static func lines(of text: String) -> [String] {
+    text.isEmpty
+      ? []
+      : text.utf8.split(separator: 0x0A, omittingEmptySubsequences: false).map { String(decoding: $0, as: UTF8.self) }
+  }
+}
+
+enum OutputForm: String, Choice { case text, lines, json }

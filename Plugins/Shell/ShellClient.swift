@@ -1,0 +1,136 @@
+public import ActionKit
+import ChildProcesses
+import Glibc
+
+/// Runs commands on this machine.
+public protocol CommandRunning: Sendable {
+  /// Runs a command to its end, or until the task is cancelled.
+  func run(_ command: ShellCommand) async throws(ShellError) -> ShellResult
+}
+
+/// Runs commands in an environment that holds only what is named, each in a process group of its own that ends with it.
+///
+///     let shell = ShellClient()
+///     let result = try await shell.run(ShellCommand(.program("git"), ["log", "-1", "--format=%s"], folder: "/srv/site"))
+///     print(String(decoding: result.output, as: UTF8.self))
+public struct ShellClient: CommandRunning {
+  /// What every command has.
+  public let settings: ShellSettings
+  private let report: @Sendable (_ words: [String], _ result: Result<ShellResult, ShellError>, TimeSpan) -> Void
+
+  /// Creates a client.
+  public init(
+    _ settings: ShellSettings = ShellSettings(),
+    report: @escaping @Sendable (_ words: [String], _ result: Result<ShellResult, ShellError>, TimeSpan) -> Void = {
+      _, _, _ in
+    }
+  ) {
+    self.settings = settings
+    self.report = report
+  }
+
+  /// Runs a command to its end, or until the task is cancelled.
+  public func run(_ command: ShellCommand) async throws(ShellError) -> ShellResult {
+    let words = try words(of: command)
+    var environment = settings.environment
+    for (name, value) in command.environment { environment[name] = value }
+    for (name, value) in command.secretEnvironment { environment[name] = value }
+    for (name, value) in environment {
+      if name.isEmpty || name.utf8.contains(0x3D) || name.utf8.contains(0) {
+        throw ShellError(.invalid, "'\(name)' cannot be the name of a variable")
+      }
+      if value.utf8.contains(0) { throw ShellError(.invalid, "the variable '\(name)' holds a NUL, which ends a text") }
+    }
+    if words.dropFirst().contains(where: { $0.utf8.contains(0) }) {
+      throw ShellError(.invalid, "an argument of '\(name(of: command))' holds a NUL, which ends a text")
+    }
+    var status = stat()
+    guard !command.folder.utf8.contains(0), stat(command.folder, &status) == 0, status.st_mode & S_IFMT == S_IFDIR
+    else { throw ShellError(.invalid, "the working folder '\(command.folder)' is not there; make it first") }
+    if Task.isCancelled { throw ShellError(.cancelled, "'\(name(of: command))' was not started") }
+
+    let process = ChildProcess(
+      path: words[0], arguments: words.dropFirst().map { $0 }, environment: environment, folder: command.folder,
+      input: command.input, maxOutputBytes: settings.maxOutputBytes, grace: settings.grace)
+    let start = SystemTime().elapsed()
+    let end = await process.run()
+    let result = Result { () throws(ShellError) in try judged(end, command) }
+    report(Array(words.dropFirst()), result, SystemTime().elapsed() - start)
+    return try result.get()
+  }
+
+  // MARK: What is run
+
+  /// The program's path and then its arguments, the first of which is its own name.
+  private func words(of command: ShellCommand) throws(ShellError) -> [String] {
+    switch command.work {
+    case .script(let text): return ["/bin/sh", "sh", "-c", text, "sh"] + command.arguments
+    case .program(let name): return [try path(of: name, from: command), name] + command.arguments
+    }
+  }
+
+  private func path(of name: String, from command: ShellCommand) throws(ShellError) -> String {
+    if name.isEmpty || name.utf8.contains(0) { throw ShellError(.invalid, "a program needs a name") }
+    let path = command.secretEnvironment["PATH"] ?? command.environment["PATH"] ?? settings.environment["PATH"] ?? ""
+    if let file = ChildProcess.file(of: name, in: path, from: command.folder) { return file }
+    if name.utf8.contains(0x2F) {
+      let file = name.hasPrefix("/") ? name : "\(command.folder)/\(name)"
+      throw ShellError(.invalid, "'\(file)' is no program: it is not there, or not executable")
+    }
+    throw ShellError(
+      .invalid,
+      name.utf8.contains(0x20)
+        ? "no program is named '\(name)'; give what follows its name as 'arguments', or use 'script'"
+        : "no program is named '\(name)' in \(path.replacing(":", with: ", "))")
+  }
+
+  private func name(of command: ShellCommand) -> String {
+    if case .program(let name) = command.work { name } else { "sh" }
+  }
+
+  // MARK: How it ended
+
+  private func judged(_ end: ChildProcess.End, _ command: ShellCommand) throws(ShellError) -> ShellResult {
+    let name = name(of: command)
+    let errors = redacted(end.errors, command)
+    // The end says most.
+    let detail = errors.isEmpty ? nil : String(decoding: errors.suffix(2000), as: UTF8.self).trimmed
+    switch end.reason {
+    case .notStarted(let code):
+      throw ShellError(.notStarted, "'\(name)' was not started: \(systemErrorText(code))")
+    // It is given no time limit of its own.
+    case .cancelled, .late:
+      throw ShellError(.cancelled, "'\(name)' was ended before it was done", detail: detail)
+    case .tooMuchOutput:
+      throw ShellError(
+        .tooMuchOutput, "'\(name)' wrote more than \(settings.maxOutputBytes) bytes, and was killed", detail: detail)
+    case .signal(let number):
+      throw ShellError(.signalled(number), "'\(name)' was ended by signal \(number)", detail: detail)
+    case .exit(let code):
+      guard command.expectedCodes.contains(code) else {
+        throw ShellError(.exited(code), "'\(name)' ended with exit code \(code)", detail: detail)
+      }
+      return ShellResult(exitCode: code, output: redacted(end.output, command), errors: errors)
+    }
+  }
+
+  /// What a command wrote without the secrets that it was given; those of fewer than four bytes are left alone.
+  private func redacted(_ bytes: [UInt8], _ command: ShellCommand) -> [UInt8] {
+    let secrets = command.secretEnvironment.values.map { Array($0.utf8) }.filter { $0.count >= 4 }
+      .sorted { $0.count > $1.count }
+    if secrets.isEmpty { return bytes }
+    var kept: [UInt8] = []
+    kept.reserveCapacity(bytes.count)
+    var rest = bytes[...]
+    while let first = rest.first {
+      if let secret = secrets.first(where: { $0.first == first && rest.starts(with: $0) }) {
+        kept += "•••".utf8
+        rest = rest.dropFirst(secret.count)
+      } else {
+        kept.append(first)
+        rest = rest.dropFirst()
+      }
+    }
+    return kept
+  }
+}

@@ -1,0 +1,82 @@
+public import ActionKit
+import Glibc
+
+/// Lets recipes run commands of this machine.
+public enum ShellPlugin: ClientLibrary {
+  public static let name = "shell"
+  public static let summary = "Runs commands of this machine, with nothing in their environment but what is named."
+  public static let actions: [any Action<ShellService>.Type] = [Run.self]
+  public static let usage = """
+    let shell = ShellClient()
+    let result = try await shell.run(ShellCommand(.program("git"), ["log", "-1", "--format=%s"], folder: "/srv/site"))
+    print(String(decoding: result.output, as: UTF8.self))
+    """
+
+  /// What commands see and may do.
+  public struct Configuration: FieldSet {
+    @Field("Where programs are looked for: absolute folders, separated by colons.", .notEmpty)
+    var path = ShellSettings.path
+    @Field("Names of variables that commands inherit from errand's own environment, such as SSH_AUTH_SOCK.")
+    var inherit = ["HOME"]
+    @Field("The most bytes that a command may write to each of its outputs.", .range(1...64 << 20))
+    var maxOutputBytes = 1 << 20
+    @Field("How long a command has to end when it is asked to, before it is killed.", .min(.zero))
+    var grace = TimeSpan.seconds(5)
+    @Field("Which commands are run: all, or those that only compute and read; others then do nothing and succeed.")
+    var runs = CommandsRun.all
+
+    public init() {}
+  }
+
+  public static func connect(_ configuration: Configuration, in context: PluginContext) -> ShellService {
+    var environment = ["PATH": configuration.path, "LANG": "C.UTF-8"]
+    for name in configuration.inherit where !name.utf8.contains(0) {
+      environment[name] = getenv(name).map { String(cString: $0) }
+    }
+    let settings = ShellSettings(
+      environment: environment, maxOutputBytes: configuration.maxOutputBytes, grace: configuration.grace)
+    let client = ShellClient(settings) { words, result, duration in
+      var (code, bytes): (Int?, Int) = (nil, 0)
+      if case .success(let result) = result { (code, bytes) = (result.exitCode, result.output.count) }
+      if case .failure(let error) = result, case .exited(let exit) = error.kind { code = exit }
+      context.record(
+        ServiceRequest(
+          method: "RUN", redactedURL: shown(words), status: code, bytes: bytes, duration: duration))
+    }
+    return ShellService(client: client, runs: configuration.runs)
+  }
+}
+
+/// Which commands a connection runs.
+enum CommandsRun: String, Choice { case all, reads }
+
+/// What the action works on: the client, and which commands it is for.
+public struct ShellService: Sendable {
+  let client: any CommandRunning
+  let runs: CommandsRun
+}
+
+/// A command line for people, shortened if it is long: words that a shell would take apart are quoted.
+func shown(_ words: [String]) -> String {
+  let line = words.map { word in
+    let isPlain =
+      !word.isEmpty && word.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && !"'\"\\$`*?[]{}()<>|&;~#!".utf8.contains($0) }
+    return isPlain ? word : "'\(word.replacing("'", with: "'\\''"))'"
+  }.joined(separator: " ")
+  let scalars = line.unicodeScalars
+  return scalars.count <= 300 ? line : String(String.UnicodeScalarView(scalars.prefix(299))) + "…"
+}
+
+extension ShellError: ActionErrorConvertible {
+  /// The error as the runs see it.
+  public var actionError: ActionError {
+    switch kind {
+    case .invalid: ActionError(.configuration, message)
+    case .notStarted: ActionError(.plugin, message, effect: ActionError.Effect.none)
+    // It said itself that it failed, and did what it did.
+    case .exited: ActionError(.plugin, message, detail: detail, effect: .done)
+    case .signalled, .tooMuchOutput: ActionError(.plugin, message, detail: detail, effect: .unknown)
+    case .cancelled: ActionError(.cancelled, message, detail: detail, effect: .unknown)
+    }
+  }
+}

@@ -1,0 +1,16 @@
+import ActionKit
+
+enum CheckHealth: Action {
+  static let name = "checkHealth"
+  static let summary = "Asks whether the service works; only if it says nothing at all is that an error."
+  static let effect = Effect.read
+  static let examples = [Example("Now", "{}")]
+
+  struct Input: FieldSet {}
+
+  typealias Output = Health
+
+  static func run(_ input: Input, on service: StationboardClient, in context: ActionContext) async throws -> Health {
+    try await service.health()
+  }
+}

@@ -1,0 +1,21 @@
+import ActionKit
+
+enum SearchStops: RetryingAction {
+  static let name = "searchStops"
+  static let summary = "Looks stops up by name, and gives the ids to ask boards for; small slips do not matter."
+  static let effect = Effect.read
+  static let retry = boardRetry
+  static let examples = [Example("A town", "query: bern")]
+
+  struct Input: FieldSet {
+    @Field("The name, or a part of it.", .minLength(2), .maxLength(200)) var query: String
+    @Field("How many stops at most.", .range(1...50)) var limit = 20
+  }
+
+  typealias Output = StopSearch
+
+  static func run(_ input: Input, on service: StationboardClient, in context: ActionContext) async throws -> StopSearch
+  {
+    try await service.searchStops(input.query, limit: input.limit)
+  }
+}

@@ -1,0 +1,240 @@
+public import ActionKit
+
+// What the service answers for a stop, as Swift types that recipes see too: each field's sentence is its documentation.
+//
+// The service names some fields in snake case and sends empty texts for what it does not know; here they are in camel
+// case and absent. Values that may grow (`responseMode`, `status`, `flags` …) stay texts. What no row of the service
+// holds but its contract derives is beside it: `departsAt`, `hasRealtime`, `isDegraded`, `isCurrent` …
+
+/// The departures of a stop, and how much they are worth.
+public struct Board: FieldSet {
+  @Field("The stop, if the service says it.") public var station: NamedStop?
+  @Field("How the service found the stop.") public var resolved: ResolvedStop?
+  @Field("The departures, by the time at which they are expected; cancelled ones are among them.")
+  public var departures: [Departure]
+  @Field("Notices for the whole stop.") public var banners: [Banner] = []
+  @Field("Why there are no departures, if there are none.") public var noService: NoService?
+  @Field("What the service says about its answer.") public var meta = BoardMeta()
+  @Field("State of the realtime feed, for diagnosis.") public var realtimeFeed: RealtimeFeed?
+  @Field("State of the feed of alerts, for diagnosis; the alerts are with the departures and in banners.")
+  public var alertsFeed: AlertsFeed?
+  @Field("Whether it is not what was asked for in full: left-out steps, an old board, or nothing in time.")
+  public var isDegraded = true
+  @Field("Whether the times may lack realtime: the service did not apply it, or it is over 45 s old.")
+  public var isRealtimeReduced = true
+  @Field("Whether it tells anything new; if not, a departure that is missing from it says nothing.")
+  public var isCurrent = false
+  @Field("Whether it is known that nothing runs within the window; an empty board alone does not say so.")
+  public var isWithoutService = false
+  @Field("Whether it is an earlier board that stands in, because the service failed.") public var isStale = false
+  @Field("Why an earlier board stands in.") public var staleReason: String?
+  @Field("Whether the service answered that nothing is new, and this is the board held before.")
+  public var isUnchanged = false
+  @Field("Whether it was asked for so recently that the service was not asked again.") public var fromCache = false
+  @Field("How many departures were left out because they could not be read.") public var unreadable = 0
+  @Field("When the answer came.") public var receivedAt: Timestamp
+  @Field("How long ago the service built the board, by the clock of this machine.") public var age: TimeSpan?
+  @Field("What the way through the network adds.") public var delivery = Delivery()
+
+  public init() {}
+}
+
+/// One departure.
+public struct Departure: FieldSet, Hashable {
+  @Field("What tells it from others, the same from one board to the next.") public var key: String
+  @Field("Label on the vehicle, such as S3 or IC61.") public var line: String?
+  @Field("Where it goes.") public var destination: String?
+  @Field("When it leaves by the timetable.") public var scheduledDeparture: Timestamp
+  @Field("When it is expected to leave; without realtime the service says the timetable's time.")
+  public var realtimeDeparture: Timestamp?
+  @Field("When it leaves as far as is known.") public var departsAt: Timestamp
+  @Field("Whether there is realtime knowledge of it.") public var hasRealtime = false
+  @Field("Minutes late; 0 is confirmed on time, absent is unknown.") public var delayMin: Int?
+  @Field("Where it leaves from: a platform or stand.") public var platform: String?
+  @Field("Whether it leaves from elsewhere than the timetable says.") public var platformChanged = false
+  @Field("The timetable's platform, if it changed.") public var previousPlatform: String?
+  @Field("Whether it does not leave from here; nothing else says so.") public var cancelled = false
+  @Field("ON_TIME, DELAYED, CANCELLED, SKIPPED_STOP, EARLY, UNKNOWN or another; for display only.")
+  public var status: String?
+  @Field("RT_CONFIRMED, TRIP_CANCELLED, STOP_SKIPPED, REPLACEMENT_SERVICE, EXTRA_SERVICE, SHORT_TURN or others.")
+  public var flags: [String] = []
+  @Field("The trip in the timetable; repeats every day.") public var tripId: String?
+  @Field("The route in the timetable.") public var routeId: String?
+  @Field("The platform in the timetable, which stays the same when the platform changes.") public var stopId: String?
+  @Field("Position of the stop in the trip.") public var stopSequence: Int?
+  @Field("Kind of vehicle: IC, IR, RE, S … for trains, B for buses, T for trams, M for the metro.")
+  public var category: String?
+  @Field("The line without its category, where it could be split.") public var number: String?
+  @Field("Name of the company.") public var `operator`: String?
+  @Field("CANCELED_TRIP or SKIPPED_STOP.") public var cancelReasonCode: String?
+  @Field("SKIPPED, if the trip leaves out this stop.") public var stopEvent: String?
+  @Field("EV, if it replaces a train.") public var replacementType: String?
+  @Field("Alerts that concern it.") public var alerts: [DepartureAlert] = []
+  @Field("Seconds late, not rounded; negative if early.") public var rawDelaySec: Double?
+  @Field("The same in minutes.") public var rawDelayMin: Int?
+  @Field("Minutes late as the service's own page shows them.") public var displayedDelayMin: Int?
+
+  public init() {}
+}
+
+/// A notice about one departure.
+public struct DepartureAlert: FieldSet, Hashable {
+  @Field("What tells it from others.") public var id: String?
+  @Field("How much it matters: info, warning, severe or another.") public var severity: String?
+  @Field("Its heading.") public var header: String?
+  @Field("What it says.") public var description: String?
+
+  public init() {}
+}
+
+/// A notice for the whole stop.
+public struct Banner: FieldSet, Hashable {
+  @Field("How much it matters.") public var severity = Severity.unknown
+  @Field("Its heading.") public var header: String?
+  @Field("What it says.") public var description: String?
+  @Field("What it concerns.") public var affected = Affected()
+
+  public init() {}
+
+  /// How much a notice matters; what the service may add later counts as unknown.
+  public enum Severity: String, Choice {
+    case unknown, info, warning, severe
+  }
+
+  /// What a notice concerns.
+  public struct Affected: FieldSet, Hashable {
+    @Field("The stop.") public var stopId: String?
+    @Field("The route.") public var routeId: String?
+    @Field("The trip.") public var tripId: String?
+
+    public init() {}
+  }
+}
+
+/// A stop with its name.
+public struct NamedStop: FieldSet {
+  @Field("Its id.") public var id: String?
+  @Field("Its name; after a time-out of the service it may be the id.") public var name: String?
+
+  public init() {}
+}
+
+/// How a stop was found.
+public struct ResolvedStop: FieldSet {
+  @Field("The id that was used.") public var canonicalId: String?
+  @Field("How: direct, alias, db or fallback.") public var source: String?
+  @Field("How many platforms it has.") public var childrenCount: Int?
+
+  public init() {}
+}
+
+/// Why a board is empty.
+public struct NoService: FieldSet {
+  @Field("The reason: no_service_in_time_window, backend_timeout_fallback (nobody knows) or another.") public
+    var reason: String?
+  @Field("The window that was searched.") public var window: Window?
+
+  public init() {}
+
+  /// A span of time.
+  public struct Window: FieldSet {
+    @Field("When it was searched.") public var now: Timestamp?
+    @Field("Where it begins.") public var start: Timestamp?
+    @Field("Where it ends.") public var end: Timestamp?
+
+    public init() {}
+  }
+}
+
+/// What the service says about its answer.
+public struct BoardMeta: FieldSet {
+  @Field("When the board was built.") public var serverTime: Timestamp?
+  @Field("What it is: full, degraded_static, stale_cache_fallback, static_timeout_fallback or another.")
+  public var responseMode: String?
+  @Field("Realtime: applied, stale_cache, skipped_budget, disabled, missing_cache, guarded_error or another.")
+  public var rtStatus: String?
+  @Field("When the realtime last changed.") public var rtFetchedAt: Timestamp?
+  @Field("How old it was when the board was built, in milliseconds.") public var rtCacheAgeMs: Double?
+  @Field("How many departures have realtime.") public var rtAppliedCount: Int?
+  @Field("When the realtime was last asked for.") public var rtLastPollAt: Timestamp?
+  @Field("How long before the board was built that was, in milliseconds.") public var rtPollAgeMs: Double?
+  @Field("Where the realtime came from.") public var rtSource: String?
+  @Field("Alerts: applied, skipped_budget, disabled, missing_cache, stale_cache, error_fallback or another.")
+  public var alertsStatus: String?
+  @Field("When the alerts last changed; without it their age says nothing.") public var alertsFetchedAt: Timestamp?
+  @Field("How old they were, in milliseconds.") public var alertsCacheAgeMs: Double?
+  @Field("Where the alerts came from.") public var alertsSource: String?
+  @Field("Why the board is degraded.") public var skippedSteps: [String] = []
+  @Field("How long the service took, in milliseconds.") public var totalBackendMs: Double?
+  @Field("Id of the request that built the board.") public var requestId: String?
+
+  public init() {}
+}
+
+/// State of the realtime feed.
+public struct RealtimeFeed: FieldSet {
+  @Field("Whether there is realtime.") public var available: Bool?
+  @Field("Whether it is in the board.") public var applied: Bool?
+  @Field("Why: fresh, stale, missing, disabled, guarded or another.") public var reason: String?
+  @Field("Name of the feed.") public var feedKey: String?
+  @Field("When it last changed.") public var fetchedAt: Timestamp?
+  @Field("The same.") public var cacheFetchedAt: Timestamp?
+  @Field("How old it is, in milliseconds.") public var cacheAgeMs: Int?
+  @Field("The same.") public var ageMs: Int?
+  @Field("The same in seconds.") public var ageSeconds: Int?
+  @Field("When it was last asked for.") public var lastPollAt: Timestamp?
+  @Field("When it was last asked for with success.") public var lastSuccessfulPollAt: Timestamp?
+  @Field("How long ago that was, in milliseconds.") public var pollAgeMs: Int?
+  @Field("The same in seconds.") public var pollAgeSeconds: Int?
+  @Field("How old it may be to be applied, in milliseconds.") public var freshnessThresholdMs: Int?
+  @Field("The same in seconds.") public var freshnessMaxAgeSeconds: Int?
+  @Field("FRESH, STALE, MISS, BYPASS, GUARD, SKIPPED, ERROR or another.") public var cacheStatus: String?
+  @Field("HTTP status of the feed.") public var status: Int?
+  @Field("Last HTTP status of the feed; 0 is unknown.") public var lastStatus: Int?
+  @Field("Last error of the feed.") public var lastError: String?
+  @Field("Its size in bytes.") public var payloadBytes: Int?
+  @Field("Where it came from.") public var rtSource: String?
+  @Field("Which server answered.") public var instance: Instance?
+
+  public init() {}
+
+  /// A server of the service.
+  public struct Instance: FieldSet {
+    @Field("Its id.") public var id: String?
+    @Field("Id of its allocation.") public var allocId: String?
+    @Field("Its name.") public var host: String?
+    @Field("The process.") public var pid: Int?
+    @Field("The program.") public var build: String?
+
+    public init() {}
+  }
+}
+
+/// State of the feed of alerts.
+public struct AlertsFeed: FieldSet {
+  @Field("Whether there are alerts.") public var available: Bool?
+  @Field("Whether they are in the board.") public var applied: Bool?
+  @Field("Why: applied, no_alerts, not_requested, missing_cache or another.") public var reason: String?
+  @Field("When they last changed.") public var fetchedAt: Timestamp?
+  @Field("The same.") public var cacheFetchedAt: Timestamp?
+  @Field("How old they are, in milliseconds; says nothing without fetchedAt.") public var cacheAgeMs: Int?
+  @Field("The same in seconds.") public var ageSeconds: Int?
+  @Field("Whether they were asked for.") public var includeRequested: Bool?
+  @Field("Whether that was followed.") public var includeApplied: Bool?
+  @Field("HTTP status of the feed.") public var status: Int?
+  @Field("Last HTTP status of the feed; 0 is unknown.") public var lastStatus: Int?
+  @Field("Last error of the feed.") public var lastError: String?
+  @Field("Where they came from.") public var alertsSource: String?
+
+  public init() {}
+}
+
+/// What the way through the network adds to an answer.
+public struct Delivery: FieldSet {
+  @Field("Id of the request, for questions to the service.") public var requestId: String?
+  @Field("Whether the edge answered by itself: HIT, MISS or BYPASS.") public var edgeCache: String?
+  @Field("Why the service sent something old.") public var staleReason: String?
+  @Field("How many requests the edge takes from this address within the minute.") public var rateRemaining: Int?
+
+  public init() {}
+}

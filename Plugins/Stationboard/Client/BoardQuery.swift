@@ -1,0 +1,52 @@
+public import ActionKit
+import HTTPClient
+
+/// Which board is wanted, and how old it may be.
+public struct BoardQuery: Sendable {
+  /// The stop or station: `Parent8507000`, `8507000` or the platform `8507000:0:8`.
+  public var stopId: String
+  /// How many departures at most, 1 to 20.
+  public var limit = 20
+  /// Whether alerts are wanted.
+  public var includesAlerts = true
+  /// The language of alerts; nil leaves it to the service.
+  public var language: BoardLanguage?
+  /// How far ahead departures are looked for, 30 to 720 minutes; nil leaves it to the service.
+  public var windowMinutes: Int?
+  /// Whether the service may say that nothing is new, where a board is held.
+  public var onlyIfNew = false
+  /// How old the board may be on arrival; nil for any age.
+  public var maxAge: TimeSpan?
+  /// How old an earlier board may be that stands in when the service fails; nil for none.
+  public var standIn: TimeSpan?
+  /// What the request is known by on both sides.
+  public var requestID: String?
+
+  /// Creates a query for a stop.
+  public init(_ stopId: String) { self.stopId = stopId }
+
+  /// What is wrong with it, as a sentence; the service itself would make something else of it without a word.
+  var fault: String? {
+    if stopId.isEmpty || stopId.unicodeScalars.count > 100 || stopId.unicodeScalars.contains(where: { $0.value < 32 }) {
+      return "A stop has to be given, such as Parent8507000, in at most 100 characters."
+    }
+    if !(1...20).contains(limit) { return "A board has 1 to 20 departures, not \(limit)." }
+    if let windowMinutes, !(30...720).contains(windowMinutes) {
+      return "Departures are looked for 30 to 720 minutes ahead, not \(windowMinutes)."
+    }
+    return nil
+  }
+
+  /// Path and query, without what speaks of a board that is held.
+  var target: String {
+    var query: HTTPQuery = ["stop_id": stopId, "limit": "\(limit)", "include_alerts": includesAlerts ? "1" : "0"]
+    if let language { query.items.append(HTTPQuery.Item("lang", language.rawValue)) }
+    if let windowMinutes { query.items.append(HTTPQuery.Item("window_minutes", "\(windowMinutes)")) }
+    return "/api/stationboard?\(query.encoded)"
+  }
+}
+
+/// A language of alerts.
+public enum BoardLanguage: String, Choice {
+  case de, fr, it, en
+}

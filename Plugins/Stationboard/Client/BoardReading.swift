@@ -1,0 +1,150 @@
+import ActionKit
+
+// How boards are read: forgivingly, because a board that lacks something is still worth reading, and rows of one that
+// nobody can read must not hide the others (contract, section 11).
+//
+// Only `departures` must be there. A member that is not declared is passed over; one that is null, empty or of another
+// type counts as absent. A departure needs a time; one whose `cancelled` or `platformChanged` is no truth value is as
+// unreadable as one without, because nobody could say whether it leaves. What cannot be read is left out and counted.
+
+extension Value {
+  /// The value in the form of a declared type; nil if it cannot be read as that.
+  func tidied(_ type: FieldType) -> Value? {
+    switch (type, content) {
+    case (.bool, .bool), (.int, .int), (.double, .double), (.double, .int), (.timestamp, .timestamp),
+      (.duration, .duration):
+      return self
+    case (.int, .double(let number)): return Int(exactly: number).map { .int($0) }
+    case (.string, .string(let text)): return text.isEmpty ? nil : self
+    case (.timestamp, .string(let text)): return Timestamp(text).map { .timestamp($0) }
+    case (.choice(let options), .string(let text)): return options.contains(text) ? self : nil
+    case (.list(let element), .list(let items)): return .list(items.compactMap { $0.tidied(element) })
+    case (.object(let schema), .map(let map)): return map.tidied(schema).map { .map($0) }
+    default: return nil
+    }
+  }
+}
+
+extension ValueMap {
+  fileprivate func tidied(_ schema: ObjectSchema) -> ValueMap? {
+    var tidy = ValueMap()
+    for field in schema.fields {
+      guard let given = self[field.name] ?? self[field.name.inSnakeCase], !given.isNull else {
+        if field.isRequired { return nil }
+        continue
+      }
+      if let value = given.tidied(field.type) {
+        tidy[field.name] = value
+      } else if field.isRequired {
+        return nil
+      } else if case .bool = field.type, field.fallback != nil {
+        return nil
+      }
+    }
+    return tidy
+  }
+}
+
+extension String {
+  /// `stop_id` of `stopId`.
+  fileprivate var inSnakeCase: String {
+    String(
+      decoding: utf8.flatMap { (0x41...0x5A).contains($0) ? [0x5F, $0 | 0x20] : [$0] }, as: UTF8.self)
+  }
+}
+
+extension Board {
+  /// A departure stays on the board until that long after it was expected to leave.
+  static let lingering = TimeSpan.seconds(45)
+  /// How far ahead the service looks unless it is told otherwise.
+  static let window = TimeSpan.seconds(210 * 60)
+
+  // Made once, because making them takes longer than reading a row.
+  private static let form = schema
+  private static let row = Departure.fieldType
+
+  /// Reads an answer; nil if it has no list of departures.
+  init?(answer: Value, receivedAt: Timestamp) throws(Faults) {
+    guard var map = answer.map, let rows = map["departures"]?.list else { return nil }
+    map["departures"] = .list([])
+    // Names that would lead astray: the state of two feeds, not what they hold.
+    map["realtimeFeed"] = map["rt"]
+    map["alertsFeed"] = map["alerts"]
+    map["noService"] = map["noService"]?.noService
+    map["receivedAt"] = .timestamp(receivedAt)
+    for derived in ["isDegraded", "isRealtimeReduced", "isCurrent", "isWithoutService", "isStale", "isUnchanged"] {
+      map[derived] = nil
+    }
+    for derived in ["fromCache", "staleReason", "unreadable", "age", "delivery"] { map[derived] = nil }
+    guard let tidy = map.tidied(Board.form) else { return nil }
+    try self.init(reading: .map(tidy))
+    for row in rows {
+      if let tidy = row.departure?.tidied(Board.row) { departures.append(try Departure(reading: tidy)) }
+    }
+    unreadable = rows.count - departures.count
+    sort()
+    derive()
+  }
+
+  /// A board of which nothing is known.
+  init(nothingAt receivedAt: Timestamp) {
+    self.init()
+    departures = []
+    self.receivedAt = receivedAt
+  }
+
+  /// Sorts by the time of leaving; what leaves at the same time stays in the service's order.
+  private mutating func sort() {
+    departures = departures.enumerated().sorted {
+      ($0.element.departsAt, $0.offset) < ($1.element.departsAt, $1.offset)
+    }.map(\.element)
+  }
+
+  /// Fills in what follows from the rest (contract, sections 7.4, 11 and 14).
+  private mutating func derive() {
+    isDegraded = meta.responseMode != "full"
+    let age = meta.rtPollAgeMs ?? meta.rtCacheAgeMs
+    isRealtimeReduced = meta.rtStatus != "applied" || (age ?? 0) > 45_000
+    let stale = ["degraded_static", "stale_cache_fallback", "static_timeout_fallback"]
+    isCurrent = !stale.contains(meta.responseMode ?? "")
+    isWithoutService = departures.isEmpty && unreadable == 0 && noService?.reason == "no_service_in_time_window"
+  }
+
+  /// Whether the service had nothing to send in time.
+  var isTimeout: Bool { meta.responseMode == "static_timeout_fallback" }
+
+  /// The board as it is at a later instant: without what has left, and older.
+  func seen(at now: Timestamp) -> Board {
+    var board = self
+    board.age = meta.serverTime.flatMap { now.span(since: $0) }.map { max($0, .zero) }
+    if now > receivedAt {
+      board.departures.removeAll { ($0.departsAt.advanced(by: Board.lingering) ?? .latest) < now }
+    }
+    return board
+  }
+}
+
+extension Value {
+  /// A row with what follows from it; nil if it is no row, or its time cannot be read.
+  fileprivate var departure: Value? {
+    guard var row = map, let scheduled = row["scheduledDeparture"]?.tidied(.timestamp) else { return nil }
+    let expected = row["realtimeDeparture"]?.tidied(.timestamp)
+    row["departsAt"] = expected ?? scheduled
+    let isConfirmed = row["flags"]?.list?.contains { $0.string == "RT_CONFIRMED" } ?? false
+    row["hasRealtime"] = .bool(isConfirmed || row["delayMin"]?.tidied(.int) != nil)
+    if row["key"]?.tidied(.string) == nil {
+      let parts = [row["line"]?.string ?? "", row["destination"]?.string ?? "", scheduled.timestamp?.description ?? ""]
+      row["key"] = .string(parts.joined(separator: "|"))
+    }
+    return .map(row)
+  }
+
+  /// Why there is no service, each instant of the window without its twin in local time.
+  fileprivate var noService: Value {
+    guard var map, let window = map["window"]?.map else { return self }
+    var instants = ValueMap()
+    for member in window.members { instants[member.key] = member.value["utc"] ?? .null }
+    map["window"] = .map(instants)
+    return .map(map)
+  }
+}

@@ -1,0 +1,45 @@
+public import ActionKit
+import HTTPClient
+
+/// Lets recipes read the departure boards of Switzerland.
+public enum StationboardPlugin: ClientLibrary {
+  public static let name = "stationboard"
+  public static let summary = "Reads the departure boards of Swiss public transport: delays, platforms, alerts, stops."
+  public static let actions: [any Action<StationboardClient>.Type] = [
+    GetBoard.self, FindDeparture.self, SearchStops.self, NearbyStops.self, CheckHealth.self,
+  ]
+  public static let usage = """
+    let client = StationboardClient()
+    let bern = try await client.board(BoardQuery("Parent8507000"))
+    for train in bern.departures { print(train.line ?? "", train.destination ?? "", train.delayMin ?? 0) }
+    """
+
+  /// What a connection to the service needs, which is nothing for the public one.
+  public struct Configuration: FieldSet {
+    @Field(
+      "Where the service is; https://mesdeparts-ch.fly.dev is the same one without the cache before it.",
+      .pattern(.baseURL)) var baseURL = StationboardClient.defaultBaseURL
+    @Field(
+      "How soon the same board is asked for again; the service has nothing new sooner, and asks for patience.",
+      .min(StationboardClient.defaultMinimumInterval))
+    var minimumInterval = StationboardClient.defaultMinimumInterval
+    @Field("How long it may take until a connection stands.", .min(.milliseconds(1))) var connectTimeout =
+      StationboardClient.defaultLimits.connect
+    @Field("How long one request may take; the service gives itself five seconds.", .min(.milliseconds(1)))
+    var requestTimeout = TimeSpan.seconds(8)
+    @Field("The largest answer that is read, in bytes.", .range(1024...1 << 30)) var maxAnswerBytes =
+      StationboardClient.defaultLimits.maxBodyBytes
+
+    public init() {}
+  }
+
+  public static func connect(_ configuration: Configuration, in context: PluginContext) -> StationboardClient {
+    let http = context.httpClient()
+    return StationboardClient(
+      baseURL: configuration.baseURL, minimumInterval: configuration.minimumInterval, http: http,
+      limits: HTTPLimits(
+        connect: configuration.connectTimeout, attempt: configuration.requestTimeout,
+        maxBodyBytes: configuration.maxAnswerBytes),
+      time: context.time)
+  }
+}

@@ -1,0 +1,57 @@
+import ActionKit
+
+enum CompareAndSet: ReconcilingAction, PreviewingAction {
+  static let name = "compareAndSet"
+  static let summary = "Stores a value only if what is there is what the recipe expects."
+  static let effect = Effect.write
+  static let examples = [
+    Example("The first who comes takes it", "name: onDuty\nvalue: ana"),
+    Example("Hands it over", "name: onDuty\nexpected: ana\nvalue: ben"),
+  ]
+
+  struct Input: FieldSet {
+    @Field("Name of the value.", .notEmpty, .maxLength(200)) var name: String
+    @Field("What has to be there, of the same type and with the same contents; left out, there must be none.")
+    var expected: Value?
+    @Field("What is stored then; not null, which stands for no value.") var value: Value
+  }
+
+  struct Output: FieldSet {
+    @Field("Whether it was as expected, and the new value is stored.") var isSet: Bool
+    @Field("What is stored now; absent if there is nothing.") var value: Value?
+
+    init() {}
+
+    init(_ outcome: ValueOutcome) throws {
+      try self.init {
+        $0.isSet = outcome.isChanged
+        $0.value = outcome.value
+      }
+    }
+  }
+
+  /// Nothing: the state remembers what the step has done.
+  struct Baseline: FieldSet {}
+
+  static func run(_ input: Input, on service: Void, in context: ActionContext) async throws -> Output {
+    try Output(
+      await context.storedValues.change(input.name) { $0 == input.expected ? .set(input.value) : .keep })
+  }
+
+  static func baseline(_ input: Input, on service: Void, in context: ActionContext) async throws -> Baseline {
+    Baseline()
+  }
+
+  static func reconcile(
+    _ input: Input, with baseline: Baseline, startedAt: Timestamp, on service: Void, in context: ActionContext
+  ) async throws -> Reconciliation<Output> {
+    guard let change = try await context.storedValues.earlierChange() else { return .notDone }
+    return .done(try Output(change))
+  }
+
+  static func preview(_ input: Input, on service: Void, in context: ActionContext) async throws -> [Change] {
+    let value = try await context.storedValues.value(of: input.name)
+    guard value == input.expected, value != input.value else { return [] }
+    return [Change(subject(input.name), from: value.map(shown), to: shown(input.value))]
+  }
+}

@@ -1,0 +1,43 @@
+public import ActionKit
+
+/// Lets recipes keep named values that outlive their runs: a streak, the day of the last report, a copy to compare with.
+///
+/// The values lie in the state, beside the runs, and all recipes that share a state share them. The plugin has no
+/// client and no sandbox: with `--sandbox` the state is one that is thrown away, and its values with it.
+public enum StorePlugin: LocalPlugin {
+  public static let name = "store"
+  public static let summary = "Keeps named values that outlive a run, and changes them safely beside other runs."
+  public static let actions: [any Action<Void>.Type] = [
+    Get.self, Put.self, CompareAndSet.self, Increment.self, Delete.self, List.self,
+  ]
+
+  /// Nothing: the values are where the runs are.
+  public struct Configuration: FieldSet {
+    public init() {}
+  }
+
+  public static func connect(_ configuration: Configuration, in context: PluginContext) {}
+}
+
+extension ActionContext {
+  /// The values, which every run has and a context made by hand may lack.
+  var storedValues: any ValueStore {
+    get throws(ActionError) {
+      guard let values else {
+        throw ActionError(.internal, "there is no state to keep values in", effect: ActionError.Effect.none)
+      }
+      return values
+    }
+  }
+}
+
+/// What people call a value.
+func subject(_ name: String) -> String { "The stored value '\(name)'" }
+
+/// A value as people read it, shortened if it is long.
+func shown(_ value: Value) -> String { (try? JSON.text(value)).map(shortened) ?? value.kindName }
+
+private func shortened(_ text: String) -> String {
+  let scalars = text.unicodeScalars
+  return scalars.count <= 200 ? text : String(String.UnicodeScalarView(scalars.prefix(199))) + "…"
+}

@@ -1,0 +1,33 @@
+import ActionKit
+
+enum CheckSelection: Action {
+  static let name = "checkSelection"
+  static let summary = "Looks whether the catalog has a program, study year and group, and names the nearest if not."
+  static let effect = Effect.read
+  static let examples = [
+    Example("A group", "selection: { programId: informatica-maghiara, year: 1, group: 511 }")
+  ]
+
+  struct Input: FieldSet {
+    @Field("What to look for.") var selection: SelectionFields
+  }
+
+  struct Output: FieldSet {
+    @Field("Whether the catalog has all of it; a timetable may still not be published.") var isValid: Bool
+    @Field("What it does not have, as sentences.") var problems: [String]
+    @Field("The academic year, looked up if it was not given.") var academicYear: String
+    @Field("What people call the program, if there is one.") var programTitle: String?
+  }
+
+  static func run(_ input: Input, on service: TimetableClient, in context: ActionContext) async throws -> Output {
+    let catalog = try await service.catalog().content
+    let selection = try await input.selection.resolved(by: service)
+    let problems = catalog.faults(in: selection)
+    return try Output {
+      $0.isValid = problems.isEmpty
+      $0.problems = problems
+      $0.academicYear = selection.academicYear
+      $0.programTitle = catalog.programs.first { $0.id.hasSameScalars(as: selection.programId) }?.title
+    }
+  }
+}

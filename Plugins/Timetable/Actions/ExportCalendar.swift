@@ -1,0 +1,130 @@
+import ActionKit
+import Calendars
+import HTTPClient
+
+enum ExportCalendar: PreviewingAction {
+  static let name = "exportCalendar"
+  static let summary = "Writes a group's classes as a calendar file (iCalendar) that other programs can subscribe to."
+  // The file is what the timetable says, however often it is written.
+  static let effect = Effect.idempotentWrite(within: .forever)
+  static let examples = [
+    Example(
+      "A semester",
+      """
+      selection: { programId: informatica-maghiara, year: 1, group: 511, language: hu }
+      to: ${{ inputs.file }}
+      from: 2026-02-23
+      until: 2026-06-07
+      """)
+  ]
+
+  struct Input: ValidatedFieldSet {
+    @Field("Whose timetable it is.") var selection: SelectionFields
+    @Field("Path of the file; its folder is made if it is missing.", .notEmpty) var to: String
+    @Field(
+      "First date; absent means the first day of teaching by the academic calendar or, without one, today.",
+      .pattern(.date))
+    var from: String?
+    @Field(
+      "Last date; absent means the last day of teaching by the academic calendar or, without one, 120 days later.",
+      .pattern(.date))
+    var until: String?
+    @Field("What calendar programs call it.", .notEmpty) var title = "Timetable"
+    @Field("Whether the network is asked even if what is kept is fresh.") var refresh = false
+
+    func conflicts() -> [Conflict] {
+      guard let from = from.flatMap({ CivilDate($0) }), let until = until.flatMap({ CivilDate($0) }) else { return [] }
+      return ExportCalendar.fault(from, until).map { [Conflict($0, at: "until")] } ?? []
+    }
+  }
+
+  struct Output: FieldSet {
+    @Field("Whether a timetable is published; if not, the file is left as it is.") var available: Bool
+    @Field("Full path of the file.") var path: String
+    @Field("Whether the file was written; one that says the same already is left as it is.") var changed: Bool
+    @Field("How many classes are in it.") var events: Int
+    @Field("First date.") var from: String
+    @Field("Last date.") var until: String
+    @Field("How current the timetable is.") var freshness: FreshnessFields
+    @Field("What is odd about it.") var warnings: [String]
+  }
+
+  /// What is wrong with a first and a last date.
+  private static func fault(_ from: CivilDate, _ until: CivilDate) -> String? {
+    if until < from { return "must not be before 'from'" }
+    if until.daysSinceEpoch - from.daysSinceEpoch > 400 { return "must be at most 400 days after 'from'" }
+    return nil
+  }
+
+  /// What the file is to hold, and what it holds.
+  private struct Export {
+    var days: ClassDays
+    var dates: ClosedRange<CivilDate>
+    var calendar: ICalendar
+    var path: String
+    var old: [UInt8]?
+    var isAvailable: Bool { days.timetable.content != nil }
+    var new: [UInt8] { Array(calendar.text.utf8) }
+    /// Whether the file says something else; that it was looked up anew each day is nothing else.
+    var changes: Bool { isAvailable && old.map { !said($0).elementsEqual(said(new)) } ?? true }
+
+    private func said(_ file: [UInt8]) -> [ArraySlice<UInt8>] {
+      file.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+        .filter { !$0.starts(with: "DTSTAMP:".utf8) }
+    }
+  }
+
+  private static func export(
+    _ input: Input, _ service: TimetableClient, _ context: ActionContext
+  ) async throws -> Export {
+    let today = try service.date(nil, or: context.now)
+    var dates = today...today
+    let days = try await ClassDays(input.selection, refresh: input.refresh, on: service) { weeks in
+      let from = input.from.flatMap { CivilDate($0) } ?? weeks.teachingDates?.lowerBound ?? today
+      let until =
+        input.until.flatMap { CivilDate($0) } ?? weeks.teachingDates.map(\.upperBound).flatMap { $0 < from ? nil : $0 }
+        ?? from.adding(days: 120)
+      if let fault = fault(from, until) {
+        throw ActionError(.validation, "The last date, \(until), \(fault), which is \(from).")
+      }
+      dates = from...until
+      return dates
+    }
+    // The publisher's instant, so that the file stays the same while the timetable does.
+    let stamp = days.timetable.content?.generatedAt ?? days.timetable.cachedAt
+    let calendar = ICalendar(
+      name: input.title, of: days.days, days.selection, stamp: stamp, zone: try service.zone)
+    let path = context.path(input.to)
+    let old: [UInt8]? = try await onThread {
+      Result { () throws(FileError) -> [UInt8]? in
+        do throws(FileError) { return try Files.read(path, limit: 64 << 20) } catch  where error.isNotFound {
+          return nil
+        }
+      }
+    }.mapError { ActionError($0, at: path) }.get()
+    return Export(days: days, dates: dates, calendar: calendar, path: path, old: old)
+  }
+
+  static func preview(_ input: Input, on service: TimetableClient, in context: ActionContext) async throws -> [Change] {
+    let export = try await export(input, service, context)
+    guard export.changes else { return [] }
+    let before = export.old?.split(separator: UInt8(ascii: "\n")).count { $0.starts(with: "BEGIN:VEVENT".utf8) }
+    let after = export.calendar.events.count
+    return [Change("the file '\(export.path)'", from: before.map { "\($0) events" }, to: "\(after) events")]
+  }
+
+  static func run(_ input: Input, on service: TimetableClient, in context: ActionContext) async throws -> Output {
+    let export = try await export(input, service, context)
+    if export.changes { try await FolderFile.write(export.new, to: export.path) }
+    return try Output {
+      $0.available = export.isAvailable
+      $0.path = export.path
+      $0.changed = export.changes
+      $0.events = export.calendar.events.count
+      $0.from = export.dates.lowerBound.description
+      $0.until = export.dates.upperBound.description
+      $0.freshness = export.days.freshness
+      $0.warnings = export.days.timetable.warnings(for: export.days.days)
+    }
+  }
+}

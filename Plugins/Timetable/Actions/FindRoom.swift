@@ -1,0 +1,21 @@
+import ActionKit
+
+enum FindRoom: Action {
+  static let name = "findRoom"
+  static let summary = "Tells where a room is, by its code as a timetable writes it."
+  static let effect = Effect.read
+  static let examples = [Example("A laboratory", "room: lab3")]
+
+  struct Input: FieldSet {
+    @Field("Code of the room, in whatever case and spacing, or a text that holds it.", .notEmpty) var room: String
+  }
+
+  struct Output: FieldSet {
+    @Field("Where it is; absent if the legend does not say.") var address: String?
+  }
+
+  static func run(_ input: Input, on service: TimetableClient, in context: ActionContext) async throws -> Output {
+    let legend = try await service.rooms()
+    return try Output { $0.address = legend.content.address(of: input.room) }
+  }
+}

@@ -1,0 +1,29 @@
+import ActionKit
+
+enum GetCatalog: Action {
+  static let name = "getCatalog"
+  static let summary = "Reads the academic years, programs, study years and groups that there are."
+  static let effect = Effect.read
+  static let examples = [Example("All there is", "{}")]
+
+  struct Input: FieldSet {
+    @Field("Whether the network is asked even if what is kept is fresh.") var refresh = false
+  }
+
+  struct Output: FieldSet {
+    @Field("The academic years, the latest last.") var academicYears: [String]
+    @Field("The programs.") var programs: [Program]
+    @Field("How current it is.") var freshness: FreshnessFields
+    @Field("What is odd about it.") var warnings: [String]
+  }
+
+  static func run(_ input: Input, on service: TimetableClient, in context: ActionContext) async throws -> Output {
+    let catalog = try await service.catalog(refresh: input.refresh)
+    return try Output {
+      $0.academicYears = catalog.content.academicYears
+      $0.programs = catalog.content.programs
+      $0.freshness = FreshnessFields(catalog, generatedAt: catalog.content.generatedAt)
+      $0.warnings = catalog.warnings
+    }
+  }
+}

@@ -1,0 +1,49 @@
+import ActionKit
+
+enum SaveCopy: PreviewingAction {
+  static let name = "saveCopy"
+  static let summary = "Saves the days of a timetable as the copy with which compareWithCopy compares."
+  static let effect = Effect.idempotentWrite(within: .forever)
+  static let examples = [
+    Example(
+      "What was compared",
+      """
+      copy: timetable/g511.json
+      days: ${{ steps.changes.days }}
+      """)
+  ]
+
+  struct Input: FieldSet {
+    @Field("Path of the copy; its folder is made if it is missing.", .notEmpty) var copy: String
+    @Field("The days, as compareWithCopy or getTimetable gave them.") var days: [TimetableDay]
+  }
+
+  struct Output: FieldSet {
+    @Field("Full path of the copy.") var path: String
+    @Field("How many classes it has.") var classes: Int
+  }
+
+  static func preview(_ input: Input, on service: TimetableClient, in context: ActionContext) async throws -> [Change] {
+    let path = context.path(input.copy)
+    let old = try await TimetableCopy.read(path)
+    return [Change("the copy '\(path)'", from: old.map { words($0.days) }, to: words(input.days))]
+  }
+
+  static func run(_ input: Input, on service: TimetableClient, in context: ActionContext) async throws -> Output {
+    let path = context.path(input.copy)
+    let copy = try TimetableCopy {
+      $0.savedAt = context.now
+      $0.days = input.days
+    }
+    try await FolderFile.write(try JSON.write(copy.encoded(), .pretty) + [UInt8(ascii: "\n")], to: path)
+    return try Output {
+      $0.path = path
+      $0.classes = input.days.reduce(0) { $0 + $1.entries.count }
+    }
+  }
+
+  private static func words(_ days: [TimetableDay]) -> String {
+    let count = days.reduce(0) { $0 + $1.entries.count }
+    return count == 1 ? "1 class" : "\(count) classes"
+  }
+}

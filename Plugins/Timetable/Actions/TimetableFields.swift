@@ -1,0 +1,150 @@
+import ActionKit
+
+// What several actions take and give.
+
+/// Whose timetable it is, as recipes say it.
+struct SelectionFields: FieldSet {
+  @Field("Academic year; absent means the latest of the catalog.", .pattern(.academicYear)) var academicYear: String?
+  @Field("Id of the program in the catalog; case matters.", .notEmpty) var programId: String
+  @Field("Study year, 1 for the first.", .min(1)) var year: Int
+  @Field("Group.", .min(1)) var group: Int
+  @Field("Formation such as '512/1'; leaves out what is for another subgroup.", .notEmpty) var subgroup: String?
+  @Field("Teaching language of the program; without it the academic calendar cannot tell which week it is.")
+  var language: TeachingLanguage?
+  @Field("Whether it is the program's last study year, whose semesters differ.") var studyYearKind =
+    StudyYearKind.nonterminal
+
+  init() {}
+
+  /// The selection, with the academic year looked up if it is not given.
+  func resolved(by client: TimetableClient) async throws(TimetableError) -> TimetableSelection {
+    var academicYear = academicYear
+    if academicYear == nil { academicYear = try await client.catalog().content.academicYears.last }
+    guard let academicYear else {
+      throw TimetableError(.notFound, "The catalog has no academic year yet; give 'academicYear'.")
+    }
+    return TimetableSelection(academicYear: academicYear, programId: programId, year: year, group: group)
+  }
+}
+
+/// How current an answer is.
+struct FreshnessFields: FieldSet {
+  @Field("When the publisher made the file, if it says so.") var generatedAt: Timestamp?
+  @Field("Day on which the university last changed its page, if that is known.") var lastUpdatedAtSource: String?
+  @Field("Whether it was kept, and did not come over the network now.") var fromCache: Bool
+  @Field("When it came over the network.") var cachedAt: Timestamp
+  @Field("When the publisher's server last said that it is current.") var checkedAt: Timestamp
+  @Field("Whether it stands in for a current one that could not be had.") var isStale: Bool
+  @Field("Why it is not current; absent if it is.") var staleReason: String?
+
+  init() {}
+
+  init<Content>(_ published: Published<Content>, generatedAt: Timestamp?, lastUpdatedAtSource: String? = nil) {
+    self.generatedAt = generatedAt
+    self.lastUpdatedAtSource = lastUpdatedAtSource
+    fromCache = published.fromCache
+    cachedAt = published.cachedAt
+    checkedAt = published.checkedAt
+    isStale = published.staleReason != nil
+    staleReason = published.staleReason
+  }
+}
+
+/// One date with its classes.
+struct DayFields: FieldSet {
+  @Field("The date.") var date: String
+  @Field("The day of the week.") var weekday: DayName
+  @Field("Which of two alternating weeks it is; absent if there are no classes, or nobody knows.")
+  var week: TeachingWeek.Parity?
+  @Field("The teaching week of the semester, 1 for the first, if the academic calendar says so.") var weekNumber: Int?
+  @Field("Why there are no classes at all, such as the name of the holidays.") var noClasses: String?
+  @Field("The classes, by the time at which they start.") var entries: [TimetableEntry]
+  @Field("When the first class starts.") var firstStartsAt: Timestamp?
+  @Field("When the last class ends.") var lastEndsAt: Timestamp?
+
+  enum DayName: String, Choice {
+    case monday, tuesday, wednesday, thursday, friday, saturday, sunday
+  }
+
+  init() {}
+
+  init(_ day: ClassDay, _ service: TimetableClient) throws {
+    date = day.date.description
+    weekday = DayName.allCases[(day.date.weekday + 6) % 7]
+    switch day.week {
+    case .teaching(let parity, let number):
+      week = parity
+      weekNumber = number
+    case .noClasses(let reason): noClasses = reason
+    case .unknown: break
+    }
+    entries = day.entries
+    let zone = try service.zone
+    let instants = day.entries.compactMap { $0.instants(on: day.date, in: zone) }
+    firstStartsAt = instants.map(\.start).min()
+    lastEndsAt = instants.map(\.end).max()
+  }
+}
+
+extension TeachingWeek.Parity: Hashable {}
+
+extension Published {
+  /// What to add to the warnings if the week of some class cannot be told.
+  func warnings(for days: [ClassDay]) -> [String] {
+    let isOpen = days.contains { $0.week == .unknown && $0.entries.contains { $0.frequency != .weekly } }
+    return warnings + (isOpen ? [Self.unknownWeek] : [])
+  }
+
+  private static var unknownWeek: String {
+    "Which of the alternating weeks it is nobody knows, so classes of both are given: it takes an academic calendar of "
+      + "that year and 'language' in the selection, or 'weekOneMonday' in the connection."
+  }
+}
+
+/// The classes of some dates, with how current they are.
+struct ClassDays: Sendable {
+  var selection: TimetableSelection
+  var timetable: Published<GroupTimetable?>
+  var weeks: TeachingWeeks
+  var days: [ClassDay]
+
+  /// Reads the timetable and what tells the weeks, and gives the classes of the dates that `dates` chooses.
+  init(
+    _ fields: SelectionFields, week: TeachingWeek.Parity? = nil, refresh: Bool = false, on service: TimetableClient,
+    dates: (TeachingWeeks) throws -> ClosedRange<CivilDate>
+  ) async throws {
+    selection = try await fields.resolved(by: service)
+    timetable = try await service.timetable(of: selection, refresh: refresh)
+    var calendar: AcademicCalendar?
+    if week == nil, fields.language != nil {
+      do throws(TimetableError) {
+        calendar = try await service.academicCalendar().content
+      } catch {
+        timetable.warnings.append("The academic calendar is missing. \(error.message)")
+      }
+      // A calendar of another year says nothing about this one.
+      if let year = calendar?.academicYear, !year.hasSameScalars(as: selection.academicYear) { calendar = nil }
+    }
+    weeks = TeachingWeeks(
+      explicit: week, calendar: calendar, language: fields.language, kind: fields.studyYearKind,
+      anchor: service.weekOneMonday)
+    let range = try dates(weeks)
+    let empty = GroupTimetable.none
+    days = (timetable.content ?? empty).days(range, weeks, subgroup: fields.subgroup)
+  }
+
+  var freshness: FreshnessFields {
+    FreshnessFields(
+      timetable, generatedAt: timetable.content?.generatedAt,
+      lastUpdatedAtSource: timetable.content?.lastUpdatedAtSource)
+  }
+}
+
+extension GroupTimetable {
+  /// One without a single day.
+  fileprivate static var none: GroupTimetable {
+    var timetable = GroupTimetable()
+    timetable.days = []
+    return timetable
+  }
+}

@@ -1,0 +1,26 @@
+import ActionKit
+
+enum FindStations: Action {
+  static let name = "findStations"
+  static let summary = "Lists the stations of the installed data that are on a line, have a name, or need no steps."
+  static let effect = Effect.read
+  static let examples = [
+    Example("Without steps on a line", "line: NSL\nstepFree: true"), Example("By part of the name", "name: quay"),
+  ]
+
+  struct Input: FieldSet {
+    @Field("Part of the name, in whatever case.", .notEmpty) var name: String?
+    @Field("Line, in its short or long form: NS or NSL.", .notEmpty) var line: String?
+    @Field("Whether only stations count of which an exit is said to need no steps.") var stepFree = false
+  }
+
+  struct Output: FieldSet {
+    @Field("The stations, in the data's order.") var stations: [StationFields]
+  }
+
+  static func run(_ input: Input, on rail: TransitDataClient, in context: ActionContext) async throws -> Output {
+    let stations = try await rail.installed().data.stations(
+      containing: input.name, line: input.line, isStepFree: input.stepFree)
+    return try Output { $0.stations = stations.map(StationFields.init) }
+  }
+}

@@ -1,0 +1,18 @@
+import ActionKit
+
+enum LatestRelease: Action {
+  static let name = "latestRelease"
+  static let summary = "Asks GitHub for the latest release of the data set, at most once in the minimum interval."
+  static let effect = Effect.read
+  static let examples = [Example("The latest release", "{}")]
+
+  struct Input: FieldSet {
+    @Field("Whether the API is asked even if an answer of less than the minimum interval is there.") var force = false
+  }
+
+  static func run(
+    _ input: Input, on rail: TransitDataClient, in context: ActionContext
+  ) async throws -> CheckedReleaseFields {
+    try CheckedReleaseFields(await rail.latestRelease(isForced: input.force))
+  }
+}

@@ -1,0 +1,133 @@
+public import ActionKit
+
+// What actions tell of releases and of what is installed.
+
+struct ReleaseFields: FieldSet {
+  @Field("Tag, which is the version: 20260215.") var tag: String
+  @Field("Title, if it has one.") var name: String?
+  @Field("Where people read about it.") var page: String
+  @Field("When it was published; absent for a draft.") var publishedAt: Timestamp?
+  @Field("When the commit was made that it is of, which says little about the data.") var createdAt: Timestamp?
+  @Field("Whether it is not published.") var isDraft: Bool
+  @Field("Whether it is marked as a preview.") var isPrerelease: Bool
+  @Field("Whether its files can no longer change, if GitHub says so.") var isImmutable: Bool?
+  @Field("What its author says about it.") var notes: String?
+  @Field("Its files.") var assets: [AssetFields]
+
+  init() {}
+
+  init(_ release: Release) {
+    tag = release.tag
+    name = release.name
+    page = release.page
+    publishedAt = release.publishedAt
+    createdAt = release.createdAt
+    isDraft = release.isDraft
+    isPrerelease = release.isPrerelease
+    isImmutable = release.isImmutable
+    notes = release.notes
+    assets = release.assets.map(AssetFields.init)
+  }
+}
+
+struct AssetFields: FieldSet {
+  @Field("Name of the file.") var name: String
+  @Field("Where it is downloaded from.") var url: String
+  @Field("Size in bytes, if it is known.") var bytes: Int?
+  @Field("SHA-256 of its bytes, if GitHub says it.") var sha256: String?
+  @Field("Whether it was uploaded whole.") var isUploaded: Bool
+  @Field("When it was last replaced.") var updatedAt: Timestamp?
+
+  init() {}
+
+  init(_ asset: Release.Asset) {
+    name = asset.name
+    url = asset.url
+    bytes = asset.size
+    sha256 = asset.sha256
+    isUploaded = asset.isUploaded
+    updatedAt = asset.updatedAt
+  }
+}
+
+struct CheckedReleaseFields: FieldSet {
+  @Field("The release.") var release: ReleaseFields
+  @Field("When GitHub last said so.") var checkedAt: Timestamp
+  @Field("Whether the answer was kept from an earlier time.") var fromCache: Bool
+
+  init() {}
+
+  init(_ checked: CheckedRelease) {
+    release = ReleaseFields(checked.release)
+    checkedAt = checked.checkedAt
+    fromCache = checked.fromCache
+  }
+}
+
+extension ChecksumForm: Choice {}
+extension RailChange.Kind: Choice {}
+
+struct InstalledFields: FieldSet {
+  @Field("Tag of the release; of data that came from a file, their own version.") var tag: String
+  @Field("Version of the data for display: 2026-02-15.") var dataVersion: String
+  @Field("When they were installed.") var installedAt: Timestamp
+  @Field("How many stations there are.") var stations: Int
+  @Field("How many exits there are.") var exits: Int
+  @Field("Spelling of the file that its checksum is of; absent if it has none, and that was allowed.")
+  var verifiedForm: ChecksumForm?
+  @Field("What looks wrong in the data, a sentence each.") var warnings: [String]
+  @Field("Why an older version serves than was installed last; absent if all is well.") var trouble: String?
+
+  init() {}
+
+  init(_ data: InstalledData) {
+    tag = data.version.tag
+    dataVersion = data.data.metadata.dataVersion
+    installedAt = data.version.installedAt
+    stations = data.data.stations.count
+    exits = data.data.stations.reduce(0) { $0 + $1.exits.count }
+    verifiedForm = data.data.verifiedForm
+    warnings = data.warnings
+    trouble = data.trouble
+  }
+}
+
+struct UpdateFields: FieldSet {
+  @Field("Whether something was installed.") var isUpdated: Bool
+  @Field("Why, as the rest of a sentence.") var reason: String?
+  @Field("Tag of what was installed before; absent if nothing was.") var previousTag: String?
+  @Field("What is installed now.") var installed: InstalledFields
+  @Field("What is different from before, in the data's order; empty the first time.") var changes: [ChangeFields]
+  @Field("When GitHub last said which release is the latest; absent if it did not.") var checkedAt: Timestamp?
+  @Field("Whether it is not known that what is installed is the newest.") var isStale: Bool
+  @Field("Why that is not known.") var staleReason: String?
+
+  init() {}
+
+  init(_ result: UpdateResult) {
+    isUpdated = result.isUpdated
+    reason = result.check.reason
+    previousTag = result.check.installed?.tag
+    installed = InstalledFields(result.data)
+    changes = result.changes.map(ChangeFields.init)
+    checkedAt = result.check.checkedAt
+    isStale = result.check.trouble != nil
+    staleReason = result.check.trouble
+  }
+}
+
+struct ChangeFields: FieldSet {
+  @Field("What kind of difference it is.") var kind: RailChange.Kind
+  @Field("Name of the station.") var station: String
+  @Field("Label of the exit, if it is about one.") var exit: String?
+  @Field("The difference in words, without a full stop.") var text: String
+
+  init() {}
+
+  init(_ change: RailChange) {
+    kind = change.kind
+    station = change.station
+    exit = change.exit
+    text = change.text
+  }
+}

@@ -1,0 +1,184 @@
+import ActionKit
+import HTTPClient
+
+/// Asks GitHub's API for releases; every answer is kept and asked about again with its validator.
+actor ReleasesAPI {
+  /// Something that the API said, and when it last said so.
+  struct Answer<Content: Sendable>: Sendable {
+    var content: Content
+    var checkedAt: Timestamp
+    /// Whether the answer was kept, and nothing or only its validator was asked.
+    var fromCache: Bool
+  }
+
+  private let settings: TransitDataSettings
+  private let http: HTTPClient
+  private let cache: HTTPCache
+  private let store: InstalledStore
+  private let time: any TimeSource
+  /// Whose quota it is, without telling the token.
+  private let credential: String
+  /// nil until it was looked for on disk.
+  private var quota: Quota??
+
+  init(_ settings: TransitDataSettings, http: HTTPClient, store: InstalledStore, time: any TimeSource) {
+    self.settings = settings
+    self.http = http
+    self.store = store
+    self.time = time
+    cache = HTTPCache(folder: store.folder, time: time)
+    credential = settings.token.flatMap { SHA256.digest(of: Array($0.utf8)) } ?? ""
+  }
+
+  func latest(isForced: Bool) async throws(TransitDataError) -> Answer<Release> {
+    try await ask("/releases/latest", for: "the latest release", isForced) { value, subject throws(TransitDataError) in
+      try Release(FileObject(value, of: subject))
+    }
+  }
+
+  func tagged(_ tag: String, isForced: Bool) async throws(TransitDataError) -> Answer<Release> {
+    try await ask("/releases/tags/\(tag.percentEncoded)", for: "the release '\(tag)'", isForced) {
+      value, subject throws(TransitDataError) in try Release(FileObject(value, of: subject))
+    }
+  }
+
+  func list(perPage: Int, page: Int, isForced: Bool) async throws(TransitDataError) -> Answer<[Release]> {
+    try await ask("/releases?per_page=\(perPage)&page=\(page)", for: "the releases", isForced) {
+      value, subject throws(TransitDataError) in
+      guard let items = value.list else {
+        throw .decoding("it should be a list and is \(value.kindName)", of: subject)
+      }
+      var releases: [Release] = []
+      for (index, item) in items.enumerated() {
+        releases.append(try Release(FileObject(item, path: "[\(index)]", of: subject)))
+      }
+      return releases
+    }
+  }
+
+  /// The tag of the latest release by where its file is, which costs nothing of the API's quota.
+  func latestTagOfFile() async throws(TransitDataError) -> String {
+    let what = "the file of the latest release"
+    let url = "\(settings.webBase)\(settings.path)/releases/latest/download/\(settings.assetName.percentEncoded)"
+    let request = HTTPRequest("GET", url, limits: limits(1 << 20), redirects: .none)
+    let response = try await asking(what) { () throws(HTTPError) in try await http.send(request) }
+    let target = response.headers["Location"].flatMap { HTTPURL(url)?.resolving($0) }
+    let parts = target?.path.split(separator: "/") ?? []
+    guard (300..<400).contains(response.status), let place = parts.lastIndex(of: "download"), place + 1 < parts.count,
+      let tag = String(parts[place + 1]).percentDecoded
+    else {
+      throw response.status == 404
+        ? TransitDataError(.assetMissing, "The latest release has no file '\(settings.assetName)'.")
+        : .status(response.status, asking: what)
+    }
+    return tag
+  }
+
+  // MARK: Asking
+
+  private func limits(_ maxBytes: Int) -> HTTPLimits {
+    HTTPLimits(connect: settings.connectTimeout, attempt: settings.requestTimeout, maxBodyBytes: maxBytes)
+  }
+
+  private func ask<Content: Sendable>(
+    _ path: String, for what: String, _ isForced: Bool,
+    _ read: @escaping @Sendable (_ value: Value, _ subject: String) throws(TransitDataError) -> Content
+  ) async throws(TransitDataError) -> Answer<Content> {
+    let started = time.now()
+    if let quota = await knownQuota(), quota.until > started { throw rateLimited(quota) }
+    var request = HTTPRequest(
+      "GET", "\(settings.apiBase)/repos\(settings.path)\(path)",
+      headers: ["Accept": "application/vnd.github+json", "X-GitHub-Api-Version": "2022-11-28"],
+      limits: limits(8 << 20), acceptsCompression: true)
+    request.headers["Authorization"] = settings.token.map { "Bearer \($0)" }
+    // What cannot be read is not kept, or it would be read again for an hour.
+    let policy = HTTPCachePolicy(leastInterval: settings.minInterval, revalidates: isForced) { answer, _ in
+      do throws(TransitDataError) {
+        _ = try ReleasesAPI.read(answer, what, read)
+        return nil
+      } catch {
+        return error.message
+      }
+    }
+    let cached = try await asking(what) { () throws(HTTPError) in
+      try await http.send(request, through: cache, policy)
+    }
+    let answer = cached.response
+    guard answer.status == 200 else { throw await refusal(answer, of: what) }
+    if cached.checkedAt >= started, quota != .some(nil) { await set(quota: nil) }
+    return Answer(
+      content: try ReleasesAPI.read(answer, what, read), checkedAt: cached.checkedAt, fromCache: cached.fromCache)
+  }
+
+  private static func read<Content>(
+    _ answer: HTTPResponse, _ what: String,
+    _ read: (_ value: Value, _ subject: String) throws(TransitDataError) -> Content
+  ) throws(TransitDataError) -> Content {
+    let subject = "The answer about \(what)"
+    let value: Value
+    do { value = try JSON.parse(answer.body) } catch {
+      let space: [UInt8] = [0x20, 0x09, 0x0A, 0x0D]
+      let isPage = answer.body.first { !space.contains($0) } == UInt8(ascii: "<")
+      throw .decoding(isPage ? "it is a web page and no JSON; check 'apiBase'" : "it is no JSON", of: subject)
+    }
+    return try read(value, subject)
+  }
+
+  private func asking<Answer: Sendable>(
+    _ what: String, _ send: () async throws(HTTPError) -> Answer
+  ) async throws(TransitDataError) -> Answer {
+    do throws(HTTPError) { return try await send() } catch { throw TransitDataError(error, asking: what) }
+  }
+
+  /// What a status other than 200 means.
+  private func refusal(_ answer: HTTPResponse, of what: String) async -> TransitDataError {
+    let message = (try? JSON.parse(answer.body))?["message"]?.string
+    let known = await knownQuota()
+    if let quota = Quota(answer, message: message, after: known, now: time.now()) {
+      await set(quota: quota)
+      return rateLimited(quota)
+    }
+    let repository = "\(settings.owner)/\(settings.repository)"
+    switch answer.status {
+    case 401: return TransitDataError(.unauthorized, "GitHub does not accept the token; renew or remove it.")
+    case 403: return TransitDataError(.forbidden, "GitHub gives no access to '\(repository)'; check the token.")
+    case 404:
+      return TransitDataError(
+        .noRelease,
+        "GitHub knows nothing of \(what) of '\(repository)': no such repository, no access to it, or nothing published."
+      )
+    default:
+      var error = TransitDataError.status(answer.status, asking: what)
+      error.retryAfter = answer.retryAfter(now: time.now())
+      return error
+    }
+  }
+
+  // MARK: Quota
+
+  private func knownQuota() async -> Quota? {
+    if case .some(let known) = quota { return known }
+    let found = await onThread { [store, credential] in store.quota(credential: credential) }
+    quota = .some(found)
+    return found
+  }
+
+  private func set(quota: Quota?) async {
+    self.quota = .some(quota)
+    await onThread { [store, credential] in store.keep(quota, credential: credential) }
+  }
+
+  private func rateLimited(_ quota: Quota) -> TransitDataError {
+    let way = settings.token == nil ? " A token raises it." : ""
+    return TransitDataError(
+      .rateLimited(until: quota.until),
+      "The quota of GitHub's API is used up; it is worth asking again at \(quota.until).\(way)",
+      retryAfter: quota.until.span(since: time.now()).map { max($0, .zero) })
+  }
+}
+
+extension TransitDataError {
+  static func status(_ status: Int, asking what: String) -> TransitDataError {
+    TransitDataError(.httpStatus(status), "Asking for \(what) was answered with HTTP status \(status).")
+  }
+}

@@ -1,0 +1,71 @@
+import Synchronization
+
+/// What an agent is at besides waiting for its clock, counted for whoever moves that clock: a test must not let the next
+/// day come before everything of this one is done.
+///
+/// Whoever begins something counts it before anyone could take the agent for idle: before a task is started, before a
+/// message is sent, and in the moment in which an alarm is taken out of the clock.
+package final class Activity: Sendable {
+  private struct Content {
+    var count = 0
+    var begun = 0
+    var lastWaiter = 0
+    var waiters: [Int: CheckedContinuation<Void, Never>] = [:]
+  }
+
+  private let content = Mutex(Content())
+
+  package init() {}
+
+  /// How often something was begun, by which one who looked knows whether the look is still true.
+  package var begun: Int { content.withLock { $0.begun } }
+  /// Whether the agent is at nothing now.
+  package var isIdle: Bool { content.withLock { $0.count == 0 } }
+
+  func begin(_ count: Int = 1) {
+    content.withLock { content in
+      content.count += count
+      content.begun += count
+    }
+  }
+
+  func end() {
+    let waiters = content.withLock { content -> [CheckedContinuation<Void, Never>] in
+      content.count -= 1
+      guard content.count == 0 else { return [] }
+      defer { content.waiters = [:] }
+      return Array(content.waiters.values)
+    }
+    for waiter in waiters { waiter.resume() }
+  }
+
+  /// Returns when the agent is at nothing, or when the task is cancelled; true if it is at nothing.
+  package func idle() async -> Bool {
+    while !isIdle {
+      if Task.isCancelled { return false }
+      // Something may begin between the end of all that was going on and the next look.
+      await nextEnd()
+    }
+    return true
+  }
+
+  /// Waits until the agent is at nothing for a moment.
+  private func nextEnd() async {
+    let number = content.withLock { content in
+      content.lastWaiter += 1
+      return content.lastWaiter
+    }
+    await withTaskCancellationHandler {
+      await withCheckedContinuation { continuation in
+        let isOver = content.withLock { content in
+          if content.count == 0 || Task.isCancelled { return true }
+          content.waiters[number] = continuation
+          return false
+        }
+        if isOver { continuation.resume() }
+      }
+    } onCancel: {
+      content.withLock { $0.waiters.removeValue(forKey: number) }?.resume()
+    }
+  }
+}

@@ -1,0 +1,127 @@
+// Why something is as it is, as sentences.
+//
+// An explanation is a pure function of records: of a run (`Explanation(of: RunFacts…)`), and of a schedule at a time
+// (`Explanation(of: ScheduleFacts…)`). Its first sentence says what one most likely wants to know; each of the others
+// has a topic, so that programs can pick what they need, and may have commands to type next.
+package import Basics
+package import RunState
+
+/// A short story about a run or a schedule, the most important sentence first.
+package struct Explanation: Sendable, Equatable {
+  /// What a sentence is about.
+  package enum Topic: String, Sendable, CaseIterable {
+    /// Where it stands, or what became of it.
+    case status
+    /// What began it.
+    case cause
+    /// What it waits for.
+    case wait
+    /// What will wake it.
+    case wake
+    /// What only a person can tell.
+    case uncertain
+    /// What went wrong.
+    case error
+    /// Which way it took.
+    case branch
+    /// How a loop went.
+    case loop
+    /// How often something was tried.
+    case attempts
+    /// What a person decided, or asked for.
+    case person
+    /// An event that came.
+    case event
+    /// A slot of the schedule.
+    case slot
+    /// What comes next.
+    case next
+  }
+
+  package struct Sentence: Sendable, Equatable {
+    package var topic: Topic
+    /// A whole sentence, or several.
+    package var text: String
+    /// What to type next, word by word.
+    package var commands: [String] = []
+    package var step: StepPath?
+    /// Another run that it is about.
+    package var run: String?
+    package var at: Timestamp?
+
+    package init(
+      _ topic: Topic, _ text: String, commands: [String] = [], step: StepPath? = nil, run: String? = nil,
+      at: Timestamp? = nil
+    ) {
+      self.topic = topic
+      self.text = text
+      self.commands = commands
+      self.step = step
+      self.run = run
+      self.at = at
+    }
+  }
+
+  package var sentences: [Sentence] = []
+
+  mutating func say(
+    _ topic: Topic, _ text: String, commands: [String] = [], step: StepPath? = nil, run: String? = nil,
+    at: Timestamp? = nil
+  ) {
+    sentences.append(Sentence(topic, text, commands: commands, step: step, run: run, at: at))
+  }
+
+  /// For people: the first sentence, then the others, each on a line of its own with its commands below it.
+  package var text: String {
+    sentences.enumerated().map { index, sentence in
+      let lines = [sentence.text] + sentence.commands.map { "    \($0)" }
+      return (index == 0 ? lines : lines.map { "  \($0)" }).joined(separator: "\n")
+    }.joined(separator: "\n")
+  }
+
+  /// For programs.
+  package var value: Value {
+    .list(
+      sentences.map { sentence in
+        var map = ValueMap()
+        map["topic"] = .string(sentence.topic.rawValue)
+        map["text"] = .string(sentence.text)
+        map["step"] = sentence.step.map { .string($0) }
+        map["run"] = sentence.run.map { .string($0) }
+        map["at"] = sentence.at.map { .string("\($0)") }
+        map["commands"] = sentence.commands.isEmpty ? nil : .list(sentence.commands.map { .string($0) })
+        return .map(map)
+      })
+  }
+}
+
+extension String {
+  /// The text as the end of a sentence: what comes from elsewhere may bring its own full stop.
+  var asEnd: String {
+    let text = safe.trimmed
+    guard let last = text.unicodeScalars.last else { return "." }
+    return ".!?…".unicodeScalars.contains(last) ? text : text + "."
+  }
+
+  /// The first of several lines, marked as cut off; for what is told whole elsewhere.
+  var headline: String {
+    let text = trimmed
+    guard let end = text.firstIndex(where: { $0 == "\n" || $0 == "\r\n" }) else { return text }
+    return String(text[..<end]) + " …"
+  }
+
+  /// The text within a sentence.
+  var within: String {
+    let text = safe.trimmed
+    return text.hasSuffix(".") ? String(text.dropLast()) : text
+  }
+}
+
+/// `a`, `a and b`, `a, b and c`.
+package func joined(_ words: [String], by conjunction: String = "and") -> String {
+  let (head, last) = (words.dropLast(), words.last ?? "")
+  return head.isEmpty ? last : "\(head.joined(separator: ", ")) \(conjunction) \(last)"
+}
+
+/// `1 item`, `2 items`.
+package func counted(_ count: Int, _ noun: String) -> String { "\(count) \(noun)\(count == 1 ? "" : "s")" }

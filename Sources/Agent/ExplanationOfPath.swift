@@ -1,0 +1,218 @@
+import Basics
+import Recipes
+import RunState
+import Runs
+
+// What began a run, and which way it took.
+
+extension RunTeller {
+  // MARK: The cause
+
+  func tellCause(_ story: inout Explanation) {
+    let cause = run.origin.cause
+    let schedule = "the schedule '\((cause.schedule ?? run.recipe).safe)'"
+    let slot = cause.slot.map { " of \(clock.date($0))" } ?? ""
+    let created = clock.date(run.createdAt)
+    let other = facts.others.first { $0.id == cause.run }
+    switch cause.kind {
+    case .manual: story.say(.cause, "Somebody started it on \(created).", at: run.createdAt)
+    case .slot:
+      let late = facts.slot?.lateBy.map { ", \($0.inWords) late" } ?? ""
+      let why = facts.slot?.reason.map { " \(($0.sentence))" } ?? ""
+      story.say(
+        .cause, "It ran for the slot\(slot) of \(schedule), and began on \(created)\(late).\(why)", at: cause.slot)
+    case .trigger: story.say(.cause, "Somebody started \(schedule) out of turn on \(created).", at: run.createdAt)
+    case .backfill:
+      story.say(.cause, "Somebody had the slot\(slot) of \(schedule) made up for on \(created).", at: cause.slot)
+    case .event:
+      let event = facts.events.first { $0.id == cause.event }
+      let name = event.map { " '\($0.name.safe)'" } ?? ""
+      let when = event.map { " on \(clock.date($0.receivedAt))" } ?? ""
+      story.say(
+        .cause, "The event\(name) (\((cause.event ?? "").safe)) came\(when), for which \(schedule) listens.",
+        at: event?.receivedAt)
+    case .afterRecipe:
+      let of = other.map { " of \($0.recipe.safe)" } ?? ""
+      let how = other.map { " (\($0.status.rawValue))" } ?? ""
+      story.say(.cause, "It follows the run \(cause.run ?? "")\(of)\(how).", run: cause.run)
+    case .retry:
+      let how = other.map { " (\($0.status.rawValue))" } ?? ""
+      story.say(
+        .cause,
+        "Somebody tried the run \(cause.run ?? "")\(how) again on \(created); this is attempt \(run.origin.attempt).",
+        run: cause.run)
+    }
+    if run.origin.sandbox { story.say(.cause, "It ran against sandboxes, not the services.") }
+  }
+
+  // MARK: People and events
+
+  func tellPeople(_ story: inout Explanation) {
+    if let cancel = run.pendingCancel {
+      let why = cancel.reason.map { ": \($0)".asEnd } ?? "."
+      let verb = run.status.isEnded ? "Somebody asked for it to end" : "Somebody has asked for it to end"
+      story.say(.person, "\(verb) on \(clock.date(cancel.at))\(why)", at: cancel.at)
+    }
+    for step in steps {
+      guard let decision = step.decision else { continue }
+      let verb = decision.isApproved ? "approved" : "rejected"
+      let comment = decision.comment.map { ": \($0)".asEnd } ?? "."
+      story.say(
+        .person, "\(decision.by.safe) \(verb) '\(step.path.safe)' on \(clock.date(decision.at))\(comment)",
+        step: step.path,
+        at: decision.at)
+    }
+  }
+
+  func tellEvents(_ story: inout Explanation) {
+    for event in facts.events where event.consumedBy == run.id && event.id != run.origin.cause.event {
+      story.say(
+        .event,
+        "It took the event '\(event.name.safe)' (\(event.id.safe)), which came on \(clock.date(event.receivedAt)).",
+        at: event.receivedAt)
+    }
+  }
+
+  // MARK: The way it took
+
+  private static let mostLines = 12
+
+  func tellLoops(_ story: inout Explanation) {
+    for loop in steps where loop.items != nil && !loop.path.utf8.contains(UInt8(ascii: "[")) {
+      let items = steps.filter { $0.path.isItem(of: loop.path) }
+      var tally = items.reduce(into: [StepStatus: Int]()) { $0[$1.status, default: 0] += 1 }
+      var count = items.count
+      if case .inline(let list)? = loop.items, let items = list.list {
+        count = items.count
+        // Those that `where` left out have no records, nor have those that were not reached.
+        let rest = count - tally.values.reduce(0, +)
+        if rest > 0 { tally[.pending] = rest }
+      }
+      let parts = StepStatus.allCases.compactMap { status in tally[status].map { "\($0) \(status.inLoop)" } }
+      let how = count == 0 ? "there were none" : joined(parts)
+      story.say(.loop, "'\(loop.path.safe)' went through \(counted(count, "item")): \(how).", step: loop.path)
+    }
+  }
+
+  func tellBranches(_ story: inout Explanation) {
+    var lines: [Explanation.Sentence] = []
+    for (path, records) in groups(steps.filter { $0.status == .skipped }) {
+      let times = records.count == 1 ? "" : " for \(records.count) items"
+      lines.append(
+        .init(.branch, "\(name(path, records[0]))was skipped\(times)\(why(records[0])).", step: records[0].path))
+    }
+    for (path, records) in groups(caught) {
+      let message = (records[0].error?.message ?? "").within
+      let verb = records[0].status == .timedOut ? "timed out" : "failed"
+      let times = records.count == 1 ? "" : " for \(records.count) items, the first of them"
+      lines.append(
+        .init(.branch, "'\(path.safe)' \(verb)\(times) (\(message)), and the run went on.", step: records[0].path))
+    }
+    story.sentences += lines.prefix(RunTeller.mostLines)
+    if lines.count > RunTeller.mostLines {
+      story.say(
+        .branch, "\(lines.count - RunTeller.mostLines) more steps were skipped or failed and let the run go on:",
+        commands: ["errand runs show \(id)"])
+    }
+  }
+
+  /// A step without an id is told by what it does.
+  private func name(_ path: String, _ record: StepRecord) -> String {
+    guard path.split(separator: "/").last?.first == "#", let step = conditions?.step(at: record.path) else {
+      return "'\(path.safe)' "
+    }
+    let place = step.location.map { location in
+      let position = location.source.position(at: location.range.lowerBound)
+      return ", \(location.source.name):\(position.line)"
+    }
+    return "'\(path.safe)' (\(step.title.safe)\(place ?? "")) "
+  }
+
+  /// Why a step was skipped.
+  private func why(_ record: StepRecord) -> String {
+    guard let condition = conditions?.condition(at: record.path), !condition.text.isEmpty else {
+      return ": its condition was false"
+    }
+    let reads = condition.values.map { "\($0.name.safe) = \($0.value?.gist ?? "absent")" }
+    return ": `\(condition.text.safe)` was false\(reads.isEmpty ? "" : " (\(reads.joined(separator: ", ")))")"
+  }
+
+  /// The failures that something took, the outermost of each.
+  private var caught: [StepRecord] {
+    // What a person rejected is told as their decision.
+    let failures = steps.filter { ($0.status == .failed || $0.status == .timedOut) && $0.decision == nil }
+    return failures.filter { step in
+      if let path = run.error?.step, path.hasSameScalars(as: step.path) || path.isInside(step.path) { return false }
+      // What passed an error on is told, and not what it got it from.
+      return !failures.contains { step.path.isInside($0.path) && $0.error == step.error }
+    }
+  }
+
+  /// Records by the step that they are of, whatever the item, in the order of the first of each.
+  private func groups(_ records: [StepRecord]) -> [(path: String, records: [StepRecord])] {
+    var groups: [(path: String, records: [StepRecord])] = []
+    var places: [String: Int] = [:]
+    for record in records {
+      let path = record.path.ofAnyItem
+      if let place = places[path] {
+        groups[place].records.append(record)
+      } else {
+        places[path] = groups.count
+        groups.append((path, [record]))
+      }
+    }
+    return groups.map { ($0.records.count == 1 ? $0.records[0].path : $0.path, $0.records) }
+  }
+
+  func tellAttempts(_ story: inout Explanation) {
+    let tried = steps.filter { $0.attempts > 1 && $0.status != .retrying && $0.status != .uncertain }
+    for step in tried.prefix(RunTeller.mostLines) {
+      story.say(.attempts, "'\(step.path.safe)' took \(step.attempts) attempts.", step: step.path)
+    }
+    if tried.count > RunTeller.mostLines {
+      story.say(.attempts, "\(tried.count - RunTeller.mostLines) more steps took several attempts.")
+    }
+  }
+}
+
+extension StepStatus {
+  /// The status of items of a loop, after their number.
+  fileprivate var inLoop: String {
+    switch self {
+    case .pending: "left out or not begun"
+    case .timedOut: "timed out"
+    case .retrying: "being tried again"
+    default: rawValue
+    }
+  }
+}
+
+extension StepPath {
+  /// Whether it is the path of an item of a loop, and of nothing inside the item.
+  fileprivate func isItem(of loop: StepPath) -> Bool {
+    guard isInside(loop), last == "]" else { return false }
+    return utf8.dropFirst(loop.utf8.count).count { $0 == UInt8(ascii: "[") || $0 == UInt8(ascii: "/") } == 1
+  }
+}
+
+extension String {
+  /// A reason that was written down, as a sentence.
+  var sentence: String {
+    let text = asEnd
+    guard let first = text.first, first.isASCII else { return text }
+    return first.uppercased() + text.dropFirst()
+  }
+}
+
+extension Value {
+  /// The value in a few words.
+  package var gist: String {
+    switch content {
+    case .list(let items): "a list of \(items.count)"
+    case .map(let map): "an object of \(counted(map.count, "member"))"
+    case .string(let text): text.count > 60 ? "'\(String(text.prefix(59)).safe)…'" : "'\(text.safe)'"
+    case .optional(let value): value?.gist ?? "absent"
+    default: plainText.safe
+    }
+  }
+}

@@ -1,0 +1,265 @@
+package import RunState
+import Basics
+import Recipes
+package import Runs
+
+// Why a run is as it is.
+
+extension Explanation {
+  /// Explains a run.
+  ///
+  /// - Parameters:
+  ///   - conditions: The conditions of its recipe, if that still checks.
+  ///   - isServed: Whether an agent is there that wakes what waits.
+  package init(of facts: RunFacts, conditions: ConditionReplay? = nil, clock: WallClock, isServed: Bool) {
+    let teller = RunTeller(facts: facts, conditions: conditions, clock: clock, isServed: isServed)
+    teller.tellStatus(&self)
+    teller.tellCause(&self)
+    teller.tellPeople(&self)
+    teller.tellEvents(&self)
+    teller.tellLoops(&self)
+    teller.tellBranches(&self)
+    teller.tellAttempts(&self)
+  }
+}
+
+/// Tells of one run.
+struct RunTeller {
+  let facts: RunFacts
+  let conditions: ConditionReplay?
+  let clock: WallClock
+  let isServed: Bool
+
+  var run: RunRecord { facts.run }
+  var id: String { facts.run.id }
+  var steps: [StepRecord] { facts.run.stepsInOrder }
+
+  // MARK: Where it stands
+
+  func tellStatus(_ story: inout Explanation) {
+    let name = run.recipe.safe
+    let ended = run.endedAt ?? run.now
+    let when = "\(clock.date(ended)), after \((ended.span(since: run.createdAt) ?? .zero).inWords)"
+    switch run.status {
+    case .queued: tellQueued(&story)
+    case .running: tellRunning(&story)
+    case .waiting: tellWaiting(&story)
+    case .paused:
+      let why = run.reason.map { ": \($0)".asEnd } ?? ", and nobody wrote down why."
+      story.say(.status, "\(name) is paused\(why)", commands: ["errand runs resume \(id)"])
+    case .uncertain: tellUncertain(&story)
+    case .succeeded: story.say(.status, "\(name) succeeded on \(when).", at: run.endedAt)
+    case .failed, .timedOut:
+      let verb = run.status == .failed ? "failed" : "timed out"
+      let message = run.error.map { ": \($0.message)".asEnd } ?? "."
+      story.say(.status, "\(name) \(verb) on \(when)\(message)", at: run.endedAt)
+    case .cancelled: story.say(.status, "\(name) was cancelled on \(when).", at: run.endedAt)
+    case .rejected: story.say(.status, "\(name) was rejected on \(when).", at: run.endedAt)
+    case .skipped:
+      let why = (run.error?.message ?? run.reason).map { ": \($0)".asEnd } ?? "."
+      story.say(.status, "\(name) was skipped on \(clock.date(ended))\(why)", at: run.endedAt)
+    }
+    // Who rejected it is told among the people.
+    if let error = run.error, run.status != .rejected { tell(error, &story) }
+    if [.failed, .timedOut, .cancelled, .rejected].contains(run.status) {
+      story.say(
+        .next, "A new run of it takes over what succeeded and does the rest:", commands: ["errand runs retry \(id)"])
+    }
+  }
+
+  private func tellQueued(_ story: inout Explanation) {
+    let name = run.recipe.safe
+    let inTheWay = facts.others.filter { $0.group != nil && $0.group == run.origin.group?.name }
+    if let group = run.origin.group, !inTheWay.isEmpty {
+      let runs = joined(inTheWay.map { "\($0.id) (\($0.recipe.safe), \($0.status.rawValue))" })
+      story.say(
+        .status,
+        "\(name) is queued: its group '\(group.name.safe)' allows \(counted(group.limit, "run")) at a time, and in the "
+          + "way \(inTheWay.count == 1 ? "is" : "are") \(runs).")
+    } else {
+      let why = run.reason.map { ": \($0)".asEnd } ?? "; it was accepted \(clock.fromNow(run.createdAt))."
+      story.say(.status, "\(name) is queued\(why)")
+    }
+    tellWaker("carries it on", &story)
+  }
+
+  private func tellRunning(_ story: inout Explanation) {
+    // What holds other steps begins before them.
+    let current = steps.filter { $0.status == .running || $0.status == .retrying || $0.status == .waiting }
+    let inner = current.filter { step in !current.contains { $0.path != step.path && $0.path.isInside(step.path) } }
+    let places = inner.prefix(3).map { "'\($0.path.safe)' since \(clock.date($0.startedAt))" }
+    let more = inner.count > 3 ? " and \(inner.count - 3) more" : ""
+    let place = places.isEmpty ? "between two steps" : "in \(joined(places))\(more)"
+    if isServed {
+      story.say(.status, "\(run.recipe.safe) is running, \(place).", step: inner.first?.path)
+    } else {
+      story.say(
+        .status, "\(run.recipe.safe) was running, \(place), when its agent ended; nobody carries it on.",
+        commands: ["errand runs resume \(id)"], step: inner.first?.path)
+    }
+    for step in inner where step.status != .running { tell(step, &story) }
+  }
+
+  private func tellWaiting(_ story: inout Explanation) {
+    let waiting = steps.filter { $0.status == .waiting || $0.status == .retrying }
+    if let only = waiting.first, waiting.count == 1 {
+      tell(only, &story, of: "\(run.recipe.safe) ")
+    } else if waiting.isEmpty {
+      let until = run.wakeAt.map { " until \(clock.dateFromNow($0))" } ?? ""
+      story.say(.status, "\(run.recipe.safe) waits\(until)\(run.reason.map { ": \($0)".asEnd } ?? ".")", at: run.wakeAt)
+    } else {
+      let first = run.wakeAt.map { "; the first is due \(clock.dateFromNow($0))" } ?? ""
+      story.say(.status, "\(run.recipe.safe) waits in \(waiting.count) places\(first).", at: run.wakeAt)
+      for step in waiting.prefix(12) { tell(step, &story) }
+      if waiting.count > 12 { story.say(.wait, "So do \(waiting.count - 12) more steps.") }
+    }
+    let needsClock = run.wakeAt != nil
+    if needsClock || !isServed { tellWaker(needsClock ? "wakes it then" : "hears of it", &story) }
+  }
+
+  private func tellWaker(_ verb: String, _ story: inout Explanation) {
+    if isServed {
+      story.say(.wake, "The folder's agent \(verb).")
+    } else {
+      story.say(
+        .wake, "No agent is there, so nothing \(verb). Start one, or go on with it:",
+        commands: ["errand serve", "errand runs resume \(id)"])
+    }
+  }
+
+  /// One step that waits, as a sentence of its own, or with the run as its subject.
+  private func tell(_ step: StepRecord, _ story: inout Explanation, of run: String? = nil) {
+    let subject = run ?? "'\(step.path.safe)' "
+    let place = run == nil ? "" : ", in '\(step.path.safe)'"
+    let topic: Explanation.Topic = run == nil ? .wait : .status
+    if step.status == .retrying {
+      let due = step.lastAttempt?.retryAt
+      let again = due.map { " on \(clock.dateFromNow($0))" } ?? ""
+      let error = step.lastAttempt?.error.map { ": \($0.message)".asEnd } ?? "."
+      story.say(
+        topic, "\(subject)tries again\(again)\(place): attempt \(step.attempts) failed\(error)", step: step.path,
+        at: due)
+      return
+    }
+    guard let wait = step.wait else {
+      story.say(topic, "\(subject)waits\(place).", step: step.path)
+      return
+    }
+    let until = wait.wakeAt.map { clock.dateFromNow($0) }
+    switch wait.kind {
+    case .until:
+      story.say(
+        topic, "\(subject)waits until \(until ?? "somebody wakes it")\(place).", step: step.path, at: wait.wakeAt)
+    case .event:
+      let name = wait.event ?? ""
+      let limit = until.map { "; it gives up on \($0)" } ?? ", for as long as it takes"
+      let came = facts.events.filter { $0.name.hasSameScalars(as: name) && $0.consumedBy == nil }.count
+      let near =
+        came == 0 ? "" : came == 1 ? " One came, and did not match." : " \(came) came, and none of them matched."
+      story.say(
+        topic, "\(subject)waits for the event '\(name.safe)'\(place)\(limit).\(near)",
+        commands: ["errand runs signal \(id) \(name.shellQuoted)"], step: step.path, at: wait.wakeAt)
+    case .approval:
+      let who = wait.by.isEmpty ? "a person" : joined(wait.by.map(\.safe), by: "or")
+      let limit = until.map { " It gives up on \($0)." } ?? ""
+      story.say(
+        topic, "\(subject)waits for \(who) to decide\(place): \((wait.prompt ?? "").headline.asEnd)\(limit)",
+        commands: ["approve", "reject"].map { "errand runs \($0) \(id) \(step.path.shellQuoted)" }, step: step.path,
+        at: wait.wakeAt)
+    case .poll:
+      let rounds = wait.rounds.map { " It has looked \($0 == 1 ? "once" : "\($0) times")." } ?? ""
+      story.say(
+        topic, "\(subject)looks again on \(until ?? "its next round")\(place).\(rounds)", step: step.path,
+        at: wait.wakeAt)
+    }
+  }
+
+  private func tellUncertain(_ story: inout Explanation) {
+    let open = run.uncertainSteps
+    let which = open.count == 1 ? "'\(open[0].path.safe)' was done" : "\(open.count) of its steps were done"
+    story.say(
+      .status, "\(run.recipe.safe) is uncertain: nobody knows whether \(which), and a person has to look.",
+      step: open.count == 1 ? open[0].path : nil)
+    for step in open.prefix(12) {
+      let key = step.key.map { " Its idempotency key is \($0.safe)." } ?? ""
+      let message = (step.error?.message ?? "nothing is known of it").asEnd
+      let command = "errand runs resolve \(id) \(step.path.shellQuoted)"
+      story.say(
+        .uncertain, "'\(step.path.safe)', begun on \(clock.date(step.startedAt)): \(message)\(key)",
+        commands: ["--done", "--retry", "--fail"].map { "\(command) \($0)" }, step: step.path)
+    }
+    if open.count > 12 {
+      story.say(.uncertain, "\(open.count - 12) more are like them:", commands: ["errand runs show \(id)"])
+    }
+  }
+
+  private func tell(_ error: RunError, _ story: inout Explanation) {
+    let place = error.file.map { "\($0):\(error.line ?? 1):\(error.column ?? 1)" }
+    let step = error.step.map { "in '\($0.safe)'" }
+    let attempt = error.attempt.flatMap { $0 > 1 ? "in attempt \($0)" : nil }
+    let parts = [step, attempt, place.map { "at \($0)" }].compactMap { $0 }
+    let effect = error.effect == .unknown ? " Something may have happened outside." : ""
+    if !parts.isEmpty || !effect.isEmpty {
+      let happened = parts.isEmpty ? "" : "It happened \(parts.joined(separator: ", ")) (\(error.kind.rawValue))."
+      story.say(.error, (happened + effect).trimmed, step: error.step)
+    }
+    if let detail = error.detail, !detail.isEmpty { story.say(.error, "The service said: \(detail.asEnd)") }
+    var next = error.cause
+    var depth = 0
+    while let cause = next, depth < 8 {
+      story.say(
+        .error, "Before that\(cause.step.map { ", in '\($0.safe)'" } ?? ""): \(cause.message.asEnd)", step: cause.step)
+      next = cause.cause
+      depth += 1
+    }
+  }
+}
+
+extension RunRecord {
+  /// What an open run waits for or stands still for, and until when, in a few words for lists.
+  package func gist(_ clock: WallClock) -> String {
+    let waiting = stepsInOrder.filter { $0.status == .waiting || $0.status == .retrying }
+    switch status {
+    case .waiting:
+      if let step = waiting.first(where: { $0.wait?.kind == .approval }) {
+        return "asks '\((step.wait?.prompt ?? "").headline.safe)'"
+      }
+      let until = wakeAt.map { " until \(clock.dateFromNow($0))" } ?? ""
+      if let event = waiting.first(where: { $0.wait?.kind == .event })?.wait?.event {
+        return "for the event '\(event.safe)'\(until)"
+      }
+      if let step = waiting.first, step.status == .retrying {
+        return "to try '\(step.path.safe)' again\(until)"
+      }
+      if let step = waiting.first, step.wait?.kind == .poll { return "to look at '\(step.path.safe)' again\(until)" }
+      return wakeAt == nil ? (reason ?? "").safe : "until \(wakeAt.map(clock.dateFromNow) ?? "")"
+    case .uncertain:
+      let count = stepsInOrder.count { $0.status == .uncertain }
+      return "somebody has to look at \(counted(count, "step"))"
+    default: return (reason ?? "").safe
+    }
+  }
+}
+
+extension StepPath {
+  /// Whether the path is that of a step inside another, of an item of it, or of its handler.
+  func isInside(_ outer: StepPath) -> Bool {
+    guard utf8.count > outer.utf8.count, hasPrefix(outer) else { return false }
+    return "/[~!".utf8.contains(utf8[utf8.index(utf8.startIndex, offsetBy: outer.utf8.count)])
+  }
+
+  /// The path with every item of a loop as `[…]`, so that the same step of all items is one.
+  var ofAnyItem: String {
+    var result = ""
+    var isIndex = false
+    for character in self {
+      if character == "]" { isIndex = false }
+      if !isIndex { result.append(character) }
+      if character == "[" {
+        isIndex = true
+        result.append("…")
+      }
+    }
+    return result
+  }
+}

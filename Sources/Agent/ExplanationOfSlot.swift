@@ -1,0 +1,184 @@
+package import Basics
+package import RunState
+
+// Why a schedule ran, or did not.
+
+extension Explanation {
+  /// Explains what became of a schedule's slot at or before an instant, and what comes next.
+  ///
+  /// - Parameter isServed: Whether an agent is there that starts what is due.
+  package init(of facts: ScheduleFacts, clock: WallClock, isServed: Bool) {
+    let teller = SlotTeller(facts: facts, clock: clock, isServed: isServed)
+    teller.tellSlot(&self)
+    teller.tellPause(&self)
+    teller.tellNext(&self)
+  }
+}
+
+extension SlotRecord {
+  /// Whether the record stands for a slot.
+  package func covers(_ slot: Timestamp) -> Bool { self.slot <= slot && slot <= until ?? self.slot }
+}
+
+/// Tells of one schedule around an instant.
+struct SlotTeller {
+  let facts: ScheduleFacts
+  let clock: WallClock
+  let isServed: Bool
+
+  private var schedule: ScheduleRecord { facts.schedule }
+  private var name: String { schedule.id.safe }
+
+  // MARK: The slot
+
+  func tellSlot(_ story: inout Explanation) {
+    if facts.isNamed, facts.previous != facts.at { tellMissing(&story) }
+    guard let slot = facts.previous else {
+      if story.sentences.isEmpty { story.say(.slot, "\(name) has not been due yet (\(facts.words)).") }
+      return
+    }
+    // Newest last, so that what was missed is told before how it was made up for; what a clock change did comes after.
+    let settled = facts.ledger.filter { $0.covers(slot) }.reversed()
+    let records = settled.filter { $0.outcome != .coalesced } + settled.filter { $0.outcome == .coalesced }
+    if let waiting = schedule.buffered.first(where: { $0.slot == slot }) {
+      let open = schedule.openRuns.first.map { ": \(gist($0))" } ?? ""
+      story.say(
+        .slot,
+        "\(name) was due on \(clock.date(slot)) and its run waits since \(clock.date(waiting.at)) for another one "
+          + "to end\(open).", run: schedule.openRuns.first, at: slot)
+    } else if records.isEmpty {
+      tellUndecided(slot, &story)
+    }
+    for record in records { tell(record, slot, &story) }
+  }
+
+  private func tellMissing(_ story: inout Explanation) {
+    let asked = clock.date(facts.at)
+    let near = [facts.previous, facts.following].compactMap { $0 }.map { clock.date($0) }
+    let nearest = near.isEmpty ? "it is never due" : "the nearest \(near.count == 1 ? "is" : "are") \(joined(near))"
+    let text: String
+    switch facts.leftOut {
+    case .except(let instant)? where instant == facts.at:
+      text = "\(name) \(facts.at > clock.now ? "leaves" : "left") \(asked) out, because that day is one of its 'except'"
+    case .beforeStart(_, let start)?: text = "\(name) had no slot on \(asked): it starts on \(clock.date(start))"
+    case .afterEnd(_, let end)?: text = "\(name) had no slot on \(asked): it ended on \(clock.date(end))"
+    default:
+      text = "\(name) \(facts.at > clock.now ? "has" : "had") no slot on \(asked): it is due \(facts.words)"
+    }
+    story.say(.slot, "\(text); \(nearest).", at: facts.at)
+  }
+
+  private func tellUndecided(_ slot: Timestamp, _ story: inout Explanation) {
+    let due = clock.date(slot)
+    if !facts.isRead {
+      story.say(
+        .slot, "\(name) did not run on \(due): no agent has read '\(schedule.file.safe)' yet.", at: slot)
+    } else if slot < schedule.createdAt {
+      story.say(
+        .slot,
+        "\(name) did not run on \(due): the agent knows the schedule only since \(clock.date(schedule.createdAt)).",
+        at: slot)
+    } else if slot <= schedule.processedUntil {
+      story.say(.slot, "\(name) was due on \(due), and the ledger no longer holds what became of it.", at: slot)
+    } else if let pause = schedule.pause, pause.at <= slot {
+      story.say(.slot, "\(name) did not run on \(due), because it is paused.", at: slot)
+    } else if schedule.remainingRuns == 0 {
+      story.say(.slot, "\(name) did not run on \(due), because its 'remainingRuns' are used up.", at: slot)
+    } else if isServed {
+      story.say(.slot, "\(name) is due since \(due), and the agent is about to decide.", at: slot)
+    } else {
+      story.say(
+        .slot, "\(name) did not run on \(due): no agent has looked at it since \(clock.date(schedule.processedUntil)).",
+        commands: ["errand serve"], at: slot)
+    }
+  }
+
+  private func tell(_ record: SlotRecord, _ slot: Timestamp, _ story: inout Explanation) {
+    let due = clock.date(slot)
+    let didNot = "\(name) did not run on \(due)"
+    let reason = record.reason.map { " \($0.sentence)" } ?? ""
+    /// The reason that was written down, or what is known without one.
+    func because(_ otherwise: String) -> String { "\(didNot): \((record.reason ?? otherwise).asEnd)" }
+    var text: String
+    switch record.outcome {
+    case .started: text = started(record, due) + reason
+    case .buffered: text = "\(name) was due on \(due), and its run waits for another one to end.\(reason)"
+    case .skippedOverlap:
+      let other = record.run.map(gist) ?? "one of its runs"
+      text = "\(didNot), because the run before it was not over: \(other)."
+    case .missedWindow, .missedPolicy: text = "\(didNot), because no agent was there\(absence(record)).\(reason)"
+    case .superseded: text = because("a later slot took its place")
+    case .paused: text = "\(didNot), because the schedule was paused.\(reason)"
+    case .coalesced: text = "\(name) stood on \(due) for several times of day.\(reason)"
+    case .dropped: text = because("too many slots waited already")
+    case .refused: text = because("its run was refused")
+    }
+    if record.count > 1, record.until != nil {
+      let (first, last) = (clock.date(record.slot), clock.date(record.until ?? record.slot))
+      text += " It is one of \(record.count) slots from \(first) to \(last)."
+    }
+    story.say(.slot, text, commands: record.run.map { ["errand why \($0)"] } ?? [], run: record.run, at: slot)
+  }
+
+  private func started(_ record: SlotRecord, _ due: String) -> String {
+    let late = record.lateBy.map { ", \($0.inWords) late" } ?? ""
+    let when = clock.date(record.at)
+    let how =
+      switch record.cause.kind {
+      case .trigger: "was started out of turn on \(when)"
+      case .backfill: "made up for \(due) on \(when)"
+      case .event: "was started by an event on \(when)"
+      case .afterRecipe: "followed another run on \(when)"
+      default: "ran on \(due)\(late)"
+      }
+    return "\(name) \(how): \(record.run.map(gist) ?? "its run is not known")."
+  }
+
+  /// From when to when the agent was away, as far as that can be told.
+  private func absence(_ record: SlotRecord) -> String {
+    guard let last = facts.lastSign, last <= record.slot else { return "; it came back on \(clock.date(record.at))" }
+    return "; nothing was decided from \(clock.date(last)) to \(clock.date(record.at))"
+  }
+
+  /// A run in a few words.
+  private func gist(_ id: String) -> String {
+    guard let run = facts.runs.first(where: { $0.id == id }) else { return "run \(id)" }
+    return "run \(id) (\(run.status.rawValue))"
+  }
+
+  // MARK: From now on
+
+  func tellPause(_ story: inout Explanation) {
+    guard let pause = schedule.pause else { return }
+    let who =
+      switch pause.origin {
+      case .recipe: "the recipe says 'paused'"
+      case .person: "somebody paused it"
+      case .failure: "a run of it failed and it has 'pauseOnFailure'"
+      }
+    let note = pause.note.map { ": \($0)".asEnd } ?? "."
+    story.say(
+      .person, "\(name) is paused since \(clock.date(pause.at)), because \(who)\(note)",
+      commands: pause.origin == .recipe ? [] : ["errand schedule resume \(name.shellQuoted)"], at: pause.at)
+  }
+
+  func tellNext(_ story: inout Explanation) {
+    if let fault = facts.fault {
+      story.say(
+        .next, "The recipe's file is broken now, so its last good version counts: \(fault.asEnd)",
+        commands: ["errand check \(schedule.file.shellQuoted)"])
+    }
+    if schedule.remainingRuns == 0 {
+      story.say(.next, "It runs no more: 'remainingRuns' is used up.")
+    } else if let next = facts.upcoming {
+      let left = schedule.remainingRuns.map { " It may run \($0 == 1 ? "once" : "\($0) times") more." } ?? ""
+      let verb = schedule.pause == nil ? "It is due next on" : "Its next slot is"
+      story.say(.next, "\(verb) \(clock.dateFromNow(next)).\(left)", at: next)
+      if !isServed, schedule.pause == nil {
+        story.say(.wake, "No agent is there to start it:", commands: ["errand serve"])
+      }
+    } else {
+      story.say(.next, "It is not due again.")
+    }
+  }
+}

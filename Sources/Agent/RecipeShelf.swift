@@ -1,0 +1,272 @@
+package import Basics
+package import Recipes
+import Synchronization
+
+/// The recipes in the folders that `serve` watches, each in its last version that was right.
+///
+/// Every `.yaml` and `.yml` file that lies in one of the folders is a recipe; folders inside them are not looked into,
+/// so that what recipes call can be kept apart from what is served. A file is read again when it, or a file that was
+/// read for it, has another stamp than before. An edit that breaks a recipe leaves the version before it in force, also
+/// one that an earlier process knew; a name that another file has already is refused with both places.
+///
+/// A file that is gone counts as removed only when it is still gone at the next look, because some editors take a file
+/// away before they put the new one there; a folder that cannot be listed takes nothing with it.
+package struct RecipeShelf {
+  /// A recipe that is in force.
+  package struct Item: Sendable {
+    package var file: String
+    package var name: String
+    /// The texts it was made from, by their paths.
+    package var texts: ValueMap
+  }
+
+  /// What a look found that was not known before.
+  package enum News: Sendable {
+    case added(Item, warnings: [Diagnostic])
+    case changed(Item, warnings: [Diagnostic])
+    case removed(Item)
+    /// A file is at fault; the recipe that it had before, if it had one, stays in force.
+    case broken(file: String, faults: [Diagnostic], inForce: Item?)
+    /// A folder cannot be listed.
+    case unlisted(folder: String, error: FileError)
+
+    var file: String? {
+      switch self {
+      case .added(let item, _), .changed(let item, _), .removed(let item): item.file
+      case .broken, .unlisted: nil
+      }
+    }
+  }
+
+  private struct File {
+    var item: Item?
+    /// What was read for it, with the stamps it had then.
+    var stamps: [String: FileStamp?]
+    var faults: [Diagnostic] = []
+    /// The faults as they were told.
+    var told = ""
+    var isMissing = false
+  }
+
+  private var folders: [String]
+  private var environment: RecipeEnvironment
+  private let disk: RecipeFiles
+  private var lastGood: [String: ValueMap] = [:]
+  private var files: [String: File] = [:]
+  /// The file that a name was last given to.
+  private var owners: [String: String] = [:]
+  private var unlisted: [String: String] = [:]
+  /// The recipes that were read and that nobody has taken yet; a thousand of them would be held for nothing.
+  private var fresh: [String: Recipe] = [:]
+
+  package init(_ folders: [String], in environment: RecipeEnvironment, files: RecipeFiles = .disk) {
+    self.folders = folders
+    self.environment = environment
+    disk = files
+  }
+
+  /// Whether nothing has been looked at yet.
+  package var isNew: Bool { files.isEmpty && unlisted.isEmpty }
+
+  /// Takes the texts that an earlier process had in force, by their files, for those that are at fault at the first look.
+  package mutating func remember(_ texts: [String: ValueMap]) { lastGood = texts }
+
+  /// Whether a file may hold a recipe that cannot be read now.
+  package func isUnreadable(_ path: String) -> Bool {
+    if let file = files[path] { return file.item == nil || file.isMissing }
+    return unlisted.keys.contains { path.hasPrefix("\($0)/") }
+  }
+
+  /// The recipes in force, by their files.
+  package var items: [Item] {
+    files.values.compactMap(\.item).sorted { $0.file.precedesByScalars($1.file) }
+  }
+
+  /// The faults of the files that are at fault.
+  package var faults: [Diagnostic] {
+    files.sorted { $0.key.precedesByScalars($1.key) }.flatMap { $0.value.faults.filter { $0.severity == .error } }
+  }
+
+  /// Whether a file is missing that the next look may find again; that look should be soon.
+  package var hasMissingFile: Bool { files.values.contains { $0.isMissing } }
+
+  /// Takes another configuration; the next look reads everything again.
+  package mutating func use(_ folders: [String], in environment: RecipeEnvironment) {
+    self.folders = folders
+    self.environment = environment
+    for file in files.keys { files[file]?.stamps = [:] }
+  }
+
+  // MARK: Looking
+
+  /// Reads what has changed, and gives what that means.
+  package mutating func look() -> [News] {
+    var news: [News] = []
+    var found: [String] = []
+    for folder in folders { found += list(folder, &news) }
+    var listed = Set<String>()
+    found = found.filter { listed.insert($0).inserted }
+    for path in files.keys.sorted(by: { $0.precedesByScalars($1) }) where !listed.contains(path) {
+      if files[path]?.isMissing == false {
+        files[path]?.isMissing = true
+      } else if let file = files.removeValue(forKey: path), let item = file.item {
+        fresh[path] = nil
+        news.append(.removed(item))
+      }
+    }
+    for path in found { look(at: path, &news) }
+    lastGood = [:]
+    return news
+  }
+
+  /// The recipes' files in a folder; those known before if it cannot be listed.
+  private mutating func list(_ folder: String, _ news: inout [News]) -> [String] {
+    do throws(FileError) {
+      let names = try disk.list(folder).filter { $0.hasSuffix(".yaml") || $0.hasSuffix(".yml") }
+      unlisted[folder] = nil
+      return names.map { "\(folder)/\($0)" }
+    } catch {
+      if unlisted.updateValue(error.description, forKey: folder) != error.description {
+        news.append(.unlisted(folder: folder, error: error))
+      }
+      return files.keys.filter { $0.hasPrefix("\(folder)/") }.sorted { $0.precedesByScalars($1) }
+    }
+  }
+
+  private mutating func look(at path: String, _ news: inout [News]) {
+    let known = files[path]
+    if let known, !known.isMissing, !known.stamps.isEmpty, known.stamps.allSatisfy({ disk.stamp($0.key) == $0.value }) {
+      return
+    }
+    let reading = Reading(environment, disk)
+    var recipe: Recipe?
+    var faults: [Diagnostic]
+    do throws(FileError) {
+      let checked = disk.check(try reading.environment.read(path), reading.environment)
+      (recipe, faults) = (checked.recipe, checked.diagnostics)
+    } catch {
+      faults = [Diagnostic(error.description)]
+    }
+    var file = File(item: known?.item, stamps: reading.stamps)
+    defer { files[path] = file }
+    if let recipe {
+      if let other = owner(of: recipe.name), other.file != path {
+        // Looked at again each time, because the other may go.
+        file.stamps = [:]
+        faults = [
+          Diagnostic(
+            "the recipe '\(recipe.name)' is that of '\(other.file)' already; give one of them another name",
+            at: Diagnostic.Location(recipe.source, 0..<0),
+            notes: [Diagnostic.Note("it is taken here", at: Diagnostic.Location(other.source, 0..<0))])
+        ]
+      } else {
+        let item = Item(file: path, name: recipe.name, texts: reading.texts)
+        file.item = item
+        owners[recipe.name] = path
+        fresh[path] = recipe
+        if known?.item == nil {
+          news.append(.added(item, warnings: faults))
+        } else if known?.item?.texts != item.texts || known?.told.isEmpty == false {
+          news.append(.changed(item, warnings: faults))
+        }
+        return
+      }
+    }
+    file.faults = faults
+    file.told = Diagnostics(faults).rendered()
+    if known == nil, let texts = lastGood[path] { file.item = restored(path, texts) }
+    if known?.told != file.told { news.append(.broken(file: path, faults: faults, inForce: file.item)) }
+  }
+
+  /// The recipe in force that has a name.
+  private func owner(of name: String) -> Item? {
+    owners[name].flatMap { files[$0]?.item }.flatMap { $0.name == name ? $0 : nil }
+  }
+
+  /// The version that an earlier process had in force, if it still is right.
+  private mutating func restored(_ path: String, _ texts: ValueMap) -> Item? {
+    let item = Item(file: path, name: "", texts: texts)
+    guard let recipe = checked(item), owner(of: recipe.name) == nil else { return nil }
+    owners[recipe.name] = path
+    fresh[path] = recipe
+    return Item(file: path, name: recipe.name, texts: texts)
+  }
+
+  /// The recipe of an item, which is not kept; nil if it does not fit the configuration any more.
+  package mutating func takeRecipe(of item: Item) -> Recipe? {
+    let recipe = fresh.removeValue(forKey: item.file) ?? checked(item)
+    if recipe == nil { files[item.file]?.item = nil }
+    return recipe
+  }
+
+  private func checked(_ item: Item) -> Recipe? {
+    var environment = environment
+    environment.read = { path throws(FileError) in
+      guard let text = item.texts[path]?.string else { throw FileError(.read, path, .system(2)) }
+      return Source(name: path, text: text)
+    }
+    return disk.check(item.source, environment).recipe
+  }
+}
+
+extension RecipeShelf.Item {
+  /// The text of the file itself.
+  fileprivate var source: Source { Source(name: file, text: texts[file]?.string ?? "") }
+}
+
+/// What looks after recipes asks of the folders that they lie in.
+package struct RecipeFiles: Sendable {
+  /// The names in a folder.
+  package var list: @Sendable (_ folder: String) throws(FileError) -> [String]
+  /// The stamp of a file; nil if there is none.
+  package var stamp: @Sendable (_ path: String) -> FileStamp?
+  /// Makes a recipe of a text, or of what it knows of a text that it has made one of before.
+  package var check: @Sendable (Source, RecipeEnvironment) -> CheckedRecipe = { Recipe.check($0, in: $1) }
+
+  package init(
+    list: @escaping @Sendable (_ folder: String) throws(FileError) -> [String],
+    stamp: @escaping @Sendable (_ path: String) -> FileStamp?
+  ) {
+    self.list = list
+    self.stamp = stamp
+  }
+
+  package static let disk = RecipeFiles { folder throws(FileError) in
+    try Files.list(folder)
+  } stamp: {
+    FileStamp($0)
+  }
+}
+
+/// Reads for one check, and remembers what it read.
+private final class Reading: Sendable {
+  private struct Content {
+    var stamps: [String: FileStamp?] = [:]
+    var texts = ValueMap()
+  }
+
+  private let content = Mutex(Content())
+  private let base: RecipeEnvironment
+  private let disk: RecipeFiles
+
+  init(_ base: RecipeEnvironment, _ disk: RecipeFiles) {
+    self.base = base
+    self.disk = disk
+  }
+
+  var environment: RecipeEnvironment {
+    var environment = base
+    environment.read = { [self] path throws(FileError) in
+      // Before it is read, so that a change meanwhile is noticed.
+      let stamp = disk.stamp(path)
+      content.withLock { $0.stamps[path] = .some(stamp) }
+      let source = try base.read(path)
+      content.withLock { $0.texts[path] = .string(String(decoding: source.bytes, as: UTF8.self)) }
+      return source
+    }
+    return environment
+  }
+
+  var stamps: [String: FileStamp?] { content.withLock { $0.stamps } }
+  var texts: ValueMap { content.withLock { $0.texts } }
+}

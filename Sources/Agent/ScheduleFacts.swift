@@ -1,0 +1,55 @@
+package import Basics
+package import RunState
+
+/// What is known of one schedule around an instant: all that an explanation of it is made from.
+package struct ScheduleFacts: Sendable {
+  package var schedule: ScheduleRecord
+  /// When it is due, in words.
+  package var words: String
+  /// The instant that is asked about, and whether somebody named it.
+  package var at: Timestamp
+  package var isNamed: Bool
+  /// The slots around that instant: the last at or before it, and the first after it.
+  package var previous: Timestamp?
+  package var following: Timestamp?
+  /// The first slot from now on.
+  package var upcoming: Timestamp?
+  /// Why the rule's own instant nearest to the one that is asked about is no slot.
+  package var leftOut: LeftOut?
+  /// What the ledger holds of the previous slot, latest first.
+  package var ledger: [SlotRecord]
+  /// When the agent settled anything for the last time before that.
+  package var lastSign: Timestamp?
+  /// The runs that the ledger names.
+  package var runs: [RunGist]
+  /// What is wrong with the recipe's file as it is now.
+  package var fault: String?
+  /// Whether an agent has read the recipe.
+  package var isRead = true
+
+  /// Why an instant that the rule names does not count.
+  package enum LeftOut: Sendable, Equatable {
+    case except(Timestamp)
+    case beforeStart(Timestamp, start: Timestamp)
+    case afterEnd(Timestamp, end: Timestamp)
+  }
+
+  package init(
+    _ schedule: ScheduleRecord, words: String, at: Timestamp, isNamed: Bool, previous: Timestamp? = nil,
+    following: Timestamp? = nil, upcoming: Timestamp? = nil, leftOut: LeftOut? = nil, ledger: [SlotRecord] = [],
+    lastSign: Timestamp? = nil, runs: [RunGist] = [], fault: String? = nil
+  ) {
+    self.schedule = schedule
+    self.words = words
+    self.at = at
+    self.isNamed = isNamed
+    self.previous = previous
+    self.following = following
+    self.upcoming = upcoming
+    self.leftOut = leftOut
+    self.ledger = ledger
+    self.lastSign = lastSign
+    self.runs = runs
+    self.fault = fault
+  }
+}

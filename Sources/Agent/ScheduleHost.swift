@@ -1,0 +1,390 @@
+package import Basics
+package import Recipes
+package import RunState
+import Scheduler
+
+/// What becomes of schedules, for whoever looks after all of them.
+package enum ScheduleNews: Sendable {
+  /// What became of a slot, or of a row of them.
+  case decided(SlotRecord)
+  /// A schedule's slots will be refused until something is mended.
+  case refuses(schedule: String, reason: String)
+  /// The schedules had to be made again from the state, because that has gone another way.
+  case madeAgain(reason: String)
+}
+
+/// The recipes of an agent and the schedules in them, carried out.
+///
+/// The scheduler decides, and this keeps and does what it decided: the batches go to the state one after another, in the
+/// order in which they were decided, and a run begins once the batch that creates it is on disk. One alarm rings for the
+/// first slot of all. What happens in between (a run ends, an event comes, a person asks) is told to the scheduler in
+/// the order in which it happens.
+///
+/// A batch that the state refuses, because an event was consumed by somebody else meanwhile, say, leaves the scheduler
+/// with another idea of the state than is true; it is made again from the state then. A state that takes nothing more is
+/// the end of the agent.
+package actor ScheduleHost {
+  private let store: any StateStore
+  private let host: RunHost
+  private let time: any TimeSource
+  private let program: String
+  private let refusal: @Sendable (Recipe, _ inputs: Value) async -> String?
+  private let newID: @Sendable (Timestamp) -> String
+  private var shelf: RecipeShelf
+  private var scheduler: Scheduler
+  private var plans: [String: [SchedulePlan]] = [:]
+  private var clock: AlarmClock<Bool>?
+  private var news: Task<Void, Never>?
+  private var observers: [@Sendable (ScheduleNews) -> Void] = []
+  /// What keeps the decisions that were made last; ends when they are kept.
+  private var keeping: Task<Void, Never>?
+  /// Which scheduler decides; what an earlier one decided and has not been kept is void.
+  private var generation = 0
+  /// Whether slots are fired.
+  private(set) var isServing = false
+
+  /// - Parameters:
+  ///   - files: Where the recipes lie; what is in them is read by the environment.
+  ///   - newID: Makes the id of a run that is created at an instant.
+  ///   - refusal: Why a recipe cannot be started with some inputs, as when a secret is missing.
+  package init(
+    _ host: RunHost, _ store: any StateStore, time: any TimeSource, program: String, folders: [String],
+    in environment: RecipeEnvironment, files: RecipeFiles = .disk,
+    newID: @escaping @Sendable (Timestamp) -> String = ScheduleHost.newID,
+    refusal: @escaping @Sendable (Recipe, _ inputs: Value) async -> String?
+  ) {
+    self.store = store
+    self.host = host
+    self.time = time
+    self.program = program
+    self.refusal = refusal
+    self.newID = newID
+    shelf = RecipeShelf(folders, in: environment, files: files)
+    scheduler = Scheduler(newID: newID)
+  }
+
+  /// The id of a run, which nobody else has.
+  package static let newID: @Sendable (Timestamp) -> String = { instant in
+    var random = SystemRandomNumberGenerator()
+    return UUID7(at: instant, using: &random).description
+  }
+
+  /// Has somebody told of what becomes of schedules from now on; `observer` must not wait.
+  package func observe(_ observer: @escaping @Sendable (ScheduleNews) -> Void) { observers.append(observer) }
+
+  private func tell(_ news: ScheduleNews) { for observer in observers { observer(news) } }
+
+  // MARK: Recipes
+
+  /// The recipes in force.
+  package var recipes: [RecipeShelf.Item] { shelf.items }
+  /// What is wrong with the files that are at fault.
+  package var faults: [Diagnostic] { shelf.faults }
+  /// Whether the next look should be soon.
+  package var looksAgain: Bool { shelf.hasMissingFile }
+  /// How many schedules there are, and when the first of them is due.
+  package var count: Int { scheduler.count }
+  package var nextDue: Timestamp? { scheduler.nextDue }
+
+  /// Reads the recipes that have changed, and takes over what is in them.
+  package func look() async -> [RecipeShelf.News] {
+    if shelf.isNew { await rememberLastGood() }
+    let news = shelf.look()
+    if !news.isEmpty {
+      for item in news { if let file = item.file { plans[file] = nil } }
+      await setEntries()
+    }
+    return news
+  }
+
+  /// Takes another configuration, and reads everything again.
+  package func use(_ folders: [String], in environment: RecipeEnvironment) async -> [RecipeShelf.News] {
+    shelf.use(folders, in: environment)
+    let news = shelf.look()
+    // The zone, the connections or the secrets may be others now.
+    plans = [:]
+    await setEntries()
+    return news
+  }
+
+  /// Gives the shelf the versions that were in force when the state was last written.
+  private func rememberLastGood() async {
+    var texts: [String: ValueMap] = [:]
+    let schedules = store.state.schedules.values.sorted { $0.id.precedesByScalars($1.id) }
+    for schedule in schedules where texts[schedule.file] == nil {
+      guard let stored = schedule.texts else { continue }
+      do throws(StateError) { texts[schedule.file] = try await store.value(stored).map } catch { continue }
+    }
+    shelf.remember(texts)
+  }
+
+  /// Has the scheduler know the entries there are now.
+  private func setEntries() async {
+    // Others may come while these are prepared.
+    while true {
+      let unplanned = shelf.items.filter { plans[$0.file] == nil }
+      if unplanned.isEmpty { break }
+      for item in unplanned { plans[item.file] = await plans(of: item) }
+    }
+    let entries = shelf.items.flatMap { plans[$0.file] ?? [] }.map { ScheduleEntry($0) }
+    let state = store.state
+    // What cannot be read now may be there again later, with its past.
+    let kept = state.schedules.values.filter { shelf.isUnreadable($0.file) }.map(\.id)
+    let events = scheduler.set(entries, keeping: Set(kept), state: state, at: time.now())
+    guard isServing else { return }
+    await carryOut([Decision(schedule: "", events: events)])
+    planAlarm()
+  }
+
+  private func plans(of item: RecipeShelf.Item) async -> [SchedulePlan] {
+    guard let recipe = shelf.takeRecipe(of: item), !recipe.triggers.isEmpty else { return [] }
+    var texts = StoredValue.inline(.map(item.texts))
+    do throws(StateError) { texts = try await store.keep(.map(item.texts)) } catch { await host.fail(error) }
+    let group = recipe.concurrency.map { RunGroup(name: $0.name, limit: $0.limit, onLimit: $0.onLimit.rawValue) }
+    var plans: [SchedulePlan] = []
+    for trigger in recipe.triggers {
+      var inputs = Value.map(ValueMap())
+      var reason: String?
+      switch recipe.inputs(from: trigger.inputs) {
+      case .success(let map): inputs = .map(map)
+      // The check has said so already, unless the version in force is older than the check.
+      case .failure(let faults): reason = faults.list.map(\.message).joined(separator: "; ")
+      }
+      if reason == nil { reason = await refusal(recipe, inputs) }
+      let plan = SchedulePlan(
+        recipe: recipe.name, file: item.file, texts: texts, inputs: inputs, group: group, program: program,
+        trigger: trigger, refusal: reason)
+      if let reason { tell(.refuses(schedule: ScheduleEntry(plan).id, reason: reason)) }
+      plans.append(plan)
+    }
+    return plans
+  }
+
+  // MARK: Serving
+
+  /// Fires slots from now on, beginning with what was missed and what is left over.
+  ///
+  /// To be called once the recipes have been looked at.
+  package func serve() async {
+    isServing = true
+    let (stream, continuation) = AsyncStream.makeStream(of: RunNews.self)
+    let activity = host.activity
+    await host.observe { news in
+      switch news {
+      case .ended, .event:
+        activity?.begin()
+        if case .terminated = continuation.yield(news) { activity?.end() }
+      default: break
+      }
+    }
+    // Cancelled by `stop`.
+    news = Task {
+      for await item in stream {
+        await take(item)
+        activity?.end()
+      }
+    }
+    // What it starts ends by itself.
+    clock = AlarmClock(time, countedBy: activity) { [weak self] _ in
+      Task {
+        await self?.fire()
+        activity?.end()
+      }
+    }
+    scheduler = Scheduler(newID: newID)
+    await setEntries()
+    let events = store.state.events.values.filter { $0.consumedBy == nil }
+    for event in events.sorted(by: { ($0.receivedAt, $0.id) < ($1.receivedAt, $1.id) }) { await offer(event.id) }
+  }
+
+  /// Fires nothing more; what was decided is kept.
+  package func stop() async {
+    isServing = false
+    clock?.stop()
+    news?.cancel()
+    await keeping?.value
+  }
+
+  /// When the first slot is due that the clock rings for.
+  package var nextAlarm: Timestamp? { clock?.next }
+  /// Fires what is due, because somebody has moved the clock.
+  package func lookAtClock() { clock?.look() }
+
+  private func planAlarm() { clock?.set(true, at: scheduler.nextDue) }
+
+  private func fire() async {
+    guard isServing else { return }
+    await carryOut(scheduler.due(at: time.now()))
+    planAlarm()
+  }
+
+  private func take(_ news: RunNews) async {
+    guard isServing else { return }
+    switch news {
+    case .ended(let run): await carryOut(scheduler.runEnded(run, at: time.now()))
+    case .event(let id): await offer(id)
+    default: return
+    }
+    planAlarm()
+  }
+
+  /// Offers an event that no run has taken to the schedules that listen for it and that were there when it came.
+  private func offer(_ id: String) async {
+    guard let event = store.state.events[id], event.consumedBy == nil, isServing else { return }
+    var value = Value.null
+    if let data = event.data {
+      do throws(StateError) { value = try await store.value(data) } catch { return }
+    }
+    guard let decision = scheduler.eventReceived(event, as: value, at: time.now()) else { return }
+    await carryOut([decision])
+  }
+
+  // MARK: What was decided
+
+  /// Keeps decisions, after all that were made before, and does what follows from them; returns when they are kept.
+  private func carryOut(_ decisions: [Decision]) async {
+    let decisions = decisions.filter { !$0.events.isEmpty || !$0.effects.isEmpty }
+    if decisions.isEmpty { return }
+    let (before, generation) = (keeping, generation)
+    // Ends when the decisions are kept; nobody cancels it.
+    let task = Task {
+      await before?.value
+      if generation == self.generation { await keep(decisions) }
+    }
+    keeping = task
+    await task.value
+  }
+
+  private func keep(_ decisions: [Decision]) async {
+    guard await host.failure == nil else { return }
+    let events = decisions.flatMap(\.events)
+    do throws(StateError) { if !events.isEmpty { try await host.append(events) } } catch {
+      if error.kind == .invalid { makeAgain(because: error.message) }
+      return
+    }
+    for case .slotDecided(let slot) in events { tell(.decided(slot)) }
+    // A run that is created while nobody serves is for the agent that comes.
+    let effects = isServing ? decisions.flatMap(\.effects) : []
+    // Ends when the runs have begun or were told to end; nothing that it begins outlives the host's `stop`.
+    guard !effects.isEmpty else { return }
+    host.activity?.begin()
+    Task {
+      for effect in effects { await carryOut(effect) }
+      host.activity?.end()
+    }
+  }
+
+  private func carryOut(_ effect: Decision.Effect) async {
+    switch effect {
+    // A run that cannot begin is paused with the reason, which the host tells.
+    case .start(let run): try? await host.carryOn(run)
+    // A state that fails has been told by the host.
+    case .cancel(let run, let reason): _ = try? await host.cancel(run, reason: reason)
+    case .terminate(let run, let reason): _ = try? await host.cancel(run, reason: reason, isHard: true)
+    }
+  }
+
+  private func makeAgain(because reason: String) {
+    tell(.madeAgain(reason: reason))
+    generation += 1
+    scheduler = Scheduler(newID: newID)
+    // Kept after what has been decided so far; ends when it is kept.
+    host.activity?.begin()
+    Task {
+      await setEntries()
+      host.activity?.end()
+    }
+  }
+}
+
+// MARK: - What people ask for
+
+extension ScheduleHost {
+  /// Why a question about a schedule is refused.
+  package struct Refusal: Error, Sendable, Equatable {
+    package var kind: String
+    package var message: String
+  }
+
+  private func known(_ id: String) throws(Refusal) {
+    let ids = store.state.schedules.keys.sorted { $0.precedesByScalars($1) }
+    if ids.contains(where: { $0.hasSameScalars(as: id) }) { return }
+    let guess = id.nearest(among: ids).map { "did you mean '\($0)'?" }
+    let all = ids.isEmpty ? "no recipe that was served has an 'on'" : "there are \(ids.joined(separator: ", "))"
+    throw Refusal(kind: "notFound", message: "there is no schedule '\(id)'; \(guess ?? all)")
+  }
+
+  private func served(_ id: String) throws(Refusal) {
+    try known(id)
+    if isServing { return }
+    let file = store.state.schedules[id]?.file ?? "RECIPE"
+    throw Refusal(
+      kind: "notServing",
+      message: "no agent serves, which alone starts runs of schedules; start errand serve, or: errand run \(file)")
+  }
+
+  private func decided(_ decisions: [Decision]?) async throws(Refusal) -> [SlotRecord] {
+    guard let decisions else {
+      throw Refusal(kind: "notFound", message: "the recipe of the schedule cannot be read now; errand serve says why")
+    }
+    let generation = generation
+    await carryOut(decisions)
+    planAlarm()
+    if let failure = await host.failure { throw Refusal(kind: "state", message: failure.message) }
+    if generation != self.generation {
+      throw Refusal(kind: "conflict", message: "something else happened to the schedule meanwhile; try again")
+    }
+    return decisions.flatMap(\.events).compactMap { if case .slotDecided(let slot) = $0 { slot } else { nil } }
+  }
+
+  /// Has a schedule start nothing until it is resumed.
+  package func pause(_ id: String, note: String?) async throws(Refusal) -> [SlotRecord] {
+    try known(id)
+    if isServing, let decisions = scheduler.pause(id, note: note, at: time.now()) {
+      return try await decided(decisions)
+    }
+    let pause = PauseRecord(at: time.now(), origin: .person, note: note)
+    let event = StateEvent.schedulePaused(SchedulePaused(schedule: id, pause: pause))
+    return try await decided([Decision(schedule: id, events: [event])])
+  }
+
+  /// Has a schedule start runs again; what fell into the pause is recorded.
+  package func resume(_ id: String) async throws(Refusal) -> [SlotRecord] {
+    try known(id)
+    // A command that nobody serves for has not read the recipes yet.
+    if !isServing { _ = await look() }
+    return try await decided(scheduler.resume(id, at: time.now()))
+  }
+
+  /// Starts a run of a schedule out of turn.
+  package func trigger(_ id: String, overlap: Trigger.Overlap?) async throws(Refusal) -> [SlotRecord] {
+    try served(id)
+    return try await decided(scheduler.trigger(id, overlap: overlap, at: time.now()))
+  }
+
+  /// The slots of a time gone by that have no run, oldest first.
+  package func slotsToBackfill(
+    _ id: String, from: Timestamp, to: Timestamp
+  ) async throws(Refusal) -> (slots: [Timestamp], hasMore: Bool) {
+    try served(id)
+    var started: Set<Timestamp> = []
+    do throws(StateError) {
+      let query = SlotQuery(limit: .max, schedule: id, from: from, before: to)
+      for slot in try await store.slots(query) where slot.outcome == .started { started.insert(slot.slot) }
+    } catch {
+      throw Refusal(kind: "state", message: error.message)
+    }
+    guard let found = scheduler.slotsToBackfill(id, from: from, to: to, started: started) else {
+      throw Refusal(kind: "notFound", message: "the recipe of '\(id)' cannot be read now; errand serve says why")
+    }
+    return found
+  }
+
+  /// Makes up for slots, oldest first.
+  package func backfill(_ id: String, _ slots: [Timestamp], overlap: Trigger.Overlap?) async throws(Refusal)
+    -> [SlotRecord]
+  {
+    try served(id)
+    return try await decided(scheduler.backfill(id, slots, overlap: overlap, at: time.now()))
+  }
+}

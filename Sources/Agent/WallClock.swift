@@ -1,0 +1,93 @@
+// How instants and lengths of time are told to people, and how they write them.
+//
+// An instant is told with its weekday and what the zone calls its time, so that the same words never stand for two
+// instants, not even in the hour that a clock shows twice: `Fri 2026-11-20 17:30 AEDT`. Seconds are told where there are
+// any. A length of time has its two largest units: `2 days 3 h`, `8 h 59 min`, `4 min 5 s`, `45 s`.
+package import Basics
+package import Calendars
+
+/// A clock on somebody's wall, at an instant.
+package struct WallClock: Sendable {
+  package var zone: TimeZoneRules
+  package var now: Timestamp
+
+  package init(_ zone: TimeZoneRules, now: Timestamp) {
+    self.zone = zone
+    self.now = now
+  }
+
+  /// `Fri 2026-11-20 17:30 AEDT`.
+  package func date(_ instant: Timestamp) -> String {
+    let (time, kind) = zone.localTime(at: instant)
+    return "\(WallClock.weekdays[time.date.weekday]) \(WallClock.text(time)) \(kind.abbreviation)"
+  }
+
+  /// `Fri 2026-11-20 17:30 +11:00`, for lists in which the offset changes.
+  package func dateWithOffset(_ instant: Timestamp) -> String {
+    let (time, kind) = zone.localTime(at: instant)
+    let minutes = kind.offset.magnitude / 60
+    let offset = "\(kind.offset < 0 ? "-" : "+")\(twoDigits(Int(minutes / 60))):\(twoDigits(Int(minutes % 60)))"
+    return "\(WallClock.weekdays[time.date.weekday]) \(WallClock.text(time)) \(offset)"
+  }
+
+  /// `in 8 h 59 min`, `3 days ago` or `now`.
+  package func fromNow(_ instant: Timestamp) -> String {
+    let seconds = instant.seconds - now.seconds
+    if seconds == 0 { return "now" }
+    let span = TimeSpan.seconds(abs(seconds)).inWords
+    return seconds > 0 ? "in \(span)" : "\(span) ago"
+  }
+
+  /// `Fri 2026-11-20 17:30 AEDT (in 8 h 59 min)`.
+  package func dateFromNow(_ instant: Timestamp) -> String { "\(date(instant)) (\(fromNow(instant)))" }
+
+  /// The instant that somebody means: RFC 3339, or a date, a time of today, or both as this clock shows them.
+  ///
+  /// A time that the clock shows twice is the first, one that it jumps over the first instant after the jump.
+  package func instant(_ text: String) -> Timestamp? {
+    if let instant = Timestamp(text) { return instant }
+    let words = text.split { $0 == " " || $0 == "T" }
+    guard (1...2).contains(words.count) else { return nil }
+    let day = WallClock.day(words[0])
+    let clock = words.count == 2 || day == nil ? words.last.flatMap { CivilTime.secondOfDay(String($0)) } : 0
+    guard let clock, words.count == 1 || day != nil else { return nil }
+    return zone.instant(of: CivilTime(day ?? zone.localTime(at: now).time.date, secondOfDay: clock))
+  }
+
+  private static let weekdays = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
+
+  private static func text(_ time: CivilTime) -> String {
+    let seconds = time.second == 0 ? "" : ":\(twoDigits(time.second))"
+    return "\(time.date) \(twoDigits(time.hour)):\(twoDigits(time.minute))\(seconds)"
+  }
+
+  private static func day(_ text: Substring) -> CivilDate? {
+    let parts = text.split(separator: "-", omittingEmptySubsequences: false)
+    guard parts.map(\.utf8.count) == [4, 2, 2], let year = Int(parts[0]), let month = Int(parts[1]),
+      let day = Int(parts[2])
+    else { return nil }
+    return CivilDate(year: year, month: month, day: day)
+  }
+}
+
+private func twoDigits(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
+
+extension TimeSpan {
+  /// The length with its two largest units: `2 days 3 h`, `8 h 59 min`, `4 min 5 s`, `45 s`.
+  package var inWords: String {
+    let seconds = nanoseconds / 1_000_000_000
+    let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86_400)
+    let parts: [(count: Int, unit: String)] =
+      if days > 0 {
+        [(days, days == 1 ? "day" : "days"), (hours % 24, "h")]
+      } else if hours > 0 {
+        [(hours, "h"), (minutes % 60, "min")]
+      } else if minutes > 0 {
+        [(minutes, "min"), (seconds % 60, "s")]
+      } else {
+        [(seconds, "s")]
+      }
+    let words = parts.filter { $0.count > 0 }.map { "\($0.count) \($0.unit)" }
+    return words.isEmpty ? "less than a second" : words.joined(separator: " ")
+  }
+}

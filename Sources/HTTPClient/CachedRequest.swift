@@ -1,0 +1,158 @@
+public import Basics
+
+/// When a kept answer serves instead of the network's, and what is kept.
+public struct HTTPCachePolicy: Sendable {
+  /// How long an answer serves at least, even if the server names a shorter time; `no-cache` and `must-revalidate`
+  /// of the server win.
+  public var leastInterval: TimeSpan
+  /// Whether the network is asked even if the kept answer is fresh.
+  public var revalidates: Bool
+  /// Whether a kept answer stands in, however old, when the network gives none or none that is accepted.
+  public var fallsBack: Bool
+  /// Whether an answer of this status is none, so that a kept one stands in for it.
+  ///
+  /// Where 404 says that something is there no more, it must not be among them.
+  public var isFailure: @Sendable (_ status: Int) -> Bool
+  /// The statuses whose answers are kept; a 404 that is kept replaces what was there before it.
+  public var keptStatuses: Set<Int>
+  /// Looks at an answer of a kept status before it is kept, beside the one that it would replace, and says as a sentence
+  /// what is wrong with it; nil lets it through.
+  ///
+  /// It is asked about a kept answer as well, beside none, before that serves.
+  public var check: @Sendable (_ new: HTTPResponse, _ kept: HTTPResponse?) -> String?
+
+  /// Creates a policy; what is not given is what RFC 9111 asks of any cache.
+  public init(
+    leastInterval: TimeSpan = .zero, revalidates: Bool = false, fallsBack: Bool = false,
+    keptStatuses: Set<Int> = [200],
+    check: @escaping @Sendable (_ new: HTTPResponse, _ kept: HTTPResponse?) -> String? = { _, _ in nil },
+    isFailure: @escaping @Sendable (_ status: Int) -> Bool = { $0 == 403 || $0 == 408 || $0 == 429 || $0 >= 500 }
+  ) {
+    self.leastInterval = leastInterval
+    self.revalidates = revalidates
+    self.fallsBack = fallsBack
+    self.keptStatuses = keptStatuses
+    self.isFailure = isFailure
+    self.check = check
+  }
+}
+
+/// An answer of the network, or one that was kept.
+public struct HTTPCachedResponse: Sendable {
+  /// The answer; one that was kept has the status and body of then, and the header fields as last confirmed.
+  public var response: HTTPResponse
+  /// Whether the body was kept, and did not come over the network now.
+  public var fromCache = false
+  /// When the body came over the network.
+  public var cachedAt: Timestamp
+  /// When the server last said that this is the current answer.
+  public var checkedAt: Timestamp
+  /// Why a kept answer stands in for a current one; nil if it does not.
+  public var standIn: StandIn?
+  /// Why a new answer was not accepted, or could not be kept, as a sentence; nil if all is well.
+  public var fault: String?
+
+  /// What went wrong with the network's answer.
+  public enum StandIn: Sendable {
+    /// None came.
+    case network(HTTPError)
+    /// It had a status that counts as none.
+    case status(Int)
+    /// It was not accepted, for the reason that the sentence says.
+    case refused(String)
+
+    /// The reason as a sentence.
+    public var reason: String {
+      switch self {
+      case .network(let error): error.message
+      case .status(let status): "The server answered with HTTP status \(status)."
+      case .refused(let reason): reason
+      }
+    }
+  }
+}
+
+extension HTTPClient {
+  /// Sends a `GET` unless a kept answer serves, and keeps the answer, as a private cache does (RFC 9111).
+  ///
+  /// A kept answer that is fresh is given without a request. An older one is asked about with its validator, and given
+  /// if the server says that it is unchanged. Whether it stands in when the network fails is the policy's to say.
+  /// What cannot be kept is given all the same, with the reason.
+  public func send(
+    _ request: HTTPRequest, through cache: HTTPCache, _ policy: HTTPCachePolicy = HTTPCachePolicy()
+  ) async throws(HTTPError) -> HTTPCachedResponse {
+    guard request.method == "GET", let key = cache.key(request) else {
+      let response = try await send(request)
+      let now = cache.time.now()
+      return HTTPCachedResponse(response: response, cachedAt: now, checkedAt: now)
+    }
+    var kept = await cache.entry(key)
+    // What an earlier version of the program accepted, this one may not.
+    if let entry = kept, !entry.suits(request) || entry.isRefused(by: policy) { kept = nil }
+    kept?.response.url = request.url
+    if let kept, !policy.revalidates, kept.isFresh(at: cache.time.now(), least: policy.leastInterval) {
+      return kept.answer()
+    }
+    let substitute = policy.fallsBack && kept?.maySubstitute == true ? kept : nil
+    var conditional = request
+    kept?.condition(&conditional)
+    let response: HTTPResponse
+    do throws(HTTPError) {
+      response = try await send(conditional)
+    } catch {
+      guard let substitute, error.isOfNetwork else { throw error }
+      return substitute.answer(standIn: .network(error))
+    }
+    let now = cache.time.now()
+    if response.status == 304, var kept, conditional.isConditional, !request.isConditional {
+      kept.confirm(by: response, at: now)
+      var answer = kept.answer()
+      answer.fault = await cache.keep(kept, as: key, of: request)
+      return answer
+    }
+    var answer = HTTPCachedResponse(response: response, cachedAt: now, checkedAt: now)
+    guard policy.keptStatuses.contains(response.status), !request.isConditional else {
+      if let substitute, policy.isFailure(response.status) {
+        return substitute.answer(standIn: .status(response.status))
+      }
+      return answer
+    }
+    if let reason = policy.check(response, kept?.response) {
+      if let substitute { return substitute.answer(standIn: .refused(reason)) }
+      answer.fault = reason
+    } else if let entry = HTTPCacheEntry(response, to: request, at: now) {
+      answer.fault = await cache.keep(entry, as: key, of: request)
+    } else {
+      await cache.remove(key)
+    }
+    return answer
+  }
+}
+
+extension HTTPCacheEntry {
+  fileprivate func isRefused(by policy: HTTPCachePolicy) -> Bool {
+    !policy.keptStatuses.contains(response.status) || policy.check(response, nil) != nil
+  }
+
+  fileprivate func answer(standIn: HTTPCachedResponse.StandIn? = nil) -> HTTPCachedResponse {
+    var response = response
+    // Nothing was waited for.
+    response.elapsed = .zero
+    return HTTPCachedResponse(
+      response: response, fromCache: true, cachedAt: cachedAt, checkedAt: checkedAt, standIn: standIn)
+  }
+}
+
+extension HTTPRequest {
+  fileprivate var isConditional: Bool { headers.fields.contains { $0.name.lowercasedASCII.hasPrefix("if-") } }
+}
+
+extension HTTPError {
+  /// Whether it is about the way to the server and its answer, and not about the request or this machine.
+  fileprivate var isOfNetwork: Bool {
+    switch kind {
+    case .resolve, .connect, .tls, .timeout, .tooLarge, .redirect, .malformedResponse, .interrupted: true
+    case .invalidRequest, .cancelled, .file, .missingLibrary: false
+    }
+  }
+}

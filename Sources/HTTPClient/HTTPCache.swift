@@ -1,0 +1,156 @@
+public import Basics
+import Glibc
+import Synchronization
+
+// Where answers are kept: a folder that several processes may share, or the memory of this one.
+//
+// An answer's file is named after the SHA-256 of its request (the URL and whatever credentials went with it, so that one
+// user's answers are never another's) and is only ever replaced whole. Whoever writes holds the folder's lock and first
+// looks at what is there now: an answer that was checked later than the one in hand stays. Reading takes no lock.
+//
+// Files of other names may stand beside them. Together the answers' files are no larger than the bound. When one more would be too much, those go first that were written
+// longest ago, which for an answer that is asked for again and again is when the server last confirmed it.
+
+/// Keeps answers of services between requests and, in a folder, between programs; for `HTTPClient.send(_:through:_:)`.
+public final class HTTPCache: Sendable {
+  fileprivate struct Memory {
+    var entries: [String: HTTPCacheEntry] = [:]
+    /// Keys in the order in which their entries were written.
+    var order: [String] = []
+    var bytes = 0
+  }
+
+  /// The folder; nil if answers are kept in memory and go with the cache.
+  public let folder: String?
+  private let maxBytes: Int
+  let time: any TimeSource
+  private let memory = Mutex(Memory())
+
+  /// Creates a cache; nothing is read or written before it is used.
+  ///
+  /// - Parameters:
+  ///   - folder: Where answers are kept, which is made when it is needed and readable by its owner only; nil keeps them
+  ///     in memory.
+  ///   - maxBytes: How large all answers together may be.
+  ///   - time: Tells how old an answer is.
+  public init(folder: String?, maxBytes: Int = 64 << 20, time: any TimeSource = SystemTime()) {
+    self.folder = folder
+    self.maxBytes = maxBytes
+    self.time = time
+  }
+
+  /// The name under which answers to a request are kept; nil without libcrypto, in which case none are.
+  func key(_ request: HTTPRequest) -> String? {
+    let credentials = request.headers.fields
+      .filter { field in request.credentialHeaders.contains(where: field.isNamed) }
+      .map { "\n\($0.name.lowercasedASCII): \($0.value)" }
+    let url = request.url.utf8.prefix { $0 != UInt8(ascii: "#") }
+    return SHA256.digest(of: Array(url) + Array(credentials.joined().utf8))
+  }
+
+  // MARK: Reading
+
+  func entry(_ key: String) async -> HTTPCacheEntry? {
+    guard let folder else { return memory.withLock { $0.entries[key] } }
+    return await onThread { [maxBytes] in Self.read(key, in: folder, limit: maxBytes) }
+  }
+
+  private static func read(_ key: String, in folder: String, limit: Int) -> HTTPCacheEntry? {
+    // What cannot be read is as good as damaged, and that is as good as none.
+    (try? Files.read(path(key, in: folder), limit: limit)).flatMap { HTTPCacheEntry(file: $0) }
+  }
+
+  private static func path(_ key: String, in folder: String) -> String { "\(folder)/\(key)\(suffix)" }
+
+  private static let suffix = ".answer"
+
+  // MARK: Writing
+
+  /// Keeps an answer, and says as a sentence why it could not be kept.
+  func keep(_ entry: HTTPCacheEntry, as key: String, of request: HTTPRequest) async -> String? {
+    guard let folder else {
+      guard entry.response.body.count <= maxBytes else { return tooLarge }
+      memory.withLock { $0.insert(entry, key, maxBytes: maxBytes) }
+      return nil
+    }
+    guard let bytes = entry.file(redactedURL: request.redactedURL) else {
+      return "The answer cannot be written down."
+    }
+    guard bytes.count <= maxBytes else { return tooLarge }
+    return await onThread { [maxBytes] in
+      do throws(FileError) {
+        try Self.locking(folder) { () throws(FileError) in
+          if let other = Self.read(key, in: folder, limit: maxBytes), other.checkedAt > entry.checkedAt { return }
+          try Self.makeRoom(for: bytes.count, in: folder, maxBytes: maxBytes)
+          try Files.write(bytes, to: Self.path(key, in: folder), mode: 0o600)
+        }
+        return nil
+      } catch {
+        return "The answer is not kept: \(error.description)."
+      }
+    }
+  }
+
+  private var tooLarge: String { "The answer is larger than the whole cache may be, \(maxBytes) bytes." }
+
+  /// Forgets the answer to a request, if there is one.
+  func remove(_ key: String) async {
+    guard let folder else { return memory.withLock { $0.remove(key) } }
+    await onThread {
+      // What cannot be removed is replaced or pushed out later.
+      try? Files.remove(Self.path(key, in: folder))
+    }
+  }
+
+  /// Does what no other process is to do at the same time.
+  private static func locking(_ folder: String, _ body: () throws(FileError) -> Void) throws(FileError) {
+    try Files.makeFolder(folder, mode: 0o700)
+    let path = "\(folder)/lock"
+    let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+    guard descriptor >= 0 else { throw FileError(.write, path, .system(errno)) }
+    // Closing unlocks.
+    defer { close(descriptor) }
+    while flock(descriptor, LOCK_EX) != 0 {
+      guard errno == EINTR else { throw FileError(.write, path, .system(errno)) }
+    }
+    try body()
+  }
+
+  private static func makeRoom(for bytes: Int, in folder: String, maxBytes: Int) throws(FileError) {
+    var files: [(path: String, bytes: Int, written: Timestamp)] = []
+    for name in try Files.list(folder) where name.contains(suffix) {
+      let path = "\(folder)/\(name)"
+      // Under the lock nobody is writing: an unfinished file was left behind when its writer died.
+      guard name.hasSuffix(suffix) else {
+        try Files.remove(path)
+        continue
+      }
+      var status = stat()
+      guard stat(path, &status) == 0 else { continue }
+      let written = Timestamp(seconds: status.st_mtim.tv_sec, nanoseconds: status.st_mtim.tv_nsec) ?? .earliest
+      files.append((path, Int(status.st_size), written))
+    }
+    var total = files.reduce(bytes) { $0 + $1.bytes }
+    guard total > maxBytes else { return }
+    for file in files.sorted(by: { $0.written < $1.written }) where total > maxBytes {
+      try Files.remove(file.path)
+      total -= file.bytes
+    }
+  }
+}
+
+extension HTTPCache.Memory {
+  fileprivate mutating func remove(_ key: String) {
+    guard let old = entries.removeValue(forKey: key) else { return }
+    bytes -= old.response.body.count
+    order.removeAll { $0 == key }
+  }
+
+  fileprivate mutating func insert(_ entry: HTTPCacheEntry, _ key: String, maxBytes: Int) {
+    remove(key)
+    while let oldest = order.first, bytes + entry.response.body.count > maxBytes { remove(oldest) }
+    entries[key] = entry
+    order.append(key)
+    bytes += entry.response.body.count
+  }
+}

@@ -1,0 +1,205 @@
+import Basics
+import HTTPTypes
+
+// One kept answer: what decides whether it still serves, and how it lies in a file.
+//
+// A file is three parts, each of the first two on its own line:
+//
+//   the SHA-256 of everything after this line, in 64 small hexadecimal digits
+//   the head as one JSON object: format, url (redacted, for people), status, headers, varying, cachedAt, checkedAt
+//   the body, byte for byte
+//
+// A file whose digest, format or head is not right is as good as none: nothing depends on what is kept.
+//
+// Freshness follows RFC 9111, section 4.2, with two simplifications. An answer that names no lifetime has none:
+// there is no heuristic. And its age is that of this machine's clock plus what `Age` says; the `Date` of the answer is
+// not compared with this machine's clock, because the two disagree more often than a proxy forgets `Age`.
+
+/// A kept answer.
+struct HTTPCacheEntry: Sendable {
+  var response: HTTPResponse
+  /// The request's fields that the answer was chosen by, as they were.
+  var varying: [HTTPHeaders.Field] = []
+  /// When the body arrived.
+  var cachedAt: Timestamp
+  /// When the server last said that it is current.
+  var checkedAt: Timestamp
+
+  /// Fields that speak of one transfer, or that nobody else is to see.
+  private static let unkept = [
+    "Connection", "Content-Encoding", "Content-Length", "Keep-Alive", "Proxy-Authenticate", "Set-Cookie", "Set-Cookie2",
+    "TE", "Trailer", "Transfer-Encoding", "Upgrade",
+  ]
+
+  /// Keeps an answer; nil if it says that it must not be kept, or could be meant for nobody else.
+  init?(_ response: HTTPResponse, to request: HTTPRequest, at now: Timestamp) {
+    guard CacheControl(response.headers)["no-store"] == nil, CacheControl(request.headers)["no-store"] == nil else {
+      return nil
+    }
+    let names = response.headers.values("Vary").flatMap { $0.split(separator: ",") }.map { String($0).trimmed }
+    guard !names.contains("*"), !Self.echoes(response, of: request) else { return nil }
+    self.response = response
+    self.response.headers.fields.removeAll { field in Self.unkept.contains(where: field.isNamed) }
+    varying = Self.fields(names, of: request)
+    cachedAt = now
+    checkedAt = now
+  }
+
+  /// Whether the answer was chosen by fields that this request has as well.
+  func suits(_ request: HTTPRequest) -> Bool {
+    let names = response.headers.values("Vary").flatMap { $0.split(separator: ",") }.map { String($0).trimmed }
+    let own = Self.fields(names, of: request)
+    return own.count == varying.count
+      && zip(own, varying).allSatisfy { $0.isNamed($1.name) && $0.value.hasSameScalars(as: $1.value) }
+  }
+
+  /// A request's fields of some names, without credentials: what they are is in the key already, and not to be kept.
+  private static func fields(_ names: [String], of request: HTTPRequest) -> [HTTPHeaders.Field] {
+    names.flatMap { name in request.headers.fields.filter { $0.isNamed(name) } }
+      .filter { field in !request.credentialHeaders.contains(where: field.isNamed) }
+  }
+
+  /// Whether an answer holds credentials that the request was sent with.
+  private static func echoes(_ response: HTTPResponse, of request: HTTPRequest) -> Bool {
+    var secrets = request.credentialHeaders.flatMap { request.headers.values($0) }
+    // The credentials without their scheme (RFC 9110, section 11.4).
+    secrets += secrets.compactMap { value in
+      value.firstIndex(of: " ").map { String(value[value.index(after: $0)...]) }
+    }
+    let hidden = Set(request.redactedParameters.map(\.lowercasedASCII))
+    secrets += HTTPQuery(decoding: HTTPURL(request.url)?.query ?? "").items
+      .filter { hidden.contains($0.name.lowercasedASCII) }.map(\.value)
+    secrets = secrets.filter { $0.utf8.count >= 4 }
+    if secrets.isEmpty { return false }
+    let texts = [String(decoding: response.body, as: UTF8.self)] + response.headers.fields.map(\.value)
+    return texts.contains { text in secrets.contains { text.contains($0) } }
+  }
+
+  // MARK: Freshness
+
+  /// Whether the answer serves without a look at the network.
+  ///
+  /// - Parameter least: How long it serves even if the server names a shorter time, unless it forbids that.
+  func isFresh(at now: Timestamp, least: TimeSpan) -> Bool {
+    let control = CacheControl(response.headers)
+    // After a clock was set back nobody knows how old the answer is.
+    guard control["no-cache"] == nil, let waited = now.span(since: checkedAt), waited >= .zero else { return false }
+    let lifetime = lifetime(control)
+    if control["must-revalidate"] == nil, waited < least { return true }
+    let ageAtArrival = response.headers["Age"].flatMap(CacheControl.seconds) ?? .zero
+    return waited + ageAtArrival + response.elapsed < lifetime
+  }
+
+  private func lifetime(_ control: CacheControl) -> TimeSpan {
+    if let seconds = control["max-age"] { return CacheControl.seconds(seconds) ?? .zero }
+    guard let expires = response.headers["Expires"].flatMap(HTTPDate.read),
+      let date = response.headers["Date"].flatMap(HTTPDate.read)
+    else { return .zero }
+    return max(.zero, expires.span(since: date) ?? .zero)
+  }
+
+  /// Whether the answer may stand in for one that could not be had: the server can forbid that.
+  var maySubstitute: Bool {
+    let control = CacheControl(response.headers)
+    return control["no-cache"] == nil && control["must-revalidate"] == nil
+  }
+
+  /// Makes a request one that is answered with 304 if this answer is still right.
+  func condition(_ request: inout HTTPRequest) {
+    // Only of a success is it said what the conditions mean, and a caller's own ones are for the caller to judge.
+    guard response.isSuccess, !request.headers.fields.contains(where: { $0.name.lowercasedASCII.hasPrefix("if-") })
+    else { return }
+    if let tag = response.headers["ETag"] {
+      request.headers["If-None-Match"] = tag
+    } else if let date = response.headers["Last-Modified"] {
+      request.headers["If-Modified-Since"] = date
+    }
+  }
+
+  /// Takes over what a 304 says (section 3.2).
+  mutating func confirm(by answer: HTTPResponse, at now: Timestamp) {
+    checkedAt = now
+    response.elapsed = answer.elapsed
+    // How old it was when it arrived the server tells anew, or it has no age any more.
+    response.headers["Age"] = nil
+    let news = answer.headers.fields.filter { field in !Self.unkept.contains(where: field.isNamed) }
+    response.headers.fields.removeAll { field in news.contains { $0.isNamed(field.name) } }
+    response.headers.fields += news
+  }
+
+  // MARK: The file
+
+  private static let format = 1
+
+  /// The file's bytes; nil if the head cannot be written or no digest can be made.
+  func file(redactedURL: String) -> [UInt8]? {
+    func fields(_ fields: [HTTPHeaders.Field]) -> Value {
+      .list(fields.map { .list([.string($0.name), .string($0.value)]) })
+    }
+    let head = Value.object([
+      "format": .int(Self.format), "url": .string(redactedURL), "status": .int(response.status),
+      "headers": fields(response.headers.fields), "varying": fields(varying),
+      "elapsed": .int(response.elapsed.nanoseconds), "cachedAt": .string(cachedAt.description),
+      "checkedAt": .string(checkedAt.description),
+    ])
+    guard let json = try? JSON.write(head) else { return nil }
+    let content = json + [UInt8(ascii: "\n")] + response.body
+    guard let digest = SHA256.digest(of: content) else { return nil }
+    return Array("\(digest)\n".utf8) + content
+  }
+
+  /// Reads a file; nil if it is damaged.
+  init?(file bytes: [UInt8]) {
+    guard bytes.count > 65, bytes[64] == UInt8(ascii: "\n") else { return nil }
+    let content = Array(bytes[65...])
+    guard let digest = SHA256.digest(of: content), digest.utf8.elementsEqual(bytes[..<64]),
+      let end = content.firstIndex(of: UInt8(ascii: "\n")), let head = try? JSON.parse(Array(content[..<end])),
+      head["format"]?.int == Self.format, let status = head["status"]?.int,
+      let headers = Self.fields(head["headers"]), let varying = Self.fields(head["varying"]),
+      let elapsed = head["elapsed"]?.int, let cachedAt = head["cachedAt"]?.string.flatMap({ Timestamp($0) }),
+      let checkedAt = head["checkedAt"]?.string.flatMap({ Timestamp($0) })
+    else { return nil }
+    response = HTTPResponse(
+      status: status, headers: HTTPHeaders(headers), body: Array(content[(end + 1)...]),
+      elapsed: TimeSpan(nanoseconds: elapsed))
+    self.varying = varying
+    self.cachedAt = cachedAt
+    self.checkedAt = checkedAt
+  }
+
+  private static func fields(_ value: Value?) -> [HTTPHeaders.Field]? {
+    guard let items = value?.list else { return nil }
+    var fields: [HTTPHeaders.Field] = []
+    for item in items {
+      guard let pair = item.list, pair.count == 2, let name = pair[0].string, let value = pair[1].string else {
+        return nil
+      }
+      fields.append(HTTPHeaders.Field(name, value))
+    }
+    return fields
+  }
+}
+
+/// The directives of `Cache-Control`, which both sides may send.
+struct CacheControl {
+  private var directives: [(name: String, value: String)] = []
+
+  init(_ headers: HTTPHeaders) {
+    for line in headers.values("Cache-Control") {
+      for part in line.split(separator: ",") {
+        let pieces = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+        let value = pieces.count > 1 ? String(pieces[1]).trimmed : ""
+        directives.append((String(pieces[0]).trimmed.lowercasedASCII, value.filter { $0 != "\"" }))
+      }
+    }
+  }
+
+  /// The value of a directive, empty if it has none; nil if it is not there.
+  subscript(name: String) -> String? { directives.first { $0.name == name }?.value }
+
+  /// Reads a number of seconds (section 1.2.2); one that is too large is a long time, one that is none is nil.
+  static func seconds(_ text: String) -> TimeSpan? {
+    guard !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
+    return .seconds(Int(text) ?? .max)
+  }
+}

@@ -1,0 +1,252 @@
+package import Basics
+import Synchronization
+
+// What every sandbox has around the service that it plays. Beside the service's own paths, for tests from outside:
+//
+//   /sandbox/log                                  every call and how often it came, as JSON
+//   /sandbox/fault?kind=K&call=C&skip=N&times=N   makes calls go wrong (`ServiceFault`); `kind=none` takes all back
+//   /sandbox/clock?advance=25h                    lets the service's time pass; `set=2026-03-10T09:00:00Z` sets it
+//
+// A call is named by its method and path, `GET /catalog.json`. A fault strikes the calls whose names contain its text.
+
+/// Something that goes wrong on demand, so that recipes and tests meet it before the real service does it.
+package struct ServiceFault: Hashable, Sendable {
+  /// What goes wrong.
+  package enum Kind: String, CaseIterable, Sendable {
+    /// The connection is dropped before anything is done.
+    case refuse
+    /// It is done, and the connection is dropped before the answer.
+    case lostAnswer
+    /// It is done, and the answer breaks off half-way.
+    case truncated
+    /// It is done, and the answer comes late.
+    case slow
+    /// It is done, and the answer is larger than anybody wants.
+    case oversized
+    /// It is done, and the answer is a JSON document that is not of the contract: a list in a list.
+    case wrongType
+    /// It is done, and the answer has bytes in its texts that are no UTF-8.
+    case badUTF8
+    /// Nothing is done, and the answer is a web page with status 200.
+    case html
+    /// Nothing is done, and the answer is a web page with the fault's status.
+    case status
+    /// Nothing is done, and the answer leads to another host.
+    case redirect
+    /// Nothing is done, and the answer leads to itself.
+    case redirectLoop
+  }
+
+  package var kind: Kind
+  /// The calls that it strikes: those whose names contain this.
+  package var call: String
+  /// How many such calls go well first.
+  package var skip: Int
+  /// How many are struck after that.
+  package var times: Int
+  /// The status of a fault that is one.
+  package var status = 503
+  /// What an answer of that status says of trying again: `Retry-After`.
+  package var retryAfter: String?
+  /// How late a slow answer is.
+  package var delay = TimeSpan.seconds(60)
+  /// How large an oversized answer is, in bytes.
+  package var size = 80 << 20
+
+  package init(_ kind: Kind, call: String = "", skip: Int = 0, times: Int = 1) {
+    self.kind = kind
+    self.call = call
+    self.skip = skip
+    self.times = times
+  }
+}
+
+/// A loopback port with a service behind it whose faults, log and clock can be reached from outside.
+package final class SandboxFrame: Sendable {
+  /// Plays the service: answers a request at an instant of the service's own time.
+  package typealias Service = @Sendable (HTTPServerRequest, Timestamp) async -> HTTPServerResponse
+
+  fileprivate struct State {
+    var faults: [ServiceFault] = []
+    /// Each call with its count, in the order in which they first came.
+    var calls: [(name: String, count: Int)] = []
+    /// How far the service's time is ahead.
+    var ahead = TimeSpan.zero
+  }
+
+  fileprivate final class Desk: Sendable {
+    let state = Mutex(State())
+    let time: any TimeSource
+    let service: Service
+
+    init(_ time: any TimeSource, _ service: @escaping Service) {
+      self.time = time
+      self.service = service
+    }
+  }
+
+  private let desk: Desk
+  private let server: HTTPServer
+
+  /// Listens on a port of the loopback interface; 0 for any that is free.
+  package init(port: Int, time: any TimeSource, service: @escaping Service) throws(HTTPServerError) {
+    let desk = Desk(time, service)
+    self.desk = desk
+    server = try HTTPServer(port: port) { request in await desk.answer(request) }
+  }
+
+  /// Where it is found, without a slash at its end.
+  package var baseURL: String { server.baseURL }
+  /// Every call and how often it came.
+  package var calls: [(name: String, count: Int)] { desk.state.withLock(\.calls) }
+  /// The service's own time.
+  package var now: Timestamp { desk.now }
+
+  /// How often calls came whose names contain a text.
+  package func count(_ call: String) -> Int { calls.filter { $0.name.contains(call) }.reduce(0) { $0 + $1.count } }
+  /// Makes calls go wrong.
+  package func add(_ fault: ServiceFault) { desk.state.withLock { $0.faults.append(fault) } }
+  /// Lets the service's time pass.
+  package func advance(by span: TimeSpan) { desk.state.withLock { $0.ahead = $0.ahead + span } }
+  /// Ends it.
+  package func stop() async { await server.stop() }
+}
+
+extension SandboxFrame.Desk {
+  var now: Timestamp {
+    let ahead = state.withLock(\.ahead)
+    return time.now().advanced(by: ahead) ?? time.now()
+  }
+
+  func answer(_ request: HTTPServerRequest) async -> HTTPServerResponse {
+    switch request.path {
+    case "/sandbox/log": return log()
+    case "/sandbox/fault": return setFault(request.query)
+    case "/sandbox/clock": return setClock(request.query)
+    default: break
+    }
+    let fault = state.withLock { $0.strike("\(request.method) \(request.path)") }
+    switch fault?.kind {
+    case .refuse: return .dropped
+    case .html: return .page("Down for maintenance")
+    case .status:
+      var answer = HTTPServerResponse.page("Not today", status: fault?.status ?? 503)
+      answer.headers["Retry-After"] = fault?.retryAfter
+      return answer
+    case .redirect:
+      return HTTPServerResponse(status: 302, headers: ["Location": "http://elsewhere.example\(request.target)"])
+    case .redirectLoop: return HTTPServerResponse(status: 302, headers: ["Location": request.target])
+    default: break
+    }
+    guard let fault else { return await service(request, now) }
+    var request = request
+    // Only a whole answer can be spoilt.
+    request.headers.fields.removeAll { $0.name.lowercasedASCII.hasPrefix("if-") }
+    return await spoilt(await service(request, now), by: fault)
+  }
+
+  /// What goes wrong after it was done.
+  private func spoilt(_ answer: HTTPServerResponse, by fault: ServiceFault) async -> HTTPServerResponse {
+    var answer = answer
+    guard case .bytes(let bytes) = answer.body else { return answer }
+    switch fault.kind {
+    case .lostAnswer: return .dropped
+    case .truncated: answer.body = .truncated(bytes, after: bytes.count / 2)
+    case .slow:
+      // If the client leaves first, nobody reads the answer.
+      try? await time.sleep(for: fault.delay)
+    case .oversized:
+      answer.body = .stream { writer in
+        let blank = [UInt8](repeating: UInt8(ascii: " "), count: 1 << 16)
+        for _ in 0...max(0, fault.size) / blank.count { try await writer.write(blank) }
+        try await writer.write(bytes)
+      }
+    case .wrongType: return .json(.list([.list([])]))
+    case .badUTF8:
+      // A quote that begins a text is followed by a byte that begins nothing.
+      let quote = UInt8(ascii: "\"")
+      answer.body = .bytes(bytes.flatMap { $0 == quote ? [quote, 0xFF] : [$0] })
+    case .refuse, .html, .status, .redirect, .redirectLoop: break
+    }
+    answer.headers["ETag"] = nil
+    return answer
+  }
+
+  // MARK: From outside
+
+  private func log() -> HTTPServerResponse {
+    let calls = state.withLock(\.calls)
+    return .json(
+      .object([
+        "requests": .int(calls.reduce(0) { $0 + $1.count }),
+        "calls": .map(ValueMap(calls.map { ($0.name, .int($0.count)) })),
+      ]))
+  }
+
+  private func setFault(_ query: HTTPQuery) -> HTTPServerResponse {
+    guard let name = query["kind"], name != "none" else {
+      state.withLock { $0.faults = [] }
+      return .json(.object(["faults": .string("none")]))
+    }
+    guard let kind = ServiceFault.Kind(rawValue: name) else {
+      let kinds = ServiceFault.Kind.allCases.map(\.rawValue).joined(separator: ", ")
+      return .text("There is no fault '\(name)'; there are \(kinds), none.\n", status: 400)
+    }
+    var fault = ServiceFault(kind, call: query["call"] ?? "")
+    if let skip = query["skip"].flatMap({ Int($0) }) { fault.skip = max(0, skip) }
+    if let times = query["times"].flatMap({ Int($0) }) { fault.times = times }
+    if let status = query["status"].flatMap({ Int($0) }), (200...599).contains(status) { fault.status = status }
+    if let size = query["size"].flatMap({ Int($0) }) { fault.size = max(0, size) }
+    if let delay = query["delay"].flatMap({ TimeSpan($0) }) { fault.delay = delay }
+    fault.retryAfter = query["retryAfter"]
+    state.withLock { $0.faults.append(fault) }
+    return .json(.object(["fault": .string(name)]))
+  }
+
+  private func setClock(_ query: HTTPQuery) -> HTTPServerResponse {
+    if let instant = query["set"].flatMap({ Timestamp($0) }), let ahead = instant.span(since: time.now()) {
+      state.withLock { $0.ahead = ahead }
+    } else if let span = query["advance"].flatMap({ TimeSpan($0) }) {
+      state.withLock { $0.ahead = $0.ahead + span }
+    } else {
+      return .text(
+        "Say by how much, as in /sandbox/clock?advance=25h, or what it is, as in "
+          + "/sandbox/clock?set=2026-03-10T09:00:00Z.\n", status: 400)
+    }
+    return .json(.object(["now": .string(now.description)]))
+  }
+}
+
+extension SandboxFrame.State {
+  /// Takes down a call, and gives the fault that strikes it; of several the first, and the others count it as well.
+  fileprivate mutating func strike(_ call: String) -> ServiceFault? {
+    if let index = calls.firstIndex(where: { $0.name.hasSameScalars(as: call) }) {
+      calls[index].count += 1
+    } else {
+      calls.append((call, 1))
+    }
+    var struck: ServiceFault?
+    for index in faults.indices where faults[index].call.isEmpty || call.contains(faults[index].call) {
+      if faults[index].skip > 0 {
+        faults[index].skip -= 1
+      } else if struck == nil {
+        struck = faults[index]
+        faults[index].times -= 1
+      }
+    }
+    faults.removeAll { $0.times <= 0 }
+    return struck
+  }
+}
+
+extension HTTPServerResponse {
+  /// An answer that is JSON.
+  package static func json(_ value: Value, status: Int = 200) -> HTTPServerResponse {
+    .text((try? JSON.text(value)) ?? "null", status: status, type: "application/json; charset=utf-8")
+  }
+
+  /// A web page that says one thing.
+  package static func page(_ title: String, status: Int = 200) -> HTTPServerResponse {
+    .text("<!DOCTYPE html>\n<title>\(title)</title>\n<h1>\(title)</h1>\n", status: status, type: "text/html")
+  }
+}

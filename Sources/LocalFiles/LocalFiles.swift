@@ -1,0 +1,104 @@
+public import ActionKit
+
+// Files inside some folders, and no way out of them.
+//
+// A connection has one folder, from which its paths start, and may name others, whose files are reached by their full
+// paths. A path is walked one component after another, each opened below the one before and none through a symbolic
+// link, so that neither `..`, which is refused as it is written, nor a link that lies there or is put there meanwhile
+// leads anywhere else. The folders themselves are opened as they are named, links included: who wrote errand.yaml may
+// point where they like.
+//
+// Names that begin with a dot are left alone unless the connection says otherwise: the state, repositories and keys have
+// such names. errand.yaml is never written.
+
+/// What `errand.yaml` says of a connection to files.
+public struct LocalFilesConfiguration: FieldSet {
+  @Field("The folder that paths start from and stay in, from that of errand.yaml on; absent means that one.", .notEmpty)
+  var folder: String?
+  @Field("Full paths of other folders whose files may be used, by their full paths.", .each(.pattern(.fullPath)))
+  var others: [String] = []
+  @Field("Whether files and folders may be used whose names begin with a dot.") var hidden = false
+  @Field("The largest file that is read, in bytes.", .range(1...1 << 30)) var maxBytes = 64 << 20
+
+  public init() {}
+}
+
+/// The files that a connection may use.
+public struct LocalFiles: Sendable {
+  private let folder: String?
+  private let others: [String]
+  private let allowsHidden: Bool
+  /// The largest file that is read.
+  package let maxBytes: Int
+
+  /// Creates access to the files that a configuration allows.
+  public init(_ configuration: LocalFilesConfiguration) {
+    folder = configuration.folder
+    others = configuration.others
+    allowsHidden = configuration.hidden
+    maxBytes = configuration.maxBytes
+  }
+
+  /// Creates access to the files in one folder, or in that of errand.yaml.
+  public init(folder: String?) {
+    self.folder = folder
+    others = []
+    allowsHidden = false
+    maxBytes = 64 << 20
+  }
+
+  /// What a path of a recipe leads to, which need not be there.
+  package func file(_ path: String, in context: ActionContext) throws(ActionError) -> LocatedFile {
+    let root = context.path(folder ?? ".").withoutDotsAtEnds
+    var (start, rest) = (root, path[...])
+    if path.hasPrefix("/") {
+      // Of folders inside each other the inner one, whose own links are nobody's way out.
+      let roots = ([root] + others.map(\.withoutDotsAtEnds)).filter { path.isInside($0) }
+      guard let found = roots.max(by: { $0.utf8.count < $1.utf8.count }) else {
+        throw refusal(
+          "'\(path)' is in no folder of this connection (\(([root] + others).map { "'\($0)'" }.joined(separator: ", "))); "
+            + "name its folder under 'others' in the connection")
+      }
+      start = found
+      rest = path.dropFirst(found.count)
+    }
+    guard !path.isEmpty else { throw refusal("the path is empty") }
+    guard !path.utf8.contains(0) else { throw refusal("'\(path.replacing("\0", with: "␀"))' is no path") }
+    let names = rest.split(separator: "/").filter { $0 != "." }.map(String.init)
+    guard !names.contains("..") else {
+      throw refusal("'\(path)' has '..' in it; a path of this connection says where it leads without going up")
+    }
+    if !allowsHidden, names.contains(where: { $0.hasPrefix(".") }) {
+      throw refusal(
+        "'\(path)' is hidden; say 'hidden: true' in the connection to use files whose names begin with a dot")
+    }
+    return LocatedFile(root: start, names: names, showsHidden: allowsHidden)
+  }
+
+  private func refusal(_ message: String) -> ActionError {
+    ActionError(.validation, "\(message).", effect: ActionError.Effect.none)
+  }
+}
+
+extension String {
+  /// A folder's path without slashes and dots that say nothing, so that others can be compared with it.
+  fileprivate var withoutDotsAtEnds: String {
+    var parts = split(separator: "/", omittingEmptySubsequences: true)[...]
+    parts.removeAll { $0 == "." }
+    return "/" + parts.joined(separator: "/")
+  }
+
+  /// Whether a path is that of a folder or of something in it, as both are written.
+  fileprivate func isInside(_ folder: String) -> Bool {
+    guard hasPrefix(folder) else { return false }
+    let rest = utf8.dropFirst(folder.utf8.count)
+    return rest.isEmpty || rest.first == UInt8(ascii: "/") || folder == "/"
+  }
+}
+
+extension TextPattern {
+  /// A path from the root of the file system on.
+  fileprivate static let fullPath = TextPattern(
+    "a full path such as /srv/files", regex: "^/.*$", accepted: ["/", "/srv/files"], refused: ["", "srv/files", "~/x"]
+  ) { $0.hasPrefix("/") }
+}

@@ -1,0 +1,66 @@
+// Rewriting what is recorded in a test file: outputs, runs, requests and slots that are another than expected.
+//
+// Only the bytes of the value change, so that comments, order and the rest of the layout stay. A list or map in block
+// form stays one, at the column where it stands; everything else is written in one line.
+import Basics
+import Recipes
+
+enum RecordedParts {
+  /// The file with what was found in the place of what was expected; nil if nothing of that is recorded.
+  static func updated(_ source: Source, _ failures: [TestFailure]) -> [UInt8]? {
+    var edits: [(old: Range<Int>, new: String)] = []
+    for failure in failures {
+      guard let record = failure.record, !record.old.isEmpty,
+        !edits.contains(where: { $0.old.overlaps(record.old) })
+      else { continue }
+      let first = source.bytes[record.old.lowerBound]
+      let isBlock = !record.isShort && first != 0x5B && first != 0x7B && first != 0x22 && first != 0x27
+      let column = source.position(at: record.old.lowerBound).column - 1
+      edits.append((record.old, isBlock ? block(record.new, at: column) : line(record.new)))
+    }
+    guard !edits.isEmpty else { return nil }
+    var bytes = source.bytes
+    for edit in edits.sorted(by: { $0.old.lowerBound > $1.old.lowerBound }) {
+      bytes.replaceSubrange(edit.old, with: edit.new.utf8)
+    }
+    return bytes
+  }
+
+  /// A value in block form, but for what is inside its items.
+  private static func block(_ value: Value, at column: Int) -> String {
+    let indentation = "\n" + String(repeating: " ", count: column)
+    if let items = value.list, !items.isEmpty {
+      return items.map { "- \(line($0))" }.joined(separator: indentation)
+    }
+    if let map = value.map, !map.isEmpty {
+      return map.members.map { "\(scalar($0.key.plainText)): \(line($0.value))" }.joined(separator: indentation)
+    }
+    return line(value)
+  }
+
+  /// A value in one line.
+  static func line(_ value: Value) -> String {
+    switch value.content {
+    case .list(let items): "[\(items.map(line).joined(separator: ", "))]"
+    case .map(let map) where map.isEmpty: "{}"
+    case .map(let map):
+      "{ \(map.members.map { "\(scalar($0.key.plainText)): \(line($0.value))" }.joined(separator: ", ")) }"
+    case .string(let text): scalar(text)
+    case .null: "null"
+    case .bool, .int, .uint: value.plainText
+    case .double: (try? JSON.text(value)) ?? JSON.quoted(value.plainText)
+    default: JSON.quoted(value.plainText)
+    }
+  }
+
+  /// A text bare where it cannot be taken for anything else, and in quotes otherwise.
+  private static func scalar(_ text: String) -> String {
+    let words: Set<String> = ["true", "false", "null", "yes", "no", "on", "off", "y", "n"]
+    let isLetter: (UInt8) -> Bool = { (0x61...0x7A).contains($0 | 0x20) }
+    let isBare =
+      text.utf8.first.map(isLetter) ?? false
+      && text.utf8.allSatisfy { isLetter($0) || (0x30...0x39).contains($0) || $0 == 0x2D || $0 == 0x5F }
+      && !words.contains(text.lowercased())
+    return isBare ? text : JSON.quoted(text)
+  }
+}

@@ -1,0 +1,358 @@
+import ActionKit
+import Agent
+import Basics
+import HTTPClient
+import HTTPTypes
+import Recipes
+import Recordings
+import RunState
+import Runs
+
+/// An agent in this process, with sandboxes for services, on a clock that a case moves.
+///
+/// Between two instants at which something is due nothing happens, so the clock jumps from one to the next, and days
+/// pass in milliseconds. It never moves while the agent is at something (`Activity`).
+actor TestBench {
+  private struct Agent {
+    let host: RunHost
+    let schedules: ScheduleHost
+    let activity: Activity
+  }
+
+  let recipe: Recipe
+  let time: StandingTime
+  let store = MemoryStateStore()
+  let ledger = RequestLedger()
+  private let surroundings: TestSurroundings
+  private let secrets: Secrets
+  /// What answers in place of sandboxes.
+  private let recording: Recording?
+  /// A folder that is gone with the case.
+  private let folder: String
+  /// Where paths of recipes start, and sandboxes keep files.
+  private var files: String { "\(folder)/files" }
+  private var sandboxes: [String: any RunningSandbox] = [:]
+  private var connections: [String: Services.Connection] = [:]
+  /// What is left of the recording, which outlives the agent.
+  private var replay: Replay?
+  private var agent: Agent?
+  private var isServing = false
+  private let ids = RepeatableIDs()
+  private var eventCount = 0
+
+  /// An agent that is at something that long, by the machine's clock, will not end.
+  private static let patience = TimeSpan.seconds(120)
+  /// At one instant nothing has to be done more often.
+  private static let mostRounds = 10_000
+
+  init(_ test: RecipeTest, of recipe: Recipe, in surroundings: TestSurroundings) throws(TestFault) {
+    self.recipe = recipe
+    self.surroundings = surroundings
+    recording = try test.replay.map { replay throws(TestFault) in
+      try TestBench.recording(at: replay.path, in: surroundings)
+    }
+    time = StandingTime(test.start ?? recording?.at ?? TestBench.monday)
+    do throws(FileError) { folder = try Files.makeTemporaryFolder("errand-test") } catch {
+      throw TestFault(message: "\(error)")
+    }
+    var values = test.secrets
+    // A test need not say what nobody looks at.
+    for (name, _) in recipe.allSecrets where values[name] == nil { values[name] = "made-up-\(name)" }
+    secrets = Secrets(environment: values)
+  }
+
+  private static let monday = Timestamp("2026-01-05T09:00:00Z") ?? .earliest
+
+  private static func recording(
+    at path: String, in surroundings: TestSurroundings
+  ) throws(TestFault) -> Recording {
+    do {
+      return try Recording(reading: try surroundings.environment.read(path))
+    } catch let error as Diagnostics {
+      throw TestFault(message: "the recording cannot be played: \(error.rendered())")
+    } catch {
+      throw TestFault(message: "\(error)")
+    }
+  }
+
+  // MARK: Services
+
+  /// Starts the sandboxes of what the recipe uses, and the agent.
+  func start(_ test: RecipeTest) async throws(TestFault) {
+    for name in recipe.connectionNames {
+      guard let plugin = surroundings.catalog.plugin(surroundings.environment.connections?[name] ?? name) else {
+        continue
+      }
+      if plugin.isLocal {
+        connections[name] = Services.Connection(plugin: plugin, settings: .object([:]))
+        continue
+      }
+      if let recording {
+        let settings = plugin.configuration.withNeededSecrets(recording.connections[name]?.map ?? ValueMap())
+        connections[name] = Services.Connection(plugin: plugin, settings: .map(settings))
+        continue
+      }
+      if sandboxes[plugin.name] == nil {
+        do throws(ActionError) {
+          sandboxes[plugin.name] = try await plugin.startSandbox(
+            SandboxOptions(time: PassingTime(clock: time), folder: files))
+        } catch {
+          throw TestFault(message: "the sandbox of '\(plugin.name)' did not start: \(error.message)")
+        }
+      }
+      if let sandbox = sandboxes[plugin.name] {
+        connections[name] = Services.Connection(plugin: plugin, settings: sandbox.configuration)
+      }
+    }
+    begin()
+  }
+
+  /// Tells a sandbox something.
+  func tell(_ call: RecipeTest.SandboxCall) async throws(TestFault) {
+    guard let sandbox = sandboxes[call.plugin], let base = HTTPURL(sandbox.baseURL) else {
+      throw TestFault(message: "'\(call.plugin)' has no sandbox in this case")
+    }
+    let query = HTTPQuery(call.parameters.map { HTTPQuery.Item($0.name, $0.value) }).encoded
+    let response: HTTPResponse
+    do throws(HTTPError) {
+      response = try await surroundings.http.send(
+        HTTPRequest("GET", "\(base.origin)/sandbox/\(PercentEncoding.encode(call.command))?\(query)"))
+    } catch {
+      throw TestFault(message: error.message)
+    }
+    guard response.isSuccess else {
+      let text = String(decoding: response.body.prefix { $0 != 0x0A }, as: UTF8.self)
+      throw TestFault(
+        message: response.status == 404
+          ? "the sandbox of '\(call.plugin)' knows no '\(call.command)'"
+          : "the sandbox of '\(call.plugin)' refuses '\(call.command)': \(text)")
+    }
+  }
+
+  /// Ends everything.
+  func end() async {
+    await stop()
+    for sandbox in sandboxes.values { await sandbox.stop() }
+    Files.removeTree(folder)
+  }
+
+  // MARK: The agent's life
+
+  private func begin() {
+    let activity = Activity()
+    let services = PassingTime(clock: time)
+    let pool = ServicePool(time: services)
+    let (recipe, connections, secrets, ledger) = (recipe, connections, secrets, ledger)
+    let (catalog, folder, files) = (surroundings.catalog, folder, files)
+    let known = recipe.allSecrets.compactMap { secrets[$0.name] }
+    let hidden = connections.values.flatMap { connection in
+      connection.plugin.configuration.secrets(in: connection.settings.map ?? ValueMap())
+    }
+    if replay == nil { replay = recording.map { Replay($0, secrets: known + hidden) } }
+    let replay = replay
+    let (recording, time) = (recording, time)
+    let host = RunHost(store: store, time: time, activity: activity, chance: { 0 }) { record throws(NotRunnable) in
+      var run = PreparedRun(
+        recipe: recipe, secrets: secrets,
+        services: Services(
+          catalog: catalog, connections: connections, redactor: Redactor(known), time: services,
+          cacheFolder: "\(folder)/cache", pool: pool
+        ) { connection, network in
+          ledger.transport(of: connection, over: replay?.transport(of: connection) ?? network)
+        },
+        folder: files)
+      if let recording, record.createdAt == recording.at { run.instants = recording.instants(on: time) }
+      return run
+    }
+    // Of the folder in which the recipe lies, only the recipe itself is served.
+    let parts = recipe.source.name.split(separator: "/", omittingEmptySubsequences: false)
+    let name = String(parts.last ?? "")
+    let recipes = RecipeFiles { _ in
+      [name]
+    } stamp: {
+      RecipeFiles.disk.stamp($0)
+    }
+    let schedules = ScheduleHost(
+      host, store, time: time, program: "test",
+      folders: [parts.count > 1 ? parts.dropLast().joined(separator: "/") : "."], in: surroundings.environment,
+      files: recipes, newID: { [ids] in ids.next(at: $0) }
+    ) { _, _ in nil }
+    agent = Agent(host: host, schedules: schedules, activity: activity)
+  }
+
+  private func running() throws(TestFault) -> Agent {
+    guard let agent else { throw TestFault(message: "no agent runs; 'restart' starts one") }
+    return agent
+  }
+
+  /// Fires schedules from now on.
+  func serve() async throws(TestFault) {
+    let agent = try running()
+    guard !isServing else { return }
+    isServing = true
+    _ = await agent.schedules.look()
+    await agent.schedules.serve()
+    try await settle()
+  }
+
+  /// Ends the agent; what it is at finishes.
+  func stop() async {
+    guard let agent else { return }
+    self.agent = nil
+    await agent.schedules.stop()
+    await agent.host.stop()
+  }
+
+  /// Begins a new life, which goes on with what the state holds, and serves if the one before did.
+  func restart() async throws(TestFault) {
+    await stop()
+    begin()
+    let agent = try running()
+    if isServing { _ = await agent.schedules.look() }
+    _ = await agent.host.recover()
+    if isServing { await agent.schedules.serve() }
+    try await settle()
+  }
+
+  // MARK: Time
+
+  /// Does what is due now, and what follows from it.
+  func settle() async throws(TestFault) {
+    guard let agent else { return }
+    for _ in 0..<TestBench.mostRounds {
+      try await idle(agent)
+      let begun = agent.activity.begun
+      guard let due = await next(agent), due <= time.now() else {
+        // The sleeper of an alarm clock may have taken what was due a moment before the look.
+        if agent.activity.begun == begun, agent.activity.isIdle { return }
+        continue
+      }
+      await agent.host.lookAtClock()
+      await agent.schedules.lookAtClock()
+    }
+    throw TestFault(message: "something is due again and again at \(time.now())")
+  }
+
+  private func next(_ agent: Agent) async -> Timestamp? {
+    let alarms = [await agent.host.nextAlarm, await agent.schedules.nextAlarm]
+    return alarms.compactMap { $0 }.min()
+  }
+
+  /// Waits until the agent is at nothing.
+  private func idle(_ agent: Agent) async throws(TestFault) {
+    let clock = surroundings.clock
+    let isIdle = await withTaskGroup(of: Bool.self) { group in
+      group.addTask { await agent.activity.idle() }
+      group.addTask {
+        try? await clock.sleep(for: TestBench.patience)
+        return false
+      }
+      defer { group.cancelAll() }
+      return await group.next() ?? false
+    }
+    if !isIdle { throw TestFault(message: "the agent was still at something after \(TestBench.patience)") }
+  }
+
+  /// Lets time pass, with everything that becomes due on the way.
+  func advance(by span: TimeSpan) async throws(TestFault) {
+    let end = time.elapsed() + span
+    try await settle()
+    while let agent, let due = await next(agent), let left = due.span(since: time.now()) {
+      guard time.elapsed() + left <= end else { break }
+      time.advance(by: max(left, .zero))
+      try await settle()
+    }
+    let rest = end - time.elapsed()
+    if rest > .zero { time.advance(by: rest) }
+    try await settle()
+  }
+
+  func advance(to instant: Timestamp) async throws(TestFault) {
+    guard let span = instant.span(since: time.now()), span >= .zero else {
+      throw TestFault(message: "it is \(time.now()) already; 'setClock' sets the clock back")
+    }
+    try await advance(by: span)
+  }
+
+  /// Sets the wall clock, as people and time servers do.
+  func setClock(to instant: Timestamp) async throws(TestFault) {
+    time.setWallClock(to: instant)
+    try await settle()
+  }
+
+  // MARK: What people do
+
+  /// Starts the recipe.
+  func run(_ inputs: ValueMap) async throws(TestFault) {
+    let agent = try running()
+    let id = ids.next(at: time.now())
+    let group = recipe.concurrency.map { RunGroup(name: $0.name, limit: $0.limit, onLimit: $0.onLimit.rawValue) }
+    try await kept { () async throws(StateError) in
+      try await agent.host.create(
+        RunCreated(
+          run: id, at: time.now(), recipe: recipe.name, file: recipe.source.name, texts: .inline(.object([:])),
+          inputs: .map(inputs), sandbox: true, program: "test", group: group))
+    }
+    do throws(NotRunnable) { try await agent.host.carryOn(id) } catch { throw TestFault(message: error.message) }
+    try await settle()
+  }
+
+  func signal(_ name: String, id: String?, data: Value?) async throws(TestFault) {
+    let agent = try running()
+    eventCount += 1
+    let event = id ?? "event-\(eventCount)"
+    try await kept { () async throws(StateError) in
+      let stored = if let data { try await store.keep(data) } else { StoredValue?.none }
+      _ = try await agent.host.receive(EventRecord(id: event, name: name, data: stored, receivedAt: time.now()))
+    }
+    try await settle()
+  }
+
+  /// Decides about a step of the last run that asks.
+  func decide(_ step: String?, isApproved: Bool, by: String, comment: String?) async throws(TestFault) {
+    let agent = try running()
+    guard let run = runs.last(where: { !$0.askingSteps.isEmpty }) else {
+      throw TestFault(message: "no run asks for a decision")
+    }
+    do throws(NotDecided) {
+      _ = try await agent.host.decide(
+        run.id, step: step, DecisionRecord(isApproved: isApproved, by: by, at: time.now(), comment: comment))
+    } catch {
+      throw TestFault(message: error.message)
+    }
+    try await settle()
+  }
+
+  /// Cancels the last open run.
+  func cancel() async throws(TestFault) {
+    let agent = try running()
+    guard let run = runs.last(where: { !$0.status.isEnded }) else { throw TestFault(message: "no run is open") }
+    try await kept { () async throws(StateError) in
+      _ = try await agent.host.cancel(run.id, reason: "the test cancels it")
+    }
+    try await settle()
+  }
+
+  /// Has a schedule start a run out of turn.
+  func trigger(_ schedule: String?) async throws(TestFault) {
+    let agent = try running()
+    let ids = store.state.schedules.keys.sorted { $0.precedesByScalars($1) }
+    let id = schedule.map { "\(recipe.name)/\($0)" } ?? ids.first ?? recipe.name
+    do throws(ScheduleHost.Refusal) { _ = try await agent.schedules.trigger(id, overlap: nil) } catch {
+      throw TestFault(message: error.message)
+    }
+    try await settle()
+  }
+
+  private func kept(_ body: () async throws(StateError) -> Void) async throws(TestFault) {
+    do throws(StateError) { try await body() } catch { throw TestFault(message: error.message) }
+  }
+
+  // MARK: What came of it
+
+  /// Every run, in the order of their beginning.
+  var runs: [RunRecord] {
+    let state = store.state
+    return (state.ended + state.runs.values).sorted { ($0.createdAt, $0.id) < ($1.createdAt, $1.id) }
+  }
+}

@@ -1,0 +1,196 @@
+// The schemas by which editors complete and check files while they are written: JSON Schema draft 07, which all of them
+// know. They say what keys there are and what an action or a connection takes, and which keys go together; names, types
+// of expressions and all that is between the lines is for `errand check` to say.
+//
+// In a recipe's first line, `# yaml-language-server: $schema=recipe.schema.json` makes editors use one. The schema of
+// recipes takes tests of recipes too, so that one line does for both.
+package import ActionKit
+package import Basics
+import Calendars
+
+/// The files that people write, each of which has a schema.
+package enum FileSchema: String, CaseIterable, Sendable {
+  case recipe, test, errand
+
+  /// The schema of files that use these plugins.
+  package func document(_ catalog: ActionCatalog) -> Value {
+    var schema = ValueMap([
+      ("$schema", .string("http://json-schema.org/draft-07/schema#")),
+      ("$comment", .string("Made by 'errand schema \(rawValue)' from the declarations in the code. Do not edit.")),
+    ])
+    var definitions = frame(sharedDefinitions)
+    switch self {
+    case .recipe:
+      schema["title"] = .string("A recipe of errand, or a test of one")
+      schema["if"] = .object(["required": .list([.string("cases")])])
+      schema["then"] = reference("testFile")
+      schema["else"] = reference("recipe")
+      definitions.merge(recipeDefinitions(catalog))
+      definitions.merge(testDefinitions(catalog))
+    case .test:
+      schema["title"] = .string("A test of a recipe of errand")
+      schema["allOf"] = .list([reference("testFile")])
+      definitions.merge(testDefinitions(catalog))
+    case .errand:
+      schema["title"] = .string("The configuration of errand")
+      schema["allOf"] = .list([reference("configuration")])
+      definitions.merge(configurationDefinitions(catalog))
+    }
+    schema["definitions"] = .map(definitions)
+    return .map(schema)
+  }
+}
+
+// MARK: Recipes
+
+private func recipeDefinitions(_ catalog: ActionCatalog) -> ValueMap {
+  var definitions = frame(recipeFrame)
+  let actions = catalog.plugins.flatMap(\.actions)
+  edit(&definitions, "step") { step in
+    step["oneOf"] = alternatives(StepReader.kinds)
+    var dependencies = ValueMap()
+    for (key, kinds) in StepReader.modifiers { dependencies[key] = needs(kinds) }
+    for key in StepReader.loopKeys { dependencies[key] = needs(["forEach"]) }
+    step["dependencies"] = .map(dependencies)
+    step["allOf"] = .list(actions.map(\.condition))
+    edit(&step, "properties") { properties in
+      let current = actions.map { named($0.id, $0.summary) }
+      let former = actions.flatMap { action in
+        action.formerIDs.map { named($0, "\(action.summary) Called '\(action.id)' now.") }
+      }
+      properties["uses"] = .object([
+        "description": .string("The action, as plugin.action."), "anyOf": .list(current + former),
+      ])
+    }
+  }
+  edit(&definitions, "trigger") { trigger in
+    trigger["oneOf"] = alternatives(TriggerReader.kinds.filter { $0 != "webhook" })
+    var dependencies = ValueMap()
+    for key in TriggerReader.timedKeys { dependencies[key] = needs(TriggerReader.timed) }
+    dependencies["from"] = needs(["every"])
+    trigger["dependencies"] = .map(dependencies)
+  }
+  for action in actions {
+    definitions["with.\(action.id)"] = .map(action.input.jsonSchema(allowsExpressions: true))
+  }
+  return definitions
+}
+
+extension ActionDescriptor {
+  /// What `with` is where `uses` names the action.
+  fileprivate var condition: Value {
+    var then = ValueMap()
+    then["properties"] = .object(["with": reference("with.\(id)")])
+    if input.fields.contains(where: { $0.isRequired }) { then["required"] = .list([.string("with")]) }
+    let name: Value =
+      formerIDs.isEmpty ? .object(["const": .string(id)]) : .object(["enum": texts([id] + formerIDs)])
+    return .object([
+      "if": .object(["properties": .object(["uses": name]), "required": .list([.string("uses")])]),
+      "then": .map(then),
+    ])
+  }
+}
+
+// MARK: Tests of recipes
+
+private func testDefinitions(_ catalog: ActionCatalog) -> ValueMap {
+  var definitions = frame(testFrame)
+  edit(&definitions, "happening") { happening in
+    happening["oneOf"] = .list(
+      RecipeTestReader.words.map { .object(["required": .list([.string($0)])]) }
+        + [.object(["required": .list([.string("expect")]), "maxProperties": .int(1)])])
+  }
+  definitions["plugin"] = .object([
+    "type": .string("string"), "enum": texts(catalog.plugins.map(\.name)),
+    "description": .string("A plugin that the recipe uses."),
+  ])
+  return definitions
+}
+
+// MARK: errand.yaml
+
+private func configurationDefinitions(_ catalog: ActionCatalog) -> ValueMap {
+  var definitions = frame(configurationFrame)
+  let plugins = catalog.plugins
+  for plugin in plugins {
+    var settings = plugin.configuration.jsonSchema(allowsExpressions: true)
+    edit(&settings, "properties") { $0["plugin"] = named(plugin.name, plugin.summary) }
+    definitions["settings.\(plugin.name)"] = .map(settings)
+  }
+  var own = ValueMap()
+  for plugin in plugins {
+    own[plugin.name] = .object([
+      "description": .string(plugin.summary), "allOf": .list([reference("settings.\(plugin.name)")]),
+    ])
+  }
+  edit(&definitions, "connections") { $0["properties"] = .map(own) }
+  edit(&definitions, "connection") { connection in
+    edit(&connection, "properties") { properties in
+      properties["plugin"] = .object([
+        "description": .string("The plugin that the connection is one of."),
+        "anyOf": .list(plugins.map { named($0.name, $0.summary) }),
+      ])
+    }
+    connection["allOf"] = .list(
+      plugins.map { plugin in
+        .object([
+          "if": .object([
+            "properties": .object(["plugin": .object(["const": .string(plugin.name)])]),
+            "required": .list([.string("plugin")]),
+          ]),
+          "then": reference("settings.\(plugin.name)"),
+        ])
+      })
+  }
+  return definitions
+}
+
+// MARK: Parts of schemas
+
+private func texts(_ words: [String]) -> Value { .list(words.map { .string($0) }) }
+
+private func reference(_ name: String) -> Value { .object(["$ref": .string("#/definitions/\(name)")]) }
+
+private func named(_ name: String, _ summary: String) -> Value {
+  .object(["const": .string(name), "description": .string(summary)])
+}
+
+/// That exactly one of some keys is there.
+private func alternatives(_ keys: [String]) -> Value {
+  .list(keys.map { .object(["required": .list([.string($0)])]) })
+}
+
+/// That one of some keys is there beside another.
+private func needs(_ keys: [String]) -> Value {
+  keys.count == 1 ? texts(keys) : .object(["anyOf": alternatives(keys)])
+}
+
+private func edit(_ map: inout ValueMap, _ name: String, _ change: (inout ValueMap) -> Void) {
+  var inner = map[name]?.map ?? ValueMap()
+  change(&inner)
+  map[name] = .map(inner)
+}
+
+extension ValueMap {
+  fileprivate mutating func merge(_ other: ValueMap) {
+    for member in other.members { self[member.key] = member.value }
+  }
+}
+
+/// A text of ours as a map.
+private func frame(_ text: String) -> ValueMap {
+  do throws(JSONError) {
+    return try JSON.parse(text).map ?? ValueMap()
+  } catch {
+    // The texts are constants of this module, and a test reads each of them.
+    preconditionFailure("a frame of the schemas is no JSON: \(error)")
+  }
+}
+
+/// The cases of an enumeration, as the list after `enum`.
+func words<Choice: CaseIterable & RawRepresentable<String>>(_ type: Choice.Type) -> String {
+  words(type.allCases.map(\.rawValue))
+}
+
+/// Words, as the list after `enum`.
+func words(_ list: [String]) -> String { "[" + list.map { JSON.quoted($0) }.joined(separator: ", ") + "]" }

@@ -1,0 +1,289 @@
+// A recipe as a graph: its steps with those inside them, and what flows from one to another.
+//
+// An arrow goes from what makes a value (the inputs, a step, the names of a `let`, the item of a loop) to a step whose own
+// expressions read it, and says which part of it is read and of what type that is. What the language gives (`now`, `run`,
+// `error`, `event`, `result`) comes from no step, and makes no arrow.
+import ActionKit
+package import Basics
+import Expressions
+
+package struct RecipeGraph: Sendable {
+  /// A step, or the recipe's inputs or outputs.
+  package struct Node: Sendable {
+    package enum Shape: Sendable {
+      case inputs, outputs, action, names, wait, approval, parallel, block, call, failure
+    }
+
+    package var shape: Shape
+    /// The path of its records, without the numbers of items; empty for what is no step.
+    package var path: String
+    package var title: String
+    /// What it does and around what: an action's id, `if …`, `for each …`.
+    package var words: [String] = []
+    /// The type of what it gives; nil if that is nothing.
+    package var gives: String?
+    package var sections: [Section] = []
+  }
+
+  /// Steps that are done one after another.
+  package struct Section: Sendable {
+    /// What they are, if there is more than one such list: a branch's name, `on error`, `finally`.
+    package var label: String?
+    /// Indices of nodes.
+    package var nodes: [Int]
+  }
+
+  /// What one node reads of another.
+  package struct Arrow: Sendable {
+    package var from: Int
+    package var to: Int
+    /// Each part that is read with its type, such as `tasks: list({key, name, …})`.
+    package var labels: [String]
+  }
+
+  package let name: String
+  package let summary: String
+  package private(set) var nodes: [Node] = []
+  package private(set) var sections: [Section] = []
+  package private(set) var arrows: [Arrow] = []
+
+  /// Where a value comes from that a name stands for.
+  private struct Origin {
+    var node: Int
+    var type: ValueType
+  }
+
+  private var names: [String: Origin] = [:]
+  private var steps: [String: Origin] = [:]
+
+  package init(_ recipe: Recipe) {
+    name = recipe.name
+    summary = recipe.summary
+    var main = Section(label: nil, nodes: [])
+    if !recipe.inputs.isEmpty {
+      names["inputs"] = Origin(node: nodes.count, type: .object(recipe.inputsType))
+      main.nodes.append(nodes.count)
+      nodes.append(
+        Node(
+          shape: .inputs, path: "", title: "inputs",
+          words: recipe.inputs.map { "\($0.name): \($0.type.brief)" }))
+    }
+    main.nodes += add(recipe.steps, prefix: "")
+    var handlers: [Section] = []
+    if let block = recipe.onFailure {
+      handlers.append(Section(label: "on failure", nodes: add(block, prefix: "#onFailure/")))
+    }
+    if let block = recipe.finally {
+      handlers.append(Section(label: "finally", nodes: add(block, prefix: "#finally/")))
+    }
+    if !recipe.outputs.isEmpty {
+      let number = nodes.count
+      main.nodes.append(number)
+      nodes.append(
+        Node(
+          shape: .outputs, path: "", title: "outputs",
+          words: recipe.outputs.map { "\($0.name): \($0.template.type.brief)" }))
+      connect(recipe.outputs.flatMap(\.template.references), to: number)
+    }
+    sections = [main] + handlers
+  }
+
+  // MARK: Making
+
+  private mutating func add(_ block: Block, prefix: String) -> [Int] {
+    // Types of ids are the block's to say, whatever outputs it has; the nodes follow.
+    block.steps.map { step in
+      let node = add(step, path: prefix + step.element)
+      guard let id = step.id, let type = block.type[id]?.type else { return node }
+      steps[id] = Origin(node: node, type: type)
+      if case .object(let object) = type, object.fields.isEmpty { return node }
+      nodes[node].gives = type.brief
+      return node
+    }
+  }
+
+  private mutating func add(_ step: Step, path: String) -> Int {
+    let number = nodes.count
+    nodes.append(Node(shape: step.shape, path: path, title: step.called, words: step.words))
+    connect(step.ownReferences.filter { !step.gives($0.name) }, to: number)
+    if let loop = step.loop {
+      let element: ValueType = if case .list(let element) = loop.items.program.type { element } else { .dyn }
+      names[loop.itemName] = Origin(node: number, type: element)
+    }
+    if case .bindings(let made) = step.kind {
+      nodes[number].gives = made.map { "\($0.name): \($0.template.type.brief)" }.joined(separator: ", ")
+      for name in made { names[name.name] = Origin(node: number, type: name.template.type) }
+    }
+    let known = (names, steps)
+    for (role, inside, block) in step.blocks {
+      let label: String? =
+        switch role {
+        case .block: nil
+        case .branch(let name): name
+        case .handler: "on error"
+        }
+      let section = Section(label: label, nodes: add(block, prefix: path + inside))
+      nodes[number].sections.append(section)
+      // What stands inside is not seen outside, but by the block's own outputs.
+      if role != .block { (names, steps) = known }
+    }
+    if case .block(_, let outputs?) = step.kind {
+      connect(outputs.flatMap(\.template.references), to: number)
+    }
+    if case .call(let call) = step.kind { add(call.recipe, calledBy: number, path: path) }
+    (names, steps) = known
+    return number
+  }
+
+  /// More nodes than that nobody looks at; recipes that call others twice each would make very many.
+  private static let mostNodes = 1000
+
+  /// Adds the steps of a called recipe, which see its inputs and nothing else.
+  private mutating func add(_ called: Recipe, calledBy number: Int, path: String) {
+    guard nodes.count < RecipeGraph.mostNodes else { return }
+    names = ["inputs": Origin(node: number, type: .object(called.inputsType))]
+    steps = [:]
+    let blocks: [(String?, Block?, String)] = [
+      (nil, called.steps, "/"), ("on failure", called.onFailure, "/#onFailure/"),
+      ("finally", called.finally, "/#finally/"),
+    ]
+    for case (let label, let block?, let prefix) in blocks {
+      let section = Section(label: label, nodes: add(block, prefix: path + prefix))
+      nodes[number].sections.append(section)
+    }
+    connect(called.outputs.flatMap(\.template.references), to: number)
+  }
+
+  private mutating func connect(_ references: [ValueReference], to node: Int) {
+    for reference in references {
+      var path = reference.path[...]
+      var origin = names[reference.name]
+      var label = [reference.name]
+      if reference.name == "steps", let id = path.popFirst() {
+        origin = steps[id]
+        label = []
+      } else if reference.name == "inputs" {
+        label = []
+      }
+      guard let origin, origin.node != node else { continue }
+      let (parts, type) = origin.type.following(path)
+      label += parts
+      let text = label.isEmpty ? type.brief : "\(label.joined(separator: ".")): \(type.brief)"
+      if let index = arrows.firstIndex(where: { $0.from == origin.node && $0.to == node }) {
+        if !arrows[index].labels.contains(text) { arrows[index].labels.append(text) }
+      } else {
+        arrows.append(Arrow(from: origin.node, to: node, labels: [text]))
+      }
+    }
+  }
+}
+
+extension Recipe {
+  fileprivate var inputsType: ObjectType {
+    ObjectType("inputs", fields: inputs.map { ObjectType.Field($0.name, $0.type) })
+  }
+}
+
+extension Step {
+  fileprivate var shape: RecipeGraph.Node.Shape {
+    switch kind {
+    case .action: .action
+    case .bindings: .names
+    case .wait: .wait
+    case .approval: .approval
+    case .parallel: .parallel
+    case .block: .block
+    case .call: .call
+    case .failure: .failure
+    }
+  }
+
+  /// What the step is called.
+  fileprivate var called: String {
+    if let name { return name }
+    if let id { return id }
+    return switch kind {
+    case .action(let call): call.action.id
+    case .bindings: "let"
+    case .wait: "wait"
+    case .approval: "approve"
+    case .parallel: "parallel"
+    case .block: "steps"
+    case .call: "call"
+    case .failure: "fail"
+    }
+  }
+
+  /// Whether a name is one that the step itself gives to some of its expressions.
+  fileprivate func gives(_ name: String) -> Bool {
+    if loop?.itemName == name || loop?.indexName == name { return true }
+    if case .bindings(let made) = kind { return made.contains { $0.name == name } }
+    return false
+  }
+
+  /// What it does, and around what, from the outside in.
+  fileprivate var words: [String] {
+    var words: [String] = []
+    if let condition { words.append("if \(condition.text)") }
+    if let loop {
+      let filter = loop.condition.map { " where \($0.text)" } ?? ""
+      let width = loop.maxParallel > 1 ? ", \(loop.maxParallel) at once" : ""
+      words.append("for each \(loop.itemName) in \(loop.items.text)\(filter)\(width)")
+    }
+    if case .goOn? = onError { words.append("errors are passed over") }
+    if let count = retry?.schedule.maxAttempts { words.append(count == 1 ? "one try" : "at most \(count) tries") }
+    switch kind {
+    case .action(let call):
+      if id != nil || name != nil { words.append(call.action.id) }
+      if let repetition = call.repetition {
+        words.append("every \(repetition.every.spelled) until \(repetition.until.text)")
+      }
+    case .wait(.duration(let expression)): words.append("for \(expression.text)")
+    case .wait(.span(let span)): words.append("for \(span.spelled)")
+    case .wait(.until(let expression)): words.append("until \(expression.text)")
+    case .wait(.event(let name, let match, _)):
+      words.append("for event \(name)\(match.map { " with \($0.text)" } ?? "")")
+    case .approval(let approval):
+      words.append(approval.by.isEmpty ? "by anybody" : "by \(approval.by.joined(separator: " or "))")
+    case .call(let call): words.append(call.path)
+    default: break
+    }
+    return words
+  }
+}
+
+extension ValueType {
+  /// The type as it stands on an arrow: an object by its first fields.
+  package var brief: String {
+    switch self {
+    case .object(let object):
+      "{\(object.fields.prefix(3).map(\.name).joined(separator: ", "))\(object.fields.count > 3 ? ", …" : "")}"
+    case .list(let element): "list(\(element.brief))"
+    case .map(let key, let value): "map(\(key), \(value.brief))"
+    case .optional(let wrapped): "\(wrapped.brief)?"
+    case .secret(let wrapped): "secret(\(wrapped.brief))"
+    case .choice(let options) where options.count > 3: "string"
+    default: description
+    }
+  }
+
+  /// The type that names lead to, and those of them that were followed.
+  fileprivate func following(_ path: ArraySlice<String>) -> (path: [String], type: ValueType) {
+    var type = self
+    var followed: [String] = []
+    for name in path {
+      let next: ValueType?
+      switch type.withoutOptional {
+      case .object(let object): next = object[name]?.type
+      case .map(_, let value): next = value
+      default: next = nil
+      }
+      guard let next else { break }
+      type = next
+      followed.append(name)
+    }
+    return (followed, type)
+  }
+
+  private var withoutOptional: ValueType { if case .optional(let wrapped) = self { wrapped } else { self } }
+}

@@ -1,0 +1,263 @@
+// What could be simpler or safer in a recipe that checks. A hint is never an error: each says why, and what to do.
+//
+// 1. Names that nobody reads: inputs, names of `let`, `as` and `indexAs`, and the id of a `let`. Other ids are no such
+//    names, because records, tests and messages call a step by its id; but a step that only reads, and whose value
+//    nobody reads, is of no use.
+// 2. Steps that are never reached, and conditions that are always or never true.
+// 3. Waits that may last for ever: a `repeat` or an event without a time-out.
+// 4. Plain writes inside a block that is tried again: what succeeded in the first try is done once more in the second.
+// 5. Schedules without a zone in the recipe, whose times change with the file around it.
+// 6. What is written more simply, or by its present name.
+import ActionKit
+package import Basics
+import Expressions
+import YAMLReader
+
+extension Recipe {
+  /// What could be better in the recipe's own file, in the order of the text.
+  package var hints: [Diagnostic] {
+    // What was read once is read again; it has been checked.
+    guard let document = try? YAMLReader.read(source) else { return [] }
+    var linter = Linter(recipe: self, document: document)
+    linter.lint()
+    return Diagnostics(linter.hints).sorted().list
+  }
+}
+
+private struct Linter {
+  let recipe: Recipe
+  let document: YAMLDocument
+  var hints: [Diagnostic] = []
+  /// All that the recipe reads anywhere.
+  private let read: [ValueReference]
+
+  init(recipe: Recipe, document: YAMLDocument) {
+    self.recipe = recipe
+    self.document = document
+    let blocks = [recipe.steps, recipe.onFailure, recipe.finally].compactMap { $0 }
+    read = blocks.flatMap(\.steps.references) + recipe.outputs.flatMap(\.template.references)
+  }
+
+  mutating func lint() {
+    let root = document.root
+    if recipe.summary.isEmpty, let first = root.map?.members.first {
+      hint("the recipe has no 'summary'; say in one sentence what it is for", at: first.key)
+    }
+    lintInputs(root["inputs"])
+    lintSchedules(root)
+    let handlers = [recipe.onFailure, recipe.finally].compactMap { $0 }.flatMap(\.steps.references)
+    let after = recipe.outputs.flatMap(\.template.references) + handlers
+    lint(recipe.steps, root["steps"], Surroundings(after: after))
+    if let block = recipe.onFailure { lint(block, root["onFailure"], Surroundings()) }
+    if let block = recipe.finally { lint(block, root["finally"], Surroundings()) }
+  }
+
+  private mutating func hint(_ message: String, at value: Value) {
+    hints.append(Diagnostic(message, at: document.location(of: value), severity: .hint))
+  }
+
+  // MARK: The top level
+
+  private mutating func lintInputs(_ value: Value?) {
+    // Whoever hands all of them on reads each.
+    if read.contains(where: { $0.name == "inputs" && $0.path.isEmpty }) { return }
+    for input in recipe.inputs {
+      let isRead = read.contains { $0.name == "inputs" && $0.path.first?.hasSameScalars(as: input.name) == true }
+      guard !isRead, let key = value?.key(input.name) else { continue }
+      hint("nothing reads the input '\(input.name)'; take it away, or read it as inputs.\(input.name)", at: key)
+    }
+  }
+
+  private mutating func lintSchedules(_ root: Value) {
+    guard root["zone"] == nil else { return }
+    for entry in root["on"]?.list ?? [] where entry["zone"] == nil {
+      guard let key = entry.key("cron") ?? entry.key("calendar") else { continue }
+      hint(
+        "the recipe says no zone, so the times are those of errand.yaml's zone, or UTC without one; add one, such as "
+          + "zone: Europe/Bucharest", at: key)
+    }
+  }
+
+  // MARK: Steps
+
+  /// What there is around a block.
+  private struct Surroundings {
+    /// What is read after the block, and sees its names.
+    var after: [ValueReference] = []
+    /// Whether somebody reads what the block gives, which is the object of its ids.
+    var isGiven = false
+    var isTriedAgain = false
+  }
+
+  private mutating func lint(_ block: Block, _ value: Value?, _ around: Surroundings) {
+    var isReached = true
+    for (index, step) in block.steps.enumerated() {
+      guard let item = value?.list?[index] else { return }
+      if !isReached {
+        hint("this is never reached, because the step before it always fails; take one of the two away", at: item)
+        return
+      }
+      isReached = !step.alwaysFails
+      let later = block.steps[(index + 1)...].flatMap { [$0].references } + around.after
+      lint(step, item, later: later, around)
+    }
+  }
+
+  private mutating func lint(_ step: Step, _ value: Value, later: [ValueReference], _ around: Surroundings) {
+    lintCondition(step, value)
+    if let loop = step.loop { lintLoop(loop, step, value) }
+    switch step.kind {
+    case .bindings(let names):
+      lintNames(names, value["let"], later)
+      if let id = value["id"] {
+        hint("a 'let' step gives no value that an id could name, so nothing reads the id; take it away", at: id)
+      }
+    case .action(let call): lintAction(call, step, value, around)
+    case .wait(.event(let name, _, _)):
+      if step.timeout.total == nil, let key = value.key("wait") {
+        hint("the run waits for ever if no event '\(name)' comes; say how long at most, such as timeout: 7d", at: key)
+      }
+    case .parallel(let branches):
+      if branches.count == 1, let key = value.key("parallel") {
+        hint("there is one branch only, and nothing beside it; write its steps without 'parallel'", at: key)
+      }
+    case .call(let call):
+      let writes = call.recipe.all.flatMap(\.allSteps).compactMap(\.plainWrite)
+      if around.isTriedAgain || step.retry != nil, let write = writes.first, let key = value.key("call") {
+        hint(
+          "'\(write)' in the called recipe is a plain write, and is done once more each time that this is tried again; "
+            + "take 'retry' to the steps that need it", at: key)
+      }
+    default: break
+    }
+    for (role, _, block) in step.blocks {
+      var inside = around
+      inside.after = []
+      let inner: Value?
+      switch role {
+      case .handler:
+        inner = value["onError"]
+        inside.isGiven = false
+      case .branch(let name):
+        inner = value["parallel"]?[name]
+        inside.isGiven = gives(step, around)
+      case .block:
+        inner = value["steps"]
+        inside.isTriedAgain = around.isTriedAgain || step.retry != nil
+        inside.isGiven = gives(step, around)
+        if case .block(_, let outputs?) = step.kind {
+          inside.after = outputs.flatMap(\.template.references)
+          inside.isGiven = false
+        }
+      }
+      lint(block, inner, inside)
+    }
+  }
+
+  /// Whether somebody reads what a step gives, as its own value or as a part of its block's.
+  private func gives(_ step: Step, _ around: Surroundings) -> Bool {
+    guard let id = step.id else { return false }
+    return around.isGiven
+      || read.contains { $0.name == "steps" && ($0.path.first?.hasSameScalars(as: id) ?? true) }
+  }
+
+  private mutating func lintCondition(_ step: Step, _ value: Value) {
+    guard let condition = step.condition, let truth = condition.constant?.bool, let key = value.key("if") else {
+      return
+    }
+    hint(
+      truth
+        ? "the condition is always true; leave 'if' out"
+        : "the condition is never true, so the step never runs; take the step away, or mend the condition", at: key)
+  }
+
+  private mutating func lintLoop(_ loop: Loop, _ step: Step, _ value: Value) {
+    if loop.items.constant?.list?.isEmpty == true, let key = value.key("forEach") {
+      hint("the list has no items, so the step never runs; take the step away, or mend the list", at: key)
+    }
+    let inside = [step].references
+    if let name = value["as"], !inside.contains(where: { $0.name.hasSameScalars(as: loop.itemName) }) {
+      hint("nothing in the loop reads '\(loop.itemName)'; leave 'as' out, or read it", at: name)
+    }
+    if let index = loop.indexName, let name = value["indexAs"],
+      !inside.contains(where: { $0.name.hasSameScalars(as: index) })
+    {
+      hint("nothing in the loop reads '\(index)'; leave 'indexAs' out, or read it", at: name)
+    }
+  }
+
+  private mutating func lintNames(_ names: [NamedTemplate], _ value: Value?, _ later: [ValueReference]) {
+    for (index, name) in names.enumerated() {
+      let reads = names[(index + 1)...].flatMap(\.template.references) + later
+      guard !reads.contains(where: { $0.name.hasSameScalars(as: name.name) }), let key = value?.key(name.name) else {
+        continue
+      }
+      hint("nothing reads '\(name.name)'; take it away, or read it in a later step", at: key)
+    }
+  }
+
+  private mutating func lintAction(_ call: ActionCall, _ step: Step, _ value: Value, _ around: Surroundings) {
+    guard let uses = value["uses"] else { return }
+    if let name = uses.string, !name.hasSameScalars(as: call.action.id) {
+      hint("'\(name)' is called '\(call.action.id)' now; write that", at: uses)
+    }
+    if let repetition = call.repetition, let key = value.key("repeat") {
+      if repetition.timeout == nil, step.timeout.total == nil {
+        hint("it is repeated for ever if 'until' never holds; say how long at most, such as timeout: 12h", at: key)
+      }
+      if repetition.every < .seconds(1), call.action.effect != .pure {
+        hint(
+          "a service is asked every \(repetition.every.spelled); it may refuse that, so ask every 10s or more seldom",
+          at: key)
+      }
+    }
+    if around.isTriedAgain, let write = step.plainWrite {
+      hint(
+        "'\(write)' is a plain write inside a block that is tried again, which does it once more even if it succeeded; "
+          + "take 'retry' to the steps that need it, or the write out of the block", at: uses)
+    }
+    let onlyReads = call.action.effect == .pure || call.action.effect == .read
+    if onlyReads, call.repetition == nil, !gives(step, around) {
+      let how = step.id.map { "read it as steps.\($0)" } ?? "give it an 'id' and read it"
+      hint(
+        "nothing reads what '\(call.action.id)' gives, and it changes nothing; take the step away, or \(how)", at: uses)
+    }
+  }
+}
+
+extension [Step] {
+  /// What the steps read, with those inside them.
+  fileprivate var references: [ValueReference] {
+    flatMap { $0.ownReferences + $0.blocks.flatMap(\.block.steps.references) }
+  }
+}
+
+extension Step {
+  /// Whether nothing can come after it in its block.
+  fileprivate var alwaysFails: Bool {
+    guard condition == nil || condition?.constant?.bool == true, loop == nil, onError == nil else { return false }
+    return switch kind {
+    case .failure: true
+    case .block(let block, _): block.steps.contains(where: \.alwaysFails)
+    default: false
+    }
+  }
+
+  /// The id of its action, if that does once more what it did when it is done again.
+  fileprivate var plainWrite: String? {
+    guard case .action(let call) = kind, call.action.effect == .write, call.key == nil else { return nil }
+    return call.action.id
+  }
+}
+
+extension RecipeExpression {
+  /// The value, if it depends on nothing.
+  fileprivate var constant: Value? { references.isEmpty ? try? evaluate(in: []) : nil }
+}
+
+extension Value {
+  /// The key of a member, with its place.
+  fileprivate func key(_ name: String) -> Value? {
+    map?.members.first { $0.name?.hasSameScalars(as: name) ?? false }?.key
+  }
+}

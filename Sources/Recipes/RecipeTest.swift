@@ -1,0 +1,147 @@
+package import Basics
+
+/// What a test file says: a recipe, and cases that tell what happens to it and what has to come of that.
+package struct RecipeTestFile: Sendable {
+  package var source: Source
+  package var recipe: Recipe
+  package var cases: [RecipeTest]
+}
+
+/// One case: an agent of its own, with a state and services of its own, on a clock that only the case moves.
+package struct RecipeTest: Sendable {
+  package var name: String
+  /// Where its name stands.
+  package var location: Diagnostic.Location?
+  /// What the clock shows at first; nil for when the recording was begun, or a Monday.
+  package var start: Timestamp?
+  /// The recording that answers in place of every service, by its path as it is read; nil for the sandboxes.
+  package var replay: (path: String, location: Diagnostic.Location?)?
+  /// Made-up secrets, by their names.
+  package var secrets: [String: String]
+  /// What the sandboxes are told before anything happens.
+  package var sandboxes: [SandboxCall]
+  package var actions: [Action]
+
+  /// One thing that happens.
+  package struct Action: Sendable {
+    package var kind: Kind
+    package var location: Diagnostic.Location?
+    /// What has to hold afterwards.
+    package var expectations: [Expectation]
+  }
+
+  /// What happens.
+  package enum Kind: Sendable {
+    /// Nothing: only the expectations are looked at.
+    case nothing
+    /// A person starts the recipe.
+    case run(inputs: ValueMap)
+    /// The agent fires schedules from now on.
+    case serve
+    /// Time passes.
+    case advance(TimeSpan)
+    /// Time passes until an instant.
+    case advanceTo(Timestamp)
+    /// Somebody sets the wall clock, and no time passes.
+    case setClock(Timestamp)
+    /// The agent ends.
+    case stop
+    /// An agent begins where the last one ended.
+    case restart
+    case signal(name: String, id: String?, data: Value?)
+    case decide(step: String?, isApproved: Bool, by: String, comment: String?)
+    case cancel
+    /// A schedule starts a run out of turn; nil for the only one.
+    case trigger(schedule: String?)
+    case sandboxes([SandboxCall])
+  }
+
+  /// Something that a sandbox is told beside what its service takes: `/sandbox/COMMAND?PARAMETERS`.
+  package struct SandboxCall: Sendable {
+    package var plugin: String
+    package var command: String
+    package var parameters: [(name: String, value: String)]
+    package var location: Diagnostic.Location?
+  }
+
+  /// Something that has to hold.
+  package enum Expectation: Sendable {
+    /// What is at a path of what is found, such as `["outputs", "written"]`, with the bytes of the file that say so.
+    case equals(path: [String], Value, Diagnostic.Location?, Range<Int>)
+    /// A condition.
+    case holds(RecipeExpression, Diagnostic.Location?)
+  }
+
+  /// What the paths of expectations begin with.
+  package enum Subject: String, CaseIterable, Sendable {
+    /// How the last run stands.
+    case status
+    /// The last run's error, by its members.
+    case error
+    /// When the last run goes on by itself.
+    case waitsUntil
+    /// The status of each step of the last run, by its path.
+    case steps
+    /// What the last run gave, by its names.
+    case outputs
+    /// Every run's status, in the order of their beginning.
+    case runs
+    /// Every request that was sent, as `GET /catalog.json 200`.
+    case requests
+    /// What became of every slot, as `2026-11-20T09:00:00Z started`.
+    case slots
+  }
+}
+
+extension RecipeTypes {
+  /// What the conditions of a test see, in the order of a frame's values.
+  static func test(of recipe: Recipe) -> [(name: String, type: ValueType)] {
+    [
+      ("run", .object(testedRun)), ("steps", .map(.string, .object(testedStep))), ("outputs", recipe.outputType),
+      ("runs", .list(.object(testedRun))), ("requests", .list(.object(testedRequest))),
+      ("slots", .list(.object(testedSlot))), ("now", .timestamp),
+    ]
+  }
+
+  private static let testedRun = ObjectType(
+    "run",
+    fields: [
+      .init("recipe", .string, summary: "The recipe's name."),
+      .init("status", .string, summary: "How it stands or ended."),
+      .init("startedAt", .timestamp, summary: "When it was created."),
+      .init("endedAt", .timestamp, isOptional: true, summary: "When it ended."),
+      .init("wakeAt", .timestamp, isOptional: true, summary: "When it goes on by itself."),
+      .init("reason", .string, isOptional: true, summary: "What it waits for, or why it stands."),
+      .init("slot", .timestamp, isOptional: true, summary: "The due time of the schedule that started it."),
+      .init("error", .object(error), isOptional: true, summary: "Why it failed."),
+    ])
+
+  private static let testedStep = ObjectType(
+    "step",
+    fields: [
+      .init("status", .string, summary: "How it stands or ended."),
+      .init("attempts", .int, summary: "How often it was tried."),
+      .init("output", .dyn, isOptional: true, summary: "What it gave."),
+      .init("error", .object(error), isOptional: true, summary: "Why it failed."),
+    ])
+
+  private static let testedRequest = ObjectType(
+    "request",
+    fields: [
+      .init("connection", .string, summary: "The connection's name."),
+      .init("method", .string),
+      .init("path", .string, summary: "The path of its URL."),
+      .init("query", .map(.string, .string), summary: "The query of its URL, without secrets."),
+      .init("status", .int, isOptional: true, summary: "The answer's status, if one came."),
+    ])
+
+  private static let testedSlot = ObjectType(
+    "slot",
+    fields: [
+      .init("schedule", .string),
+      .init("slot", .timestamp, summary: "When it was due."),
+      .init("count", .int, summary: "How many slots stand in one row."),
+      .init("outcome", .string, summary: "What became of it."),
+      .init("reason", .string, isOptional: true),
+    ])
+}

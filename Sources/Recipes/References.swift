@@ -1,0 +1,69 @@
+import Basics
+import Expressions
+
+/// A place where a recipe reads a value: a variable, and the names that follow it as far as they are constant.
+package struct ValueReference: Hashable, Sendable {
+  package var name: String
+  package var path: [String]
+}
+
+extension RecipeExpression {
+  /// What it reads, in the order of the text.
+  package var references: [ValueReference] {
+    program.referencedPaths.map { ValueReference(name: $0.name, path: $0.path) }
+  }
+}
+
+extension ValueTemplate {
+  /// What the expressions in it read, in the order of the text.
+  package var references: [ValueReference] {
+    switch self {
+    case .literal: []
+    case .template(let located):
+      located.template.programs.flatMap(\.referencedPaths).map { ValueReference(name: $0.name, path: $0.path) }
+    case .list(let items, _): items.flatMap(\.references)
+    case .map(let members, _): members.flatMap(\.value.references)
+    }
+  }
+}
+
+extension Step {
+  /// What its own expressions read, without those of the steps inside it.
+  package var ownReferences: [ValueReference] {
+    var found = condition?.references ?? []
+    found += loop?.items.references ?? []
+    found += loop?.condition?.references ?? []
+    found += retry?.condition?.references ?? []
+    switch kind {
+    case .action(let call):
+      found += call.input.references + (call.key?.references ?? []) + (call.repetition?.until.references ?? [])
+    case .bindings(let names): found += names.flatMap(\.template.references)
+    case .wait(.duration(let expression)), .wait(.until(let expression)): found += expression.references
+    case .wait(.event(_, let match, _)): found += match?.references ?? []
+    case .wait(.span): break
+    case .approval(let approval): found += approval.prompt.references
+    case .parallel: break
+    case .block(_, let outputs): found += outputs?.flatMap(\.template.references) ?? []
+    case .call(let call): found += call.inputs.references
+    case .failure(let message): found += message.references
+    }
+    return found
+  }
+
+  /// The blocks inside it, each with what it is and where its steps stand in the paths of records.
+  package var blocks: [(role: BlockRole, prefix: String, block: Block)] {
+    var found: [(BlockRole, String, Block)] = []
+    switch kind {
+    case .block(let block, _): found.append((.block, "/", block))
+    case .parallel(let branches): found += branches.map { (.branch($0.name), "/\($0.name)/", $0.block) }
+    default: break
+    }
+    if case .steps(let block)? = onError { found.append((.handler, "!/", block)) }
+    return found
+  }
+
+  /// What a block inside a step is.
+  package enum BlockRole: Sendable, Equatable {
+    case block, branch(String), handler
+  }
+}

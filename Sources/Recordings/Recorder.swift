@@ -1,0 +1,121 @@
+package import Basics
+package import HTTPClient
+import HTTPTypes
+import Runs
+import Synchronization
+
+/// Takes down every exchange that services make, in the order in which they end.
+package final class Recorder: Sendable {
+  private struct Entry: Sendable {
+    var connection: String
+    var request: HTTPRequest
+    var result: Result<(response: HTTPResponse, body: [UInt8]?), HTTPError>
+  }
+
+  private struct Content {
+    var entries: [Entry] = []
+    var connections: [String: Value] = [:]
+    var secrets: Set<String> = []
+    var at: Timestamp?
+    var steps: [(path: String, now: Timestamp)] = []
+  }
+
+  private let content = Mutex(Content())
+
+  package init() {}
+
+  /// What carries a connection's requests, and takes them down.
+  package func transport(of connection: String, over network: any HTTPTransport) -> any HTTPTransport {
+    RecordingTransport(recorder: self, connection: connection, network: network)
+  }
+
+  /// Takes down how a connection was set, and what of it must not be seen.
+  package func note(_ connection: String, settings: Value, secrets: [String]) {
+    content.withLock { content in
+      content.connections[connection] = settings
+      content.secrets.formUnion(secrets)
+    }
+  }
+
+  /// Takes down when the run was begun.
+  package func begin(at instant: Timestamp) { content.withLock { $0.at = instant } }
+
+  /// Takes down what each step of the run called `now`, in the order in which they began.
+  package func note(steps: [(path: String, now: Timestamp)]) { content.withLock { $0.steps = steps } }
+
+  fileprivate func add(
+    _ connection: String, _ request: HTTPRequest,
+    _ result: Result<(response: HTTPResponse, body: [UInt8]?), HTTPError>
+  ) {
+    content.withLock { $0.entries.append(Entry(connection: connection, request: request, result: result)) }
+  }
+
+  /// What was taken down so far, without secrets.
+  package func recording(of recipe: String) -> Recording {
+    let content = content.withLock { $0 }
+    let found = content.entries.flatMap { Scrubbing.secrets(in: $0.request) }
+    let redactor = Redactor(content.secrets.union(found).sorted { $0.precedesByScalars($1) })
+    return Recording(
+      recipe: recipe, at: content.at ?? .earliest, steps: content.steps,
+      connections: content.connections.mapValues { $0.scrubbed(redactor.redact) },
+      exchanges: content.entries.map { entry in
+        let outcome: Recording.Outcome =
+          switch entry.result {
+          case .success((let response, let body)):
+            .response(
+              status: response.status, headers: Scrubbing.fields(response.headers, of: entry.request, redactor),
+              body: body.map { Recording.Body($0, redact: redactor.redact) } ?? .omitted)
+          case .failure(let error):
+            .failure(kind: error.kind.name, message: redactor.redact(error.message), sent: error.sent)
+          }
+        return Recording.Exchange(
+          connection: entry.connection, request: Scrubbing.request(entry.request, redactor), outcome: outcome)
+      })
+  }
+}
+
+private struct RecordingTransport: HTTPTransport {
+  let recorder: Recorder
+  let connection: String
+  let network: any HTTPTransport
+
+  func send(_ request: HTTPRequest, into sink: (any HTTPBodySink)?) async throws(HTTPError) -> HTTPResponse {
+    let copy = sink.map { CopyingSink($0) }
+    do throws(HTTPError) {
+      let response = try await network.send(request, into: copy)
+      let body = copy?.isUsed == true ? copy?.bytes : response.body
+      recorder.add(connection, request, .success((response, body)))
+      return response
+    } catch {
+      recorder.add(connection, request, .failure(error))
+      throw error
+    }
+  }
+}
+
+/// Hands a body on, and keeps a copy of it.
+private final class CopyingSink: HTTPBodySink {
+  private let sink: any HTTPBodySink
+  /// Nil once it is too large to be kept.
+  private let copy = Mutex<(isUsed: Bool, bytes: [UInt8]?)>((false, []))
+
+  init(_ sink: any HTTPBodySink) { self.sink = sink }
+
+  var isUsed: Bool { copy.withLock { $0.isUsed } }
+  var bytes: [UInt8]? { copy.withLock { $0.bytes } }
+
+  func accepts(_ head: HTTPResponse) -> Bool {
+    let accepts = sink.accepts(head)
+    copy.withLock { $0.isUsed = accepts }
+    return accepts
+  }
+
+  func receive(_ bytes: RawSpan) throws(HTTPError) {
+    try sink.receive(bytes)
+    let more = bytes.withUnsafeBytes { Array($0) }
+    copy.withLock { copy in
+      guard let count = copy.bytes?.count else { return }
+      if count + more.count > Recording.Body.largest { copy.bytes = nil } else { copy.bytes?.append(contentsOf: more) }
+    }
+  }
+}

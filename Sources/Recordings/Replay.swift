@@ -1,0 +1,171 @@
+import Basics
+package import HTTPClient
+import HTTPTypes
+import Runs
+import Synchronization
+
+/// Answers requests from a recording, each exchange once, in whatever order they come.
+///
+/// A request is answered by the first exchange not yet played that means the same: the same method, scheme, host, port
+/// and path, the same query items and form fields in whatever order, the same JSON. A request that means nothing
+/// recorded is refused, with what is different from the exchange that is nearest.
+package final class Replay: Sendable {
+  private let recording: Recording
+  private let redactor: Redactor
+  private let isPlayed: Mutex<[Bool]>
+
+  /// - Parameter secrets: What stands for secrets now, which the recording does not hold.
+  package init(_ recording: Recording, secrets: [String]) {
+    self.recording = recording
+    redactor = Redactor(secrets)
+    isPlayed = Mutex(recording.exchanges.map { _ in false })
+  }
+
+  /// The requests that are recorded and were not made.
+  package var unplayed: [String] {
+    let isPlayed = isPlayed.withLock { $0 }
+    return zip(recording.exchanges, isPlayed).filter { !$0.1 }.map { "\($0.0.request.method) \($0.0.request.url)" }
+  }
+
+  /// What answers a connection's requests.
+  package func transport(of connection: String) -> any HTTPTransport {
+    ReplayTransport(replay: self, connection: connection)
+  }
+
+  fileprivate func exchange(
+    for request: HTTPRequest, of connection: String
+  ) -> Result<Recording.Exchange, HTTPError> {
+    let wanted = RequestMeaning(Scrubbing.request(request, redactor))
+    return isPlayed.withLock { isPlayed in
+      var nearest: (exchange: Recording.Exchange, differences: [String])?
+      for (index, exchange) in recording.exchanges.enumerated()
+      where !isPlayed[index] && exchange.connection.hasSameScalars(as: connection) {
+        let differences = wanted.differences(from: RequestMeaning(exchange.request))
+        if differences.isEmpty {
+          isPlayed[index] = true
+          return .success(exchange)
+        }
+        if differences.count < nearest?.differences.count ?? .max { nearest = (exchange, differences) }
+      }
+      let reason =
+        nearest.map {
+          "the nearest is \($0.exchange.request.method) \($0.exchange.request.url): "
+            + $0.differences.joined(separator: ", ")
+        } ?? "all that it holds of '\(connection)' has been played"
+      let shown = redactor.redact("\(request.method) \(request.redactedURL)")
+      return .failure(
+        HTTPError(.invalidRequest, "The recording holds no request \(shown); \(reason).", sent: .nothing))
+    }
+  }
+}
+
+private struct ReplayTransport: HTTPTransport {
+  let replay: Replay
+  let connection: String
+
+  func send(_ request: HTTPRequest, into sink: (any HTTPBodySink)?) async throws(HTTPError) -> HTTPResponse {
+    switch try replay.exchange(for: request, of: connection).get().outcome {
+    case .failure(let kind, let message, let sent):
+      throw HTTPError(HTTPError.Kind(named: kind), message, sent: sent)
+    case .response(let status, let headers, let body):
+      var response = HTTPResponse(status: status, headers: HTTPHeaders(headers), url: request.url)
+      if let body {
+        guard let bytes = body.bytes else {
+          throw HTTPError(
+            .invalidRequest, "The recording left the body of this answer out, because of its size or a secret.",
+            sent: .nothing)
+        }
+        response.body = bytes
+        response.bodyBytes = bytes.count
+      }
+      if let sink, sink.accepts(response) {
+        try sink.receive(response.body.span.bytes)
+        response.body = []
+      }
+      return response
+    }
+  }
+}
+
+/// What a request asks for, so that two that ask for the same are the same.
+struct RequestMeaning {
+  private var method: String
+  private var place: String
+  private var query: [String]
+  private var body: Value
+
+  init(_ request: Recording.Request) {
+    method = request.method
+    let url = HTTPURL(request.url)
+    place = url.map { "\($0.origin)\($0.path)" } ?? request.url
+    query = RequestMeaning.items(url?.query ?? "")
+    switch request.body {
+    case nil: body = .null
+    case .json(let value): body = value
+    case .text(let text):
+      // Of the same meaning however it is laid out.
+      if let value = try? JSON.parse(text), value.list != nil || value.map != nil {
+        body = value
+      } else if text.utf8.contains(UInt8(ascii: "=")), !text.utf8.contains(where: { $0 <= 0x20 }) {
+        body = .list(RequestMeaning.items(text).map { .string($0) })
+      } else {
+        body = .string(text)
+      }
+    case .base64(let text): body = .string(text)
+    case .omitted: body = .string("(left out)")
+    }
+  }
+
+  private static func items(_ text: String) -> [String] {
+    HTTPQuery(decoding: text).items.map { "\($0.name)=\($0.value)" }.sorted { $0.precedesByScalars($1) }
+  }
+
+  /// What is different from a recorded request.
+  func differences(from recorded: RequestMeaning) -> [String] {
+    var found: [String] = []
+    if !method.hasSameScalars(as: recorded.method) { found.append("\(method) instead of \(recorded.method)") }
+    if !place.hasSameScalars(as: recorded.place) { found.append("\(place) instead of \(recorded.place)") }
+    found += RequestMeaning.differences(query, recorded.query)
+    RequestMeaning.compare(body, recorded.body, at: "body", &found)
+    return found
+  }
+
+  private static func differences(_ items: [String], _ recorded: [String]) -> [String] {
+    var left = recorded
+    var more: [String] = []
+    for item in items {
+      if let index = left.firstIndex(where: { $0.hasSameScalars(as: item) }) {
+        left.remove(at: index)
+      } else {
+        more.append(item)
+      }
+    }
+    return more.map { "'\($0)' is not recorded" } + left.map { "'\($0)' is missing" }
+  }
+
+  /// More differences than that say no more.
+  private static let most = 5
+
+  private static func compare(_ value: Value, _ recorded: Value, at path: String, _ found: inout [String]) {
+    guard found.count < most, value != recorded else { return }
+    switch (value.content, recorded.content) {
+    case (.map(let left), .map(let right)):
+      for member in left.members {
+        compare(member.value, right[member.key] ?? .null, at: "\(path).\(member.key.string ?? "")", &found)
+      }
+      for member in right.members where left[member.key] == nil {
+        compare(.null, member.value, at: "\(path).\(member.key.string ?? "")", &found)
+      }
+    case (.list(let left), .list(let right)) where left.count == right.count:
+      for (index, pair) in zip(left, right).enumerated() {
+        compare(pair.0, pair.1, at: "\(path)[\(index)]", &found)
+      }
+    default: found.append("\(path) is \(shown(value)) instead of \(shown(recorded))")
+    }
+  }
+
+  private static func shown(_ value: Value) -> String {
+    let text = (try? JSON.text(value)) ?? value.kindName
+    return text.count <= 60 ? text : "\(text.prefix(57))…"
+  }
+}

@@ -1,0 +1,86 @@
+import Basics
+import HTTPClient
+import HTTPTypes
+import Runs
+
+/// Takes secrets out of requests, as a recording keeps them and as it compares them.
+enum Scrubbing {
+  private static let mark = "***"
+  /// Fields of answers that say no more than how they came, or that carry a session.
+  private static let dropped: Set<String> = [
+    "connection", "content-encoding", "content-length", "keep-alive", "set-cookie", "set-cookie2", "transfer-encoding",
+  ]
+
+  /// The request without secrets.
+  static func request(_ request: HTTPRequest, _ redactor: Redactor) -> Recording.Request {
+    var body = request.body
+    if isForm(request), let bytes = body {
+      let query = HTTPQuery(
+        HTTPQuery(decoding: String(decoding: bytes, as: UTF8.self)).items.map { item in
+          isSecret(item.name, of: request) ? HTTPQuery.Item(item.name, mark) : item
+        })
+      body = Array(query.encoded.utf8)
+    }
+    return Recording.Request(
+      method: request.method, url: redactor.redact(request.redactedURL),
+      body: body.flatMap { Recording.Body($0, redact: redactor.redact) })
+  }
+
+  /// The fields of an answer that are kept.
+  static func fields(_ headers: HTTPHeaders, of request: HTTPRequest, _ redactor: Redactor) -> [HTTPHeaders.Field] {
+    let secret = Set(request.credentialHeaders.map(\.lowercasedASCII))
+    return headers.fields.compactMap { field in
+      let name = field.name.lowercasedASCII
+      if dropped.contains(name) { return nil }
+      return HTTPHeaders.Field(field.name, secret.contains(name) ? mark : redactor.redact(field.value))
+    }
+  }
+
+  /// What stands in the places of a request that are secret.
+  static func secrets(in request: HTTPRequest) -> [String] {
+    var items = HTTPQuery(decoding: HTTPURL(request.url)?.query ?? "").items
+    if isForm(request), let body = request.body {
+      items += HTTPQuery(decoding: String(decoding: body, as: UTF8.self)).items
+    }
+    var found = items.filter { isSecret($0.name, of: request) }.map(\.value)
+    for name in request.credentialHeaders {
+      for value in request.headers.values(name) {
+        found.append(value)
+        // The credentials without their scheme (RFC 9110, section 11.4).
+        if let blank = value.firstIndex(of: " ") { found.append(String(value[value.index(after: blank)...])) }
+      }
+    }
+    if let url = HTTPURL(request.url) {
+      if let info = url.userInfo { found.append(info) }
+      if request.hidesPath { found.append(url.query.map { "\(url.path)?\($0)" } ?? url.path) }
+    }
+    return found
+  }
+
+  private static func isSecret(_ name: String, of request: HTTPRequest) -> Bool {
+    request.redactedParameters.contains { $0.lowercasedASCII.hasSameScalars(as: name.lowercasedASCII) }
+  }
+
+  static func isForm(_ request: HTTPRequest) -> Bool {
+    request.headers["Content-Type"]?.lowercasedASCII.hasPrefix("application/x-www-form-urlencoded") ?? false
+  }
+}
+
+extension Value {
+  /// The value with secrets taken out of its texts and keys, and with 1 for a number that is one.
+  ///
+  /// Its depth is limited where it is read.
+  func scrubbed(_ redact: (String) -> String) -> Value {
+    switch content {
+    case .string(let text): return .string(redact(text))
+    case .int(let number): return redact("\(number)").hasSameScalars(as: "\(number)") ? self : .int(1)
+    case .double(let number): return redact("\(number)").hasSameScalars(as: "\(number)") ? self : .double(1)
+    case .list(let items): return .list(items.map { $0.scrubbed(redact) })
+    case .map(let map):
+      var scrubbed = ValueMap()
+      for member in map.members { scrubbed[redact(member.key.string ?? "")] = member.value.scrubbed(redact) }
+      return .map(scrubbed)
+    default: return self
+    }
+  }
+}

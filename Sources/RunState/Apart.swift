@@ -1,0 +1,17 @@
+/// What most records lack, kept apart from them, so that those without it are small: a run may have thousands.
+@propertyWrapper
+package struct Apart<Wrapped: Sendable & Equatable>: Sendable, Equatable {
+  private indirect enum Box: Sendable, Equatable {
+    case none
+    case some(Wrapped)
+  }
+
+  private var box = Box.none
+
+  package init(wrappedValue: Wrapped?) { self.wrappedValue = wrappedValue }
+
+  package var wrappedValue: Wrapped? {
+    get { if case .some(let value) = box { value } else { nil } }
+    set { box = newValue.map { .some($0) } ?? .none }
+  }
+}

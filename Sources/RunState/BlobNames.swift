@@ -1,0 +1,45 @@
+import Basics
+
+/// Finds what may be names of blobs in the text of the state's files.
+///
+/// Whatever looks like one counts, so that no blob is taken for garbage because a format has changed.
+enum BlobNames {
+  /// Without the quote before it, because a dollar sign is quicker to find.
+  private static let marker = Array("$blob\"".utf8)
+  static let length = 64
+
+  /// What looks like a name in a line, each once; nothing is looked for in a line without any blob.
+  static func all(in line: ArraySlice<UInt8>) -> [String] {
+    if !line.holds(marker) { return [] }
+    var names: Set<String> = []
+    forEach(in: line) { name, _ in names.insert(name) }
+    return names.sorted { $0.precedesByScalars($1) }
+  }
+
+  /// The names that stand as references in compact text, and nothing else that looks like one.
+  static func references(in text: ArraySlice<UInt8>) -> Set<String> {
+    let label = Array("{\"$blob\":{\"sha256\":\"".utf8)
+    var names: Set<String> = []
+    if !text.holds(label) { return [] }
+    forEach(in: text) { name, place in
+      if text[..<place].suffix(label.count).elementsEqual(label) { names.insert(name) }
+    }
+    return names
+  }
+
+  static func isName(_ text: some Collection<UInt8>) -> Bool {
+    text.count == length && text.allSatisfy { (0x30...0x39).contains($0) || (0x61...0x66).contains($0) }
+  }
+
+  /// Hands out every quoted text of the bytes that looks like a name, and where it begins.
+  static func forEach(in bytes: ArraySlice<UInt8>, _ body: (String, Int) -> Void) {
+    var quote = bytes.firstPlace(of: 0x22)
+    while let place = quote {
+      let name = bytes[(place + 1)...].prefix(length)
+      if name.endIndex < bytes.endIndex, bytes[name.endIndex] == 0x22, isName(name) {
+        body(String(decoding: name, as: UTF8.self), place + 1)
+      }
+      quote = bytes[(place + 1)...].firstPlace(of: 0x22)
+    }
+  }
+}

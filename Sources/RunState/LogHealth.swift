@@ -1,0 +1,112 @@
+import Basics
+import Synchronization
+
+/// What is found in the files of a month, each line of which is looked at.
+struct LogHealth {
+  /// How many records are whole.
+  var count = 0
+  /// Where lines begin that are not as they were written.
+  var damaged: [Int] = []
+  /// Whether the last line has no end.
+  var isTorn = false
+  /// Whether index and blocks are those of the records.
+  var isIndexSound = true
+  /// The blobs that records name.
+  var blobs: Set<String> = []
+}
+
+extension MonthlyLog {
+  /// Reads all of a month, and changes nothing.
+  func health(of month: LogMonth) throws(StateError) -> LogHealth {
+    var health = LogHealth()
+    let (size, indexSize, blocksSize) = try onDisk { () throws(FileError) in
+      (
+        try fileSystem.size(month.data) ?? 0, try fileSystem.size(month.index) ?? 0,
+        try fileSystem.size(month.blocks) ?? 0
+      )
+    }
+    // The lines of the index, a stretch at a time, beside those of the records.
+    var index: [Range<Int>] = []
+    var next = 0
+    var place = 0
+    let end = try fileSystem.forEachLine(of: month.data, 0..<size) { bytes, offset throws(StateError) in
+      let text = Entry.text(inLine: bytes.dropLast())
+      if let text {
+        health.count += 1
+        health.blobs.formUnion(BlobNames.references(in: text))
+      } else {
+        health.damaged.append(offset)
+      }
+      if next == index.count, health.isIndexSound {
+        index.removeAll(keepingCapacity: true)
+        next = 0
+        place = try fileSystem.forEachLine(of: month.index, place..<max(place, indexSize)) { bytes, _ in
+          guard index.count < 4096, let line = Line(bytes) else { return false }
+          index.append(line.offset..<line.end)
+          return true
+        }
+      }
+      if next < index.count, index[next] == offset..<offset + bytes.count {
+        next += 1
+      } else if text != nil {
+        health.isIndexSound = false
+      }
+      return true
+    }
+    health.isTorn = end < size
+    if next < index.count || place < indexSize || blocksSize % LogBlock.size != 0 { health.isIndexSound = false }
+    for number in 0..<blocksSize / LogBlock.size where health.isIndexSound {
+      guard let block = try block(number, of: month), block.end <= indexSize else {
+        health.isIndexSound = false
+        break
+      }
+      let text = try onDisk { () throws(FileError) in
+        try fileSystem.part(of: month.index, from: block.offset, count: block.length)
+      }
+      if !block.describes(text) { health.isIndexSound = false }
+    }
+    return health
+  }
+
+  /// Writes a month anew without its damaged lines, which are kept in `2026-11.damaged`; gives how many there were.
+  func putDamagedAside(of month: LogMonth) throws(StateError) -> Int {
+    let next = month.next
+    var count = 0
+    try whole.withLock { whole throws(StateError) in
+      let size = try onDisk { () throws(FileError) in try fileSystem.size(month.data) } ?? 0
+      try onDisk { () throws(FileError) in try fileSystem.remove(next.data) }
+      let good = try onDisk { () throws(FileError) in try fileSystem.openForAppending(next.data) }
+      let bad = try onDisk { () throws(FileError) in
+        try fileSystem.openForAppending("\(folder)/\(month.name).damaged")
+      }
+      try fileSystem.forEachLine(of: month.data, 0..<size) { bytes, _ throws(StateError) in
+        let isGood = Entry.text(inLine: bytes.dropLast()) != nil
+        if !isGood { count += 1 }
+        try onDisk { () throws(FileError) in try (isGood ? good : bad).append(Array(bytes)) }
+        return true
+      }
+      try onDisk { () throws(FileError) in
+        try good.sync()
+        try bad.sync()
+      }
+      whole.remove(month.name)
+      try removeIndex(of: month)
+      try onDisk { () throws(FileError) in
+        try fileSystem.syncFolder(folder)
+        try fileSystem.rename(next.data, to: month.data)
+        try fileSystem.syncFolder(folder)
+      }
+      try completeIndex(of: month, &whole)
+    }
+    return count
+  }
+
+  /// Makes a month's index anew.
+  func remakeIndex(of month: LogMonth) throws(StateError) {
+    try whole.withLock { whole throws(StateError) in
+      whole.remove(month.name)
+      try removeIndex(of: month)
+      try completeIndex(of: month, &whole)
+    }
+  }
+}

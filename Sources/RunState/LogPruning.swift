@@ -1,0 +1,128 @@
+/// How old records leave a log.
+///
+/// By age, whole months go, a month after another, so that a record is kept until its whole month is old enough. By
+/// number, the oldest months go as long as enough is left without them; of the month where that ends, the first blocks go
+/// once they are at least a fifth of it and a thousand records, because its files have to be written anew for that.
+///
+/// A month's index goes before its records do, durably, so that no index is ever taken for that of another file. Files
+/// are written anew beside the old ones while those are read and added to; only what was added meanwhile is copied with
+/// the lock held. A crash leaves the old month or the new one, and at worst an index to be made anew.
+import Basics
+import Synchronization
+
+extension MonthlyLog {
+  /// Removes what is too old or too much, and says which months are gone or became shorter.
+  ///
+  /// Whoever calls is the only one who prunes.
+  func prune(
+    before cutoff: Timestamp?, keeping most: Int?, leastBlocks: Int = 8
+  ) throws(StateError) -> [String] {
+    let months = try months()
+    let old = months.filter { month in cutoff.map { month.end <= $0 } ?? false }
+    var pruned = try old.map { month throws(StateError) in try remove(month) }
+    guard let most else { return pruned }
+    var left = most
+    for month in months.dropFirst(old.count).reversed() {
+      if left <= 0 {
+        pruned.append(try remove(month))
+        continue
+      }
+      let (blocks, tail) = try size(of: month)
+      let surplus = max(0, (blocks * LogBlock.lineCount + tail - left)) / LogBlock.lineCount
+      if surplus >= max(leastBlocks, blocks / 5) {
+        try dropBlocks(surplus, of: month)
+        pruned.append(month.name)
+      }
+      left -= blocks * LogBlock.lineCount + tail
+    }
+    return pruned
+  }
+
+  /// How many blocks a month has, and how many lines after them.
+  private func size(of month: LogMonth) throws(StateError) -> (blocks: Int, tail: Int) {
+    try whole.withLock { whole throws(StateError) in
+      try completeIndex(of: month, &whole)
+      let (blocksSize, indexSize) = try onDisk { () throws(FileError) in
+        (try fileSystem.size(month.blocks) ?? 0, try fileSystem.size(month.index) ?? 0)
+      }
+      let count = blocksSize / LogBlock.size
+      let start = count > 0 ? try block(count - 1, of: month)?.end ?? 0 : 0
+      var tail = 0
+      try fileSystem.forEachLine(of: month.index, start..<max(start, indexSize)) { _, _ in
+        tail += 1
+        return true
+      }
+      return (count, tail)
+    }
+  }
+
+  private func remove(_ month: LogMonth) throws(StateError) -> String {
+    try whole.withLock { whole throws(StateError) in
+      whole.remove(month.name)
+      try removeIndex(of: month)
+      try onDisk { () throws(FileError) in
+        try fileSystem.syncFolder(folder)
+        try fileSystem.remove(month.data)
+        try fileSystem.syncFolder(folder)
+      }
+    }
+    return month.name
+  }
+
+  private func dropBlocks(_ number: Int, of month: LogMonth) throws(StateError) {
+    guard let last = try block(number - 1, of: month) else { return }
+    let next = month.next
+    try onDisk { () throws(FileError) in
+      for path in [next.data, next.index, next.blocks] { try fileSystem.remove(path) }
+    }
+    // What was copied so far, in the files that are there.
+    var copied = (index: last.end, data: last.dataEnd)
+    try copy(month, to: next, &copied, shift: last.dataEnd)
+    try makeBlocks(of: next)
+    try whole.withLock { whole throws(StateError) in
+      try copy(month, to: next, &copied, shift: last.dataEnd)
+      try makeBlocks(of: next)
+      whole.remove(month.name)
+      try removeIndex(of: month)
+      try onDisk { () throws(FileError) in
+        try fileSystem.syncFolder(folder)
+        try fileSystem.rename(next.data, to: month.data)
+        try fileSystem.syncFolder(folder)
+        if try fileSystem.size(next.index) != nil { try fileSystem.rename(next.index, to: month.index) }
+        if try fileSystem.size(next.blocks) != nil { try fileSystem.rename(next.blocks, to: month.blocks) }
+      }
+    }
+  }
+
+  /// Copies the records and their lines in the index from one place on, and syncs the records.
+  private func copy(
+    _ month: LogMonth, to next: LogMonth, _ copied: inout (index: Int, data: Int), shift: Int
+  ) throws(StateError) {
+    let size = try onDisk { () throws(FileError) in try fileSystem.size(month.index) } ?? 0
+    var lines: [UInt8] = []
+    var place = copied
+    try fileSystem.forEachLine(of: month.index, place.index..<max(place.index, size)) { bytes, _ throws(StateError) in
+      guard var line = Line(bytes) else {
+        throw StateError(.damaged, "\(month.index) is damaged at byte \(place.index); it is made anew when it is read")
+      }
+      line.offset -= shift
+      lines += try line.bytes()
+      place = (place.index + bytes.count, line.end + shift)
+      return true
+    }
+    let data = try onDisk { () throws(FileError) in try fileSystem.openForAppending(next.data) }
+    while copied.data < place.data {
+      let bytes = try onDisk { () throws(FileError) in
+        try fileSystem.read(month.data, from: copied.data, count: min(1 << 20, place.data - copied.data))
+      }
+      guard !bytes.isEmpty else { throw StateError(.damaged, "\(month.data) ends before its index does") }
+      try onDisk { () throws(FileError) in try data.append(bytes) }
+      copied.data += bytes.count
+    }
+    copied.index = place.index
+    try onDisk { () throws(FileError) in
+      if !lines.isEmpty { try fileSystem.openForAppending(next.index).append(lines) }
+      try data.sync()
+    }
+  }
+}

@@ -1,0 +1,127 @@
+import Basics
+import Glibc
+
+/// One search in the index of a month, from its end.
+struct LogSearch<Summary: LogSummary> {
+  private let query: LogQuery<Summary>
+  private let needles: [[UInt8]]
+  private let question: LogBlock.Question
+  /// What was found, last first.
+  private(set) var found: [LogLine<Summary>] = []
+
+  /// How many blocks are read at once.
+  private static var stride: Int { 256 }
+
+  init(_ query: LogQuery<Summary>) {
+    self.query = query
+    needles = query.needles.map { Array($0.utf8) }
+    question = LogBlock.Question(query)
+  }
+
+  /// Searches until enough is found; gives the number of the block whose bytes are damaged, or that after the last for
+  /// the lines after it, and nil if none is.
+  mutating func run(in month: LogMonth, _ fileSystem: any FileSystem) throws(StateError) -> Int? {
+    let (blockCount, indexSize) = try onDisk { () throws(FileError) in
+      ((try fileSystem.size(month.blocks) ?? 0) / LogBlock.size, try fileSystem.size(month.index) ?? 0)
+    }
+    var upper = blockCount
+    var blocks: [UInt8] = []
+    var lower = upper
+    func readBlocks() throws(StateError) {
+      lower = max(0, upper - LogSearch.stride)
+      blocks = try onDisk { () throws(FileError) in
+        try fileSystem.part(of: month.blocks, from: lower * LogBlock.size, count: (upper - lower) * LogBlock.size)
+      }
+    }
+    var tailStart = 0
+    if upper > 0 {
+      try readBlocks()
+      guard let last = LogBlock(blocks, at: (upper - 1 - lower) * LogBlock.size) else { return upper - 1 }
+      tailStart = last.end
+    }
+    guard tailStart <= indexSize else { return max(blockCount - 1, 0) }
+    let tail = try onDisk { () throws(FileError) in
+      try fileSystem.part(of: month.index, from: tailStart, count: indexSize - tailStart)
+    }
+    guard take(tail, isChecked: false) else { return blockCount }
+    while upper > 0, found.count < query.limit {
+      if upper <= lower { try readBlocks() }
+      upper -= 1
+      guard let block = LogBlock(blocks, at: (upper - lower) * LogBlock.size) else { return upper }
+      if !block.mayAnswer(question) { continue }
+      let text = try onDisk { () throws(FileError) in
+        try fileSystem.part(of: month.index, from: block.offset, count: block.length)
+      }
+      guard block.describes(text), take(text, isChecked: true) else { return upper }
+    }
+    return nil
+  }
+
+  /// Takes the lines that match, last first; false if a line is damaged or unfinished.
+  private mutating func take(_ text: [UInt8], isChecked: Bool) -> Bool {
+    if isChecked, !needles.allSatisfy({ text[...].holds($0) }) { return true }
+    var end = text.count
+    while end > 0, found.count < query.limit {
+      guard text[end - 1] == 0x0A else { return false }
+      let start = text[..<(end - 1)].lastIndex(of: 0x0A).map { $0 + 1 } ?? 0
+      let line = text[start..<end]
+      end = start
+      if !isChecked, !LogLineEnd.isSound(line) { return false }
+      if !needles.allSatisfy({ line.holds($0) }) { continue }
+      guard let entry = LogLine<Summary>(line) else { return false }
+      if query.matches(entry.summary) { found.append(entry) }
+    }
+    return true
+  }
+}
+
+extension ArraySlice<UInt8> {
+  /// Whether a text is among the bytes.
+  ///
+  /// Written here, because `memmem` is not to be had without `_GNU_SOURCE`: eight bytes are compared at a time, and the
+  /// rest of the text only where those are alike. Of a shorter text the first byte is looked for, which should be rare.
+  func holds(_ needle: [UInt8]) -> Bool {
+    if needle.count < 8 { return holdsShort(needle) }
+    return withUnsafeBytes { bytes in
+      needle.withUnsafeBytes { needle in
+        let head = needle.loadUnaligned(as: UInt64.self)
+        var place = 0
+        while place + needle.count <= bytes.count {
+          if bytes.loadUnaligned(fromByteOffset: place, as: UInt64.self) == head,
+            UnsafeRawBufferPointer(rebasing: bytes[place..<place + needle.count]).elementsEqual(needle)
+          {
+            return true
+          }
+          place += 1
+        }
+        return false
+      }
+    }
+  }
+
+  private func holdsShort(_ needle: [UInt8]) -> Bool {
+    guard let first = needle.first else { return true }
+    return withUnsafeBytes { bytes in
+      needle.withUnsafeBytes { needle in
+        guard var place = bytes.baseAddress, let wanted = needle.baseAddress else { return false }
+        // How many places are left at which it may begin.
+        var left = bytes.count - needle.count + 1
+        while left > 0, let found = memchr(place, Int32(first), left) {
+          if memcmp(found, wanted, needle.count) == 0 { return true }
+          let next = UnsafeRawPointer(found) + 1
+          left -= next - place
+          place = next
+        }
+        return false
+      }
+    }
+  }
+
+  /// Where a byte stands first, quickly.
+  func firstPlace(of byte: UInt8) -> Int? {
+    withUnsafeBytes { bytes in
+      guard let base = bytes.baseAddress, let found = memchr(base, Int32(byte), bytes.count) else { return nil }
+      return startIndex + (UnsafeRawPointer(found) - base)
+    }
+  }
+}

@@ -1,0 +1,101 @@
+/// What a store does for its folder now and then, after a snapshot: old records go, and blobs that nothing names.
+///
+/// It has a thread of its own, so that nobody waits for it; the hour between two times is measured across processes by a
+/// file, `blobs/collected`, and within one by the clock that nobody sets.
+package import Basics
+import Synchronization
+
+/// How long what is over is kept.
+package struct Retention: Sendable, Equatable {
+  /// At most about that many finished runs; any number if absent.
+  package var runs: Int?
+  /// Finished runs of months that ended longer ago are forgotten; never if absent.
+  package var runsFor: TimeSpan?
+  /// So are settled slots.
+  package var slotsFor: TimeSpan?
+
+  package init(runs: Int? = nil, runsFor: TimeSpan? = nil, slotsFor: TimeSpan? = nil) {
+    self.runs = runs
+    self.runsFor = runsFor
+    self.slotsFor = slotsFor
+  }
+
+  /// Everything, for ever.
+  package static let everything = Retention()
+  /// What holds where nothing is configured: a year of runs, and three months of slots.
+  package static let usual = Retention(runsFor: .seconds(365 * 86_400), slotsFor: .seconds(90 * 86_400))
+}
+
+final class Maintenance: Sendable {
+  private let folder: StateFolder
+  private let logs: StateLogs
+  private let blobs: Blobs
+  private let retention: Retention
+  private let time: any TimeSource
+  private let last = Mutex<TimeSpan?>(nil)
+  /// When what is under way has to end, once the store is being closed.
+  private let deadline = Mutex<ContinuousClock.Instant?>(nil)
+
+  private static let interval = TimeSpan.seconds(3600)
+
+  init(_ folder: StateFolder, _ logs: StateLogs, _ blobs: Blobs, _ retention: Retention, _ time: any TimeSource) {
+    self.folder = folder
+    self.logs = logs
+    self.blobs = blobs
+    self.retention = retention
+    self.time = time
+  }
+
+  /// Lets what is under way end soon, so that nobody waits for it who leaves.
+  func close() { deadline.withLock { $0 = .now + .milliseconds(200) } }
+
+  private var isOver: Bool { deadline.withLock { $0.map { $0 < .now } ?? false } }
+
+  /// Does what is due, if an hour has gone by since it was done last.
+  func runIfDue() throws(StateError) {
+    let elapsed = time.elapsed()
+    let isDue = last.withLock { last in
+      if let then = last, elapsed - then < Maintenance.interval { return false }
+      last = elapsed
+      return true
+    }
+    if isDue { _ = try run(isForced: false) }
+  }
+
+  /// Forgets what is too old, and removes the blobs that nothing names, unless that was done within the hour and nobody
+  /// insists.
+  func run(isForced: Bool) throws(StateError) -> MaintenanceReport {
+    var report = MaintenanceReport()
+    let now = time.now()
+    func cutoff(_ span: TimeSpan?) -> Timestamp? {
+      span.flatMap { now.advanced(by: TimeSpan(nanoseconds: -max(0, $0.nanoseconds))) }
+    }
+    if isForced || !isOver {
+      report.prunedRuns = try logs.history.prune(before: cutoff(retention.runsFor), keeping: retention.runs)
+      report.prunedSlots = try logs.slots.prune(before: cutoff(retention.slotsFor), keeping: nil)
+    }
+    let mark = "\(blobs.folder)/collected"
+    guard try !blobs.parts().isEmpty else { return report }
+    let done = try onDisk { () throws(FileError) in try folder.fileSystem.status(mark)?.modified }
+    if !isForced, let done, let span = now.span(since: done), span < Maintenance.interval, span >= .zero {
+      return report
+    }
+    var collection = BlobCollection(blobs: blobs, folder: folder, history: logs.history)
+    if !isForced { collection.isOver = { self.isOver } }
+    // Another part to begin with each hour, so that all have their turn.
+    report.removedBlobs = try collection.run(at: now, after: max(0, now.seconds) / 3600 % 256)
+    try onDisk { () throws(FileError) in try folder.fileSystem.write([], to: mark) }
+    return report
+  }
+}
+
+/// What was forgotten.
+package struct MaintenanceReport: Sendable, Equatable {
+  /// The months of the history that are gone or became shorter.
+  package var prunedRuns: [String] = []
+  /// The months of the ledger that are gone.
+  package var prunedSlots: [String] = []
+  package var removedBlobs = 0
+
+  package init() {}
+}

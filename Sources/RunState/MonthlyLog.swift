@@ -1,0 +1,272 @@
+/// Records that are over, month by month: the finished runs, and the slots of schedules.
+///
+/// `2026-11.jsonl` holds the records of that month (UTC), in the order in which they were added, one a line, with the
+/// CRC-64/XZ of the record's own JSON text:
+///
+///     {"sum":"51…","run":{…}}
+///
+/// Beside it lie two files that make it quick to search and hold nothing of their own: `LogLine` says what is in
+/// `2026-11.index`, `LogBlock` what is in `2026-11.blocks`, and `LogIndexing` how both are made, checked and mended.
+///
+/// Only snapshots add to a log: first the records that were over since the last one, synced, then the index, and then
+/// the snapshot that no longer holds them. A crash in between lets the next snapshot add them again; as they are then
+/// among the last lines, at most as many as there are to add, the index tells which are there. Half a line that a crash
+/// left is cut off, because its record is still in the journal.
+///
+/// A search reads the blocks from the end, and of the index only those stretches that may hold what is asked for; so a
+/// million records cost neither memory nor, by much, time.
+import Basics
+import Synchronization
+
+/// What a log keeps.
+protocol LogRecord: Record, Equatable {
+  associatedtype Summary: LogSummary
+  /// The member of a line that holds it, and what messages call it.
+  static var label: String { get }
+  var summary: Summary { get }
+}
+
+/// What lists show of a record; its first member is its id.
+protocol LogSummary: Record {
+  var id: String { get }
+  /// What says which month the record belongs to.
+  var instant: Timestamp { get }
+  /// The instants that lists may be asked for.
+  var span: ClosedRange<Timestamp> { get }
+  /// What lists may be asked for, besides the id and the span.
+  var features: [String] { get }
+}
+
+/// What is searched for in a log.
+struct LogQuery<Summary: LogSummary>: Sendable {
+  var limit: Int
+  /// Only records whose id begins so.
+  var idPrefix: String?
+  /// Only the record of that id.
+  var id: String?
+  /// Only records that have one of these features.
+  var features: [String]?
+  /// Texts that each line of the index has to hold, to pass over the others quickly.
+  var needles: [String] = []
+  /// Only records whose span ends at or after that instant.
+  var from: Timestamp?
+  /// Only records whose span begins before that instant.
+  var before: Timestamp?
+  /// Only months up to that instant's.
+  var lastMonth: Timestamp?
+  /// The whole condition; what comes before it only saves reading.
+  var matches: @Sendable (Summary) -> Bool = { _ in true }
+
+  init(limit: Int) { self.limit = limit }
+}
+
+final class MonthlyLog<Entry: LogRecord>: Sendable {
+  typealias Query = LogQuery<Entry.Summary>
+  typealias Line = LogLine<Entry.Summary>
+
+  let folder: String
+  let fileSystem: any FileSystem
+  /// The months whose index is known to be whole; locked while files are read or written.
+  let whole = Mutex<Set<String>>([])
+
+  init(folder: String, fileSystem: any FileSystem) {
+    self.folder = folder
+    self.fileSystem = fileSystem
+  }
+
+  // MARK: - Adding
+
+  /// Adds the records that are not there yet, in order, and returns once they are on the disk.
+  func add(_ entries: [Entry]) throws(StateError) {
+    if entries.isEmpty { return }
+    try whole.withLock { whole throws(StateError) in
+      try onDisk { () throws(FileError) in try fileSystem.makeFolder(folder) }
+      let months = Dictionary(grouping: entries) { LogMonth(folder: folder, of: $0.summary.instant) }
+      for (month, entries) in months.sorted(by: { $0.key.name < $1.key.name }) {
+        try add(entries, to: month, &whole)
+      }
+      try onDisk { () throws(FileError) in try fileSystem.syncFolder(folder) }
+    }
+  }
+
+  private func add(_ entries: [Entry], to month: LogMonth, _ whole: inout Set<String>) throws(StateError) {
+    let known = Set(try lines(of: month, Query(limit: entries.count), &whole).map(\.summary.id))
+    var offset = try onDisk { () throws(FileError) in try fileSystem.size(month.data) } ?? 0
+    var lines: [UInt8] = []
+    var index: [UInt8] = []
+    for entry in entries where !known.contains(entry.summary.id) {
+      let line = try entry.line()
+      index += try Line(entry.summary, offset: offset, length: line.count, blobs: BlobNames.all(in: line[...])).bytes()
+      lines += line
+      offset += line.count
+    }
+    if lines.isEmpty {
+      // Whoever added them may have failed to sync them.
+      return try onDisk { () throws(FileError) in try fileSystem.openForAppending(month.data).sync() }
+    }
+    // Until the index is written, too, it is not known to be whole.
+    whole.remove(month.name)
+    try onDisk { () throws(FileError) in
+      let file = try fileSystem.openForAppending(month.data)
+      try file.append(lines)
+      try file.sync()
+      try fileSystem.openForAppending(month.index).append(index)
+    }
+    try makeBlocks(of: month)
+    whole.insert(month.name)
+  }
+
+  // MARK: - Reading
+
+  /// What lists show of the records that match, the last added first.
+  func summaries(_ query: Query) throws(StateError) -> [Entry.Summary] { try lines(query).map(\.line.summary) }
+
+  /// The record of exactly that id.
+  func entry(_ id: String) throws(StateError) -> Entry? {
+    var query = Query(limit: 1)
+    query.id = id
+    query.needles = ["{\"id\":\(JSON.quoted(id)),"]
+    query.matches = { $0.id.hasSameScalars(as: id) }
+    return try whole.withLock { whole throws(StateError) in
+      // The record is read with the lock held, because pruning moves what lies in a file.
+      guard let (line, month) = try lines(query, &whole).first else { return nil }
+      let bytes = try onDisk { () throws(FileError) in
+        try fileSystem.read(month.data, from: line.offset, count: line.length)
+      }
+      guard let entry = Entry(inLine: bytes.dropLast()), entry.summary.id.hasSameScalars(as: id) else {
+        throw StateError(
+          .damaged,
+          "\(month.data) is damaged at byte \(line.offset), where the \(Entry.label) \(id) should be; put a backup of that file in its place"
+        )
+      }
+      return entry
+    }
+  }
+
+  private func lines(_ query: Query) throws(StateError) -> [(line: Line, month: LogMonth)] {
+    try whole.withLock { whole throws(StateError) in try lines(query, &whole) }
+  }
+
+  private func lines(
+    _ query: Query, _ whole: inout Set<String>
+  ) throws(StateError) -> [(line: Line, month: LogMonth)] {
+    var found: [(line: Line, month: LogMonth)] = []
+    for month in try months().reversed() where found.count < query.limit {
+      if let last = query.lastMonth, month.name > LogMonth.name(of: last) { continue }
+      var query = query
+      query.limit -= found.count
+      found += try lines(of: month, query, &whole).map { ($0, month) }
+    }
+    return found
+  }
+
+  /// The last lines of a month that match, last first; an index that is damaged is mended from there on.
+  private func lines(
+    of month: LogMonth, _ query: Query, _ whole: inout Set<String>
+  ) throws(StateError) -> [Line] {
+    var lowest = Int.max
+    while true {
+      try completeIndex(of: month, &whole)
+      var search = LogSearch(query)
+      guard let damaged = try search.run(in: month, fileSystem) else { return search.found }
+      guard damaged < lowest else {
+        throw StateError(
+          .damaged, "\(month.index) cannot be read back after it was made anew; the disk may be failing")
+      }
+      lowest = damaged
+      try cutIndex(of: month, toBlock: damaged)
+      whole.remove(month.name)
+    }
+  }
+
+  /// The months that there are, in order.
+  func months() throws(StateError) -> [LogMonth] {
+    try onDisk { () throws(FileError) in try fileSystem.list(folder) }.compactMap {
+      LogMonth(folder: folder, ofFile: $0)
+    }
+    .sorted { $0.name < $1.name }
+  }
+}
+
+/// The files of a month.
+struct LogMonth: Hashable, Sendable {
+  let folder: String
+  /// Such as `2026-11`.
+  let name: String
+  /// What the names of files end in that are to take the place of the month's.
+  private var suffix = ""
+
+  var data: String { "\(folder)/\(name).jsonl\(suffix)" }
+  var index: String { "\(folder)/\(name).index\(suffix)" }
+  var blocks: String { "\(folder)/\(name).blocks\(suffix)" }
+
+  /// The files that are to take the place of these.
+  var next: LogMonth {
+    var month = self
+    month.suffix = ".new"
+    return month
+  }
+
+  init(folder: String, of instant: Timestamp) {
+    self.folder = folder
+    name = LogMonth.name(of: instant)
+  }
+
+  /// The month whose records a file of that name holds.
+  init?(folder: String, ofFile file: String) {
+    guard file.hasSuffix(".jsonl") else { return nil }
+    let name = String(file.dropLast(6))
+    guard let date = Timestamp("\(name)-01T00:00:00Z"), LogMonth.name(of: date).hasSameScalars(as: name) else {
+      return nil
+    }
+    self.folder = folder
+    self.name = name
+  }
+
+  static func name(of instant: Timestamp) -> String { String(instant.description.prefix(7)) }
+
+  /// Where the next month begins.
+  var end: Timestamp {
+    let start = Timestamp("\(name)-01T00:00:00Z") ?? .latest
+    let date = CivilDate(daysSinceEpoch: start.seconds.flooredDivision(by: 86_400))
+    let days = CivilDate.days(inMonth: date.month, of: date.year)
+    return start.advanced(by: .seconds(days * 86_400)) ?? .latest
+  }
+}
+
+extension LogRecord {
+  private static var recordLabel: [UInt8] { Array("\",\"\(label)\":".utf8) }
+
+  /// The line that holds the record, with its end.
+  func line() throws(StateError) -> [UInt8] {
+    let text = try recordedBytes(of: self)
+    var sum = Checksum()
+    sum.update(text)
+    return logSumLabel + Array(sum.text.utf8) + Self.recordLabel + text + [UInt8(ascii: "}"), 0x0A]
+  }
+
+  /// The record in a line without its end, or nil if the line is damaged.
+  init?(inLine line: ArraySlice<UInt8>) {
+    guard let text = Self.text(inLine: line), let value = try? JSON.parse(Array(text), limits: StateFormat.limits)
+    else { return nil }
+    guard let record = try? Self(reading: value) else { return nil }
+    self = record
+  }
+
+  /// The record's own text in a line without its end, or nil if it is not as it was written.
+  static func text(inLine line: ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
+    let label = recordLabel
+    guard line.starts(with: logSumLabel), line.last == UInt8(ascii: "}") else { return nil }
+    let rest = line.dropFirst(logSumLabel.count)
+    guard let written = Checksum(String(decoding: rest.prefix(16), as: UTF8.self)),
+      rest.dropFirst(16).starts(with: label)
+    else { return nil }
+    let text = rest.dropFirst(16 + label.count).dropLast()
+    var sum = Checksum()
+    sum.update(text)
+    return sum == written ? text : nil
+  }
+}
+
+/// How every line begins.
+private let logSumLabel = Array("{\"sum\":\"".utf8)

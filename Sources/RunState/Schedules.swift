@@ -1,0 +1,362 @@
+/// What the state knows of schedules: how far each has been decided, what waits to be started, and what became of slots.
+///
+/// A schedule is one entry of a recipe's `on:`; its id is the recipe's name, and the entry's id after a slash if it has
+/// one. A slot is one instant at which it is due, before jitter. `processedUntil` is the schedule's high-water mark:
+/// every slot at or before it has been decided, none after it has, and it never goes back. So the slots to decide are a
+/// function of the schedule, the zone's rules, the mark and the clock, and nothing else has to be kept of the future.
+///
+/// A decision is one batch: `slotDecided`, with `runCreated` if a run is started. The record of a slot is written once,
+/// when it is settled; while a slot is only buffered it stands in its schedule's `buffered`. A long row of slots with
+/// the same fate is one record with its first instant, its last (`until`) and their number.
+///
+/// Settled slots stay in the state until the next snapshot, which moves them to `slots/2026-11.jsonl`.
+package import Basics
+
+/// What is kept of one schedule.
+package struct ScheduleRecord: Record, Equatable {
+  /// The recipe's name, and the entry's id after a slash if it has one.
+  package var id: String
+  package var recipe: String
+  /// The recipe's file, as `serve` found it.
+  package var file: String
+  /// What decides the slots, in one text; another text is another schedule, whose past is not made up for.
+  package var spec: String
+  /// The recipe's last good version: a map from file to text.
+  package var texts: StoredValue?
+  package var createdAt: Timestamp
+  package var processedUntil: Timestamp
+  package var pause: PauseRecord?
+  /// How many more slots may start a run; any number if absent.
+  package var remainingRuns: Int?
+  /// Whether a run of it that fails pauses it, in the same fold that ends the run.
+  package var pausesOnFailure: Bool
+  /// The recipe whose runs it follows, for `afterRecipe`.
+  package var follows: String?
+  /// Ends of such runs that have not been decided on yet, oldest first.
+  package var endsToFollow: [FollowedEnd] = []
+  /// Slots that wait for a run to end, oldest first.
+  package var buffered: [BufferedSlot] = []
+  /// Its open runs, oldest first.
+  package var openRuns: [String] = []
+  /// How many slots ended how, since it was created.
+  package var counts: [String: Int] = [:]
+  package var lastRun: String?
+  /// How the last of its runs that ended did.
+  package var lastStatus: RunStatus?
+
+  package init(
+    id: String, recipe: String, file: String, spec: String, texts: StoredValue? = nil, createdAt: Timestamp,
+    processedUntil: Timestamp, pause: PauseRecord? = nil, remainingRuns: Int? = nil,
+    pausesOnFailure: Bool = false, follows: String? = nil
+  ) {
+    self.id = id
+    self.recipe = recipe
+    self.file = file
+    self.spec = spec
+    self.texts = texts
+    self.createdAt = createdAt
+    self.processedUntil = processedUntil
+    self.pause = pause
+    self.remainingRuns = remainingRuns
+    self.pausesOnFailure = pausesOnFailure
+    self.follows = follows
+  }
+
+  package func write(to record: inout RecordWriter) {
+    record.set("id", id)
+    record.set("recipe", recipe)
+    record.set("file", file)
+    record.set("spec", spec)
+    record.set("texts", texts)
+    record.set("createdAt", createdAt)
+    record.set("processedUntil", processedUntil)
+    record.set("pause", pause)
+    record.set("remainingRuns", remainingRuns)
+    record.set("pausesOnFailure", pausesOnFailure ? true : nil)
+    record.set("follows", follows)
+    record.set("endsToFollow", endsToFollow)
+    record.set("buffered", buffered)
+    record.set("openRuns", openRuns)
+    record.set("counts", counts)
+    record.set("lastRun", lastRun)
+    record.set("lastStatus", lastStatus)
+  }
+
+  package init(from record: inout RecordReader) throws(RecordFault) {
+    self.init(
+      id: try record.take("id"), recipe: try record.take("recipe"), file: try record.take("file"),
+      spec: try record.take("spec"), texts: try record.takeIfPresent("texts"), createdAt: try record.take("createdAt"),
+      processedUntil: try record.take("processedUntil"), pause: try record.takeIfPresent("pause"),
+      remainingRuns: try record.takeIfPresent("remainingRuns"),
+      pausesOnFailure: try record.takeIfPresent("pausesOnFailure") ?? false,
+      follows: try record.takeIfPresent("follows"))
+    endsToFollow = try record.takeAll("endsToFollow")
+    buffered = try record.takeAll("buffered")
+    openRuns = try record.takeAll("openRuns")
+    counts = try record.takeNamed("counts")
+    lastRun = try record.takeIfPresent("lastRun")
+    lastStatus = try record.takeIfPresent("lastStatus")
+  }
+}
+
+/// Why a schedule starts nothing for now.
+package struct PauseRecord: Record, Equatable {
+  package enum Origin: String, Recordable, CaseIterable {
+    /// The recipe's `paused`.
+    case recipe
+    case person
+    /// `pauseOnFailure`.
+    case failure
+  }
+
+  package var at: Timestamp
+  package var origin: Origin
+  package var note: String?
+
+  package init(at: Timestamp, origin: Origin, note: String? = nil) {
+    self.at = at
+    self.origin = origin
+    self.note = note
+  }
+
+  package func write(to record: inout RecordWriter) {
+    record.set("at", at)
+    record.set("origin", origin)
+    record.set("note", note)
+  }
+
+  package init(from record: inout RecordReader) throws(RecordFault) {
+    at = try record.take("at")
+    origin = try record.take("origin")
+    note = try record.takeIfPresent("note")
+  }
+}
+
+extension PauseRecord {
+  /// The pause that the end of a run brings upon a schedule with `pauseOnFailure`; none if the run did not fail.
+  package init?(onFailureOf run: RunRecord) {
+    guard run.status == .failed || run.status == .timedOut else { return nil }
+    self.init(at: run.endedAt ?? run.now, origin: .failure, note: "the run \(run.id) ended as \(run.status)")
+  }
+}
+
+/// A slot that waits for a run to end.
+package struct BufferedSlot: Record, Equatable {
+  package var slot: Timestamp
+  package var at: Timestamp
+  /// What asked for it: a due slot, or a person.
+  package var cause: RunCause
+
+  package init(slot: Timestamp, at: Timestamp, cause: RunCause) {
+    self.slot = slot
+    self.at = at
+    self.cause = cause
+  }
+
+  package func write(to record: inout RecordWriter) {
+    record.set("slot", slot)
+    record.set("at", at)
+    record.set("cause", cause)
+  }
+
+  package init(from record: inout RecordReader) throws(RecordFault) {
+    slot = try record.take("slot")
+    at = try record.take("at")
+    cause = try record.take("cause")
+  }
+}
+
+/// The end of a run that a schedule may follow.
+package struct FollowedEnd: Record, Equatable {
+  package var run: String
+  package var status: RunStatus
+  package var at: Timestamp
+
+  package init(run: String, status: RunStatus, at: Timestamp) {
+    self.run = run
+    self.status = status
+    self.at = at
+  }
+
+  package func write(to record: inout RecordWriter) {
+    record.set("run", run)
+    record.set("status", status)
+    record.set("at", at)
+  }
+
+  package init(from record: inout RecordReader) throws(RecordFault) {
+    run = try record.take("run")
+    status = try record.take("status")
+    at = try record.take("at")
+  }
+}
+
+/// What became of a slot, or of a row of slots.
+package enum SlotOutcome: String, Recordable, CaseIterable {
+  case started, buffered, skippedOverlap, missedWindow, missedPolicy, superseded, paused, coalesced, dropped, refused
+}
+
+/// A slot's line in the ledger.
+package struct SlotRecord: Record, Equatable {
+  package var schedule: String
+  /// The nominal instant; of a row, the first.
+  package var slot: Timestamp
+  /// Of a row: the last.
+  package var until: Timestamp?
+  /// How many slots the record stands for.
+  package var count: Int
+  package var outcome: SlotOutcome
+  /// When it was settled.
+  package var at: Timestamp
+  /// What asked for it; `slot` for one that was due by itself.
+  package var cause: RunCause
+  /// The run that was started, or the one that was in the way.
+  package var run: String?
+  /// Why, in a sentence.
+  package var reason: String?
+  /// How much later than it was due, if more than a second.
+  package var lateBy: TimeSpan?
+
+  package init(
+    schedule: String, slot: Timestamp, until: Timestamp? = nil, count: Int = 1, outcome: SlotOutcome, at: Timestamp,
+    cause: RunCause, run: String? = nil, reason: String? = nil, lateBy: TimeSpan? = nil
+  ) {
+    self.schedule = schedule
+    self.slot = slot
+    self.until = until
+    self.count = count
+    self.outcome = outcome
+    self.at = at
+    self.cause = cause
+    self.run = run
+    self.reason = reason
+    self.lateBy = lateBy
+  }
+
+  package func write(to record: inout RecordWriter) {
+    record.set("schedule", schedule)
+    record.set("slot", slot)
+    record.set("until", until)
+    record.set("count", count)
+    record.set("outcome", outcome)
+    record.set("at", at)
+    record.set("cause", cause)
+    record.set("run", run)
+    record.set("reason", reason)
+    record.set("lateBy", lateBy)
+  }
+
+  package init(from record: inout RecordReader) throws(RecordFault) {
+    schedule = try record.take("schedule")
+    slot = try record.take("slot")
+    until = try record.takeIfPresent("until")
+    count = try record.take("count")
+    outcome = try record.take("outcome")
+    at = try record.take("at")
+    cause = try record.take("cause")
+    run = try record.takeIfPresent("run")
+    reason = try record.takeIfPresent("reason")
+    lateBy = try record.takeIfPresent("lateBy")
+  }
+}
+
+// MARK: - What happens
+
+/// A schedule is there, or is another than before.
+package struct ScheduleSet: Record, Equatable {
+  package var at: Timestamp
+  package var schedule: String
+  package var recipe: String
+  package var file: String
+  package var spec: String
+  package var texts: StoredValue?
+  /// Where its slots begin to count; absent to leave the mark where it is.
+  package var processedUntil: Timestamp?
+  package var remainingRuns: Int?
+  package var pausesOnFailure: Bool
+  package var follows: String?
+
+  package init(
+    at: Timestamp, schedule: String, recipe: String, file: String, spec: String, texts: StoredValue? = nil,
+    processedUntil: Timestamp? = nil, remainingRuns: Int? = nil, pausesOnFailure: Bool = false, follows: String? = nil
+  ) {
+    self.at = at
+    self.schedule = schedule
+    self.recipe = recipe
+    self.file = file
+    self.spec = spec
+    self.texts = texts
+    self.processedUntil = processedUntil
+    self.remainingRuns = remainingRuns
+    self.pausesOnFailure = pausesOnFailure
+    self.follows = follows
+  }
+
+  package func write(to record: inout RecordWriter) {
+    record.set("at", at)
+    record.set("schedule", schedule)
+    record.set("recipe", recipe)
+    record.set("file", file)
+    record.set("spec", spec)
+    record.set("texts", texts)
+    record.set("processedUntil", processedUntil)
+    record.set("remainingRuns", remainingRuns)
+    record.set("pausesOnFailure", pausesOnFailure ? true : nil)
+    record.set("follows", follows)
+  }
+
+  package init(from record: inout RecordReader) throws(RecordFault) {
+    at = try record.take("at")
+    schedule = try record.take("schedule")
+    recipe = try record.take("recipe")
+    file = try record.take("file")
+    spec = try record.take("spec")
+    texts = try record.takeIfPresent("texts")
+    processedUntil = try record.takeIfPresent("processedUntil")
+    remainingRuns = try record.takeIfPresent("remainingRuns")
+    pausesOnFailure = try record.takeIfPresent("pausesOnFailure") ?? false
+    follows = try record.takeIfPresent("follows")
+  }
+}
+
+/// A schedule is no longer there; what it buffered has been settled before.
+package struct ScheduleRemoved: Record, Equatable {
+  package var at: Timestamp
+  package var schedule: String
+
+  package init(at: Timestamp, schedule: String) {
+    self.at = at
+    self.schedule = schedule
+  }
+
+  package func write(to record: inout RecordWriter) {
+    record.set("at", at)
+    record.set("schedule", schedule)
+  }
+
+  package init(from record: inout RecordReader) throws(RecordFault) {
+    at = try record.take("at")
+    schedule = try record.take("schedule")
+  }
+}
+
+/// A schedule starts nothing from now on, or starts again (no pause).
+package struct SchedulePaused: Record, Equatable {
+  package var schedule: String
+  package var pause: PauseRecord?
+
+  package init(schedule: String, pause: PauseRecord?) {
+    self.schedule = schedule
+    self.pause = pause
+  }
+
+  package func write(to record: inout RecordWriter) {
+    record.set("schedule", schedule)
+    record.set("pause", pause)
+  }
+
+  package init(from record: inout RecordReader) throws(RecordFault) {
+    schedule = try record.take("schedule")
+    pause = try record.takeIfPresent("pause")
+  }
+}

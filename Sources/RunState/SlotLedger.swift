@@ -1,0 +1,59 @@
+/// The ledger of slots: those that were settled, as a `MonthlyLog` in `slots/`, each in the month in which it was.
+///
+/// A slot's id is made of what tells it from all others, and so is the same when a replay settles it again:
+/// `2026-11-20T09:00:00Z reports/weekly 2026-11-20T09:00:00Z slot started 0199…`, in which the run that was started comes
+/// last, or, where none was, the run or the event that asked for one.
+import Basics
+
+typealias SlotLedger = MonthlyLog<SlotRecord>
+
+extension SlotRecord: LogRecord {
+  static let label = "slot"
+  var summary: SlotSummary { SlotSummary(record: self) }
+}
+
+/// A slot's line in the index: all of the slot.
+struct SlotSummary: LogSummary {
+  var record: SlotRecord
+
+  var id: String { id(last: record.run ?? record.cause.run ?? record.cause.event) }
+
+  private func id(last: String?) -> String {
+    "\(record.at) \(record.schedule) \(record.slot) \(record.cause.kind.rawValue) \(record.outcome.rawValue)"
+      + (last.map { " \($0)" } ?? "")
+  }
+  var instant: Timestamp { record.at }
+  var span: ClosedRange<Timestamp> { record.slot...max(record.until ?? record.slot, record.slot) }
+  var features: [String] { [record.schedule] }
+
+  init(record: SlotRecord) { self.record = record }
+
+  func write(to writer: inout RecordWriter) {
+    writer.set("id", id)
+    record.write(to: &writer)
+  }
+
+  init(from reader: inout RecordReader) throws(RecordFault) {
+    let written: String = try reader.take("id")
+    record = try SlotRecord(from: &reader)
+    // Before, what asked for a run was not told apart.
+    guard id.hasSameScalars(as: written) || id(last: record.run).hasSameScalars(as: written) else {
+      throw RecordFault("'\(written)' is not the slot's id")
+    }
+  }
+}
+
+extension SlotLedger {
+  /// The slots that match, the last settled first.
+  func slots(_ query: SlotQuery) throws(StateError) -> [SlotRecord] {
+    var search = Query(limit: query.limit)
+    search.from = query.from
+    search.before = query.before
+    search.matches = { query.matches($0.record) }
+    if let schedule = query.schedule {
+      search.features = [schedule]
+      search.needles = [",\"schedule\":\(JSON.quoted(schedule)),"]
+    }
+    return try summaries(search).map(\.record)
+  }
+}

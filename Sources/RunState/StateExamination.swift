@@ -1,0 +1,278 @@
+/// What is right and wrong in a state folder, found without changing anything, while an agent may hold it.
+///
+/// Everything that has a checksum is checked: both snapshots with the journals that follow each, every line of the
+/// history and of the ledger, and every blob. What an agent may just be writing is no fault while one holds the folder.
+package import Basics
+
+package struct StateExamination: Sendable {
+  package struct Finding: Sendable, Equatable {
+    package enum Severity: String, Sendable, CaseIterable {
+      /// Something is lost, or may be.
+      case fault
+      /// Nothing is lost, but something should be done.
+      case warning
+      /// Worth knowing.
+      case note
+    }
+
+    package var severity: Severity
+    /// What is found where, in a sentence, and what to do about it unless it can be repaired.
+    package var message: String
+    /// Whether `repair` takes care of it.
+    package var isRepairable: Bool
+
+    package init(_ severity: Severity, _ message: String, isRepairable: Bool = false) {
+      self.severity = severity
+      self.message = message
+      self.isRepairable = isRepairable
+    }
+  }
+
+  package var findings: [Finding] = []
+  /// The counts of what was looked at, by name, in order.
+  package var counts: [(name: String, count: Int)] = []
+
+  package var hasFaults: Bool { findings.contains { $0.severity == .fault } }
+
+  mutating func note(_ severity: Finding.Severity, _ message: String, isRepairable: Bool = false) {
+    findings.append(Finding(severity, message, isRepairable: isRepairable))
+  }
+}
+
+/// Looks at a state folder, and mends it.
+package struct StateDoctor: Sendable {
+  let path: String
+  let fileSystem: any FileSystem
+  let program: String
+  let now: Timestamp
+  /// Whether an agent holds the folder.
+  let isHeld: Bool
+  let folder: StateFolder
+  let logs: StateLogs
+  let blobs: Blobs
+
+  package init(
+    _ path: String, program: String, now: Timestamp, isHeld: Bool, fileSystem: any FileSystem = DiskFileSystem()
+  ) {
+    self.path = path
+    self.fileSystem = fileSystem
+    self.program = program
+    self.now = now
+    self.isHeld = isHeld
+    folder = StateFolder(path: path, fileSystem: fileSystem, program: program)
+    logs = StateLogs(path, fileSystem)
+    blobs = Blobs(folder: "\(path)/blobs", fileSystem: fileSystem)
+  }
+
+  /// Looks at everything.
+  package func examine() throws(StateError) -> StateExamination {
+    var result = StateExamination()
+    guard try onDisk({ () throws(FileError) in try fileSystem.status(path) }) != nil else {
+      result.note(.note, "there is no state in '\(path)' yet")
+      return result
+    }
+    try examineModes(&result)
+    try examineDisk(&result)
+    let state = try examineGenerations(&result)
+    let text = if let state { try recordedBytes(of: state) } else { [UInt8]() }
+    var named = BlobNames.references(in: text[...])
+    try examine(logs.history, "finished runs", &named, &result)
+    try examine(logs.slots, "slots in the ledger", &named, &result)
+    try examineBlobs(named, &result)
+    if let state { examineClock(state, &result) }
+    return result
+  }
+
+  // MARK: - Files
+
+  /// The files that a write was to put in the place of others, in the folders of the state.
+  func unfinishedFiles() throws(StateError) -> [String] {
+    var folders = [path, logs.history.folder, logs.slots.folder]
+    folders += try blobs.parts().map { "\(blobs.folder)/\($0)" }
+    return try onDisk { () throws(FileError) in
+      var found: [String] = []
+      for folder in folders {
+        found += try fileSystem.list(folder).filter { $0.hasSuffix(".new") }.map { "\(folder)/\($0)" }
+      }
+      return found.sorted { $0.precedesByScalars($1) }
+    }
+  }
+
+  /// What others than the owner may use: the folder, and what of the state lies in it.
+  func openToOthers() throws(StateError) -> [(path: String, mode: UInt32)] {
+    try onDisk { () throws(FileError) in
+      var found: [(path: String, mode: UInt32)] = []
+      let names = try fileSystem.list(path).filter { name in
+        ["history", "slots", "blobs", "agent.lock", "agent.sock"].contains(name) || name.hasPrefix("state.")
+          || name.hasPrefix("journal-")
+      }
+      for path in [path] + names.map({ "\(path)/\($0)" }) {
+        if let status = try fileSystem.status(path), status.mode & 0o077 != 0 { found.append((path, status.mode)) }
+      }
+      return found
+    }
+  }
+
+  private func examineModes(_ result: inout StateExamination) throws(StateError) {
+    for (path, mode) in try openToOthers() {
+      result.note(
+        .fault, "\(path) has the mode \(String(mode, radix: 8)), so that others than its owner may use it",
+        isRepairable: true)
+    }
+    for path in try unfinishedFiles() {
+      if isHeld {
+        result.note(.note, "\(path) is being written")
+      } else {
+        result.note(.warning, "\(path) is left of a write that was cut short; nothing needs it", isRepairable: true)
+      }
+    }
+    let damaged = "\(path)/\(Snapshot.damagedName)"
+    if try onDisk({ () throws(FileError) in try fileSystem.size(damaged) }) != nil {
+      result.note(.note, "\(damaged) is a damaged snapshot that was kept to be looked at; remove it when you have")
+    }
+  }
+
+  private func examineDisk(_ result: inout StateExamination) throws(StateError) {
+    guard let space = try onDisk({ () throws(FileError) in try fileSystem.space(of: path) }) else { return }
+    let sentence = "the disk of '\(path)' has \(space.free >> 20) MiB free of \(space.total >> 20); make room"
+    if space.free < 64 << 20 {
+      result.note(.fault, "\(sentence), or runs will stop")
+    } else if space.free / 20 < space.total / 400 {
+      result.note(.warning, sentence)
+    }
+  }
+
+  // MARK: - The open state
+
+  /// The state as the next start would find it.
+  private func examineGenerations(_ result: inout StateExamination) throws(StateError) -> State? {
+    let opened: StateFolder.Opened
+    do throws(StateError) {
+      opened = try readStill { () throws(StateError) in try folder.read() }
+    } catch {
+      result.note(.fault, error.message)
+      return nil
+    }
+    result.counts.append(("generation", opened.generation))
+    result.counts.append(("events", opened.position.sequence))
+    result.counts.append(("open runs", opened.state.runs.count))
+    result.counts.append(("schedules", opened.state.schedules.count))
+    if opened.isOld {
+      result.note(
+        .note, "'\(path)' was written by an older version; the next start brings it to format \(StateFormat.version)")
+    }
+    if opened.snapshotGeneration == nil, opened.position.sequence > 0, opened.previousGeneration != nil {
+      for notice in opened.notices { result.note(.fault, notice, isRepairable: true) }
+    } else if opened.tornTail != nil, !isHeld {
+      for notice in opened.notices {
+        result.note(.warning, notice.replacing("were dropped", with: "are to be dropped"), isRepairable: true)
+      }
+    }
+    try examineWayBack(opened, &result)
+    return opened.state
+  }
+
+  /// Whether the generation before leads to the same state, should the snapshot be lost.
+  func examineWayBack(_ opened: StateFolder.Opened, _ result: inout StateExamination) throws(StateError) {
+    guard opened.snapshotGeneration != nil,
+      try onDisk({ () throws(FileError) in try fileSystem.size("\(path)/\(Snapshot.previousName)") }) != nil
+    else { return }
+    do throws(StateError) {
+      let before = try readStill { () throws(StateError) in try folder.read(fromPrevious: true) }
+      if isHeld || before.previousGeneration != nil && before.position == opened.position { return }
+      result.note(
+        .warning,
+        (before.notices.first ?? "\(path)/\(Snapshot.previousName) does not lead to the same state")
+          + "; it would be needed only if state.json were lost", isRepairable: true)
+    } catch {
+      result.note(
+        .warning, "the generation before cannot be read, which matters only if state.json is lost: \(error.message)",
+        isRepairable: true)
+    }
+  }
+
+  /// Reads again what did not fit together, if a snapshot may have come between.
+  private func readStill(
+    _ body: () throws(StateError) -> StateFolder.Opened
+  ) throws(StateError) -> StateFolder.Opened {
+    for _ in 0..<(isHeld ? 4 : 0) {
+      if let opened = try? body() { return opened }
+    }
+    return try body()
+  }
+
+  private func examineClock(_ state: State, _ result: inout StateExamination) {
+    var latest = Timestamp.earliest
+    for run in state.runs.values {
+      latest = max(latest, run.createdAt)
+      for step in run.steps.inOrder { latest = max(latest, step.startedAt, step.endedAt ?? step.startedAt) }
+    }
+    for event in state.events.values { latest = max(latest, event.receivedAt) }
+    for schedule in state.schedules.values { latest = max(latest, schedule.createdAt) }
+    if let ahead = latest.span(since: now), ahead > .seconds(60) {
+      result.note(
+        .warning,
+        "the state knows of things at \(latest), but the clock says \(now); it was ahead then, or is behind now: set it, and schedules wait until it is there"
+      )
+    }
+    if now.seconds < 1_700_000_000 { result.note(.fault, "the clock says \(now), which cannot be: set it") }
+  }
+
+  // MARK: - What is over
+
+  private func examine<Entry: LogRecord>(
+    _ log: MonthlyLog<Entry>, _ name: String, _ named: inout Set<String>, _ result: inout StateExamination
+  ) throws(StateError) {
+    var count = 0
+    for month in try log.months() {
+      let health = try log.health(of: month)
+      count += health.count
+      named.formUnion(health.blobs)
+      for offset in health.damaged {
+        result.note(
+          .fault, "\(month.data) is damaged at byte \(offset), where a \(Entry.label) should be; a backup may have it",
+          isRepairable: true)
+      }
+      if health.isTorn, !isHeld {
+        result.note(.warning, "\(month.data) ends in half a line, which is still in the journal", isRepairable: true)
+      }
+      if !health.isIndexSound, !isHeld {
+        result.note(.warning, "\(month.index) is not that of \(month.data)", isRepairable: true)
+      }
+    }
+    result.counts.append((name, count))
+  }
+
+  private func examineBlobs(_ named: Set<String>, _ result: inout StateExamination) throws(StateError) {
+    var there: Set<String> = []
+    for part in try blobs.parts() {
+      let names = try onDisk { () throws(FileError) in try fileSystem.list("\(blobs.folder)/\(part)") }
+      for name in names where BlobNames.isName(name.utf8) {
+        there.insert(name)
+        let bytes = try onDisk { () throws(FileError) in try fileSystem.read(blobs.path(of: name)) }
+        if let bytes, try !sha256(bytes).hasSameScalars(as: name) {
+          result.note(
+            .fault,
+            "\(blobs.path(of: name)) is damaged: its content does not match its name; put it back from a backup")
+        }
+      }
+    }
+    result.counts.append(("blobs", there.count))
+    for name in named.subtracting(there).sorted(by: { $0.precedesByScalars($1) }) {
+      result.note(
+        .fault,
+        "\(blobs.path(of: name)) is missing; put it back from a backup, or the runs that need it cannot go on")
+    }
+    let unnamed = try collection(isRemoving: false).unnamed(at: now, after: 0) { $0.subtract(named) }
+    if !unnamed.isEmpty {
+      result.note(.note, "\(unnamed.count) blobs are named by nothing any more", isRepairable: true)
+    }
+  }
+
+  func collection(isRemoving: Bool) -> BlobCollection {
+    var collection = BlobCollection(blobs: blobs, folder: folder, history: logs.history)
+    collection.most = .max
+    collection.isRemoving = isRemoving
+    return collection
+  }
+}

@@ -1,0 +1,59 @@
+/// Mends what can be mended without losing anything that was acknowledged.
+///
+/// What is damaged is made good from the generation before, or made anew where it holds nothing of its own, or put aside
+/// and told of; damage that only a backup can mend is left as it is.
+import Basics
+
+extension StateDoctor {
+  /// Mends what the examination says can be, and tells what was done; whoever calls holds the folder's lock.
+  package func repair() throws(StateError) -> [String] {
+    var done: [String] = []
+    guard try onDisk({ () throws(FileError) in try fileSystem.status(path) }) != nil else { return done }
+    for (path, mode) in try openToOthers() {
+      try onDisk { () throws(FileError) in try fileSystem.setMode(mode & 0o700, of: path) }
+      done.append("\(path) is its owner's alone now")
+    }
+    for path in try unfinishedFiles() {
+      try onDisk { () throws(FileError) in try fileSystem.remove(path) }
+      done.append("\(path) is removed")
+    }
+    try repairGenerations(&done)
+    try repair(logs.history, &done)
+    try repair(logs.slots, &done)
+    let removed = try collection(isRemoving: true).run(at: now, after: 0)
+    if removed > 0 { done.append("\(removed) blobs that nothing named are removed") }
+    return done
+  }
+
+  private func repairGenerations(_ done: inout [String]) throws(StateError) {
+    var opened: StateFolder.Opened
+    do throws(StateError) {
+      opened = try folder.open()
+    } catch  where error.kind == .damaged || error.kind == .newer {
+      // Only a backup, or another version, can help.
+      return
+    }
+    done += opened.notices
+    if opened.position.sequence == 0, opened.generation == 0 { return }
+    var examination = StateExamination()
+    try examineWayBack(opened, &examination)
+    if opened.snapshotGeneration != nil, !opened.isOld, examination.findings.isEmpty { return }
+    if opened.isOld { try logs.history.removeOldIndexes() }
+    try logs.take(from: &opened.state)
+    _ = try folder.compact(&opened)
+    done.append("a new snapshot is written, of generation \(opened.generation)")
+  }
+
+  private func repair<Entry: LogRecord>(_ log: MonthlyLog<Entry>, _ done: inout [String]) throws(StateError) {
+    for month in try log.months() {
+      let health = try log.health(of: month)
+      if !health.damaged.isEmpty {
+        let count = try log.putDamagedAside(of: month)
+        done.append("\(count) damaged lines of \(month.data) are moved to \(log.folder)/\(month.name).damaged")
+      } else if !health.isIndexSound || health.isTorn {
+        try log.remakeIndex(of: month)
+        done.append("\(month.index) is made anew")
+      }
+    }
+  }
+}

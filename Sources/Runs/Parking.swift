@@ -1,0 +1,247 @@
+// How a run waits without holding anything.
+//
+// A step that has to wait parks: it says until when, and gives up the turn it holds. A walk begins with one turn; what
+// runs side by side gets one each, and hands it back to what started it when it ends, so that the turns are at no
+// moment fewer than those who work. While somebody works, whoever is parked goes on in place when their instant is
+// there. When nobody does, the walk leaves: everyone who is parked ends with `waiting`, the steps around them unwind,
+// and the run says when it has something to do. Whoever hosts it carries it on then, in a new walk that finds in the
+// records what it waits for.
+//
+// A walk whose next instant is less than a minute away (`RunSurroundings.stay`) stays, because leaving costs more than it saves: the recipe is
+// checked again, and all that was done is looked up again. A parked step holds a continuation; one sleeper serves all of
+// a run. It sleeps in pieces of a minute, so that a clock that is set forward meanwhile is noticed.
+import Basics
+import Synchronization
+
+/// Who of a run works and who waits.
+final class Parking: Sendable {
+  /// What the run waits for when its walk leaves.
+  struct Departure: Sendable {
+    /// The first instant at which a step has something to do by itself.
+    var wakeAt: Timestamp?
+    /// What is waited for, what is due first in front.
+    var reasons: [String]
+    /// How often somebody had called until then.
+    fileprivate var calls: Int
+  }
+
+  /// When a parked step wants to look again.
+  struct Alarm: Sendable {
+    /// On the wall clock.
+    var at: Timestamp
+    /// On the clock that is never set, which keeps a delay from growing when the wall clock is set back.
+    var elapsed: TimeSpan?
+  }
+
+  private struct Parked {
+    var continuation: CheckedContinuation<Void, Never>
+    var alarm: Alarm?
+    var reason: String
+  }
+
+  private struct State {
+    var turns = 1
+    var calls = 0
+    var lastNumber = 0
+    var parked: [Int: Parked] = [:]
+    /// Who was called before parking.
+    var called: Set<Int> = []
+    var departure: Departure?
+    var isClosed = false
+    var sleeper: Task<Void, Never>?
+    /// How long the sleeper was to sleep at most, and from when.
+    var sleepsUntil: TimeSpan?
+  }
+
+  private let time: any TimeSource
+  /// Lets the time pass for which everyone is parked, instead of sleeping.
+  private let skip: (@Sendable (TimeSpan) -> Void)?
+  private let state = Mutex(State())
+
+  /// A walk that has something to do sooner than that stays, unless its surroundings want otherwise; and the sleeper
+  /// sleeps at most that long at once.
+  static let stay = TimeSpan.seconds(60)
+
+  private let stay: TimeSpan
+
+  init(time: any TimeSource, stay: TimeSpan, skip: (@Sendable (TimeSpan) -> Void)? = nil) {
+    self.time = time
+    self.stay = stay
+    self.skip = skip
+  }
+
+  // MARK: Walks
+
+  /// Begins a walk.
+  func begin() {
+    state.withLock { state in
+      state.turns = 1
+      state.departure = nil
+    }
+  }
+
+  /// What the walk that left waits for.
+  var departure: Departure? { state.withLock { $0.departure } }
+
+  /// Ends the waiting of this program, unless somebody called since the walk left, so that it has to be walked again.
+  func close() -> Bool {
+    state.withLock { state in
+      state.isClosed = state.departure?.calls == state.calls
+      return state.isClosed
+    }
+  }
+
+  /// Ends the waiting of this program for good.
+  func end() { state.withLock { $0.isClosed = true } }
+
+  /// Has everyone who is parked look again; false if nobody will, because the run was left or is over.
+  @discardableResult func call() -> Bool {
+    let (isOpen, woken) = state.withLock { state -> (Bool, [Parked]) in
+      if state.isClosed { return (false, []) }
+      state.calls += 1
+      return (true, wake(&state) { _ in true })
+    }
+    for parked in woken { parked.continuation.resume() }
+    return isOpen
+  }
+
+  /// How often somebody has called; taken before a look, so that no call between the look and the parking is lost.
+  var calls: Int { state.withLock { $0.calls } }
+
+  // MARK: Turns
+
+  /// Makes a turn for something that is about to begin beside what is going on.
+  func addTurn() { state.withLock { $0.turns += 1 } }
+
+  /// Gives up a turn while waiting for what is going on beside; whatever ends hands over its own.
+  func lendTurn() {
+    let woken = state.withLock { state in
+      state.turns -= 1
+      return leaveIfIdle(&state)
+    }
+    for parked in woken { parked.continuation.resume() }
+  }
+
+  // MARK: Parking
+
+  /// Waits until it is worth to look again: the alarm, a call, or the end of the scope.
+  func park(
+    until alarm: Alarm?, for reason: String, since calls: Int, in scope: CancelScope
+  ) async throws(StepExit) {
+    try scope.check()
+    let number = state.withLock { state in
+      state.lastNumber += 1
+      return state.lastNumber
+    }
+    scope.watch(as: number) { [self] in wake(number) }
+    await withTaskCancellationHandler {
+      await withCheckedContinuation { continuation in
+        let woken = state.withLock { state -> [Parked] in
+          let parked = Parked(continuation: continuation, alarm: alarm, reason: reason)
+          if state.called.contains(number) || state.calls != calls || state.departure != nil { return [parked] }
+          state.parked[number] = parked
+          state.turns -= 1
+          let woken = leaveIfIdle(&state)
+          if woken.isEmpty { setSleeper(&state) }
+          return woken
+        }
+        for parked in woken { parked.continuation.resume() }
+      }
+    } onCancel: {
+      wake(number)
+    }
+    scope.unwatch(number)
+    let hasLeft = state.withLock { state in
+      state.called.remove(number)
+      return state.departure != nil
+    }
+    try scope.check()
+    if hasLeft { throw .waiting }
+  }
+
+  private func wake(_ number: Int) {
+    let parked = state.withLock { state -> Parked? in
+      guard let parked = state.parked.removeValue(forKey: number) else {
+        state.called.insert(number)
+        return nil
+      }
+      state.turns += 1
+      setSleeper(&state)
+      return parked
+    }
+    parked?.continuation.resume()
+  }
+
+  /// Takes out those who are to go on; each has its turn again.
+  private func wake(_ state: inout State, _ isWoken: (Parked) -> Bool) -> [Parked] {
+    let woken = state.parked.filter { isWoken($0.value) }.sorted { $0.key < $1.key }
+    for (number, _) in woken { state.parked[number] = nil }
+    state.turns += woken.count
+    setSleeper(&state)
+    return woken.map(\.value)
+  }
+
+  /// Leaves if nobody works and nothing is due soon.
+  private func leaveIfIdle(_ state: inout State) -> [Parked] {
+    guard state.turns == 0, state.departure == nil, !state.parked.isEmpty else { return [] }
+    if let left = untilNext(state), left < stay {
+      if let skip {
+        // Ends at once.
+        Task { [self] in
+          skip(left)
+          ring()
+        }
+      }
+      return []
+    }
+    // In an order that is the same each time, whoever of those side by side parked first.
+    let parked = state.parked.values.sorted {
+      ($0.alarm?.at ?? .latest, $0.reason) < ($1.alarm?.at ?? .latest, $1.reason)
+    }
+    state.departure = Departure(
+      wakeAt: parked.compactMap(\.alarm?.at).min(), reasons: parked.map(\.reason), calls: state.calls)
+    return wake(&state) { _ in true }
+  }
+
+  // MARK: The sleeper
+
+  /// How long it is until somebody who is parked has something to do.
+  private func untilNext(_ state: State) -> TimeSpan? {
+    let (now, elapsed) = (time.now(), time.elapsed())
+    return state.parked.values.compactMap { $0.alarm?.left(at: now, elapsed) }.min()
+  }
+
+  private func setSleeper(_ state: inout State) {
+    guard let left = untilNext(state) else {
+      state.sleeper?.cancel()
+      state.sleeper = nil
+      return
+    }
+    let span = min(max(left, .zero), Parking.stay)
+    let end = time.elapsed() + span
+    if state.sleeper != nil, let until = state.sleepsUntil, until <= end { return }
+    state.sleeper?.cancel()
+    state.sleepsUntil = end
+    // Cancelled when nobody is parked any more, or when somebody has something to do before it wakes.
+    state.sleeper = Task { [self] in
+      do { try await time.sleep(for: span) } catch { return }
+      ring()
+    }
+  }
+
+  private func ring() {
+    let woken = state.withLock { state -> [Parked] in
+      state.sleeper = nil
+      let (now, elapsed) = (time.now(), time.elapsed())
+      return wake(&state) { $0.alarm.map { $0.left(at: now, elapsed) <= .zero } ?? false }
+    }
+    for parked in woken { parked.continuation.resume() }
+  }
+}
+
+extension Parking.Alarm {
+  func left(at now: Timestamp, _ elapsed: TimeSpan) -> TimeSpan {
+    let left = at.span(since: now) ?? TimeSpan(nanoseconds: at > now ? .max : .min)
+    return self.elapsed.map { min(left, $0 - elapsed) } ?? left
+  }
+}

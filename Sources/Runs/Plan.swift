@@ -1,0 +1,117 @@
+package import ActionKit
+package import Basics
+package import RunState
+
+/// What a run of a recipe would do, as far as that can be told without doing it.
+package struct Plan: Sendable {
+  /// What happens, or may, in the order of the steps.
+  package var entries: [Entry] = []
+  /// What was read for it.
+  package var reads: [Read] = []
+  /// The outputs, with unknowns in them; null if the run would not get there.
+  package var outputs = Value.null
+  /// How the run would fail.
+  package var error: RunError?
+
+  /// One thing that the run would do.
+  package struct Entry: Sendable {
+    /// The path of its step in the records of the run; `[*]` for the items of a list that is not known yet.
+    package var path: StepPath
+    /// What has to be so for it to happen, as far as that is not known yet; from the outside in.
+    package var conditions: [String]
+    package var event: Event
+  }
+
+  package enum Event: Sendable {
+    /// A write with what it changes, or, if that cannot be told, why not.
+    case write(Call, Result<[Change], Reason>)
+    /// A write that its condition leaves out.
+    case leftOut(Call)
+    /// A call that uses something up, and so is not made for a plan.
+    case notCalled(Call)
+    /// A read that cannot be done before the run.
+    case notRead(Call, Reason)
+    /// Waiting, asking or repeating, in words: "would wait until …".
+    case pause(String)
+    /// Where the run may fail, and with what.
+    case mayFail(String)
+    /// A step of which is not known whether it is done, and which changes nothing.
+    case undecided
+  }
+
+  /// Why something cannot be told.
+  package struct Reason: Error, Hashable, Sendable {
+    package var text: String
+
+    package init(_ text: String) { self.text = text }
+  }
+
+  /// An action with its input, in which secrets are masked and what is not known is unknown.
+  package struct Call: Sendable {
+    package var action: String
+    package var connection: String
+    package var input: Value
+  }
+
+  package struct Read: Sendable {
+    package var path: StepPath
+    package var call: Call
+    /// SHA-256 of the output as JSON.
+    package var output: String
+  }
+}
+
+extension Plan {
+  /// How many things change in which way.
+  package struct Tally: Equatable, Sendable {
+    package var added = 0
+    package var changed = 0
+    package var removed = 0
+    package var unchanged = 0
+    /// Writes of which it cannot be told what they change.
+    package var opaque = 0
+    /// Those of all of these of which it is not known whether they happen.
+    package var undecided = 0
+
+    package init() {}
+
+    /// How many changes there are, or may be.
+    package var changes: Int { added + changed + removed + opaque }
+  }
+
+  package var tally: Tally {
+    var tally = Tally()
+    for entry in entries {
+      guard case .write(_, let result) = entry.event else { continue }
+      let before = tally.changes
+      switch result {
+      case .failure: tally.opaque += 1
+      case .success(let changes):
+        for change in changes { tally[keyPath: change.kind.count] += 1 }
+      }
+      if !entry.conditions.isEmpty { tally.undecided += tally.changes - before }
+    }
+    return tally
+  }
+}
+
+extension Change {
+  package enum Kind: String, Sendable {
+    case added, changed, removed, unchanged
+
+    fileprivate var count: WritableKeyPath<Plan.Tally, Int> {
+      switch self {
+      case .added: \.added
+      case .changed: \.changed
+      case .removed: \.removed
+      case .unchanged: \.unchanged
+      }
+    }
+  }
+
+  package var kind: Kind {
+    guard let before else { return after == nil ? .unchanged : .added }
+    guard let after else { return .removed }
+    return before.hasSameScalars(as: after) ? .unchanged : .changed
+  }
+}

@@ -1,0 +1,198 @@
+// A plan as a file, and what has moved between two of them.
+//
+//     {"format": 1, "recipe": …, "file": …, "sha256": of the recipes' texts, "plannedAt": …, "program": …,
+//      "sandbox": bool, "inputs": {…}, "overrides": {…},
+//      "reads":   [{"path", "action", "connection", "input", "output": SHA-256}],
+//      "writes":  [{"path", "action", "connection", "input", "if": […],
+//                   "changes": [{"subject", "before", "after"}] or "opaque": why}],
+//      "notes":   [{"path", "if": […], "kind", "text"}],
+//      "outputs": {…}, "error": {…}, "tally": {…}}
+//
+// What is not known is `{"$unknown": "known after 'make'"}`. No secret is in it: they are masked by type and by value.
+import ActionKit
+package import Basics
+import Expressions
+import RunState
+
+extension Plan {
+  /// The number of the form that plans are written in.
+  package static let format = 1
+
+  /// What was read and is to be written, with `heading` before it.
+  package func document(_ heading: ValueMap) -> Value {
+    var document = ValueMap()
+    document["format"] = .int(Plan.format)
+    for member in heading.members { document[member.key] = member.value }
+    document["reads"] = .list(
+      reads.map { read in
+        var map = read.call.members(at: read.path)
+        map["output"] = .string(read.output)
+        return .map(map)
+      })
+    var writes: [Value] = []
+    var notes: [Value] = []
+    for entry in entries {
+      let conditions: Value? = entry.conditions.isEmpty ? nil : .list(entry.conditions.map { .string($0) })
+      if case .write(let call, let result) = entry.event {
+        var map = call.members(at: entry.path)
+        map["if"] = conditions
+        switch result {
+        case .success(let changes): map["changes"] = .list(changes.map(\.value))
+        case .failure(let reason): map["opaque"] = .string(reason.text)
+        }
+        writes.append(.map(map))
+      } else if let (kind, text) = entry.note {
+        var map = ValueMap([("path", .string(entry.path)), ("kind", .string(kind)), ("text", .string(text))])
+        map["if"] = conditions
+        notes.append(.map(map))
+      }
+    }
+    document["writes"] = .list(writes)
+    document["notes"] = .list(notes)
+    document["outputs"] = outputs.isNull ? nil : outputs.withUnknowns { .object(["$unknown": .string($0)]) }
+    document["error"] = error?.value
+    let tally = tally
+    document["tally"] = .object([
+      "added": .int(tally.added), "changed": .int(tally.changed), "removed": .int(tally.removed),
+      "unchanged": .int(tally.unchanged), "opaque": .int(tally.opaque), "undecided": .int(tally.undecided),
+    ])
+    return .map(document)
+  }
+}
+
+extension Plan.Entry {
+  /// What is to be said of it beside the writes; nil for a write.
+  package var note: (kind: String, text: String)? {
+    switch event {
+    case .write: nil
+    case .leftOut(let call): ("leftOut", "\(call.action) is left out")
+    case .notCalled(let call): ("notCalled", "\(call.action) uses something up, so it is not called for a plan")
+    case .notRead(let call, let reason): ("notRead", "\(call.action) can only be asked in the run: \(reason.text)")
+    case .pause(let text): ("pause", text)
+    case .mayFail(let message): ("mayFail", "the run may fail here: \(message)")
+    case .undecided: ("undecided", "this may be done")
+    }
+  }
+}
+
+extension Plan.Call {
+  fileprivate func members(at path: StepPath) -> ValueMap {
+    ValueMap([
+      ("path", .string(path)), ("action", .string(action)), ("connection", .string(connection)),
+      ("input", input.withUnknowns { .object(["$unknown": .string($0)]) }),
+    ])
+  }
+}
+
+extension Change {
+  fileprivate var value: Value {
+    var map = ValueMap([("subject", .string(subject))])
+    map["before"] = before.map { .string($0) }
+    map["after"] = after.map { .string($0) }
+    return .map(map)
+  }
+}
+
+extension Value {
+  /// The value with something else in the place of each unknown, made of when it will be known.
+  package func withUnknowns(_ replace: (String) -> Value) -> Value {
+    if let unknown = Unknown(self) { return replace(unknown.reason) }
+    switch content {
+    case .optional(let wrapped): return wrapped?.withUnknowns(replace) ?? .null
+    case .list(let items): return .list(items.map { $0.withUnknowns(replace) })
+    case .map(let map):
+      var known = ValueMap()
+      for member in map.members { known[member.key] = member.value.withUnknowns(replace) }
+      return .map(known)
+    default: return self
+    }
+  }
+}
+
+// MARK: - What has moved
+
+extension Plan {
+  /// What is different in a plan that was made again; empty if the run may begin.
+  package static func moves(from old: Value, to new: Value) -> [String] {
+    guard old["format"]?.int == format else { return ["the plan is of another version of errand; make it again"] }
+    var moves: [String] = []
+    if old["sha256"] != new["sha256"] { moves.append("the text of the recipe has changed") }
+    if old["sandbox"] != new["sandbox"] {
+      moves.append("the plan was made \(old["sandbox"]?.bool == true ? "in" : "outside") the sandbox")
+    }
+    for (name, before, after) in members(old["inputs"], new["inputs"]) where before != after {
+      moves.append("input '\(name)' was \(words(before)), and is \(words(after))")
+    }
+    for (name, before, after) in members(old["overrides"], new["overrides"]) where before != after {
+      moves.append("'--set \(name)' was \(words(before)), and is \(words(after))")
+    }
+    for (path, before, after) in paired(old["reads"], new["reads"]) {
+      let what = "'\(path)' (\((after ?? before)?["action"]?.string ?? ""))"
+      switch (before, after) {
+      case (nil, _): moves.append("\(what) is read, and was not")
+      case (_, nil): moves.append("\(what) was read, and is not")
+      case (let before?, let after?):
+        if before["action"] != after["action"] || before["connection"] != after["connection"]
+          || before["input"] != after["input"]
+        {
+          moves.append("\(what) asks for something else")
+        } else if before["output"] != after["output"] {
+          moves.append("\(what) reads something else")
+        }
+      }
+    }
+    for (path, before, after) in paired(old["writes"], new["writes"]) where before != after {
+      moves += differences(at: path, before, after)
+    }
+    if old["error"] != new["error"] {
+      moves.append("the run would \(new["error"].map { "fail: \(words($0["message"]))" } ?? "not fail any more")")
+    }
+    return moves
+  }
+
+  private static func differences(at path: String, _ before: Value?, _ after: Value?) -> [String] {
+    let what = "'\(path)' (\((after ?? before)?["action"]?.string ?? ""))"
+    guard let before else { return ["\(what) is to be written, and was not"] }
+    guard let after else { return ["\(what) was to be written, and is not"] }
+    func changes(_ write: Value) -> ValueMap {
+      var changes = ValueMap()
+      for change in write["changes"]?.list ?? [] {
+        changes[change["subject"]?.string ?? ""] = .string(
+          "\(words(change["before"])) → \(words(change["after"]))")
+      }
+      return changes
+    }
+    let moved = members(.map(changes(before)), .map(changes(after))).filter { $1 != $2 }.map { subject, old, new in
+      "\(subject): planned was \(old?.string ?? "no change"), and now it is \(new?.string ?? "no change")"
+    }
+    return moved.isEmpty ? ["\(what) is to be written otherwise"] : moved
+  }
+
+  /// The members of two maps by name, those of the first one first.
+  private static func members(_ old: Value?, _ new: Value?) -> [(name: String, old: Value?, new: Value?)] {
+    let (old, new) = (old?.map ?? ValueMap(), new?.map ?? ValueMap())
+    let added = new.members.filter { old[$0.key] == nil }
+    return old.members.map { ($0.name ?? "", $0.value, new[$0.key]) } + added.map { ($0.name ?? "", nil, $0.value) }
+  }
+
+  /// The items of two lists by their paths; of those that come more than once, the first with the first.
+  private static func paired(_ old: Value?, _ new: Value?) -> [(path: String, old: Value?, new: Value?)] {
+    func byPath(_ list: Value?) -> Value {
+      var map = ValueMap()
+      var counts: [String: Int] = [:]
+      for item in list?.list ?? [] {
+        let path = item["path"]?.string ?? ""
+        let count = counts[path, default: 0]
+        counts[path] = count + 1
+        map[count == 0 ? path : "\(path) (\(count + 1))"] = item
+      }
+      return .map(map)
+    }
+    return members(byPath(old), byPath(new)).map { ($0.name, $0.old, $0.new) }
+  }
+
+  private static func words(_ value: Value?) -> String {
+    guard let value else { return "nothing" }
+    return (try? JSON.text(value)) ?? value.kindName
+  }
+}

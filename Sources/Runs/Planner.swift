@@ -1,0 +1,486 @@
+// How a recipe is planned.
+//
+// A plan walks the recipe as a run would (`StepRunner`), one thing after another and without records. What reads is done,
+// what computes is computed, and what writes is shown and taken for done. What only a write can tell is an unknown
+// (`Unknown`), and so is what is read on a connection after something is to be written there. An unknown goes on through
+// expressions as far as nothing needs it. A condition that needs one leaves open whether its step is done: then the step
+// is planned as if it were, what happens in it is marked with the condition, and its value may be absent. A list that
+// needs one is gone through once, for whatever item it may have.
+//
+// A wait is passed by, and so is an approval, which is taken for given. The clock of the plan is ahead of ours by the
+// waits that it passed; after a wait whose end nobody can tell, `now` is unknown.
+import ActionKit
+package import Basics
+import Expressions
+package import Recipes
+import RunState
+
+/// Makes one plan.
+package final class Planner {
+  let services: Services
+  let redactor: Redactor
+  let time: any TimeSource
+  let folder: String
+  let values: PlannedValues
+  var plan = Plan()
+  /// What the steps around are subject to, from the outside in.
+  var conditions: [String] = []
+  /// The name of the step that first writes, or may, by connection.
+  var writers: [String: String] = [:]
+  /// What is there after the writes so far, by connection and by what they change.
+  var planned: [String: [String: String?]] = [:]
+  /// How far the plan's clock is ahead.
+  private var ahead = TimeSpan.zero
+  private(set) var latest: Timestamp
+  /// Why the plan's clock shows nothing any more.
+  private var lost: Unknown?
+
+  private init(
+    services: Services, redactor: Redactor, values: [String: Value], time: any TimeSource, folder: String
+  ) {
+    self.values = PlannedValues(values: values)
+    self.services = services
+    self.redactor = redactor
+    self.time = time
+    self.folder = folder
+    latest = time.now()
+  }
+
+  /// Plans a run.
+  ///
+  /// - Parameters:
+  ///   - recipe: Read with `RecipeEnvironment.isForPlan`, or what is unknown would be taken for a value.
+  ///   - inputs: As a run's record holds them.
+  ///   - values: Those that outlive runs.
+  ///   - folder: The folder that relative paths start from.
+  package static func plan(
+    _ recipe: Recipe, inputs: Value, secrets: Secrets, services: Services, values: [String: Value] = [:],
+    time: any TimeSource, folder: String
+  ) async -> Plan {
+    let planner = Planner(
+      services: services, redactor: services.redactor.adding(recipe.secretInputs(inputs, in: secrets)), values: values,
+      time: time, folder: folder)
+    var run = ValueMap()
+    run["id"] = Unknown("known when the run begins").value
+    run["recipe"] = .string(recipe.name)
+    run["startedAt"] = .timestamp(planner.latest)
+    run["attempt"] = .int(1)
+    let frame = Frame(of: recipe, inputs: inputs, secrets: secrets, run: run, now: planner.latest)
+    do throws(StepExit) {
+      planner.plan.outputs = try await planner.outputs(of: recipe, in: frame, prefix: "")
+    } catch {
+      // A plan ends early in no other way.
+      planner.plan.error = if case .failed(let error) = error { error } else { RunError(.internal, "\(error)") }
+    }
+    return planner.plan
+  }
+
+  // MARK: Recipes
+
+  private func outputs(of recipe: Recipe, in frame: Frame, prefix: String) async throws(StepExit) -> Value {
+    var frame = frame
+    var result: Result<Value, StepExit>
+    do throws(StepExit) {
+      try await run(recipe.steps, in: &frame, prefix: prefix)
+      frame.nowValue = now()
+      result = .success(try values(recipe.outputs, in: frame, at: "\(prefix)#outputs"))
+    } catch {
+      result = .failure(error)
+    }
+    var failure: RunError?
+    if case .failure(.failed(let error)) = result {
+      failure = error
+      if let block = recipe.onFailure {
+        // The error that led here is the one to be told.
+        try? await handler(block, of: recipe, "\(prefix)#onFailure/", error.value, in: frame)
+      }
+    }
+    if let block = recipe.finally {
+      do throws(StepExit) {
+        try await handler(block, of: recipe, "\(prefix)#finally/", Value(.optional(failure?.value)), in: frame)
+      } catch {
+        if case .success = result { throw error }
+      }
+    }
+    return try result.get()
+  }
+
+  private func handler(
+    _ block: Block, of recipe: Recipe, _ prefix: String, _ error: Value, in frame: Frame
+  ) async throws(StepExit) {
+    var frame = frame.forHandlers(names: recipe.topLevelNames)
+    frame.bind(error)
+    try await run(block, in: &frame, prefix: prefix)
+  }
+
+  // MARK: Blocks
+
+  @discardableResult
+  private func run(_ block: Block, in frame: inout Frame, prefix: String) async throws(StepExit) -> ValueMap {
+    var own = ValueMap()
+    for step in block.steps {
+      if case .bindings(let names) = step.kind {
+        try bind(names, of: step, in: &frame, prefix: prefix)
+      } else if let value = try await run(step, in: frame, prefix: prefix), let id = step.id {
+        own[id] = value
+        frame.setStep(id, value)
+      }
+    }
+    return own
+  }
+
+  private func bind(
+    _ names: [NamedTemplate], of step: Step, in frame: inout Frame, prefix: String
+  ) throws(StepExit) {
+    let path = prefix + step.element
+    var inner = frame
+    inner.nowValue = now()
+    guard let condition = step.condition else {
+      for name in names {
+        let value = try evaluate(name.template, in: inner, at: path)
+        inner.bind(value)
+        frame.bind(value)
+      }
+      return
+    }
+    switch try holds(condition, in: inner, at: path) {
+    case .known(let holds):
+      for name in names {
+        let value = holds ? try evaluate(name.template, in: inner, at: path) : nil
+        if let value { inner.bind(value) }
+        frame.bind(Value(.optional(value)))
+      }
+    case .unknown(let unknown):
+      for _ in names { frame.bind(Unknown(unknown.reason, mayBeAbsent: true).value) }
+    }
+  }
+
+  // MARK: Steps
+
+  /// The value of a step, or nil if it is left out or its error is caught.
+  private func run(_ step: Step, in frame: Frame, prefix: String) async throws(StepExit) -> Value? {
+    let path = prefix + step.element
+    var frame = frame
+    frame.nowValue = now()
+    guard let condition = step.condition else { return try await whole(step, in: frame, at: path) }
+    switch try holds(condition, in: frame, at: path) {
+    case .known(true): return try await whole(step, in: frame, at: path)
+    case .known(false):
+      if case .action(let call) = step.kind, step.loop == nil, call.action.effect.isWrite {
+        note(.leftOut(shown(call, .null)), at: path)
+      }
+      return nil
+    case .unknown(let unknown):
+      let count = plan.entries.count
+      await suppose("if `\(condition.text)` (\(unknown.reason))", at: path) { () async throws(StepExit) in
+        _ = try await whole(step, in: frame, at: path)
+        if plan.entries.count == count { note(.undecided, at: path) }
+      }
+      return Unknown(unknown.reason, mayBeAbsent: true).value
+    }
+  }
+
+  /// Plans what may not happen at all: what fails in it may fail.
+  private func suppose(_ condition: String, at path: StepPath, _ body: () async throws(StepExit) -> Void) async {
+    conditions.append(condition)
+    do throws(StepExit) { try await body() } catch {
+      if case .failed(let error) = error { note(.mayFail(error.message), at: error.step ?? path) }
+    }
+    conditions.removeLast()
+  }
+
+  private func whole(_ step: Step, in frame: Frame, at path: StepPath) async throws(StepExit) -> Value? {
+    if let loop = step.loop { return try await value(of: loop, step, in: frame, at: path) }
+    if case .succeeded(let value) = try await once(step, in: frame, at: path) { return value }
+    return nil
+  }
+
+  /// The value of a step, which is tried again as its `retry` says if that does not take long.
+  private func tried(_ step: Step, in frame: Frame, at path: StepPath) async throws(StepExit) -> Value {
+    // Actions do so themselves.
+    if case .action = step.kind { return try await value(of: step, in: frame, at: path) }
+    let (ahead, entries, reads) = (self.ahead, plan.entries.count, plan.reads.count)
+    let (writers, planned) = (self.writers, self.planned)
+    var number = 1
+    while true {
+      do throws(StepExit) {
+        let value = try await value(of: step, in: frame, at: path)
+        if let limit = step.timeout.total, self.ahead > ahead + limit {
+          note(.mayFail("what it waits for takes longer than its 'timeout' of \(limit.spelled)"), at: path)
+        }
+        return value
+      } catch {
+        guard case .failed(let failure) = error, let policy = step.retry?.schedule, number < policy.maxAttempts,
+          policy.kinds.contains(failure.kind)
+        else { throw error }
+        let delay = failure.retryAfter ?? policy.delay(afterAttempt: number, chance: 0.5)
+        guard delay <= Planner.mostPatience, (try? await time.sleep(for: delay)) != nil else { throw error }
+        // What was planned in vain is planned anew.
+        plan.entries.removeSubrange(entries...)
+        plan.reads.removeSubrange(reads...)
+        (self.ahead, self.writers, self.planned) = (ahead, writers, planned)
+        number += 1
+      }
+    }
+  }
+
+  private func once(_ step: Step, in frame: Frame, at path: StepPath) async throws(StepExit) -> StepRunner.Outcome {
+    do throws(StepExit) { return .succeeded(try await tried(step, in: frame, at: path)) } catch {
+      guard let failure = error.catchable, let onError = step.onError else { throw error }
+      if case .steps(let block) = onError {
+        var inner = frame
+        inner.bind(failure.value)
+        try await run(block, in: &inner, prefix: path + "!/")
+      }
+      return .caught(failure)
+    }
+  }
+
+  private func value(of step: Step, in frame: Frame, at path: StepPath) async throws(StepExit) -> Value {
+    switch step.kind {
+    case .action(let call): return try await output(of: call, step, in: frame, at: path)
+    case .wait(let wait): return try value(of: wait, step, in: frame, at: path)
+    case .approval(let approval): return try value(of: approval, step, in: frame, at: path)
+    case .failure(let message):
+      var error = RunError(.validation, try text(message, in: frame, at: path), step: path)
+      error.place(at: step.location)
+      throw .failed(error)
+    case .block(let block, let outputs):
+      var frame = frame
+      let own = try await run(block, in: &frame, prefix: path + "/")
+      return if let outputs { try values(outputs, in: frame, at: path) } else { .map(own) }
+    case .parallel(let branches):
+      var value = ValueMap()
+      // The branches begin at once, so that what they wait for does not add up; the longest counts.
+      let (before, known) = (ahead, latest)
+      var end = (ahead: ahead, latest: latest)
+      for branch in branches {
+        (ahead, latest) = (before, known)
+        var frame = frame
+        value[branch.name] = .map(try await run(branch.block, in: &frame, prefix: "\(path)/\(branch.name)/"))
+        end = (max(end.ahead, ahead), max(end.latest, latest))
+      }
+      (ahead, latest) = end
+      return .map(value)
+    case .call(let call):
+      let given = try evaluate(call.inputs, in: frame, at: path)
+      let inputs: ValueMap
+      do throws(Faults) { inputs = try call.recipe.inputs(ofPlannedCall: given) } catch {
+        var error = RunError(.validation, redactor.redact("the inputs of '\(call.recipe.name)': \(error)"), step: path)
+        error.place(at: step.location)
+        throw .failed(error)
+      }
+      return try await outputs(of: call.recipe, in: frame.forCall(inputs: inputs), prefix: path + "/")
+    case .bindings: return .null
+    }
+  }
+
+  // MARK: Loops
+
+  private func value(
+    of loop: Loop, _ step: Step, in frame: Frame, at path: StepPath
+  ) async throws(StepExit) -> Value {
+    let list: Value
+    switch try known(loop.items, in: frame, at: path) {
+    case .known(let value): list = value
+    case .unknown(let unknown):
+      let element: ValueType = if case .list(let element) = loop.items.program.type { element } else { .dyn }
+      var inner = frame
+      inner.bind(unknown.value(of: element))
+      if loop.hasIndex { inner.bind(unknown.value) }
+      var text = "for each item of `\(loop.items.text)` (\(unknown.reason))"
+      if let condition = loop.condition {
+        switch try holds(condition, in: inner, at: path) {
+        case .known(true): break
+        case .known(false): return unknown.value
+        case .unknown: text += " where `\(condition.text)`"
+        }
+      }
+      await supposeItem(text, step, in: inner, at: "\(path)[*]")
+      return unknown.value
+    }
+    guard let items = list.list else {
+      throw failure("'forEach' takes a list, but this is \(list.kindName)", at: path)
+    }
+    var results: [StepRunner.ItemResult] = []
+    /// Why it is not known how many results there are.
+    var doubt: Unknown?
+    for (index, item) in items.enumerated() {
+      let path = "\(path)[\(index)]"
+      var inner = frame
+      inner.bind(item)
+      if loop.hasIndex { inner.bind(.int(index)) }
+      if let condition = loop.condition {
+        switch try holds(condition, in: inner, at: path) {
+        case .known(true): break
+        case .known(false): continue
+        case .unknown(let unknown):
+          doubt = doubt ?? unknown
+          await supposeItem("where `\(condition.text)` (\(unknown.reason))", step, in: inner, at: path)
+          continue
+        }
+      }
+      do throws(StepExit) {
+        switch try await once(step, in: inner, at: path) {
+        case .succeeded(let value): results.append(StepRunner.ItemResult(index: index, output: value))
+        case .caught(let error): results.append(StepRunner.ItemResult(index: index, error: error))
+        }
+      } catch {
+        guard loop.onItemError == .continue, let failure = error.catchable else { throw error }
+        results.append(StepRunner.ItemResult(index: index, error: failure))
+      }
+    }
+    if let doubt { return doubt.value }
+    return .list(loop.givesOutcomes(step) ? results.map(\.value) : results.compactMap(\.output))
+  }
+
+  /// Plans what may be done for an item.
+  private func supposeItem(_ text: String, _ step: Step, in frame: Frame, at path: StepPath) async {
+    let count = plan.entries.count
+    await suppose(text, at: path) { () async throws(StepExit) in
+      _ = try await once(step, in: frame, at: path)
+      if plan.entries.count == count { note(.undecided, at: path) }
+    }
+  }
+
+  // MARK: Waits
+
+  private func value(of wait: Wait, _ step: Step, in frame: Frame, at path: StepPath) throws(StepExit) -> Value {
+    switch wait {
+    case .span(let span): pass(span, at: path)
+    case .duration(let expression):
+      switch try known(expression, in: frame, at: path) {
+      case .unknown(let unknown):
+        note(.pause("would wait for a time that is \(unknown.reason)"), at: path)
+        lost = lost ?? unknown
+      case .known(let value):
+        guard let span = value.duration else {
+          throw failure("'wait' takes a duration, but this is \(value.kindName)", at: path)
+        }
+        pass(span, at: path)
+      }
+    case .until(let expression):
+      switch try known(expression, in: frame, at: path) {
+      case .unknown(let unknown):
+        note(.pause("would wait until an instant that is \(unknown.reason)"), at: path)
+        lost = lost ?? unknown
+      case .known(let value):
+        guard let due = value.timestamp else {
+          throw failure("'wait' takes an instant, but this is \(value.kindName)", at: path)
+        }
+        note(.pause("would wait until \(due.inSeconds)"), at: path)
+        if lost == nil, due > latest { ahead = due.span(since: time.now()) ?? ahead }
+      }
+    case .event(let name, _, let onTimeout):
+      note(.pause("would wait for the event '\(name)'"), at: path)
+      let later = Unknown("known after '\(self.name(of: step, path))'", mayBeAbsent: onTimeout == .continue)
+      lost = lost ?? later
+      return .object(["event": later.value])
+    }
+    return .map(ValueMap())
+  }
+
+  private func pass(_ span: TimeSpan, at path: StepPath) {
+    note(.pause("would wait \(span.spelled)"), at: path)
+    if lost == nil, let due = latest.advanced(by: span) { ahead = due.span(since: time.now()) ?? ahead }
+  }
+
+  private func value(of approval: Approval, _ step: Step, in frame: Frame, at path: StepPath) throws(StepExit) -> Value
+  {
+    let question = try text(approval.prompt, in: frame, at: path)
+    let whom = approval.by.isEmpty ? "" : " \(approval.by.joined(separator: ", "))"
+    note(.pause("would ask\(whom): \(question) (taken for approved)"), at: path)
+    let later = Unknown("known after '\(self.name(of: step, path))'", mayBeAbsent: approval.onTimeout == .continue)
+    lost = lost ?? later
+    return .object([
+      "approved": .bool(true), "by": later.value, "at": later.value,
+      "comment": Unknown(later.reason, mayBeAbsent: true).value,
+    ])
+  }
+
+  /// What the next step's expressions call `now`.
+  private func now() -> Value {
+    if let lost { return lost.value }
+    latest = max(latest, time.now().advanced(by: ahead) ?? .latest)
+    return .timestamp(latest)
+  }
+
+  // MARK: Expressions
+
+  enum Knowledge<Content> {
+    case known(Content)
+    case unknown(Unknown)
+  }
+
+  /// The value as far as it is known.
+  func evaluate(_ template: ValueTemplate, in frame: Frame, at path: StepPath) throws(StepExit) -> Value {
+    do throws(ExpressionFailure) { return try template.evaluate(asFarAsKnownIn: frame.slots) } catch {
+      throw failure(error.message, at: path, error.location)
+    }
+  }
+
+  /// A text for people, with words in the place of what is not known.
+  private func text(_ template: ValueTemplate, in frame: Frame, at path: StepPath) throws(StepExit) -> String {
+    do throws(ExpressionFailure) { return redactor.redact(try template.text(asFarAsKnownIn: frame.slots)) } catch {
+      throw failure(error.message, at: path, error.location)
+    }
+  }
+
+  func known(
+    _ expression: RecipeExpression, in frame: Frame, at path: StepPath
+  ) throws(StepExit) -> Knowledge<Value> {
+    do throws(ExpressionFailure) { return .known(try expression.evaluate(in: frame.slots)) } catch {
+      if let unknown = error.unknown { return .unknown(unknown) }
+      throw failure(error.message, at: path, error.location)
+    }
+  }
+
+  func holds(
+    _ condition: RecipeExpression, in frame: Frame, at path: StepPath
+  ) throws(StepExit) -> Knowledge<Bool> {
+    switch try known(condition, in: frame, at: path) {
+    case .unknown(let unknown): return .unknown(unknown)
+    case .known(let value):
+      guard let holds = value.bool else {
+        throw failure("a condition must be a bool, but this is \(value.kindName)", at: path)
+      }
+      return .known(holds)
+    }
+  }
+
+  private func values(_ outputs: [NamedTemplate], in frame: Frame, at path: StepPath) throws(StepExit) -> Value {
+    var values = ValueMap()
+    for output in outputs { values[output.name] = try evaluate(output.template, in: frame, at: path) }
+    return .map(values)
+  }
+
+  private func failure(_ message: String, at path: StepPath, _ location: Diagnostic.Location? = nil) -> StepExit {
+    var error = RunError(.expression, redactor.redact(message), step: path)
+    error.place(at: location)
+    return .failed(error)
+  }
+
+  /// What a step is called where only people read it.
+  func name(of step: Step, _ path: StepPath) -> String { step.id == nil ? step.title : path }
+
+  func note(_ event: Plan.Event, at path: StepPath) {
+    plan.entries.append(Plan.Entry(path: path, conditions: conditions, event: event))
+  }
+}
+
+/// The values that outlive runs, for actions that look at them in a plan.
+struct PlannedValues: ValueStore {
+  let values: [String: Value]
+
+  var names: [String] { values.keys.sorted { $0.precedesByScalars($1) } }
+
+  func value(of name: String) -> Value? { values[name] }
+
+  func change(
+    _ name: String, _ decide: (_ current: Value?) throws(ActionError) -> ValueChange
+  ) throws(ActionError) -> ValueOutcome {
+    throw ActionError(.internal, "a plan changes no stored value", effect: ActionError.Effect.none)
+  }
+
+  func earlierChange() -> ValueOutcome? { nil }
+}

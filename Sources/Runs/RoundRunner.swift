@@ -1,0 +1,111 @@
+// How an action is repeated until its result is as wanted.
+//
+// The step's record counts the rounds as its attempts, and is `waiting` between two of them. The round that is going on
+// has a record of its own, `backup/#round`, which begins anew with each: its own `now`, its own idempotency key, its own
+// attempts with their retries. A round begins in one batch with its number in the step's record, so that a crash leaves
+// no doubt which round the record is about, and a thousand rounds leave no more behind than one.
+//
+// No round begins after the time limit, which is an instant. The last one begins at it, even if nobody carried the run
+// on when it passed, and no round that has begun is cut short by it.
+import ActionKit
+import Basics
+import Recipes
+import RunState
+
+/// Does the action of a step that has `repeat`.
+struct RoundRunner {
+  let run: RunContext
+  let step: Step
+  let call: ActionCall
+  let repetition: Repetition
+  let path: StepPath
+  let depth: Int
+  let scope: CancelScope
+
+  private var journal: RunJournal { run.journal }
+  /// The record of the round that is going on.
+  private var roundPath: StepPath { "\(path)/#round" }
+
+  /// The output of the round for which `until` holds.
+  func output(in frame: Frame, known: StepRecord?) async throws(StepExit) -> Value {
+    let startedAt = known?.startedAt ?? run.time.now()
+    if known == nil {
+      try scope.check()
+      journal.hold([.stepBegan(StepBegan(run: run.id, at: startedAt, step: path, now: frame.now))])
+    }
+    let limits = [repetition.timeout, step.timeout.total].compactMap { $0 }
+    let deadline = limits.min()?.after(startedAt)
+    var number = known?.attempts ?? 0
+    var current = known?.status == .waiting || number == 0 ? nil : journal.step(roundPath)
+    if known?.status == .waiting, let wait = known?.wait { try await pause(wait, after: number) }
+    while true {
+      if current == nil {
+        try scope.check()
+        number += 1
+      }
+      var inner = frame
+      inner.now = current?.now ?? journal.instant()
+      let result = try await round(number, in: inner, known: current)
+      current = nil
+      inner.bind(result)
+      if try run.holds(repetition.until, in: inner, step: path) { return result }
+      let now = run.time.now()
+      if let deadline, deadline <= now { throw timedOut(limits.min(), after: number, result) }
+      let due = repetition.delay(after: number).after(now)
+      let wait = WaitRecord(.poll, wakeAt: deadline.map { min($0, due) } ?? due, rounds: number)
+      journal.hold([.stepWaits(StepWaits(run: run.id, at: now, step: path, now: frame.now, wait: wait))])
+      try await pause(wait, after: number)
+    }
+  }
+
+  private func pause(_ wait: WaitRecord, after number: Int) async throws(StepExit) {
+    try await run.pause(
+      until: wait.wakeAt ?? .earliest, for: "'\(path)' is done again (round \(number + 1))", in: scope,
+      tell: { run.report(.stepWaits(path: path, title: step.title, depth: depth, wait: wait)) })
+  }
+
+  private func round(_ number: Int, in frame: Frame, known: StepRecord?) async throws(StepExit) -> Value {
+    let began = AttemptBegan(run: run.id, at: run.time.now(), step: path, number: number)
+    let runner = ActionRunner(
+      run: run, step: step, call: call, path: roundPath, scope: scope, round: (path, number, .attemptBegan(began)))
+    if let known {
+      if known.status == .succeeded { return try await journal.value(known.output) }
+      // As with any step: until a person has said what became of it, or when what follows was interrupted.
+      if known.status == .uncertain { throw .uncertain(known.error ?? .lost(path)) }
+      if known.status == .cancelled { throw .cancelled }
+      if let error = known.error { throw .failed(error) }
+    }
+    do throws(StepExit) { return try await runner.output(in: frame, known: known) } catch {
+      if let ended = error.ended, !journal.hasEnded(roundPath), journal.step(roundPath) != nil {
+        journal.hold([
+          .stepEnded(
+            StepEnded(run: run.id, at: run.time.now(), step: roundPath, status: ended.status, error: ended.error))
+        ])
+      }
+      throw error
+    }
+  }
+
+  private func timedOut(_ limit: TimeSpan?, after number: Int, _ result: Value) -> StepExit {
+    let gist = (try? JSON.text(result)) ?? "nothing that can be shown"
+    let short =
+      gist.unicodeScalars.count > 200 ? String(String.UnicodeScalarView(gist.unicodeScalars.prefix(200))) + "…" : gist
+    var error = RunError(
+      .timeout,
+      "'\(step.title)' was not as wanted after \(number == 1 ? "1 round" : "\(number) rounds") in "
+        + "\(limit?.spelled ?? "its time"); the last one gave \(run.redactor.redact(short))", step: path)
+    run.place(&error, at: step.location)
+    return .failed(error)
+  }
+}
+
+extension Repetition {
+  /// How long to wait after a round.
+  func delay(after number: Int) -> TimeSpan {
+    RetrySchedule(
+      maxAttempts: .max,
+      delays: .growing(initial: every, factor: factor, limit: maxEvery ?? TimeSpan(nanoseconds: .max)),
+      jitter: .none
+    ).delay(afterAttempt: number, chance: 0)
+  }
+}

@@ -1,0 +1,53 @@
+import ActionKit
+import Basics
+import RunState
+
+// From what actions throw to what the state keeps and handlers see.
+
+extension RunError {
+  /// An action's error as the state keeps it, without the secrets that a service may have sent back.
+  init(_ error: ActionError, step: StepPath, attempt: Int?, redactedBy redactor: Redactor) {
+    var causes: [ActionError] = []
+    var next = error.cause as? ActionError
+    while let cause = next, causes.count < RunError.mostCauses {
+      causes.append(cause)
+      next = cause.cause as? ActionError
+    }
+    var chain: RunError?
+    for cause in causes.reversed() { chain = RunError(cause, step: nil, attempt: nil, redactor, cause: chain) }
+    self.init(error, step: step, attempt: attempt, redactor, cause: chain)
+  }
+
+  private static let mostCauses = 8
+
+  private init(_ error: ActionError, step: StepPath?, attempt: Int?, _ redactor: Redactor, cause: RunError?) {
+    self.init(
+      error.kind, redactor.redact(error.message),
+      detail: error.detail.map(redactor.redact), status: error.status, step: step, attempt: attempt,
+      retryable: error.retryable, retryAfter: error.retryAfter,
+      effect: error.effect, cause: cause)
+  }
+
+  /// Says where in the recipe the error belongs.
+  mutating func place(at location: Diagnostic.Location?) {
+    guard let location, self.line == nil else { return }
+    let position = location.source.position(at: location.range.lowerBound)
+    self.file = location.source.name
+    self.line = position.line
+    self.column = position.column
+  }
+
+  /// What `error` is in handlers.
+  var value: Value {
+    var map = ValueMap()
+    map["kind"] = .string(self.kind.rawValue)
+    map["message"] = .string(self.message)
+    map["detail"] = self.detail.map { .string($0) }
+    map["status"] = self.status.map { .int($0) }
+    map["step"] = self.step.map { .string($0) }
+    map["attempt"] = self.attempt.map { .int($0) }
+    map["retryable"] = .bool(self.retryable)
+    map["effect"] = .string(self.effect.rawValue)
+    return .map(map)
+  }
+}

@@ -1,0 +1,81 @@
+import ActionKit
+package import Basics
+import Synchronization
+
+/// The services that the runs of one program share, so that there is one session for each account.
+///
+/// Services are told apart by their plugin and all of their settings, secrets included: two connections with the same
+/// ones are the same account. One is made when a run first needs it, and kept a while after the last run has left it,
+/// so that a schedule of every minute does not log in every minute. Nothing watches the idle ones: they are bounded in
+/// number, and dropped when the pool is next used.
+package final class ServicePool: Sendable {
+  struct Key: Hashable, Sendable {
+    var plugin: String
+    /// As JSON.
+    var settings: [UInt8]
+  }
+
+  typealias Making = Task<Result<any Sendable, ActionError>, Never>
+
+  private struct Entry {
+    var making: Making
+    var users = 0
+    var idleSince: TimeSpan?
+  }
+
+  private let time: any TimeSource
+  private let entries = Mutex<[Key: Entry]>([:])
+
+  private static let longestIdle = TimeSpan.seconds(600)
+  private static let mostIdle = 16
+
+  package init(time: any TimeSource) { self.time = time }
+
+  /// How many services there are, used or not.
+  package var count: Int { entries.withLock { $0.count } }
+
+  /// The service of a key, which is the caller's to use until it is released; made if it is not there.
+  func take(
+    _ key: Key, _ make: @escaping @Sendable () async -> Result<any Sendable, ActionError>
+  ) async throws(ActionError) -> any Sendable {
+    let now = time.elapsed()
+    let making = entries.withLock { entries in
+      ServicePool.tidy(&entries, at: now)
+      // Not the caller's to cancel: others wait for the same service. It ends when that is made.
+      var entry = entries[key] ?? Entry(making: Task { await make() })
+      entry.users += 1
+      entry.idleSince = nil
+      entries[key] = entry
+      return entry.making
+    }
+    let result = await making.value
+    if case .failure = result {
+      // What could not be made is tried again by whoever needs it next.
+      entries.withLock { if $0[key]?.making == making { $0[key] = nil } }
+    }
+    return try result.get()
+  }
+
+  /// Gives services back.
+  func release(_ keys: [Key]) {
+    let now = time.elapsed()
+    entries.withLock { entries in
+      for key in keys {
+        guard var entry = entries[key] else { continue }
+        entry.users -= 1
+        if entry.users == 0 { entry.idleSince = now }
+        entries[key] = entry
+      }
+      ServicePool.tidy(&entries, at: now)
+    }
+  }
+
+  private static func tidy(_ entries: inout [Key: Entry], at now: TimeSpan) {
+    var idle = entries.compactMap { key, entry in entry.idleSince.map { (key: key, since: $0) } }
+    if idle.isEmpty { return }
+    idle.sort { $0.since > $1.since }
+    for (index, old) in idle.enumerated() where index >= mostIdle || now - old.since >= longestIdle {
+      entries[old.key] = nil
+    }
+  }
+}

@@ -1,0 +1,103 @@
+import ActionKit
+import Basics
+import RunState
+
+/// The values that outlive runs, as one step of a run sees and changes them.
+///
+/// A change is one event, which the state takes only if the value is still what the decision was made on, and which
+/// notes in the step's record what was done. The note goes when the step ends or begins anew.
+struct StepValues: ValueStore {
+  let store: any StateStore
+  let time: any TimeSource
+  let step: StepReference
+
+  /// How many values there may be: each is read at every start.
+  static let mostValues = 10_000
+  static let mostBytes = 1 << 20
+  /// How often a change is tried again that others came before.
+  private static let mostTries = 1000
+
+  var names: [String] { store.state.values.keys.sorted { $0.precedesByScalars($1) } }
+
+  func value(of name: String) async throws(ActionError) -> Value? {
+    guard let stored = store.state.values[name] else { return nil }
+    return try await read(stored)
+  }
+
+  func earlierChange() async throws(ActionError) -> ValueOutcome? {
+    guard let change = store.run(step.run)?.steps[step.step]?.change else { return nil }
+    guard let stored = change.value else { return ValueOutcome(isChanged: true, value: nil) }
+    return ValueOutcome(isChanged: true, value: try await read(stored))
+  }
+
+  func change(
+    _ name: String, _ decide: (_ current: Value?) throws(ActionError) -> ValueChange
+  ) async throws(ActionError) -> ValueOutcome {
+    if let earlier = try await earlierChange() { return earlier }
+    for _ in 0..<StepValues.mostTries {
+      let (current, count) = (store.state.values[name], store.state.values.count)
+      let value: Value? = if let current { try await read(current) } else { nil }
+      let event: StateEvent
+      let result: Value?
+      switch try decide(value) {
+      case .keep: return ValueOutcome(isChanged: false, value: value)
+      case .set(let new):
+        if current == nil, count >= StepValues.mostValues {
+          throw ActionError(
+            .validation,
+            "there are \(count) stored values already, and no more are kept; delete those that nobody needs")
+        }
+        // NaN would never again be what it was.
+        guard new == new else { throw ActionError(.validation, "a value with NaN in it cannot be stored") }
+        let kept: StoredValue
+        do throws(StateError) { kept = try await store.keep(new) } catch { throw ActionError(error) }
+        if case .blob(let blob) = kept, blob.size > StepValues.mostBytes {
+          throw ActionError(
+            .validation,
+            "a stored value may have at most \(StepValues.mostBytes) bytes of JSON, but this has \(blob.size)")
+        }
+        event = .valueSet(
+          ValueSet(at: time.now(), name: name, value: kept, condition: ValueState(current), change: step))
+        result = new
+      case .remove:
+        event = .valueRemoved(
+          ValueRemoved(at: time.now(), name: name, condition: ValueState(current), change: step))
+        result = nil
+      }
+      do throws(StateError) {
+        try await store.append(event)
+        return ValueOutcome(isChanged: true, value: result)
+      } catch {
+        // Somebody else was faster, and the decision is made anew.
+        if error.kind == .invalid, store.state.values[name] != current { continue }
+        throw ActionError(error)
+      }
+    }
+    throw ActionError(
+      .conflict, "the stored value '\(name)' was changed by others \(StepValues.mostTries) times meanwhile")
+  }
+
+  private func read(_ stored: StoredValue) async throws(ActionError) -> Value {
+    do throws(StateError) { return try await store.value(stored) } catch { throw ActionError(error) }
+  }
+}
+
+extension RunJournal {
+  /// The values that outlive runs, for the action of a step.
+  func values(of path: StepPath) -> StepValues {
+    StepValues(store: store, time: time, step: StepReference(run: id, step: path))
+  }
+}
+
+extension ActionError {
+  /// Why the state did not give or take a value.
+  fileprivate init(_ error: StateError) {
+    switch error.kind {
+    case .invalid: self.init(.validation, error.message)
+    // Whether it is on the disk is known when the state is read again.
+    case .fatal: self.init(.internal, error.message, effect: .unknown)
+    case .damaged, .newer, .unavailable, .closed:
+      self.init(.internal, error.message, effect: ActionError.Effect.none)
+    }
+  }
+}

@@ -1,0 +1,182 @@
+// What `wait` and `approve` do.
+//
+// What a step waits for is on disk before it waits: the instant, evaluated once, the event's name, or the question as it
+// was put. So the same step, reached again by a later walk, waits for the same. A wait that is over is recorded with the
+// instant at which that was noticed, so that `now` is for no later step earlier than that, whatever is done to the clock.
+//
+// An event is one that was received after the run began and that nobody has consumed, of the right name, sent to this
+// run or to nobody in particular, and for which `match` holds; the oldest of them. That it is consumed and that the
+// step is over is one batch, which the store refuses if somebody else consumed it first: then the next one is looked at.
+// An event that `match` cannot be evaluated for is of another shape, and so another event.
+//
+// What a person decided is on disk before they are told that it was taken. It counts even if it is found only after the
+// time limit. A no ends the run as rejected, which nothing catches, unless `onReject: continue` asks to be told.
+import ActionKit
+import Basics
+import Recipes
+import RunState
+
+/// Carries out the waiting of one step.
+struct WaitRunner {
+  let run: RunContext
+  let step: Step
+  let path: StepPath
+  let depth: Int
+  let scope: CancelScope
+
+  private var journal: RunJournal { run.journal }
+
+  // MARK: Time and events
+
+  func value(of wait: Wait, in frame: Frame, known: StepRecord?) async throws(StepExit) -> Value {
+    switch wait {
+    case .span(let span):
+      return try await passed(known?.wait?.wakeAt ?? span.after(run.time.now()), isDelay: true, frame, known)
+    case .duration(let expression):
+      if let due = known?.wait?.wakeAt { return try await passed(due, isDelay: true, frame, known) }
+      let value = try run.evaluate(expression, in: frame, step: path)
+      guard let span = value.duration else { throw mistyped(value, "a duration") }
+      return try await passed(span.after(run.time.now()), isDelay: true, frame, known)
+    case .until(let expression):
+      if let due = known?.wait?.wakeAt { return try await passed(due, isDelay: false, frame, known) }
+      let value = try run.evaluate(expression, in: frame, step: path)
+      guard let due = value.timestamp else { throw mistyped(value, "an instant") }
+      return try await passed(due, isDelay: false, frame, known)
+    case .event(let name, let match, let onTimeout):
+      return try await event(name, match, onTimeout, frame, known)
+    }
+  }
+
+  private func mistyped(_ value: Value, _ wanted: String) -> StepExit {
+    var error = RunError(.expression, "'wait' takes \(wanted), but this is \(value.kindName)", step: path)
+    run.place(&error, at: step.location)
+    return .failed(error)
+  }
+
+  private func passed(
+    _ due: Timestamp, isDelay: Bool, _ frame: Frame, _ known: StepRecord?
+  ) async throws(StepExit) -> Value {
+    let now = run.time.now()
+    if known != nil || due > now {
+      let wait = known?.wait ?? WaitRecord(.until, wakeAt: due)
+      begin(wait, frame, known)
+      let elapsed = isDelay ? due.span(since: now).map { run.time.elapsed() + $0 } : nil
+      let limit = limit(since: known)
+      let end = limit.map { min($0, due) } ?? due
+      let nothing = { () throws(StepExit) -> Never? in nil }
+      _ = try await run.wait(
+        until: end, elapsed, for: "waits until \(due.inSeconds)", in: scope, tell: { tell(wait) }, nothing)
+      // A limit that is no later than the instant has struck, unless both passed while nobody looked.
+      if let limit, limit < due, due > run.time.now() { throw timedOut("'\(step.title)' took longer than") }
+    }
+    return try await over(ValueMap())
+  }
+
+  private func event(
+    _ name: String, _ match: RecipeExpression?, _ onTimeout: OnTimeout, _ frame: Frame, _ known: StepRecord?
+  ) async throws(StepExit) -> Value {
+    let limit = limit(since: known)
+    let wait = known?.wait ?? WaitRecord(.event, wakeAt: limit, event: name)
+    begin(wait, frame, known)
+    let reason = "waits for the event '\(name)'"
+    let found = try await run.wait(until: limit, for: reason, in: scope, tell: { tell(wait) }) {
+      () async throws(StepExit) -> Value? in
+      for event in journal.events(named: name) {
+        let data = try await journal.value(event.data)
+        if let match {
+          var inner = frame
+          inner.bind(data)
+          guard (try? match.evaluate(in: inner.slots))?.bool == true else { continue }
+        }
+        let output = Value.object(["event": data])
+        if try await journal.consume(event.id, try await ended(.succeeded, output)) { return output }
+      }
+      return nil
+    }
+    if let found { return found }
+    if onTimeout == .continue { return try await over(ValueMap()) }
+    throw timedOut("no event '\(name)' came within")
+  }
+
+  // MARK: Approvals
+
+  func value(of approval: Approval, in frame: Frame, known: StepRecord?) async throws(StepExit) -> Value {
+    let limit = limit(since: known)
+    let wait: WaitRecord
+    if let known = known?.wait {
+      wait = known
+    } else {
+      let prompt = try run.evaluate(approval.prompt, in: frame, step: path).plainText
+      wait = WaitRecord(.approval, wakeAt: limit, prompt: run.redactor.redact(prompt), by: approval.by)
+    }
+    begin(wait, frame, known)
+    let reason = "waits for a decision: \(wait.prompt ?? "")"
+    let decision = try await run.wait(until: limit, for: reason, in: scope, tell: { tell(wait) }) {
+      () throws(StepExit) -> DecisionRecord? in journal.decision(about: path)
+    }
+    var output = ValueMap()
+    output["approved"] = .bool(decision?.isApproved ?? false)
+    guard let decision else {
+      if approval.onTimeout == .continue { return try await over(output) }
+      throw timedOut("nobody decided within")
+    }
+    output["by"] = .string(decision.by)
+    output["at"] = .timestamp(decision.at)
+    output["comment"] = decision.comment.map { .string($0) }
+    if decision.isApproved || approval.onReject == .continue { return try await over(output) }
+    var error = RunError(
+      .cancelled, "'\(step.title)' was rejected by \(decision.by)\(decision.comment.map { ": \($0)" } ?? "")",
+      step: path)
+    run.place(&error, at: step.location)
+    journal.hold([try await ended(.failed, error: error)])
+    throw .rejected(error)
+  }
+
+  // MARK: What is recorded
+
+  private func begin(_ wait: WaitRecord, _ frame: Frame, _ known: StepRecord?) {
+    if known == nil {
+      journal.hold([
+        .stepWaits(StepWaits(run: run.id, at: run.time.now(), step: path, now: frame.now, wait: wait))
+      ])
+    }
+  }
+
+  /// Says what is waited for, if it is.
+  private func tell(_ wait: WaitRecord) {
+    run.report(.stepWaits(path: path, title: step.title, depth: depth, wait: wait))
+  }
+
+  /// When the step's own time limit is over.
+  private func limit(since known: StepRecord?) -> Timestamp? {
+    span?.after(known?.startedAt ?? run.time.now())
+  }
+
+  private var span: TimeSpan? { [step.timeout.total, step.timeout.attempt].compactMap { $0 }.min() }
+
+  private func timedOut(_ words: String) -> StepExit {
+    var error = RunError(.timeout, "\(words) \(span?.spelled ?? "its time")", step: path)
+    run.place(&error, at: step.location)
+    return .failed(error)
+  }
+
+  private func over(_ output: ValueMap) async throws(StepExit) -> Value {
+    journal.hold([try await ended(.succeeded, .map(output))])
+    return .map(output)
+  }
+
+  private func ended(
+    _ status: StepStatus, _ output: Value? = nil, error: RunError? = nil
+  ) async throws(StepExit) -> StateEvent {
+    let stored = if let output { try await journal.stored(output) } else { StoredValue?.none }
+    return .stepEnded(
+      StepEnded(
+        run: run.id, at: run.time.now(), step: path, now: journal.instant(), status: status, output: stored,
+        error: error))
+  }
+}
+
+extension Timestamp {
+  /// The instant without its fraction, as people read it.
+  var inSeconds: String { Timestamp(seconds: seconds).map { "\($0)" } ?? "\(self)" }
+}

@@ -1,0 +1,178 @@
+package import Basics
+import Calendars
+package import Recipes
+package import RunState
+
+// What happens to schedules from outside: runs end, events come, people ask.
+
+extension Scheduler {
+  /// Tells the schedules that a run ended: its own, and those that follow its recipe.
+  ///
+  /// To be told once, and after the end is durable.
+  package mutating func runEnded(_ run: RunRecord, at now: Timestamp) -> [Decision] {
+    var decisions: [Decision] = []
+    if let id = run.origin.cause.schedule, let index = indexes[id] {
+      decisions += turn(index, at: now) { turn in
+        turn.life.open.removeAll { $0 == run.id }
+        turn.life.asked.remove(run.id)
+        // The state's fold has done the same.
+        if turn.plan.trigger.pausesOnFailure, turn.life.pause == nil {
+          turn.life.pause = PauseRecord(onFailureOf: run)
+        }
+        turn.startWaiting()
+      }
+    }
+    let end = FollowedEnd(run: run.id, status: run.status, at: run.endedAt ?? run.now)
+    for id in followers[run.recipe] ?? [] {
+      if let index = indexes[id] { decisions += turn(index, at: now) { $0.follow(end) } }
+    }
+    return decisions
+  }
+
+  /// Tells that somebody else created a run of a schedule, as a person does who tries one again.
+  package mutating func runCreated(_ run: RunCreated) {
+    guard let id = run.cause.schedule, let index = indexes[id] else { return }
+    var life = lives[index] ?? Life()
+    if !life.open.contains(run.run) { life.open.append(run.run) }
+    lives[index] = life
+  }
+
+  /// Offers an event to the schedules that listen for it.
+  ///
+  /// All that listen and whose `match` holds decide in one batch, which consumes the event; it has to be appended
+  /// together with the receipt of the event, so that a crash leaves both or neither. Nil if nobody wants it.
+  ///
+  /// - Parameter value: What `match` sees as `event`.
+  package mutating func eventReceived(_ event: EventRecord, as value: Value, at now: Timestamp) -> Decision? {
+    var whole = Decision(schedule: "", events: [])
+    for id in listeners[event.name] ?? [] where event.run == nil {
+      guard let index = indexes[id], case .event(_, let match)? = slots[Int(index)].plan?.trigger.kind else { continue }
+      var refusal: String?
+      if let match {
+        do throws(ExpressionFailure) {
+          guard try match.evaluate(in: [value]).bool == true else { continue }
+        } catch {
+          refusal = "'match' cannot be decided for the event \(event.id): \(error.message)"
+        }
+      }
+      let decisions = turn(index, at: now) { turn in
+        if let refusal {
+          turn.settle(
+            event.receivedAt, RunCause(.event, schedule: id, event: event.id), .refused, refusal)
+        } else {
+          turn.take(event)
+        }
+      }
+      if whole.schedule.isEmpty, refusal == nil {
+        whole.schedule = id
+        whole.events.append(.eventConsumed(EventConsumed(at: now, id: event.id, by: id)))
+      }
+      for decision in decisions {
+        whole.events += decision.events
+        whole.effects += decision.effects
+      }
+    }
+    return whole.events.isEmpty ? nil : whole
+  }
+}
+
+// MARK: What people ask for
+
+extension Scheduler {
+  /// Starts a run out of turn, even of a schedule that is paused; nil if there is no such schedule.
+  ///
+  /// - Parameter overlap: The policy for this once; the schedule's own if nil.
+  package mutating func trigger(
+    _ id: String, overlap: Trigger.Overlap? = nil, at now: Timestamp
+  ) -> [Decision]? {
+    guard let index = indexes[id] else { return nil }
+    return turn(index, at: now) { turn in
+      // Asked for twice in one instant, they are still two.
+      var moment = now
+      while turn.life.buffered.contains(where: { $0.slot == moment && $0.cause.kind == .trigger }),
+        let later = moment.advanced(by: TimeSpan(nanoseconds: 1))
+      {
+        moment = later
+      }
+      turn.offer(moment, RunCause(.trigger, schedule: id, slot: moment), overlap ?? turn.plan.overlap)
+    }
+  }
+
+  /// Starts nothing from now on; nil if there is no such schedule.
+  package mutating func pause(_ id: String, note: String?, at now: Timestamp) -> [Decision]? {
+    guard let index = indexes[id] else { return nil }
+    return turn(index, at: now) { turn in
+      turn.catchUp()
+      let pause = PauseRecord(at: now, origin: .person, note: note)
+      turn.life.pause = pause
+      turn.add(.schedulePaused(SchedulePaused(schedule: id, pause: pause)))
+    }
+  }
+
+  /// Ends a pause, records its slots, and starts what waited; nil if there is no such schedule.
+  package mutating func resume(_ id: String, at now: Timestamp) -> [Decision]? {
+    guard let index = indexes[id] else { return nil }
+    return turn(index, at: now) { turn in
+      guard turn.life.pause != nil else { return }
+      turn.recordPause()
+      turn.life.pause = nil
+      turn.add(.schedulePaused(SchedulePaused(schedule: id, pause: nil)))
+      turn.startWaiting()
+    }
+  }
+
+  /// The slots from one instant up to before another that may be made up for, oldest first and at most that many, and
+  /// whether there are more; nil if there is no such schedule.
+  ///
+  /// Slots after the mark are not among them: they are still to be decided.
+  ///
+  /// - Parameter started: The slots that have a run, by the ledger.
+  package func slotsToBackfill(
+    _ id: String, from: Timestamp, to: Timestamp, started: Set<Timestamp>, limit: Int = 1000
+  ) -> (slots: [Timestamp], hasMore: Bool)? {
+    guard let index = indexes[id], let plan = slots[Int(index)].plan else { return nil }
+    let waiting = Set((lives[index]?.buffered ?? []).map(\.slot))
+    var found: [Timestamp] = []
+    var after = from.justBefore ?? from
+    while let slot = plan.recurrence?.next(after: after), slot < to, slot <= slots[Int(index)].mark {
+      after = slot
+      if started.contains(slot) || waiting.contains(slot) { continue }
+      if found.count == limit { return (found, true) }
+      found.append(slot)
+    }
+    return (found, false)
+  }
+
+  /// Makes up for slots, oldest first; nil if there is no such schedule.
+  ///
+  /// - Parameter overlap: The policy for these; if nil the schedule's own, or one after another if that is `skip`.
+  package mutating func backfill(
+    _ id: String, _ slots: [Timestamp], overlap: Trigger.Overlap? = nil, at now: Timestamp
+  ) -> [Decision]? {
+    guard let index = indexes[id] else { return nil }
+    return turn(index, at: now) { turn in
+      let overlap = overlap ?? (turn.plan.overlap == .skip ? .bufferAll : turn.plan.overlap)
+      for slot in slots {
+        let cause = RunCause(.backfill, schedule: id, slot: slot)
+        // One that waits already would be settled together with its double.
+        if turn.life.buffered.contains(where: { $0.slot == slot && $0.cause == cause }) { continue }
+        turn.offer(slot, cause, overlap)
+      }
+    }
+  }
+
+  /// The next slots that would start a run, each with the instant at which it would, jitter included; nil if there is
+  /// no such schedule.
+  package func upcoming(
+    _ id: String, count: Int, after now: Timestamp
+  ) -> [(slot: Timestamp, due: Timestamp)]? {
+    guard let index = indexes[id], let plan = slots[Int(index)].plan else { return nil }
+    var found: [(slot: Timestamp, due: Timestamp)] = []
+    var after = max(slots[Int(index)].mark, now)
+    while found.count < min(count, lives[index]?.remaining ?? count), let slot = plan.recurrence?.next(after: after) {
+      found.append((slot, plan.due(slot, of: id)))
+      after = slot
+    }
+    return found
+  }
+}

@@ -1,0 +1,99 @@
+package import Basics
+package import Calendars
+package import Recipes
+package import RunState
+
+/// What a schedule does: when it starts runs, what becomes of slots that cannot start at once, and what a run is
+/// created with.
+///
+/// Shared by all schedules that have it in common, and by nothing that changes.
+package final class SchedulePlan: Sendable {
+  package let recipe: String
+  /// The recipe's file, as the agent found it.
+  package let file: String
+  /// The texts of the recipe and of those that it calls, by file.
+  package let texts: StoredValue
+  /// The inputs of a run, checked and with defaults.
+  package let inputs: Value
+  package let overrides: [String: Value]
+  package let group: RunGroup?
+  /// The version of Errand that accepts the runs.
+  package let program: String
+  package let trigger: Trigger
+  /// Why no run can be started, in a sentence; nil if one can.
+  package let refusal: String?
+
+  package init(
+    recipe: String, file: String, texts: StoredValue, inputs: Value, overrides: [String: Value] = [:],
+    group: RunGroup? = nil, program: String, trigger: Trigger, refusal: String? = nil
+  ) {
+    self.recipe = recipe
+    self.file = file
+    self.texts = texts
+    self.inputs = inputs
+    self.overrides = overrides
+    self.group = group
+    self.program = program
+    self.trigger = trigger
+    self.refusal = refusal
+  }
+
+  package var recurrence: Recurrence? { trigger.recurrence }
+
+  /// The recipe whose runs the schedule follows.
+  var follows: String? { if case .afterRecipe(let name, status: _) = trigger.kind { name } else { nil } }
+
+  /// The event that it listens for.
+  var event: String? { if case .event(let name, match: _) = trigger.kind { name } else { nil } }
+
+  /// What happens to a start while a run is alive; nobody asks for an event or an end again, so those wait.
+  var overlap: Trigger.Overlap { trigger.recurrence == nil ? .bufferAll : trigger.overlap }
+
+  /// What decides the slots, in one text; a schedule whose text changes has no past to make up for.
+  ///
+  /// The recipe's own pause and limit are in it, since editing those overrules what a person did since.
+  package var spec: String {
+    var hash = FowlerNollVo()
+    switch trigger.kind {
+    case .timed(let recurrence): hash.add("timed \(recurrence.fingerprint)")
+    case .event(let name, match: _): hash.add("event \(name)")
+    case .afterRecipe(let name, let status): hash.add("after \(name) \(status.joined(separator: " "))")
+    }
+    hash.add("\(trigger.isPaused) \(trigger.remainingRuns ?? 0)")
+    return String(hash.value, radix: 16)
+  }
+
+  /// When a slot is to be started: a part of the jitter later, always the same, and always before the next slot.
+  func due(_ slot: Timestamp, of schedule: String) -> Timestamp {
+    guard let jitter = trigger.jitter, jitter > .zero, let recurrence else { return slot }
+    var bound = UInt64(jitter.nanoseconds) + 1
+    if let next = recurrence.next(after: slot), let gap = next.span(since: slot) {
+      bound = min(bound, UInt64(clamping: gap.nanoseconds))
+    }
+    var hash = FowlerNollVo()
+    hash.add(schedule)
+    hash.add(slot.description)
+    // FNV leaves its high bits alike for texts that differ at their ends.
+    var mixed = hash.value
+    mixed = (mixed ^ (mixed >> 32)) &* 0xD6E8_FEB8_6659_FD93
+    mixed = (mixed ^ (mixed >> 32)) &* 0xD6E8_FEB8_6659_FD93
+    let delay = (mixed ^ (mixed >> 32)).multipliedFullWidth(by: bound).high
+    return slot.advanced(by: TimeSpan(nanoseconds: Int(clamping: delay))) ?? slot
+  }
+}
+
+/// One schedule: an entry of a recipe's `on:`.
+package struct ScheduleEntry: Sendable {
+  /// The recipe's name, and the entry's id after a slash if it has one.
+  package var id: String
+  package var plan: SchedulePlan
+
+  package init(id: String, plan: SchedulePlan) {
+    self.id = id
+    self.plan = plan
+  }
+
+  package init(_ plan: SchedulePlan) {
+    self.init(id: plan.trigger.id.map { "\(plan.recipe)/\($0)" } ?? plan.recipe, plan: plan)
+  }
+}

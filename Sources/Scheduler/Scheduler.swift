@@ -1,0 +1,286 @@
+// Which slots of which schedules start runs, and what becomes of the others.
+//
+// The scheduler is a state machine. It reads no clock, does no I/O and starts nothing: it is told the time and what
+// happened, and answers with decisions. A decision is a batch of events and what to do once they are durable. The owner
+// appends the batches in the order in which they were given; if one cannot be appended, the scheduler is to be thrown
+// away, and made again from the state. What it knows of a schedule is the fold of the events that it gave, so that it
+// need not wait for one batch before it decides on the next.
+//
+// Slots are decided from the schedule's mark (`processedUntil`) up to now. The mark never goes back, so a clock that is
+// set back decides nothing twice; a clock that is set forward, a machine that slept and an agent that was down are all
+// the same thing, a long way from the mark to now. Of those slots
+//
+//   1. what is older than the catch-up window is `missedWindow` (a year if nothing is said);
+//   2. of the rest, `catchup: last` starts the newest and leaves the others `superseded`; `none` starts the newest if it
+//      is no more than a minute late, and all else is `missedPolicy`; `all` starts them oldest first, but at most
+//      `catchupLimit` (1000 if nothing is said), for which the older ones are `missedPolicy`;
+//   3. what is to start goes through the overlap policy:
+//
+//      skip           `skippedOverlap` while a run of the schedule is alive (not ended)
+//      bufferOne      waits for it to end; `dropped` if another waits already, so the kept one is the oldest
+//      bufferAll      waits, one after another; `dropped` beyond 1000
+//      cancelOther    waits, and the runs that are alive are asked to end; what waited before is `superseded`
+//      terminateOther starts at once, and the runs that are alive are ended hard
+//      allowAll       starts
+//
+// Long rows of slots with one fate are found by halving and recorded as one, so that a schedule of every second that
+// was down for a month costs no more than one that was down for a minute.
+//
+// While a schedule is paused, nothing is decided; at its end the slots of the pause are recorded as `paused`. Slots that
+// wait (`buffered`) wait on. What a person asks for, a trigger or a backfill, is done even so, and moves no mark. A
+// schedule whose remaining runs are used up has no more slots; only runs of its own slots count.
+//
+// Events and ends of other recipes start runs likewise, with `bufferAll`, since nobody repeats them.
+
+package import Basics
+import Calendars
+import Recipes
+package import RunState
+
+/// The schedules of an agent.
+package struct Scheduler: Sendable {
+  /// One schedule, as small as it can be: most of a million do nothing most of the time.
+  struct Slot {
+    var id: String
+    /// Nil once it is removed.
+    var plan: SchedulePlan?
+    /// Every slot through this instant has been decided.
+    var mark: Timestamp
+    /// When it has something to decide next; an item of the queue for another instant means nothing.
+    var due = Timestamp.earliest
+    var isQueued = false
+
+    /// Whether an item of the queue is the one that counts.
+    func isAwaiting(_ item: DueQueue.Item) -> Bool { isQueued && due == item.due }
+  }
+
+  var slots: [Slot] = []
+  private var free: [Int32] = []
+  var indexes: [String: Int32] = [:]
+  private var queue = DueQueue()
+  /// What there is beside the mark, of those schedules of which there is anything.
+  var lives: [Int32: Life] = [:]
+  /// Schedules that may have something to start apart from new slots.
+  private var unsettled: Set<Int32> = []
+  /// By recipe and by event, the schedules that wait for such a thing, in the order of their ids.
+  var followers: [String: [String]] = [:]
+  var listeners: [String: [String]] = [:]
+  private let newID: @Sendable (Timestamp) -> String
+
+  /// - Parameter newID: Makes the id of a run that is created at an instant.
+  package init(newID: @escaping @Sendable (Timestamp) -> String) { self.newID = newID }
+
+  /// How many schedules there are.
+  package var count: Int { indexes.count }
+
+  /// When `due` has something to decide, if nothing happens before; nil if never.
+  package var nextDue: Timestamp? { unsettled.isEmpty ? queue.first?.due : .earliest }
+
+  /// Decides all that is due by now, the earliest first.
+  package mutating func due(at now: Timestamp) -> [Decision] {
+    var decisions: [Decision] = []
+    for index in unsettled.sorted() { decisions += turn(index, at: now) { $0.settleRest() } }
+    unsettled = []
+    while let item = queue.first, item.due <= now {
+      queue.removeFirst()
+      guard isCurrent(item) else { continue }
+      slots[Int(item.index)].isQueued = false
+      decisions += turn(item.index, at: now) { $0.catchUp() }
+    }
+    trim()
+    return decisions
+  }
+
+  /// Lets one schedule decide, and takes in what it decided.
+  mutating func turn(_ index: Int32, at now: Timestamp, _ body: (inout Turn) -> Void) -> [Decision] {
+    let slot = slots[Int(index)]
+    guard let plan = slot.plan else { return [] }
+    var turn = Turn(
+      id: slot.id, plan: plan, now: now, mark: slot.mark, life: lives.removeValue(forKey: index) ?? Life(),
+      newID: newID)
+    body(&turn)
+    turn.flush()
+    slots[Int(index)].mark = turn.mark
+    if turn.life != Life() { lives[index] = turn.life }
+    enqueue(index, plan)
+    return turn.decisions
+  }
+
+  /// Plans when a schedule has to decide next; one that is paused or used up does not.
+  private mutating func enqueue(_ index: Int32, _ plan: SchedulePlan) {
+    let slot = slots[Int(index)]
+    let life = lives[index]
+    guard let recurrence = plan.recurrence, life?.pause == nil, life?.remaining != 0,
+      let next = recurrence.next(after: slot.mark)
+    else {
+      slots[Int(index)].isQueued = false
+      trim()
+      return
+    }
+    let due = plan.due(next, of: slot.id)
+    if slot.isQueued, slot.due == due { return }
+    slots[Int(index)].due = due
+    slots[Int(index)].isQueued = true
+    queue.insert(DueQueue.Item(due, index))
+    if queue.count > 2 * slots.count + 64 {
+      let slots = slots
+      queue.removeAll { !slots[Int($0.index)].isAwaiting($0) }
+    }
+    trim()
+  }
+
+  private func isCurrent(_ item: DueQueue.Item) -> Bool { slots[Int(item.index)].isAwaiting(item) }
+
+  /// Keeps the front of the queue true.
+  private mutating func trim() {
+    while let item = queue.first, !isCurrent(item) { queue.removeFirst() }
+  }
+}
+
+// MARK: Which schedules there are
+
+extension Scheduler {
+  /// Takes the schedules there are now in place of those before, and gives what that changes in the state.
+  ///
+  /// The state is read for schedules that are not known yet, as all are at the start, and for those to be removed. Of
+  /// two entries with one id the first counts.
+  ///
+  /// - Parameter kept: Schedules whose recipes cannot be read now: what is known of them stays, and nothing is decided.
+  package mutating func set(
+    _ entries: [ScheduleEntry], keeping kept: Set<String> = [], state: State, at now: Timestamp
+  ) -> [StateEvent] {
+    var events: [StateEvent] = []
+    reserve(entries.count)
+    var wanted: Set<String> = []
+    for entry in entries where wanted.insert(entry.id).inserted {
+      events += set(entry, record: state.schedules[entry.id], at: now)
+    }
+    let known = Set(indexes.keys).union(state.schedules.keys).subtracting(wanted).subtracting(kept)
+    for id in known.sorted(by: { $0.precedesByScalars($1) }) {
+      events += remove(id, record: state.schedules[id], at: now)
+    }
+    return events
+  }
+
+  private mutating func reserve(_ count: Int) {
+    guard count > slots.count else { return }
+    slots.reserveCapacity(count)
+    indexes.reserveCapacity(count)
+    queue.reserveCapacity(count)
+  }
+
+  /// Takes in a schedule whose slots through an instant have been decided, as it is in no state yet.
+  ///
+  /// For many schedules at once, without an event for each.
+  package mutating func adopt(_ entries: some Collection<ScheduleEntry>, mark: Timestamp) {
+    reserve(entries.count)
+    for entry in entries { add(entry, mark: mark, life: Life()) }
+  }
+
+  private mutating func add(_ entry: ScheduleEntry, mark: Timestamp, life: Life) {
+    let slot = Slot(id: entry.id, plan: entry.plan, mark: mark)
+    let index = free.popLast() ?? Int32(slots.count)
+    if index == slots.count { slots.append(slot) } else { slots[Int(index)] = slot }
+    indexes[entry.id] = index
+    if life != Life() { lives[index] = life }
+    attend(entry.plan, entry.id)
+    enqueue(index, entry.plan)
+  }
+
+  private mutating func set(_ entry: ScheduleEntry, record: ScheduleRecord?, at now: Timestamp) -> [StateEvent] {
+    let plan = entry.plan
+    let spec = plan.spec
+    let index = indexes[entry.id]
+    let before = index.flatMap { slots[Int($0)].plan }
+    let isKnown = before != nil || record != nil
+    let isSame = (before?.spec ?? record?.spec) == spec
+    var life = index.flatMap { lives[$0] } ?? (before == nil ? record.map { Life($0) } : nil) ?? Life()
+    var mark = index.map { slots[Int($0)].mark } ?? record?.processedUntil ?? now
+    var events: [StateEvent] = []
+    if !isSame {
+      if let before, life.pause != nil {
+        // The slots that fell into the pause so far are those of the plan that was in force.
+        var turn = Turn(id: entry.id, plan: before, now: now, mark: mark, life: life, newID: newID)
+        turn.recordPause()
+        turn.flush()
+        events += turn.decisions.flatMap(\.events)
+      }
+      mark = max(mark, now)
+      life.remaining = plan.trigger.remainingRuns
+    }
+    let isUnchanged =
+      if let before {
+        before === plan
+          || before.recipe == plan.recipe && before.file == plan.file && before.texts == plan.texts
+            && before.trigger.pausesOnFailure == plan.trigger.pausesOnFailure
+      } else {
+        record?.recipe == plan.recipe && record?.file == plan.file && record?.texts == plan.texts
+          && record?.pausesOnFailure == plan.trigger.pausesOnFailure && record?.follows == plan.follows
+      }
+    if !isKnown || !isSame || !isUnchanged {
+      events.append(
+        .scheduleSet(
+          ScheduleSet(
+            at: now, schedule: entry.id, recipe: plan.recipe, file: plan.file, spec: spec, texts: plan.texts,
+            processedUntil: isSame ? nil : mark, remainingRuns: life.remaining,
+            pausesOnFailure: plan.trigger.pausesOnFailure, follows: plan.follows)))
+    }
+    // What the recipe says counts until a person says otherwise, and again once it says something else.
+    if !isSame {
+      let pause =
+        plan.trigger.isPaused ? PauseRecord(at: now, origin: .recipe, note: plan.trigger.pauseNote) : nil
+      if life.pause == nil && pause != nil || life.pause?.origin == .recipe {
+        life.pause = pause
+        events.append(.schedulePaused(SchedulePaused(schedule: entry.id, pause: pause)))
+      }
+    }
+    if let index {
+      if let before { ignore(before, entry.id) }
+      slots[Int(index)].plan = plan
+      slots[Int(index)].mark = mark
+      lives[index] = life == Life() ? nil : life
+      attend(plan, entry.id)
+      enqueue(index, plan)
+    } else {
+      add(entry, mark: mark, life: life)
+    }
+    if let index = indexes[entry.id], life.hasWork { unsettled.insert(index) }
+    return events
+  }
+
+  private mutating func remove(_ id: String, record: ScheduleRecord?, at now: Timestamp) -> [StateEvent] {
+    let index = indexes[id]
+    let waiting = index.map { lives[$0]?.buffered ?? [] } ?? record?.buffered ?? []
+    if let index {
+      if let plan = slots[Int(index)].plan { ignore(plan, id) }
+      slots[Int(index)] = Slot(id: "", plan: nil, mark: .earliest)
+      lives[index] = nil
+      indexes[id] = nil
+      unsettled.remove(index)
+      free.append(index)
+      trim()
+    }
+    return waiting.map { waiting in
+      .slotDecided(
+        SlotRecord(
+          schedule: id, slot: waiting.slot, outcome: .dropped, at: now, cause: waiting.cause,
+          reason: "the schedule was removed"))
+    } + [.scheduleRemoved(ScheduleRemoved(at: now, schedule: id))]
+  }
+
+  /// Begins to tell a schedule of the events and ends that it waits for.
+  private mutating func attend(_ plan: SchedulePlan, _ id: String) {
+    func inserted(_ ids: [String]?) -> [String] {
+      var ids = ids ?? []
+      ids.insert(id, at: ids.firstIndex { id.precedesByScalars($0) } ?? ids.endIndex)
+      return ids
+    }
+    if let recipe = plan.follows { followers[recipe] = inserted(followers[recipe]) }
+    if let event = plan.event { listeners[event] = inserted(listeners[event]) }
+  }
+
+  private mutating func ignore(_ plan: SchedulePlan, _ id: String) {
+    if let recipe = plan.follows { followers[recipe]?.removeAll { $0 == id } }
+    if let event = plan.event { listeners[event]?.removeAll { $0 == id } }
+  }
+}

@@ -1,0 +1,320 @@
+import Basics
+import Calendars
+import Recipes
+import RunState
+
+/// What is kept of a schedule beside its mark.
+struct Life: Equatable {
+  /// Its runs that have not ended, oldest first.
+  var open: [String] = []
+  var buffered: [BufferedSlot] = []
+  var pause: PauseRecord?
+  /// How many more slots may start a run; any number if nil.
+  var remaining: Int?
+  /// Ends of runs that it follows and has not decided on.
+  var ends: [FollowedEnd] = []
+  /// Runs that were asked to end.
+  var asked: Set<String> = []
+
+  init() {}
+
+  init(_ record: ScheduleRecord) {
+    open = record.openRuns
+    buffered = record.buffered
+    pause = record.pause
+    remaining = record.remainingRuns
+    ends = record.endsToFollow
+  }
+
+  /// Whether an agent that just came up may have to start or to end something.
+  var hasWork: Bool { !buffered.isEmpty || !ends.isEmpty || open.count > 1 }
+}
+
+/// One schedule at one instant, deciding.
+struct Turn {
+  let id: String
+  let plan: SchedulePlan
+  let now: Timestamp
+  var mark: Timestamp
+  var life: Life
+  let newID: @Sendable (Timestamp) -> String
+  private(set) var decisions: [Decision] = []
+  /// What goes into the next batch.
+  private var events: [StateEvent] = []
+  private var effects: [Decision.Effect] = []
+
+  /// Starts that wait beyond this many are dropped.
+  static let mostBuffered = 1000
+  /// How old a slot may be for `catchup` if the schedule does not say.
+  static let window = TimeSpan.seconds(365 * 86_400)
+  /// How many slots `catchup: all` makes up for if the schedule does not say.
+  static let limit = 1000
+  /// How late a slot may be that is not missed: the clock is looked at once a minute at least.
+  static let punctual = TimeSpan.seconds(60)
+
+  init(
+    id: String, plan: SchedulePlan, now: Timestamp, mark: Timestamp, life: Life,
+    newID: @escaping @Sendable (Timestamp) -> String
+  ) {
+    self.id = id
+    self.plan = plan
+    self.now = now
+    self.mark = mark
+    self.life = life
+    self.newID = newID
+  }
+
+  mutating func add(_ event: StateEvent) { events.append(event) }
+
+  /// Makes a batch of what was decided so far.
+  mutating func flush() {
+    if events.isEmpty, effects.isEmpty { return }
+    decisions.append(Decision(schedule: id, events: events, effects: effects))
+    events = []
+    effects = []
+  }
+
+  // MARK: From the mark to now
+
+  /// Decides every slot whose time has come.
+  mutating func catchUp() {
+    guard life.pause == nil, life.remaining != 0, let recurrence = plan.recurrence,
+      let (first, newest) = dueSlots(recurrence)
+    else { return }
+    var from = first
+    let window = plan.trigger.catchupWindow ?? Turn.window
+    let reach = window + (plan.trigger.jitter ?? .zero)
+    if let oldest = now.advanced(by: .zero - reach), from < oldest, let before = oldest.justBefore,
+      let missed = recurrence.last(notAfter: min(before, newest), after: mark)
+    {
+      row(from, missed, .missedWindow, "it was due longer ago than the catch-up window")
+      guard missed < newest, let following = recurrence.next(after: missed) else { return }
+      from = following
+    }
+    switch plan.trigger.catchup {
+    case .last:
+      rowBefore(newest, from: from, recurrence, .superseded, "a later slot was due as well")
+      offer(newest)
+    case .none:
+      rowBefore(newest, from: from, recurrence, .missedPolicy, "it was missed, and 'catchup' is 'none'")
+      if let late = now.span(since: plan.due(newest, of: id)), late <= Turn.punctual {
+        offer(newest)
+      } else {
+        row(newest, newest, .missedPolicy, "it was missed, and 'catchup' is 'none'")
+      }
+    case .all:
+      let limit = plan.trigger.catchupLimit ?? Turn.limit
+      var slots = [newest]
+      var oldest = newest
+      while slots.count < limit, let before = slot(before: oldest, from: from, recurrence) {
+        slots.append(before)
+        oldest = before
+      }
+      rowBefore(oldest, from: from, recurrence, .missedPolicy, "only the newest \(limit) are made up for")
+      for slot in slots.reversed() where life.remaining != 0 { offer(slot) }
+    }
+  }
+
+  /// The first and the last of the slots whose time has come.
+  private func dueSlots(_ recurrence: Recurrence) -> (first: Timestamp, newest: Timestamp)? {
+    guard let first = recurrence.next(after: mark), plan.due(first, of: id) <= now else { return nil }
+    guard let newest = recurrence.last(notAfter: now, after: first) else { return (first, first) }
+    if plan.due(newest, of: id) <= now { return (first, newest) }
+    // No more than one waits for its jitter, because that ends before the next slot.
+    return (first, slot(before: newest, from: first, recurrence) ?? first)
+  }
+
+  private func slot(before slot: Timestamp, from: Timestamp, _ recurrence: Recurrence) -> Timestamp? {
+    guard from < slot, let latest = slot.justBefore, let earliest = from.justBefore else { return nil }
+    return recurrence.last(notAfter: latest, after: earliest)
+  }
+
+  /// Records a row of slots that have one fate.
+  private mutating func row(_ first: Timestamp, _ last: Timestamp, _ outcome: SlotOutcome, _ reason: String?) {
+    guard let recurrence = plan.recurrence, let before = first.justBefore else { return }
+    let count = first == last ? 1 : recurrence.count(after: before, through: last)
+    record(
+      SlotRecord(
+        schedule: id, slot: first, until: first == last ? nil : last, count: count, outcome: outcome, at: now,
+        cause: RunCause(.slot, schedule: id, slot: first), reason: reason))
+  }
+
+  private mutating func rowBefore(
+    _ slot: Timestamp, from: Timestamp, _ recurrence: Recurrence, _ outcome: SlotOutcome, _ reason: String
+  ) {
+    if let last = self.slot(before: slot, from: from, recurrence) { row(from, last, outcome, reason) }
+  }
+
+  /// Records the slots of a pause that ends.
+  mutating func recordPause() {
+    guard life.remaining != 0, let recurrence = plan.recurrence, let (first, newest) = dueSlots(recurrence) else {
+      return
+    }
+    row(first, newest, .paused, life.pause.map(Turn.words))
+  }
+
+  private static func words(_ pause: PauseRecord) -> String {
+    let who =
+      switch pause.origin {
+      case .recipe: "the recipe says so"
+      case .person: "a person paused it"
+      case .failure: "a run failed"
+      }
+    return pause.note.map { "\(who): \($0)" } ?? who
+  }
+
+  // MARK: One start
+
+  /// Puts a slot of the schedule's own through the overlap policy.
+  private mutating func offer(_ slot: Timestamp) {
+    let cause = RunCause(.slot, schedule: id, slot: slot)
+    let times = plan.recurrence?.wallTimes(at: slot) ?? []
+    if times.count > 1 {
+      let words = times.map { "\(twoDigits($0.hour)):\(twoDigits($0.minute))" }.joined(separator: ", ")
+      record(
+        SlotRecord(
+          schedule: id, slot: slot, count: times.count - 1, outcome: .coalesced, at: now, cause: cause,
+          reason: "the clock jumps, so that \(words) are one instant"))
+    }
+    offer(slot, cause, plan.overlap)
+  }
+
+  /// Puts what asks for a run through an overlap policy.
+  mutating func offer(_ slot: Timestamp, _ cause: RunCause, _ overlap: Trigger.Overlap) {
+    if let refusal = plan.refusal { return settle(slot, cause, .refused, refusal) }
+    guard let alive = life.open.first, overlap != .allowAll else { return start(slot, cause) }
+    switch overlap {
+    case .allowAll, .terminateOther:
+      end(life.open) { .terminate(run: $0, reason: $1) }
+      start(slot, cause)
+    case .skip:
+      settle(slot, cause, .skippedOverlap, "the run \(alive) has not ended", run: alive)
+    case .bufferOne:
+      guard life.buffered.isEmpty else {
+        return settle(slot, cause, .dropped, "another start waits for the run \(alive) already", run: alive)
+      }
+      settle(slot, cause, .buffered, nil)
+    case .bufferAll:
+      guard life.buffered.count < Turn.mostBuffered else {
+        return settle(slot, cause, .dropped, "\(Turn.mostBuffered) starts wait already", run: alive)
+      }
+      settle(slot, cause, .buffered, nil)
+    case .cancelOther:
+      for waiting in life.buffered {
+        settle(waiting.slot, waiting.cause, .superseded, "a later start waits in its place")
+      }
+      settle(slot, cause, .buffered, nil)
+      askToEnd()
+    }
+  }
+
+  private mutating func askToEnd() { end(life.open) { .cancel(run: $0, reason: $1) } }
+
+  /// Asks runs to end, each once.
+  private mutating func end(_ runs: [String], _ effect: (_ run: String, _ reason: String) -> Decision.Effect) {
+    for run in runs where life.asked.insert(run).inserted {
+      effects.append(effect(run, "the schedule \(id) starts another run"))
+    }
+  }
+
+  private mutating func start(_ slot: Timestamp, _ cause: RunCause) {
+    let run = newID(now)
+    var late: TimeSpan?
+    // A person's moment is now, whatever slot it makes up for.
+    if cause.kind != .backfill {
+      late = now.span(since: cause.kind == .slot ? plan.due(slot, of: id) : slot)
+    }
+    settle(slot, cause, .started, nil, run: run, lateBy: late.flatMap { $0 > .seconds(1) ? $0 : nil })
+    events.append(
+      .runCreated(
+        RunCreated(
+          run: run, at: now, recipe: plan.recipe, file: plan.file, texts: plan.texts, inputs: plan.inputs,
+          overrides: plan.overrides, program: plan.program, cause: cause, group: plan.group)))
+    effects.append(.start(run: run))
+    life.open.append(run)
+    flush()
+  }
+
+  /// Records what becomes of one slot.
+  mutating func settle(
+    _ slot: Timestamp, _ cause: RunCause, _ outcome: SlotOutcome, _ reason: String?, run: String? = nil,
+    lateBy: TimeSpan? = nil
+  ) {
+    record(
+      SlotRecord(
+        schedule: id, slot: slot, outcome: outcome, at: now, cause: cause, run: run, reason: reason, lateBy: lateBy))
+  }
+
+  /// Takes in a record as the state's fold does.
+  private mutating func record(_ slot: SlotRecord) {
+    events.append(.slotDecided(slot))
+    if slot.cause.kind == .slot { mark = max(mark, slot.until ?? slot.slot) }
+    if slot.outcome == .buffered {
+      life.buffered.append(BufferedSlot(slot: slot.slot, at: now, cause: slot.cause))
+      return
+    }
+    life.buffered.removeAll { $0.slot == slot.slot && $0.cause == slot.cause }
+    if slot.outcome == .started, slot.cause.kind == .slot, let left = life.remaining {
+      life.remaining = max(0, left - 1)
+    }
+  }
+
+  // MARK: What waits
+
+  /// Starts what waited for runs to end, and ends what should have ended.
+  mutating func startWaiting() {
+    while let waiting = life.buffered.first(where: mayStart) {
+      if let refusal = plan.refusal {
+        settle(waiting.slot, waiting.cause, .refused, refusal)
+      } else if waiting.cause.kind == .slot, life.remaining == 0 {
+        settle(waiting.slot, waiting.cause, .dropped, "the remaining runs of the schedule are used up")
+      } else {
+        start(waiting.slot, waiting.cause)
+      }
+    }
+    if plan.overlap == .cancelOther, !life.buffered.isEmpty { askToEnd() }
+  }
+
+  /// Whether nothing holds a start up any more.
+  private func mayStart(_ waiting: BufferedSlot) -> Bool {
+    let isAskedFor = [.trigger, .backfill].contains(waiting.cause.kind)
+    // Its own slots wait under this policy only if the policy was edited meanwhile.
+    let isFree = life.open.isEmpty || plan.overlap == .allowAll && waiting.cause.kind == .slot
+    return isFree && (life.pause == nil || isAskedFor)
+  }
+
+  /// What an agent that just came up finds left over by the one before.
+  mutating func settleRest() {
+    for end in life.ends { follow(end) }
+    if plan.overlap == .terminateOther { end(Array(life.open.dropLast())) { .terminate(run: $0, reason: $1) } }
+    startWaiting()
+  }
+
+  /// Decides on the end of a run that the schedule follows.
+  mutating func follow(_ end: FollowedEnd) {
+    life.ends.removeAll { $0.run == end.run }
+    guard case .afterRecipe(_, let wanted) = plan.trigger.kind else { return }
+    let cause = RunCause(.afterRecipe, schedule: id, run: end.run)
+    if !wanted.contains(end.status.rawValue) {
+      let words = wanted.joined(separator: " or ")
+      settle(end.at, cause, .missedPolicy, "the run \(end.run) ended as \(end.status), not as \(words)")
+    } else if let pause = life.pause {
+      settle(end.at, cause, .paused, Turn.words(pause))
+    } else {
+      offer(end.at, cause, plan.overlap)
+    }
+  }
+
+  /// Decides on an event that the schedule listens for.
+  mutating func take(_ event: EventRecord) {
+    let cause = RunCause(.event, schedule: id, event: event.id)
+    if let pause = life.pause {
+      settle(event.receivedAt, cause, .paused, Turn.words(pause))
+    } else {
+      offer(event.receivedAt, cause, plan.overlap)
+    }
+  }
+}
+
+/// A number below 100 in two digits.
+private func twoDigits(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }

@@ -1,0 +1,58 @@
+import Basics
+import Glibc
+import Recipes
+import YAMLReader
+
+/// Files of secrets: a YAML mapping from names to texts that nobody but its owner may read.
+enum SecretFile {
+  static let largest = 1 << 20
+
+  /// Reads a file; one that others can read or write is refused.
+  static func read(_ path: String) throws(SecretFault) -> [String: String] {
+    try requirePrivate(path)
+    let source: Source
+    do throws(FileError) { source = Source(name: path, bytes: try Files.read(path, limit: largest)) } catch {
+      throw SecretFault(error.description)
+    }
+    return try members(of: source)
+  }
+
+  /// Refuses a file that others can read or write; one that is not there is for its reader to refuse.
+  static func requirePrivate(_ path: String) throws(SecretFault) {
+    var status = stat()
+    if stat(path, &status) == 0, status.st_mode & 0o077 != 0 {
+      throw SecretFault("'\(path)' can be read by others; make it private with: chmod 600 \(path)")
+    }
+  }
+
+  /// The secrets that a text holds, each as it is written: `0047` is no number here.
+  static func members(of source: Source) throws(SecretFault) -> [String: String] {
+    let document: YAMLDocument
+    do throws(Diagnostics) { document = try YAMLReader.read(source) } catch {
+      // Neither the line nor the message, which may quote what is wrong.
+      throw SecretFault(
+        "'\(source.name)' cannot be read as YAML\(line(of: error.list.first?.location)); put secrets in 'single quotes', "
+          + "and name each once")
+    }
+    guard let map = document.root.map else {
+      throw SecretFault("'\(source.name)' must be a mapping from names to secrets")
+    }
+    var members: [String: String] = [:]
+    for member in map.members {
+      switch member.value.content {
+      case .string(let text): members[member.key.plainText] = text
+      case .int, .double, .bool:
+        let range = document.range(of: member.value)
+        members[member.key.plainText] = String(decoding: source.bytes[range], as: UTF8.self)
+      default:
+        throw SecretFault(
+          "'\(source.name)': '\(member.key.plainText)' is no text\(line(of: document.location(of: member.key)))")
+      }
+    }
+    return members
+  }
+
+  private static func line(of location: Diagnostic.Location?) -> String {
+    location.map { ", line \($0.source.position(at: $0.range.lowerBound).line)" } ?? ""
+  }
+}

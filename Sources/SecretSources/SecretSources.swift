@@ -1,0 +1,223 @@
+// Where secrets come from.
+//
+// A secret is looked for by its name, and the first source that has it counts: the command that `errand.yaml` names for
+// it, the files in their order, the files encrypted with age in theirs, the credentials that systemd hands to its unit
+// (a file of that name in $CREDENTIALS_DIRECTORY), and the environment.
+//
+// Nothing is read before a run needs it, so that a command that only looks asks no password manager; what was read is
+// kept for the life of the process, or until `errand serve` reads its configuration again. A source that ought to have
+// the secret and fails is a fault: no other stands in for it silently. A fault is not kept, because a password manager
+// that is locked now may be open at the next try.
+//
+// A single line end at the end of what a command prints or a credential holds is the editor's or `echo`'s, and no part
+// of the secret.
+import Basics
+import Glibc
+package import Recipes
+
+/// Finds secrets by name.
+package actor SecretSources {
+  /// What gives a secret.
+  package enum Origin: Sendable, Equatable {
+    /// A program, as a shell takes it.
+    case command(String)
+    case file(String)
+    case ageFile(String)
+    case credential(String)
+    case environment
+
+    /// The source within a sentence.
+    package var text: String {
+      switch self {
+      case .command(let line): "the command '\(line)'"
+      case .file(let path): "'\(path)'"
+      case .ageFile(let path): "'\(path)', encrypted with age"
+      case .credential(let path): "the systemd credential '\(path)'"
+      case .environment: "the environment"
+      }
+    }
+  }
+
+  /// A secret that a source has.
+  package struct Found: Sendable {
+    package var origin: Origin
+    /// Nil of a command that was not to be run.
+    package var value: String?
+  }
+
+  private let settings: SecretSettings
+  private let folder: String
+  private let environment: [String: String]
+  private let fixed: [String: String]?
+  private var files: [String: [String: String]] = [:]
+  /// What runs, or has given what it should; nobody cancels it, and its time is limited.
+  private var ageFiles: [String: Task<Result<[String: String], SecretFault>, Never>] = [:]
+  private var printed: [String: Task<Result<String, SecretFault>, Never>] = [:]
+
+  private static let ageTimeout = TimeSpan.seconds(30)
+  private static let largestPrinted = 64 << 10
+
+  /// - Parameters:
+  ///   - folder: What relative paths start from, and where commands work.
+  ///   - environment: The variables of this process.
+  package init(_ settings: SecretSettings, folder: String, environment: [String: String]) {
+    self.settings = settings
+    self.folder = folder
+    self.environment = environment
+    fixed = nil
+  }
+
+  /// Secrets that are known already.
+  package init(_ values: [String: String]) {
+    settings = SecretSettings()
+    folder = "/"
+    environment = [:]
+    fixed = values
+  }
+
+  /// A secret with where it comes from; nil if no source has it.
+  ///
+  /// - Parameter runsCommands: Whether a command for it is run; if not, it is taken to give it.
+  package func find(_ name: String, runsCommands: Bool = true) async throws(SecretFault) -> Found? {
+    if let fixed { return fixed[name].map { Found(origin: .environment, value: $0) } }
+    if let command = settings.commands[name] {
+      let program = program(command.words, command.timeout)
+      return Found(
+        origin: .command(program.line), value: runsCommands ? try await output(of: program, for: name) : nil)
+    }
+    for path in settings.files {
+      if let value = try members(of: path)[name] { return Found(origin: .file(path), value: value) }
+    }
+    for path in settings.ageFiles {
+      if let value = try await membersOfAgeFile(path)[name] { return Found(origin: .ageFile(path), value: value) }
+    }
+    if let found = try credential(name) { return found }
+    guard settings.environment, let value = environment[name] else { return nil }
+    return Found(origin: .environment, value: value)
+  }
+
+  /// What is wrong with sources, found without running anything: files that are not there or that others can read, and
+  /// programs that are not installed.
+  package func faults() -> [SecretFault] {
+    var faults: [SecretFault] = []
+    func note(_ body: () throws(SecretFault) -> Void) {
+      do throws(SecretFault) { try body() } catch { faults.append(error) }
+    }
+    for path in settings.files { note { () throws(SecretFault) in _ = try members(of: path) } }
+    if let identity = settings.ageIdentity {
+      note { () throws(SecretFault) in try requireIdentity(identity) }
+      if age([]).file == nil { faults.append(SecretSources.noAge) }
+    }
+    for path in settings.ageFiles where !Files.exists(absolute(path)) {
+      faults.append(SecretFault("cannot read '\(path)': no such file or folder (ENOENT)"))
+    }
+    for (name, command) in settings.commands.sorted(by: { $0.key.precedesByScalars($1.key) }) {
+      let program = program(command.words, command.timeout)
+      if program.file == nil { faults.append(program.isMissing(for: SecretSources.what(name))) }
+    }
+    return faults
+  }
+
+  // MARK: Files
+
+  private func members(of path: String) throws(SecretFault) -> [String: String] {
+    if let members = files[path] { return members }
+    let members = try SecretFile.read(absolute(path))
+    files[path] = members
+    return members
+  }
+
+  private func membersOfAgeFile(_ path: String) async throws(SecretFault) -> [String: String] {
+    if let task = ageFiles[path] { return try await task.value.get() }
+    let identity = settings.ageIdentity ?? ""
+    try requireIdentity(identity)
+    let program = age(["--decrypt", "--identity", absolute(identity), absolute(path)])
+    guard program.file != nil else { throw SecretSources.noAge }
+    let task = Task { () -> Result<[String: String], SecretFault> in
+      do throws(SecretFault) {
+        let bytes = try await program.output(for: "'\(path)' cannot be decrypted", largest: SecretFile.largest)
+        return .success(try SecretFile.members(of: Source(name: path, bytes: bytes)))
+      } catch {
+        return .failure(error)
+      }
+    }
+    ageFiles[path] = task
+    let result = await task.value
+    if case .failure = result { ageFiles[path] = nil }
+    return try result.get()
+  }
+
+  private func requireIdentity(_ path: String) throws(SecretFault) {
+    guard Files.exists(absolute(path)) else {
+      throw SecretFault("cannot read the age identity '\(path)': no such file or folder (ENOENT)")
+    }
+    try SecretFile.requirePrivate(absolute(path))
+  }
+
+  private func age(_ arguments: [String]) -> SecretProgram { program(["age"] + arguments, SecretSources.ageTimeout) }
+
+  private static let noAge = SecretFault("files encrypted with age need the program 'age'; install the package 'age'")
+
+  /// What systemd gave to the unit under a name.
+  private func credential(_ name: String) throws(SecretFault) -> Found? {
+    guard let folder = environment["CREDENTIALS_DIRECTORY"], folder.hasPrefix("/"), SecretSources.isFileName(name)
+    else {
+      return nil
+    }
+    let path = "\(folder)/\(name)"
+    var status = stat()
+    guard stat(path, &status) == 0 else { return nil }
+    // systemd lets its own user read, and by an access list, whose mask the group's bits show, that of the unit.
+    guard status.st_mode & 0o007 == 0 else {
+      throw SecretFault("'\(path)' can be read by everybody; make it private with: chmod 600 \(path.shellQuoted)")
+    }
+    let bytes: [UInt8]
+    do throws(FileError) { bytes = try Files.read(path, limit: 1 << 20) } catch {
+      throw SecretFault("the systemd credential '\(name)': \(error.description)")
+    }
+    guard let text = String(validating: SecretSources.withoutLineEnd(bytes), as: UTF8.self) else {
+      throw SecretFault("the systemd credential '\(path)' is no UTF-8 text")
+    }
+    return Found(origin: .credential(path), value: text)
+  }
+
+  /// Whether a file of that name is in the folder itself and was meant.
+  private static func isFileName(_ name: String) -> Bool {
+    !name.isEmpty && !name.hasPrefix(".") && !name.utf8.contains(0x2F) && !name.utf8.contains(0)
+  }
+
+  private func absolute(_ path: String) -> String {
+    if path.hasPrefix("~/"), let home = environment["HOME"] { return "\(home)/\(path.dropFirst(2))" }
+    return path.hasPrefix("/") ? path : "\(folder)/\(path)"
+  }
+
+  // MARK: Commands
+
+  private func output(of program: SecretProgram, for name: String) async throws(SecretFault) -> String {
+    if let task = printed[name] { return try await task.value.get() }
+    let task = Task { () -> Result<String, SecretFault> in
+      do throws(SecretFault) {
+        let bytes = try await program.output(for: SecretSources.what(name), largest: SecretSources.largestPrinted)
+        let value = String(decoding: SecretSources.withoutLineEnd(bytes), as: UTF8.self)
+        return .success(value)
+      } catch {
+        return .failure(error)
+      }
+    }
+    printed[name] = task
+    let result = await task.value
+    if case .failure = result { printed[name] = nil }
+    return try result.get()
+  }
+
+  private func program(_ words: [String], _ timeout: TimeSpan) -> SecretProgram {
+    SecretProgram(words: words, timeout: timeout, folder: folder, environment: environment)
+  }
+
+  private static func what(_ name: String) -> String { "the command of the secret '\(name)'" }
+
+  private static func withoutLineEnd(_ bytes: [UInt8]) -> [UInt8] {
+    guard bytes.last == 0x0A else { return bytes }
+    return Array(bytes.dropLast(bytes.dropLast().last == 0x0D ? 2 : 1))
+  }
+}

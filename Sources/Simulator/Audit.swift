@@ -1,0 +1,337 @@
+// What has to hold after every event, whatever the seed does.
+//
+// The audit folds the batches that were acknowledged, in the order in which they were handed in, which is the journal's.
+// Each event is held against what is known before it is taken in: no step that has ended begins or ends again, no slot
+// has two fates and none is passed over, no run that stands goes on unless somebody asked. After a crash the state that
+// is found has to be that fold, with some of the batches that followed and that nobody was told of.
+import ActionKit
+import Basics
+import Calendars
+import RunState
+import Synchronization
+
+/// Keeps account of one simulated world.
+final class Audit: Sendable {
+  enum Fate: Equatable { case handedIn, kept, refused, unknown }
+
+  private struct Batch {
+    var events: [StateEvent]
+    var fate = Fate.handedIn
+  }
+
+  private struct Content {
+    var batches: [Batch] = []
+    /// How many batches were settled and taken in.
+    var settled = 0
+    var fold = State()
+    var trace: [String] = []
+    var faults: [String] = []
+    /// Of each schedule: every slot through this instant has a record.
+    var marks: [String: Timestamp] = [:]
+    var recurrences: [String: Recurrence] = [:]
+    /// The slots that have a run, or another fate.
+    var fates: Set<String> = []
+    var runs: Set<String> = []
+    /// The runs that stand and that somebody asked to go on.
+    var asked: Set<String> = []
+    /// The plain writes, by their keys, and those of which a person said what became of them.
+    var writes: Set<String> = []
+    var resolved: Set<String> = []
+    var ended: [String: RunRecord] = [:]
+    var recorded: [SlotRecord] = []
+    /// What people were told is kept: events, and runs that are to end.
+    var received: Set<String> = []
+    var cancelled: Set<String> = []
+  }
+
+  private let content = Mutex(Content())
+  /// Whether the story is written down, which takes longer than the rest.
+  private let isTold: Bool
+
+  init(isTold: Bool) { self.isTold = isTold }
+
+  // MARK: The story
+
+  func note(_ line: @autoclosure () -> String) {
+    if isTold { content.withLock { [line = line()] in $0.trace.append(line) } }
+  }
+  var trace: [String] { content.withLock { $0.trace } }
+
+  /// Notes that the promise is broken; the first fault is the one that counts.
+  func fail(_ fault: String) { content.withLock { Audit.fail(fault, &$0) } }
+  var fault: String? { content.withLock { $0.faults.first } }
+
+  private static func fail(_ fault: String, _ content: inout Content) {
+    content.faults.append(fault)
+    content.trace.append("FAULT: \(fault)")
+  }
+
+  func ask(_ run: String) { content.withLock { _ = $0.asked.insert(run) } }
+  /// A person said of a step what became of it.
+  func resolved(_ key: String) { content.withLock { _ = $0.resolved.insert(key) } }
+  /// Somebody was told that an event is kept, or that a run will end.
+  func told(received event: String) { content.withLock { _ = $0.received.insert(event) } }
+  func told(cancelled run: String) { content.withLock { _ = $0.cancelled.insert(run) } }
+  /// What the slots of a schedule are, by what the state calls its rule.
+  func know(_ spec: String, _ recurrence: Recurrence?) { content.withLock { $0.recurrences[spec] = recurrence } }
+  var fold: State { content.withLock { $0.fold } }
+  var ended: [String: RunRecord] { content.withLock { $0.ended } }
+  var recorded: [SlotRecord] { content.withLock { $0.recorded } }
+
+  // MARK: Batches
+
+  func handIn(_ events: [StateEvent]) -> Int {
+    content.withLock { content in
+      content.batches.append(Batch(events: events))
+      return content.batches.count - 1
+    }
+  }
+
+  func settle(_ batch: Int, _ fate: Fate) {
+    content.withLock { content in
+      content.batches[batch].fate = fate
+      // The first that nobody was told of is the last before a crash.
+      while content.settled < content.batches.count {
+        let next = content.batches[content.settled]
+        guard next.fate == .kept || next.fate == .refused else { break }
+        content.settled += 1
+        if next.fate == .kept { take(next.events, &content) }
+        content.batches[content.settled - 1].events = []
+      }
+    }
+  }
+
+  /// Holds what a program finds when it starts against what was acknowledged.
+  func compare(found: State) {
+    content.withLock { content in
+      let open = Array(content.batches[content.settled...])
+      let last = open.lastIndex { $0.fate == .kept }.map { $0 + 1 } ?? 0
+      var state = content.fold
+      var count = 0
+      func fits() -> Bool {
+        count >= last && state.runs == found.runs && state.events == found.events && state.values == found.values
+          && state.schedules == found.schedules
+      }
+      while !fits(), count < open.count {
+        var next = state
+        let isTaken = (try? open[count].events.forEach { try next.apply($0) }) != nil
+        if isTaken { state = next }
+        count += 1
+      }
+      if !fits() {
+        return Audit.fail(
+          "what is found is not what was acknowledged: \(Audit.difference(content.fold, found)), \(open.count) batches",
+          &content)
+      }
+      for batch in open.prefix(count) where Audit.isTaken(batch.events, content.fold) {
+        take(batch.events, &content)
+      }
+      content.settled = content.batches.count
+    }
+  }
+
+  /// Whether a batch could not be kept since the program began.
+  var isStateFailing: Bool { content.withLock { $0.batches[$0.settled...].contains { $0.fate == .unknown } } }
+
+  private static func isTaken(_ events: [StateEvent], _ state: State) -> Bool {
+    var state = state
+    return (try? events.forEach { try state.apply($0) }) != nil
+  }
+
+  /// Holds the state in memory against the fold, when nothing is under way.
+  func compare(live: State) {
+    content.withLock { content in
+      guard content.settled == content.batches.count else {
+        return Audit.fail("\(content.batches.count - content.settled) batches were never answered", &content)
+      }
+      let fold = content.fold
+      if fold.runs != live.runs || fold.events != live.events || fold.schedules != live.schedules {
+        Audit.fail("the state in memory is not the fold of the journal: \(Audit.difference(fold, live))", &content)
+      }
+      for id in content.received.sorted() where live.events[id] == nil {
+        Audit.fail("the event \(id) is gone, though it was said to be kept", &content)
+      }
+      for id in content.cancelled.sorted() {
+        if let run = live.runs[id], run.pendingCancel == nil {
+          Audit.fail("the run \(id) does not know that it was cancelled, though it was said to be kept", &content)
+        }
+      }
+    }
+  }
+
+  private static func difference(_ left: State, _ right: State) -> String {
+    var words: [String] = []
+    for id in Set(left.runs.keys).union(right.runs.keys).sorted() where left.runs[id] != right.runs[id] {
+      words.append(
+        "run \(id) was \(left.runs[id]?.status.rawValue ?? "not there") with \(left.runs[id]?.steps.count ?? 0) steps, "
+          + "is \(right.runs[id]?.status.rawValue ?? "not there") with \(right.runs[id]?.steps.count ?? 0)")
+    }
+    for id in Set(left.schedules.keys).union(right.schedules.keys).sorted()
+    where left.schedules[id] != right.schedules[id] {
+      words.append("schedule \(id) differs")
+    }
+    if left.events != right.events { words.append("the events differ") }
+    if left.values != right.values { words.append("the values differ") }
+    return words.isEmpty ? "no difference" : words.joined(separator: "; ")
+  }
+
+  // MARK: Calls
+
+  /// A call of an action: its attempt has to be on disk, and nothing that has ended may be called.
+  func called(
+    _ context: ActionContext, _ effect: Effect, act: @autoclosure () -> String, done: Int, allowed: Int,
+    by program: ProgramLife
+  ) {
+    note("call \(context.run) \(context.step) attempt \(context.attempt): \(act())")
+    let key = context.idempotencyKey
+    if case .write = effect { content.withLock { _ = $0.writes.insert(key) } }
+    // What is on disk, and not what is on its way there.
+    guard let store = program.store.withLock({ $0 }), let run = store.run(context.run) else {
+      return fail("a call of the run \(context.run), which is not open")
+    }
+    let steps = [run.steps[context.step], run.steps["\(context.step)/#round"]].compactMap { $0 }
+    guard let step = steps.last(where: { $0.key == key }) else {
+      return fail("a call of '\(key)', of which nothing is on disk")
+    }
+    if step.status.isEnded { fail("'\(key)' is called, but has ended as \(step.status.rawValue)") }
+    guard let attempt = step.lastAttempt, attempt.number == context.attempt, attempt.endedAt == nil else {
+      return fail("attempt \(context.attempt) of '\(key)' is called, but is not on disk")
+    }
+    if case .idempotentWrite(within: .span(let span)) = effect, done >= allowed,
+      let age = attempt.startedAt.span(since: step.startedAt), age > span
+    {
+      fail("'\(key)' is repeated after \(age), when repeating does it once more")
+    }
+  }
+
+  // MARK: Events
+
+  private func take(_ events: [StateEvent], _ content: inout Content) {
+    for event in events {
+      if isTold { content.trace.append(Audit.words(event)) }
+      Audit.take(event, &content)
+    }
+  }
+
+  private static func take(_ event: StateEvent, _ content: inout Content) {
+    switch event {
+    case .runCreated(let event):
+      if !content.runs.insert(event.run).inserted { fail("the run \(event.run) is created twice", &content) }
+    case .runStatusChanged(let event):
+      let before = content.fold.runs[event.run]
+      if event.status == .running, let before, before.status == .paused || before.status == .uncertain,
+        before.pendingCancel == nil, content.asked.remove(event.run) == nil
+      {
+        fail("the run \(event.run) is \(before.status.rawValue) and goes on, though nobody asked", &content)
+      }
+    case .stepBegan(let event):
+      let before = content.fold.runs[event.run]?.steps[event.step]
+      if let before, before.status.isEnded, !event.step.hasSuffix("/#round") {
+        fail("'\(event.run) \(event.step)' begins again, but has ended as \(before.status.rawValue)", &content)
+      }
+      checkNow(event.now, event.step, event.run, &content)
+    case .attemptBegan(let event):
+      if let before = content.fold.runs[event.run]?.steps[event.step], before.status.isEnded {
+        fail("'\(event.run) \(event.step)' is tried, but has ended as \(before.status.rawValue)", &content)
+      }
+    case .stepEnded(let event):
+      let before = content.fold.runs[event.run]?.steps[event.step]
+      if let before, before.status.isEnded {
+        fail("'\(event.run) \(event.step)' ends again, but has ended as \(before.status.rawValue)", &content)
+      }
+      if let now = event.now, before == nil { checkNow(now, event.step, event.run, &content) }
+    case .slotDecided(let slot): check(slot, &content)
+    case .scheduleSet(let event):
+      if let mark = event.processedUntil {
+        content.marks[event.schedule] = max(mark, content.marks[event.schedule] ?? mark)
+      } else if content.marks[event.schedule] == nil {
+        content.marks[event.schedule] = event.at
+      }
+    case .eventsForgotten(let event): content.received.subtract(event.ids)
+    case .scheduleRemoved(let event):
+      // Where its slots begin to count is told when it comes back.
+      content.marks[event.schedule] = nil
+    default: break
+    }
+    do { try content.fold.apply(event) } catch {
+      fail("an event was acknowledged that does not fit: \(words(event))", &content)
+    }
+    if case .runEnded(let event) = event, let run = content.fold.ended.last, run.id == event.run {
+      content.ended[run.id] = run
+      checkEnd(run, &content)
+    }
+  }
+
+  private static func checkNow(_ now: Timestamp, _ path: StepPath, _ id: String, _ content: inout Content) {
+    guard let run = content.fold.runs[id], path.last != "]" else { return }
+    let block = path.lastIndex(of: "/").map { path[...$0] } ?? ""
+    for step in run.steps.inOrder {
+      let other = step.path.lastIndex(of: "/").map { step.path[...$0] } ?? ""
+      if other == block, step.path.last != "]", step.path != path, step.now > now {
+        return fail("'now' of '\(id) \(path)' is \(now), but '\(step.path)' before it was at \(step.now)", &content)
+      }
+    }
+  }
+
+  private static func check(_ slot: SlotRecord, _ content: inout Content) {
+    content.recorded.append(slot)
+    guard slot.cause.kind == .slot else { return }
+    let id = slot.schedule
+    let key = "\(id) \(slot.slot)"
+    if slot.outcome != .buffered, !content.fates.insert(key).inserted {
+      fail("the slot \(key) has two fates, the second is \(slot.outcome)", &content)
+    }
+    guard let mark = content.marks[id] else {
+      return fail("the slot \(key) is of a schedule that is not known", &content)
+    }
+    if slot.slot <= mark {
+      let waits = content.fold.schedules[id]?.buffered.contains { $0.slot == slot.slot && $0.cause == slot.cause }
+      if waits != true { fail("the slot \(key) is decided again (\(slot.outcome))", &content) }
+      return
+    }
+    guard let recurrence = recurrence(of: id, content) else {
+      return fail("the slot \(key) is of a schedule that is due at no times", &content)
+    }
+    let last = slot.until ?? slot.slot
+    if recurrence.next(after: mark) != slot.slot {
+      fail("slots of \(id) between \(mark) and \(slot.slot) have no record", &content)
+    }
+    let count = recurrence.count(after: mark, through: last)
+    if count != slot.count { fail("the row \(key) … \(last) stands for \(slot.count) slots of \(count)", &content) }
+    content.marks[id] = last
+  }
+
+  /// Whether the slots of a schedule are accounted for up to an instant.
+  func nextSlot(of schedule: String) -> Timestamp? {
+    content.withLock { content in
+      content.marks[schedule].flatMap { Audit.recurrence(of: schedule, content)?.next(after: $0) }
+    }
+  }
+
+  private static func recurrence(of schedule: String, _ content: Content) -> Recurrence? {
+    content.fold.schedules[schedule].flatMap { content.recurrences[$0.spec] }
+  }
+
+  private static func checkEnd(_ run: RunRecord, _ content: inout Content) {
+    if let kind = run.error?.kind, kind == .internal || kind == .expression {
+      fail("the run \(run.id) failed as \(kind.rawValue): \(run.error?.message ?? "")", &content)
+    }
+    for step in run.steps.inOrder where step.status == .uncertain {
+      fail("the run \(run.id) ended as \(run.status.rawValue) while '\(step.path)' is uncertain", &content)
+    }
+  }
+
+  /// The plain writes of a run that has ended: their keys, how they ended, and whether a person had a say.
+  func writes(of run: RunRecord) -> [(step: StepRecord, isResolved: Bool)] {
+    content.withLock { content in
+      run.steps.inOrder.compactMap { step in
+        guard let key = step.key, content.writes.contains(key) else { return nil }
+        return (step, content.resolved.contains(key))
+      }
+    }
+  }
+
+  private static func words(_ event: StateEvent) -> String {
+    (try? JSON.text(event.encoded())) ?? "an event that cannot be written"
+  }
+}

@@ -1,0 +1,48 @@
+import Basics
+package import RunState
+import Synchronization
+
+/// The store of a simulated program: every batch is known to the audit from the moment at which it is handed in.
+final class AuditedStore: WrappingStore {
+  let store: any StateStore
+  private let audit: Audit
+  private let life: ProgramLife
+
+  init(_ store: any StateStore, _ audit: Audit, _ life: ProgramLife) {
+    self.store = store
+    self.audit = audit
+    self.life = life
+  }
+
+  func append(_ events: [StateEvent]) async throws(StateError) {
+    if events.isEmpty { return }
+    // The store's queue gets it before anything else can happen, so that this order is the journal's.
+    let batch = audit.handIn(events)
+    do throws(StateError) { try await store.append(events) } catch {
+      audit.settle(batch, error.kind == .invalid || error.kind == .closed ? .refused : .unknown)
+      throw error
+    }
+    // What the disk kept while the machine stopped is acknowledged to nobody.
+    audit.settle(batch, life.isOver ? .unknown : .kept)
+  }
+
+  var state: State { store.state }
+  func run(_ id: String) -> RunRecord? { store.run(id) }
+}
+
+/// A store that does what another one does, except what it says itself.
+package protocol WrappingStore: StateStore {
+  var store: any StateStore { get }
+}
+
+extension WrappingStore {
+  package func finishedRuns(_ query: HistoryQuery) async throws(StateError) -> [RunSummary] {
+    try await store.finishedRuns(query)
+  }
+  package func finishedRun(_ id: String) async throws(StateError) -> RunRecord? { try await store.finishedRun(id) }
+  package func slots(_ query: SlotQuery) async throws(StateError) -> [SlotRecord] { try await store.slots(query) }
+  package func putBlob(_ bytes: [UInt8]) async throws(StateError) -> BlobReference { try await store.putBlob(bytes) }
+  package func blob(_ reference: BlobReference) async throws(StateError) -> [UInt8] { try await store.blob(reference) }
+  package func compact() async throws(StateError) { try await store.compact() }
+  package func close() async throws(StateError) { try await store.close() }
+}

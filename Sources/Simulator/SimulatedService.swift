@@ -1,0 +1,324 @@
+// A service that lives as long as the world, with connections that live as long as a program.
+//
+// A call decides at once whether what it asks for is done; its answer may come later, be lost, or never come. What is
+// done is counted by the key of the attempt, which is the same over retries and crashes and never the same for two
+// steps. Before a call does anything, its attempt has to be on disk, of a step that has not ended.
+import ActionKit
+import Basics
+import RunState
+import RunTestKit
+import Synchronization
+
+/// What the actions of the simulated plugin do outside, and what that proves.
+final class SimulatedService: Sendable {
+  /// How much goes wrong.
+  enum Mood: Sendable {
+    /// Everything is done at once.
+    case healthy
+    /// Everything is done, and no answer comes back.
+    case losing
+    /// Of a hundred calls, so many go wrong.
+    case rough(Int)
+  }
+
+  /// What becomes of a call.
+  private enum Act {
+    case answer(after: TimeSpan)
+    case refuse
+    /// No answer comes, or one that makes no sense.
+    case lose(ErrorKind, isDone: Bool)
+    /// No answer comes until the call is given up.
+    case hang(isDone: Bool)
+    case fail
+  }
+
+  private struct Content {
+    var random: SeededGenerator
+    var mood = Mood.healthy
+    /// How often what a key stands for was done.
+    var done: [String: Int] = [:]
+    /// For which steps, by their keys.
+    var doneFor: [String: Set<String>] = [:]
+    /// How often a person asked for it to be done once more.
+    var granted: [String: Int] = [:]
+    /// How many calls of a run are under way.
+    var underWay: [String: Int] = [:]
+    var calls = 0
+  }
+
+  private let content: Mutex<Content>
+  let journal: Audit
+  private let seams: Seams
+
+  init(seed: UInt64, _ journal: Audit, _ seams: Seams) {
+    self.seams = seams
+    content = Mutex(Content(random: SeededGenerator(seed: seed)))
+    self.journal = journal
+  }
+
+  /// Begins with what is rare in files, so that it is looked for quickly.
+  static let secret = "~s3cr3t/of the+service"
+
+  var mood: Mood {
+    get { content.withLock { $0.mood } }
+    set { content.withLock { $0.mood = newValue } }
+  }
+
+  func count(of key: String) -> Int { content.withLock { $0.done[key] ?? 0 } }
+  func hasDone(_ key: String, for step: String) -> Bool {
+    content.withLock { $0.doneFor[key]?.contains(step) ?? false }
+  }
+  func grant(_ key: String) { content.withLock { $0.granted[key, default: 0] += 1 } }
+  /// How often what a key stands for may be done at most.
+  func allowance(of key: String) -> Int { content.withLock { 1 + ($0.granted[key] ?? 0) } }
+  func isCalled(by run: String) -> Bool { content.withLock { $0.underWay[run] ?? 0 > 0 } }
+  var isCalled: Bool { content.withLock { $0.underWay.values.contains { $0 > 0 } } }
+  var calls: Int { content.withLock { $0.calls } }
+
+  // MARK: Calls
+
+  func perform(
+    _ effect: Effect, honoursKeys: Bool, _ context: ActionContext, from program: ProgramLife
+  ) async throws(ActionError) {
+    try program.check()
+    let key = context.idempotencyKey
+    let act = content.withLock { content -> Act in
+      content.calls += 1
+      content.underWay[context.run, default: 0] += 1
+      // What only computes asks nobody.
+      return effect == .pure ? .answer(after: .zero) : SimulatedService.act(&content)
+    }
+    // A program that has died has forgotten its calls.
+    defer { content.withLock { $0.underWay[context.run, default: 1] -= 1 } }
+    journal.called(context, effect, act: "\(act)", done: count(of: key), allowed: allowance(of: key), by: program)
+    func doIt() {
+      let (count, allowed) = content.withLock { content in
+        if honoursKeys, content.done[key] != nil { return (0, 1) }
+        content.done[key, default: 0] += 1
+        content.doneFor[key, default: []].insert("\(context.run) \(context.step)")
+        return (content.done[key] ?? 0, 1 + (content.granted[key] ?? 0))
+      }
+      switch effect {
+      case .write where count > allowed: journal.fail("the plain write '\(key)' was done \(count) times")
+      case .consume(let repeats) where count > allowed + repeats:
+        journal.fail("'\(key)' was used up \(count) times, and may be \(allowed + repeats) times")
+      default: break
+      }
+    }
+    switch act {
+    case .answer(let delay):
+      doIt()
+      try await sleep(delay, context)
+      if program.isOver { throw ActionError(.network, "the program is gone") }
+    case .refuse:
+      throw ActionError(
+        .network, "nobody listens at \(SimulatedService.secret)", retryAfter: nil, effect: ActionError.Effect.none)
+    case .lose(let kind, let isDone):
+      if isDone { doIt() }
+      throw seams.error(
+        ActionError(kind, "the answer was lost", detail: "sent \(SimulatedService.secret)", effect: .unknown))
+    case .hang(let isDone):
+      if isDone { doIt() }
+      try await sleep(.seconds(30 * 86_400), context)
+      throw seams.error(ActionError(.network, "no answer ever came", effect: .unknown))
+    case .fail:
+      throw ActionError(.conflict, "it is not wanted", effect: ActionError.Effect.none)
+    }
+  }
+
+  private func sleep(_ span: TimeSpan, _ context: ActionContext) async throws(ActionError) {
+    do { try await context.time.sleep(for: span) } catch {
+      throw seams.error(ActionError(.cancelled, "the call was given up", effect: .unknown))
+    }
+  }
+
+  private static func act(_ content: inout Content) -> Act {
+    if case .losing = content.mood { return .lose(.network, isDone: true) }
+    guard case .rough(let share) = content.mood else { return .answer(after: .zero) }
+    let delay = [TimeSpan.zero, .milliseconds(20), .seconds(3), .seconds(20)]
+    guard Int.random(in: 0..<100, using: &content.random) < share else {
+      return .answer(after: delay[Int.random(in: 0..<4, using: &content.random)])
+    }
+    let isDone = Bool.random(using: &content.random)
+    switch Int.random(in: 0..<8, using: &content.random) {
+    case 0...2: return .refuse
+    case 3: return .lose(.network, isDone: isDone)
+    case 4: return .lose(.server, isDone: isDone)
+    case 5, 6: return .hang(isDone: isDone)
+    default: return .fail
+    }
+  }
+
+  /// A look whether something was done, and how often it had been before.
+  func look(_ context: ActionContext, from program: ProgramLife) throws(ActionError) -> (count: Int, isSure: Bool) {
+    try program.check()
+    let key = context.idempotencyKey
+    return try content.withLock { content throws(ActionError) in
+      if case .rough(let share) = content.mood {
+        switch Int.random(in: 0..<400, using: &content.random) {
+        case 0..<share: throw ActionError(.network, "the look failed")
+        case share..<2 * share: return (content.done[key] ?? 0, false)
+        default: break
+        }
+      }
+      return (content.done[key] ?? 0, true)
+    }
+  }
+}
+
+/// Whether a program still lives, and what it has on disk.
+final class ProgramLife: Sendable {
+  private let over = Mutex(false)
+  let service: SimulatedService
+  let disk: FaultyFileSystem
+  let store: Mutex<(any StateStore)?>
+
+  init(_ service: SimulatedService, _ disk: FaultyFileSystem) {
+    self.service = service
+    self.disk = disk
+    store = Mutex(nil)
+  }
+
+  /// The machine is off, or the program was killed.
+  var isOver: Bool { disk.isStopped || over.withLock { $0 } }
+  func end() { over.withLock { $0 = true } }
+
+  private let failure = Mutex<StateError?>(nil)
+  /// Whether its state takes nothing more, so that it has to end.
+  var hasFailed: Bool { failure.withLock { $0 != nil } }
+  func fail(_ error: StateError) {
+    service.journal.note("the state fails: \(error.message)")
+    failure.withLock { $0 = error }
+  }
+
+  fileprivate func check() throws(ActionError) {
+    if isOver { throw ActionError(.network, "the program is gone") }
+  }
+}
+
+// MARK: - The plugin
+
+/// Actions of every effect over the simulated service.
+enum SimulatedPlugin: Plugin {
+  static let name = "sim"
+  static let summary = "Does what a seed says."
+  static let actions: [any Action<ProgramLife>.Type] = [
+    Compute.self, Read.self, Consume.self, Put.self, PutWithinHour.self, Post.self, PostLooked.self, PostKeyed.self,
+  ]
+
+  struct Configuration: FieldSet {
+    @Field("Which of the programs it is.") var program: String
+  }
+
+  private static let programs = Mutex<(last: Int, lives: [String: ProgramLife])>((0, [:]))
+
+  /// Makes a program known, so that its connections find it.
+  static func register(_ life: ProgramLife) -> String {
+    programs.withLock { programs in
+      programs.last += 1
+      programs.lives["\(programs.last)"] = life
+      return "\(programs.last)"
+    }
+  }
+
+  static func forget(_ name: String) { programs.withLock { $0.lives[name] = nil } }
+
+  static func connect(_ configuration: Configuration, in context: PluginContext) async throws -> ProgramLife {
+    guard let life = programs.withLock({ $0.lives[configuration.program] }) else {
+      throw ActionError(.network, "the program is gone", effect: ActionError.Effect.none)
+    }
+    return life
+  }
+}
+
+struct SimulatedInput: FieldSet {
+  @Field("What comes back.") var value: Int = 0
+  @Field("How many letters come back besides.") var size: Int = 0
+  @Field("What nobody is to see.") var token: Secret<String>?
+}
+
+struct SimulatedOutput: FieldSet {
+  @Field("The value.") var value: Int
+  @Field("How often the service was asked.") var calls: Int
+  @Field("Letters.") var text: String
+}
+
+protocol SimulatedAction: Action where Service == ProgramLife, Input == SimulatedInput, Output == SimulatedOutput {}
+
+extension SimulatedAction {
+  static var summary: String { "Does what the seed says." }
+  static var examples: [Example] { [Example("One", "value: 1")] }
+
+  static func run(_ input: Input, on service: Service, in context: ActionContext) async throws -> Output {
+    if let token = input.token, token.reveal() != SimulatedService.secret {
+      service.service.journal.fail("the secret reaches '\(context.idempotencyKey)' as something else")
+    }
+    try await service.service.perform(effect, honoursKeys: self is any KeyedAction.Type, context, from: service)
+    return try output(input, service)
+  }
+
+  fileprivate static func output(_ input: Input, _ service: Service) throws -> Output {
+    try SimulatedOutput {
+      $0.value = input.value
+      $0.calls = service.service.calls
+      $0.text = String(repeating: "x", count: max(0, input.size))
+    }
+  }
+}
+
+private enum Compute: SimulatedAction {
+  static let name = "compute"
+  static let effect = Effect.pure
+}
+
+private enum Read: SimulatedAction {
+  static let name = "read"
+  static let effect = Effect.read
+}
+
+private enum Consume: SimulatedAction {
+  static let name = "consume"
+  static let effect = Effect.consume(repeats: 1)
+}
+
+private enum Put: SimulatedAction {
+  static let name = "put"
+  static let effect = Effect.idempotentWrite(within: .forever)
+}
+
+private enum PutWithinHour: SimulatedAction {
+  static let name = "putWithinHour"
+  static let effect = Effect.idempotentWrite(within: .span(.seconds(3600)))
+}
+
+private enum Post: SimulatedAction {
+  static let name = "post"
+  static let effect = Effect.write
+}
+
+private enum PostKeyed: SimulatedAction, KeyedAction {
+  static let name = "postKeyed"
+  static let effect = Effect.write
+}
+
+private enum PostLooked: SimulatedAction, ReconcilingAction {
+  static let name = "postLooked"
+  static let effect = Effect.write
+
+  struct Baseline: FieldSet {
+    @Field("How often it was done before.") var count: Int
+  }
+
+  static func baseline(_ input: Input, on service: Service, in context: ActionContext) async throws -> Baseline {
+    let count = try service.service.look(context, from: service).count
+    return try Baseline { $0.count = count }
+  }
+
+  static func reconcile(
+    _ input: Input, with baseline: Baseline, startedAt: Timestamp, on service: Service, in context: ActionContext
+  ) async throws -> Reconciliation<SimulatedOutput> {
+    let (count, isSure) = try service.service.look(context, from: service)
+    if !isSure { return .unknown("look at it") }
+    return count > baseline.count ? .done(try output(input, service)) : .notDone
+  }
+}

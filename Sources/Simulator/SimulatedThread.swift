@@ -1,0 +1,85 @@
+// One thread for everything that a simulated program does concurrently.
+//
+// Swift's concurrency runtime hands each job (a piece of a task between two suspensions) to the pool's threads, unless a
+// hook is set. Ours is set once for the whole process, and keeps the jobs that a simulated thread brings about for that
+// thread; those of all other threads go where they always go. So nothing of a simulation ever runs anywhere else, and
+// the order in which jobs run is a function of the seed: among the jobs that are ready one is chosen at random, which
+// finds the orders that a pool of threads would bring about once a year.
+//
+// `Task.yield` passes the hook by, as does everything that sleeps by itself; no target that is shipped uses either.
+import Glibc
+import RunState
+import RunTestKit
+import Synchronization
+
+/// The jobs of one simulated program, and the turns of the threads that it would have.
+final class SimulatedThread {
+  private typealias Enqueue = @convention(thin) (UnownedJob) -> Void
+  private typealias Hook = @convention(thin) (UnownedJob, Enqueue) -> Void
+
+  private var jobs: [UnownedJob] = []
+  /// What blocks, such as writing to the disk.
+  let work = HandWork()
+  private var random: SeededGenerator
+  /// Whether jobs run in the order in which they became ready.
+  var isInOrder = false
+
+  init(seed: UInt64) { random = SeededGenerator(seed: seed) }
+
+  /// What everything that is bound to no actor runs on.
+  private static let pool = unsafeBitCast((0, 0), to: UnownedSerialExecutor.self)
+
+  private static let current: pthread_key_t = {
+    var key = pthread_key_t()
+    pthread_key_create(&key, nil)
+    return key
+  }()
+
+  /// False if the runtime has no such hook.
+  private static let isHooked: Bool = {
+    guard let symbol = dlsym(nil, "swift_task_enqueueGlobal_hook") else { return false }
+    _ = current
+    let hook: Hook = { job, enqueue in
+      guard let thread = pthread_getspecific(SimulatedThread.current) else { return enqueue(job) }
+      Unmanaged<SimulatedThread>.fromOpaque(thread).takeUnretainedValue().jobs.append(job)
+    }
+    symbol.assumingMemoryBound(to: Hook?.self).pointee = hook
+    return true
+  }()
+
+  /// Does something on a thread of its own, where tasks stay that it begins.
+  static func run<Outcome: Sendable>(
+    seed: UInt64, _ body: @escaping @Sendable (SimulatedThread) -> Outcome
+  ) async -> Outcome? {
+    guard isHooked else { return nil }
+    return await withCheckedContinuation { continuation in
+      let isRunning = startThread {
+        let thread = SimulatedThread(seed: seed)
+        pthread_setspecific(current, Unmanaged.passUnretained(thread).toOpaque())
+        let outcome = body(thread)
+        pthread_setspecific(current, nil)
+        continuation.resume(returning: outcome)
+      }
+      if !isRunning { continuation.resume(returning: nil) }
+    }
+  }
+
+  /// Whether nothing can go on before time passes.
+  var isIdle: Bool { jobs.isEmpty && work.count == 0 }
+
+  /// Lets one job, or one turn of what blocks, go on; false if there is none.
+  func step() -> Bool {
+    let count = jobs.count + work.count
+    guard count > 0 else { return false }
+    let index = isInOrder ? 0 : Int.random(in: 0..<count, using: &random)
+    if index < jobs.count {
+      jobs.remove(at: index).runSynchronously(on: SimulatedThread.pool)
+    } else {
+      work.perform(index - jobs.count)
+    }
+    return true
+  }
+
+  /// Forgets what is ready; it is never carried on.
+  func forget() { jobs = [] }
+}

@@ -1,0 +1,532 @@
+// A seed's life: a folder of recipes, and a few dozen things that happen while a program serves them.
+//
+// Between two of them so many jobs go on as the seed says, so that each comes at any moment of what the others began. At
+// the end everything is mended: the service answers, whoever is asked says yes, uncertain steps are resolved, schedules
+// are taken away; then every run has to end.
+import ActionKit
+import Agent
+import Basics
+import Calendars
+import Glibc
+import Recipes
+import RunState
+import RunTestKit
+import Runs
+import Scheduler
+
+/// What came of one seed.
+package struct SimulationReport: Sendable {
+  package var seed: UInt64
+  /// How the promise was broken, if it was.
+  package var fault: String?
+  package var trace: [String]
+
+  /// The fault, what led to it, and the command that shows it again.
+  package func text(lines: Int) -> String {
+    """
+    seed \(seed): \(fault ?? "no fault")
+    \(trace.suffix(lines).joined(separator: "\n"))
+    To see it again: ERRAND_SEED=\(seed) swift test --disable-xctest --filter SimulatorTests
+    """
+  }
+}
+
+/// Simulates what one seed says.
+package struct Simulation: Sendable {
+  package var seed: UInt64
+  /// How many things happen.
+  package var moves: Int
+
+  package var seams: Seams
+
+  /// From this seed on lives are long; those before, of the test suite, are short or not so short.
+  package static let longLives: UInt64 = 1000
+
+  package init(seed: UInt64, seams: Seams = Seams()) {
+    self.seed = seed
+    // By the seed alone, so that it replays wherever it was found.
+    moves = seed < Simulation.longLives ? 8 + Int(seed % 3) * 7 : 40
+    self.seams = seams
+  }
+
+  /// The report; nil if this platform's runtime cannot be simulated.
+  ///
+  /// - Parameter isTold: Whether there is a trace. Where there is a fault there always is one, because what has failed is
+  ///   simulated once more.
+  package func run(isTold: Bool = false) async -> SimulationReport? {
+    guard let report = await play(isTold: isTold) else { return nil }
+    guard let fault = report.fault, !isTold else { return report }
+    guard var told = await play(isTold: true) else { return report }
+    told.fault = told.fault ?? "\(fault) (and not when it is simulated again, so something is left to chance)"
+    return told
+  }
+
+  private func play(isTold: Bool) async -> SimulationReport? {
+    await SimulatedThread.run(seed: seed) { [self] thread in
+      let director = Director(self, isTold: isTold, on: thread)
+      director.play()
+      return SimulationReport(seed: seed, fault: director.world.audit.fault, trace: director.world.audit.trace)
+    }
+  }
+}
+
+/// Has things happen to a world.
+final class Director {
+  let world: World
+  private let simulation: Simulation
+  private var maker: RecipeMaker
+  private var random: SeededGenerator
+  private let names = ["r0", "r1", "r2", "r3"]
+  private var lastEvent = 0
+  /// Whether the clock was set back while the program runs, so that instants in the records lie far away.
+  private var wasSetBack = false
+  /// When the clock was set last, which is noticed when somebody looks at it again.
+  private var setAt: TimeSpan?
+
+  init(_ simulation: Simulation, isTold: Bool, on thread: SimulatedThread) {
+    self.simulation = simulation
+    var random = SeededGenerator(seed: simulation.seed &* 31 &+ 7)
+    // Days around the changes of the clock in the zones that recipes name.
+    let starts = [1_774_663_200, 1_792_803_600, 1_775_300_000, 1_795_167_000]
+    let start = starts[Int.random(in: 0..<starts.count, using: &random)] + Int.random(in: 0..<40_000, using: &random)
+    world = World(
+      seed: simulation.seed, on: thread, at: Timestamp(seconds: start) ?? .epoch, isTold: isTold,
+      seams: simulation.seams)
+    thread.isInOrder = Int.random(in: 0..<4, using: &random) == 0
+    world.compactsAt = [10_000, 40_000, 160_000][Int.random(in: 0..<3, using: &random)]
+    maker = RecipeMaker(seed: simulation.seed &+ 11)
+    self.random = random
+  }
+
+  private func one(in count: Int) -> Bool { Int.random(in: 0..<count, using: &random) == 0 }
+  private func number(_ range: Range<Int>) -> Int { Int.random(in: range, using: &random) }
+  private var audit: Audit { world.audit }
+
+  func play() {
+    for (path, text) in maker.called() { put(text, at: path) }
+    for name in names where !one(in: 4) { write(name) }
+    world.service.mood = .rough(number(0..<70))
+    ensureProgram()
+    for _ in 0..<simulation.moves {
+      if audit.fault != nil { return }
+      move()
+      if one(in: 3) { world.go(number(0..<60)) } else { rest() }
+      ensureProgram()
+    }
+    end()
+    lookForSecrets()
+  }
+
+  // MARK: Things that happen
+
+  private func write(_ name: String) {
+    let text = maker.recipe(name, among: names)
+    audit.note("write \(name)\n\(text)")
+    world.serve(name, text)
+  }
+
+  /// Puts a recipe where others call it.
+  private func put(_ text: String, at path: String) {
+    audit.note("write \(path)\n\(text)")
+    world.folder.put(text, at: path)
+  }
+
+  /// Starts a program if there is none, or puts one in the place of one that cannot go on.
+  private func ensureProgram() {
+    if audit.fault != nil { return }
+    if let program = world.program {
+      if world.disk.isStopped {
+        world.die(losing: one(in: 3) ? .everything : .some(seed: random.next()))
+      } else if program.life.hasFailed {
+        world.stop()
+        // Nobody knows what a disk that failed has kept.
+        world.disk = world.disk.restarted(losing: .some(seed: random.next()))
+      } else {
+        return
+      }
+      if one(in: 2) { pass(number(0..<100_000)) }
+    }
+    wasSetBack = false
+    setAt = nil
+    var tries = 0
+    while world.program == nil, audit.fault == nil {
+      tries += 1
+      if tries > 5 { return audit.fail("no program can be started") }
+      world.start()
+      if world.program == nil { world.disk = world.disk.restarted(losing: .some(seed: random.next())) }
+    }
+  }
+
+  /// Time in which there is no program.
+  private func pass(_ seconds: Int) { world.now = world.now.advanced(by: .seconds(seconds)) ?? world.now }
+
+  private func move() {
+    guard let program = world.program else { return }
+    let open = program.store.openRuns
+    let run = open.isEmpty ? nil : open[number(0..<open.count)]
+    switch number(0..<40) {
+    case 0...11: advance()
+    case 12, 13:
+      world.die(losing: [.nothing, .everything, .some(seed: random.next())][number(0..<3)])
+      if one(in: 2) { pass(number(0..<200_000)) }
+    case 14, 15:
+      let phases = FaultyFileSystem.Phase.allCases
+      world.disk.fail(at: number(1..<30), .crash(phases[number(0..<phases.count)]))
+      audit.note("the machine will stop")
+    case 16:
+      world.disk.fail(at: number(1..<30), .error(one(in: 2) ? 28 : 5))
+      audit.note("the disk will fail")
+    case 17: world.stop()
+    case 18:
+      let span = TimeSpan.seconds(number(0..<2) == 0 ? -number(1..<20_000) : number(1..<400_000))
+      audit.note("the clock is set by \(span)")
+      if span < .zero { wasSetBack = true }
+      setAt = program.time.elapsed()
+      program.time.set(to: program.time.now().advanced(by: span) ?? program.time.now())
+    case 19, 20: begin(program)
+    case 21...23: signal(program)
+    case 24...26: decide(program, open)
+    case 27, 28: if let run { cancel(run.id, program) }
+    case 29, 30: resolve(program, open)
+    case 31, 32: if let run { resume(run, program) }
+    case 33: if let run { pause(run.id, program) }
+    case 34, 35: edit(program)
+    case 36, 37: steer(program)
+    case 38: world.service.mood = .rough(number(0..<70))
+    default:
+      audit.note("compact")
+      let store = program.store
+      // Ends when the snapshot is written.
+      Task { try? await store.compact() }
+    }
+  }
+
+  private func advance() {
+    guard let time = world.program?.time else { return }
+    switch number(0..<4) {
+    case 0: if let span = time.untilNextSleeper { time.advance(by: span) }
+    case 1, 2: time.advance(by: world.untilSomethingIsDue ?? .seconds(3600))
+    default:
+      time.advance(by: .seconds([5, 90, 4000, 30_000, 200_000][number(0..<5)]))
+    }
+    audit.note("it is \(time.now())")
+  }
+
+  private func begin(_ program: SimulatedProgram) {
+    let name = names[number(0..<names.count)]
+    guard let created = world.newRun(of: name, id: world.newID(program.time.now())) else { return }
+    audit.note("begin \(name) as \(created.run)")
+    // Ends when the run has begun.
+    Task {
+      do throws(StateError) { try await program.host.create(created) } catch { return }
+      try? await program.host.carryOn(created.run)
+    }
+  }
+
+  private func signal(_ program: SimulatedProgram) {
+    // Some come twice.
+    if !one(in: 5) { lastEvent += 1 }
+    let event = EventRecord(
+      id: "e\(lastEvent)", name: one(in: 2) ? "go" : "tick", data: .inline(.int(number(0..<2))),
+      receivedAt: program.time.now())
+    audit.note("signal \(event.id) \(event.name)")
+    // Ends when it is kept.
+    Task { [audit] in
+      do throws(StateError) { _ = try await program.host.receive(event) } catch { return }
+      audit.told(received: event.id)
+    }
+  }
+
+  private func decide(_ program: SimulatedProgram, _ open: [RunRecord]) {
+    let asking = open.flatMap { run in run.askingSteps.map { (run.id, $0.path) } }
+    if asking.isEmpty { return }
+    let (run, step) = asking[number(0..<asking.count)]
+    let decision = DecisionRecord(isApproved: !one(in: 3), by: "ana", at: program.time.now())
+    audit.note("decide \(run) \(step) \(decision.isApproved)")
+    // Ends when it is kept.
+    Task { _ = try? await program.host.decide(run, step: step, decision) }
+  }
+
+  private func cancel(_ run: String, _ program: SimulatedProgram) {
+    let isHard = one(in: 3)
+    audit.note("cancel \(run)\(isHard ? " hard" : "")")
+    audit.ask(run)
+    // Ends when it is kept.
+    Task { [audit] in
+      do throws(StateError) {
+        if try await program.host.cancel(run, reason: nil, isHard: isHard) { audit.told(cancelled: run) }
+      } catch {}
+    }
+  }
+
+  private func resolve(_ program: SimulatedProgram, _ open: [RunRecord]) {
+    let doubtful = open.flatMap { run in run.uncertainSteps.map { (run.id, $0) } }
+    if doubtful.isEmpty { return }
+    let (run, step) = doubtful[number(0..<doubtful.count)]
+    resolve(run, step, as: number(0..<3), program)
+  }
+
+  private func resolve(_ run: String, _ step: StepRecord, as choice: Int, _ program: SimulatedProgram) {
+    let resolution: Resolution
+    switch choice {
+    case 0:
+      resolution = .done(.object(["value": .int(1), "calls": .int(3), "text": .string("")]))
+    case 1: resolution = .retry
+    default: resolution = .fail(nil)
+    }
+    audit.note("resolve \(run) \(step.path) as \(["done", "retry", "fail"][choice])")
+    if let key = step.key {
+      audit.resolved(key)
+      if choice == 1 { world.service.grant(key) }
+    }
+    audit.ask(run)
+    // Ends when the run goes on.
+    Task { [audit] in
+      do throws(NotRunnable) { try await program.host.resolve(run, step: step.path, as: resolution) } catch {
+        return audit.note("not resolved: \(error.message)")
+      }
+      // Who asked for it before may have been answered by another walk.
+      audit.ask(run)
+      try? await program.host.carryOn(run)
+    }
+  }
+
+  private func resume(_ run: RunRecord, _ program: SimulatedProgram) {
+    guard run.status == .paused else { return }
+    audit.note("resume \(run.id)")
+    audit.ask(run.id)
+    // Ends when the run goes on.
+    Task { try? await program.host.carryOn(run.id) }
+  }
+
+  private func pause(_ run: String, _ program: SimulatedProgram) {
+    audit.note("pause \(run)")
+    // Ends when it is kept.
+    Task { try? await program.host.pause(run, reason: "somebody paused it") }
+  }
+
+  private func edit(_ program: SimulatedProgram) {
+    let name = names[number(0..<names.count)]
+    if one(in: 5) {
+      audit.note("remove \(name)")
+      world.folder[name] = nil
+    } else if one(in: 4), let text = world.folder[name] {
+      audit.note("break \(name)")
+      world.folder[name] = text + "steps: [\n"
+    } else if one(in: 4) {
+      for (path, text) in maker.called() { put(text, at: path) }
+    } else {
+      write(name)
+    }
+    // Ends when the shelf has looked, twice so that what is gone counts as gone.
+    Task {
+      _ = await program.schedules.look()
+      _ = await program.schedules.look()
+    }
+  }
+
+  private func steer(_ program: SimulatedProgram) {
+    let ids = program.store.state.schedules.keys.sorted()
+    if ids.isEmpty { return }
+    let id = ids[number(0..<ids.count)]
+    let choice = number(0..<4)
+    let now = program.time.now()
+    audit.note("\(["pause", "resume", "trigger", "backfill"][choice]) \(id)")
+    // Ends when it is kept.
+    Task {
+      switch choice {
+      case 0: _ = try? await program.schedules.pause(id, note: nil)
+      case 1: _ = try? await program.schedules.resume(id)
+      case 2: _ = try? await program.schedules.trigger(id, overlap: nil)
+      default:
+        let from = now.advanced(by: .seconds(-20_000)) ?? now
+        guard let found = try? await program.schedules.slotsToBackfill(id, from: from, to: now) else { return }
+        _ = try? await program.schedules.backfill(id, Array(found.slots.prefix(3)), overlap: .bufferAll)
+      }
+    }
+  }
+
+  // MARK: When nothing goes on
+
+  /// Lets everything go on that can, and looks whether all is as it should be then.
+  private func rest() {
+    world.settle()
+    guard audit.fault == nil, let program = world.program, !world.disk.isStopped, !program.life.hasFailed else {
+      return
+    }
+    if audit.isStateFailing {
+      // Who has calls under way meets it when they are answered.
+      if !world.service.isCalled { audit.fail("the state takes nothing more, and nobody is told") }
+      return
+    }
+    let state = program.store.state
+    audit.compare(live: state)
+    let now = program.time.now()
+    if let setAt, program.time.elapsed() - setAt < .seconds(10) { return }
+    for run in state.openRuns {
+      switch run.status {
+      case .waiting:
+        if let wakeAt = run.wakeAt, wakeAt <= now, program.time.untilNextSleeper.map({ $0 > .seconds(10) }) ?? true {
+          audit.fail("the run \(run.id) waits for \(wakeAt), and it is \(now)")
+        }
+        if run.steps.inOrder.contains(where: { $0.status == .waiting && $0.decision != nil }) {
+          audit.fail("the run \(run.id) waits for a decision that was made")
+        }
+      case .running:
+        if !world.service.isCalled(by: run.id), !isDueSoon(run, now) {
+          audit.fail("the run \(run.id) is running, but nothing goes on in it")
+        }
+      case .queued where run.origin.group == nil: audit.fail("the run \(run.id) is queued for nothing")
+      default: break
+      }
+      if run.pendingCancel != nil, !world.service.isCalled(by: run.id), !run.isInFinally,
+        run.status == .waiting || run.status == .paused || run.status == .queued
+      {
+        audit.fail("the run \(run.id) was cancelled and is \(run.status.rawValue)")
+      }
+    }
+    for schedule in state.schedules.values.sorted(by: { $0.id < $1.id })
+    where schedule.pause == nil && schedule.remainingRuns != 0 && world.folder[schedule.recipe] != nil {
+      if let next = audit.nextSlot(of: schedule.id), let age = now.span(since: next), age > .seconds(1300) {
+        audit.fail("the slot \(schedule.id) \(next) has no record, and it is \(now)")
+      }
+    }
+  }
+
+  /// Whether a step of a run that is being walked waits for less than a minute, or for a clock that was set back.
+  private func isDueSoon(_ run: RunRecord, _ now: Timestamp) -> Bool {
+    if wasSetBack { return true }
+    let soon = now.advanced(by: .seconds(61)) ?? now
+    return run.steps.inOrder.contains { step in
+      switch step.status {
+      case .retrying: step.lastAttempt?.retryAt.map { $0 <= soon } ?? false
+      case .waiting: step.wait?.wakeAt.map { $0 <= soon } ?? false
+      // A look that failed is repeated within seconds.
+      case .running: step.isInFlight
+      default: false
+      }
+    }
+  }
+
+  // MARK: The end
+
+  /// Mends everything, takes the schedules away, and has every run end.
+  private func end() {
+    world.service.mood = .healthy
+    ensureProgram()
+    audit.note("the end begins")
+    for name in names { world.folder[name] = nil }
+    if let program = world.program {
+      // A fault that was to come does not any more.
+      world.disk.fail(at: 1 << 40, .error(5))
+      _ = world.perform("remove") {
+        _ = await program.schedules.look()
+        _ = await program.schedules.look()
+      }
+    }
+    ensureProgram()
+    var rounds = 0
+    while audit.fault == nil, let program = world.program, !program.store.openRuns.isEmpty {
+      rounds += 1
+      if rounds > 400 {
+        let run = program.store.openRuns[0]
+        return audit.fail("the run \(run.id) never ends: it is \(run.status.rawValue), \(run.reason ?? "no reason")")
+      }
+      for run in program.store.openRuns {
+        switch run.status {
+        case .uncertain: for step in run.uncertainSteps { resolve(run.id, step, as: 2, program) }
+        case .paused: resume(run, program)
+        default: break
+        }
+        for step in run.askingSteps {
+          let decision = DecisionRecord(isApproved: true, by: "ana", at: program.time.now())
+          Task { _ = try? await program.host.decide(run.id, step: step.path, decision) }
+        }
+      }
+      rest()
+      if let span = world.untilSomethingIsDue ?? program.time.untilNextSleeper { program.time.advance(by: span) }
+      rest()
+    }
+    if audit.fault != nil { return }
+    checkHistory()
+    world.stop()
+    checkEnds()
+  }
+
+  /// Every run that ended and every slot that was settled can be found.
+  private func checkHistory() {
+    guard let program = world.program else { return }
+    let found = world.perform("look into the history") { () async -> (runs: [RunSummary], slots: [SlotRecord])? in
+      do throws(StateError) {
+        return (
+          try await program.store.finishedRuns(HistoryQuery(limit: .max)),
+          try await program.store.slots(SlotQuery(limit: .max))
+        )
+      } catch { return nil }
+    }
+    guard let found = found ?? nil else { return audit.fail("the history cannot be read") }
+    if Set(found.runs.map(\.id)).count < found.runs.count { audit.fail("a run is in the history twice") }
+    let runs = Dictionary(found.runs.map { ($0.id, $0) }) { first, _ in first }
+    for run in audit.ended.values.sorted(by: { $0.id < $1.id }) where runs[run.id] != RunSummary(run) {
+      audit.fail("the run \(run.id) ended as \(run.status.rawValue), but that is not in the history")
+    }
+    let settled = audit.recorded.filter { $0.outcome != .buffered }
+    for slot in settled where !found.slots.contains(slot) {
+      audit.fail("the slot \(slot.schedule) \(slot.slot) was \(slot.outcome), but that is not in the ledger")
+    }
+    if found.slots.count > settled.count { audit.fail("the ledger has slots that were never settled") }
+  }
+
+  /// What ended well was done, once; what failed for a reason that did nothing was not done.
+  private func checkEnds() {
+    for run in audit.ended.values.sorted(by: { $0.id < $1.id }) {
+      for (step, isResolved) in audit.writes(of: run) {
+        guard let key = step.key, !isResolved else { continue }
+        // Several steps may share a key that the recipe gives them.
+        let isDone = world.service.hasDone(key, for: "\(run.id) \(step.path)")
+        if step.status == .succeeded, world.service.count(of: key) == 0 {
+          audit.fail("'\(key)' succeeded, but was never done")
+        }
+        if step.status == .cancelled || step.status == .timedOut, isDone {
+          audit.fail("'\(key)' was done, and ended as \(step.status.rawValue)")
+        }
+        if step.status == .failed, step.error?.effect == ActionError.Effect.none, isDone {
+          audit.fail("'\(key)' failed as if nothing had been done, but it was")
+        }
+      }
+    }
+  }
+
+  /// No secret may be in any file.
+  private func lookForSecrets() {
+    let secret = Array(SimulatedService.secret.utf8)
+    for path in world.disk.paths where world.disk[path]?.contains(secret) == true {
+      audit.fail("a secret stands in \(path)")
+    }
+  }
+}
+
+extension RunRecord {
+  /// Whether it does what is to be done in any case, which a cancellation does not end.
+  fileprivate var isInFinally: Bool {
+    steps.inOrder.contains { $0.path.hasPrefix("#finally/") && !$0.status.isEnded }
+  }
+}
+
+extension [UInt8] {
+  /// Whether other bytes, at least one, stand somewhere in these; the first of them should be rare.
+  fileprivate func contains(_ others: [UInt8]) -> Bool {
+    withUnsafeBytes { bytes in
+      others.withUnsafeBytes { others in
+        guard var place = bytes.baseAddress, let wanted = others.baseAddress else { return false }
+        let end = place + bytes.count
+        while end - place >= others.count, let found = memchr(place, Int32(others[0]), end - place) {
+          let start = UnsafeRawPointer(found)
+          if end - start >= others.count, memcmp(start, wanted, others.count) == 0 { return true }
+          place = start + 1
+        }
+        return false
+      }
+    }
+  }
+}

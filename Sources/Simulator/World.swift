@@ -1,0 +1,173 @@
+// A machine with a disk, a service somewhere else, people, and a program that is started again and again.
+import ActionKit
+import Agent
+import Basics
+import Recipes
+import RunState
+import RunTestKit
+import Runs
+import Scheduler
+import Synchronization
+
+/// What a program is made of while it runs.
+struct SimulatedProgram {
+  let life: ProgramLife
+  let token: String
+  let store: AuditedStore
+  let host: RunHost
+  let schedules: ScheduleHost
+  let time: SimulatedTime
+}
+
+/// The files in which recipes lie, which people edit: those that are served, and in `lib` those that others call.
+final class RecipeFolder: Sendable {
+  private struct Content {
+    var files: [String: (text: String, version: Int)] = [:]
+    var lastVersion = 0
+  }
+
+  private let content = Mutex(Content())
+
+  /// The recipe of a name that is served.
+  subscript(name: String) -> String? {
+    get { content.withLock { $0.files["recipes/\(name).yaml"]?.text } }
+    set { put(newValue, at: "recipes/\(name).yaml") }
+  }
+
+  func put(_ text: String?, at path: String) {
+    content.withLock { content in
+      content.lastVersion += 1
+      content.files[path] = text.map { ($0, content.lastVersion) }
+    }
+  }
+
+  func read(_ path: String) throws(FileError) -> Source {
+    guard let file = content.withLock({ $0.files[path] }) else { throw FileError(.read, path, .system(2)) }
+    return Source(name: path, text: file.text)
+  }
+
+  var seam: RecipeFiles {
+    RecipeFiles { [self] folder throws(FileError) in
+      let paths = content.withLock { $0.files.keys.filter { $0.hasPrefix("\(folder)/") } }
+      return paths.map { String($0.dropFirst(folder.utf8.count + 1)) }.sorted()
+    } stamp: { [self] path in
+      content.withLock { $0.files[path].map { FileStamp(version: $0.version) } }
+    }
+  }
+}
+
+final class World {
+  let thread: SimulatedThread
+  let audit: Audit
+  let service: SimulatedService
+  let folder = RecipeFolder()
+  var random: SeededGenerator
+  var disk = FaultyFileSystem()
+  var now: Timestamp
+  var program: SimulatedProgram?
+  let ids: SharedRandom
+  let chances: SharedRandom
+  let checks = CheckedRecipes()
+  let seams: Seams
+  /// How large the journal becomes before a snapshot is written.
+  var compactsAt = 40_000
+
+  init(
+    seed: UInt64, on thread: SimulatedThread, at now: Timestamp, isTold: Bool = false, seams: Seams = Seams()
+  ) {
+    audit = Audit(isTold: isTold)
+    self.seams = seams
+    self.thread = thread
+    self.now = now
+    random = SeededGenerator(seed: seed)
+    ids = SharedRandom(seed: seed &+ 1)
+    chances = SharedRandom(seed: seed &+ 2)
+    service = SimulatedService(seed: seed &+ 3, audit, seams)
+  }
+
+  func newID(_ instant: Timestamp) -> String { ids.next(at: instant) }
+
+  // MARK: Time
+
+  var time: Timestamp { program?.time.now() ?? now }
+
+  /// Lets everything go on that can before time passes.
+  func settle() {
+    var steps = 0
+    while audit.fault == nil, thread.step() {
+      steps += 1
+      if steps > 200_000 { return audit.fail("it never comes to rest") }
+    }
+  }
+
+  /// Lets so many jobs go on at most.
+  func go(_ steps: Int) { for _ in 0..<steps where audit.fault == nil { if !thread.step() { return } } }
+
+  /// Does something, while time passes if it has to, and gives what came of it.
+  func perform<Outcome: Sendable>(
+    _ what: String, _ body: @escaping @Sendable () async -> Outcome
+  ) -> Outcome? {
+    let outcome = Outbox<Outcome>()
+    // Ends with the body.
+    Task { outcome.put(await body()) }
+    var steps = 0
+    while outcome.value == nil {
+      if audit.fault != nil { return nil }
+      if !thread.step() {
+        guard let time = program?.time, let span = time.untilNextSleeper else {
+          audit.fail("'\(what)' waits for nothing")
+          return nil
+        }
+        time.advance(by: span)
+      }
+      steps += 1
+      if steps > 200_000 {
+        audit.fail("'\(what)' never ends")
+        return nil
+      }
+    }
+    return outcome.value
+  }
+
+  /// How long it is until a run wakes or a slot is due.
+  var untilSomethingIsDue: TimeSpan? {
+    guard let program else { return nil }
+    let now = program.time.now()
+    let state = program.store.state
+    let instants =
+      state.runs.values.compactMap(\.wakeAt) + state.schedules.keys.compactMap { audit.nextSlot(of: $0) }
+    let spans = instants.compactMap { $0.span(since: now) }.filter { $0 > .zero }
+    return (spans + [program.time.untilNextSleeper].compactMap { $0 }.filter { $0 < .seconds(10) }).min()
+  }
+
+  /// Puts a recipe into the folder, which has to check.
+  func serve(_ name: String, _ text: String) {
+    folder[name] = text
+    do throws(NotRunnable) {
+      let recipe = try checks.recipe("recipes/\(name).yaml", in: folder)
+      for trigger in recipe.triggers {
+        let plan = SchedulePlan(
+          recipe: name, file: recipe.source.name, texts: .inline(.null), inputs: .null, program: "", trigger: trigger)
+        audit.know(plan.spec, trigger.recurrence)
+      }
+    } catch {
+      audit.fail("a recipe that was made up does not check: \(error.message)")
+    }
+  }
+
+  /// A run of a recipe of the folder, as somebody asks for it; nil if the recipe cannot be run now.
+  func newRun(of name: String, id: String) -> RunCreated? {
+    let file = "recipes/\(name).yaml"
+    guard let recipe = try? checks.recipe(file, in: folder) else { return nil }
+    var inputs = ValueMap()
+    for input in recipe.inputs where input.isSecret { inputs[input.name] = .object(["secret": .string("TOKEN")]) }
+    var texts = ValueMap()
+    for recipe in recipe.all {
+      texts[recipe.source.name] = .string(String(decoding: recipe.source.bytes, as: UTF8.self))
+    }
+    let group = recipe.concurrency.map { RunGroup(name: $0.name, limit: $0.limit, onLimit: $0.onLimit.rawValue) }
+    return RunCreated(
+      run: id, at: time, recipe: name, file: file, texts: .inline(.map(texts)), inputs: .map(inputs),
+      program: "simulated", group: group)
+  }
+}

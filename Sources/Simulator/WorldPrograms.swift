@@ -1,0 +1,220 @@
+import ActionKit
+import Agent
+import Basics
+import Recipes
+import RunState
+import RunTestKit
+import Runs
+import Synchronization
+
+// Programs that begin, end, and die.
+extension World {
+  static let catalog = ActionCatalog([SimulatedPlugin.self])
+
+  /// Starts a program on what the disk holds; it may find that it cannot.
+  func start() {
+    let time = SimulatedTime(now)
+    let life = ProgramLife(service, disk)
+    let token = SimulatedPlugin.register(life)
+    disk.now = now
+    let work = thread.work
+    program = nil
+    let small = CompactionRule(smallest: compactsAt, timesSnapshot: 1)
+    seams.disk(disk)
+    let opened = finish(time) { [disk] () async -> Result<FileStateStore, StateError> in
+      do throws(StateError) {
+        return .success(
+          try await FileStateStore.open(
+            "/state", program: "simulated", fileSystem: disk, compaction: small, keeping: .usual, time: time,
+            workers: .hand(work)))
+      } catch { return .failure(error) }
+    }
+    let files: FileStateStore
+    switch opened {
+    case .success(let store): files = store
+    case .failure(let error):
+      audit.note("cannot start: \(error.message)")
+      if error.kind != .unavailable, error.kind != .fatal { audit.fail("the state cannot be opened: \(error.message)") }
+      SimulatedPlugin.forget(token)
+      return
+    case nil: return
+    }
+    audit.compare(found: files.state)
+    life.store.withLock { $0 = files }
+    let store = AuditedStore(seams.store(files), audit, life)
+    let (agentStore, agentTime) = (seams.agent(store), seams.time(time))
+    let connection = Services.Connection(
+      plugin: PluginDescriptor(SimulatedPlugin.self), settings: .object(["program": .string(token)]))
+    let secrets = Secrets(environment: ["TOKEN": SimulatedService.secret])
+    let host = RunHost(store: agentStore, time: agentTime, chance: { [chances] in chances.next() }) {
+      [checks, seams] record throws(NotRunnable) in
+      var texts = ValueMap()
+      do throws(StateError) { texts = try await store.value(record.origin.texts).map ?? texts } catch {
+        throw NotRunnable(error.message)
+      }
+      let recipe = try checks.recipe(record.origin.file, among: texts)
+      let services = Services(
+        catalog: World.catalog, connections: ["sim": connection], redactor: seams.redactor, time: agentTime)
+      return PreparedRun(recipe: recipe, secrets: secrets, services: services, folder: "/tmp")
+    }
+    var recipes = folder.seam
+    recipes.check = { [checks] in checks.check($0, $1) }
+    let schedules = ScheduleHost(
+      host, agentStore, time: agentTime, program: "simulated", folders: ["recipes"], in: checks.environment(folder),
+      files: recipes, newID: { [ids] in ids.next(at: $0) }, refusal: { _, _ in nil })
+    program = SimulatedProgram(
+      life: life, token: token, store: store, host: host, schedules: schedules, time: time)
+    audit.note("start at \(now)")
+    _ = perform("serve") {
+      await host.observe { if case .failed(let error) = $0 { life.fail(error) } }
+      _ = await schedules.look()
+      _ = await host.recover()
+      await schedules.serve()
+    }
+  }
+
+  /// The program ends as it is told to, or because the state takes nothing more.
+  func stop() {
+    guard let program else { return }
+    audit.note("stop")
+    let hasClosed = perform("stop") { [audit] () async -> Bool in
+      await program.schedules.stop()
+      await program.host.stop()
+      do throws(StateError) { try await program.store.close() } catch {
+        audit.note("close: \(error.message)")
+        return false
+      }
+      return true
+    }
+    if !disk.isStopped, !program.life.hasFailed, hasClosed == true, audit.fault == nil {
+      settle()
+      audit.compare(live: program.store.state)
+    }
+    leave(program)
+  }
+
+  /// The program dies with what was on its way; what the disk did not sync may be gone.
+  func die(losing loss: FaultyFileSystem.Loss) {
+    guard let program else { return disk = disk.restarted(losing: loss) }
+    audit.note("die, losing \(loss)")
+    disk.stop()
+    program.life.end()
+    // What is left of it finds that nothing can be kept, and ends by itself.
+    _ = perform("die") {
+      await program.schedules.stop()
+      await program.host.stop()
+      do throws(StateError) { try await program.store.close() } catch {}
+    }
+    leave(program)
+    disk = disk.restarted(losing: loss)
+  }
+
+  private func leave(_ program: SimulatedProgram) {
+    program.life.end()
+    SimulatedPlugin.forget(program.token)
+    now = program.time.now()
+    // Who still sleeps belongs to nobody, and ends when it wakes.
+    var rounds = 0
+    while let span = program.time.untilNextSleeper, rounds < 1000 {
+      program.time.advance(by: span)
+      while thread.step() { rounds += 1 }
+      rounds += 1
+    }
+    while thread.step() {}
+    self.program = nil
+  }
+
+  /// Does something before there is a program, without letting time pass.
+  private func finish<Outcome: Sendable>(
+    _ time: SimulatedTime, _ body: @escaping @Sendable () async -> Outcome
+  ) -> Outcome? {
+    let outcome = Outbox<Outcome>()
+    // Ends with the body.
+    Task { outcome.put(await body()) }
+    while outcome.value == nil, thread.step() {}
+    return outcome.value
+  }
+}
+
+/// What a task leaves for whoever drives it.
+final class Outbox<Value: Sendable>: Sendable {
+  private let content = Mutex<Value?>(nil)
+
+  func put(_ value: Value) { content.withLock { $0 = value } }
+  var value: Value? { content.withLock { $0 } }
+}
+
+/// Numbers for several tasks, the same for the same seed.
+final class SharedRandom: Sendable {
+  private let random: Mutex<SeededGenerator>
+
+  init(seed: UInt64) { random = Mutex(SeededGenerator(seed: seed)) }
+
+  func next() -> Double { random.withLock { Double.random(in: 0..<1, using: &$0) } }
+  func next(at instant: Timestamp) -> String { random.withLock { UUID7(at: instant, using: &$0).description } }
+}
+
+/// Recipes, each checked once for the texts that it is made of.
+final class CheckedRecipes: Sendable {
+  private struct Known {
+    /// What was read besides the recipe's own text; nil if there was no such file.
+    var reads: [(path: String, text: [UInt8]?)]
+    var checked: CheckedRecipe
+  }
+
+  private let known = Mutex<[String: [Known]]>([:])
+
+  func environment(_ folder: RecipeFolder) -> RecipeEnvironment { environment(folder.read) }
+
+  private func environment(_ read: @escaping @Sendable (String) throws(FileError) -> Source) -> RecipeEnvironment {
+    RecipeEnvironment(catalog: World.catalog, zone: "UTC", read: read)
+  }
+
+  func check(_ source: Source, _ environment: RecipeEnvironment) -> CheckedRecipe {
+    let key = "\(source.name)\n\(String(decoding: source.bytes, as: UTF8.self))"
+    // Read again in the same order, because whoever checks may remember what is read for it.
+    let earlier = known.withLock { $0[key] ?? [] }.first { known in
+      known.reads.allSatisfy { read in (try? environment.read(read.path))?.bytes == read.text }
+    }
+    if let earlier { return earlier.checked }
+    let reads = Mutex<[(path: String, text: [UInt8]?)]>([])
+    var watched = environment
+    watched.read = { path throws(FileError) in
+      do throws(FileError) {
+        let source = try environment.read(path)
+        reads.withLock { $0.append((path, source.bytes)) }
+        return source
+      } catch {
+        reads.withLock { $0.append((path, nil)) }
+        throw error
+      }
+    }
+    let checked = Recipe.check(source, in: watched)
+    let new = Known(reads: reads.withLock { $0 }, checked: checked)
+    known.withLock { $0[key, default: []].append(new) }
+    return checked
+  }
+
+  /// A recipe of the folder as it is now.
+  func recipe(_ file: String, in folder: RecipeFolder) throws(NotRunnable) -> Recipe {
+    let source: Source
+    do throws(FileError) { source = try folder.read(file) } catch { throw NotRunnable(error.description) }
+    return try recipe(source, environment(folder))
+  }
+
+  /// A recipe as it was when its texts were kept.
+  func recipe(_ file: String, among texts: ValueMap) throws(NotRunnable) -> Recipe {
+    guard let text = texts[file]?.string else { throw NotRunnable("there is no text") }
+    let environment = environment { path throws(FileError) in
+      guard let text = texts[path]?.string else { throw FileError(.read, path, .system(2)) }
+      return Source(name: path, text: text)
+    }
+    return try recipe(Source(name: file, text: text), environment)
+  }
+
+  private func recipe(_ source: Source, _ environment: RecipeEnvironment) throws(NotRunnable) -> Recipe {
+    let checked = check(source, environment)
+    guard let recipe = checked.recipe else { throw NotRunnable(Diagnostics(checked.diagnostics).rendered()) }
+    return recipe
+  }
+}

@@ -1,0 +1,140 @@
+import CommandLineParser
+
+// The commands that look at runs and schedules, and steer them.
+
+private let runArgument = Command.Argument.required("run", "The run's id, or the beginning of it.", .text)
+private let json = Command.Option.flag("json", "Prints JSON.")
+private let finalJSON = Command.Option.flag("json", "Prints one JSON document when the run is over.")
+
+let runsCommand = Command(
+  "runs", "Lists, shows and steers runs.",
+  subcommands: [
+    Command(
+      "list", "Lists the open runs with what they wait for, and the latest finished ones.",
+      options: [
+        .option("limit", short: "n", "COUNT", "At most that many finished runs (20).", .int(1...10_000)),
+        .option("recipe", "NAME", "Only runs of that recipe.", .text), json,
+      ]),
+    Command(
+      "show", "Shows one run with its cause, steps, inputs and outputs.", arguments: [runArgument], options: [json]),
+    Command("logs", "Shows the attempts and requests of one run.", arguments: [runArgument], options: [json]),
+    Command("follow", "Follows a run that the folder's agent carries on.", arguments: [runArgument]),
+    Command(
+      "resume", "Goes on with an interrupted or paused run, or with all of them.",
+      arguments: [.optional("run", "The run's id, or the beginning of it; all open runs if left out.", .text)],
+      options: [finalJSON]),
+    Command(
+      "pause", "Lets nothing more of a run begin until it is resumed.",
+      arguments: [runArgument], options: [.option("reason", "TEXT", "What to write down about it.", .text)],
+      examples: [.init("runs pause 0199a --reason 'The service is being moved.'", "Holds it until runs resume.")]),
+    Command(
+      "retry", "Tries a run again that ended badly: a new run takes over what succeeded.",
+      arguments: [runArgument], options: [finalJSON],
+      examples: [.init("runs retry 0199a", "Does the steps that did not succeed.")]),
+    Command(
+      "cancel", "Ends a run: what is in flight finishes, then its finally steps run.",
+      arguments: [runArgument], options: [.option("reason", "TEXT", "What to write down about it.", .text)]),
+    Command(
+      "resolve", "Says what became of uncertain steps, so that their run can go on.",
+      arguments: [
+        runArgument,
+        .repeated(
+          "step", "The steps' paths, such as put[3]/write; put[*]/write names those of all items.", .text, atLeast: 1),
+      ],
+      options: [
+        .flag("done", "They were done."),
+        .option("output", "JSON", "With --done: what the step gave, if later steps read it.", .text),
+        .flag("retry", "They were not done; do them now."),
+        .flag("fail", "They count as failed."),
+      ],
+      examples: [
+        .init("runs resolve 0199a 'put[3]/write' --retry", "Does it again."),
+        .init("runs resolve 0199a 'put[*]/write' --done", "Settles all items at once."),
+      ]),
+    deciding("approve", "Approves what a run asks, so that it goes on."),
+    deciding("reject", "Rejects what a run asks."),
+    Command(
+      "signal", "Sends an event to a run that waits for it, or to whichever takes it first.",
+      arguments: [
+        .required("run", "The run's id, or the beginning of it; or any.", .text),
+        .required("event", "The event's name, as recipes wait for it.", .text),
+      ],
+      options: [
+        .option("data", "JSON", "What the event carries: JSON, or @FILE.", .text),
+        .option("id", "ID", "What makes the event one of its kind; a second one of the same id is dropped.", .text),
+        json,
+      ],
+      examples: [
+        .init("runs signal 0199a paid --data '{\"amount\": 12}'", "Wakes the run that waits for it."),
+        .init("runs signal any delivered --id mail-4711", "Is taken by the first run that waits for it."),
+      ]),
+  ],
+  defaultSubcommand: "list")
+
+private func deciding(_ name: String, _ summary: String) -> Command {
+  Command(
+    name, summary,
+    arguments: [
+      runArgument, .optional("step", "The step that asks; not needed if only one does.", .text),
+    ],
+    options: [
+      .option("by", "NAME", "Who decides ($USER).", .text),
+      .option("comment", "TEXT", "What to write down about it.", .text),
+    ],
+    examples: [.init("runs \(name) 0199a --comment 'As agreed on the phone.'", "Decides, and says why.")])
+}
+
+private let scheduleArgument = Command.Argument.required(
+  "schedule", "The recipe's name; with the entry's id after a slash if it has several.", .text)
+private let anySchedule = Command.Argument.optional(
+  "schedule", "The recipe's name, with the entry's id after a slash if it has several; all if left out.", .text)
+private let overlap = Command.Option.option(
+  "overlap", "POLICY", "What to do while a run is open, instead of what the recipe says.",
+  .choice(["skip", "bufferOne", "bufferAll", "cancelOther", "terminateOther", "allowAll"]))
+
+let scheduleCommand = Command(
+  "schedule", "Shows what runs when by itself, what became of every slot, and steers it.",
+  subcommands: [
+    Command("list", "Lists the schedules with their next slot and their last run.", options: [json]),
+    Command(
+      "next", "Lists the next slots, in each schedule's zone.", arguments: [anySchedule],
+      options: [.option("count", short: "n", "COUNT", "How many (10).", .int(1...1000)), json],
+      examples: [.init("schedule next weekly-report -n 5", "When it will run.")]),
+    Command(
+      "log", "Shows the ledger: every slot that was due, and what became of it, the latest first.",
+      arguments: [anySchedule],
+      options: [
+        .option("count", short: "n", "COUNT", "At most that many lines (20).", .int(1...10_000)),
+        .option("from", "TIME", "Only slots from then on: a date, a time of today, both, or RFC 3339.", .text),
+        .option("to", "TIME", "Only slots before then.", .text), json,
+      ],
+      examples: [.init("schedule log weekly-report --from 2026-11-01", "What became of this month's slots.")]),
+    Command(
+      "pause", "Lets a schedule start nothing until it is resumed; its slots are noted as paused.",
+      arguments: [scheduleArgument], options: [.option("note", "TEXT", "Why, for whoever asks later.", .text)],
+      examples: [.init("schedule pause weekly-report --note 'Holidays.'", "Until schedule resume.")]),
+    Command("resume", "Lets a paused schedule start runs again.", arguments: [scheduleArgument]),
+    Command(
+      "trigger", "Starts a schedule's run now, out of turn.", arguments: [scheduleArgument], options: [overlap]),
+    Command(
+      "backfill", "Makes up for the slots of a time gone by that have no run.", arguments: [scheduleArgument],
+      options: [
+        .option("from", "TIME", "The first instant: a date, a time of today, both, or RFC 3339.", .text),
+        .option("to", "TIME", "The first instant that no longer counts.", .text), overlap,
+        .flag("dry-run", "Only lists the slots."),
+        .flag("yes", short: "y", "Does not ask."),
+      ],
+      examples: [.init("schedule backfill weekly-report --from 2026-11-01 --to 2026-11-08 --dry-run", "Lists them.")]),
+  ],
+  defaultSubcommand: "list")
+
+let whyCommand = Command(
+  "why", "Explains why a run is as it is, or why a schedule ran or did not.",
+  arguments: [.required("subject", "A run's id or the beginning of it, or a recipe's name.", .text)],
+  options: [
+    .option("at", "TIME", "Of a recipe: when; a date, a time of today, both, or RFC 3339.", .text), json,
+  ],
+  examples: [
+    .init("why 0199a", "Why the run began, which way it took, what it waits for."),
+    .init("why weekly-report --at '2026-11-20 17:30'", "Why it ran then, or did not."),
+  ])

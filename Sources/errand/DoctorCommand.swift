@@ -1,0 +1,129 @@
+import Agent
+import Basics
+import CommandLineParser
+import Glibc
+import RunState
+
+/// `errand doctor`: what is right and wrong with the state and its surroundings, and mending it.
+struct DoctorCommand {
+  private let dispatch: Dispatch
+  private let workspace: Workspace
+  private var console: Console { dispatch.console }
+
+  init(_ dispatch: Dispatch) throws(CommandFailure) {
+    self.dispatch = dispatch
+    workspace = try dispatch.workspace()
+  }
+
+  func run() throws(CommandFailure) -> ExitCode {
+    let folder = workspace.stateFolder
+    var repaired: [String] = []
+    let lock = dispatch.parsed["repair"].isGiven ? try FolderLock.held(by: "errand \(version)", folder) : nil
+    var (examination, isHeld) = try examine(holdingIt: lock != nil)
+    if lock != nil, examination.findings.contains(where: \.isRepairable) {
+      repaired = try kept { () throws(StateError) in try doctor(isHeld: false).repair() }
+      (examination, isHeld) = try examine(holdingIt: true)
+    }
+    lock?.release()
+    let holder = isHeld ? FolderLock.holder(of: folder) : nil
+    examination.findings += surroundings
+    if dispatch.parsed["json"].isGiven {
+      showJSON(examination, holder, isHeld, repaired)
+    } else {
+      showText(examination, holder, isHeld, repaired)
+    }
+    return examination.hasFaults ? .failed : .done
+  }
+
+  private func doctor(isHeld: Bool) -> StateDoctor {
+    StateDoctor(workspace.stateFolder, program: version, now: SystemTime().now(), isHeld: isHeld)
+  }
+
+  /// Looks at the state, once more if an agent came meanwhile, whose half-done writes are no faults.
+  private func examine(holdingIt: Bool) throws(CommandFailure) -> (StateExamination, isHeld: Bool) {
+    let folder = workspace.stateFolder
+    if holdingIt {
+      return (try kept { () throws(StateError) in try doctor(isHeld: false).examine() }, false)
+    }
+    let wasHeld = FolderLock.isHeld(folder)
+    let examination = try kept { () throws(StateError) in try doctor(isHeld: wasHeld).examine() }
+    if wasHeld || !FolderLock.isHeld(folder) { return (examination, wasHeld) }
+    return (try kept { () throws(StateError) in try doctor(isHeld: true).examine() }, true)
+  }
+
+  private func kept<Outcome>(_ body: () throws(StateError) -> Outcome) throws(CommandFailure) -> Outcome {
+    do throws(StateError) { return try body() } catch { throw CommandFailure(.unavailable, error.message) }
+  }
+
+  /// What else this machine has to have.
+  private var surroundings: [StateExamination.Finding] {
+    let zones = String(environment: "TZDIR") ?? "/usr/share/zoneinfo"
+    if Files.exists("\(zones)/Europe/Berlin") { return [] }
+    return [
+      .init(.fault, "there are no zone files in \(zones); install the package tzdata, or point TZDIR at them")
+    ]
+  }
+
+  // MARK: Showing
+
+  private func showText(
+    _ examination: StateExamination, _ holder: FolderLock.Holder?, _ isHeld: Bool, _ repaired: [String]
+  ) {
+    var rows = [["state", workspace.stateFolder]]
+    if isHeld { rows.append(["held by", holder.map { "process \($0.pid) (\($0.program))" } ?? "another process"]) }
+    rows += examination.counts.map { [$0.name, "\($0.count)"] }
+    let width = rows.map { $0[0].count }.max() ?? 0
+    for row in rows {
+      console.out(row[0] + String(repeating: " ", count: width + 2 - row[0].count) + row[1])
+    }
+    for sentence in repaired {
+      console.out("\(Style.green.applied(to: "repaired", console.colourOut)): \(sentence.safe)")
+    }
+    for finding in examination.findings {
+      let colour: Style =
+        switch finding.severity {
+        case .fault: .red
+        case .warning: .yellow
+        case .note: .blue
+        }
+      console.out("\(colour.applied(to: finding.severity.rawValue, console.colourOut)): \(finding.message.safe)")
+    }
+    if examination.findings.contains(where: \.isRepairable) {
+      console.say(
+        isHeld
+          ? "Stop the agent, then mend what can be: errand doctor --repair" : "Mend what can be: errand doctor --repair"
+      )
+    } else if !examination.hasFaults {
+      console.out(Style.green.applied(to: "no faults", console.colourOut))
+    }
+  }
+
+  private func showJSON(
+    _ examination: StateExamination, _ holder: FolderLock.Holder?, _ isHeld: Bool, _ repaired: [String]
+  ) {
+    var document = ValueMap()
+    document["folder"] = .string(workspace.stateFolder)
+    document["held"] = .bool(isHeld)
+    document["holder"] = holder.map { .object(["pid": .int($0.pid), "program": .string($0.program)]) }
+    document["counts"] = .map(ValueMap(examination.counts.map { ($0.name, .int($0.count)) }))
+    document["repaired"] = .list(repaired.map { .string($0) })
+    document["findings"] = .list(
+      examination.findings.map {
+        .object([
+          "severity": .string($0.severity.rawValue), "message": .string($0.message),
+          "repairable": .bool($0.isRepairable),
+        ])
+      })
+    console.out((try? JSON.text(.map(document), .pretty)) ?? "{}")
+  }
+}
+
+extension FolderLock {
+  /// Takes the lock of a folder for as long as a command needs it; nil if there is no such folder.
+  static func held(by program: String, _ folder: String) throws(CommandFailure) -> FolderLock? {
+    if !Files.exists(folder) { return nil }
+    do throws(AgentError) { return try take(folder, program: program) } catch {
+      throw CommandFailure(error.kind == .held ? .locked : .cannotCreate, error.message)
+    }
+  }
+}

@@ -1,0 +1,206 @@
+import Agent
+import Basics
+import Calendars
+import Recipes
+import RunState
+
+/// A schedule as the state knows it, with what its recipe says of it.
+struct KnownSchedule: Sendable {
+  var record: ScheduleRecord
+  /// The entry of the recipe's last good version, if it checks with this program.
+  var trigger: Trigger?
+  /// Whether an agent has read it; one that none has read stands in a file and has no past.
+  var isRead = true
+
+  var zone: TimeZoneRules? { trigger?.recurrence?.zone }
+
+  /// The clock by which it is due; that of whoever asks if it is not due at times.
+  func clock(_ own: WallClock) -> WallClock { zone.map { WallClock($0, now: own.now) } ?? own }
+
+  /// When it is due, in words.
+  var words: String {
+    switch trigger?.kind {
+    case .timed(let recurrence)?: recurrence.words
+    case .event(let name, match: _)?: "on the event '\(name.safe)'"
+    case .afterRecipe(let name, status: _)?: "after \(name.safe)"
+    case nil: record.spec.safe
+    }
+  }
+
+  /// The slots after an instant, as long as it may start runs.
+  func upcoming(_ count: Int, after instant: Timestamp) -> [Timestamp] {
+    guard let recurrence = trigger?.recurrence else { return [] }
+    var slots: [Timestamp] = []
+    var last = instant
+    while slots.count < min(count, record.remainingRuns ?? count), let next = recurrence.next(after: last) {
+      slots.append(next)
+      last = next
+    }
+    return slots
+  }
+
+  // MARK: Finding
+
+  /// The schedules of the state, and those of recipes that no agent has read yet, in the order of their ids; with the
+  /// recipes that cannot be read.
+  static func all(
+    _ asker: Asker, _ workspace: Workspace
+  ) async throws(CommandFailure) -> (known: [KnownSchedule], broken: [BrokenRecipe]) {
+    let records = try asker.records(try await asker.ask("schedules")["schedules"], as: ScheduleRecord.self)
+    var known = records.map { record in
+      var texts: Value?
+      if case .inline(let value)? = record.texts { texts = value }
+      let recipe = workspace.recipe(record.file, among: texts ?? .null).recipe
+      return KnownSchedule(record: record, trigger: recipe?.trigger(of: record.id))
+    }
+    var broken: [BrokenRecipe] = []
+    let now = SystemTime().now()
+    for path in (try? workspace.recipeFiles()) ?? [] {
+      let (recipe, fault) = workspace.recipe(path, among: .null)
+      guard let recipe else {
+        broken.append(BrokenRecipe(file: path, fault: fault ?? ""))
+        continue
+      }
+      for trigger in recipe.triggers {
+        let id = recipe.name + (trigger.id.map { "/\($0)" } ?? "")
+        if known.contains(where: { $0.record.id.hasSameScalars(as: id) }) { continue }
+        let record = ScheduleRecord(
+          id: id, recipe: recipe.name, file: path, spec: "", createdAt: now, processedUntil: now,
+          pause: trigger.isPaused ? PauseRecord(at: now, origin: .recipe, note: trigger.pauseNote) : nil,
+          remainingRuns: trigger.remainingRuns)
+        known.append(KnownSchedule(record: record, trigger: trigger, isRead: false))
+      }
+    }
+    return (known.sorted { $0.record.id.precedesByScalars($1.record.id) }, broken)
+  }
+
+  /// The schedules that a name means: one by its id, or all of a recipe.
+  static func named(_ name: String?, among all: [KnownSchedule]) throws(CommandFailure) -> [KnownSchedule] {
+    guard let name else { return all }
+    let found = all.filter { $0.record.id.hasSameScalars(as: name) }
+    if !found.isEmpty { return found }
+    let ofRecipe = all.filter { $0.record.recipe.hasSameScalars(as: name) }
+    if !ofRecipe.isEmpty { return ofRecipe }
+    let ids = all.map(\.record.id)
+    let guess = name.nearest(among: ids).map { "did you mean '\($0)'?" }
+    let list = ids.isEmpty ? "no recipe has an 'on:'" : "there are \(joined(ids))"
+    throw CommandFailure(.noInput, "no schedule is called '\(name)'; \(guess ?? list)")
+  }
+
+  // MARK: Facts
+
+  /// How far back a slot is looked for.
+  private static let horizon = 9 * 366 * 86_400
+
+  /// What an explanation of the schedule around an instant is made from.
+  func facts(
+    around at: Timestamp, isNamed: Bool, _ asker: Asker, in workspace: Workspace, _ now: Timestamp
+  ) async throws(CommandFailure) -> ScheduleFacts {
+    var facts = ScheduleFacts(record, words: words, at: at, isNamed: isNamed)
+    facts.isRead = isRead
+    facts.upcoming = upcoming(1, after: now).first
+    if let recurrence = trigger?.recurrence {
+      let start = Timestamp(seconds: at.seconds - KnownSchedule.horizon) ?? .earliest
+      facts.previous = recurrence.last(notAfter: at, after: start)
+      facts.following = recurrence.next(after: at)
+      if isNamed { facts.leftOut = leftOut(recurrence, at, facts.previous ?? start) }
+    }
+    // What was started out of turn stands in the ledger beside the slots.
+    let before = Timestamp(seconds: at.seconds + (isNamed ? 60 : 1)) ?? .latest
+    let latest = try await slots(asker, limit: 1, from: nil, before: before).first
+    if let latest, latest.cause.kind != .slot || facts.previous == nil, latest.slot >= facts.previous ?? .earliest {
+      facts.previous = latest.slot
+    }
+    if let slot = facts.previous {
+      facts.ledger = try await slots(
+        asker, limit: 50, from: slot, before: Timestamp(seconds: slot.seconds + 1) ?? .latest)
+    }
+    if let missed = facts.ledger.first(where: { [.missedWindow, .missedPolicy, .superseded].contains($0.outcome) }) {
+      let sign = try await asker.ask("slots", ["limit": .int(1), "before": .string("\(missed.slot)")])
+      facts.lastSign = try asker.records(sign["slots"], as: SlotRecord.self).first?.at
+    }
+    for id in Set(facts.ledger.compactMap(\.run) + record.openRuns.prefix(1)) {
+      // A run that the history no longer holds is told by its id.
+      guard let answer = try? await asker.ask("show", ["run": .string(id)]),
+        let run: RunRecord = try? asker.record(answer["run"])
+      else { continue }
+      facts.runs.append(RunGist(run))
+    }
+    facts.fault = workspace.recipe(record.file, among: .null).fault
+    return facts
+  }
+
+  private func slots(
+    _ asker: Asker, limit: Int, from: Timestamp?, before: Timestamp
+  ) async throws(CommandFailure) -> [SlotRecord] {
+    let answer = try await asker.ask(
+      "slots",
+      [
+        "schedule": .string(record.id), "limit": .int(limit), "from": from.map { .string("\($0)") },
+        "before": .string("\(before)"),
+      ])
+    return try asker.records(answer["slots"])
+  }
+
+  /// Why the rule's last instant before one is no slot.
+  private func leftOut(
+    _ recurrence: Recurrence, _ at: Timestamp, _ previous: Timestamp
+  ) -> ScheduleFacts.LeftOut? {
+    var rule = recurrence
+    rule.start = nil
+    rule.end = nil
+    rule.except = .none
+    if let start = recurrence.start, at < start { return .beforeStart(at, start: start) }
+    if let end = recurrence.end, at >= end { return .afterEnd(at, end: end) }
+    guard let instant = rule.last(notAfter: at, after: previous) else { return nil }
+    return .except(instant)
+  }
+}
+
+/// A recipe's file of which nothing is in force but what an agent read before.
+struct BrokenRecipe: Sendable {
+  var file: String
+  var fault: String
+
+  /// The recipe's name, unless it says another.
+  var stem: String {
+    let name = file.split(separator: "/").last ?? ""
+    return String(name.prefix { $0 != "." })
+  }
+}
+
+extension Recipe {
+  fileprivate func trigger(of schedule: String) -> Trigger? {
+    triggers.first { (name + ($0.id.map { "/\($0)" } ?? "")).hasSameScalars(as: schedule) }
+  }
+}
+
+extension Workspace {
+  /// Reads a recipe by its text among some that are kept, or as it stands on disk, or says why it cannot be.
+  func recipe(_ file: String, among texts: Value) -> (recipe: Recipe?, fault: String?) {
+    let onDisk = environment.read
+    var environment = self.environment
+    environment.read = { path throws(FileError) in
+      if let text = texts[path]?.string { return Source(name: path, text: text) }
+      return try onDisk(path)
+    }
+    let source: Source
+    do throws(FileError) { source = try environment.read(file) } catch { return (nil, error.description) }
+    let checked = Recipe.check(source, in: environment)
+    return (checked.recipe, checked.diagnostics.first { $0.severity == .error }?.message)
+  }
+
+  /// The recipes of the configured folders.
+  func recipeFiles() throws(CommandFailure) -> [String] {
+    var paths: [String] = []
+    for folder in recipeFolders {
+      do throws(FileError) {
+        paths += try Files.list(folder).filter { $0.hasSuffix(".yaml") || $0.hasSuffix(".yml") }.sorted()
+          .map { "\(folder)/\($0)" }
+      } catch {
+        throw CommandFailure(.noInput, error.description)
+      }
+    }
+    return paths
+  }
+}

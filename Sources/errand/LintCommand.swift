@@ -1,0 +1,28 @@
+import Basics
+import CommandLineParser
+import Recipes
+
+extension Dispatch {
+  /// `errand lint`: what could be simpler or safer in recipes that check.
+  func lintRecipes() throws(CommandFailure) -> ExitCode {
+    let given = parsed["recipe"].texts
+    let workspace = try workspace(besides: given.first)
+    let paths = given.isEmpty ? try workspace.recipeFiles() : given
+    var found: [Diagnostic] = []
+    var isMissing = false
+    for path in paths {
+      do throws(FileError) {
+        let checked = Recipe.check(try workspace.environment.read(path), in: workspace.environment)
+        // What may stay as it is in a recipe that cannot run is not worth a word yet.
+        found += checked.recipe?.hints ?? checked.diagnostics.filter { $0.severity == .error }
+      } catch {
+        isMissing = isMissing || error.isNotFound
+        found.append(Diagnostic(error.description))
+      }
+    }
+    let hints = Diagnostics(found)
+    show(hints, of: paths.count, "no hints")
+    if hints.hasErrors { return isMissing && paths.count == 1 ? .noInput : .invalid }
+    return parsed["strict"].isGiven && !found.isEmpty ? .failed : .done
+  }
+}

@@ -1,0 +1,16 @@
+import Basics
+import Glibc
+
+extension Timestamp {
+  /// The instant as a clock on the wall of whoever reads it shows it: `Sat 02:00`, with its date if it is days away.
+  func localText(at now: Timestamp) -> String {
+    var seconds = time_t(self.seconds)
+    var parts = tm()
+    guard localtime_r(&seconds, &parts) != nil else { return toSeconds }
+    let isNear = (span(since: now) ?? .zero) < .seconds(6 * 86_400)
+    var text = [CChar](repeating: 0, count: 64)
+    let length = strftime(&text, text.count, isNear ? "%a %H:%M:%S" : "%a %Y-%m-%d %H:%M", &parts)
+    guard length > 0 else { return toSeconds }
+    return String(decoding: text[..<length].map { UInt8(bitPattern: $0) }, as: UTF8.self)
+  }
+}

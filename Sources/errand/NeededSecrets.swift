@@ -1,0 +1,88 @@
+import Basics
+import Recipes
+import Runs
+import SecretSources
+
+/// A secret that a recipe needs, and what needs it.
+struct NeededSecret {
+  var name: String
+  /// Where it is named, if in a file.
+  var location: Diagnostic.Location?
+  /// The connection whose settings read it.
+  var connection: String?
+  /// The input that is given by it.
+  var input: String?
+
+  /// The secret within a sentence.
+  var text: String {
+    var words = name
+    if let connection { words += " of connection '\(connection)'" }
+    if let input { words += " for input '\(input)'" }
+    if let place { words += " (\(place))" }
+    return words
+  }
+
+  /// Where it is named: `file:line:column`.
+  var place: String? {
+    guard let location else { return nil }
+    let position = location.source.position(at: location.range.lowerBound)
+    return "\(location.source.name):\(position.line):\(position.column)"
+  }
+}
+
+extension Workspace {
+  /// The secrets that a recipe reads, that its inputs are given by, and that the connections it uses are set with.
+  ///
+  /// - Parameter isApart: Whether other services stand in for those of the connections.
+  func neededSecrets(of recipe: Recipe, inputs: Value, isApart: Bool = false) -> [NeededSecret] {
+    var needed = recipe.allSecrets.map { NeededSecret(name: $0.name, location: $0.location) }
+    for input in recipe.inputs where input.isSecret {
+      if let name = inputs[input.name]?["secret"]?.string { needed.append(NeededSecret(name: name, input: input.name)) }
+    }
+    if isApart { return needed }
+    for name in recipe.connectionNames {
+      let declared = configuration.connections.first { $0.name.hasSameScalars(as: name) }
+      for secret in declared?.secrets ?? [] {
+        needed.append(NeededSecret(name: secret.name, location: secret.location, connection: name))
+      }
+    }
+    return needed
+  }
+
+  /// The secrets of a run; refused, with all that is wrong, unless each is there.
+  func secrets(
+    of recipe: Recipe, inputs: Value, from sources: SecretSources, runsCommands: Bool = true
+  ) async throws(CommandFailure) -> Secrets {
+    var values: [String: String] = [:]
+    var missing: [NeededSecret] = []
+    var faults: [String] = []
+    for secret in neededSecrets(of: recipe, inputs: inputs) where values[secret.name] == nil {
+      do throws(SecretFault) {
+        if let found = try await sources.find(secret.name, runsCommands: runsCommands) {
+          values[secret.name] = found.value
+        } else {
+          missing.append(secret)
+        }
+      } catch {
+        if !faults.contains(error.message) { faults.append(error.message) }
+      }
+    }
+    if !missing.isEmpty {
+      let isOne = missing.count == 1
+      faults.append(
+        "missing secret\(isOne ? "" : "s"): \(missing.map(\.text).joined(separator: ", ")); set the environment "
+          + "variable\(isOne ? "" : "s") of that name, or name another source under 'secrets' in errand.yaml")
+    }
+    if !faults.isEmpty { throw CommandFailure(.configuration, faults.joined(separator: "\n")) }
+    return Secrets(environment: values)
+  }
+
+  /// The secrets that a run beside made-up services finds; what is not there, or cannot be had, is left out.
+  func secretsApart(of recipe: Recipe, inputs: Value, from sources: SecretSources) async -> [String: String] {
+    var values: [String: String] = [:]
+    for secret in neededSecrets(of: recipe, inputs: inputs, isApart: true) where values[secret.name] == nil {
+      do throws(SecretFault) { values[secret.name] = try await sources.find(secret.name)?.value } catch { continue }
+    }
+    return values
+  }
+}

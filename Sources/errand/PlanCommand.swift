@@ -1,0 +1,134 @@
+import ActionKit
+import Agent
+import Basics
+import CommandLineParser
+import Recipes
+import Recordings
+import RunState
+import Runs
+
+extension RunCommand {
+  /// `errand plan`: what a run would change.
+  func plan() async throws(CommandFailure) -> ExitCode {
+    let request = try await request()
+    guard request.isSandbox else { return try show(try await plan(request)) }
+    return try await request.session.inSandboxes(of: request.recipe, isTold: false) {
+      sandboxes async throws(CommandFailure) in
+      try show(try await plan(request, in: sandboxes))
+    }
+  }
+
+  /// A plan with the file that keeps it.
+  private struct Made {
+    var plan: Plan
+    var recipe: String
+    var document: Value
+  }
+
+  private func plan(
+    _ request: Request, in sandboxes: RunSession.Sandboxes? = nil
+  ) async throws(CommandFailure) -> Made {
+    let (session, workspace) = (request.session, request.session.workspace)
+    let preparation = session.preparation(standIns: sandboxes?.settings ?? [:])
+    let texts = Value.map(request.recipe.texts)
+    // Read once more, so that its expressions can meet what is not known yet.
+    guard let recipe = preparation.check(request.path, among: texts, isForPlan: true).recipe else {
+      throw CommandFailure(.invalid, "'\(request.path)' cannot be planned")
+    }
+    let snapshot = Snapshot()
+    let services = try workspace.services(
+      for: recipe, secrets: request.secrets, overrides: request.overrides, standIns: preparation.standIns,
+      time: session.time, pool: preparation.pool, carrier: { snapshot.transport(of: $0, over: $1) })
+    let inputs = Value.map(request.inputs)
+    var values: [String: Value] = [:]
+    let isLocal = { (connection: String) in
+      workspace.catalog.plugin(workspace.configuration.plugins[connection] ?? connection)?.isLocal ?? false
+    }
+    if !request.isSandbox, recipe.connectionNames.contains(where: isLocal) {
+      // As they are in the folder, whoever holds it.
+      do throws(StateError) { values = try ValuesOnDisk.read(in: workspace.stateFolder, program: version) } catch {
+        throw CommandFailure(.unavailable, error.message)
+      }
+    }
+    let now = session.time.now()
+    let plan = await Planner.plan(
+      recipe, inputs: inputs, secrets: request.secrets, services: services, values: values,
+      time: session.time, folder: sandboxes?.folder ?? workspace.root)
+    var heading = ValueMap()
+    heading["recipe"] = .string(recipe.name)
+    heading["file"] = .string(request.path)
+    do {
+      heading["sha256"] = .string(try sha256(JSON.write(texts)))
+    } catch {
+      throw CommandFailure(.unavailable, "the recipe's hash cannot be computed: \(error)")
+    }
+    heading["plannedAt"] = .timestamp(now)
+    heading["program"] = .string(version)
+    heading["sandbox"] = .bool(request.isSandbox)
+    heading["inputs"] = inputs
+    heading["overrides"] = .map(ValueMap(request.overrides.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }))
+    do throws(JSONError) {
+      // As it is in a file, so that two of them can be compared.
+      let document = try JSON.parse(JSON.write(plan.document(heading), .pretty))
+      return Made(plan: plan, recipe: recipe.name, document: document)
+    } catch {
+      throw CommandFailure(.failed, "the plan cannot be written as JSON: \(error.message)")
+    }
+  }
+
+  private func show(_ made: Made) throws(CommandFailure) -> ExitCode {
+    let text = (try? JSON.text(made.document, .pretty)) ?? "{}"
+    if parsed["json"].isGiven {
+      console.out(text)
+    } else {
+      PlanReport(plan: made.plan, recipe: made.recipe, console: console).show()
+    }
+    if let path = parsed["out"].text {
+      // It may hold what only whoever may use the services is to see.
+      do throws(FileError) { try Files.write(Array("\(text)\n".utf8), to: path, mode: 0o600) } catch {
+        throw CommandFailure(.cannotCreate, error.description)
+      }
+      console.say("kept in \(path); run it with --plan \(path.shellQuoted)")
+    }
+    if let error = made.plan.error { return error.kind == .configuration ? .configuration : .failed }
+    return parsed["detailed-exitcode"].isGiven && made.plan.tally.changes > 0 ? .hasChanges : .done
+  }
+
+  // MARK: Before a run
+
+  /// The plan that the run is to keep to.
+  func agreedPlan() throws(CommandFailure) -> Value? {
+    guard let path = parsed["plan"].text else { return nil }
+    let source: Source
+    do throws(FileError) { source = Source(name: path, bytes: try Files.read(path)) } catch {
+      throw CommandFailure(error.isNotFound ? .noInput : .unavailable, error.description)
+    }
+    do throws(JSONError) { return try JSON.parse(source.bytes) } catch {
+      throw CommandFailure(.invalid, error.diagnostic(in: source).rendered())
+    }
+  }
+
+  /// Plans the run, and refuses it if the plan is not as agreed, or if nobody says yes.
+  func approve(
+    _ request: Request, _ agreed: Value?, in sandboxes: RunSession.Sandboxes? = nil
+  ) async throws(CommandFailure) {
+    guard agreed != nil || parsed["confirm"].isGiven else { return }
+    let made = try await plan(request, in: sandboxes)
+    if let agreed {
+      let moves = Plan.moves(from: agreed, to: made.document)
+      for move in moves { console.error("\(Style.yellow.applied(to: "moved", console.colourError)): \(move.safe)") }
+      if !moves.isEmpty {
+        throw CommandFailure(.failed, "the plan does not hold any more; nothing was started. Plan again and look at it")
+      }
+    }
+    if parsed["confirm"].isGiven {
+      PlanReport(plan: made.plan, recipe: made.recipe, console: console, isAside: parsed["json"].isGiven).show()
+    } else if let error = made.plan.error {
+      console.error(error.text(colour: console.colourError))
+    }
+    if made.plan.error != nil { throw CommandFailure(.failed, "the run would fail; nothing was started") }
+    if parsed["confirm"].isGiven, !console.confirms("Run \(made.recipe)?") {
+      throw CommandFailure(.failed, "nothing was started")
+    }
+  }
+}

@@ -1,0 +1,158 @@
+import ActionKit
+import Agent
+import Basics
+import Runs
+
+/// A plan for people: what would change, by service and step; what else there is on the way; the outputs.
+struct PlanReport {
+  let plan: Plan
+  let recipe: String
+  let console: Console
+  /// Whether standard output is kept for something else.
+  var isAside = false
+
+  func show() {
+    for group in groups where group.writes > 0 { show(group) }
+    let notes = plan.entries.compactMap { entry -> [String]? in
+      guard let note = entry.note, note.kind != "leftOut" else { return nil }
+      let conditions = entry.conditions.isEmpty ? "" : "\(entry.conditions.joined(separator: ", ")): "
+      return [entry.path.safe, (conditions + note.text).safe]
+    }
+    if !notes.isEmpty {
+      out(heading("on the way"))
+      for line in table(["step", "what"], notes, colour: false).split(separator: "\n").dropFirst() {
+        out("  \(line)")
+      }
+    }
+    let outputs = plan.outputs.withUnknowns { .string("(\($0))") }
+    if let first = outputs.map?.members.first, first.value.tableRows == nil { out("") }
+    for member in outputs.map?.members ?? [] {
+      if let rows = member.value.tableRows {
+        out(heading(member.key.plain))
+        out(table(rows.headings, rows.cells, colour: console.colourOut))
+      } else {
+        out("\(Style.bold.applied(to: member.key.plain, console.colourOut)): \(member.value.plain)")
+      }
+    }
+    if let error = plan.error { console.error(error.text(colour: console.colourError)) }
+    out("\n\(summary)")
+  }
+
+  private func out(_ text: String) { isAside ? console.error(text) : console.out(text) }
+
+  private func heading(_ text: String) -> String { "\n\(Style.bold.applied(to: text, console.colourOut))" }
+
+  // MARK: Changes
+
+  /// The writes of one step under the same conditions.
+  private struct Group {
+    var connection: String
+    var path: String
+    var action: String
+    var conditions: [String]
+    var changes: [Change] = []
+    var opaque: [(call: Plan.Call, reason: String)] = []
+    var writes = 0
+    var leftOut = 0
+  }
+
+  private var groups: [Group] {
+    var groups: [Group] = []
+    for entry in plan.entries {
+      let call: Plan.Call
+      var changes: [Change] = []
+      var opaque: [(call: Plan.Call, reason: String)] = []
+      switch entry.event {
+      case .write(let write, .success(let found)): (call, changes) = (write, found)
+      case .write(let write, .failure(let reason)): (call, opaque) = (write, [(write, reason.text)])
+      case .leftOut(let write): call = write
+      default: continue
+      }
+      let path = entry.path.withoutIndexes
+      let known = groups.firstIndex {
+        $0.connection == call.connection && $0.path == path && $0.action == call.action
+          && $0.conditions == entry.conditions
+      }
+      let index = known ?? groups.count
+      if known == nil {
+        groups.append(
+          Group(connection: call.connection, path: path, action: call.action, conditions: entry.conditions))
+      }
+      groups[index].changes += changes
+      groups[index].opaque += opaque
+      if case .leftOut = entry.event { groups[index].leftOut += 1 } else { groups[index].writes += 1 }
+    }
+    return groups
+  }
+
+  private func show(_ group: Group) {
+    var counts: [String] = []
+    for kind in [Change.Kind.added, .changed, .removed, .unchanged] {
+      let count = group.changes.count { $0.kind == kind }
+      if count > 0 { counts.append("\(count) \(kind.rawValue)") }
+    }
+    if !group.opaque.isEmpty { counts.append("\(counted(group.opaque.count, "write")) shown by input") }
+    if group.leftOut > 0 { counts.append("\(group.leftOut) left out") }
+    let step = Style.bold.applied(to: "\(group.connection)  \(group.path.safe)", console.colourOut)
+    out("\n\(step)  \(group.action): \(counts.isEmpty ? "no change" : counts.joined(separator: ", "))")
+    for condition in group.conditions { out("  \(Style.yellow.applied(to: condition.safe, console.colourOut))") }
+    let rows = group.changes.filter { $0.kind != .unchanged }.map { change in
+      [change.subject, change.before ?? "", change.after ?? ""].map { $0.safe.clipped }
+    }
+    if !rows.isEmpty { show(["what", "before", "after"], rows) }
+    var reasons: [String] = []
+    for (_, reason) in group.opaque where !reasons.contains(reason) { reasons.append(reason) }
+    for reason in reasons.prefix(PlanReport.mostReasons) { out("  \(reason.safe)") }
+    if reasons.count > PlanReport.mostReasons { out("  and \(reasons.count - PlanReport.mostReasons) more") }
+    let inputs = group.opaque.map { $0.call.input.withUnknowns { .string("(\($0))") } }
+    if let only = inputs.first?.map, inputs.count == 1 {
+      show(nil, only.members.map { [$0.key.plain, $0.value.plain.clipped] })
+    } else if !inputs.isEmpty {
+      var names: [String] = []
+      for input in inputs {
+        for member in input.map?.members ?? [] where !names.contains(member.key.plain) {
+          names.append(member.key.plain)
+        }
+      }
+      show(names, inputs.map { input in names.map { input[$0]?.plain.clipped ?? "" } })
+    }
+  }
+
+  /// A step has a thousand items, each with a reason of its own.
+  private static let mostReasons = 5
+
+  private func show(_ headings: [String]?, _ rows: [[String]]) {
+    let lines = table(headings ?? ["", ""], rows, colour: console.colourOut).split(
+      separator: "\n", omittingEmptySubsequences: false)
+    for line in lines.dropFirst(headings == nil ? 1 : 0) { out("  \(line)") }
+  }
+
+  // MARK: The end
+
+  private var summary: String {
+    let tally = plan.tally
+    var parts: [String] = []
+    if tally.added > 0 { parts.append("\(tally.added) added") }
+    if tally.changed > 0 { parts.append("\(tally.changed) changed") }
+    if tally.removed > 0 { parts.append("\(tally.removed) removed") }
+    if tally.opaque > 0 { parts.append("\(counted(tally.opaque, "write")) shown by input") }
+    var text = parts.isEmpty ? "no changes" : parts.joined(separator: ", ")
+    if tally.undecided > 0 { text += " (\(tally.undecided) of these perhaps)" }
+    let end = plan.error == nil ? "" : "; the run would fail"
+    return "plan of \(recipe): \(text)\(end). Nothing was written."
+  }
+}
+
+extension String {
+  /// A step's path without the numbers of items.
+  fileprivate var withoutIndexes: String {
+    var path = ""
+    var isInside = false
+    for scalar in unicodeScalars {
+      if scalar == "[" { isInside = true }
+      if !isInside { path.unicodeScalars.append(scalar) }
+      if scalar == "]" { isInside = false }
+    }
+    return path
+  }
+}

@@ -1,0 +1,100 @@
+import ActionKit
+import Agent
+import Basics
+import Glibc
+import Recipes
+import Recordings
+import RunState
+import Runs
+import SecretSources
+
+/// What runs are prepared with: where they work, their secrets, and the services that they share.
+struct Preparation: Sendable {
+  var workspace: Workspace
+  var secrets: SecretSources
+  let pool: ServicePool
+  let time: any TimeSource
+  /// The settings of what stands in for every connection, by its name: sandboxes, or a recording.
+  var standIns: [String: Value] = [:]
+  /// Where the paths of recipes start; nil for the folder of errand.yaml.
+  var folder: String?
+  /// What stands between services and the network.
+  var carrier: PluginContext.Carrier?
+  /// What takes down the exchanges of services.
+  var recorder: Recorder?
+  /// What `now` is of the steps of runs that are played again.
+  var instants: (@Sendable (RunRecord) -> (@Sendable (StepPath) -> Timestamp?)?)?
+
+  /// Checks a run's recipe again, as it was when the run was accepted, against the actions of this program.
+  func prepared(_ record: RunRecord, from store: some StateStore) async throws(NotRunnable) -> PreparedRun {
+    let texts: Value
+    do throws(StateError) { texts = try await store.value(record.origin.texts) } catch {
+      throw NotRunnable(error.message)
+    }
+    let checked = check(record.origin.file, among: texts) { record.steps[$0]?.status.isEnded ?? false }
+    guard let recipe = checked.recipe else {
+      let faults = Diagnostics(checked.diagnostics.filter { $0.severity == .error })
+      throw NotRunnable("its recipe does not fit this version of errand any more:\n\(faults.rendered())")
+    }
+    do throws(CommandFailure) {
+      let inputs = record.origin.inputs
+      let secrets =
+        standIns.isEmpty
+        ? try await workspace.secrets(of: recipe, inputs: inputs, from: secrets)
+        : Secrets(environment: await workspace.secretsApart(of: recipe, inputs: inputs, from: secrets))
+      let services = try workspace.services(
+        for: recipe, secrets: secrets, overrides: record.origin.overrides, standIns: standIns, time: time, pool: pool,
+        carrier: carrier, recorder: recorder)
+      var run = PreparedRun(recipe: recipe, secrets: secrets, services: services, folder: folder ?? workspace.root)
+      run.instants = instants?(record)
+      return run
+    } catch {
+      throw NotRunnable(error.message)
+    }
+  }
+
+  /// Why runs of a recipe would be refused here; nil if they would not.
+  ///
+  /// No command is run to find out.
+  func refusal(of recipe: Recipe, inputs: Value) async -> String? {
+    do throws(CommandFailure) {
+      _ = try await workspace.secrets(of: recipe, inputs: inputs, from: secrets, runsCommands: false)
+      return nil
+    } catch {
+      return error.message
+    }
+  }
+
+  /// Checks a recipe whose texts are kept; what is over need not fit.
+  func check(
+    _ file: String, among texts: Value, isForPlan: Bool = false,
+    isOver: @escaping @Sendable (StepPath) -> Bool = { _ in false }
+  ) -> CheckedRecipe {
+    var environment = workspace.environment
+    environment.isForPlan = isForPlan
+    // What the run was started by matters no more.
+    environment.passesOverTriggers = true
+    environment.read = { path throws(FileError) in
+      guard let text = texts[path]?.string else { throw FileError(.read, path, .system(ENOENT)) }
+      return Source(name: path, text: text)
+    }
+    environment.isOver = isOver
+    return Recipe.check(Source(name: file, text: texts[file]?.string ?? ""), in: environment)
+  }
+}
+
+extension Recipe {
+  /// The recipe's text and those of the recipes it calls, as a run keeps them.
+  var texts: ValueMap {
+    var texts = ValueMap()
+    for recipe in all {
+      texts[recipe.source.name] = .string(String(decoding: recipe.source.bytes, as: UTF8.self))
+    }
+    return texts
+  }
+
+  /// The group whose limit its runs keep to, as they record it.
+  var group: RunGroup? {
+    concurrency.map { RunGroup(name: $0.name, limit: $0.limit, onLimit: $0.onLimit.rawValue) }
+  }
+}

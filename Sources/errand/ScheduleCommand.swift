@@ -1,0 +1,301 @@
+import Agent
+import Basics
+import Calendars
+import CommandLineParser
+import Glibc
+import Recipes
+import RunState
+
+/// `errand schedule`: what runs by itself and when, the ledger of what became of it, and steering it.
+struct ScheduleCommand {
+  private let dispatch: Dispatch
+  private var parsed: Parsed { dispatch.parsed }
+  private var console: Console { dispatch.console }
+  private var asJSON: Bool { parsed["json"].isGiven }
+
+  init(_ dispatch: Dispatch) { self.dispatch = dispatch }
+
+  func run() async throws(CommandFailure) -> ExitCode {
+    let session = try dispatch.session()
+    return try await session.asking { asker throws(CommandFailure) in
+      let (all, broken) = try await KnownSchedule.all(asker, session.workspace)
+      let own = session.workspace.wallClock(session.time.now())
+      switch parsed.command.last {
+      case "next": return try next(all, own)
+      case "log": return try await log(all, asker, own)
+      case "pause", "resume": return try await pause(all, asker)
+      case "trigger": return try await trigger(all, asker)
+      case "backfill": return try await backfill(all, asker, own)
+      default: return try await list(all, broken, asker, session.workspace, own)
+      }
+    }
+  }
+
+  // MARK: Looking
+
+  private func list(
+    _ all: [KnownSchedule], _ broken: [BrokenRecipe], _ asker: Asker, _ workspace: Workspace, _ own: WallClock
+  ) async throws(CommandFailure) -> ExitCode {
+    if asJSON {
+      console.out((try? JSON.text(.list(all.map { $0.value(own.now) }), .pretty)) ?? "[]")
+      return .done
+    }
+    for recipe in broken {
+      let warning = Style.yellow.applied(to: "warning", console.colourError)
+      console.say(
+        "\(warning): '\(recipe.file)' is broken: \(recipe.fault.safe); see: errand check \(recipe.file.shellQuoted)")
+    }
+    guard !all.isEmpty else {
+      let folders = joined(workspace.configuration.recipeFolders.map { "'\($0)'" })
+      console.say("no recipe in \(folders) has an 'on:'")
+      return .done
+    }
+    let rows = all.map { schedule in
+      let clock = schedule.clock(own)
+      let next = schedule.record.pause == nil ? schedule.upcoming(1, after: own.now).first : nil
+      let counts = schedule.record.counts.filter { $0.value > 0 }.sorted { $0.key.precedesByScalars($1.key) }
+      return [
+        schedule.record.id.safe, schedule.words.clipped, schedule.zone?.name ?? "", next.map(clock.dateFromNow) ?? "",
+        schedule.record.lastStatus?.rawValue ?? (schedule.record.openRuns.isEmpty ? "" : "open"),
+        counts.map { "\($0.value) \($0.key)" }.joined(separator: ", "), note(schedule, clock),
+      ]
+    }
+    let headings = ["SCHEDULE", "WHEN", "ZONE", "NEXT", "LAST", "SLOTS", "NOTE"]
+    console.out(table(headings, rows, colour: console.colourOut))
+    if !(try await asker.isServed()) {
+      console.say("\nNo agent is there to start any of them. Start one with: errand serve")
+    }
+    return .done
+  }
+
+  private func note(_ schedule: KnownSchedule, _ clock: WallClock) -> String {
+    let record = schedule.record
+    if let pause = record.pause {
+      let why =
+        pause.note ?? (pause.origin == .recipe ? "the recipe says so" : pause.origin == .failure ? "a run failed" : "")
+      return "paused\(why.isEmpty ? "" : ": \(why.safe.clipped)")"
+    }
+    if let run = record.openRuns.first { return "run \(run) is open" }
+    if let left = record.remainingRuns { return "\(counted(left, "run")) left" }
+    return schedule.isRead ? "" : "no agent has read it yet"
+  }
+
+  private func next(_ all: [KnownSchedule], _ own: WallClock) throws(CommandFailure) -> ExitCode {
+    let chosen = try KnownSchedule.named(parsed["schedule"].text, among: all)
+    let count = parsed["count"].int ?? 10
+    let slots = chosen.flatMap { schedule in
+      schedule.upcoming(count, after: own.now).map { (slot: $0, schedule: schedule) }
+    }.sorted { ($0.slot, $0.schedule.record.id) < ($1.slot, $1.schedule.record.id) }.prefix(count)
+    if asJSON {
+      let values = slots.map { slot, schedule in
+        Value.object([
+          "schedule": .string(schedule.record.id), "slot": .string("\(slot)"),
+          "local": .string(schedule.clock(own).dateWithOffset(slot)), "isPaused": .bool(schedule.record.pause != nil),
+        ])
+      }
+      console.out((try? JSON.text(.list(Array(values)), .pretty)) ?? "[]")
+      return .done
+    }
+    guard !slots.isEmpty else {
+      console.say("nothing is due any more")
+      return .done
+    }
+    let rows = slots.map { slot, schedule in
+      let clock = schedule.clock(own)
+      return [
+        clock.dateWithOffset(slot), clock.fromNow(slot), schedule.record.id.safe, schedule.zone?.name ?? "",
+        schedule.record.pause == nil ? "" : "paused",
+      ]
+    }
+    console.out(table(["SLOT", "WHEN", "SCHEDULE", "ZONE", "NOTE"], rows, colour: console.colourOut))
+    return .done
+  }
+
+  private func log(
+    _ all: [KnownSchedule], _ asker: Asker, _ own: WallClock
+  ) async throws(CommandFailure) -> ExitCode {
+    let chosen = parsed["schedule"].isGiven ? try KnownSchedule.named(parsed["schedule"].text, among: all) : []
+    let clock = chosen.first?.clock(own) ?? own
+    let limit = parsed["count"].int ?? 20
+    let (from, before) = (try instant("from", clock), try instant("to", clock))
+    var slots: [SlotRecord] = []
+    for id in chosen.isEmpty ? [String?.none] : chosen.map({ Optional($0.record.id) }) {
+      let answer = try await asker.ask(
+        "slots",
+        [
+          "schedule": id.map { .string($0) }, "limit": .int(limit), "from": from.map { .string("\($0)") },
+          "before": before.map { .string("\($0)") },
+        ])
+      slots += try asker.records(answer["slots"], as: SlotRecord.self)
+    }
+    // What waits for another run to end is settled later; until then the schedule has it.
+    for schedule in chosen.isEmpty ? all : chosen {
+      for waiting in schedule.record.buffered
+      where (from ?? .earliest) <= waiting.slot && waiting.slot < before ?? .latest {
+        let isSettled = slots.contains {
+          $0.schedule == schedule.record.id && $0.slot == waiting.slot && $0.cause == waiting.cause
+        }
+        if isSettled { continue }
+        slots.append(
+          SlotRecord(
+            schedule: schedule.record.id, slot: waiting.slot, outcome: .buffered, at: waiting.at, cause: waiting.cause,
+            reason: "waits for another run to end"))
+      }
+    }
+    slots = Array(slots.sorted { ($0.slot, $0.at) > ($1.slot, $1.at) }.prefix(limit))
+    if asJSON {
+      console.out((try? JSON.text(.list(slots.map { $0.encoded() }), .pretty)) ?? "[]")
+      return .done
+    }
+    guard !slots.isEmpty else {
+      console.say("the ledger holds no such slot")
+      return .done
+    }
+    let rows = slots.map { slot in
+      let clock = all.first { $0.record.id == slot.schedule }?.clock(own) ?? clock
+      return [
+        slot.when(clock), slot.schedule.safe, slot.outcome.rawValue, slot.run ?? "",
+        slot.lateBy.map { "\($0.inWords) late" } ?? "", slot.why.safe.clipped,
+      ]
+    }
+    console.out(table(["SLOT", "SCHEDULE", "OUTCOME", "RUN", "LATE", "WHY"], rows, colour: console.colourOut))
+    return .done
+  }
+
+  // MARK: Steering
+
+  /// The one schedule that is named, which an agent has read.
+  private func one(_ all: [KnownSchedule]) throws(CommandFailure) -> KnownSchedule {
+    let found = try KnownSchedule.named(parsed["schedule"].text ?? "", among: all)
+    guard let schedule = found.first, found.count == 1 else {
+      let ids = joined(found.map { "'\($0.record.id)'" }, by: "or")
+      throw CommandFailure(.usage, "the recipe '\(parsed["schedule"].text ?? "")' has several schedules; name \(ids)")
+    }
+    guard schedule.isRead else {
+      throw CommandFailure(
+        .unavailable,
+        "no agent has read '\(schedule.record.id)' yet, so there is nothing to steer; start one with: errand serve")
+    }
+    return schedule
+  }
+
+  private func pause(_ all: [KnownSchedule], _ asker: Asker) async throws(CommandFailure) -> ExitCode {
+    let id = try one(all).record.id
+    if parsed.command.last == "pause" {
+      _ = try await asker.ask(
+        "pauseSchedule", ["id": .string(id), "note": parsed["note"].text.map { .string($0) }])
+      console.say(
+        "\(id) is paused; its slots are noted and start nothing. Go on with: errand schedule resume \(id.shellQuoted)")
+    } else {
+      let answer = try await asker.ask("resumeSchedule", ["id": .string(id)])
+      let missed = try asker.records(answer["slots"], as: SlotRecord.self).filter { $0.outcome == .paused }
+        .reduce(0) { $0 + $1.count }
+      let noted = missed == 0 ? "" : "\(counted(missed, "slot")) of the pause started nothing; "
+      console.say("\(noted)\(id) starts runs again; see when with: errand schedule next \(id.shellQuoted)")
+    }
+    return .done
+  }
+
+  private func trigger(_ all: [KnownSchedule], _ asker: Asker) async throws(CommandFailure) -> ExitCode {
+    let id = try one(all).record.id
+    let answer = try await asker.ask(
+      "trigger", ["id": .string(id), "overlap": parsed["overlap"].text.map { .string($0) }])
+    console.say(answer.outcomes(of: id))
+    return .done
+  }
+
+  private func backfill(
+    _ all: [KnownSchedule], _ asker: Asker, _ own: WallClock
+  ) async throws(CommandFailure) -> ExitCode {
+    let schedule = try one(all)
+    let id = schedule.record.id
+    let clock = schedule.clock(own)
+    guard let from = try instant("from", clock), let to = try instant("to", clock), from < to else {
+      throw CommandFailure(.usage, "a backfill needs --from and a later --to; the slot at --to no longer counts")
+    }
+    func request(isDry: Bool) -> KeyValuePairs<String, Value?> {
+      [
+        "id": .string(id), "from": .string("\(from)"), "to": .string("\(to)"), "dryRun": .bool(isDry),
+        "overlap": parsed["overlap"].text.map { .string($0) },
+      ]
+    }
+    let answer = try await asker.ask("backfill", request(isDry: true))
+    let slots = (answer["slots"]?.list ?? []).compactMap { $0.string.flatMap { Timestamp($0) } }
+    guard !slots.isEmpty else {
+      console.say(
+        "every slot of \(id) from \(clock.date(from)) until before \(clock.date(to)) has a run already, or there is none"
+      )
+      return .done
+    }
+    for slot in slots { console.out(clock.dateWithOffset(slot)) }
+    if answer["hasMore"]?.bool == true { console.say("and more after these, which another backfill makes up for") }
+    if parsed["dry-run"].isGiven {
+      console.say("\(counted(slots.count, "slot")) would be made up for")
+      return .done
+    }
+    guard parsed["yes"].isGiven || console.confirms("Start \(counted(slots.count, "run")) of \(id)?") else {
+      throw CommandFailure(.usage, "nothing was started; say --yes to start them")
+    }
+    console.say(try await asker.ask("backfill", request(isDry: false)).outcomes(of: id))
+    return .done
+  }
+
+  private func instant(_ option: String, _ clock: WallClock) throws(CommandFailure) -> Timestamp? {
+    guard let text = parsed[option].text else { return nil }
+    if let instant = clock.instant(text) { return instant }
+    throw CommandFailure(
+      .usage, "--\(option) takes '2026-11-20', '2026-11-20 17:30', '17:30' or RFC 3339, but is '\(text)'")
+  }
+}
+
+extension KnownSchedule {
+  /// The schedule in the document of `--json`.
+  fileprivate func value(_ now: Timestamp) -> Value {
+    var map = ValueMap()
+    map["id"] = .string(record.id)
+    map["recipe"] = .string(record.recipe)
+    map["file"] = .string(record.file)
+    map["words"] = .string(words)
+    map["zone"] = zone.map { .string($0.name) }
+    map["next"] = upcoming(1, after: now).first.map { .string("\($0)") }
+    map["isRead"] = .bool(isRead)
+    map["pause"] = record.pause?.encoded()
+    map["remainingRuns"] = record.remainingRuns.map { .int($0) }
+    map["openRuns"] = .list(record.openRuns.map { .string($0) })
+    map["lastRun"] = record.lastRun.map { .string($0) }
+    map["lastStatus"] = record.lastStatus.map { .string($0.rawValue) }
+    map["counts"] = .map(
+      ValueMap(record.counts.sorted { $0.key.precedesByScalars($1.key) }.map { ($0.key, Value.int($0.value)) }))
+    return .map(map)
+  }
+}
+
+extension SlotRecord {
+  /// The slot, or the first and the last of a row with their number.
+  fileprivate func when(_ clock: WallClock) -> String {
+    guard count > 1, let until else { return clock.dateWithOffset(slot) }
+    return "\(clock.dateWithOffset(slot)) … \(clock.dateWithOffset(until)) (\(count))"
+  }
+
+  fileprivate var why: String {
+    let cause = self.cause.kind == .slot ? "" : self.cause.kind.rawValue
+    return [cause, reason ?? ""].filter { !$0.isEmpty }.joined(separator: ": ")
+  }
+}
+
+extension Value {
+  /// What became of slots that somebody asked for, from the ledger's lines in an answer.
+  fileprivate func outcomes(of schedule: String) -> String {
+    let slots = (self["slots"]?.list ?? []).compactMap { try? SlotRecord(reading: $0) }
+    if let only = slots.first, slots.count == 1 {
+      let run = only.run.map { " \($0)" } ?? ""
+      let next = only.outcome == .started ? "; follow it with: errand runs follow\(run)" : ""
+      return "\(schedule): \(only.outcome.rawValue)\(run)\(only.reason.map { ", \($0)" } ?? "")\(next)"
+    }
+    var tally: [SlotOutcome: Int] = [:]
+    for slot in slots { tally[slot.outcome, default: 0] += slot.count }
+    let words = SlotOutcome.allCases.compactMap { outcome in tally[outcome].map { "\($0) \(outcome.rawValue)" } }
+    return
+      "\(schedule): \(words.isEmpty ? "nothing to do" : joined(words)); see 'errand schedule log \(schedule.shellQuoted)'"
+  }
+}

@@ -1,0 +1,144 @@
+import Basics
+import CommandLineParser
+import Recipes
+import SecretSources
+
+/// `errand secrets check`: which recipes need which secrets, where each comes from, and what is missing or at fault.
+///
+/// Every source is asked, commands too, because only that tells whether a run would find what it needs. Nothing that is
+/// shown says anything about a value, its length included.
+struct SecretsCommand {
+  private let dispatch: Dispatch
+  private let workspace: Workspace
+  private var console: Console { dispatch.console }
+
+  init(_ dispatch: Dispatch) throws(CommandFailure) {
+    self.dispatch = dispatch
+    workspace = try dispatch.workspace(besides: dispatch.parsed["recipe"].texts.first)
+  }
+
+  /// A secret with everything that needs it.
+  private struct Row {
+    var name: String
+    var recipes: [(name: String, file: String)] = []
+    var uses: [NeededSecret] = []
+    /// Where it comes from; nil if it is missing, or cannot be had.
+    var origin: SecretSources.Origin?
+    var fault: String?
+  }
+
+  func run() async throws(CommandFailure) -> ExitCode {
+    let given = dispatch.parsed["recipe"].texts
+    var rows: [Row] = []
+    var open: [(recipe: String, input: String)] = []
+    for path in given.isEmpty ? try workspace.recipeFiles() : given {
+      let recipe = try workspace.recipe(at: path, console: console)
+      for need in needs(of: recipe, &open) {
+        let index = rows.firstIndex { $0.name.hasSameScalars(as: need.name) } ?? rows.endIndex
+        if index == rows.endIndex { rows.append(Row(name: need.name)) }
+        if rows[index].recipes.last?.file != path { rows[index].recipes.append((recipe.name, path)) }
+        if !rows[index].uses.contains(where: { $0.text == need.text }) { rows[index].uses.append(need) }
+      }
+    }
+    let sources = workspace.secretSources()
+    var faults = await sources.faults().map(\.message)
+    for index in rows.indices {
+      do throws(SecretFault) { rows[index].origin = try await sources.find(rows[index].name)?.origin } catch {
+        rows[index].fault = error.message
+        if !faults.contains(error.message) { faults.append(error.message) }
+      }
+    }
+    rows.sort { $0.name.precedesByScalars($1.name) }
+    if dispatch.parsed["json"].isGiven { showJSON(rows, faults) } else { showText(rows, faults, open) }
+    return faults.isEmpty && rows.allSatisfy { $0.origin != nil } ? .done : .failed
+  }
+
+  /// What the recipe itself, its connections and the inputs of its schedules need; `open` are the secret inputs that
+  /// only whoever starts it gives.
+  private func needs(of recipe: Recipe, _ open: inout [(recipe: String, input: String)]) -> [NeededSecret] {
+    var needs = workspace.neededSecrets(of: recipe, inputs: .null)
+    for trigger in recipe.triggers {
+      if case .success(let inputs) = recipe.inputs(from: trigger.inputs) {
+        needs += workspace.neededSecrets(of: recipe, inputs: .map(inputs)).filter { $0.input != nil }
+      }
+    }
+    for input in recipe.inputs where input.isSecret && !needs.contains(where: { $0.input == input.name }) {
+      open.append((recipe.name, input.name))
+    }
+    return needs
+  }
+
+  private func showText(_ rows: [Row], _ faults: [String], _ open: [(recipe: String, input: String)]) {
+    if !rows.isEmpty {
+      let cells = rows.map { row in
+        [
+          row.name,
+          row.fault != nil ? "cannot be had" : row.origin?.text ?? "missing",
+          unique(row.uses.map { $0.connection ?? "" }.filter { !$0.isEmpty }),
+          unique(row.recipes.map(\.name)),
+        ]
+      }
+      console.out(table(["SECRET", "COMES FROM", "CONNECTIONS", "RECIPES"], cells, colour: console.colourOut))
+    }
+    for input in open {
+      console.say("the input '\(input.input)' of \(input.recipe) is given by name: -i \(input.input)=@secret:NAME")
+    }
+    let error = Style.red.applied(to: "error", console.colourError)
+    for fault in faults { console.error("\(error): \(fault.safe)") }
+    let missing = rows.filter { $0.origin == nil && $0.fault == nil }
+    for row in missing {
+      let places = row.uses.compactMap(\.place)
+      console.error("\(error): '\(row.name)' is missing\(places.isEmpty ? "" : ", which \(unique(places)) needs")")
+    }
+    if !missing.isEmpty {
+      console.say(
+        "Set the environment variable of that name, or name another source under 'secrets' in errand.yaml: a file of "
+          + "mode 0600, one that age encrypted, or a command")
+    } else if faults.isEmpty {
+      console.say(rows.isEmpty ? "no secret is needed" : "every secret is there")
+    }
+  }
+
+  private func unique(_ words: [String]) -> String {
+    var kept: [String] = []
+    for word in words where !kept.contains(word) { kept.append(word) }
+    return kept.joined(separator: ", ")
+  }
+
+  private func showJSON(_ rows: [Row], _ faults: [String]) {
+    let secrets = rows.map { row -> Value in
+      var map = ValueMap()
+      map["name"] = .string(row.name)
+      map["status"] = .string(row.fault != nil ? "fault" : row.origin != nil ? "found" : "missing")
+      map["source"] = row.origin.map { .string($0.kind) }
+      map["from"] = row.origin.map { .string($0.text) }
+      map["fault"] = row.fault.map { .string($0) }
+      map["recipes"] = .list(
+        row.recipes.map { .object(["recipe": .string($0.name), "file": .string($0.file)]) })
+      map["neededBy"] = .list(
+        row.uses.map { use in
+          var need = ValueMap()
+          need["connection"] = use.connection.map { .string($0) }
+          need["input"] = use.input.map { .string($0) }
+          need["place"] = use.place.map { .string($0) }
+          return .map(need)
+        })
+      return .map(map)
+    }
+    let document = Value.object(["secrets": .list(secrets), "faults": .list(faults.map { .string($0) })])
+    console.out((try? JSON.text(document, .pretty)) ?? "{}")
+  }
+}
+
+extension SecretSources.Origin {
+  /// The kind of source as `--json` names it.
+  fileprivate var kind: String {
+    switch self {
+    case .command: "command"
+    case .file: "file"
+    case .ageFile: "age"
+    case .credential: "credential"
+    case .environment: "environment"
+    }
+  }
+}

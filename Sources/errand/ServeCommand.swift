@@ -1,0 +1,237 @@
+import Agent
+import Basics
+import CommandLineParser
+import Recipes
+import RunState
+import Runs
+import SecretSources
+import Synchronization
+
+/// `errand serve`: the agent for good.
+///
+/// It holds the folder, carries on whatever is open, fires the schedules and watches the recipes, until it is told to
+/// end. SIGTERM and SIGINT end it well: nothing new begins, what is in flight finishes, and the exit code is 0, which is
+/// what a service manager takes for a service that ended as it should; a second signal ends it at once, which the state
+/// is made for. SIGHUP reads `errand.yaml`, the secrets and the recipes again; an `errand.yaml` at fault changes nothing.
+struct ServeCommand {
+  private let dispatch: Dispatch
+  private var parsed: Parsed { dispatch.parsed }
+  private var console: Console { dispatch.console }
+
+  init(_ dispatch: Dispatch) { self.dispatch = dispatch }
+
+  func run() async throws(CommandFailure) -> ExitCode {
+    let workspace = try dispatch.workspace()
+    if parsed["systemd-unit"].isGiven {
+      console.out(systemdUnit(for: workspace))
+      return .done
+    }
+    let time = SystemTime()
+    let secrets = try await workspace.soundSecretSources()
+    let current = Current(
+      Preparation(workspace: workspace, secrets: secrets, pool: ServicePool(time: time), time: time))
+    let session = RunSession(
+      workspace: workspace, secrets: secrets, console: console, time: time,
+      display: ProgressDisplay(console, format: .text, time: time))
+    let agent = try await session.serve { current.value }
+    let log = ServeLog(
+      console, format: parsed["log-format"].text.flatMap(ProgressDisplay.Format.init(rawValue:)) ?? .text, time: time)
+    guard let schedules = agent.schedules else { return .unavailable }
+    return try await Service(
+      dispatch: dispatch, current: current, agent: agent, log: log, time: time, schedules: schedules
+    ).run()
+  }
+}
+
+/// The preparation of runs, which a reload replaces.
+private final class Current: Sendable {
+  private let preparation: Mutex<Preparation>
+
+  init(_ preparation: Preparation) { self.preparation = Mutex(preparation) }
+
+  var value: Preparation {
+    get { preparation.withLock { $0 } }
+    set { preparation.withLock { $0 = newValue } }
+  }
+}
+
+/// One life of the agent, from its start to its end.
+private struct Service {
+  let dispatch: Dispatch
+  let current: Current
+  let agent: Seat.Agent
+  let log: ServeLog
+  let time: any TimeSource
+  let schedules: ScheduleHost
+  private let notice = SystemdNotice()
+
+  init(
+    dispatch: Dispatch, current: Current, agent: Seat.Agent, log: ServeLog, time: any TimeSource,
+    schedules: ScheduleHost
+  ) {
+    self.dispatch = dispatch
+    self.current = current
+    self.agent = agent
+    self.log = log
+    self.time = time
+    self.schedules = schedules
+  }
+
+  /// What there is to do beside carrying runs on.
+  private enum Duty: Sendable {
+    case end, reload, look
+    case fail(StateError)
+  }
+
+  func run() async throws(CommandFailure) -> ExitCode {
+    let (duties, duty) = AsyncStream.makeStream(of: Duty.self)
+    await agent.host.observe { [log] news in
+      log.say(news)
+      if case .failed(let error) = news { duty.yield(.fail(error)) }
+    }
+    await schedules.observe { [log] in log.say($0) }
+    // Cancelled when the service has ended.
+    let hangUps = Task { for await _ in Signals.shared.hangUps() { duty.yield(.reload) } }
+    // Ends with the signal; one that never comes is waited for as long as the process lives.
+    let end = Task {
+      _ = await Signals.shared.next()
+      duty.yield(.end)
+    }
+    let life = Task { await showLife() }
+    defer { for task in [hangUps, end, life] { task.cancel() } }
+
+    tell(await schedules.look())
+    let left = await agent.host.recover()
+    await schedules.serve()
+    log.say("serving", "errand \(version) serves \(current.value.workspace.root): \(await summary())")
+    for run in left { log.say(.stands(run)) }
+    notice.ready(await summary())
+    let failure = await attend(duties, duty)
+
+    notice.stopping()
+    if failure == nil { log.say("stopping", "finishing what is in flight; a second signal ends at once") }
+    await Seat.agent(agent).leave()
+    if let failure { throw CommandFailure(failure) }
+    log.say("stopped", "stopped; what is open goes on when errand serve is started again")
+    return .done
+  }
+
+  /// Does what there is to do until the end, and gives the failure that brought it about.
+  private func attend(_ duties: AsyncStream<Duty>, _ duty: AsyncStream<Duty>.Continuation) async -> StateError? {
+    var watch = watch(duty)
+    for await next in duties {
+      switch next {
+      case .end:
+        watch?.stop()
+        return nil
+      case .fail(let error):
+        watch?.stop()
+        return error
+      case .look: tell(await schedules.look())
+      case .reload:
+        notice.reloading()
+        if await reload() {
+          let workspace = current.value.workspace
+          tell(await schedules.use(workspace.recipeFolders, in: workspace.environment))
+          watch?.stop()
+          watch = self.watch(duty)
+          log.say("reloaded", "errand.yaml is read again: \(await summary())")
+        }
+        notice.ready(await summary())
+      }
+      if await schedules.looksAgain {
+        // Ends by itself, once; a file that was only being replaced is there again by then.
+        Task {
+          try? await time.sleep(for: .seconds(1))
+          duty.yield(.look)
+        }
+      }
+    }
+    return nil
+  }
+
+  private func watch(_ duty: AsyncStream<Duty>.Continuation) -> FolderWatch? {
+    FolderWatch(current.value.workspace.recipeFolders) { duty.yield(.look) }
+  }
+
+  /// Reads `errand.yaml` and the secrets again; false, with what is wrong on the console, if they are at fault.
+  private func reload() async -> Bool {
+    let old = current.value
+    do throws(CommandFailure) {
+      let workspace = try dispatch.workspace()
+      guard workspace.stateFolder.hasSameScalars(as: old.workspace.stateFolder) else {
+        throw CommandFailure(
+          .configuration,
+          "it names another state folder, '\(workspace.stateFolder)'; stop errand serve and start it again")
+      }
+      var new = old
+      new.workspace = workspace
+      new.secrets = try await workspace.soundSecretSources()
+      current.value = new
+      return true
+    } catch {
+      log.say("reloadFailed", "errand.yaml is not reloaded: \(error.message.safe)", .error)
+      return false
+    }
+  }
+
+  private func summary() async -> String {
+    let recipes = await schedules.recipes.count
+    let count = await schedules.count
+    let open = agent.store.openRuns.count
+    let next = await schedules.nextDue.map { "; next slot \($0.localText(at: time.now()))" } ?? ""
+    return "\(counted(recipes, "recipe")), \(counted(count, "schedule")), \(counted(open, "open run"))\(next)"
+  }
+
+  private func counted(_ count: Int, _ noun: String) -> String { "\(count) \(noun)\(count == 1 ? "" : "s")" }
+
+  private func tell(_ news: [RecipeShelf.News]) {
+    for item in news {
+      switch item {
+      case .added(let item, let warnings):
+        log.show(warnings)
+        log.say(
+          "recipeAdded", "recipe \(item.name) of \(item.file)", .info, [("recipe", item.name), ("file", item.file)])
+      case .changed(let item, let warnings):
+        log.show(warnings)
+        log.say(
+          "recipeChanged", "recipe \(item.name) is read again", .info, [("recipe", item.name), ("file", item.file)])
+      case .removed(let item):
+        log.say(
+          "recipeRemoved", "recipe \(item.name) is gone with \(item.file)", .warning,
+          [("recipe", item.name), ("file", item.file)])
+      case .broken(let file, let faults, let inForce):
+        log.show(faults)
+        let rest =
+          inForce.map { "; the last good version of '\($0.name)' stays in force" } ?? "; nothing of it is in force"
+        log.say("recipeBroken", "'\(file)' has \(Diagnostics(faults).tally)\(rest)", .warning, [("file", file)])
+      case .unlisted(_, let error): log.say("folderUnlisted", error.description, .warning)
+      }
+    }
+  }
+
+  /// Tells a watchdog that the agent is alive, which is asked each time.
+  private func showLife() async {
+    guard let interval = notice.watchdog else { return }
+    while !Task.isCancelled {
+      _ = await agent.host.alarmCount
+      notice.alive()
+      try? await time.sleep(for: interval)
+    }
+  }
+}
+
+extension Workspace {
+  /// Where secrets come from, refused if it can be seen beforehand that something is wrong with a source.
+  ///
+  /// Nothing is asked of password managers, which may be locked while the machine starts.
+  fileprivate func soundSecretSources() async throws(CommandFailure) -> SecretSources {
+    let sources = secretSources()
+    let faults = await sources.faults()
+    if !faults.isEmpty { throw CommandFailure(.configuration, faults.map(\.message).joined(separator: "\n")) }
+    return sources
+  }
+
+  /// The folders whose recipes are served.
+  var recipeFolders: [String] { configuration.recipeFolders.map { Workspace.absolute($0, in: root) } }
+}

@@ -1,0 +1,124 @@
+import Agent
+import Basics
+import Glibc
+import RunState
+
+/// What `errand serve` says while it runs: one line for what begins, waits and ends, and for what is wrong.
+///
+/// Lines bear the time unless the journal of systemd stamps them itself.
+final class ServeLog: Sendable {
+  enum Level: String, Sendable { case info, warning, error }
+
+  private let console: Console
+  private let format: ProgressDisplay.Format
+  private let time: any TimeSource
+  private let isStamped: Bool
+
+  init(_ console: Console, format: ProgressDisplay.Format, time: any TimeSource) {
+    self.console = console
+    self.format = format
+    self.time = time
+    isStamped = getenv("JOURNAL_STREAM") == nil
+  }
+
+  /// Says what happened; `members` are for programs that read the log.
+  func say(_ event: String, _ text: String, _ level: Level = .info, _ members: [(String, String?)] = []) {
+    if level == .info, console.isQuiet { return }
+    let now = time.now()
+    switch format {
+    case .json:
+      var map = ValueMap()
+      map["at"] = .string("\(now)")
+      map["level"] = .string(level.rawValue)
+      map["event"] = .string(event)
+      map["message"] = .string(text)
+      for (name, member) in members { map[name] = member.map { .string($0) } }
+      console.error((try? JSON.text(.map(map))) ?? "{}")
+    case .github where level != .info: console.error("::\(level.rawValue)::\(text.safe)")
+    case .text, .github:
+      let colour = console.colourError
+      let stamp = isStamped ? Style.dim.applied(to: now.toSeconds, colour) + "  " : ""
+      let word =
+        switch level {
+        case .info: ""
+        case .warning: Style.yellow.applied(to: "warning", colour) + ": "
+        case .error: Style.red.applied(to: "error", colour) + ": "
+        }
+      console.error(stamp + word + text)
+    }
+  }
+
+  /// Shows faults of a file as `check` does.
+  func show(_ faults: [Diagnostic]) {
+    for fault in faults {
+      guard format == .text else {
+        let place = fault.location.map { location in
+          let position = location.source.position(at: location.range.lowerBound)
+          return "\(location.source.name):\(position.line):\(position.column): "
+        }
+        say("fault", "\(place ?? "")\(fault.message)", fault.severity == .error ? .error : .warning)
+        continue
+      }
+      if fault.severity == .error || !console.isQuiet {
+        console.error(Diagnostics([fault]).rendered(colour: console.colourError))
+      }
+    }
+  }
+
+  // MARK: Runs
+
+  func say(_ news: RunNews) {
+    switch news {
+    case .began(let run):
+      let verb = run.steps.isEmpty ? "begins" : "goes on"
+      let slot = run.origin.cause.slot.map { " for \($0)" } ?? ""
+      say("runBegan", "\(run.recipe) \(run.id) \(verb)\(slot)", .info, members(of: run))
+    case .waits(let run):
+      let until = run.wakeAt.map { " until \($0.toSeconds)" } ?? ""
+      // A run that waits for nothing but an instant gives that as its reason.
+      let why = run.reason?.hasPrefix("waits until ") == true ? "" : why(run)
+      say("runWaits", "\(run.recipe) \(run.id) waits\(until)\(why)", .info, members(of: run))
+    case .stands(let run):
+      let text = "\(run.recipe) \(run.id) is \(run.status.rawValue)\(why(run))"
+      say("runStands", text, run.status == .queued ? .info : .warning, members(of: run))
+    case .ended(let run):
+      let took = ((run.endedAt ?? run.now).span(since: run.createdAt) ?? .zero).spoken
+      let error = run.error.map { ": \($0.message.safe)" } ?? ""
+      let isFine = [.succeeded, .skipped].contains(run.status)
+      say(
+        "runEnded", "\(run.recipe) \(run.id) \(run.status.rawValue) after \(took)\(error)", isFine ? .info : .warning,
+        members(of: run))
+    case .event(let id): say("event", "event \(id) is kept; no run waits for it", .info, [("id", id)])
+    case .failed(let error): say("stateFailed", error.message.safe, .error)
+    }
+  }
+
+  // MARK: Schedules
+
+  func say(_ news: ScheduleNews) {
+    switch news {
+    case .decided(let slot):
+      // A run that begins is told as such.
+      if slot.outcome == .started { return }
+      let rows = slot.until.map { " to \($0), \(slot.count) slots" } ?? ""
+      let reason = slot.reason.map { ": \($0.safe)" } ?? ""
+      let level: Level = slot.outcome == .refused || slot.outcome == .dropped ? .warning : .info
+      say(
+        "slot", "\(slot.schedule) at \(slot.slot)\(rows): \(slot.outcome.rawValue)\(reason)", level,
+        [("schedule", slot.schedule), ("slot", "\(slot.slot)"), ("outcome", slot.outcome.rawValue)])
+    case .refuses(let schedule, let reason):
+      say("refusing", "slots of \(schedule) will be refused: \(reason.safe)", .warning, [("schedule", schedule)])
+    case .madeAgain(let reason):
+      say("madeAgain", "the schedules are read again from the state: \(reason.safe)", .warning)
+    }
+  }
+
+  private func why(_ run: RunRecord) -> String { run.reason.map { ": \($0.safe)" } ?? "" }
+
+  private func members(of run: RunRecord) -> [(String, String?)] {
+    [
+      ("run", run.id), ("recipe", run.recipe), ("status", run.status.rawValue),
+      ("schedule", run.origin.cause.schedule), ("slot", run.origin.cause.slot.map { "\($0)" }),
+    ]
+  }
+}

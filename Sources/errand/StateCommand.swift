@@ -1,0 +1,153 @@
+import Agent
+import Basics
+import CommandLineParser
+import Glibc
+import RunState
+
+/// `errand state`: the whole state in one file, and back.
+struct StateCommand {
+  private let dispatch: Dispatch
+  private let workspace: Workspace
+  private var console: Console { dispatch.console }
+
+  init(_ dispatch: Dispatch) throws(CommandFailure) {
+    self.dispatch = dispatch
+    workspace = try dispatch.workspace()
+  }
+
+  private var archive: StateArchive { StateArchive(workspace.stateFolder, program: version) }
+  private var file: String { dispatch.parsed["file"].text ?? "-" }
+
+  func run() throws(CommandFailure) -> ExitCode {
+    let report: StateArchive.Report
+    switch dispatch.parsed.command.last {
+    case "import":
+      report = try takeIn()
+      console.say("\(report.summary) are in \(workspace.stateFolder) now")
+    default:
+      report = try export()
+      console.say("\(report.summary) are in \(file == "-" ? "the archive" : file) now")
+    }
+    for notice in report.notices {
+      console.error("\(Style.yellow.applied(to: "note", console.colourError)): \(notice)")
+    }
+    return .done
+  }
+
+  private func export() throws(CommandFailure) -> StateArchive.Report {
+    guard Files.exists(workspace.stateFolder) else {
+      throw CommandFailure(.noInput, "there is no state in \(workspace.stateFolder)")
+    }
+    if file == "-" {
+      return try kept { () throws(StateError) in
+        try archive.export(at: SystemTime().now()) { bytes throws(FileError) in
+          try Pipe(STDOUT_FILENO, "standard output").write(bytes)
+        }
+      }
+    }
+    // Written beside, so that what has the file's name is always whole.
+    let temporary = "\(file).new"
+    let disk = DiskFileSystem()
+    do throws(FileError) { try disk.remove(temporary) } catch { throw CommandFailure(.cannotCreate, "\(error)") }
+    let output: any AppendableFile
+    do throws(FileError) { output = try disk.openForAppending(temporary) } catch {
+      throw CommandFailure(.cannotCreate, "\(error)")
+    }
+    do throws(CommandFailure) {
+      let report = try kept { () throws(StateError) in
+        try archive.export(at: SystemTime().now()) { bytes throws(FileError) in try output.append(bytes) }
+      }
+      do throws(FileError) {
+        try output.sync()
+        try disk.rename(temporary, to: file)
+        try Files.syncFolder(of: file)
+      } catch {
+        throw CommandFailure(.cannotCreate, "\(error)")
+      }
+      return report
+    } catch {
+      try? disk.remove(temporary)
+      throw error
+    }
+  }
+
+  private func takeIn() throws(CommandFailure) -> StateArchive.Report {
+    let folder = workspace.stateFolder
+    let lock = try FolderLock.held(by: "errand \(version)", folder)
+    defer { lock?.release() }
+    let descriptor = file == "-" ? STDIN_FILENO : open(file, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { throw CommandFailure(.noInput, "\(FileError(.read, file, .system(errno)))") }
+    defer { if descriptor != STDIN_FILENO { close(descriptor) } }
+    let input = Pipe(descriptor, file == "-" ? "standard input" : file)
+    return try kept { () throws(StateError) in
+      try archive.import(replacing: dispatch.parsed["replace"].isGiven, at: SystemTime().now()) {
+        count throws(FileError) in try input.read(count)
+      }
+    }
+  }
+
+  private func kept(
+    _ body: () throws(StateError) -> StateArchive.Report
+  ) throws(CommandFailure) -> StateArchive.Report {
+    do throws(StateError) { return try body() } catch {
+      let code: ExitCode =
+        switch error.kind {
+        case .invalid: .cannotCreate
+        case .damaged, .newer: .invalid
+        case .unavailable, .fatal, .closed: .unavailable
+        }
+      throw CommandFailure(code, error.message)
+    }
+  }
+}
+
+extension StateArchive.Report {
+  fileprivate var summary: String {
+    "\(openRuns) open runs, \(months) months of what is over, and \(blobs) large values (\(bytes) bytes)"
+  }
+}
+
+/// A descriptor that bytes come from or go to, one after another.
+private struct Pipe {
+  let descriptor: Int32
+  let name: String
+
+  init(_ descriptor: Int32, _ name: String) {
+    self.descriptor = descriptor
+    self.name = name
+  }
+
+  /// The next bytes; none at the end.
+  func read(_ count: Int) throws(FileError) -> [UInt8] {
+    var code: Int32 = 0
+    let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
+      while true {
+        let got = Glibc.read(descriptor, buffer.baseAddress, count)
+        if got >= 0 {
+          filled = got
+          return
+        }
+        if errno != EINTR {
+          code = errno
+          return
+        }
+      }
+    }
+    if code != 0 { throw FileError(.read, name, .system(code)) }
+    return bytes
+  }
+
+  func write(_ bytes: [UInt8]) throws(FileError) {
+    var written = 0
+    while written < bytes.count {
+      let count = bytes.withUnsafeBytes {
+        Glibc.write(descriptor, $0.baseAddress?.advanced(by: written), $0.count - written)
+      }
+      if count >= 0 {
+        written += count
+      } else if errno != EINTR {
+        throw FileError(.write, name, .system(errno))
+      }
+    }
+  }
+}

@@ -1,0 +1,110 @@
+import Agent
+import Basics
+import CommandLineParser
+import Glibc
+import RecipeTests
+
+/// `errand test`: what recipes do, in the sandboxes of their services and on a clock of their own.
+struct TestCommand {
+  private let dispatch: Dispatch
+  private var parsed: Parsed { dispatch.parsed }
+  private var console: Console { dispatch.console }
+
+  init(_ dispatch: Dispatch) { self.dispatch = dispatch }
+
+  func run() async throws(CommandFailure) -> ExitCode {
+    let workspace = try dispatch.workspace(besides: parsed["file"].texts.first)
+    let code = try await runOnce(in: workspace)
+    guard parsed["watch"].isGiven else { return code }
+    let (duties, duty) = AsyncStream.makeStream(of: Duty.self)
+    // Ends with the signal; one that never comes is waited for as long as the process lives.
+    let end = Task { duty.yield(.end(await Signals.shared.next())) }
+    defer { end.cancel() }
+    while true {
+      let folders = Set(try files(of: workspace).map(Workspace.folder(of:)) + workspace.recipeFolders)
+      let watch = FolderWatch(folders.sorted()) { duty.yield(.run) }
+      console.say("watching \(folders.sorted().joined(separator: ", ")); end with Ctrl-C")
+      var next: Duty?
+      for await duty in duties {
+        next = duty
+        break
+      }
+      watch?.stop()
+      guard case .run = next else {
+        if case .end(let code) = next { return code }
+        return .interrupted
+      }
+      _ = try await runOnce(in: workspace)
+    }
+  }
+
+  /// What there is to do beside waiting.
+  private enum Duty: Sendable {
+    case run
+    case end(ExitCode)
+  }
+
+  private func files(of workspace: Workspace) throws(CommandFailure) -> [String] {
+    let given = parsed["file"].texts
+    if !given.isEmpty { return given }
+    var paths: [String] = []
+    for folder in workspace.recipeFolders where Files.exists("\(folder)/tests") {
+      do throws(FileError) {
+        paths += try Files.list("\(folder)/tests").filter { $0.hasSuffix(".test.yaml") }.map { "\(folder)/tests/\($0)" }
+      } catch {
+        throw CommandFailure(.noInput, error.description)
+      }
+    }
+    return paths
+  }
+
+  private func runOnce(in workspace: Workspace) async throws(CommandFailure) -> ExitCode {
+    let paths = try files(of: workspace)
+    guard !paths.isEmpty else {
+      throw CommandFailure(
+        .noInput, "there is no test file in \(workspace.recipeFolders.map { "'\($0)/tests'" }.joined(separator: ", "))")
+    }
+    let clock = SystemTime()
+    let began = clock.elapsed()
+    let format = parsed["format"].text ?? "text"
+    let run = TestRun(TestSurroundings(environment: workspace.environment, clock: clock))
+    let outcomes = await run.run(paths, width: max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))) { outcome in
+      if format == "text" { show(outcome) }
+    }
+    let report = TestReport(outcomes)
+    switch format {
+    case "json": console.out(report.json)
+    case "junit": console.out(report.junit)
+    case "github": if !report.github.isEmpty { console.out(report.github) }
+    default:
+      let files = outcomes.count == 1 ? "1 file" : "\(outcomes.count) files"
+      let counts = "\(report.passed) passed" + (report.failed > 0 ? ", \(report.failed) failed" : "")
+      console.say("\(files): \(counts) (\((clock.elapsed() - began).spoken))")
+    }
+    if parsed["update"].isGiven { try update(outcomes) }
+    let isMissing = paths.count == 1 && !Files.exists(paths[0])
+    return isMissing ? .noInput : report.hasFaults ? .invalid : report.failed > 0 ? .failed : .done
+  }
+
+  private func show(_ outcome: FileOutcome) {
+    console.out(Style.bold.applied(to: outcome.file, console.colourOut))
+    if !outcome.faults.isEmpty { console.out(Diagnostics(outcome.faults).rendered(colour: console.colourOut)) }
+    for test in outcome.cases {
+      let mark =
+        test.hasPassed ? Style.green.applied(to: "✓", console.colourOut) : Style.red.applied(to: "✗", console.colourOut)
+      let took = Style.dim.applied(to: "\(test.took.nanoseconds / 1_000_000) ms", console.colourOut)
+      console.out("  \(mark) \(test.name)  \(took)")
+      for failure in test.failures { console.out(failure.rendered(colour: console.colourOut)) }
+    }
+  }
+
+  private func update(_ outcomes: [FileOutcome]) throws(CommandFailure) {
+    for outcome in outcomes {
+      guard let bytes = outcome.updated else { continue }
+      do throws(FileError) { try Files.write(bytes, to: outcome.file) } catch {
+        throw CommandFailure(.cannotCreate, error.description)
+      }
+      console.say("\(outcome.file) is updated; look at the difference before you keep it")
+    }
+  }
+}

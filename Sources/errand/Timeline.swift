@@ -1,0 +1,200 @@
+// The steps of a run over the time it took:
+//
+//     STEP    START  0s                          6h 30m  TOOK    STATUS
+//     book    +0.0s  █                                   0.3s    succeeded, 2 tries
+//     night   +0.3s  ░░░░░░░░░░░░░░░░░░░                 4h 10m  succeeded, waited
+//     backup  +4h 10m                   ▒▒▒▒▒▒▒▒▒▒       2h 20m  running, 3 rounds
+//
+// `█` is work, `▒` are tries and rounds before the last, `░` is a wait; what took less than a cell has one. Where the
+// terminal is narrow the starts go first, then texts are cut, and then the bars go; errors are broken into lines.
+import Agent
+import Basics
+import RunState
+
+struct Timeline {
+  var began: Timestamp
+  /// The run's end, or now.
+  var ended: Timestamp
+  var steps: [StepRecord]
+  var clock: WallClock
+
+  /// Without a terminal there is room for everything.
+  static let usualWidth = 100
+  private static let leastBar = 8
+  private static let mostBar = 60
+
+  private struct Row {
+    var cells: (step: String, start: String, took: String, status: String)
+    var bar: (from: Double, change: Double, to: Double, isWait: Bool)
+    var style: Style?
+    var error: String?
+  }
+
+  /// - Parameter width: The columns of the terminal; nil if nothing has to fit.
+  func lines(width: Int?, colour: Bool) -> [String] {
+    let rows = steps.map(row)
+    func widest(_ heading: String, _ text: (Row) -> String) -> Int {
+      rows.reduce(heading.displayWidth) { max($0, text($1).displayWidth) }
+    }
+    var step = widest("STEP") { $0.cells.step }
+    var start = widest("START") { $0.cells.start }
+    var took = widest("TOOK") { $0.cells.took }
+    var status = widest("STATUS") { $0.cells.status }
+    let room = width.map { max(4, $0) } ?? max(Timeline.usualWidth, step + start + took + status + 8 + 24)
+    func rest() -> Int { room - step - took - status - (start > 0 ? start + 2 : 0) - 6 }
+    if rest() < Timeline.leastBar { start = 0 }
+    // Then long texts give way, down to a third of what there is.
+    if rest() < Timeline.leastBar { status = max(min(status, room / 3), status + rest() - Timeline.leastBar) }
+    if rest() < Timeline.leastBar { step = max(min(step, room / 3), step + rest() - Timeline.leastBar) }
+    let bar = rest() < Timeline.leastBar ? 0 : min(rest(), Timeline.mostBar)
+    if bar == 0 {
+      if room < 32 { took = 0 }
+      status = max(1, room - step - (took > 0 ? took + 2 : 0) - 2)
+    }
+    func line(_ parts: [(text: String, width: Int)]) -> String {
+      var text = ""
+      for (index, part) in parts.enumerated() where part.width > 0 {
+        text += (index == 0 ? "" : "  ") + part.text.fitted(to: part.width)
+      }
+      while text.hasSuffix(" ") { text.removeLast() }
+      return text.clipped(to: room)
+    }
+    let heading = line([
+      ("STEP", step), ("START", start), (axis(bar), bar), ("TOOK", took), ("STATUS", status),
+    ])
+    var lines = [Style.bold.applied(to: heading, colour)]
+    for row in rows {
+      let drawn = drawing(of: row, bar)
+      let text = line([
+        (row.cells.step, step), (row.cells.start, start), (drawn, bar), (row.cells.took, took),
+        (row.cells.status, status),
+      ])
+      lines.append(row.style?.applied(to: text, colour) ?? text)
+      if let error = row.error {
+        lines += (width == nil ? [error] : error.wrapped(to: max(8, room - 4))).map { "    \($0)" }
+      }
+    }
+    return lines
+  }
+
+  // MARK: Rows
+
+  private func row(_ step: StepRecord) -> Row {
+    let from = max(.zero, step.startedAt.span(since: began) ?? .zero)
+    let to = (step.endedAt ?? ended).span(since: began) ?? from
+    let change = step.attempts > 1 ? step.lastAttempt?.startedAt.span(since: began) ?? from : from
+    let style: Style? =
+      switch step.status {
+      case .failed, .timedOut, .uncertain: .red
+      case .skipped, .cancelled: .dim
+      case .pending, .queued, .running, .retrying, .waiting: .yellow
+      case .succeeded: nil
+      }
+    let isWait = step.wait != nil && step.wait?.kind != .poll
+    return Row(
+      cells: (
+        step.path.safe, "+\(from.spoken)", step.status == .skipped ? "" : max(.zero, to - from).spoken,
+        status(of: step)
+      ), bar: (part(from), step.wait?.kind == .poll ? part(to) : part(max(from, change)), part(max(from, to)), isWait),
+      style: style, error: step.error.map { "\($0.kind.rawValue): \($0.message.safe)" })
+  }
+
+  /// The status with its tries and waits.
+  private func status(of step: StepRecord) -> String {
+    var words = [step.status.rawValue]
+    if let wait = step.wait {
+      let isOver = step.status != .waiting
+      switch wait.kind {
+      case .until: words.append(isOver ? "waited" : "until \(wait.wakeAt.map(clock.date) ?? "some day")")
+      case .event: words.append("\(isOver ? "waited for" : "for") event \(wait.event?.safe ?? "?")")
+      case .approval:
+        let by = step.decision.map { "by \($0.by.safe)" }
+        words.append(by ?? (isOver ? "nobody decided" : "for a decision"))
+      case .poll:
+        let rounds = wait.rounds ?? 1
+        words.append(rounds == 1 ? "1 round" : "\(rounds) rounds")
+      }
+    } else if let next = step.lastAttempt?.retryAt, step.status == .retrying {
+      words.append("again \(clock.fromNow(next))")
+    }
+    if step.attempts > 1, step.wait?.kind != .poll { words.append("\(step.attempts) tries") }
+    return words.joined(separator: ", ")
+  }
+
+  /// How far into the run an instant is, from 0 to 1.
+  private func part(_ span: TimeSpan) -> Double {
+    let whole = max(1, ended.span(since: began)?.nanoseconds ?? 1)
+    return min(1, max(0, Double(span.nanoseconds) / Double(whole)))
+  }
+
+  // MARK: Bars
+
+  private func axis(_ width: Int) -> String {
+    let end = max(.zero, ended.span(since: began) ?? .zero).spoken
+    let blanks = width - 2 - end.displayWidth
+    return blanks > 0 ? "0s" + String(repeating: " ", count: blanks) + end : ""
+  }
+
+  private func drawing(of row: Row, _ width: Int) -> String {
+    guard width > 0 else { return "" }
+    let first = min(width - 1, Int(row.bar.from * Double(width)))
+    let last = max(first + 1, min(width, Int((row.bar.to * Double(width)).rounded(.up))))
+    // The last try has a cell, however short it was.
+    let change = min(last - 1, max(first, Int(row.bar.change * Double(width))))
+    let (before, after) = row.bar.isWait ? ("░", "░") : ("▒", "█")
+    return String(repeating: " ", count: first) + String(repeating: before, count: change - first)
+      + String(repeating: after, count: last - change)
+  }
+}
+
+extension String {
+  /// The text cut to so many columns, with `…` in the place of what does not fit.
+  func clipped(to columns: Int) -> String {
+    if displayWidth <= columns { return self }
+    var text = ""
+    var width = 0
+    for character in self {
+      let next = String(character).displayWidth
+      if width + next > columns - 1 { break }
+      text.append(character)
+      width += next
+    }
+    return columns > 0 ? text + "…" : ""
+  }
+
+  /// The text in so many columns, cut or with blanks after it.
+  func fitted(to columns: Int) -> String {
+    let text = clipped(to: columns)
+    return text + String(repeating: " ", count: max(0, columns - text.displayWidth))
+  }
+
+  /// The text on lines of at most so many columns, broken at blanks, and within words that are longer.
+  func wrapped(to columns: Int) -> [String] {
+    var lines: [String] = []
+    var line = ""
+    for word in split(separator: " ") {
+      var word = String(word)
+      if !line.isEmpty, line.displayWidth + 1 + word.displayWidth > columns {
+        lines.append(line)
+        line = ""
+      }
+      while word.displayWidth > columns, let cut = word.cut(after: columns) {
+        lines.append(cut.head)
+        word = cut.tail
+      }
+      line += line.isEmpty ? word : " \(word)"
+    }
+    return line.isEmpty && !lines.isEmpty ? lines : lines + [line]
+  }
+
+  private func cut(after columns: Int) -> (head: String, tail: String)? {
+    var end = startIndex
+    var width = 0
+    while end < endIndex {
+      width += String(self[end]).displayWidth
+      if width > columns { break }
+      end = index(after: end)
+    }
+    return end == startIndex ? nil : (String(self[..<end]), String(self[end...]))
+  }
+}

@@ -1,0 +1,127 @@
+import Agent
+import Basics
+import Calendars
+import CommandLineParser
+import Recipes
+import RunState
+import Runs
+
+/// `errand why`: the story of a run, or of a schedule around an instant.
+struct WhyCommand {
+  private let dispatch: Dispatch
+  private var parsed: Parsed { dispatch.parsed }
+  private var console: Console { dispatch.console }
+
+  init(_ dispatch: Dispatch) { self.dispatch = dispatch }
+
+  func run() async throws(CommandFailure) -> ExitCode {
+    let session = try dispatch.session()
+    let subject = parsed["subject"].text ?? ""
+    let stories = try await session.asking { asker throws(CommandFailure) in
+      let now = session.time.now()
+      let (all, broken) = try await KnownSchedule.all(asker, session.workspace)
+      let named = all.filter {
+        $0.record.id.hasSameScalars(as: subject) || $0.record.recipe.hasSameScalars(as: subject)
+      }
+      var stories: [Story] = []
+      for schedule in named { stories.append(try await story(of: schedule, asker, session.workspace, now)) }
+      if named.isEmpty, let recipe = broken.first(where: { $0.stem.hasSameScalars(as: subject) }) {
+        throw CommandFailure(
+          .invalid,
+          "'\(recipe.file)' is broken, so nothing starts it: \(recipe.fault); see: errand check \(recipe.file.shellQuoted)"
+        )
+      }
+      if stories.isEmpty { stories.append(try await story(ofRun: subject, among: all, asker, session.workspace, now)) }
+      return stories
+    }
+    if parsed["json"].isGiven {
+      console.out((try? JSON.text(.list(stories.map(\.value)), .pretty)) ?? "[]")
+      return .done
+    }
+    for (index, story) in stories.enumerated() {
+      if index > 0 { console.out("") }
+      let (first, rest) = story.explanation.text.cutAfterFirstLine
+      console.out(Style.bold.applied(to: first, console.colourOut) + rest)
+    }
+    return .done
+  }
+
+  private struct Story: Sendable {
+    var kind: String
+    var id: String
+    var explanation: Explanation
+
+    var value: Value {
+      .object([kind: .string(id), "text": .string(explanation.text), "sentences": explanation.value])
+    }
+  }
+
+  // MARK: Runs
+
+  private func story(
+    ofRun subject: String, among schedules: [KnownSchedule], _ asker: Asker, _ workspace: Workspace, _ now: Timestamp
+  ) async throws(CommandFailure) -> Story {
+    if parsed["at"].isGiven { throw unknown(subject, schedules, "has a schedule, and --at goes with one") }
+    let isID = subject.utf8.allSatisfy { $0 == UInt8(ascii: "-") || hexadecimal($0) }
+    var prefix = subject
+    if !isID {
+      // The latest run of a recipe that nothing starts by itself.
+      let runs = try await asker.ask("runs", ["limit": .int(1), "recipe": .string(subject)])
+      let open = try asker.records(runs["open"], as: RunRecord.self).last?.id
+      let finished = try asker.records(runs["finished"], as: RunSummary.self).first?.id
+      guard let latest = [open, finished].compactMap({ $0 }).max(by: { $0.precedesByScalars($1) }) else {
+        throw unknown(subject, schedules, "has a schedule or ever ran")
+      }
+      prefix = latest
+    }
+    let facts = try asker.record(try await asker.ask("why", ["run": .string(prefix)])["facts"], as: RunFacts.self)
+    let conditions = workspace.recipe(facts.run.origin.file, among: facts.texts).recipe.map { recipe in
+      ConditionReplay(of: recipe, facts.run) { facts.output(of: $0) }
+    }
+    let zone = schedules.first { $0.record.id == facts.run.origin.cause.schedule }?.zone
+    let clock = zone.map { WallClock($0, now: now) } ?? workspace.wallClock(now)
+    let explanation = Explanation(
+      of: facts, conditions: conditions, clock: clock, isServed: try await asker.isServed())
+    return Story(kind: "run", id: facts.run.id, explanation: explanation)
+  }
+
+  private func hexadecimal(_ byte: UInt8) -> Bool {
+    (0x30...0x39).contains(byte) || (0x61...0x66).contains(byte)
+  }
+
+  private func unknown(_ subject: String, _ schedules: [KnownSchedule], _ what: String) -> CommandFailure {
+    let names = schedules.flatMap { [$0.record.id, $0.record.recipe] }
+    let guess = subject.nearest(among: names).map { "did you mean '\($0)'?" }
+    return CommandFailure(
+      .noInput,
+      "nothing called '\(subject)' \(what); \(guess ?? "'errand schedule list' and 'errand runs list' show what there is")"
+    )
+  }
+
+  // MARK: Schedules
+
+  private func story(
+    of schedule: KnownSchedule, _ asker: Asker, _ workspace: Workspace, _ now: Timestamp
+  ) async throws(CommandFailure) -> Story {
+    let clock = schedule.clock(workspace.wallClock(now))
+    var at = now
+    if let text = parsed["at"].text {
+      guard let instant = clock.instant(text) else {
+        throw CommandFailure(
+          .usage, "--at takes '2026-11-20 17:30', '17:30' or RFC 3339, but is '\(text)'")
+      }
+      at = instant
+    }
+    let facts = try await schedule.facts(around: at, isNamed: parsed["at"].isGiven, asker, in: workspace, now)
+    return Story(
+      kind: "schedule", id: schedule.record.id,
+      explanation: Explanation(of: facts, clock: clock, isServed: try await asker.isServed()))
+  }
+}
+
+extension String {
+  fileprivate var cutAfterFirstLine: (first: String, rest: String) {
+    guard let end = firstIndex(of: "\n") else { return (self, "") }
+    return (String(self[..<end]), String(self[end...]))
+  }
+}

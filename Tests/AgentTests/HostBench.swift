@@ -1,0 +1,159 @@
+import ActionKit
+import ActionTestKit
+import Basics
+import Recipes
+import RunState
+import Runs
+import Synchronization
+import Testing
+
+@testable import Agent
+
+/// An agent in this process, on a state in memory and a clock that a test moves.
+final class HostBench: Sendable {
+  let store: MemoryStateStore
+  let time: TestTime
+  let host: RunHost
+  let service: RunService
+  let schedules: ScheduleHost
+  private let news: AsyncStream<RunNews>
+  private let decisions: AsyncStream<ScheduleNews>
+  private let seen = Mutex<[String]>([])
+
+  /// - Parameter folder: Where the recipes are, each of which is a schedule if it has an `on`.
+  init(
+    _ store: MemoryStateStore = MemoryStateStore(), time: TestTime = TestTime(), isServing: Bool = true,
+    folder: String = "/nowhere"
+  ) async {
+    self.store = store
+    self.time = time
+    let host = RunHost(store: store, time: time) { record throws(NotRunnable) in
+      let file = record.origin.file
+      guard case .inline(let texts) = record.origin.texts, let text = texts[file]?.string else {
+        throw NotRunnable("there is no text")
+      }
+      let checked = Recipe.check(Source(name: file, text: text), in: HostBench.environment)
+      guard let recipe = checked.recipe else {
+        throw NotRunnable(Diagnostics(checked.diagnostics).rendered())
+      }
+      let services = Services(
+        catalog: HostBench.catalog, connections: [:], redactor: Redactor([]), time: time)
+      return PreparedRun(recipe: recipe, secrets: Secrets(environment: [:]), services: services, folder: "/tmp")
+    }
+    self.host = host
+    schedules = ScheduleHost(
+      host, store, time: time, program: "test", folders: [folder], in: HostBench.environment
+    ) { recipe, _ in recipe.summary.isEmpty ? nil : "not here: \(recipe.summary)" }
+    service = RunService(
+      host, store, time: time,
+      agent: AgentStatus(pid: 1, version: "test", isServing: isServing, since: time.now(), folder: "/state"),
+      schedules: schedules)
+    let (news, continuation) = AsyncStream.makeStream(of: RunNews.self)
+    self.news = news
+    await host.observe { continuation.yield($0) }
+    let (decisions, decided) = AsyncStream.makeStream(of: ScheduleNews.self)
+    self.decisions = decisions
+    await schedules.observe { decided.yield($0) }
+  }
+
+  static let catalog = ActionCatalog([])
+  static let environment = RecipeEnvironment(catalog: catalog, zone: "UTC") { path throws(FileError) in
+    Source(name: path, bytes: try Files.read(path))
+  }
+
+  // MARK: Runs
+
+  /// Accepts a run of a recipe and carries it on.
+  func start(_ id: String, _ text: String) async throws {
+    try await accept(id, text)
+    try await host.carryOn(id)
+  }
+
+  func accept(_ id: String, _ text: String) async throws {
+    let checked = Recipe.check(Source(name: "r.yaml", text: text), in: HostBench.environment)
+    let recipe = try #require(checked.recipe, "\(Diagnostics(checked.diagnostics).rendered())")
+    let group = recipe.concurrency.map { RunGroup(name: $0.name, limit: $0.limit, onLimit: $0.onLimit.rawValue) }
+    try await host.create(
+      RunCreated(
+        run: id, at: time.now(), recipe: recipe.name, file: "r.yaml",
+        texts: .inline(.object(["r.yaml": .string(text)])), inputs: .object([:]), program: "test", group: group))
+  }
+
+  /// Waits until some things have become of runs, such as `r1 waits`, in whatever order; gives what became of runs until
+  /// then.
+  @discardableResult
+  func until(_ wanted: String...) async -> [String] {
+    var left = Set(wanted)
+    for await item in news {
+      let text = HostBench.words(item)
+      seen.withLock { $0.append(text) }
+      left.remove(text)
+      if left.isEmpty { break }
+    }
+    return seen.withLock { seen in
+      defer { seen = [] }
+      return seen
+    }
+  }
+
+  private static func words(_ news: RunNews) -> String {
+    switch news {
+    case .began(let run): "\(run.id) begins"
+    case .waits(let run): "\(run.id) waits"
+    case .stands(let run): "\(run.id) \(run.status.rawValue)"
+    case .ended(let run): "\(run.id) \(run.status.rawValue)"
+    case .event(let id): "event \(id)"
+    case .failed(let error): error.message
+    }
+  }
+
+  /// What became of schedules until something did, such as `tick 10:00:00 started`.
+  @discardableResult
+  func slots(until wanted: String) async -> [String] {
+    var found: [String] = []
+    for await item in decisions {
+      switch item {
+      case .decided(let slot):
+        let rows = slot.count > 1 ? " ×\(slot.count)" : ""
+        found.append("\(slot.schedule) \(slot.slot.description.dropFirst(11).dropLast())\(rows) \(slot.outcome)")
+      case .refuses(let schedule, let reason): found.append("\(schedule) refuses: \(reason)")
+      case .madeAgain: found.append("made again")
+      }
+      if found.last == wanted { break }
+    }
+    return found
+  }
+
+  /// Begins to serve the recipes of the folder.
+  func serve() async {
+    _ = await schedules.look()
+    _ = await host.recover()
+    await schedules.serve()
+  }
+
+  /// Lets time pass, once somebody sleeps.
+  func pass(_ span: TimeSpan) async {
+    await time.waitForSleepers()
+    time.advance(by: span)
+    // Whoever was about to fall asleep has read the clock already, and would sleep from now on.
+    await schedules.lookAtClock()
+    await host.lookAtClock()
+  }
+
+  func ended(_ id: String) async throws -> RunRecord { try #require(try await store.finishedRun(id)) }
+
+  /// The outputs of a run that has ended, as JSON.
+  func outputs(_ id: String) async throws -> String {
+    guard case .inline(let value)? = try await ended(id).outputs else { return "none" }
+    return try JSON.text(value)
+  }
+
+  // MARK: Asking
+
+  /// All answers to a request.
+  func ask(_ request: String) async throws -> [String] {
+    let answers = Mutex<[Value]>([])
+    await service.handle(try JSON.parse(request)) { answer in answers.withLock { $0.append(answer) } }
+    return try answers.withLock { $0 }.map { try JSON.text($0) }
+  }
+}

@@ -1,0 +1,400 @@
+import ActionTestKit
+import Basics
+import RunState
+import Runs
+import Testing
+
+@testable import Agent
+
+/// What an agent does with runs that take days; the clock shows Friday 2026-11-20, 09:30 UTC.
+@Suite(.timeLimit(.minutes(5))) struct RunHostTests {
+  static let hour = TimeSpan.seconds(3600)
+  static let night = "steps: [{ wait: 9h }]\noutputs: { now: \"${{ now }}\" }"
+  static let event = "steps: [{ id: e, wait: { event: e } }]\noutputs: { got: \"${{ steps.e.event }}\" }"
+  static let approval = """
+    steps: [{ id: ask, approve: { prompt: "Send it?", by: [ann, bob] } }]
+    outputs: { by: "${{ steps.ask.by }}" }
+    """
+
+  // MARK: Time
+
+  @Test func `a run that waits is held by an alarm and nothing else, and goes on when that rings`() async throws {
+    let bench = await HostBench()
+    try await bench.start("r1", RunHostTests.night)
+    #expect(await bench.until("r1 waits") == ["r1 begins", "r1 waits"])
+    #expect(await bench.host.active.isEmpty)
+    #expect(await bench.host.alarmCount == 1)
+    await bench.pass(RunHostTests.hour)
+    await bench.pass(.seconds(8 * 3600))
+    #expect(await bench.until("r1 succeeded") == ["r1 begins", "r1 succeeded"])
+    #expect(try await bench.outputs("r1") == #"{"now":"2026-11-20T18:30:00Z"}"#)
+    #expect(await bench.host.alarmCount == 0)
+  }
+
+  @Test func `a clock that is set forward is noticed within ten seconds`() async throws {
+    let bench = await HostBench()
+    try await bench.start("r1", RunHostTests.night)
+    await bench.until("r1 waits")
+    bench.time.setWallClock(to: try #require(Timestamp("2026-11-21T00:00:00Z")))
+    await bench.pass(.seconds(10))
+    await bench.until("r1 succeeded")
+    #expect(try await bench.outputs("r1") == #"{"now":"2026-11-21T00:00:10Z"}"#)
+  }
+
+  @Test func `alarms ring in order, whatever the order in which they were set`() async throws {
+    let bench = await HostBench()
+    for (id, hours) in [("r1", 3), ("r2", 1), ("r3", 2)] {
+      try await bench.start(id, "steps: [{ wait: \(hours)h }]")
+      await bench.until("\(id) waits")
+    }
+    var ends: [String] = []
+    for end in ["r2 succeeded", "r3 succeeded", "r1 succeeded"] {
+      await bench.pass(RunHostTests.hour)
+      ends += await bench.until(end)
+    }
+    #expect(ends.filter { $0.hasSuffix("succeeded") } == ["r2 succeeded", "r3 succeeded", "r1 succeeded"])
+  }
+
+  @Test func `another agent takes over what waits, goes on with what was going on, and leaves what stands`()
+    async throws
+  {
+    let first = await HostBench()
+    try await first.start("r1", RunHostTests.night)
+    await first.until("r1 waits")
+    try await first.accept("r2", "steps: [{ let: { x: 1 } }]")
+    try await first.start("r3", RunHostTests.night)
+    await first.until("r3 waits")
+    try await first.host.pause("r3", reason: "not tonight")
+    try await first.start("r4", RunHostTests.approval)
+    await first.until("r4 waits")
+    await first.host.stop()
+    // Decided when no agent was there to carry the run on.
+    try await first.store.append(
+      .decisionGiven(
+        DecisionGiven(
+          run: "r4", step: "ask", decision: DecisionRecord(isApproved: true, by: "ann", at: first.time.now()))))
+
+    let second = await HostBench(first.store, time: first.time)
+    #expect(await second.host.recover().map(\.id) == ["r3"])
+    let news = await second.until("r2 succeeded", "r4 succeeded")
+    #expect(!news.contains("r1 begins") && !news.contains("r3 begins"))
+    await second.pass(.seconds(9 * 3600))
+    await second.until("r1 succeeded")
+    #expect(second.store.run("r3")?.status == .paused)
+  }
+
+  @Test func `a run whose recipe fits no more is paused and says why, and can be cancelled`() async throws {
+    let bench = await HostBench()
+    try await bench.host.create(
+      RunCreated(
+        run: "r1", at: bench.time.now(), recipe: "r", file: "r.yaml",
+        texts: .inline(.object(["r.yaml": .string("steps: [{ uses: gone.away }]")])), inputs: .object([:]),
+        program: "test"))
+    await #expect(throws: NotRunnable.self) { try await bench.host.carryOn("r1") }
+    #expect(bench.store.run("r1")?.status == .paused)
+    #expect(bench.store.run("r1")?.reason?.contains("r.yaml:1:") == true)
+    _ = await bench.host.recover()
+    #expect(try await bench.host.cancel("r1", reason: nil))
+    let ended = try await bench.ended("r1")
+    #expect(ended.status == .cancelled)
+    #expect(
+      ended.error?.message.hasPrefix("the run was cancelled without its 'finally' steps, which cannot run: ") == true)
+  }
+
+  // MARK: Steering
+
+  @Test func `a pause is durable, holds no alarm, and the run goes on where it was`() async throws {
+    let bench = await HostBench()
+    try await bench.start("r1", RunHostTests.night)
+    await bench.until("r1 waits")
+    #expect(try await bench.ask(#"{"ask":"pause","run":"r1","reason":"not tonight"}"#) == [#"{"paused":"r1"}"#])
+    #expect(bench.store.run("r1")?.status == .paused)
+    #expect(bench.store.run("r1")?.reason == "not tonight")
+    #expect(await bench.host.alarmCount == 0)
+    bench.time.advance(by: .seconds(10 * 3600))
+    try await bench.host.carryOn("r1")
+    await bench.until("r1 succeeded")
+    #expect(try await bench.outputs("r1") == #"{"now":"2026-11-20T19:30:00Z"}"#)
+  }
+
+  @Test func `a run that is being walked is paused when what is in flight has finished`() async throws {
+    let bench = await HostBench()
+    try await bench.start("r1", "steps: [{ wait: 30s }, { let: { x: 1 } }]")
+    await bench.time.waitForSleepers()
+    try await bench.host.pause("r1", reason: "no")
+    await bench.until("r1 paused")
+    #expect(bench.store.run("r1")?.status == .paused)
+    #expect(bench.store.run("r1")?.reason == "no")
+  }
+
+  @Test func `a run that is cancelled while it is being paused ends, and is paused no more`() async throws {
+    let bench = await HostBench()
+    try await bench.start("r1", "steps: [{ wait: 30s }, { let: { x: 1 } }]")
+    await bench.time.waitForSleepers()
+    async let paused: Void = bench.host.pause("r1", reason: "no")
+    #expect(try await bench.host.cancel("r1", reason: nil))
+    // It came first, or is told so.
+    try? await paused
+    await bench.until("r1 cancelled")
+    try await bench.accept("r2", RunHostTests.night)
+    _ = try await bench.host.cancel("r2", reason: nil)
+    let isRefused = await #expect(throws: NotRunnable.self) { try await bench.host.pause("r2", reason: "no") }
+    #expect(isRefused?.message == "the run r2 is being cancelled")
+  }
+
+  @Test func `a cancellation ends a wait at once, and finally runs`() async throws {
+    let bench = await HostBench()
+    try await bench.start(
+      "r1", "steps: [{ wait: 9h }]\nfinally: [{ id: note, wait: { until: \"now - duration('1s')\" } }]")
+    await bench.until("r1 waits")
+    _ = await bench.host.recover()
+    #expect(try await bench.ask(#"{"ask":"cancel","run":"r1"}"#) == [#"{"cancelled":"r1"}"#])
+    await bench.until("r1 cancelled")
+    let ended = try await bench.ended("r1")
+    #expect(ended.stepsInOrder.map { "\($0.path) \($0.status)" } == ["#1 cancelled", "#finally/note succeeded"])
+    #expect(await bench.host.alarmCount == 0)
+  }
+
+  @Test func `whoever follows a run is told of its waits, and of its end once it is there`() async throws {
+    let bench = await HostBench()
+    try await bench.start("r1", RunHostTests.night)
+    await bench.until("r1 waits")
+    let request = try JSON.parse(Array(#"{"ask":"follow","run":"r1"}"#.utf8))
+    let (answers, answer) = AsyncStream.makeStream(of: Value.self)
+    // Ends with the run.
+    Task {
+      await bench.service.handle(request) { answer.yield($0) }
+      answer.finish()
+    }
+    var lines: [String] = []
+    for await value in answers {
+      // Whoever has been told of the wait is a follower.
+      if lines.isEmpty { await bench.pass(.seconds(9 * 3600)) }
+      lines.append(try JSON.text(value))
+    }
+    #expect(
+      lines.first
+        == #"{"waits":{"until":"2026-11-20T18:30:00Z","status":"waiting","reason":"waits until 2026-11-20T18:30:00Z"}}"#
+    )
+    #expect(lines.last?.contains(#""status":"succeeded""#) == true)
+  }
+
+  @Test func `a run that is tried again takes over what was done, and begins where it failed`() async throws {
+    let bench = await HostBench()
+    let text = """
+      steps:
+        - let: { early: "${{ now }}" }
+        - id: guard
+          if: run.attempt > 5
+          fail: never
+        - id: broken
+          onError: continue
+          steps: [{ fail: it broke }]
+        - id: block
+          steps: [{ id: inner, wait: 1s }]
+        - let: { late: "${{ now }}" }
+        - if: run.attempt == 1
+          fail: not yet
+      outputs: { early: "${{ early }}", late: "${{ late }}", attempt: "${{ run.attempt }}" }
+      """
+    try await bench.start("r1", text)
+    await bench.pass(.seconds(1))
+    await bench.until("r1 failed")
+    bench.time.advance(by: RunHostTests.hour)
+    let answer = try JSON.parse(try #require(try await bench.ask(#"{"ask":"retry","run":"r1"}"#).first))
+    let id = try #require(answer["accepted"]?.string)
+    await bench.until("\(id) succeeded")
+    #expect(
+      try await bench.outputs(id)
+        == #"{"early":"2026-11-20T09:30:00Z","late":"2026-11-20T09:30:01Z","attempt":2}"#)
+    let record = try await bench.ended(id)
+    #expect(record.origin.cause == RunCause(.retry, run: "r1"))
+    #expect(
+      record.stepsInOrder.map { "\($0.path) \($0.status)" } == [
+        "#1 succeeded", "guard skipped", "broken failed", "block succeeded", "#5 succeeded", "#6 skipped",
+      ])
+    #expect(
+      try await bench.ask("{\"ask\":\"retry\",\"run\":\"\(id)\"}") == [
+        #"{"failed":{"kind":"ended","message":"the run \#(id) has succeeded, so there is nothing to try again; errand run starts a new one"}}"#
+      ])
+  }
+
+  // MARK: Events
+
+  @Test func `an event wakes the oldest run that waits for it, and is consumed once`() async throws {
+    let bench = await HostBench()
+    for id in ["r1", "r2"] {
+      try await bench.start(id, RunHostTests.event)
+      await bench.until("\(id) waits")
+    }
+    let signal = #"{"ask":"signal","event":{"id":"e1","name":"e","data":7}}"#
+    #expect(try await bench.ask(signal) == [#"{"received":"e1","isNew":true}"#])
+    #expect(await bench.until("r1 succeeded") == ["r1 begins", "r1 succeeded"])
+    #expect(try await bench.outputs("r1") == #"{"got":7}"#)
+    #expect(try await bench.ask(signal) == [#"{"received":"e1","isNew":false}"#])
+    #expect(bench.store.run("r2")?.status == .waiting)
+    #expect(
+      try await bench.ask(#"{"ask":"signal","event":{"id":"e2","name":"e","data":8,"run":"r2"}}"#)
+        == [#"{"received":"e2","isNew":true}"#])
+    await bench.until("r2 succeeded")
+    #expect(try await bench.outputs("r2") == #"{"got":8}"#)
+  }
+
+  @Test func `an event that no match holds for goes to the next run, and is kept if there is none`() async throws {
+    let bench = await HostBench()
+    func waiting(for size: Int) -> String { "steps: [{ wait: { event: e, match: event.size == \(size) } }]" }
+    for (id, size) in [("r1", 1), ("r2", 2)] {
+      try await bench.start(id, waiting(for: size))
+      await bench.until("\(id) waits")
+    }
+    _ = try await bench.ask(#"{"ask":"signal","event":{"id":"e1","name":"e","data":{"size":2}}}"#)
+    #expect(
+      await bench.until("r2 succeeded") == ["r1 begins", "r1 waits", "r2 begins", "r2 succeeded"])
+    _ = try await bench.ask(#"{"ask":"signal","event":{"id":"e2","name":"e","data":{"size":3}}}"#)
+    #expect(await bench.until("event e2") == ["r1 begins", "r1 waits", "event e2"])
+    #expect(bench.store.state.events["e2"]?.consumedBy == nil)
+    // Kept, and there before the wait that is for it.
+    try await bench.start("r3", "steps: [{ wait: 1h }, { wait: { event: e, match: event.size == 3 } }]")
+    #expect(bench.store.state.events["e2"] != nil)
+  }
+
+  @Test func `an event that nobody takes is forgotten after a week, and so is its id`() async throws {
+    let bench = await HostBench()
+    _ = try await bench.ask(#"{"ask":"signal","event":{"id":"e1","name":"e"}}"#)
+    await bench.until("event e1")
+    await bench.pass(.seconds(7 * 86_400 - 1))
+    #expect(bench.store.state.events["e1"] != nil)
+    await bench.pass(.seconds(1))
+    while bench.store.state.events["e1"] != nil { await Task.yield() }
+    #expect(
+      try await bench.ask(#"{"ask":"signal","event":{"id":"e1","name":"e"}}"#) == [
+        #"{"received":"e1","isNew":true}"#
+      ])
+  }
+
+  @Test(arguments: [
+    (#"{"ask":"signal","event":{"id":"e1"}}"#, "request", "an event needs a name"),
+    (
+      #"{"ask":"signal","event":{"name":"e","run":"r9"}}"#, "notFound",
+      "no run begins with 'r9'; 'errand runs list' shows the latest"
+    ),
+    (#"{"ask":"decide","run":"r1","approved":true}"#, "request", "a decision needs 'approved' and 'by'"),
+    (#"{"ask":"decide","run":"r1","approved":true,"by":"cy"}"#, "notAllowed", "'ask' asks ann, bob, and not 'cy'"),
+    (
+      #"{"ask":"decide","run":"r1","step":"aks","approved":true,"by":"ann"}"#, "notAsked",
+      "the step 'aks' of the run r1 asks nobody; these do: 'ask'"
+    ),
+    (
+      #"{"ask":"decide","run":"r2","approved":true,"by":"ann"}"#, "notAsked",
+      "no step of the run r2 asks for a decision"
+    ),
+    (
+      #"{"ask":"decide","run":"r3","approved":true,"by":"ann"}"#, "ambiguous",
+      "several steps of the run r3 ask for a decision; name one of '#1/a/#1', '#1/b/#1'"
+    ),
+    (
+      #"{"ask":"retry","run":"r1"}"#, "ended",
+      "the run r1 is not over (waiting); go on with: errand runs resume r1"
+    ),
+  ])
+  func `says why a request is refused`(_ request: String, _ kind: String, _ message: String) async throws {
+    let bench = await HostBench()
+    try await bench.start("r1", RunHostTests.approval)
+    await bench.until("r1 waits")
+    try await bench.start("r2", RunHostTests.night)
+    await bench.until("r2 waits")
+    try await bench.start(
+      "r3", "steps: [{ parallel: { a: [{ approve: { prompt: A } }], b: [{ approve: { prompt: B } }] } }]")
+    await bench.until("r3 waits")
+    let failed: Value = .object(["failed": .object(["kind": .string(kind), "message": .string(message)])])
+    #expect(try await bench.ask(request) == [try JSON.text(failed)])
+  }
+
+  @Test func `a decision is on disk, wakes the run, and is given once`() async throws {
+    let bench = await HostBench()
+    try await bench.start("r1", RunHostTests.approval)
+    await bench.until("r1 waits")
+    let yes = #"{"ask":"decide","run":"r1","approved":true,"by":"bob","comment":"fine"}"#
+    async let first = bench.ask(yes)
+    async let second = bench.ask(yes)
+    let answers = try await [first, second].flatMap { $0 }
+    #expect(answers.filter { $0 == #"{"decided":"ask","run":"r1"}"# }.count == 1)
+    await bench.until("r1 succeeded")
+    #expect(try await bench.outputs("r1") == #"{"by":"bob"}"#)
+  }
+
+  // MARK: Groups
+
+  static func grouped(_ onLimit: String, limit: Int = 1) -> String {
+    "concurrencyGroup: { name: g, limit: \(limit), onLimit: \(onLimit) }\nsteps: [{ wait: 9h }]"
+  }
+
+  @Test func `a decision about a run that is paused is kept, and seen when the run goes on`() async throws {
+    let bench = await HostBench()
+    try await bench.start("r1", RunHostTests.approval)
+    await bench.until("r1 waits")
+    try await bench.host.pause("r1", reason: "no")
+    await bench.until("r1 paused")
+    _ = await bench.host.recover()
+    let decide = #"{"ask":"decide","run":"r1","approved":true,"by":"ann"}"#
+    #expect(try await bench.ask(decide) == [#"{"decided":"ask","run":"r1"}"#])
+    #expect(bench.store.run("r1")?.status == .paused)
+    #expect(await bench.host.active.isEmpty)
+    try await bench.host.carryOn("r1")
+    await bench.until("r1 succeeded")
+    #expect(try await bench.outputs("r1") == #"{"by":"ann"}"#)
+  }
+
+  @Test func `a group queues what it has no place for, names what is in the way, and lets the oldest in`() async throws
+  {
+    let bench = await HostBench()
+    try await bench.start("r1", RunHostTests.grouped("queue"))
+    await bench.until("r1 waits")
+    for id in ["r2", "r3"] { try await bench.start(id, RunHostTests.grouped("queue")) }
+    #expect(bench.store.run("r3")?.status == .queued)
+    #expect(
+      bench.store.run("r3")?.reason
+        == "waits for its group 'g': r r1 (waiting), r r2 (queued) are open, of which there may be 1 at once")
+    await bench.pass(.seconds(9 * 3600))
+    #expect(await bench.until("r2 waits").filter { $0.hasSuffix("begins") } == ["r1 begins", "r2 begins"])
+    #expect(bench.store.run("r3")?.status == .queued)
+    _ = try await bench.host.cancel("r2", reason: nil)
+    await bench.until("r3 waits")
+  }
+
+  @Test func `a group that skips ends what it has no place for`() async throws {
+    let bench = await HostBench()
+    for id in ["r1", "r2"] {
+      try await bench.start(id, RunHostTests.grouped("skip", limit: 2))
+      await bench.until("\(id) waits")
+    }
+    try await bench.start("r3", RunHostTests.grouped("skip", limit: 2))
+    await bench.until("r3 skipped")
+    #expect(
+      try await bench.ended("r3").error?.message
+        == "the group 'g' is full: r r1 (waiting), r r2 (waiting) are open, of which there may be 2 at once")
+  }
+
+  @Test func `a group that cancels the oldest lets the latest in`() async throws {
+    let bench = await HostBench()
+    try await bench.start("r1", RunHostTests.grouped("cancelOldest"))
+    await bench.until("r1 waits")
+    try await bench.start("r2", RunHostTests.grouped("cancelOldest"))
+    await bench.until("r2 waits")
+    #expect(try await bench.ended("r1").status == .cancelled)
+    #expect(
+      try await bench.ended("r1").pendingCancel?.reason == "the run r2 of its group 'g' takes its place")
+  }
+
+  @Test func `a command that asks carries on nothing that it is not handed`() async throws {
+    let first = await HostBench()
+    try await first.start("r1", RunHostTests.approval)
+    await first.until("r1 waits")
+    await first.host.stop()
+    let command = await HostBench(first.store, time: first.time, isServing: false)
+    let decide = #"{"ask":"decide","run":"r1","approved":true,"by":"ann"}"#
+    #expect(try await command.ask(decide) == [#"{"decided":"ask","run":"r1"}"#])
+    #expect(await command.host.active.isEmpty)
+    #expect(first.store.run("r1")?.status == .waiting)
+  }
+}

@@ -1,0 +1,186 @@
+import ActionKit
+import ActionTestKit
+import Foundation
+import HTTPClient
+import HTTPServer
+import Testing
+
+@testable import HTTPPlugin
+
+/// What goes wrong between client and service, over real HTTP.
+@Suite struct FaultTests {
+  struct Case: Sendable, CustomTestStringConvertible {
+    var fault: ServiceFault
+    var error: ErrorKind
+    /// What the message says after the request; `S` is the service.
+    var message: String
+    var testDescription: String { "\(fault.kind.rawValue) \(fault.status)" }
+
+    init(_ fault: ServiceFault, _ error: ErrorKind, _ message: String) {
+      self.fault = fault
+      self.error = error
+      self.message = message
+    }
+
+    static func status(_ status: Int, _ error: ErrorKind) -> Case {
+      var fault = ServiceFault(.status)
+      fault.status = status
+      return Case(fault, error, "GET S/items was answered with HTTP status \(status).")
+    }
+  }
+
+  @Test(arguments: [
+    Case(ServiceFault(.refuse), .network, "GET S/items: S closed the connection before its answer was whole."),
+    Case(ServiceFault(.lostAnswer), .network, "GET S/items: S closed the connection before its answer was whole."),
+    Case(ServiceFault(.truncated), .network, "GET S/items: S closed the connection before its answer was whole."),
+    Case(
+      ServiceFault(.slow), .timeout,
+      "GET S/items: S did not answer whole within 0.3s; try later or raise the time limit."),
+    Case(
+      ServiceFault(.oversized), .plugin,
+      "GET S/items: the answer is larger than 1048576 bytes; raise the limit if it should be."),
+    Case(
+      ServiceFault(.badUTF8), .plugin,
+      "the answer to GET S/items is no valid JSON at line 1, column 4, after 225 bytes."),
+    Case(
+      ServiceFault(.html), .plugin,
+      "the answer to GET S/items is a web page and not JSON; check the address, and that the service is not down for "
+        + "maintenance."),
+    Case(
+      ServiceFault(.redirect), .network,
+      "GET http://elsewhere.example/items: the name of http://elsewhere.example cannot be resolved; check the URL and the "
+        + "network."),
+    Case(
+      ServiceFault(.redirectLoop, times: 6), .plugin,
+      "GET S/items: S redirects more than 5 times in a row; check the URL."),
+    .status(400, .validation), .status(401, .authentication), .status(403, .authorization), .status(404, .notFound),
+    .status(409, .conflict), .status(429, .rateLimited), .status(500, .server), .status(503, .server),
+  ])
+  func `is an error that says what happened`(_ c: Case) async throws {
+    let limits: KeyValuePairs<String, Value> = [
+      "maxAnswerBytes": .int(1 << 20),
+      // Only the answer that never comes may be cut short, or a busy machine decides what goes wrong.
+      "requestTimeout": .duration(c.fault.kind == .slow ? .milliseconds(300) : .seconds(60)),
+    ]
+    try await withShop(limits) { service, sandbox, _ in
+      sandbox.frame.add(c.fault)
+      let error = try await failure("get", #"{"url":"/items","answer":"json"}"#, on: service)
+      #expect(error.message.replacingOccurrences(of: sandbox.baseURL, with: "S") == c.message)
+      #expect(error.kind == c.error)
+      #expect(error.effect == ActionError.Effect.none)
+      // What went wrong has spoilt nothing.
+      #expect(try await run("get", #"{"url":"/items"}"#, on: service)["body"]?.list?.count == 5)
+    }
+  }
+
+  @Test func `takes a value of another type for what it is`() async throws {
+    try await withShop { service, sandbox, _ in
+      sandbox.frame.add(ServiceFault(.wrongType))
+      let page = try await failure("getAll", #"{"url":"/items","items":"/data"}"#, on: service)
+      #expect(page.message == "the answer to GET \(sandbox.baseURL)/items has 1 item, and no 'data'.")
+    }
+  }
+
+  @Test(arguments: [
+    (ServiceFault(.refuse), ErrorKind.network), (ServiceFault(.lostAnswer), .network), (ServiceFault(.slow), .timeout),
+    (ServiceFault(.truncated), .network),
+  ])
+  func `does not know whether a write was done whose answer is lost`(_ fault: ServiceFault, _ kind: ErrorKind)
+    async throws
+  {
+    let limit: TimeSpan = fault.kind == .slow ? .milliseconds(300) : .seconds(60)
+    try await withShop(["requestTimeout": .duration(limit)]) { service, sandbox, _ in
+      for (name, url) in [("post", "/items"), ("put", "/items/9")] {
+        sandbox.frame.add(fault)
+        let error = try await failure(name, #"{"url":"\#(url)","json":{"name":"x"}}"#, on: service)
+        #expect(error.kind == kind)
+        #expect(error.effect == .unknown)
+      }
+    }
+  }
+
+  @Test func `knows that an answer was given that makes no sense`() async throws {
+    try await withShop { service, sandbox, _ in
+      sandbox.frame.add(ServiceFault(.html))
+      let error = try await failure(
+        "post", #"{"url":"/items","json":{"name":"x"},"answer":"json"}"#, on: service)
+      #expect(error.kind == .plugin)
+      #expect(error.effect == .done)
+    }
+  }
+
+  @Test(arguments: [
+    (
+      "http://127.0.0.1:9",
+      "http://127.0.0.1:9 takes no connection; check that the service runs and that the address is right."
+    ),
+    (
+      "https://no.such.host.invalid",
+      "the name of https://no.such.host.invalid cannot be resolved; check the URL and the network."
+    ),
+  ])
+  func `sends nothing where nobody is`(_ baseURL: String, _ words: String) async throws {
+    let service = try service(#"{"baseURL":"\#(baseURL)"}"#)
+    let error = try await failure("post", #"{"url":"/x","text":"y"}"#, on: service)
+    #expect(error.kind == .network)
+    #expect(error.effect == ActionError.Effect.none)
+    #expect(error.message == "POST \(baseURL)/x: \(words)")
+  }
+
+  // MARK: Downloads
+
+  private func bytes(_ path: String?) throws -> [UInt8] { Array(try Data(contentsOf: URL(filePath: path ?? ""))) }
+
+  @Test func `downloads a file whole, and goes on where it was interrupted`() async throws {
+    try await withShop { service, sandbox, _ in
+      let input = #"{"url":"/files/report.zip","to":"a/report.zip","verify":"zip"}"#
+      sandbox.frame.add(ServiceFault(.truncated))
+      let error = try await failure("download", input, on: service)
+      #expect(error.kind == .network && error.effect == ActionError.Effect.none)
+      let folder = try #require(sandbox.configuration["folder"]?.string)
+      #expect(!FileManager.default.fileExists(atPath: "\(folder)/a/report.zip"))
+      let output = try await run("download", input, on: service)
+      let path = try #require(output["path"]?.string)
+      #expect(path == "\(folder)/a/report.zip")
+      #expect(try bytes(path).count == output["bytes"]?.int)
+      let again = try await run("download", input, on: service)
+      #expect(again["sha256"] == output["sha256"] && again["resumedBytes"]?.int == 0)
+      #expect(try FileManager.default.contentsOfDirectory(atPath: "\(folder)/a") == ["report.zip"])
+      let digest = try #require(output["sha256"]?.string)
+      _ = try await run(
+        "download",
+        #"{"url":"/files/report.zip","to":"b.zip","sha256":"\#(digest.uppercased())","bytes":\#(try bytes(path).count)}"#,
+        on: service)
+    }
+  }
+
+  @Test(arguments: [
+    (
+      #""url":"/files/items.csv","to":"x","verify":"zip""#, ErrorKind.plugin,
+      "'F/x' is not kept: it is no sound zip archive: Not a zip archive."
+    ),
+    (#""url":"/files/items.csv","to":"x","bytes":7"#, .plugin, "'F/x' should have 7 bytes, but 78 arrived."),
+    (#""url":"/files/none","to":"x""#, .notFound, "GET S/files/none was answered with HTTP status 404."),
+    (
+      #""url":"/files/items.csv","to":"../x""#, .validation,
+      "'../x' has '..' in it; a path of this connection says where it leads without going up."
+    ),
+    (
+      #""url":"/files/items.csv","to":"/etc/x""#, .validation,
+      "'/etc/x' is in no folder of this connection ('F'); name its folder under 'others' in the connection."
+    ),
+    (#""url":"/files/items.csv","to":"archive""#, .validation, "cannot write 'F/archive': it is a folder (EISDIR)."),
+  ])
+  func `keeps no file that is not what it should be`(_ input: String, _ kind: ErrorKind, _ message: String) async throws
+  {
+    try await withShop { service, sandbox, _ in
+      let folder = try #require(sandbox.configuration["folder"]?.string)
+      let error = try await failure("download", "{\(input)}", on: service)
+      #expect(error.kind == kind)
+      let text = error.message.replacingOccurrences(of: folder, with: "F").replacingOccurrences(
+        of: sandbox.baseURL, with: "S")
+      #expect(text.hasSuffix(message), "\(text)")
+      #expect(!FileManager.default.fileExists(atPath: "\(folder)/x"))
+    }
+  }
+}

@@ -1,0 +1,61 @@
+import ActionTestKit
+import Basics
+import HTTPClient
+import Testing
+
+@testable import HTTPServer
+
+@Suite struct SandboxFrameTests {
+  /// A service that tells its time, and how often it was asked to.
+  private static func withFrame(
+    _ test: (_ frame: SandboxFrame, _ ask: (String) async -> String) async throws -> Void
+  ) async throws {
+    let frame = try SandboxFrame(port: 0, time: TestTime()) { _, now in
+      .json(.object(["now": .string(now.description)]))
+    }
+    let http = HTTPClient()
+    try await test(frame) { path in
+      do throws(HTTPError) {
+        let limits = HTTPLimits(maxBodyBytes: 400)
+        let answer = try await http.send(HTTPRequest("GET", frame.baseURL + path, limits: limits))
+        return "\(answer.status) \(String(decoding: answer.body, as: UTF8.self))"
+      } catch {
+        return "\(error.kind)"
+      }
+    }
+    await frame.stop()
+  }
+
+  @Test(arguments: [
+    ("refuse", "interrupted"), ("lostAnswer", "interrupted"), ("truncated", "interrupted"), ("oversized", "tooLarge"),
+    ("wrongType", "200 [[]]"), ("badUTF8", "200 {\"\u{FFFD}now\"\u{FFFD}:\"\u{FFFD}2026-11-20T09:30:00Z\"\u{FFFD}}"),
+    ("html", "200 <!DOCTYPE html>\n<title>Down for maintenance</title>\n<h1>Down for maintenance</h1>\n"),
+    ("status&status=429", "429 <!DOCTYPE html>\n<title>Not today</title>\n<h1>Not today</h1>\n"),
+    ("redirect", "redirect"), ("redirectLoop&times=9", "redirect"),
+  ])
+  func `makes calls go wrong, as often as it is told to`(_ kind: String, _ outcome: String) async throws {
+    try await Self.withFrame { frame, ask in
+      let well = #"200 {"now":"2026-11-20T09:30:00Z"}"#
+      #expect(await ask("/sandbox/fault?kind=\(kind)&call=/a&skip=1").hasPrefix(#"200 {"fault":""#))
+      #expect(await ask("/b") == well)
+      #expect(await ask("/a") == well)
+      #expect(await ask("/a") == outcome)
+      #expect(await ask("/sandbox/fault?kind=none") == #"200 {"faults":"none"}"#)
+      #expect(await ask("/a") == well)
+      #expect(frame.count("/b") == 1)
+    }
+  }
+
+  @Test func `lets time pass, and takes down what was asked`() async throws {
+    try await Self.withFrame { _, ask in
+      #expect(await ask("/sandbox/clock?advance=25h") == #"200 {"now":"2026-11-21T10:30:00Z"}"#)
+      #expect(await ask("/a?b=c") == #"200 {"now":"2026-11-21T10:30:00Z"}"#)
+      #expect(await ask("/sandbox/clock?set=2026-03-10T09:00:00Z") == #"200 {"now":"2026-03-10T09:00:00Z"}"#)
+      #expect(await ask("/a") == #"200 {"now":"2026-03-10T09:00:00Z"}"#)
+      #expect(await ask("/sandbox/clock").hasPrefix("400 Say by how much"))
+      let unknown = await ask("/sandbox/fault?kind=boom")
+      #expect(unknown.hasPrefix("400 There is no fault 'boom'; there are refuse, lostAnswer, "))
+      #expect(await ask("/sandbox/log") == #"200 {"requests":2,"calls":{"GET /a":2}}"#)
+    }
+  }
+}

@@ -1,0 +1,239 @@
+import ActionKit
+import ActionTestKit
+import HTTPClient
+import HTTPServer
+import Synchronization
+import Testing
+
+@testable import InterviewPrepPlugin
+
+/// What goes wrong between client and backend, over real HTTP.
+@Suite struct FaultTests {
+  struct Case: Sendable, CustomTestStringConvertible {
+    var fault: ServiceFault
+    var kind: InterviewPrepError.Kind
+    var error: ErrorKind
+    var isRetryable = false
+    var mayBePaid = true
+    var words: String
+    var testDescription: String { "\(fault.kind.rawValue) \(fault.status)" }
+
+    static func status(
+      _ status: Int, _ error: ErrorKind, _ words: String, retryAfter: TimeSpan? = nil
+    ) -> Case {
+      var fault = ServiceFault(.status)
+      fault.status = status
+      fault.retryAfter = retryAfter.map { String(Int($0.inSeconds)) }
+      return Case(
+        fault: fault, kind: .server(status: status, message: nil), error: error, isRetryable: status >= 500,
+        mayBePaid: status >= 500, words: "\(words) POST URL was answered with HTTP status \(status).")
+    }
+  }
+
+  private static let lost =
+    "The network is not available. Please check the connection and try again. POST URL: HOST closed the connection "
+    + "before its answer was whole."
+  private static let unreadable = "Data error: the answer cannot be read. It is not what was agreed: "
+  private static let serverIssue = "Server issue. Please try again shortly."
+  private static let refused = "The server refused the request."
+  private static let noAccess = "The server gives no access."
+  private static let elsewhere =
+    "The server redirects to another address, which has to be set as its own. POST URL was answered with HTTP status 302."
+
+  static let cases = [
+    Case(
+      fault: ServiceFault(.refuse), kind: .networkUnavailable, error: .network, isRetryable: true, words: lost),
+    Case(
+      fault: ServiceFault(.lostAnswer), kind: .networkUnavailable, error: .network, isRetryable: true, words: lost),
+    Case(
+      fault: ServiceFault(.truncated), kind: .networkUnavailable, error: .network, isRetryable: true, words: lost),
+    Case(
+      fault: ServiceFault(.slow), kind: .timeout, error: .timeout, isRetryable: true,
+      words: "The request took too long. Please try again. POST URL: HOST did not answer whole within 0.3s; try later "
+        + "or raise the time limit."),
+    Case(
+      fault: ServiceFault(.oversized), kind: .decoding, error: .plugin,
+      words:
+        "Data error: the answer cannot be read. POST URL: the answer is larger than 1048576 bytes; raise the limit "
+        + "if it should be."),
+    Case(
+      fault: ServiceFault(.wrongType), kind: .decoding, error: .plugin,
+      words: unreadable + "'answer' takes a map of fields, but found a list."),
+    Case(fault: ServiceFault(.badUTF8), kind: .decoding, error: .plugin, words: unreadable + "it is no UTF-8."),
+    Case(fault: ServiceFault(.html), kind: .decoding, error: .plugin, words: unreadable + "it is a web page."),
+    Case(
+      fault: ServiceFault(.redirect), kind: .server(status: 302, message: nil), error: .plugin, mayBePaid: false,
+      words: elsewhere),
+    Case(
+      fault: ServiceFault(.redirectLoop, times: 6), kind: .server(status: 302, message: nil), error: .plugin,
+      mayBePaid: false, words: elsewhere),
+    .status(400, .plugin, refused), .status(401, .authentication, noAccess), .status(403, .authorization, noAccess),
+    .status(404, .notFound, "The server has nothing at this address."), .status(413, .plugin, refused),
+    .status(429, .rateLimited, "Too many requests. Please wait a little.", retryAfter: .seconds(41)),
+    .status(500, .server, serverIssue), .status(502, .server, serverIssue),
+    .status(503, .server, serverIssue, retryAfter: .seconds(7)), .status(504, .server, serverIssue),
+  ]
+
+  @Test(arguments: cases)
+  func `says what happened, whether it is worth another try, and whether it may be paid`(_ c: Case) async throws {
+    try await withBackend { sandbox, time in
+      sandbox.frame.add(c.fault)
+      // Only the answer that never comes may be cut short, or a busy machine decides what goes wrong.
+      let struck = client(
+        sandbox.baseURL, attempt: c.fault.kind == .slow ? .milliseconds(300) : .seconds(60), time: time)
+      let error = try await failure { try await struck.generateRoutine(for: sampleProfile()) }
+      #expect(error.kind == c.kind)
+      let message = error.message.replacing("\(sandbox.baseURL)/generate/routine", with: "URL")
+      #expect(
+        message.replacing(sandbox.baseURL, with: "HOST")
+          == c.words + (c.mayBePaid ? " The call may have been paid." : ""))
+      #expect(error.actionError.kind == c.error)
+      #expect(error.actionError.retryable == c.isRetryable)
+      #expect(error.actionError.effect == (c.mayBePaid ? .unknown : ActionError.Effect.none))
+      #expect(error.actionError.retryAfter == c.fault.retryAfter.flatMap { Int($0) }.map { .seconds($0) })
+      #expect(sandbox.frame.count("/generate/routine") == 1)
+      // What has gone wrong has spoilt nothing.
+      if c.fault.kind != .redirectLoop {
+        #expect(try await !client(sandbox.baseURL, time: time).generateRoutine(for: sampleProfile()).isCanned)
+      }
+    }
+  }
+
+  @Test(arguments: [
+    (
+      "http://127.0.0.1:9", true, InterviewPrepError.Kind.unknown, false,
+      "Something went wrong. POST http://127.0.0.1:9/generate/prep: http://127.0.0.1:9 takes no connection; check that "
+        + "the service runs and that the address is right."
+    ),
+    (
+      // This machine is there, network or not.
+      "http://127.0.0.1:9", false, .unknown, false,
+      "Something went wrong. POST http://127.0.0.1:9/generate/prep: http://127.0.0.1:9 takes no connection; check that "
+        + "the service runs and that the address is right."
+    ),
+    (
+      "https://no.such.host.invalid/api", true, .unknown, false,
+      "Something went wrong. POST https://no.such.host.invalid/api/generate/prep: the name of "
+        + "https://no.such.host.invalid cannot be resolved; check the URL and the network."
+    ),
+    (
+      "https://no.such.host.invalid/api", false, .networkUnavailable, true,
+      "The network is not available. Please check the connection and try again. POST "
+        + "https://no.such.host.invalid/api/generate/prep: the name of https://no.such.host.invalid cannot be resolved; "
+        + "check the URL and the network. This machine is offline."
+    ),
+    (
+      "example.org", true, .invalidURL, false,
+      "The address of the server is none. POST example.org/generate/prep: the URL is no http or https URL; "
+        + "percent-encode what is not plain ASCII."
+    ),
+  ])
+  func `tells a backend that is not there from a machine that is offline`(
+    _ baseURL: String, _ isOnline: Bool, _ kind: InterviewPrepError.Kind, _ isRetryable: Bool, _ message: String
+  ) async throws {
+    let error = try await failure {
+      try await client(baseURL, isOnline: isOnline).generatePrep(for: sampleProfile())
+    }
+    #expect(error.kind == kind)
+    #expect(error.message == message)
+    #expect(error.isRetryable == isRetryable)
+    #expect(error.actionError.retryable == isRetryable)
+    #expect(error.actionError.kind == (kind == .invalidURL ? .configuration : .network))
+    #expect(error.actionError.effect == ActionError.Effect.none)
+  }
+
+  @Test func `a call that is cancelled ends at once, and may be paid`() async throws {
+    try await withBackend { sandbox, time in
+      sandbox.frame.add(ServiceFault(.slow))
+      let service = client(sandbox.baseURL, time: time)
+      let call = Task { try await failure { try await service.generateRoutine(for: sampleProfile()) } }
+      await time.waitForSleepers()
+      call.cancel()
+      let error = try await call.value
+      #expect(error.kind == .cancelled)
+      #expect(error.actionError.kind == .cancelled)
+      #expect(!error.isRetryable)
+      #expect(error.mayBePaid)
+    }
+  }
+
+  @Test func `is sent once, as JSON, without an origin, below the path of the base address`() async throws {
+    let transport = ScriptedTransport([
+      .on(
+        "POST", "https://example.org/prep/generate/prep",
+        String(decoding: try fixture("generate_prep_response.json"), as: UTF8.self))
+    ])
+    let service = InterviewPrepClient(
+      baseURL: "https://example.org/prep//", http: HTTPClient(transport: transport), time: TestTime())
+    #expect(
+      try await short(service.generatePrep(for: sampleProfile())) == "4 subjects, Mon Tue Wed Thu Fri, 5 questions")
+    let request = try #require(transport.requests.first)
+    #expect(request.headers["Content-Type"] == "application/json")
+    #expect(request.headers["Origin"] == nil)
+    #expect(request.limits.attempt == .seconds(15))
+    #expect(transport.requests.count == 1)
+  }
+
+  @Test func `the sandbox keeps to the contract in both generations`() async throws {
+    try await withBackend { sandbox, time in
+      let service = client(sandbox.baseURL, time: time)
+      let profile = try sampleProfile()
+      for generation in SandboxBackend.Generation.allCases {
+        sandbox.backend.state.withLock { $0.generation = generation }
+        let made = try await service.generateRoutine(for: profile)
+        #expect(made.content.weekOf == "2026-11-16")
+        #expect(made.content.timeBlocks["Mon"]?[0].durationHours == (generation == .newer ? 1.25 : nil))
+        #expect(made.content.timeBlocks["Mon"]?[0].start == (generation == .newer ? nil : "10:00"))
+        #expect(made.content.days.map(\.blocks.count) == [3, 3, 3, 0, 3, 0, 0])
+        #expect(abs(made.content.days[0].hours - 2.5) < 0.02)
+        var plan = made.content
+        for section in PlanSection.allCases {
+          let next = try await service.reroll(section, of: plan, for: profile)
+          #expect(!next.isCanned && next.content.version == plan.version + 1)
+          plan = next.content
+        }
+        sandbox.backend.state.withLock { $0.failures = 3 }
+        if generation == .newer {
+          let canned = try await service.generateRoutine(for: profile)
+          #expect(short(canned) == "2026-11-20, version 1: 0 blocks of 0.0 h, 0 tasks, canned")
+          #expect(try await service.generatePrep(for: profile).isCanned)
+          let same = try await service.reroll(.dailyTasks, of: plan, for: profile)
+          #expect(same.isCanned && same.content == plan)
+        } else {
+          for _ in 0..<3 {
+            let error = try await failure { try await service.generatePrep(for: profile) }
+            #expect(error.kind == .server(status: 502, message: "The model failed."))
+          }
+        }
+        #expect(try await short(service.generatePrep(for: profile)) == "3 subjects, Mon Tue Wed Thu Fri, 3 questions")
+      }
+      time.advance(by: .seconds(2 * 86_400))
+      #expect(try await service.generateRoutine(for: profile).content.weekOf == "2026-11-23")
+    }
+  }
+
+  @Test func `the sandbox takes sixty requests a minute`() async throws {
+    try await withBackend { sandbox, time in
+      let service = client(sandbox.baseURL, time: time)
+      for _ in 0..<60 { try await service.health() }
+      let error = try await failure { try await service.generateRoutine(for: sampleProfile()) }
+      #expect(error.kind == .server(status: 429, message: "Too many requests, please try again later."))
+      #expect(error.retryAfter == .seconds(60))
+      time.advance(by: .seconds(60))
+      try await service.health()
+      #expect(sandbox.summaryLines() == ["GET /health: 61 times", "POST /generate/routine: once"])
+    }
+  }
+
+  @Test func `the sandbox's backend is set from outside`() async throws {
+    try await withBackend { (sandbox, _) async throws in
+      func ask(_ query: String) async throws -> String {
+        let url = "\(sandbox.baseURL)/sandbox/backend?\(query)"
+        return String(decoding: try await HTTPClient().send(HTTPRequest("GET", url)).body, as: UTF8.self)
+      }
+      #expect(try await ask("generation=older&failures=2") == #"{"generation":"older","failures":2}"#)
+      #expect(try await ask("failures=0") == #"{"generation":"older","failures":0}"#)
+      #expect(try await ask("generation=other").hasPrefix("Say which it is"))
+    }
+  }
+}

@@ -1,0 +1,158 @@
+import ActionKit
+import ActionTestKit
+import Foundation
+import Testing
+
+@testable import MailPlugin
+
+/// PyPI's aiosmtpd as the other side: a server that others wrote, with TLS and a login.
+@Suite(.timeLimit(.minutes(10))) struct PeerTests {
+  /// A server that tells of each mail in one line of JSON.
+  private final class Peer {
+    let port: Int
+    let authority: String
+    private let process = Process()
+    private let output = Pipe()
+    private let folder: URL
+
+    /// - Parameter mode: `tls`, `startTLS` or `none`.
+    init(_ python: String, mode: String) throws {
+      folder = FileManager.default.temporaryDirectory.appending(path: "peer-\(UUID().uuidString)")
+      try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+      let key = folder.appending(path: "key.pem").path
+      authority = folder.appending(path: "certificate.pem").path
+      #expect(
+        PeerTests.run(
+          "openssl",
+          [
+            "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj",
+            "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-keyout", key, "-out", authority,
+          ]))
+      process.executableURL = URL(filePath: python)
+      process.arguments = ["-u", "-c", Self.script, mode, authority, key]
+      process.standardOutput = output
+      process.standardError = FileHandle.nullDevice
+      try process.run()
+      port = try #require(Int(Self.line(of: output)))
+    }
+
+    deinit {
+      process.terminate()
+      try? FileManager.default.removeItem(at: folder)
+    }
+
+    /// What was handed in next.
+    func next() throws -> Value { try JSON.parse(Array(Self.line(of: output).utf8)) }
+
+    private static func line(of pipe: Pipe) -> String {
+      var line: [UInt8] = []
+      while let byte = try? pipe.fileHandleForReading.read(upToCount: 1)?.first, byte != 0x0A { line.append(byte) }
+      return String(decoding: line, as: UTF8.self)
+    }
+
+    private static let script = """
+      import asyncio, json, ssl, sys
+      from aiosmtpd.smtp import SMTP, AuthResult, LoginPassword
+      mode, certificate, key = sys.argv[1:]
+      context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+      context.load_cert_chain(certificate, key)
+      class Handler:
+          async def handle_DATA(self, server, session, envelope):
+              print(json.dumps({'from': envelope.mail_from, 'to': envelope.rcpt_tos, 'tls': server.transport.get_extra_info('ssl_object') is not None,
+                                'login': bool(session.authenticated), 'mail': envelope.content.decode('ascii')}))
+              return '250 taken'
+      def login(server, session, envelope, mechanism, data):
+          good = isinstance(data, LoginPassword) and (data.login, data.password) == (b'ana', 's3cret ü'.encode())
+          return AuthResult(success=good, handled=good)
+      def protocol():
+          return SMTP(Handler(), hostname='peer', authenticator=login, auth_required=mode != 'none',
+                      auth_require_tls=mode == 'startTLS', require_starttls=mode == 'startTLS',
+                      tls_context=context if mode == 'startTLS' else None)
+      async def main():
+          server = await asyncio.get_running_loop().create_server(
+              protocol, '127.0.0.1', 0, ssl=context if mode == 'tls' else None)
+          print(server.sockets[0].getsockname()[1])
+          await server.serve_forever()
+      asyncio.run(main())
+      """
+  }
+
+  private static func run(_ program: String, _ arguments: [String]) -> Bool {
+    let process = Process()
+    process.executableURL = URL(filePath: "/usr/bin/env")
+    process.arguments = [program] + arguments
+    process.standardOutput = FileHandle.nullDevice
+    process.standardError = FileHandle.nullDevice
+    guard (try? process.run()) != nil else { return false }
+    process.waitUntilExit()
+    return process.terminationStatus == 0
+  }
+
+  /// The python of an environment with aiosmtpd under `.build`, which is made the first time; nil, with a word about it,
+  /// where it cannot be had.
+  private static let python: String? = {
+    let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../..").standardized
+    let folder = root.appending(path: ".build/python-mail").path
+    let python = "\(folder)/bin/python"
+    let isReady = { run(python, ["-c", "import aiosmtpd"]) }
+    if isReady() { return python }
+    let isMade =
+      run("openssl", ["version"]) && run("python3", ["-m", "venv", folder])
+      && run(python, ["-m", "pip", "install", "-q", "--timeout", "10", "--retries", "1", "aiosmtpd==1.4.6"])
+      && isReady()
+    if !isMade { print("The tests against aiosmtpd are skipped: python3, openssl and pip do not give one") }
+    return isMade ? python : nil
+  }()
+
+  @Test func `aiosmtpd is handed what was written, encrypted and by who logged in`() async throws {
+    guard let python = PeerTests.python else { return }
+    for (mode, security) in [("tls", MailSecurity.tls), ("startTLS", .startTLS), ("none", .none)] {
+      let peer = try Peer(python, mode: mode)
+      var settings = MailSettings(host: "localhost", security: security)
+      settings.port = peer.port
+      if security != .none {
+        (settings.username, settings.password) = ("ana", "s3cret ü")
+        settings.certificateAuthorities = peer.authority
+      }
+      let mail = try Mail(
+        from: "Büro <b@example.org>", to: ["ana@example.org", "ben@example.org"], bcc: ["c@example.org"],
+        subject: "Résumé", text: ".dot\n\nä", html: "<p>ä</p>", attachments: [.init(name: "ö.bin", bytes: [0, 1, 2])])
+      try await MailClient(settings).send(mail, id: "1@example.org", date: TestTime.start)
+      let found = try peer.next()
+      #expect(found["from"]?.string == "b@example.org", "\(mode)")
+      #expect(
+        found["to"] == .list(["ana@example.org", "ben@example.org", "c@example.org"].map { .string($0) }), "\(mode)")
+      #expect(found["tls"] == .bool(security != .none), "\(mode)")
+      #expect(found["login"] == .bool(security != .none), "\(mode)")
+      let bytes = MailWriter.bytes(of: mail, id: "1@example.org", date: TestTime.start)
+      #expect(found["mail"]?.string == String(decoding: bytes, as: UTF8.self), "\(mode)")
+    }
+  }
+
+  @Test func `a wrong password and an authority that nobody knows are refused`() async throws {
+    guard let python = PeerTests.python else { return }
+    let peer = try Peer(python, mode: "tls")
+    var settings = MailSettings(host: "localhost", username: "ana", password: "wrong-s3cret")
+    settings.port = peer.port
+    let mail = try Mail(from: "a@example.org", to: ["b@example.org"], subject: "s", text: "t")
+    func failure() async -> MailError? {
+      do throws(MailError) { try await MailClient(settings).send(mail, id: "1@x", date: TestTime.start) } catch {
+        return error
+      }
+      return nil
+    }
+    let untrusted = await failure()
+    #expect(untrusted?.kind == .untrusted)
+    #expect(untrusted?.message.hasPrefix("No trusted encrypted way to localhost at port \(peer.port): ") == true)
+    settings.certificateAuthorities = peer.authority
+    let refused = await failure()
+    #expect(refused?.kind == .refusedLogin)
+    #expect(refused?.message == "The mail server localhost refused the login of 'ana'; check the password.")
+    #expect(refused?.effect == OutsideEffect.none)
+    #expect("\(refused?.message ?? "") \(refused?.reply ?? "")".contains("s3cret") == false)
+    // Another name than the certificate's.
+    settings.host = "127.0.0.1"
+    let misnamed = await failure()
+    #expect(misnamed?.kind == .untrusted)
+  }
+}

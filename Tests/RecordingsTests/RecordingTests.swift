@@ -1,0 +1,305 @@
+import Basics
+import HTTPClient
+import Testing
+
+@testable import Recordings
+
+/// What is taken down of exchanges, and what answers from it.
+@Suite struct RecordingTests {
+  private static let at = Timestamp("2026-11-20T09:30:00Z") ?? .earliest
+
+  /// Sends requests through a recorder, against a script.
+  private static func recorded(
+    _ requests: [HTTPRequest], _ steps: [ScriptedTransport.Step], secrets: [String] = []
+  ) async -> Recording {
+    let recorder = Recorder()
+    recorder.note("site", settings: .object(["baseURL": .string("https://a.example")]), secrets: secrets)
+    let transport = recorder.transport(of: "site", over: ScriptedTransport(steps))
+    for request in requests { _ = try? await transport.send(request, into: nil) }
+    recorder.begin(at: at)
+    recorder.note(steps: [("b/c", at), ("a", at)])
+    return recorder.recording(of: "r")
+  }
+
+  private static func get(_ url: String, secret: Set<String> = []) -> HTTPRequest {
+    HTTPRequest("GET", url, redactedParameters: secret)
+  }
+
+  @Test func `a recording can be read by people and by programs`() async throws {
+    let recording = await Self.recorded(
+      [
+        Self.get("https://a.example/list?page=1"),
+        HTTPRequest(
+          "POST", "https://a.example/form", headers: ["Content-Type": "application/x-www-form-urlencoded"],
+          body: Array("user=ana&pin=4711+4711".utf8), redactedParameters: ["PIN"]),
+        Self.get("https://a.example/zip"), Self.get("https://a.example/gone"),
+      ],
+      [
+        .on("GET", "https://a.example/list?page=1", headers: ["Content-Type": "application/json"], #"{"a":[1,2.5]}"#),
+        .on("POST", "https://a.example/form", status: 201, headers: ["Set-Cookie": "s=1"], "made for 4711 4711\n"),
+        .on("GET", "https://a.example/zip") { _ in HTTPResponse(body: [0x50, 0xFF, 0x00]) },
+        .on("GET", "https://a.example/gone", fail: HTTPError(.timeout(.attempt), "too late", sent: .maybe)),
+      ])
+    let wanted = """
+      {
+        "recording": 1,
+        "recipe": "r",
+        "at": "2026-11-20T09:30:00Z",
+        "steps": {
+          "b/c": "2026-11-20T09:30:00Z",
+          "a": "2026-11-20T09:30:00Z"
+        },
+        "connections": {
+          "site": {
+            "baseURL": "https://a.example"
+          }
+        },
+        "exchanges": [
+          {
+            "connection": "site",
+            "request": {
+              "method": "GET",
+              "url": "https://a.example/list?page=1"
+            },
+            "response": {
+              "status": 200,
+              "headers": {
+                "Content-Type": "application/json"
+              },
+              "json": {
+                "a": [
+                  1,
+                  2.5
+                ]
+              }
+            }
+          },
+          {
+            "connection": "site",
+            "request": {
+              "method": "POST",
+              "url": "https://a.example/form",
+              "text": "user=ana&pin=%2A%2A%2A"
+            },
+            "response": {
+              "status": 201,
+              "headers": {},
+              "text": "made for •••\\n"
+            }
+          },
+          {
+            "connection": "site",
+            "request": {
+              "method": "GET",
+              "url": "https://a.example/zip"
+            },
+            "response": {
+              "status": 200,
+              "headers": {},
+              "base64": "UP8A"
+            }
+          },
+          {
+            "connection": "site",
+            "request": {
+              "method": "GET",
+              "url": "https://a.example/gone"
+            },
+            "error": {
+              "kind": "attemptTimeout",
+              "message": "too late",
+              "sent": "maybe"
+            }
+          }
+        ]
+      }
+
+      """
+    #expect(recording.text == wanted)
+    #expect(try Recording(reading: Source(name: "r.json", text: recording.text)).text == wanted)
+  }
+
+  @Test(arguments: [
+    "hunter2 & more", "p@ss/wörd\"quoted\"", "line\nbreak", "plainsecret",
+  ])
+  func `a secret is found nowhere, in no form`(_ secret: String) async throws {
+    let encoded = PercentEncoding.encode(secret)
+    let quoted = JSON.quoted(secret)
+    let base64 = Array(secret.utf8).base64
+    let token = "session-of-ana"
+    let recording = await Self.recorded(
+      [
+        HTTPRequest(
+          "POST", "https://ana:\(encoded)@a.example/log/\(encoded)?key=\(encoded)&t=\(token)",
+          headers: ["Authorization": "Bearer \(token)", "Content-Type": "application/json"],
+          body: Array("{\"a\":\(quoted),\"b\":[\"\(base64)\"]}".utf8), redactedParameters: ["key", "T"]),
+        Self.get("https://a.example/next"),
+      ],
+      [
+        .on(
+          "POST", "https://ana…", headers: ["Authorization": "again \(token)", "X-Seen": base64],
+          "{\"echo\":\(quoted),\"token\":\"\(token)\"}"),
+        .on("GET", "https://a.example/next", "\(secret) \(encoded.replacing("%20", with: "+")) \(base64)"),
+      ], secrets: [secret])
+    let text = recording.text
+    #expect(recording.count == 2)
+    for form in [secret, encoded, String(quoted.dropFirst().dropLast()), base64, token] {
+      #expect(!text.contains(form), "\(form) is in \(text)")
+      // As a text inside of a text.
+      #expect(!text.contains(String(JSON.quoted(form).dropFirst().dropLast())))
+    }
+  }
+
+  @Test func `a path that is a secret is not taken down, and another stands for it`() async throws {
+    func post(_ path: String) -> HTTPRequest {
+      HTTPRequest("POST", "https://chat.example\(path)", body: Array("{}".utf8), hidesPath: true)
+    }
+    let recording = await Self.recorded(
+      [post("/services/T0?k=s3cret")],
+      [.on("POST", "https://chat.example/…", "unknown: /services/T0?k=s3cret")])
+    #expect(!recording.text.contains("services") && !recording.text.contains("s3cret"), "\(recording.text)")
+    #expect(recording.text.contains(#""url": "https://chat.example/…""#), "\(recording.text)")
+    let response = try await Replay(recording, secrets: []).transport(of: "site").send(post("/made-up"), into: nil)
+    #expect(Self.text(response) == "unknown: •••")
+  }
+
+  @Test func `a secret in what is no text leaves it out`() async throws {
+    let body = [0xFF] + Array("plainsecret".utf8) + [0xFE]
+    let recording = await Self.recorded(
+      [Self.get("https://a.example/x")], [.on("GET", "https://a.example/x") { _ in HTTPResponse(body: body) }],
+      secrets: ["plainsecret"])
+    #expect(recording.text.contains("\"omitted\": true"))
+    let transport = Replay(recording, secrets: []).transport(of: "site")
+    await #expect {
+      try await transport.send(Self.get("https://a.example/x"), into: nil)
+    } throws: { error in
+      (error as? HTTPError)?.message
+        == "The recording left the body of this answer out, because of its size or a secret."
+    }
+  }
+
+  // MARK: Answering
+
+  private static func played() async throws -> Replay {
+    let recording = await recorded(
+      [
+        get("https://a.example/list?a=1&b=2&key=secret", secret: ["key"]),
+        HTTPRequest("PUT", "https://a.example/item", body: Array(#"{"x":1,"y":[true]}"#.utf8)),
+        get("https://a.example/again"), get("https://a.example/again"),
+      ],
+      [
+        .on("GET", "https://a.example/list…", "list"), .on("PUT", "https://a.example/item", status: 204),
+        .on("GET", "https://a.example/again", "first"), .on("GET", "https://a.example/again", "second"),
+      ])
+    return Replay(try Recording(reading: Source(name: "r.json", text: recording.text)), secrets: [])
+  }
+
+  private static func text(_ response: HTTPResponse) -> String { String(decoding: response.body, as: UTF8.self) }
+
+  @Test func `what means the same is answered, in whatever order it is written`() async throws {
+    let replay = try await Self.played()
+    let transport = replay.transport(of: "site")
+    let put = HTTPRequest("PUT", "https://a.example/item", body: Array("{ \"y\": [true], \"x\": 1 }".utf8))
+    #expect(try await transport.send(put, into: nil).status == 204)
+    let list = Self.get("https://a.example/list?key=other&b=2&a=1", secret: ["key"])
+    #expect(Self.text(try await transport.send(list, into: nil)) == "list")
+    #expect(replay.unplayed == ["GET https://a.example/again", "GET https://a.example/again"])
+    for wanted in ["first", "second"] {
+      #expect(Self.text(try await transport.send(Self.get("https://a.example/again"), into: nil)) == wanted)
+    }
+    #expect(replay.unplayed == [])
+  }
+
+  @Test(arguments: [
+    (
+      get("https://a.example/list?a=1&b=3&key=x", secret: ["key"]),
+      "The recording holds no request GET https://a.example/list?a=1&b=3&key=***; the nearest is "
+        + "GET https://a.example/list?a=1&b=2&key=***: 'b=3' is not recorded, 'b=2' is missing."
+    ),
+    (
+      HTTPRequest("PUT", "https://a.example/item", body: Array(#"{"x":"1","y":[true],"z":null}"#.utf8)),
+      "The recording holds no request PUT https://a.example/item; the nearest is PUT https://a.example/item: "
+        + "body.x is \"1\" instead of 1."
+    ),
+    (
+      HTTPRequest("DELETE", "https://a.example/again"),
+      "The recording holds no request DELETE https://a.example/again; the nearest is GET https://a.example/again: "
+        + "DELETE instead of GET."
+    ),
+  ])
+  func `what differs in meaning is refused, with the difference`(_ request: HTTPRequest, _ wanted: String) async throws
+  {
+    let transport = try await Self.played().transport(of: "site")
+    await #expect {
+      try await transport.send(request, into: nil)
+    } throws: { error in
+      let error = error as? HTTPError
+      #expect(error?.message == wanted)
+      return error?.kind == .invalidRequest && error?.sent == .nothing
+    }
+  }
+
+  @Test func `what is played is not played again, and other connections have nothing`() async throws {
+    let replay = try await Self.played()
+    let again = Self.get("https://a.example/list?a=1&b=2&key=x", secret: ["key"])
+    await #expect {
+      try await replay.transport(of: "other").send(again, into: nil)
+    } throws: { error in
+      (error as? HTTPError)?.message
+        == "The recording holds no request GET https://a.example/list?a=1&b=2&key=***; all that it holds of 'other' "
+        + "has been played."
+    }
+  }
+
+  @Test func `a snapshot asks once, until something fails`() async throws {
+    let script = ScriptedTransport([
+      .on("GET", "https://a.example/list", "one"), .on("GET", "https://a.example/gone", status: 404, "gone"),
+      .on("GET", "https://a.example/list", "two"), .on("GET", "https://a.example/list", "three"),
+    ])
+    let snapshot = Snapshot()
+    let site = snapshot.transport(of: "site", over: script)
+    let list = Self.get("https://a.example/list")
+    for _ in 0..<3 { #expect(Self.text(try await site.send(list, into: nil)) == "one") }
+    #expect(Self.text(try await site.send(Self.get("https://a.example/gone"), into: nil)) == "gone")
+    #expect(Self.text(try await site.send(list, into: nil)) == "two")
+    #expect(Self.text(try await snapshot.transport(of: "other", over: script).send(list, into: nil)) == "three")
+    #expect(Self.text(try await site.send(list, into: nil)) == "two")
+  }
+
+  @Test func `a download is recorded with its body, and comes from the recording`() async throws {
+    let recorder = Recorder()
+    let bytes: [UInt8] = [1, 2, 3, 255]
+    let script = ScriptedTransport([.on("GET", "https://a.example/f") { _ in HTTPResponse(body: bytes) }])
+    let request = Self.get("https://a.example/f")
+    let path = "/tmp/errand-recording-\(UInt64.random(in: 0 ... .max))"
+    let first = HTTPClient(transport: recorder.transport(of: "site", over: script))
+    #expect(try await first.download(request, to: path).file?.bytes == 4)
+    try Files.remove(path)
+    let replay = Replay(recorder.recording(of: "r"), secrets: [])
+    let second = HTTPClient(transport: replay.transport(of: "site"))
+    #expect(try await second.download(request, to: path).file?.bytes == 4)
+    #expect(try Files.read(path) == bytes)
+    try Files.remove(path)
+  }
+
+  @Test(arguments: [
+    ("{", "r.json:1:2: error: "), ("{}", "r.json:1:1: error: this is no recording that this version of errand knows"),
+    (#"{"recording":1}"#, "r.json:1:1: error: a recording needs 'at', an instant, and 'exchanges', a list"),
+    (
+      #"{"recording":1,"at":"2026-11-20T09:30:00Z","steps":{"a":1},"exchanges":[]}"#,
+      "r.json:1:57: error: 'steps' takes an instant for each step"
+    ),
+    (
+      #"{"recording":1,"at":"2026-11-20T09:30:00Z","exchanges":[{}]}"#,
+      "r.json:1:57: error: an exchange needs 'connection', 'request' with 'method' and 'url'"
+    ),
+  ])
+  func `what is no recording is refused at its place`(_ text: String, _ wanted: String) {
+    do throws(Diagnostics) {
+      _ = try Recording(reading: Source(name: "r.json", text: text))
+      Issue.record("it was read")
+    } catch {
+      #expect(error.rendered().hasPrefix(wanted), "\(error.rendered())")
+    }
+  }
+}

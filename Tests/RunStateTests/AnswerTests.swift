@@ -1,0 +1,34 @@
+import Testing
+
+@testable import RunState
+
+struct AnswerTests {
+  private static let failure = Answer.Outcome.failure(.closed)
+
+  @Test(arguments: [Duration.zero, .milliseconds(1), .seconds(60)])
+  func `an answer reaches whoever asks later`(patience: Duration) async {
+    let answer = Answer()
+    answer.give(AnswerTests.failure)
+    #expect(await answer.outcome(patience: patience) == AnswerTests.failure)
+  }
+
+  // Given by a thread of its own, it comes while it is looked for or waited for, or between the two.
+  @Test(arguments: [Duration.zero, .microseconds(5), .microseconds(50), .seconds(60)])
+  func `an answer reaches whoever asks before`(patience: Duration) async {
+    for _ in 0..<200 {
+      let answer = Answer()
+      #expect(startThread { answer.give(AnswerTests.failure) })
+      #expect(await answer.outcome(patience: patience) == AnswerTests.failure)
+    }
+  }
+}
+
+extension Answer.Outcome {
+  fileprivate static func == (left: Self, right: Self) -> Bool {
+    switch (left, right) {
+    case (.success, .success): true
+    case (.failure(let left), .failure(let right)): left == right
+    default: false
+    }
+  }
+}

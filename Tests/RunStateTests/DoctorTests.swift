@@ -1,0 +1,200 @@
+import Basics
+import RunTestKit
+import Testing
+
+@testable import RunState
+
+@Suite struct DoctorTests {
+  private typealias Finding = StateExamination.Finding
+
+  /// Two generations, a history of two months, a ledger, a blob that an open run names, and another that a finished one
+  /// does.
+  private static func healthy() async throws -> FaultyFileSystem {
+    let disk = FaultyFileSystem()
+    let store = try await FileStateStore.open("/state", program: "errand 0.1", fileSystem: disk)
+    try await store.append(
+      .scheduleSet(ScheduleSet(at: instant(0), schedule: "weekly", recipe: "r", file: "r.yaml", spec: "s")))
+    for (number, ended) in [-40 * 86_400, 0, nil].enumerated() {
+      let run = "run-\(number)"
+      let blob = try await store.putBlob(Array("output \(number)".utf8))
+      try await store.append([
+        Example.created(run), Example.began(run, "a"),
+        .stepEnded(StepEnded(run: run, at: instant(1), step: "a", status: .succeeded, output: .blob(blob))),
+        .slotDecided(
+          SlotRecord(
+            schedule: "weekly", slot: instant(number), outcome: .started, at: instant(number), cause: RunCause(.slot))),
+      ])
+      if let ended { try await store.append(Example.over(run, at: ended)) }
+    }
+    try await store.compact()
+    try await store.append(Example.set("x", .int(1)))
+    // The index of what was just added is made when it is first asked for.
+    _ = try await store.finishedRuns(HistoryQuery())
+    return disk.restarted(losing: .nothing)
+  }
+
+  private static func doctor(_ disk: FaultyFileSystem, isHeld: Bool = false, at now: Int = 100_000) -> StateDoctor {
+    StateDoctor("/state", program: "errand 0.1", now: instant(now), isHeld: isHeld, fileSystem: disk)
+  }
+
+  @Test func `a healthy state has nothing to say of it`() async throws {
+    let disk = try await DoctorTests.healthy()
+    let before = disk.operations
+    let found = try DoctorTests.doctor(disk).examine()
+    #expect(found.findings == [])
+    #expect(
+      found.counts.map { "\($0.name): \($0.count)" } == [
+        "generation: 2", "events: 16", "open runs: 1", "schedules: 1", "finished runs: 2", "slots in the ledger: 3",
+        "blobs: 3",
+      ])
+    #expect(disk.operations == before)
+    #expect(
+      try DoctorTests.doctor(FaultyFileSystem()).examine().findings
+        == [Finding(.note, "there is no state in '/state' yet")])
+  }
+
+  /// Damage, what is said of it, and what of that is left after the repair.
+  private struct Case: CustomStringConvertible, Sendable {
+    let description: String
+    let damage: @Sendable (FaultyFileSystem) -> Void
+    let found: [String]
+    var left: [String] = []
+
+    init(
+      _ description: String, found: [String], left: [String] = [],
+      _ damage: @escaping @Sendable (FaultyFileSystem) -> Void
+    ) {
+      self.description = description
+      self.found = found
+      self.left = left
+      self.damage = damage
+    }
+  }
+
+  private static let cases: [Case] = [
+    Case(
+      "a damaged snapshot",
+      found: [
+        "fault* /state/state.json is damaged: its content does not match its checksum",
+        "fault* /state/state.json was missing or damaged; the state was recovered from what was before it",
+      ],
+      left: [
+        "note /state/state.damaged.json is a damaged snapshot that was kept to be looked at; remove it when you have"
+      ]
+    ) { disk in
+      let text = String(decoding: disk["/state/state.json"] ?? [], as: UTF8.self)
+      disk["/state/state.json"] = Array(text.replacing("weekly", with: "weakly").utf8)
+    },
+    Case(
+      "a damaged generation before",
+      found: [
+        "warning* /state/state.previous.json is damaged: its content does not match its checksum; it would be needed only if state.json were lost"
+      ]
+    ) { disk in
+      let text = String(decoding: disk["/state/state.previous.json"] ?? [], as: UTF8.self)
+      disk["/state/state.previous.json"] = Array(text.replacing("errand 0.1", with: "errand 0.7").utf8)
+    },
+    Case(
+      "half a batch",
+      found: [
+        "warning* /state/journal-2.jsonl: 7 bytes after the last commit are to be dropped; they were being written when the machine or the program stopped, and nobody was told of them"
+      ]
+    ) { $0["/state/journal-2.jsonl"]?.append(contentsOf: Array(#"{"n":17"#.utf8)) },
+    Case(
+      "a damaged journal",
+      found: [
+        "fault /state/journal-2.jsonl is damaged at byte 0: its header is damaged. Nothing was changed. Put a backup of the folder in its place, or move it away to begin with an empty state."
+      ],
+      left: [
+        "fault /state/journal-2.jsonl is damaged at byte 0: its header is damaged. Nothing was changed. Put a backup of the folder in its place, or move it away to begin with an empty state."
+      ]
+    ) { $0["/state/journal-2.jsonl"]?[3] ^= 1 },
+    Case(
+      "a damaged run",
+      found: ["fault* /state/history/2026-11.jsonl is damaged at byte 0, where a run should be; a backup may have it"]
+    ) { $0["/state/history/2026-11.jsonl"]?[100] ^= 1 },
+    Case(
+      "a damaged slot",
+      found: ["fault* /state/slots/2026-11.jsonl is damaged at byte 0, where a slot should be; a backup may have it"]
+    ) { $0["/state/slots/2026-11.jsonl"]?[60] ^= 1 },
+    Case(
+      "half a run",
+      found: ["warning* /state/history/2026-11.jsonl ends in half a line, which is still in the journal"]
+    ) { $0["/state/history/2026-11.jsonl"]?.append(contentsOf: Array(#"{"sum":""#.utf8)) },
+    Case(
+      "a damaged index",
+      found: ["warning* /state/history/2026-11.index is not that of /state/history/2026-11.jsonl"]
+    ) { $0["/state/history/2026-11.index"]?[20] ^= 1 },
+    Case(
+      "what writes left",
+      found: [
+        "warning* /state/history/2026-11.jsonl.new is left of a write that was cut short; nothing needs it",
+        "warning* /state/state.json.new is left of a write that was cut short; nothing needs it",
+      ]
+    ) { disk in
+      disk["/state/state.json.new"] = [1]
+      disk["/state/history/2026-11.jsonl.new"] = [1]
+    },
+    Case(
+      "files that others may read",
+      found: ["fault* /state/state.json has the mode 644, so that others than its owner may use it"]
+    ) { try? $0.setMode(0o644, of: "/state/state.json") },
+    Case(
+      "a full disk",
+      found: ["fault the disk of '/state' has 5 MiB free of 1024; make room, or runs will stop"],
+      left: ["fault the disk of '/state' has 5 MiB free of 1024; make room, or runs will stop"]
+    ) { $0.setSpace(DiskSpace(free: 5 << 20, total: 1 << 30)) },
+    Case("a blob that nothing names", found: ["note* 1 blobs are named by nothing any more"]) { disk in
+      disk["/state/blobs/03/039058c6f2c0cb492c533b0a4d14ef77cc0f78abccced5287d84a1a2011cfb81"] = [1, 2, 3]
+    },
+  ]
+
+  private static func texts(_ findings: [Finding]) -> [String] {
+    findings.map { "\($0.severity.rawValue)\($0.isRepairable ? "*" : "") \($0.message)" }
+  }
+
+  @Test(arguments: cases.indices)
+  func `what is wrong is found and said, and mended where that loses nothing`(_ index: Int) async throws {
+    let one = DoctorTests.cases[index]
+    let disk = try await DoctorTests.healthy()
+    one.damage(disk)
+    #expect(DoctorTests.texts(try DoctorTests.doctor(disk).examine().findings) == one.found, "\(one)")
+    let done = try DoctorTests.doctor(disk).repair()
+    #expect(done.isEmpty == (one.found == one.left), "\(one)")
+    #expect(DoctorTests.texts(try DoctorTests.doctor(disk).examine().findings) == one.left, "\(one)")
+  }
+
+  @Test func `a missing and a damaged blob are named`() async throws {
+    let disk = try await DoctorTests.healthy()
+    let blobs = disk.paths.filter { $0.hasPrefix("/state/blobs/") }
+    disk[blobs[0]] = nil
+    disk[blobs[1]]?[0] ^= 1
+    let texts = DoctorTests.texts(try DoctorTests.doctor(disk).examine().findings)
+    #expect(
+      texts == [
+        "fault \(blobs[1]) is damaged: its content does not match its name; put it back from a backup",
+        "fault \(blobs[0]) is missing; put it back from a backup, or the runs that need it cannot go on",
+      ])
+  }
+
+  @Test func `a clock that went back is told`() async throws {
+    let disk = try await DoctorTests.healthy()
+    #expect(
+      DoctorTests.texts(try DoctorTests.doctor(disk, at: -3600).examine().findings) == [
+        "warning the state knows of things at 2026-11-20T09:00:01Z, but the clock says 2026-11-20T08:00:00Z; it was ahead then, or is behind now: set it, and schedules wait until it is there"
+      ])
+  }
+
+  @Test func `what an agent may just be writing is no fault`() async throws {
+    let disk = try await DoctorTests.healthy()
+    disk["/state/journal-2.jsonl"]?.append(contentsOf: Array(#"{"n":17"#.utf8))
+    disk["/state/history/2026-11.index"] = nil
+    disk["/state/state.json.new"] = [1]
+    let before = disk.operations
+    #expect(
+      DoctorTests.texts(try DoctorTests.doctor(disk, isHeld: true).examine().findings)
+        == ["note /state/state.json.new is being written"])
+    // Above all, nothing that the agent would write is written.
+    #expect(disk.operations == before)
+  }
+}

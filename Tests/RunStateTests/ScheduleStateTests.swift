@@ -1,0 +1,147 @@
+import Basics
+import RunTestKit
+import Testing
+
+@testable import RunState
+
+/// How schedules, slots, events and waits fold into the state.
+@Suite struct ScheduleStateTests {
+  static let set = StateEvent.scheduleSet(
+    ScheduleSet(
+      at: instant(0), schedule: "backup/night", recipe: "backup", file: "backup.yaml", spec: "cron 0 2 * * *",
+      processedUntil: instant(0), remainingRuns: 2))
+
+  static func decided(
+    _ outcome: SlotOutcome, slot: Int, until: Int? = nil, count: Int = 1, run: String? = nil
+  ) -> StateEvent {
+    .slotDecided(
+      SlotRecord(
+        schedule: "backup/night", slot: instant(slot), until: until.map(instant), count: count, outcome: outcome,
+        at: instant(90), cause: RunCause(.slot, schedule: "backup/night", slot: instant(slot)), run: run))
+  }
+
+  static func started(_ run: String, slot: Int) -> StateEvent {
+    .runCreated(
+      RunCreated(
+        run: run, at: instant(90), recipe: "backup", file: "backup.yaml", texts: .inline(.object([:])),
+        inputs: .object([:]), program: "1", cause: RunCause(.slot, schedule: "backup/night", slot: instant(slot))))
+  }
+
+  @Test func `a slot that starts a run moves the mark and counts`() throws {
+    var state = try Example.fold([Self.set, Self.decided(.started, slot: 10, run: "r"), Self.started("r", slot: 10)])
+    var schedule = try #require(state.schedules["backup/night"])
+    #expect(schedule.processedUntil == instant(10))
+    #expect(schedule.remainingRuns == 1)
+    #expect(schedule.openRuns == ["r"])
+    #expect(state.slots.map(\.run) == ["r"])
+    try state.apply(.runEnded(RunEnded(run: "r", at: instant(91), status: .failed)))
+    schedule = try #require(state.schedules["backup/night"])
+    #expect(schedule.openRuns.isEmpty)
+    #expect(schedule.lastStatus == .failed)
+    #expect(schedule.counts == ["started": 1])
+  }
+
+  @Test(arguments: [RunStatus.failed, .timedOut, .succeeded, .cancelled])
+  func `a schedule may be paused by a run that fails`(_ status: RunStatus) throws {
+    var set = ScheduleSet(at: instant(0), schedule: "backup/night", recipe: "backup", file: "b.yaml", spec: "")
+    set.pausesOnFailure = true
+    let over = StateEvent.runEnded(RunEnded(run: "r", at: instant(91), status: status))
+    let state = try Example.fold([
+      .scheduleSet(set), Self.decided(.started, slot: 10, run: "r"), Self.started("r", slot: 10), over,
+    ])
+    let pause = PauseRecord(at: instant(91), origin: .failure, note: "the run r ended as \(status)")
+    #expect(state.schedules["backup/night"]?.pause == (status == .failed || status == .timedOut ? pause : nil))
+    #expect(try State(reading: state.encoded()) == state)
+  }
+
+  @Test func `a buffered slot is settled once, later`() throws {
+    var state = try Example.fold([Self.set, Self.decided(.buffered, slot: 10), Self.decided(.buffered, slot: 20)])
+    #expect(state.slots.isEmpty)
+    #expect(state.schedules["backup/night"]?.buffered.map(\.slot) == [instant(10), instant(20)])
+    try state.apply(Self.decided(.started, slot: 10, run: "r"))
+    #expect(state.schedules["backup/night"]?.buffered.map(\.slot) == [instant(20)])
+    #expect(state.schedules["backup/night"]?.processedUntil == instant(20))
+    #expect(state.slots.map(\.outcome) == [.started])
+  }
+
+  @Test func `a row of slots moves the mark to its last`() throws {
+    let state = try Example.fold([Self.set, Self.decided(.missedWindow, slot: 10, until: 70, count: 7)])
+    #expect(state.schedules["backup/night"]?.processedUntil == instant(70))
+    #expect(state.schedules["backup/night"]?.counts == ["missedWindow": 7])
+  }
+
+  @Test func `what two runs that end at one instant ask for is told apart, though a snapshot comes between`()
+    async throws
+  {
+    let disk = FaultyFileSystem()
+    let store = try await FileStateStore.open("/state", program: "errand 0.1", fileSystem: disk)
+    let decided = ["r1", "r2"].map { run in
+      SlotRecord(
+        schedule: "backup/night", slot: instant(10), outcome: .missedPolicy, at: instant(10),
+        cause: RunCause(.afterRecipe, schedule: "backup/night", run: run))
+    }
+    try await store.append([Self.set, .slotDecided(decided[0])])
+    try await store.compact()
+    try await store.append([.slotDecided(decided[1])])
+    #expect(try await store.slots(SlotQuery(limit: 10)) == decided.reversed())
+    try await store.compact()
+    #expect(try await store.slots(SlotQuery(limit: 10)) == decided.reversed())
+    try await store.close()
+  }
+
+  @Test func `the mark never goes back`() throws {
+    var state = try Example.fold([Self.set, Self.decided(.superseded, slot: 50), Self.decided(.superseded, slot: 40)])
+    try state.apply(Self.set)
+    #expect(state.schedules["backup/night"]?.processedUntil == instant(50))
+  }
+
+  @Test func `a schedule that follows a recipe is told of its ends until it has decided`() throws {
+    let follower = ScheduleSet(
+      at: instant(0), schedule: "report", recipe: "report", file: "report.yaml", spec: "after backup",
+      follows: "backup")
+    var state = try Example.fold([
+      Self.set, .scheduleSet(follower), Self.started("r", slot: 10),
+      .runEnded(RunEnded(run: "r", at: instant(91), status: .succeeded)),
+    ])
+    #expect(
+      state.schedules["report"]?.endsToFollow == [FollowedEnd(run: "r", status: .succeeded, at: instant(91))])
+    #expect(try recordedBytes(of: state) == JSON.write(state.encoded()))
+    let read = try State(reading: state.encoded())
+    #expect(read == state)
+    try state.apply(
+      .slotDecided(
+        SlotRecord(
+          schedule: "report", slot: instant(91), outcome: .started, at: instant(92),
+          cause: RunCause(.afterRecipe, schedule: "report", run: "r"), run: "s")))
+    #expect(state.schedules["report"]?.endsToFollow == [])
+  }
+
+  @Test func `an event is taken in once and consumed once`() throws {
+    let event = StateEvent.eventReceived(EventRecord(id: "e1", name: "ready", receivedAt: instant(1)))
+    var state = try Example.fold([event])
+    #expect(throws: RecordFault.self) { try state.apply(event) }
+    try state.apply(.eventConsumed(EventConsumed(at: instant(2), id: "e1", by: "r")))
+    #expect(state.events["e1"]?.consumedBy == "r")
+    #expect(throws: RecordFault.self) {
+      try state.apply(.eventConsumed(EventConsumed(at: instant(3), id: "e1", by: "s")))
+    }
+    try state.apply(.eventsForgotten(EventsForgotten(at: instant(9), ids: ["e1"])))
+    #expect(state.events.isEmpty)
+  }
+
+  @Test func `a step waits, is decided on, and ends`() throws {
+    let wait = WaitRecord(.approval, wakeAt: instant(60), prompt: "Put them?", by: ["ana"])
+    let decision = DecisionRecord(isApproved: true, by: "ana", at: instant(5), comment: "fine")
+    let state = try Example.fold([
+      Example.created("r"),
+      .stepWaits(StepWaits(run: "r", at: instant(1), step: "ask", now: instant(1), wait: wait)),
+      .runStatusChanged(RunStatusChanged(run: "r", at: instant(1), status: .waiting, wakeAt: instant(60))),
+      .decisionGiven(DecisionGiven(run: "r", step: "ask", decision: decision)),
+    ])
+    #expect(state.runs["r"]?.wakeAt == instant(60))
+    #expect(state.runs["r"]?.steps["ask"]?.status == .waiting)
+    #expect(state.runs["r"]?.steps["ask"]?.wait == wait)
+    #expect(state.runs["r"]?.steps["ask"]?.decision == decision)
+    #expect(try State(reading: state.encoded()) == state)
+  }
+}

@@ -1,0 +1,67 @@
+import ActionKit
+import ActionTestKit
+import Basics
+import Synchronization
+import Testing
+
+@testable import Runs
+
+@Suite struct ServicePoolTests {
+  static func key(_ account: Int) -> ServicePool.Key {
+    ServicePool.Key(plugin: "desk", settings: Array("{\"account\":\(account)}".utf8))
+  }
+
+  /// Takes a service of an account; each that is made has the next number.
+  static func take(_ pool: ServicePool, _ account: Int, _ made: Counter) async throws -> Int {
+    try #require(try await pool.take(key(account)) { .success(made.next()) } as? Int)
+  }
+
+  final class Counter: Sendable {
+    private let value = Mutex(0)
+    func next() -> Int {
+      value.withLock { value in
+        value += 1
+        return value
+      }
+    }
+  }
+
+  @Test func `runs of one account share its service, also one after another`() async throws {
+    let pool = ServicePool(time: TestTime())
+    let made = Counter()
+    async let first = ServicePoolTests.take(pool, 1, made)
+    async let second = ServicePoolTests.take(pool, 1, made)
+    #expect(try await [first, second] == [1, 1])
+    #expect(try await ServicePoolTests.take(pool, 2, made) == 2)
+    pool.release([ServicePoolTests.key(1), ServicePoolTests.key(1)])
+    #expect(try await ServicePoolTests.take(pool, 1, made) == 1)
+  }
+
+  @Test func `what nobody has used for ten minutes is made anew, what is used stays`() async throws {
+    let time = TestTime()
+    let pool = ServicePool(time: time)
+    let made = Counter()
+    for account in [1, 2] { _ = try await ServicePoolTests.take(pool, account, made) }
+    pool.release([ServicePoolTests.key(1)])
+    time.advance(by: .seconds(600))
+    #expect(try await ServicePoolTests.take(pool, 2, made) == 2)
+    #expect(try await ServicePoolTests.take(pool, 1, made) == 3)
+  }
+
+  @Test func `only so many idle ones are kept`() async throws {
+    let pool = ServicePool(time: TestTime())
+    let made = Counter()
+    for account in 0..<40 { _ = try await ServicePoolTests.take(pool, account, made) }
+    #expect(pool.count == 40)
+    pool.release((0..<40).map(ServicePoolTests.key))
+    #expect(pool.count == 16)
+  }
+
+  @Test func `what could not be made is tried again by the next who needs it`() async throws {
+    let pool = ServicePool(time: TestTime())
+    await #expect(throws: ActionError.self) {
+      try await pool.take(ServicePoolTests.key(1)) { .failure(ActionError(.network, "no answer")) }
+    }
+    #expect(try await ServicePoolTests.take(pool, 1, Counter()) == 1)
+  }
+}

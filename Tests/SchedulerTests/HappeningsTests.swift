@@ -1,0 +1,187 @@
+import Basics
+import Calendars
+import Recipes
+import RunState
+import Testing
+
+@testable import Scheduler
+
+@Suite struct HappeningsTests {
+  @Test func `records the slots of a pause as one row when it ends`() throws {
+    var bench = try Bench([.every { $0.overlap = .allowAll }])
+    try bench.tick(Bench.at(10))
+    try bench.ask { $0.pause("backup", note: "holidays", at: Bench.at(25)) }
+    #expect(bench.scheduler.nextDue == nil)
+    try bench.tick(Bench.at(60))
+    try bench.restart(at: Bench.at(70))
+    try bench.tick(Bench.at(70))
+    try bench.ask { $0.resume("backup", at: Bench.at(95)) }
+    try bench.tick(Bench.at(100))
+    #expect(
+      bench.ledger == [
+        "09:00:10 started r1", "09:00:20 started r2 late 5s", "09:00:30…09:01:30 paused ×7", "09:01:40 started r3",
+      ])
+    #expect(bench.records[2].reason == "a person paused it: holidays")
+  }
+
+  @Test(
+    arguments: [
+      (.failed, "the run r1 ended as failed"), (.timedOut, "the run r1 ended as timedOut"), (.cancelled, nil),
+      (.rejected, nil), (.succeeded, nil),
+    ] as [(RunStatus, String?)])
+  func `a failure may pause it`(_ status: RunStatus, _ note: String?) throws {
+    var bench = try Bench([.every { $0.pausesOnFailure = true }])
+    try bench.tick(Bench.at(10))
+    try bench.end("r1", status, at: Bench.at(12))
+    #expect(bench.state.schedules["backup"]?.pause?.note == note)
+    #expect(bench.scheduler.nextDue == (note == nil ? Bench.at(20) : nil))
+    try bench.ask { $0.resume("backup", at: Bench.at(15)) }
+    try bench.tick(Bench.at(20))
+    #expect(bench.ledger.last == "09:00:20 started r2")
+  }
+
+  @Test func `the recipe's pause counts until a person says otherwise, and again once the recipe changes`() throws {
+    let paused = ScheduleEntry.every { ($0.isPaused, $0.pauseNote) = (true, "not yet") }
+    var bench = try Bench([paused])
+    #expect(
+      bench.state.schedules["backup"]?.pause == PauseRecord(at: Bench.noon, origin: .recipe, note: "not yet"))
+    try bench.ask { $0.resume("backup", at: Bench.at(5)) }
+    try bench.restart(at: Bench.at(6))
+    try bench.set([paused], at: Bench.at(7))
+    #expect(bench.state.schedules["backup"]?.pause == nil)
+    try bench.set([.every()], at: Bench.at(8))
+    try bench.set([paused], at: Bench.at(9))
+    #expect(bench.state.schedules["backup"]?.pause?.origin == .recipe)
+    try bench.set([.every()], at: Bench.at(10))
+    #expect(bench.state.schedules["backup"]?.pause == nil)
+  }
+
+  @Test func `what fell into a pause is recorded when the schedule is edited in it`() throws {
+    var bench = try Bench([.every()])
+    try bench.ask { $0.pause("backup", note: nil, at: Bench.at(5)) }
+    try bench.set([.every(.seconds(20))], at: Bench.at(35))
+    #expect(bench.ledger == ["09:00:10…09:00:30 paused ×3"])
+    try bench.ask { $0.resume("backup", at: Bench.at(65)) }
+    #expect(bench.ledger.dropFirst() == ["09:00:40…09:01:00 paused ×2"])
+  }
+
+  @Test func `a removed schedule leaves nothing behind`() throws {
+    var bench = try Bench([.every(id: "a") { $0.overlap = .bufferAll }, .every(id: "b")])
+    for seconds in [10.0, 20] { try bench.tick(Bench.at(seconds)) }
+    try bench.set([.every(id: "b")], at: Bench.at(21))
+    #expect(bench.ledger.last == "09:00:20 dropped")
+    #expect(bench.records.last?.reason == "the schedule was removed")
+    try bench.end("r1", at: Bench.at(22))
+    try bench.end("r2", at: Bench.at(22))
+    // Its place is taken by another.
+    try bench.set([.every(id: "b"), .every(.seconds(3), id: "c")], at: Bench.at(25))
+    #expect(bench.scheduler.nextDue == Bench.at(27))
+    // The agent was down when it was removed.
+    try bench.restart(at: Bench.at(26))
+    try bench.set([], at: Bench.at(26))
+    #expect(bench.scheduler.nextDue == nil)
+    #expect(bench.state.schedules.isEmpty)
+  }
+
+  @Test func `a person's start needs no slot and no waking schedule`() throws {
+    var bench = try Bench([.every { $0.isPaused = true }])
+    try bench.ask { $0.trigger("backup", at: Bench.at(3)) }
+    try bench.ask { $0.trigger("backup", at: Bench.at(4)) }
+    for _ in 0..<2 { try bench.ask { $0.trigger("backup", overlap: .bufferAll, at: Bench.at(5)) } }
+    try bench.end("r1", at: Bench.at(6))
+    try bench.end("r2", at: Bench.at(7))
+    #expect(
+      bench.ledger == [
+        "09:00:03 started r1 (trigger)", "09:00:04 skippedOverlap r1 (trigger)", "09:00:05 buffered (trigger)",
+        "09:00:05.000000001 buffered (trigger)", "09:00:05 started r2 (trigger)",
+        "09:00:05.000000001 started r3 (trigger) late 1.999999999s",
+      ])
+    #expect(bench.state.schedules["backup"]?.processedUntil == Bench.noon)
+    var scheduler = bench.scheduler
+    #expect(scheduler.trigger("nobody", at: Bench.noon) == nil)
+  }
+
+  @Test func `makes up for slots that have no run, up to the mark`() throws {
+    var bench = try Bench([.every()])
+    try bench.tick(Bench.at(10))
+    try bench.end("r1", at: Bench.at(11))
+    try bench.tick(Bench.at(55))
+    try bench.end("r2", at: Bench.at(56))
+    let started = Set(bench.records.filter { $0.outcome == .started }.map(\.slot))
+    let scheduler = bench.scheduler
+    func list(_ from: Double, _ to: Double, limit: Int = 1000) throws -> [String] {
+      let found = try #require(
+        scheduler.slotsToBackfill("backup", from: Bench.at(from), to: Bench.at(to), started: started, limit: limit))
+      return found.slots.map(Bench.clock) + (found.hasMore ? ["more"] : [])
+    }
+    #expect(try list(0, 1000) == ["09:00:00", "09:00:20", "09:00:30", "09:00:40"])
+    #expect(try list(20, 40) == ["09:00:20", "09:00:30"])
+    #expect(try list(1, 1000, limit: 2) == ["09:00:20", "09:00:30", "more"])
+    try bench.ask { $0.backfill("backup", [Bench.at(20), Bench.at(30)], at: Bench.at(57)) }
+    try bench.end("r3", at: Bench.at(58))
+    #expect(
+      bench.ledger.suffix(3) == [
+        "09:00:20 started r3 (backfill)", "09:00:30 buffered (backfill)", "09:00:30 started r4 (backfill)",
+      ])
+    #expect(bench.state.schedules["backup"]?.processedUntil == Bench.at(50))
+  }
+
+  @Test func `shows what comes`() throws {
+    let bench = try Bench([.every { $0.remainingRuns = 2 }])
+    let next = try #require(bench.scheduler.upcoming("backup", count: 5, after: Bench.at(100)))
+    #expect(next.map { Bench.clock($0.slot) } == ["09:01:50", "09:02:00"])
+  }
+
+  // MARK: Other recipes, and events
+
+  @Test func `follows the ends of another recipe, each once`() throws {
+    let report = ScheduleEntry.of(.afterRecipe(name: "backup", status: ["succeeded"]), recipe: "report")
+    var bench = try Bench([.every { $0.overlap = .allowAll }, report])
+    for seconds in [10.0, 20, 30] { try bench.tick(Bench.at(seconds)) }
+    try bench.end("r1", .failed, at: Bench.at(31))
+    try bench.end("r2", at: Bench.at(32))
+    try bench.end("r3", at: Bench.at(32))
+    #expect(
+      bench.ledger.dropFirst(3) == [
+        "09:00:31 missedPolicy (afterRecipe)", "09:00:32 started r4 (afterRecipe)", "09:00:32 buffered (afterRecipe)",
+      ])
+    #expect(bench.state.schedules["report"]?.endsToFollow == [])
+    #expect(bench.state.runs["r4"]?.origin.cause == RunCause(.afterRecipe, schedule: "report", run: "r2"))
+    #expect(bench.records[3].reason == "the run r1 ended as failed, not as succeeded")
+    try bench.end("r4", at: Bench.at(33))
+    #expect(bench.ledger.last == "09:00:32 started r5 (afterRecipe)")
+  }
+
+  @Test func `follows an end that came just before a crash`() throws {
+    let report = ScheduleEntry.of(.afterRecipe(name: "backup", status: ["succeeded"]), recipe: "report")
+    var bench = try Bench([.every(), report])
+    try bench.tick(Bench.at(10))
+    try bench.state.apply(.runEnded(RunEnded(run: "r1", at: Bench.at(11), status: .succeeded)))
+    for _ in 0..<2 {
+      try bench.restart(at: Bench.at(12))
+      try bench.tick(Bench.at(12))
+    }
+    #expect(bench.ledger == ["09:00:10 started r1", "09:00:11 started r2 (afterRecipe)"])
+  }
+
+  @Test func `an event starts all that listen, in one batch that consumes it`() throws {
+    func entry(_ id: String, change: (inout Trigger) -> Void = { _ in }) -> ScheduleEntry {
+      .of(.event(name: "ready", match: nil), id: id, change: change)
+    }
+    var bench = try Bench([entry("b"), entry("a"), entry("c") { $0.isPaused = true }, .every(id: "d")])
+    let event = EventRecord(id: "e1", name: "ready", receivedAt: Bench.at(3))
+    try bench.state.apply(.eventReceived(event))
+    try bench.ask { $0.eventReceived(event, as: .null, at: Bench.at(3)).map { [$0] } }
+    #expect(
+      bench.ledger == ["09:00:03 started r1 (event)", "09:00:03 started r2 (event)", "09:00:03 paused (event)"])
+    #expect(bench.records.map(\.schedule) == ["backup/a", "backup/b", "backup/c"])
+    #expect(bench.state.events["e1"]?.consumedBy == "backup/a")
+    #expect(bench.effects == ["start r1", "start r2"])
+    var scheduler = bench.scheduler
+    #expect(
+      scheduler.eventReceived(EventRecord(id: "e2", name: "other", receivedAt: Bench.at(4)), as: .null, at: Bench.at(4))
+        == nil)
+    let sent = EventRecord(id: "e3", name: "ready", run: "r1", receivedAt: Bench.at(4))
+    #expect(scheduler.eventReceived(sent, as: .null, at: Bench.at(4)) == nil)
+  }
+}

@@ -1,0 +1,35 @@
+import Agent
+import Basics
+import RunState
+import Runs
+import Testing
+
+@testable import Simulator
+
+/// What people ask for while a run is being carried on.
+@Suite struct PauseTests {
+  @Test(arguments: 0..<60 as Range<UInt64>)
+  func `a run that is being paused is not carried on meanwhile`(seed: UInt64) async throws {
+    let story = await SimulatedThread.run(seed: seed) { thread -> [String] in
+      let world = World(seed: seed, on: thread, at: Timestamp(seconds: 1_795_167_000) ?? .earliest)
+      world.serve("r", "recipe: r\nsteps: [{ wait: 1h }, { uses: sim.post }]\n")
+      world.start()
+      guard let program = world.program, let created = world.newRun(of: "r", id: "r1") else { return ["no program"] }
+      _ = world.perform("begin") {
+        try? await program.host.create(created)
+        try? await program.host.carryOn("r1")
+      }
+      world.settle()
+      // Somebody asks for it just as it wakes.
+      program.time.advance(by: .seconds(3600))
+      world.go(Int(seed) / 2)
+      _ = world.perform("pause") { try? await program.host.pause("r1", reason: "ana paused it") }
+      world.settle()
+      let run = program.store.run("r1")
+      world.stop()
+      return ["\(run?.status.rawValue ?? "ended")", world.audit.fault ?? "no fault"]
+    }
+    let told = try #require(story)
+    #expect(["paused, no fault", "ended, no fault"].contains(told.joined(separator: ", ")))
+  }
+}

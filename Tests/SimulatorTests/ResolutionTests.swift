@@ -1,0 +1,55 @@
+import Agent
+import Basics
+import RunState
+import Runs
+import Testing
+
+@testable import Simulator
+
+/// What people say of uncertain steps at the same time.
+@Suite struct ResolutionTests {
+  @Test(arguments: 0..<10 as Range<UInt64>)
+  func `of two who resolve a step one is told that it is resolved`(seed: UInt64) async throws {
+    let story = await SimulatedThread.run(seed: seed) { thread -> [String] in
+      let world = World(seed: seed, on: thread, at: Timestamp(seconds: 1_795_167_000) ?? .earliest)
+      world.service.mood = .losing
+      world.start()
+      guard let program = world.program else { return ["no program"] }
+      let text = "recipe: r\nsteps: [{ id: a, uses: sim.post }, { id: b, uses: sim.put }]\n"
+      let told = Outbox<[String]>()
+      _ = world.perform("begin") {
+        try? await program.host.create(
+          RunCreated(
+            run: "r1", at: program.time.now(), recipe: "r", file: "r.yaml",
+            texts: .inline(.object(["r.yaml": .string(text)])), inputs: .object([:]), program: "test"))
+        try? await program.host.carryOn("r1")
+      }
+      world.settle()
+      world.service.mood = .healthy
+      world.audit.ask("r1")
+      // Walked once more while they say it.
+      Task { try? await program.host.carryOn("r1") }
+      _ = world.perform("resolve") {
+        async let done = resolve(
+          program.host, .done(.object(["value": .int(1), "calls": .int(1), "text": .string("")])))
+        async let failed = resolve(program.host, .fail("no"))
+        told.put(await [done, failed].sorted())
+      }
+      world.settle()
+      world.audit.ask("r1")
+      _ = world.perform("carry on") { try? await program.host.carryOn("r1") }
+      world.settle()
+      let end = world.audit.ended["r1"].map { "\($0.status) \($0.steps.inOrder.count)" }
+      world.stop()
+      return (told.value ?? []) + [end ?? "no end", world.audit.fault ?? "no fault"]
+    }
+    let isDone = ["resolved", "the run r1 is not uncertain, so there is nothing to resolve", "succeeded 2", "no fault"]
+    let isFailed = ["resolved", "the run r1 is not uncertain, so there is nothing to resolve", "failed 1", "no fault"]
+    #expect(story == isDone || story == isFailed)
+  }
+}
+
+private func resolve(_ host: RunHost, _ resolution: Resolution) async -> String {
+  do throws(NotRunnable) { try await host.resolve("r1", step: "a", as: resolution) } catch { return error.message }
+  return "resolved"
+}

@@ -1,0 +1,224 @@
+import ActionKit
+import ActionTestKit
+import HTTPClient
+import HTTPServer
+import Synchronization
+import Testing
+
+@testable import StationboardPlugin
+
+/// How often the service is asked, and for what.
+@Suite struct ClientTests {
+  @Test func `the same board is not asked for again before something can be new`() async throws {
+    let time = TestTime(morning)
+    try await withAnswers([.board("full"), .board("delayed"), .board("cancelled")], interval: .seconds(15), time: time)
+    {
+      (client, service) async throws in
+      #expect(try await short(client.board(BoardQuery("Parent8507000"))) == "6 departures")
+      time.advance(by: .milliseconds(14_999))
+      #expect(try await short(client.board(BoardQuery(" Parent8507000 "))) == "6 departures, from cache")
+      var other = BoardQuery("Parent8507000")
+      other.limit = 6
+      #expect(try await short(client.board(other)) == "7 departures")
+      time.advance(by: .milliseconds(1))
+      #expect(try await short(client.board(BoardQuery("Parent8507000"))) == "5 departures")
+      #expect(
+        service.targets == [
+          "/api/stationboard?stop_id=Parent8507000&limit=20&include_alerts=1",
+          "/api/stationboard?stop_id=Parent8507000&limit=6&include_alerts=1",
+          "/api/stationboard?stop_id=Parent8507000&limit=20&include_alerts=1",
+        ])
+    }
+  }
+
+  @Test func `a clock that was set back makes no board current for longer`() async throws {
+    let time = TestTime(morning)
+    try await withAnswers([.board("full"), .board("delayed")], interval: .seconds(15), time: time) {
+      (client, _) async throws in
+      _ = try await client.board(BoardQuery("8507000"))
+      time.setWallClock(to: morning.advanced(by: .seconds(-3600)) ?? morning)
+      #expect(try await short(client.board(BoardQuery("8507000"))) == "7 departures")
+    }
+  }
+
+  @Test func `one board is asked for by one request at a time`() async throws {
+    let (time, gate) = (TestTime(morning), TestTime(morning))
+    let concurrent = Mutex((now: 0, most: 0, all: 0))
+    let body = try fixture("full.json")
+    let server = try HTTPServer { _ in
+      concurrent.withLock {
+        $0.now += 1
+        $0.all += 1
+        $0.most = max($0.most, $0.now)
+      }
+      try? await gate.sleep(for: .seconds(1))
+      concurrent.withLock { $0.now -= 1 }
+      return HTTPServerResponse(body: .bytes(body))
+    }
+    let client = StationboardClient(
+      baseURL: server.baseURL, minimumInterval: .seconds(15), limits: HTTPLimits(attempt: .seconds(60)), time: time)
+    let boards = try await withThrowingTaskGroup(of: Board.self) { group in
+      for _ in 0..<8 { group.addTask { try await client.board(BoardQuery("Parent8507000")) } }
+      await gate.advanceToNextSleeper()
+      return try await group.reduce(into: []) { $0.append($1) }
+    }
+    #expect(boards.count == 8 && boards.count { $0.fromCache } == 7)
+    #expect(concurrent.withLock { $0.most == 1 && $0.all == 1 })
+    await server.stop()
+  }
+
+  @Test func `whoever waits for a request that fails asks for himself`() async throws {
+    try await withAnswers([.text("no", status: 500), .board("full"), .board("full")]) {
+      (client, service) async throws in
+      async let first = try? client.board(BoardQuery("8507000"))
+      async let second = try? client.board(BoardQuery("8507000"))
+      let boards = await [first, second]
+      #expect(boards.compactMap(\.self).count == 1)
+      #expect(service.requests.count == 2)
+    }
+  }
+
+  @Test func `parameters are sent as the contract has them`() async throws {
+    try await withAnswers([.board("full")]) { (client, service) async throws in
+      var query = BoardQuery("8507000:0:8 ü&x=1")
+      query.limit = 3
+      query.includesAlerts = false
+      query.language = .de
+      query.windowMinutes = 60
+      query.requestID = "run 1-put[3].écrire"
+      let board = try await client.board(query)
+      let sent = try #require(service.requests.first)
+      #expect(
+        sent.target
+          == "/api/stationboard?stop_id=8507000%3A0%3A8%20%C3%BC%26x%3D1&limit=3&include_alerts=0&lang=de&window_minutes=60"
+      )
+      #expect(sent.headers["x-md-request-id"] == "run-1-put[3].-crire")
+      #expect(board.delivery.requestId == "sb-demo-0001")
+    }
+  }
+
+  @Test func `a prefix and a slash of the base address are minded`() async throws {
+    let service = try Answers([.board("full")])
+    let client = StationboardClient(baseURL: "\(service.baseURL)/md//", time: TestTime())
+    _ = try await client.board(BoardQuery("8507000"))
+    #expect(service.requests.first?.path == "/md/api/stationboard")
+    await service.stop()
+  }
+
+  @Test func `headers of the answer are kept`() async throws {
+    var answer = try HTTPServerResponse.board("minimal_required_only")
+    answer.headers["X-MD-Request-ID"] = "edge-7"
+    answer.headers["x-md-cache"] = "HIT"
+    answer.headers["x-md-rate-remaining"] = "118"
+    answer.headers["x-md-stale-reason"] = "stationboard_timeout"
+    try await withAnswers([answer]) { (client, _) async throws in
+      let delivery = try await client.board(BoardQuery("8507000")).delivery
+      #expect(delivery.requestId == "edge-7" && delivery.edgeCache == "HIT" && delivery.rateRemaining == 118)
+      #expect(delivery.staleReason == "stationboard_timeout")
+    }
+  }
+
+  @Test(arguments: [
+    (BoardQuery(" "), "A stop has to be given, such as Parent8507000, in at most 100 characters."),
+    (
+      BoardQuery(String(repeating: "1", count: 101)),
+      "A stop has to be given, such as Parent8507000, in at most 100 characters."
+    ),
+    (BoardQuery("8507\n000"), "A stop has to be given, such as Parent8507000, in at most 100 characters."),
+    (query(limit: 0), "A board has 1 to 20 departures, not 0."),
+    (query(limit: 21), "A board has 1 to 20 departures, not 21."),
+    (query(window: 29), "Departures are looked for 30 to 720 minutes ahead, not 29."),
+    (query(window: 721), "Departures are looked for 30 to 720 minutes ahead, not 721."),
+  ])
+  func `asks nobody what the service would take for something else`(_ query: BoardQuery, _ message: String)
+    async throws
+  {
+    try await withAnswers([]) { (client, service) async throws in
+      let error = try await failure { try await client.board(query) }
+      #expect(error.message == message)
+      #expect(error.actionError.kind == .validation)
+      #expect(service.requests.isEmpty)
+    }
+  }
+
+  @Test func `asks nobody for searches that cannot be`() async throws {
+    try await withAnswers([]) { (client, service) async throws in
+      for error in [
+        try await failure { try await client.searchStops(" b ") },
+        try await failure { try await client.searchStops(String(repeating: "b", count: 201)) },
+        try await failure { try await client.searchStops("bern", limit: 51) },
+        try await failure { try await client.nearbyStops(latitude: 90.1, longitude: 0) },
+        try await failure { try await client.nearbyStops(latitude: .nan, longitude: 0) },
+        try await failure { try await client.nearbyStops(latitude: 0, longitude: 0, limit: 0) },
+      ] { #expect(error.actionError.kind == .validation) }
+      #expect(service.requests.isEmpty)
+    }
+  }
+
+  @Test func `a name in place of an id is answered with ids`() async throws {
+    try await withSandbox { (sandbox, client, _) async throws in
+      let error = try await failure { try await client.board(BoardQuery("Bern Wankdof")) }
+      #expect(
+        error.message
+          == "The service knows no such stop (stop_not_found, stop_id_not_found_in_static_db); its id can be "
+          + "found with a search for stops. Did you mean Parent8507083 (Bern Wankdorf)?")
+      #expect(error.actionError.kind == .notFound)
+      let other = try await failure { try await client.board(BoardQuery("Parent9999999")) }
+      #expect(other.message.hasSuffix("found with a search for stops."))
+      #expect(sandbox.frame.count("/api/stops/search") == 1)
+    }
+  }
+
+  @Test func `an empty answer for lack of time is replaced by what is held`() async throws {
+    let time = TestTime(morning)
+    let answers =
+      try [.board("full"), .board("static_timeout_fallback"), .board("static_timeout_fallback")]
+      as [HTTPServerResponse]
+    try await withAnswers(answers, time: time) { (client, _) async throws in
+      var query = BoardQuery("Parent8507000")
+      _ = try await client.board(query)
+      time.advance(by: .seconds(20))
+      #expect(
+        try await short(client.board(query)) == "0 departures, degraded, realtime reduced, nothing new")
+      query.standIn = .seconds(60)
+      let held = try await client.board(query)
+      #expect(short(held) == "6 departures, nothing new, from cache, stale")
+      #expect(held.staleReason == "The service ran out of time.")
+    }
+  }
+
+  @Test func `a board that is too old is a failure that passes`() async throws {
+    let time = TestTime(morning)
+    try await withAnswers([.board("stale_cache_fallback"), .board("full")], time: time) { (client, _) async throws in
+      var query = BoardQuery("Parent8507000")
+      query.maxAge = .seconds(60)
+      let error = try await failure { try await client.board(query) }
+      #expect(
+        error.message == "The service sent a board of Parent8507000 that is 64.588s old, and at most 60s was wanted.")
+      #expect(error.actionError.kind == .server && error.actionError.retryable)
+      #expect(try await short(client.board(query)) == "6 departures")
+    }
+  }
+
+  @Test func `holds no more boards than are of use`() async throws {
+    let answers = try (0..<66).map { _ in try HTTPServerResponse.board("minimal_required_only") }
+    let time = TestTime(morning)
+    try await withAnswers(answers, interval: .seconds(600), time: time) { (client, service) async throws in
+      for number in 0...64 {
+        time.advance(by: .milliseconds(1))
+        _ = try await client.board(BoardQuery("\(number)"))
+      }
+      #expect(try await client.board(BoardQuery("64")).fromCache)
+      #expect(try await client.board(BoardQuery("1")).fromCache)
+      #expect(service.requests.count == 65)
+      #expect(try await client.board(BoardQuery("0")).fromCache == false)
+    }
+  }
+}
+
+private func query(limit: Int = 20, window: Int? = nil) -> BoardQuery {
+  var query = BoardQuery("8507000")
+  query.limit = limit
+  query.windowMinutes = window
+  return query
+}

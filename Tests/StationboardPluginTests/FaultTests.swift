@@ -1,0 +1,134 @@
+import ActionKit
+import ActionTestKit
+import Foundation
+import HTTPClient
+import HTTPServer
+import Testing
+
+@testable import StationboardPlugin
+
+/// What goes wrong between client and service, over real HTTP.
+@Suite struct FaultTests {
+  struct Case: Sendable, CustomTestStringConvertible {
+    var fault: ServiceFault
+    var error: ErrorKind
+    var message: String
+    var isOutage = false
+    var retryAfter: TimeSpan?
+    var testDescription: String { "\(fault.kind.rawValue) \(fault.status)" }
+
+    init(_ kind: ServiceFault.Kind, _ error: ErrorKind, _ message: String, isOutage: Bool = false, times: Int = 1) {
+      fault = ServiceFault(kind, times: times)
+      self.error = error
+      self.message = message
+      self.isOutage = isOutage
+    }
+
+    static func status(_ status: Int, _ error: ErrorKind, isOutage: Bool = false, retryAfter: Int? = nil) -> Case {
+      var c = Case(
+        .status, error, "The service answered /api/stationboard with HTTP status \(status).", isOutage: isOutage)
+      c.fault.status = status
+      c.fault.retryAfter = retryAfter.map { "\($0)" }
+      c.retryAfter = retryAfter.map { .seconds($0) }
+      if status == 429 { c.message = "Too many requests came from this address; the service asks to wait for 60s." }
+      return c
+    }
+  }
+
+  private static let get = "The service could not be asked. GET BASE/api/stationboard?stop_id=Parent8507000&limit=20"
+  private static let asking = get + "&include_alerts=1: "
+  private static let broken = "The board is not what was agreed: it is "
+
+  @Test(arguments: [
+    Case(.refuse, .network, asking + "BASE closed the connection before its answer was whole.", isOutage: true),
+    Case(.lostAnswer, .network, asking + "BASE closed the connection before its answer was whole.", isOutage: true),
+    Case(.truncated, .network, asking + "BASE closed the connection before its answer was whole.", isOutage: true),
+    Case(
+      .slow, .timeout, asking + "BASE did not answer whole within 0.3s; try later or raise the time limit.",
+      isOutage: true),
+    Case(
+      .oversized, .plugin, asking + "the answer is larger than 1048576 bytes; raise the limit if it should be."),
+    Case(.wrongType, .plugin, "The board is not what was agreed: it has no list of departures."),
+    Case(.badUTF8, .plugin, broken + "no UTF-8."),
+    Case(.html, .plugin, broken + "a web page."),
+    Case(
+      .redirect, .plugin,
+      asking + "BASE redirects to http://elsewhere.example; only redirects to the same scheme, host and port are "
+        + "followed. If the service has moved, change the URL."),
+    Case(.redirectLoop, .plugin, asking + "BASE redirects more than 5 times in a row; check the URL.", times: 6),
+    .status(400, .plugin), .status(401, .authentication), .status(403, .authorization), .status(404, .notFound),
+    .status(405, .plugin), .status(408, .timeout, isOutage: true), .status(429, .rateLimited, retryAfter: 60),
+    .status(500, .server, isOutage: true), .status(502, .server, isOutage: true),
+    .status(503, .server, isOutage: true, retryAfter: 86400), .status(504, .server, isOutage: true),
+  ])
+  func `is an error that says what happened, and what is held stands in for an outage`(_ c: Case) async throws {
+    // Only the answer that never comes may be cut short, or a busy machine decides what goes wrong.
+    let limits = HTTPLimits(attempt: c.fault.kind == .slow ? .milliseconds(300) : .seconds(60), maxBodyBytes: 1 << 20)
+    try await withSandbox { (sandbox, calm, time) async throws in
+      let client = StationboardClient(
+        baseURL: sandbox.baseURL, minimumInterval: .zero, limits: limits, time: time)
+      var query = BoardQuery("Parent8507000")
+      query.standIn = .seconds(90)
+      sandbox.frame.add(c.fault)
+      let error = try await failure { try await client.board(query) }
+      #expect(error.message.replacing(sandbox.baseURL, with: "BASE") == c.message)
+      #expect(error.actionError.kind == c.error)
+      #expect(error.actionError.effect == ActionError.Effect.none)
+      #expect(error.actionError.retryAfter == c.retryAfter)
+
+      // A slow machine may need more than the time limit of the row that has one.
+      let whole = StationboardClient(baseURL: sandbox.baseURL, minimumInterval: .zero, time: time)
+      let patient = c.fault.kind == .slow ? whole : client
+      let good = try await patient.board(query)
+      #expect(short(good) == "20 departures, BYPASS")
+      time.advance(by: .seconds(90))
+      if c.fault.kind == .slow { return }
+      sandbox.frame.add(c.fault)
+      if c.isOutage {
+        let stale = try await client.board(query)
+        #expect(short(stale) == "20 departures, nothing new, from cache, stale, BYPASS")
+        #expect(stale.staleReason?.replacing(sandbox.baseURL, with: "BASE") == c.message)
+        #expect(stale.receivedAt == morning && stale.age == .seconds(90))
+        time.advance(by: .milliseconds(1))
+        sandbox.frame.add(c.fault)
+      }
+      #expect(try await failure { try await client.board(query) }.actionError.kind == c.error)
+      // What went wrong has spoilt nothing.
+      #expect(try await client.board(query).isCurrent)
+    }
+  }
+
+  @Test(arguments: [
+    ("http://127.0.0.1:9", "takes no connection; check that the service runs and that the address is right."),
+    ("https://no.such.host.invalid/md", "cannot be resolved; check the URL and the network."),
+  ])
+  func `nobody at the address is a network error`(_ baseURL: String, _ words: String) async throws {
+    let client = StationboardClient(baseURL: baseURL, time: TestTime())
+    for error in [
+      try await failure { try await client.board(BoardQuery("8507000")) },
+      try await failure { try await client.searchStops("bern") },
+      try await failure { try await client.nearbyStops(latitude: 46, longitude: 7) },
+      try await failure { try await client.health() },
+    ] {
+      #expect(error.actionError.kind == .network)
+      #expect(error.message.hasPrefix("The service could not be asked. GET \(baseURL)/"), "\(error.message)")
+      #expect(error.message.hasSuffix(words), "\(error.message)")
+    }
+  }
+
+  @Test(arguments: [
+    ("wrongType", "The list of stops is not what was agreed: it has no list of stops."),
+    ("badUTF8", "The list of stops is not what was agreed: it is no UTF-8."),
+    ("html", "The list of stops is not what was agreed: it is a web page."),
+  ])
+  func `a list of stops that is none is an error`(_ kind: String, _ message: String) async throws {
+    try await withSandbox { (sandbox, client, _) async throws in
+      sandbox.frame.add(ServiceFault(try #require(ServiceFault.Kind(rawValue: kind)), call: "/stops/", times: 2))
+      let search = try await failure { try await client.searchStops("bern") }
+      #expect(search.message == message && search.actionError.kind == .plugin)
+      #expect(try await failure { try await client.nearbyStops(latitude: 46, longitude: 7) }.message == message)
+      #expect(
+        try await client.searchStops("bern").stops.map(\.id) == ["Parent8507000", "Parent8507083", "Parent8590010"])
+    }
+  }
+}

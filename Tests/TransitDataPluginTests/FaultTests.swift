@@ -1,0 +1,204 @@
+import ActionKit
+import ActionTestKit
+import Foundation
+import HTTPClient
+import HTTPServer
+import Synchronization
+import Testing
+
+@testable import TransitDataPlugin
+
+/// A sandbox and a client of it that installs in a folder.
+private func withSandbox(
+  releases: [SandboxRelease] = SandboxNetwork.releases, token: String? = nil,
+  timeout: TimeSpan = .seconds(60), maxFileBytes: Int = 1 << 20,
+  _ body: (_ sandbox: TransitDataSandbox, _ client: TransitDataClient, _ folder: TemporaryFolder) async throws -> Void
+) async throws {
+  let (time, folder) = (TestTime(), TemporaryFolder())
+  let sandbox = try TransitDataSandbox(SandboxOptions(time: time), releases: releases)
+  var settings = TransitDataSettings.sample
+  settings.apiBase = "\(sandbox.baseURL)/api"
+  settings.webBase = sandbox.baseURL
+  settings.requestTimeout = timeout
+  settings.maxFileBytes = maxFileBytes
+  settings.token = token
+  do {
+    try await body(sandbox, try TransitDataClient(settings, folder: folder.path, time: time), folder)
+  } catch {
+    await sandbox.stop()
+    throw error
+  }
+  await sandbox.stop()
+}
+
+/// What goes wrong between client and service, over real HTTP.
+@Suite struct FaultTests {
+  struct Case: Sendable, CustomTestStringConvertible {
+    var testDescription: String { "\(kind) \(status)" }
+    var kind: ServiceFault.Kind
+    var status = 503
+    /// What asking for the release fails with.
+    var asking: ErrorKind
+    var askingWords: String
+    /// What downloading the file fails with.
+    var downloading: ErrorKind
+    var downloadingWords: String
+  }
+
+  private static let cases = [
+    Case(
+      kind: .refuse, asking: .network, askingWords: "closed the connection", downloading: .network,
+      downloadingWords: "closed the connection"),
+    Case(
+      kind: .lostAnswer, asking: .network, askingWords: "closed the connection", downloading: .network,
+      downloadingWords: "closed the connection"),
+    Case(
+      kind: .truncated, asking: .network, askingWords: "before its answer was whole", downloading: .network,
+      downloadingWords: "before its answer was whole"),
+    Case(
+      kind: .slow, asking: .timeout, askingWords: "did not answer whole within 1s", downloading: .timeout,
+      downloadingWords: "sent nothing for 1s"),
+    Case(
+      kind: .oversized, asking: .plugin, askingWords: "larger than 8388608 bytes", downloading: .plugin,
+      downloadingWords: "larger than 1048576 bytes"),
+    Case(
+      kind: .html, asking: .plugin, askingWords: "is a web page and no JSON", downloading: .plugin,
+      downloadingWords: "bytes, but 82 arrived"),
+    Case(
+      kind: .wrongType, asking: .plugin, askingWords: "should be an object and is a list", downloading: .plugin,
+      downloadingWords: "bytes, but 4 arrived"),
+    Case(
+      kind: .badUTF8, asking: .plugin, askingWords: "it is no JSON", downloading: .plugin, downloadingWords: "arrived"),
+    Case(
+      kind: .status, status: 500, asking: .server, askingWords: "HTTP status 500", downloading: .server,
+      downloadingWords: "HTTP status 500"),
+    Case(
+      kind: .status, status: 404, asking: .notFound, askingWords: "nothing published", downloading: .notFound,
+      downloadingWords: "has no file 'stage3_final.json'"),
+    Case(
+      kind: .status, status: 403, asking: .authorization, askingWords: "gives no access", downloading: .authorization,
+      downloadingWords: "HTTP status 403"),
+    Case(
+      kind: .redirect, asking: .configuration, askingWords: "the same scheme, host and port",
+      downloading: .configuration, downloadingWords: "host ending in .githubusercontent.com"),
+    Case(
+      kind: .redirectLoop, asking: .configuration, askingWords: "more than 5 times", downloading: .configuration,
+      downloadingWords: "more than 5 times"),
+  ]
+
+  @Test(arguments: cases)
+  func `asking goes wrong, and says how`(_ c: Case) async throws {
+    try await withSandbox(timeout: c.kind == .slow ? .seconds(1) : .seconds(60)) { sandbox, client, folder in
+      var fault = ServiceFault(c.kind, call: "/releases/latest", times: 9)
+      fault.status = c.status
+      sandbox.frame.add(fault)
+      let error = try await failure { try await client.update() }
+      #expect(error.actionError.kind == c.asking)
+      #expect(error.actionError.effect == ActionError.Effect.none)
+      #expect(error.message.contains(c.askingWords), "\(error.message)")
+      #expect(sandbox.frame.count("/storage/") == 0)
+    }
+  }
+
+  @Test(arguments: cases)
+  func `a download goes wrong, says how, and leaves what is installed`(_ c: Case) async throws {
+    try await withSandbox(timeout: c.kind == .slow ? .seconds(1) : .seconds(60)) { sandbox, client, folder in
+      try await client.update(.tag("20260215"))
+      let call = c.kind == .redirectLoop ? "/releases/download/" : "/storage/"
+      var fault = ServiceFault(c.kind, call: call, times: 9)
+      fault.status = c.status
+      sandbox.frame.add(fault)
+      let error = try await failure { try await client.update() }
+      #expect(error.actionError.kind == c.downloading)
+      #expect(error.message.contains(c.downloadingWords), "\(error.message)")
+      #expect(try folder.stationFiles.count == 1)
+      #expect(try await client.installed().version.tag == "20260215")
+    }
+  }
+
+  @Test func `nobody at the port is a network error, and what is installed serves`() async throws {
+    // A port of the system's, so that no other test's server takes it.
+    var settings = TransitDataSettings.sample
+    settings.apiBase = "http://127.0.0.1:9"
+    let client = try TransitDataClient(settings, folder: nil, time: TestTime())
+    let error = try await failure { try await client.latestRelease() }
+    #expect(error.actionError.kind == .network)
+    #expect(error.message.contains("takes no connection"))
+  }
+
+  @Test func `a host that nobody knows is a network error`() async throws {
+    var settings = TransitDataSettings.sample
+    settings.apiBase = "https://api.invalid"
+    let client = try TransitDataClient(settings, folder: nil, time: TestTime())
+    let error = try await failure { try await client.latestRelease() }
+    #expect(error.actionError.kind == .network)
+  }
+
+  @Test func `a download that broke off goes on where it was`() async throws {
+    let whole = try #require(SandboxNetwork.releases.first?.file)
+    let cut = whole.count / 2
+    let seen = Mutex<[String?]>([])
+    let storage = try HTTPServer { request in
+      seen.withLock { $0.append(request.headers["Range"]) }
+      let headers: HTTPHeaders = ["ETag": "\"v\""]
+      guard let range = request.headers["Range"], let first = Int(range.dropFirst(6).dropLast()) else {
+        return HTTPServerResponse(headers: headers, body: .truncated(whole, after: cut))
+      }
+      var rest = HTTPServerResponse(status: 206, headers: headers, body: .bytes(Array(whole[first...])))
+      rest.headers["Content-Range"] = "bytes \(first)-\(whole.count - 1)/\(whole.count)"
+      return rest
+    }
+    let release = try #require(SandboxNetwork.releases.first)
+    try await withSandbox(releases: [release]) { sandbox, _, folder in
+      var settings = TransitDataSettings.sample
+      settings.apiBase = "\(sandbox.baseURL)/api"
+      settings.webBase = storage.baseURL
+      sandbox.repository.setOrigin(storage.baseURL)
+      let client = try TransitDataClient(settings, folder: folder.path, time: TestTime())
+      let error = try await failure { try await client.update() }
+      #expect(error.actionError.kind == .network)
+      #expect(try await client.update().data.data.verifiedForm == .ascii)
+      let ranges = seen.withLock(\.self)
+      #expect(ranges.count == 2)
+      #expect(ranges.first == .some(nil))
+      #expect(ranges.last??.hasPrefix("bytes=") == true)
+      #expect(try folder.stationFiles.count == 1)
+    }
+    await storage.stop()
+  }
+
+  @Test func `a spent quota is met on the way by the file, and remembered`() async throws {
+    try await withSandbox { sandbox, client, folder in
+      sandbox.repository.setQuota(0, until: Timestamp("2026-11-20T10:00:00Z") ?? .latest)
+      let error = try await failure { try await client.latestRelease() }
+      #expect(error.retryAfter == .seconds(1800))
+      let result = try await client.update()
+      #expect(result.data.version.tag == "20260401")
+      #expect(sandbox.frame.count("/releases/latest/download/") == 1)
+      #expect(sandbox.frame.count("/api/") == 1)
+    }
+  }
+
+  @Test func `the storage is told no token`() async throws {
+    try await withSandbox(token: "ghp_hunter2") { (_, client, _) async throws in
+      // It answers 403 to whoever tells it one.
+      #expect(try await client.update().isUpdated)
+    }
+  }
+
+  @Test func `releases, quota, faults and clock are reached from outside`() async throws {
+    try await withSandbox { sandbox, client, _ in
+      try await client.update()
+      let http = HTTPClient()
+      func ask(_ path: String) async throws -> String {
+        String(decoding: try await http.send(HTTPRequest("GET", sandbox.baseURL + path)).body, as: UTF8.self)
+      }
+      #expect(try await ask("/sandbox/publish") == #"{"tag":"20261123"}"#)
+      #expect(try await ask("/sandbox/quota?remaining=2") == #"{"quota":"2"}"#)
+      let result = try await client.update(isForced: true)
+      #expect(result.data.version.tag == "20261123")
+      #expect(result.changes.map(\.text) == ["LANTERN QUAY, exit A, is 33 m from where it was"])
+      #expect(sandbox.summaryLines() == ["releases: 20260215, 20260401, 20261123", "downloads: 2"])
+    }
+  }
+}

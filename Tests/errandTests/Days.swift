@@ -1,0 +1,232 @@
+import ActionKit
+import ActionTestKit
+import Agent
+import Basics
+import Calendars
+import Foundation
+import MarkbookPlugin
+import PluginList
+import RunState
+import Runs
+import SecretSources
+import Testing
+
+@testable import errand
+
+/// What `errand serve` is made of, in this process and on a clock that a test moves: a folder with recipes of the
+/// repository, the state in files, and the school's sandbox on a real port and on the same clock.
+final class Days: @unchecked Sendable {
+  // One test uses it, one thing after another.
+  let time: TestTime
+  let folder: URL
+  private let school: any RunningSandbox
+  private let secrets: SecretSources
+  private let news: AsyncStream<RunNews>
+  private let teller: AsyncStream<RunNews>.Continuation
+  private(set) var agent: Seat.Agent?
+  private var stateFolder: String
+  private var crashes = 0
+
+  init(_ recipes: String..., at start: String) async throws {
+    time = TestTime(try #require(Timestamp(start)))
+    folder = FileManager.default.temporaryDirectory.appending(path: "errand-\(UUID().uuidString)")
+    stateFolder = folder.appending(path: "state").path
+    (news, teller) = AsyncStream.makeStream()
+    let school = try await MarkbookPlugin.startSandbox(SandboxOptions(time: time))
+    self.school = school
+    let settings = ["apiKey", "username", "password"].map { ($0, school.configuration[$0]?.string ?? "") }
+    secrets = SecretSources(Dictionary(uniqueKeysWithValues: settings))
+    try FileManager.default.createDirectory(at: folder.appending(path: "recipes"), withIntermediateDirectories: true)
+    for recipe in recipes {
+      try FileManager.default.copyItem(
+        at: Program.root.appending(path: "recipes/\(recipe).yaml"),
+        to: folder.appending(path: "recipes/\(recipe).yaml"))
+    }
+    let configuration = """
+      zone: Australia/Sydney
+      connections:
+        markbook:
+          baseURL: \(school.baseURL)
+          apiKey: ${{ secrets.apiKey }}
+          username: ${{ secrets.username }}
+          password: ${{ secrets.password }}
+      """
+    try Data(configuration.utf8).write(to: folder.appending(path: "errand.yaml"))
+    try await serve()
+  }
+
+  func remove() async {
+    await stop()
+    await school.stop()
+    try? FileManager.default.removeItem(at: folder)
+  }
+
+  // MARK: The agent
+
+  /// Starts the agent, which takes over what is open and begins to fire slots.
+  func serve() async throws {
+    let console = Console(noColour: true, isQuiet: true, isVerbose: false)
+    let workspace = try Workspace(
+      catalog: ActionCatalog(everyPlugin), configurationPath: folder.appending(path: "errand.yaml").path,
+      stateFolder: stateFolder, console: console)
+    let preparation = Preparation(
+      workspace: workspace, secrets: secrets, pool: ServicePool(time: time), time: time)
+    let session = RunSession(
+      workspace: workspace, secrets: secrets, console: console, time: time,
+      display: ProgressDisplay(console, format: .text, time: time))
+    let agent = try await session.serve { preparation }
+    self.agent = agent
+    await agent.host.observe { [teller] news in teller.yield(news) }
+    let schedules = try #require(agent.schedules)
+    #expect(await schedules.look().allSatisfy { $0.isGood })
+    _ = await agent.host.recover()
+    await schedules.serve()
+  }
+
+  /// Ends the agent as SIGTERM does.
+  func stop() async {
+    if let agent { await Seat.agent(agent).leave() }
+    agent = nil
+  }
+
+  /// Leaves what a machine that loses its power now would leave on its disk.
+  func crash() async throws {
+    crashes += 1
+    let left = folder.appending(path: "state-\(crashes)")
+    try FileManager.default.createDirectory(at: left, withIntermediateDirectories: true)
+    for name in try FileManager.default.contentsOfDirectory(atPath: stateFolder) where !name.hasPrefix("agent.") {
+      try FileManager.default.copyItem(
+        atPath: "\(stateFolder)/\(name)", toPath: left.appending(path: name).path)
+    }
+    await stop()
+    stateFolder = left.path
+  }
+
+  // MARK: Time
+
+  /// Moves the clock to an instant, once everybody who waits for one sleeps.
+  func pass(to instant: Timestamp) async {
+    if let agent {
+      let runs = await agent.host.alarmCount > 0 ? 1 : 0
+      let slots = await agent.schedules?.nextDue == nil ? 0 : 1
+      await time.waitForSleepers(runs + slots)
+    }
+    if let span = instant.span(since: time.now()) { time.advance(by: span) }
+  }
+
+  func pass(to instant: String) async throws { await pass(to: try #require(Timestamp(instant))) }
+
+  /// The next run that waits, stands or ends.
+  func run() async throws -> RunRecord {
+    for await item in news {
+      switch item {
+      case .waits(let run), .stands(let run), .ended(let run): return run
+      case .failed(let error): throw error
+      case .began, .event: continue
+      }
+    }
+    throw CancellationError()
+  }
+
+  /// Moves the clock to wherever a run has something to do, until it ends; gives the instants at which it woke.
+  func runToItsEnd(from first: RunRecord? = nil) async throws -> (run: RunRecord, woke: [String]) {
+    var woke: [String] = []
+    var next = first
+    while true {
+      let run = if let next { next } else { try await run() }
+      next = nil
+      guard run.status == .waiting, let wakeAt = run.wakeAt else { return (run, woke) }
+      woke.append(wakeAt.description)
+      await pass(to: wakeAt)
+    }
+  }
+
+  // MARK: Asking
+
+  private func ask(_ request: Value) async throws -> Value {
+    let service = try #require(agent?.service)
+    return await withCheckedContinuation { continuation in
+      let (answers, sink) = AsyncStream.makeStream(of: Value.self)
+      // Ends with the answers.
+      Task {
+        await service.handle(request) { sink.yield($0) }
+        sink.finish()
+      }
+      Task {
+        var first: Value?
+        for await answer in answers where first == nil { first = answer }
+        continuation.resume(returning: first ?? .null)
+      }
+    }
+  }
+
+  /// Starts a recipe of the folder by hand.
+  func start(_ name: String, inputs: Value = .object([:])) async throws {
+    let path = folder.appending(path: "recipes/\(name).yaml").path
+    let text = try String(contentsOfFile: path, encoding: .utf8)
+    let origin = RunCreated(
+      run: "0199a000-0000-7000-8000-000000000001", at: time.now(), recipe: name, file: path,
+      texts: .inline(.object([path: .string(text)])), inputs: inputs, program: version)
+    let answer = try await ask(
+      .object(["ask": .string("submit"), "run": origin.encoded(), "detach": .bool(true)]))
+    #expect(answer["accepted"] != nil, "\(answer)")
+  }
+
+  /// Decides about a run as `errand runs approve|reject` does; gives what a refusal says.
+  func decide(_ run: RunRecord, approved: Bool, comment: String? = nil) async throws -> String? {
+    var request = ValueMap([
+      ("ask", .string("decide")), ("run", .string(run.id)), ("approved", .bool(approved)), ("by", .string("ana")),
+    ])
+    request["comment"] = comment.map { .string($0) }
+    return try await ask(.map(request))["failed"]?["message"]?.string
+  }
+
+  /// The outputs of a run that has ended.
+  func outputs(_ run: RunRecord) async throws -> Value {
+    let store = try #require(agent?.store)
+    return try await store.value(try #require(try await store.finishedRun(run.id)?.outputs))
+  }
+
+  /// What `errand why` says of a run.
+  func why(_ run: RunRecord) async throws -> String {
+    let answer = try await ask(.object(["ask": .string("why"), "run": .string(run.id)]))
+    let clock = WallClock(try TimeZoneDatabase.system.rules(named: "Australia/Sydney"), now: time.now())
+    return Explanation(of: try RunFacts(reading: answer["facts"] ?? .null), clock: clock, isServed: true).text
+  }
+
+  /// The ledger, the first slot first: `2026-11-22T05:00:00Z started`.
+  func ledger() async throws -> [String] {
+    let slots = try #require(try await agent?.store.slots(SlotQuery(limit: 1000)))
+    return slots.reversed().map { slot in
+      "\(slot.slot)\(slot.count > 1 ? " ×\(slot.count)" : "") \(slot.outcome.rawValue)"
+        + (slot.lateBy.map { " late by \($0.nanoseconds / 1_000_000_000) s" } ?? "")
+    }
+  }
+
+  // MARK: The school
+
+  /// How often each thing was written.
+  func writes(_ action: String) async throws -> [String: Int] {
+    try await school.writes(action)
+  }
+
+  func control(_ path: String) async throws { try await school.control(path) }
+
+  /// Another program that uses the school's account.
+  func somebodyElse() -> MarkbookClient {
+    func setting(_ name: String) -> String { school.configuration[name]?.string ?? "" }
+    return MarkbookClient(
+      baseURL: school.baseURL, apiKey: setting("apiKey"), username: setting("username"),
+      password: setting("password"), time: time)
+  }
+
+  /// The files of backups, by their names.
+  func backups() -> [String] {
+    let path = folder.appending(path: "backups").path
+    return ((try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []).sorted()
+  }
+}
+
+extension RecipeShelf.News {
+  fileprivate var isGood: Bool { if case .broken = self { false } else { true } }
+}

@@ -1,0 +1,435 @@
+import ActionKit
+import Basics
+import Foundation
+import PluginList
+import Recipes
+import Testing
+
+@testable import errand
+
+@Suite(.timeLimit(.minutes(5))) struct GraphTests {
+  private static func drawing(_ text: String, files: [String: String] = [:]) throws -> GraphDrawing {
+    let environment = RecipeEnvironment(catalog: ActionCatalog(everyPlugin), zone: "UTC") { path throws(FileError) in
+      guard let text = files[path] else { throw FileError(.read, path, .system(2)) }
+      return Source(name: path, text: text)
+    }
+    let checked = Recipe.check(Source(name: "recipe.yaml", text: text), in: environment)
+    #expect(Diagnostics(checked.diagnostics).rendered() == "")
+    let recipe = try #require(checked.recipe)
+    return GraphDrawing(graph: RecipeGraph(recipe), title: recipe.name)
+  }
+
+  private static let everything = """
+    recipe: everything
+    inputs: { markbook: int }
+    steps:
+      - id: book
+        uses: markbook.getMarkbook
+        with: { markbookKey: "${{ inputs.markbook }}" }
+      - let: { first: "${{ steps.book.tasks[0] }}", count: "${{ steps.book.tasks.size() }}" }
+      - if: count < 1
+        fail: There is no task.
+      - id: put
+        forEach: steps.book.students
+        as: student
+        where: student.key > inputs.markbook
+        maxParallel: 4
+        steps:
+          - id: write
+            uses: markbook.putStudentResult
+            with:
+              markbookKey: ${{ inputs.markbook }}
+              studentKey: ${{ student.key }}
+              sid: ${{ student.sid }}
+              taskKey: ${{ first.key }}
+              taskName: Average
+              result: "80"
+            onError:
+              - let: { said: "${{ error.message }}" }
+        outputs: { sid: "${{ student.sid }}" }
+      - parallel:
+          left:
+            - wait: 90m
+          right:
+            - id: ask
+              approve: { prompt: "Send ${{ steps.put.size() }}?", by: [ann, bob] }
+    outputs:
+      written: ${{ steps.put }}
+    finally:
+      - let: { last: "${{ steps.?book.?markbookName }}" }
+    """
+
+  @Test func `text is an outline with what each step reads of which type`() throws {
+    #expect(
+      try GraphTests.drawing(GraphTests.everything).text(colour: false) == #"""
+        everything
+        inputs
+            markbook: int
+        book  markbook.getMarkbook  → {markbookKey, markbookName, markbookYear, …}
+            ← inputs  markbook: int
+        let  → first: {key, name, maximum, …}, count: int
+            ← book  tasks: list({key, name, maximum, …})
+        fail  if count < 1
+            ← let  count: int
+        put  for each student in steps.book.students where student.key > inputs.markbook, 4 at once  → list({sid})
+            ← book  students: list({key, sid, familyName, …})
+            ← inputs  markbook: int
+          │ write  markbook.putStudentResult  → {answeredAt}
+          │     ← inputs  markbook: int
+          │     ← put  student.key: int
+          │     ← put  student.sid: string
+          │     ← let  first.key: int
+          │   │ on error:
+          │   │   let  → said: string
+        parallel
+          │ left:
+          │   wait  for 1h30m
+          │ right:
+          │   ask  by ann or bob  → {approved, by, at, …}
+          │       ← put  list({sid})
+        outputs
+            written: list({sid})
+            ← put  list({sid})
+        finally:
+          let  → last: string?
+              ← book  {markbookKey, markbookName, markbookYear, …}
+        """#)
+  }
+
+  @Test func `dot has a cluster for each block and an arrow for each value`() throws {
+    #expect(
+      try GraphTests.drawing(GraphTests.everything).dot == #"""
+        digraph recipe {
+          label = "everything";
+          labelloc = t;
+          compound = true;
+          fontname = "sans-serif";
+          node [fontname = "sans-serif", fontsize = 11, shape = box, style = "rounded,filled", fillcolor = white];
+          edge [fontname = "sans-serif", fontsize = 9];
+          n0 [label = "inputs\nmarkbook: int", shape = note];
+          n1 [label = "book\nmarkbook.getMarkbook", shape = box];
+          n2 [label = "let\nfirst: {key, name, maximum, …}, count: int", shape = plaintext];
+          n3 [label = "fail\nif count < 1", shape = cds];
+          subgraph cluster_n4 {
+            label = "";
+            style = rounded;
+            color = gray40;
+            n4 [label = "put\nfor each student in steps.book.students where student.key > inputs.markbook, 4 at once", shape = folder];
+            subgraph cluster_n5 {
+              label = "";
+              style = rounded;
+              color = gray40;
+              n5 [label = "write\nmarkbook.putStudentResult", shape = box];
+              subgraph cluster_n5_0 {
+                label = "on error";
+                style = dashed;
+                n6 [label = "let\nsaid: string", shape = plaintext];
+              }
+              n5 -> n6 [style = dotted, arrowhead = open];
+            }
+          }
+          subgraph cluster_n7 {
+            label = "";
+            style = rounded;
+            color = gray40;
+            n7 [label = "parallel", shape = folder];
+            subgraph cluster_n7_0 {
+              label = "left";
+              style = dashed;
+              n8 [label = "wait\nfor 1h30m", shape = octagon];
+            }
+            n7 -> n8 [style = dotted, arrowhead = open];
+            subgraph cluster_n7_1 {
+              label = "right";
+              style = dashed;
+              n9 [label = "ask\nby ann or bob", shape = octagon];
+            }
+            n7 -> n9 [style = dotted, arrowhead = open];
+          }
+          n11 [label = "outputs\nwritten: list({sid})", shape = note];
+          subgraph cluster_s1 {
+            label = "finally";
+            style = dashed;
+            n10 [label = "let\nlast: string?", shape = plaintext];
+          }
+          n3 -> n4 [style = dotted, arrowhead = open];
+          n6 -> n7 [style = dotted, arrowhead = open, ltail = cluster_n4];
+          n9 -> n11 [style = dotted, arrowhead = open, ltail = cluster_n7];
+          n0 -> n1 [label = "markbook: int"];
+          n1 -> n2 [label = "tasks: list({key, name, maximum, …})"];
+          n2 -> n3 [label = "count: int"];
+          n1 -> n4 [label = "students: list({key, sid, familyName, …})"];
+          n0 -> n4 [label = "markbook: int"];
+          n0 -> n5 [label = "markbook: int"];
+          n4 -> n5 [label = "student.key: int\nstudent.sid: string"];
+          n2 -> n5 [label = "first.key: int"];
+          n4 -> n9 [label = "list({sid})"];
+          n1 -> n10 [label = "{markbookKey, markbookName, markbookYear, …}"];
+          n4 -> n11 [label = "list({sid})"];
+        }
+        """#)
+  }
+
+  @Test func `Mermaid has a subgraph for each block and an arrow for each value`() throws {
+    #expect(
+      try GraphTests.drawing(GraphTests.everything).mermaid == #"""
+        ---
+        title: "everything"
+        ---
+        flowchart TD
+          n0[/"inputs<br/>markbook: int"/]
+          n1["book<br/>markbook.getMarkbook"]
+          n2("let<br/>first: #123;key, name, maximum, …#125;, count: int")
+          n3>"fail<br/>if count #60; 1"]
+          subgraph g4 [" "]
+            n4(["put<br/>for each student in steps.book.students where student.key #62; inputs.markbook, 4 at once"])
+            subgraph g5 [" "]
+              n5["write<br/>markbook.putStudentResult"]
+              subgraph g5x0 ["on error"]
+                n6("let<br/>said: string")
+              end
+              n5 -.-> n6
+            end
+          end
+          subgraph g7 [" "]
+            n7(["parallel"])
+            subgraph g7x0 ["left"]
+              n8{{"wait<br/>for 1h30m"}}
+            end
+            n7 -.-> n8
+            subgraph g7x1 ["right"]
+              n9{{"ask<br/>by ann or bob"}}
+            end
+            n7 -.-> n9
+          end
+          n11[/"outputs<br/>written: list(#123;sid#125;)"/]
+          subgraph s1 ["finally"]
+            n10("let<br/>last: string#63;")
+          end
+          n3 -.-> g4
+          g4 -.-> g7
+          g7 -.-> n11
+          n0 -->|"markbook: int"| n1
+          n1 -->|"tasks: list(#123;key, name, maximum, …#125;)"| n2
+          n2 -->|"count: int"| n3
+          n1 -->|"students: list(#123;key, sid, familyName, …#125;)"| n4
+          n0 -->|"markbook: int"| n4
+          n0 -->|"markbook: int"| n5
+          n4 -->|"student.key: int<br/>student.sid: string"| n5
+          n2 -->|"first.key: int"| n5
+          n4 -->|"list(#123;sid#125;)"| n9
+          n1 -->|"#123;markbookKey, markbookName, markbookYear, …#125;"| n10
+          n4 -->|"list(#123;sid#125;)"| n11
+        """#)
+  }
+
+  @Test func `a called recipe stands inside the step that calls it`() throws {
+    let called = """
+      recipe: called
+      inputs: { sid: string }
+      steps:
+        - id: book
+          uses: markbook.getMarkbook
+          with: { markbookKey: 1207731 }
+        - let: { found: "${{ steps.book.students.filter(s, s.sid == inputs.sid) }}" }
+      outputs: { count: "${{ found.size() }}" }
+      """
+    let drawing = try GraphTests.drawing(
+      """
+      recipe: calling
+      inputs: { sid: string }
+      steps:
+        - id: looked
+          call: called.yaml
+          with: { sid: "${{ inputs.sid }}" }
+      outputs: { count: "${{ steps.looked.count }}" }
+      """, files: ["called.yaml": called])
+    #expect(drawing.graph.nodes.map(\.path) == ["", "looked", "looked/book", "looked/#2", ""])
+    #expect(
+      drawing.text(colour: false) == """
+        calling
+        inputs
+            sid: string
+        looked  called.yaml  → {count}
+            ← inputs  sid: string
+            ← let  found: list({key, sid, familyName, …})
+          │ book  markbook.getMarkbook  → {markbookKey, markbookName, markbookYear, …}
+          │ let  → found: list({key, sid, familyName, …})
+          │     ← book  students: list({key, sid, familyName, …})
+          │     ← looked  sid: string
+        outputs
+            count: int
+            ← looked  count: int
+        """)
+  }
+
+  // MARK: Quoting
+
+  private static let hostile = #"""
+    recipe: hostile
+    summary: "\"]; end --> <script>"
+    inputs: { a: string }
+    steps:
+      - name: "\"] ; } \\\" \\n end `x` <b> #quot; &lt; %% \u202e {{x}}"
+        let: { b: "${{ inputs.a + '\"]|}\\\\ --> ' }}" }
+      - if: "b == '\"]\\\\N-->|x|'"
+        fail: stop
+    """#
+
+  @Test func `what people wrote is nothing but a label`() throws {
+    let drawing = try GraphTests.drawing(GraphTests.hostile)
+    #expect(
+      drawing.mermaid == #"""
+        ---
+        title: "hostile"
+        ---
+        flowchart TD
+          n0[/"inputs<br/>a: string"/]
+          n1("#34;#93; #59; #125; #92;#34; #92;n end #96;x#96; #60;b#62; #35;quot#59; #38;lt#59; #37;#37; � #123;#123;x#125;#125;<br/>b: string")
+          n2>"fail<br/>if b == '#92;#34;#93;#92;#92;#92;#92;N--#62;#124;x#124;'"]
+          n0 -->|"a: string"| n1
+          n1 -->|"b: string"| n2
+        """#)
+    #expect(
+      drawing.dot == #"""
+        digraph recipe {
+          label = "hostile";
+          labelloc = t;
+          compound = true;
+          fontname = "sans-serif";
+          node [fontname = "sans-serif", fontsize = 11, shape = box, style = "rounded,filled", fillcolor = white];
+          edge [fontname = "sans-serif", fontsize = 9];
+          n0 [label = "inputs\na: string", shape = note];
+          n1 [label = "\"] ; } \\\" \\n end `x` <b> #quot; &amp;lt; %% � {{x}}\nb: string", shape = plaintext];
+          n2 [label = "fail\nif b == '\\\"]\\\\\\\\N-->|x|'", shape = cds];
+          n0 -> n1 [label = "a: string"];
+          n1 -> n2 [label = "b: string"];
+        }
+        """#)
+  }
+
+  @Test(arguments: [everything, hostile]) func `Graphviz draws every label as it was written`(text: String) async throws
+  {
+    let drawing = try GraphTests.drawing(text)
+    let folder = FileManager.default.temporaryDirectory.appending(path: "graph-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    try text.write(to: folder.appending(path: "recipe.yaml"), atomically: true, encoding: .utf8)
+    let process = Process()
+    process.executableURL = Program.binary
+    process.arguments = ["graph", "recipe.yaml", "--format", "svg"]
+    process.currentDirectoryURL = folder
+    let outcome = try await Call(process).outcome()
+    if outcome.code == 69 {
+      let said =
+        "takes Graphviz's 'dot', which is not installed: apt install graphviz, or use --format dot or mermaid\n"
+      #expect(outcome.error == "error: drawing SVG \(said)")
+      return print("The test that Graphviz draws graphs is skipped: there is no 'dot' here")
+    }
+    #expect(outcome.code == 0, "\(outcome.error)")
+    #expect(outcome.error == "")
+    let drawn = try XMLTexts.all(in: outcome.out)
+    for node in drawing.graph.nodes {
+      #expect(drawn.contains(node.title.safe), "\(node.title) is not among \(drawn)")
+    }
+    let arrows = outcome.out.components(separatedBy: "class=\"edge\"").count - 1
+    #expect(arrows >= drawing.graph.arrows.count)
+  }
+
+  @Test func `without Graphviz the message names its package`() async throws {
+    let process = Process()
+    process.executableURL = Program.binary
+    process.arguments = ["graph", "recipes/streak.yaml", "--format", "svg"]
+    process.currentDirectoryURL = Program.root
+    process.environment = ProcessInfo.processInfo.environment.merging(["PATH": "/nowhere"]) { $1 }
+    let outcome = try await Call(process).outcome()
+    #expect(outcome.code == 69)
+    #expect(
+      outcome.error
+        == "error: drawing SVG takes Graphviz's 'dot', which is not installed: apt install graphviz, or use --format dot or "
+        + "mermaid\n")
+  }
+
+  @Test func `every recipe has a graph`() throws {
+    let folder = Program.root.appending(path: "recipes")
+    let environment = RecipeEnvironment(catalog: ActionCatalog(everyPlugin), zone: "UTC") { path throws(FileError) in
+      Source(name: path, bytes: try Files.read(path, limit: 1 << 20))
+    }
+    for name in try FileManager.default.contentsOfDirectory(atPath: folder.path) where name.hasSuffix(".yaml") {
+      let source = try environment.read(folder.appending(path: name).path)
+      let recipe = try #require(Recipe.check(source, in: environment).recipe)
+      let graph = RecipeGraph(recipe)
+      #expect(graph.nodes.count >= recipe.allSteps.count, "\(name)")
+      #expect(graph.arrows.allSatisfy { graph.nodes.indices.contains($0.from) && $0.from != $0.to }, "\(name)")
+    }
+  }
+
+  // MARK: Runs
+
+  @Test func `a run's graph says what became of each step`() async throws {
+    let program = try await Program()
+    try program.write(
+      """
+      recipe: shown
+      inputs: { n: int }
+      steps:
+        - id: book
+          uses: markbook.getMarkbook
+          with: { markbookKey: 1207731 }
+        - id: each
+          forEach: "[1, 2, 3]"
+          as: number
+          steps:
+            - id: some
+              if: number > inputs.n
+              uses: markbook.getMarkbook
+              with: { markbookKey: 1207731 }
+        - if: inputs.n > 1
+          fail: Too many.
+        - id: later
+          uses: markbook.getMarkbook
+          with: { markbookKey: 1207731 }
+      """, to: "shown.yaml")
+    let run = try await program.call("run", "shown.yaml", "-i", "n=2", "--json")
+    let id = try #require(run.json["run"]?.string)
+    let graph = try await program.call("graph", id)
+    // Times are those of this machine.
+    var text = graph.out.replacing(id, with: "RUN")
+    text = text.replacing(/[0-9]+\.[0-9]s/, with: "TIME")
+    #expect(
+      text == #"""
+        shown, run RUN: failed in TIME
+        inputs
+            n: int
+        book  markbook.getMarkbook  → {markbookKey, markbookName, markbookYear, …}  [succeeded, TIME]
+        each  for each number in [1, 2, 3]  → list({some})  [3 succeeded, TIME]
+          │ some  if number > inputs.n, markbook.getMarkbook  → {markbookKey, markbookName, markbookYear, …}  [1 succeeded, 2 skipped, TIME]
+          │     ← each  number: int
+          │     ← inputs  n: int
+        fail  if inputs.n > 1  [failed, TIME]
+            ← inputs  n: int
+        later  markbook.getMarkbook  → {markbookKey, markbookName, markbookYear, …}  [not reached]
+
+        """#)
+    let dot = try await program.call("graph", id, "--format", "dot")
+    #expect(dot.out.contains("fillcolor = \"#f6d0d0\""))
+    #expect(dot.out.contains("fillcolor = \"#d8f0d8\""))
+    await program.remove()
+  }
+}
+
+/// The texts of an SVG.
+private final class XMLTexts {
+  static func all(in text: String) throws -> [String] {
+    text.components(separatedBy: "<text ").dropFirst().compactMap { piece in
+      guard let start = piece.firstIndex(of: ">"), let end = piece.range(of: "</text>") else { return nil }
+      var text = String(piece[piece.index(after: start)..<end.lowerBound])
+      for (code, character) in [
+        ("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&#39;", "'"), ("&#45;", "-"), ("&#160;", " "), ("&amp;", "&"),
+      ] {
+        text = text.replacing(code, with: character)
+      }
+      return text
+    }
+  }
+}

@@ -1,0 +1,61 @@
+import Basics
+import Foundation
+import Testing
+
+@Suite(.timeLimit(.minutes(2))) struct LintTests {
+  private static let doubtful = """
+    recipe: doubtful
+    summary: Waits.
+    steps:
+      - wait: { event: paid }
+    """
+
+  @Test func `our own recipes are free of hints`() async throws {
+    let process = Process()
+    process.executableURL = Program.binary
+    process.arguments = ["lint", "--strict"]
+    process.currentDirectoryURL = Program.root
+    let outcome = try await Call(process).outcome()
+    #expect(outcome.code == 0, "\(outcome.error)")
+    #expect(outcome.error.hasSuffix(" recipes checked, no hints\n"))
+  }
+
+  @Test func `hints are no errors, unless that is asked for`() async throws {
+    let program = try await Program()
+    try program.write(LintTests.doubtful, to: "doubtful.yaml")
+    try program.write("steps:\n  - fail: ${{ nothing }}\n", to: "faulty.yaml")
+    let hint = """
+      doubtful.yaml:4:5: hint: the run waits for ever if no event 'paid' comes; say how long at most, such as timeout: 7d
+          - wait: { event: paid }
+            ^~~~
+      1 recipe checked: 1 hint
+
+      """
+    let loose = try await program.call("lint", "doubtful.yaml")
+    #expect(loose.code == 0)
+    #expect(loose.error == hint)
+    let strict = try await program.call("lint", "--strict", "doubtful.yaml")
+    #expect(strict.code == 1)
+    #expect(strict.error == hint)
+    let faulty = try await program.call("lint", "faulty.yaml")
+    #expect(faulty.code == 3)
+    #expect(faulty.error.contains("faulty.yaml:2:15: error: "))
+    #expect(try await program.call("lint", "missing.yaml").code == 66)
+    await program.remove()
+  }
+
+  @Test func `hints are notes for scanners and notices for GitHub`() async throws {
+    let program = try await Program()
+    try program.write(LintTests.doubtful, to: "doubtful.yaml")
+    let message = "the run waits for ever if no event 'paid' comes; say how long at most, such as timeout: 7d"
+    let github = try await program.call("lint", "doubtful.yaml", "--format", "github")
+    #expect(github.out == "::notice file=doubtful.yaml,line=4,col=5::\(message)\n")
+    let sarif = try await program.call("lint", "doubtful.yaml", "--format", "sarif")
+    let result = sarif.json["runs"]?.list?.first?["results"]?.list?.first
+    #expect(result?["level"] == .string("note"))
+    #expect(result?["message"]?["text"] == .string(message))
+    let json = try await program.call("lint", "doubtful.yaml", "--format", "json")
+    #expect(json.json.list?.first?["severity"] == .string("hint"))
+    await program.remove()
+  }
+}

@@ -1,0 +1,139 @@
+import Basics
+import Foundation
+import Testing
+
+/// The real binary, whose wall clock libfaketime sets, through a night in which it is killed.
+@Suite(.timeLimit(.minutes(5))) struct MovedClockTests {
+  struct Case: Sendable, CustomTestStringConvertible {
+    var testDescription: String
+    /// What the program's clock shows when the agent starts, on Sunday.
+    var begins: String
+    var isByHand: Bool
+    /// What `why` says of it: a schedule's run by the clock of the schedule, another one by that of who asks.
+    var why: [String]
+    var ledger: [String]
+  }
+
+  static let cases = [
+    Case(
+      testDescription: "by its schedule", begins: "2026-12-06T04:59:57Z", isByHand: false,
+      why: [
+        "markbook-backup succeeded on Mon 2026-12-07 02:30",
+        "It ran for the slot of Sun 2026-12-06 16:00 AEDT of the schedule 'markbook-backup', and began on Sun 2026-12-06 16:00",
+      ],
+      ledger: ["2026-12-06T05:00:00Z started"]),
+    Case(
+      testDescription: "by hand", begins: "2026-12-06T05:30:00Z", isByHand: true,
+      why: ["markbook-backup succeeded on Sun 2026-12-06 15:30", "Somebody started it on Sun 2026-12-06 05:30 UTC."],
+      ledger: []),
+  ]
+
+  @Test(arguments: cases)
+  func `a backup that was begun before a kill is there after the night, once`(_ test: Case) async throws {
+    let program = try await Program()
+    guard let clock = try await MovableClock(in: program.folder) else { return await program.remove() }
+    try FileManager.default.createDirectory(
+      at: program.folder.appending(path: "recipes"), withIntermediateDirectories: true)
+    try FileManager.default.copyItem(
+      at: Program.root.appending(path: "recipes/markbook-backup.yaml"),
+      to: program.folder.appending(path: "recipes/markbook-backup.yaml"))
+
+    let sunday = try #require(Timestamp(test.begins))
+    try await program.moveSandbox(to: sunday)
+    var serve = try program.serve("serve", environment: clock.showing(sunday))
+    #expect(await serve.line(with: " serves ") != nil, "\(serve.before)")
+    if test.isByHand {
+      let run = try await program.call(
+        "run", "recipes/markbook-backup.yaml", "--detach", environment: clock.showing(sunday))
+      #expect(run.code == 0, "\(run.error)")
+    }
+    let waits = await serve.line(with: " waits")
+    #expect(waits?.hasSuffix(" waits until 2026-12-06T15:00:00Z") == true, "\(serve.before)")
+    serve.signal(SIGKILL)
+    #expect(await serve.end() == -SIGKILL)
+    #expect(program.backups() == [])
+
+    let monday = try #require(Timestamp("2026-12-06T15:30:00Z"))
+    try await program.moveSandbox(to: monday)
+    serve = try program.serve("serve", environment: clock.showing(monday))
+    #expect(await serve.line(with: "succeeded") != nil, "\(serve.before)")
+    serve.signal(SIGTERM)
+    #expect(await serve.end() == 0)
+
+    #expect(program.backups() == ["markbooks-2026-12-07.zip"])
+    #expect(try await program.writes("schedulebackup") == ["2026": 1])
+    let later = clock.showing(try #require(Timestamp("2026-12-06T20:00:00Z")))
+    let runs = try await program.call("runs", "list", "--json", environment: later).json
+    #expect(runs["open"]?.list?.isEmpty == true)
+    #expect(runs["finished"]?.list?.count == 1)
+    let run = try #require(runs["finished"]?.list?.first?["id"]?.string)
+    let shown = try await program.call("runs", "show", run, "--json", environment: later).json
+    let zip = try Data(contentsOf: program.folder.appending(path: "backups/markbooks-2026-12-07.zip"))
+    #expect(shown["outputs"]?["bytes"]?.int == zip.count)
+    // The action has compared the entries with their sums; the record that ends a zip says how many there are.
+    #expect(zip.suffix(22).prefix(12) == Data([0x50, 0x4B, 5, 6, 0, 0, 0, 0, 2, 0, 2, 0]))
+    for markbook in [1_207_731, 1_207_742] { #expect(zip.range(of: Data("\(markbook).csv".utf8)) != nil) }
+
+    let why = try await program.call("why", run, environment: later)
+    for part in test.why { #expect(why.out.contains(part), "\(why.out)") }
+    let log = try await program.call("schedule", "log", "markbook-backup", "--json", environment: later).json.list ?? []
+    #expect(log.map { "\($0["slot"]?.string ?? "") \($0["outcome"]?.string ?? "")" } == test.ledger)
+    await program.remove()
+  }
+}
+
+/// A wall clock for programs, which shows what a test says when they start and goes on from there.
+struct MovableClock {
+  private let libraries: String
+
+  /// What is loaded before libfaketime, which takes every absolute timer for one of the wall clock.
+  ///
+  /// Those of Swift's concurrency go by the clock that runs from the machine's start, and would never ring; the kernel
+  /// gets them as they are.
+  private static let shim = """
+    #include <sys/syscall.h>
+    #include <sys/timerfd.h>
+    #include <unistd.h>
+
+    int timerfd_settime(int timer, int flags, const struct itimerspec *time, struct itimerspec *before) {
+      return (int)syscall(SYS_timerfd_settime, timer, flags, time, before);
+    }
+
+    """
+
+  /// Nil, with the reason printed, where libfaketime is not there.
+  init?(in folder: URL) async throws {
+    let folders = (try? FileManager.default.contentsOfDirectory(atPath: "/usr/lib")) ?? []
+    let faketime = folders.map { "/usr/lib/\($0)/faketime/libfaketimeMT.so.1" }
+      .first { FileManager.default.fileExists(atPath: $0) }
+    guard let faketime else {
+      print("skipped: there is no libfaketime; install it with: apt-get install libfaketime")
+      return nil
+    }
+    let source = folder.appending(path: "timerfd.c").path
+    try Data(MovableClock.shim.utf8).write(to: URL(filePath: source))
+    let library = folder.appending(path: "timerfd.so").path
+    // The compiler that Swift brings with it.
+    try #require(await run("/usr/bin/env", "clang", "-shared", "-fPIC", "-o", library, source) == 0)
+    libraries = "\(library):\(faketime)"
+  }
+
+  func showing(_ instant: Timestamp) -> [String: String] {
+    let text = instant.description.replacing("T", with: " ").replacing("Z", with: "")
+    return [
+      "LD_PRELOAD": libraries, "FAKETIME": "@\(text)", "FAKETIME_DONT_FAKE_MONOTONIC": "1", "TZ": "UTC",
+    ]
+  }
+}
+
+extension Program {
+  /// Sets the sandbox's clock.
+  fileprivate func moveSandbox(to instant: Timestamp) async throws {
+    let now = try #require(try await control("clock?advance=0s")["now"]?.string.flatMap { Timestamp($0) })
+    try await control("clock?advance=\(instant.seconds - now.seconds)s")
+  }
+
+  fileprivate func backups() -> [String] {
+    (try? FileManager.default.contentsOfDirectory(atPath: folder.appending(path: "backups").path)) ?? []
+  }
+}

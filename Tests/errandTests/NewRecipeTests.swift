@@ -1,0 +1,142 @@
+import ActionKit
+import Basics
+import Foundation
+import PluginList
+import Testing
+
+@testable import Recipes
+@testable import errand
+
+@Suite(.timeLimit(.minutes(3))) struct NewRecipeTests {
+  /// What is said of a recipe, and of what could be better in it.
+  private static func said(of text: String) -> String {
+    let environment = RecipeEnvironment(catalog: ActionCatalog(everyPlugin)) { path throws(FileError) in
+      throw FileError(.read, path, .system(2))
+    }
+    let checked = Recipe.check(Source(name: "recipe.yaml", text: text), in: environment)
+    return Diagnostics(checked.diagnostics + (checked.recipe?.hints ?? [])).rendered()
+  }
+
+  @Test(arguments: RecipeExamples.all.map(\.name)) func `every example checks, without a hint`(_ name: String) throws {
+    let text = try #require(RecipeExamples.all.first { $0.name == name }?.text)
+    #expect(NewRecipeTests.said(of: text.replacing("NAME", with: "mine")) == "")
+    // An example is a recipe of ours, cut down.
+    #expect(Files.exists(Program.root.appending(path: "recipes/\(name).yaml").path))
+  }
+
+  @Test func `what is begun with any action checks, without a hint`() {
+    let actions = ActionCatalog(everyPlugin).plugins.flatMap(\.actions)
+    #expect(actions.count > 60)
+    #expect(actions.filter { !NewRecipeCommand.canBegin(with: $0) }.map(\.id) == ["timetable.saveCopy"])
+    for action in actions where NewRecipeCommand.canBegin(with: action) {
+      for cron in [nil, "30 17 * * FRI"] {
+        let beginning = NewRecipeCommand.beginning(action, cron: cron, zone: "Europe/Bucharest")
+        let text = beginning.text(beginning.name)
+        if cron != nil, text.contains("\ninputs:\n") { continue }
+        #expect(Recipe.isName(beginning.name))
+        #expect(NewRecipeTests.said(of: text) == "", "\(text)")
+      }
+    }
+  }
+
+  @Test func `an action, its example and its times make a recipe`() async throws {
+    let program = try await Program()
+    try program.write("zone: Europe/Bucharest\n", to: "errand.yaml")
+    let made = try await program.call("new", "recipe", "--uses", "store.increment", "--cron", "0 7 * * *")
+    #expect(made.code == 0, "\(made.error)")
+    #expect(made.out == "increment.yaml\n")
+    #expect(made.error == "next: errand check increment.yaml\n      errand run increment.yaml --sandbox\n")
+    let path = program.folder.appending(path: "increment.yaml")
+    #expect(
+      try String(contentsOf: path, encoding: .utf8) == """
+        recipe: increment
+        summary: "Adds to a stored int, once, also if the program ends meanwhile; where there is none it begins at 0."
+
+        on:
+          - cron: "0 7 * * *"
+            zone: Europe/Bucharest
+
+        steps:
+          - id: answer
+            uses: store.increment
+            with:
+              name: streak
+
+        outputs:
+          answer: ${{ steps.answer }}
+
+        """)
+    let run = try await program.call("run", "increment.yaml", "--sandbox", "--json")
+    #expect(run.code == 0, "\(run.error)")
+    await program.remove()
+  }
+
+  @Test func `an example is written into the folder of the recipes, and runs`() async throws {
+    let program = try await Program()
+    try FileManager.default.createDirectory(
+      at: program.folder.appending(path: "recipes"), withIntermediateDirectories: true)
+    let made = try await program.call("new", "recipe", "mine", "--from", "markbook-averages")
+    #expect(made.code == 0, "\(made.error)")
+    #expect(made.out == "recipes/mine.yaml\n")
+    #expect(
+      made.error
+        == "next: errand check recipes/mine.yaml\n      errand run recipes/mine.yaml --sandbox -i markbook=…\n")
+    let run = try await program.call("run", "recipes/mine.yaml", "--sandbox", "-i", "markbook=1207731", "--json")
+    #expect(run.code == 0, "\(run.error)")
+    #expect(run.json["outputs"]?["students"]?.list?.count == 24)
+    await program.remove()
+  }
+
+  @Test func `nothing is overwritten, and nothing is written that is at fault`() async throws {
+    let program = try await Program()
+    try program.write("mine\n", to: "taken.yaml")
+    let taken = try await program.call("new", "recipe", "taken", "--from", "streak")
+    #expect(taken.code == 73)
+    #expect(taken.error == "error: 'taken.yaml' is there already, and stays as it is; give the recipe another name\n")
+    #expect(try String(contentsOf: program.folder.appending(path: "taken.yaml"), encoding: .utf8) == "mine\n")
+    let times = try await program.call("new", "recipe", "late", "--uses", "store.get", "--cron", "0 7 *")
+    #expect(times.code == 3)
+    #expect(times.error.hasSuffix("error: nothing was written: 1 error\n"), "\(times.error)")
+    #expect(!Files.exists(program.folder.appending(path: "late.yaml").path))
+    let cases: [([String], Int32, String)] = [
+      (["two words"], 64, "'two words' is no name of a recipe: use letters, digits, - and _, as in weekly-report"),
+      (["--from", "streak", "--uses", "store.get"], 64, "--from and --uses are two ways to begin; give one of them"),
+      (["--from", "streak", "--cron", "0 7 * * *"], 64, "--cron goes with --uses"),
+      (
+        ["--uses", "timetable.saveCopy"], 3,
+        "'timetable.saveCopy' takes what an earlier step gives, so it cannot be the first one; 'errand actions "
+          + "timetable.saveCopy' shows an example"
+      ),
+      (["--uses", "store.gte"], 66, "no action is named 'store.gte'; did you mean 'store.get'?"),
+      (
+        [], 64,
+        "say what to begin with: --uses ACTION ('errand actions' lists them), or --from EXAMPLE, one of "
+          + "markbook-averages, markbook-backup, approve-averages, streak"
+      ),
+    ]
+    for (words, code, message) in cases {
+      let outcome = try await program.start(["new", "recipe"] + words).outcome()
+      #expect(outcome.code == code, "\(words)")
+      #expect(outcome.error == "error: \(message)\n")
+    }
+    await program.remove()
+  }
+
+  @Test func `questions at a terminal make a recipe`() async throws {
+    let program = try await Program()
+    // `script` gives the program a terminal.
+    guard await run("/usr/bin/env", "sh", "-c", "command -v script > /dev/null") == 0 else {
+      return print("The test of questions at a terminal is skipped: there is no 'script' here")
+    }
+    let answers = #"printf 'nothing\nstore\n2\n0 7 * * *\n'"#
+    let outcome = try await program.shell(
+      "\(answers) | script -qec '\(Program.binary.path) new recipe asked' /dev/null")
+    #expect(outcome.out.contains("'nothing' is none of them"), "\(outcome.out)")
+    let path = program.folder.appending(path: "asked.yaml")
+    let text = try String(contentsOf: path, encoding: .utf8)
+    #expect(text.hasPrefix("recipe: asked\n"))
+    #expect(text.contains("    zone: UTC\n"))
+    #expect(text.contains("uses: store."))
+    await program.remove()
+  }
+}

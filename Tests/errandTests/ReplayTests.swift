@@ -1,0 +1,127 @@
+import Basics
+import Foundation
+import Glibc
+import HTTPServer
+import Testing
+
+/// `--record` and `--replay`, tests that are played from a recording, and tests that are watched, with the real binary.
+@Suite(.timeLimit(.minutes(3))) struct ReplayTests {
+  /// Every request holds the time, to the nanosecond.
+  private static let recipe = """
+    recipe: timed
+    steps:
+      - id: first
+        uses: http.get
+        with: { url: /first, query: { at: "${{ string(now) }}" } }
+      - id: nap
+        wait: 30ms
+      - id: each
+        forEach: "[1, 2]"
+        as: n
+        uses: http.put
+        with: { url: "/each/${{ n }}", json: { at: "${{ string(now) }}" } }
+      - id: second
+        uses: http.post
+        with:
+          url: /second
+          json: { at: "${{ string(now) }}", began: "${{ string(run.startedAt) }}", first: "${{ steps.first.body }}" }
+    outputs:
+      first: ${{ steps.first.body }}
+      second: ${{ steps.second.body }}
+    """
+
+  private static func recorded(_ text: String = recipe) async throws -> (Program, outputs: Value) {
+    let program = try await Program()
+    let server = try HTTPServer { request in
+      .text(
+        "{\"target\":\(JSON.quoted(request.target)),\"body\":\(JSON.quoted(String(decoding: request.body, as: UTF8.self)))}",
+        type: "application/json")
+    }
+    for folder in ["recipes", "recipes/tests"] {
+      try FileManager.default.createDirectory(
+        at: program.folder.appending(path: folder), withIntermediateDirectories: true)
+    }
+    try program.write("connections: { http: { baseURL: \"\(server.baseURL)\" } }\n", to: "errand.yaml")
+    try program.write(text, to: "recipes/timed.yaml")
+    let run = try await program.call("run", "recipes/timed.yaml", "--record", "timed.json", "--json")
+    #expect(run.code == 0, "\(run.error)")
+    #expect(run.error.contains("4 exchanges are recorded in timed.json"))
+    await server.stop()
+    return (program, run.json["outputs"] ?? .null)
+  }
+
+  @Test func `a run is played again at the time of its recording, without its service`() async throws {
+    let (program, outputs) = try await Self.recorded()
+    let replay = try await program.call("run", "recipes/timed.yaml", "--replay", "timed.json", "--json")
+    #expect(replay.code == 0, "\(replay.error)")
+    #expect(try JSON.text(replay.json["outputs"] ?? .null) == JSON.text(outputs))
+    let recording = try JSON.parse(try Files.read(program.folder.appending(path: "timed.json").path))
+    #expect(recording["at"]?.string == replay.json["createdAt"]?.string)
+    #expect(
+      recording["steps"]?.map?.members.compactMap(\.name) == ["first", "nap", "each", "each[0]", "each[1]", "second"])
+    await program.remove()
+  }
+
+  @Test func `what another recipe asks is refused, and what it does not ask is said`() async throws {
+    let (program, _) = try await Self.recorded()
+    let changed = Self.recipe.replacingOccurrences(of: "/second", with: "/third")
+    try program.write(changed, to: "recipes/timed.yaml")
+    let replay = try await program.call("run", "recipes/timed.yaml", "--replay", "timed.json")
+    #expect(replay.code == 1)
+    #expect(replay.error.contains("The recording holds no request POST http://127.0.0.1:"), "\(replay.error)")
+    #expect(replay.error.contains("/third instead of http://127.0.0.1:"), "\(replay.error)")
+    #expect(replay.error.contains("recorded, and not asked for: POST http://127.0.0.1:"), "\(replay.error)")
+    await program.remove()
+  }
+
+  @Test func `days pass at once, and a wait for somebody ends the replay`() async throws {
+    let (program, _) = try await Self.recorded()
+    let longer = Self.recipe.replacingOccurrences(of: "wait: 30ms", with: "wait: 3d")
+      .replacingOccurrences(
+        of: "outputs:", with: "  - wait: { until: \"time.next(now, '02:00', 'UTC')\" }\noutputs:")
+    try program.write(longer, to: "recipes/timed.yaml")
+    let replay = try await program.call("run", "recipes/timed.yaml", "--replay", "timed.json", "--json")
+    #expect(replay.code == 0, "\(replay.error)")
+    let began = try #require(replay.json["createdAt"]?.string.flatMap { Timestamp($0) })
+    let ended = try #require(replay.json["endedAt"]?.string.flatMap { Timestamp($0) })
+    #expect(try #require(ended.span(since: began)) >= .seconds(3 * 86_400))
+    try program.write(
+      Self.recipe.replacingOccurrences(of: "wait: 30ms", with: "wait: { event: paid }"), to: "recipes/timed.yaml")
+    let waiting = try await program.call("run", "recipes/timed.yaml", "--replay", "timed.json", "--json")
+    #expect(waiting.code == 4)
+    #expect(waiting.error.contains("a run that is played again meets nobody"), "\(waiting.error)")
+    await program.remove()
+  }
+
+  private static func test(_ status: String) -> String {
+    """
+    recipe: ../timed.yaml
+    replay: ../../timed.json
+    cases:
+      - case: as it was
+        do:
+          - run
+          - advance: 1s
+            expect: { status: \(status), that: "requests.size() == 4" }
+    """
+  }
+
+  @Test func `a test is played from a recording, and again when it is changed`() async throws {
+    let (program, _) = try await Self.recorded()
+    try program.write(Self.test("succeeded"), to: "recipes/tests/timed.test.yaml")
+    let once = try await program.call("test", "recipes/tests/timed.test.yaml")
+    #expect(once.code == 0, "\(once.out)\(once.error)")
+
+    let watching = try program.serve("test", "--watch")
+    #expect(await watching.line(with: "1 file: 1 passed") != nil, "\(watching.before)")
+    #expect(await watching.line(with: "watching ") != nil)
+    try program.write(Self.test("failed"), to: "recipes/tests/timed.test.yaml")
+    #expect(await watching.line(with: "1 file: 0 passed, 1 failed") != nil, "\(watching.before)")
+    #expect(await watching.line(with: "watching ") != nil)
+    try program.write(Self.recipe.replacingOccurrences(of: "/second", with: "/third"), to: "recipes/timed.yaml")
+    #expect(await watching.line(with: "1 file: ") != nil, "\(watching.before)")
+    watching.signal(SIGINT)
+    #expect(await watching.end() == 130)
+    await program.remove()
+  }
+}

@@ -1,0 +1,90 @@
+import Basics
+import Foundation
+import Testing
+
+@testable import errand
+
+@Suite(.timeLimit(.minutes(5))) struct ScheduleTests {
+  @Test func `a schedule is told, paused, triggered and made up for, and the ledger tells it all`() async throws {
+    let program = try await Program()
+    try FileManager.default.createDirectory(
+      at: program.folder.appending(path: "recipes"), withIntermediateDirectories: true)
+    try program.write(
+      """
+      recipe: tick
+      on:
+        - every: 1s
+          zone: UTC
+          overlap: allowAll
+      steps:
+        - let: { one: 1 }
+      """, to: "recipes/tick.yaml")
+    let agent = try program.serve("serve")
+    _ = await agent.line(with: " serves ")
+    var started: [Value] = []
+    while started.count < 2 {
+      started = try await program.call("schedule", "log", "tick", "--json").json.list ?? []
+      started.removeAll { $0["outcome"]?.string != "started" }
+    }
+    let run = try #require(started.last?["run"]?.string)
+    let slot = try #require(started.last?["slot"]?.string)
+    let told = try await program.call("why", run)
+    let time = slot.replacing("T", with: " ").replacing("Z", with: "")
+    #expect(told.out.hasPrefix("tick succeeded on "), "\(told.out)")
+    #expect(
+      told.out.contains(" It ran for the slot of \(Self.weekday(slot)) \(Self.short(time)) UTC of the schedule 'tick'"),
+      "\(told.out)")
+    let why = try await program.call("why", "tick", "--at", slot)
+    #expect(
+      why.out.hasPrefix("tick ran on \(Self.weekday(slot)) \(Self.short(time)) UTC"), "\(why.out)")
+    #expect(why.out.contains(": run \(run) (succeeded).\n"), "\(why.out)")
+
+    let paused = try await program.call("schedule", "pause", "tick", "--note", "Holidays.")
+    #expect(
+      paused.error == "tick is paused; its slots are noted and start nothing. Go on with: errand schedule resume tick\n"
+    )
+    let list = try await program.call("schedule")
+    #expect(list.out.contains("paused: Holidays."), "\(list.out)")
+    #expect(list.out.contains("every second"), "\(list.out)")
+    let standing = try await program.call("why", "tick")
+    #expect(standing.out.contains("because somebody paused it: Holidays.\n"), "\(standing.out)")
+    let resumed = try await program.call("schedule", "resume", "tick")
+    #expect(
+      resumed.error.hasSuffix("tick starts runs again; see when with: errand schedule next tick\n"), "\(resumed.error)")
+
+    let triggered = try await program.call("schedule", "trigger", "tick")
+    #expect(triggered.error.hasPrefix("tick: started "), "\(triggered.error)")
+    let past = ["--from", "2020-01-01", "--to", "2020-01-01 00:00:03"]
+    let dry = try await program.start(["schedule", "backfill", "tick", "--dry-run"] + past).outcome()
+    #expect(
+      dry.out == """
+        Wed 2020-01-01 00:00 +00:00
+        Wed 2020-01-01 00:00:01 +00:00
+        Wed 2020-01-01 00:00:02 +00:00
+
+        """)
+    #expect(dry.error == "3 slots would be made up for\n")
+    let unasked = try await program.start(["schedule", "backfill", "tick"] + past).outcome()
+    #expect(unasked.code == 64)
+    #expect(unasked.error == "error: nothing was started; say --yes to start them\n")
+    let filled = try await program.start(["schedule", "backfill", "tick", "--yes"] + past).outcome()
+    #expect(filled.error == "tick: 3 started; see 'errand schedule log tick'\n")
+    let again = try await program.start(["schedule", "backfill", "tick", "--yes"] + past).outcome()
+    #expect(
+      again.error
+        == "every slot of tick from Wed 2020-01-01 00:00 UTC until before Wed 2020-01-01 00:00:03 UTC has a run already, or there is none\n"
+    )
+    let log = try await program.call("schedule", "log", "tick", "--to", "2020-01-02")
+    #expect(log.out.contains("backfill"), "\(log.out)")
+    agent.signal(SIGTERM)
+    #expect(await agent.end() == 0)
+    await program.remove()
+  }
+
+  private static func short(_ time: String) -> String { time.hasSuffix(":00") ? String(time.dropLast(3)) : time }
+
+  private static func weekday(_ instant: String) -> String {
+    let day = CivilDate(daysSinceEpoch: (Timestamp(instant)?.seconds ?? 0).flooredDivision(by: 86_400)).weekday
+    return ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"][day]
+  }
+}

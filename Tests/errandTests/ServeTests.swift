@@ -1,0 +1,280 @@
+import Basics
+import Foundation
+import Glibc
+import Testing
+
+/// `errand serve` as a process: what it says, and what it does when it is signalled, killed and edited around.
+@Suite(.timeLimit(.minutes(5))) struct ServeTests {
+  static let done = "steps: [{ let: { x: 1 } }]\n"
+
+  static func program(_ recipes: [String: String] = [:]) async throws -> Program {
+    let program = try await Program()
+    try FileManager.default.createDirectory(
+      at: program.folder.appending(path: "recipes"), withIntermediateDirectories: true)
+    for (name, text) in recipes { try program.write(text, to: "recipes/\(name)") }
+    return program
+  }
+
+  @Test func `carries on what is handed to it, and ends well when it is told to`() async throws {
+    let program = try await ServeTests.program(["done.yaml": ServeTests.done])
+    let serve = try program.serve("serve")
+    #expect(await serve.line(with: "serves") != nil, "\(serve.before)")
+    #expect(serve.before.contains("1 recipe, "))
+    let detached = try await program.call("run", "recipes/done.yaml", "--detach")
+    #expect(detached.code == 0, "\(detached.error)")
+    let id = detached.out.trimmingCharacters(in: .whitespacesAndNewlines)
+    #expect(await serve.line(with: "done \(id) succeeded") != nil)
+    serve.signal(SIGTERM)
+    #expect(await serve.line(with: "stopped") != nil)
+    #expect(await serve.end() == 0)
+    #expect(try await program.call("runs", "show", id, "--json").json["status"]?.string == "succeeded")
+    await program.remove()
+  }
+
+  @Test func `without an agent a detached run is kept, and goes on when one starts`() async throws {
+    let program = try await ServeTests.program(["done.yaml": ServeTests.done])
+    let detached = try await program.call("run", "recipes/done.yaml", "--detach")
+    #expect(detached.code == 4)
+    let id = detached.out.trimmingCharacters(in: .whitespacesAndNewlines)
+    #expect(detached.error.contains("errand runs resume \(id)"))
+    let serve = try program.serve("serve")
+    #expect(await serve.line(with: "done \(id) succeeded") != nil)
+    serve.signal(SIGINT)
+    #expect(await serve.end() == 0)
+    await program.remove()
+  }
+
+  @Test func `a run that waits outlives a kill, and a signal ends its wait`() async throws {
+    let text = "steps: [{ id: e, wait: { event: e } }]\noutputs: { got: \"${{ steps.e.event }}\" }\n"
+    let program = try await ServeTests.program(["wait.yaml": text])
+    var serve = try program.serve("serve")
+    await serve.line(with: "serves")
+    let id = try await program.call("run", "recipes/wait.yaml", "--detach").out.trimmingCharacters(in: .newlines)
+    await serve.line(with: "wait \(id) waits: waits for the event 'e'")
+    serve.signal(SIGKILL)
+    #expect(await serve.end() == -SIGKILL)
+    serve = try program.serve("serve")
+    await serve.line(with: "serves")
+    let follower = try program.start(["runs", "follow", id])
+    try program.write("{\"got\": 7}", to: "data.json")
+    try await program.ask(#"{"ask":"signal","event":{"id":"s1","name":"e","data":7}}"#)
+    #expect(await serve.line(with: "wait \(id) succeeded") != nil)
+    let outcome = await follower.outcome()
+    #expect(outcome.code == 0, "\(outcome.error)")
+    #expect(outcome.out.contains("got: 7"), "\(outcome.out)")
+    serve.signal(SIGTERM)
+    _ = await serve.end()
+    // What is over is shown as it would have been to whoever had followed it.
+    let late = try await program.call("runs", "follow", id)
+    #expect(late.code == 0)
+    #expect(late.out == outcome.out)
+    await program.remove()
+  }
+
+  @Test func `a run in the foreground hands the folder over to serve, and is followed there`() async throws {
+    let text = "steps: [{ id: e, wait: { event: e } }]\noutputs: { got: \"${{ steps.e.event }}\" }\n"
+    let program = try await ServeTests.program(["wait.yaml": text])
+    let run = try program.start(["run", "recipes/wait.yaml"])
+    var open: [Value] = []
+    while open.isEmpty {
+      open = try await program.call("runs", "list", "--json").json["open"]?.list ?? []
+      if open.first?["status"]?.string != "waiting" { open = [] }
+    }
+    let serve = try program.serve("serve")
+    #expect(await serve.line(with: "serves") != nil, "\(serve.before)")
+    try await program.ask(#"{"ask":"signal","event":{"id":"s1","name":"e","data":7}}"#)
+    let outcome = await run.outcome()
+    #expect(outcome.code == 0, "\(outcome.error)")
+    #expect(outcome.out.contains("got: 7"), "\(outcome.out)")
+    #expect(outcome.error.contains("errand serve takes over, and goes on with the run"), "\(outcome.error)")
+    serve.signal(SIGTERM)
+    #expect(await serve.end() == 0)
+    await program.remove()
+  }
+
+  @Test func `slots are fired, and each is accounted for when the agent is killed in between`() async throws {
+    let text = "on: [{ every: 1s, overlap: allowAll, catchup: all }]\n" + ServeTests.done
+    let program = try await ServeTests.program(["tick.yaml": text])
+    for _ in 0..<3 {
+      let serve = try program.serve("serve")
+      for _ in 0..<2 { #expect(await serve.line(with: "succeeded") != nil, "\(serve.before)") }
+      serve.signal(SIGKILL)
+      _ = await serve.end()
+    }
+    let serve = try program.serve("serve")
+    #expect(await serve.line(with: "succeeded") != nil)
+    serve.signal(SIGTERM)
+    #expect(await serve.end() == 0)
+    let log = try await program.call("schedule", "log", "tick", "-n", "1000", "--json").json.list ?? []
+    let slots = log.reversed().compactMap { $0["slot"]?.string.flatMap { Timestamp($0) } }
+    #expect(slots.count >= 7)
+    for (slot, next) in zip(slots, slots.dropFirst()) { #expect(next.span(since: slot) == .seconds(1)) }
+    #expect(log.allSatisfy { $0["outcome"]?.string == "started" })
+    let runs = try await program.call("runs", "list", "-n", "1000", "--json").json
+    #expect(runs["open"]?.list?.isEmpty == true)
+    #expect(Set((runs["finished"]?.list ?? []).compactMap { $0["id"]?.string }).count == slots.count)
+    await program.remove()
+  }
+
+  @Test func `a slot that waits for a run to end is in the ledger as well`() async throws {
+    let text = "on: [{ every: 1s, zone: UTC, overlap: bufferOne }]\nsteps: [{ wait: 9h }]\n"
+    let program = try await ServeTests.program(["slow.yaml": text])
+    let serve = try program.serve("serve")
+    #expect(await serve.line(with: ": dropped") != nil, "\(serve.before)")
+    serve.signal(SIGKILL)
+    _ = await serve.end()
+    let log = try await program.call("schedule", "log", "--json").json.list ?? []
+    #expect(log.suffix(3).map { $0["outcome"]?.string } == ["dropped", "buffered", "started"])
+    let waiting = try #require(log.suffix(2).first?["slot"]?.string)
+    #expect(log.suffix(2).first?["reason"]?.string == "waits for another run to end")
+    let before = try await program.call("schedule", "log", "slow", "--to", waiting, "--json").json.list ?? []
+    #expect(before.map { $0["outcome"]?.string } == ["started"])
+    await program.remove()
+  }
+
+  @Test func `a run in the foreground that is left says what goes on with it`() async throws {
+    let program = try await ServeTests.program(["night.yaml": "steps: [{ wait: 9h }]\n"])
+    let run = try program.serve("run", "recipes/night.yaml")
+    #expect(await run.line(with: "waiting until") != nil, "\(run.before)")
+    run.signal(SIGINT)
+    let words = "'errand serve' goes on with it as soon as it is started, or: errand runs resume "
+    #expect(await run.line(with: words) != nil)
+    #expect(await run.end() == 130)
+    await program.remove()
+  }
+
+  @Test func `notices recipes that come, change, break and go`() async throws {
+    let program = try await ServeTests.program(["done.yaml": ServeTests.done])
+    let serve = try program.serve("serve")
+    await serve.line(with: "serves")
+    try program.write("recipe: other\n" + ServeTests.done, to: "recipes/other.yaml")
+    #expect(await serve.line(with: "recipe other of") != nil)
+    try program.write("recipe: other\nsteps: [{ lett: { x: 1 } }]\n", to: "recipes/other.yaml")
+    #expect(await serve.line(with: "the last good version of 'other' stays in force") != nil)
+    #expect(serve.before.contains("did you mean 'let'?"), "\(serve.before)")
+    try program.write("recipe: done\n" + ServeTests.done, to: "recipes/other.yaml")
+    #expect(await serve.line(with: "other.yaml' has 1 error") != nil)
+    #expect(serve.before.contains("the recipe 'done' is that of"), "\(serve.before)")
+    try program.write("recipe: other\nsummary: Mended.\n" + ServeTests.done, to: "recipes/other.yaml")
+    #expect(await serve.line(with: "recipe other is read again") != nil)
+    try FileManager.default.removeItem(at: program.folder.appending(path: "recipes/other.yaml"))
+    #expect(await serve.line(with: "recipe other is gone") != nil)
+    serve.signal(SIGTERM)
+    #expect(await serve.end() == 0)
+    await program.remove()
+  }
+
+  @Test func `tells systemd when it is ready, reloads and stops, and keeps an errand.yaml that was right`() async throws
+  {
+    let program = try await ServeTests.program(["done.yaml": ServeTests.done])
+    let socket = NoticeSocket(program.folder.appending(path: "n").path)
+    let serve = try program.serve(
+      "serve", environment: ["NOTIFY_SOCKET": socket.path, "WATCHDOG_USEC": "100000"])
+    #expect(await socket.next(but: "WATCHDOG=1").hasPrefix("READY=1\nSTATUS=1 recipe"))
+    #expect(await socket.next() == "WATCHDOG=1")
+    let good = try String(contentsOf: program.folder.appending(path: "errand.yaml"), encoding: .utf8)
+    try program.write("stat: x\n", to: "errand.yaml")
+    serve.signal(SIGHUP)
+    #expect(await socket.next(but: "WATCHDOG=1").hasPrefix("RELOADING=1\nMONOTONIC_USEC="))
+    #expect(await serve.line(with: "errand.yaml is not reloaded") != nil)
+    #expect(await socket.next(but: "WATCHDOG=1").hasPrefix("READY=1"))
+    try program.write(good + "zone: Europe/Bucharest\n", to: "errand.yaml")
+    serve.signal(SIGHUP)
+    #expect(await serve.line(with: "errand.yaml is read again: 1 recipe") != nil)
+    serve.signal(SIGTERM)
+    while !(await socket.next().hasPrefix("STOPPING=1")) {}
+    #expect(await serve.end() == 0)
+    await program.remove()
+  }
+
+  @Test func `a second agent is refused, and told who the first is`() async throws {
+    let program = try await ServeTests.program()
+    let serve = try program.serve("serve")
+    await serve.line(with: "serves")
+    let second = try await program.call("serve")
+    #expect(second.code == 75)
+    #expect(second.error.contains("process \(serve.pid) serves '"), "\(second.error)")
+    serve.signal(SIGTERM)
+    _ = await serve.end()
+    await program.remove()
+  }
+
+  @Test func `prints a unit with the paths of here`() async throws {
+    let program = try await ServeTests.program()
+    let outcome = try await program.call("serve", "--systemd-unit")
+    #expect(outcome.code == 0)
+    let lines = outcome.out.split(separator: "\n").map(String.init)
+    let folder = try #require(realpath(program.folder.path, nil).map { String(cString: $0) })
+    #expect(lines.contains("Type=notify-reload"))
+    #expect(lines.contains("WorkingDirectory=\(folder)"))
+    #expect(lines.contains { $0.hasPrefix("ExecStart=/") && $0.hasSuffix("--state \(folder)/.errand") })
+    await program.remove()
+  }
+}
+
+extension Program {
+  /// Asks the folder's agent over its socket.
+  @discardableResult
+  func ask(_ request: String) async throws -> String {
+    let path = folder.appending(path: ".errand").path
+    let version = try await call("--version").out.trimmingCharacters(in: .newlines)
+    let configuration = try #require(realpath(folder.path, nil).map { String(cString: $0) }) + "/errand.yaml"
+    return await aside {
+      let descriptor = Glibc.socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+      defer { close(descriptor) }
+      NoticeSocket.with("\(path)/agent.sock") { #expect(connect(descriptor, $0, $1) == 0) }
+      let hello = "{\"errand\":1,\"program\":\"\(version)\",\"configuration\":\"\(configuration)\"}\n"
+      let text = Array((hello + request + "\n").utf8)
+      #expect(send(descriptor, text, text.count, Int32(MSG_NOSIGNAL)) == text.count)
+      shutdown(descriptor, Int32(SHUT_WR))
+      var answer: [UInt8] = []
+      var bytes = [UInt8](repeating: 0, count: 65_536)
+      while true {
+        let count = recv(descriptor, &bytes, bytes.count, 0)
+        guard count > 0 else { break }
+        answer += bytes[..<count]
+      }
+      return String(decoding: answer, as: UTF8.self).split(separator: "\n").dropFirst().joined(separator: "\n")
+    }
+  }
+}
+
+/// What systemd listens on.
+final class NoticeSocket: Sendable {
+  let path: String
+  private let descriptor: Int32
+
+  init(_ path: String) {
+    self.path = path
+    let descriptor = Glibc.socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue), 0)
+    self.descriptor = descriptor
+    NoticeSocket.with(path) { #expect(bind(descriptor, $0, $1) == 0) }
+  }
+
+  deinit { close(descriptor) }
+
+  static func with(_ path: String, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Void) {
+    var address = sockaddr_un()
+    address.sun_family = sa_family_t(AF_UNIX)
+    #expect(path.utf8.count < MemoryLayout.size(ofValue: address.sun_path))
+    withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: Array(path.utf8)) }
+    withUnsafePointer(to: &address) { pointer in
+      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        body($0, socklen_t(MemoryLayout<sockaddr_un>.size))
+      }
+    }
+  }
+
+  /// The next datagram that is not that one.
+  func next(but other: String = "") async -> String {
+    let descriptor = descriptor
+    while true {
+      let text = await aside {
+        var bytes = [UInt8](repeating: 0, count: 4096)
+        let count = recv(descriptor, &bytes, bytes.count, 0)
+        return String(decoding: bytes[..<max(0, count)], as: UTF8.self)
+      }
+      if text != other { return text }
+    }
+  }
+}

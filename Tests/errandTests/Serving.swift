@@ -1,0 +1,66 @@
+import Foundation
+import Glibc
+import Synchronization
+
+/// A program that stays, and whose lines on standard error a test waits for.
+final class Serving: @unchecked Sendable {
+  // Process is used by one task at a time: its output is read on a thread of its own.
+  private let process: Process
+  private let lines: AsyncStream<String>
+  private let said = Mutex<[String]>([])
+  private let ended: Task<Int32, Never>
+
+  init(_ process: Process) throws {
+    self.process = process
+    let pipe = Pipe()
+    process.standardError = pipe
+    process.standardOutput = FileHandle.nullDevice
+    process.standardInput = FileHandle.nullDevice
+    let (lines, continuation) = AsyncStream.makeStream(of: String.self)
+    self.lines = lines
+    try process.run()
+    let descriptor = pipe.fileHandleForReading.fileDescriptor
+    Thread.detachNewThread {
+      var line: [UInt8] = []
+      var bytes = [UInt8](repeating: 0, count: 4096)
+      while true {
+        let count = read(descriptor, &bytes, bytes.count)
+        guard count > 0 else { break }
+        for byte in bytes[..<count] {
+          if byte == 0x0A {
+            continuation.yield(String(decoding: line, as: UTF8.self))
+            line = []
+          } else {
+            line.append(byte)
+          }
+        }
+      }
+      continuation.finish()
+      withExtendedLifetime(pipe) {}
+    }
+    ended = Task {
+      await aside { process.waitUntilExit() }
+      return process.terminationReason == .exit ? process.terminationStatus : -process.terminationStatus
+    }
+  }
+
+  var pid: Int32 { process.processIdentifier }
+
+  /// Returns the next line that holds a text; what came before it can be looked at in `before`.
+  @discardableResult
+  func line(with text: String) async -> String? {
+    for await line in lines {
+      said.withLock { $0.append(line) }
+      if line.contains(text) { return line }
+    }
+    return nil
+  }
+
+  /// All lines that were waited for or passed over.
+  var before: String { said.withLock { $0.joined(separator: "\n") } }
+
+  func signal(_ number: Int32) { kill(process.processIdentifier, number) }
+
+  /// The exit code, or the signal that killed it below zero.
+  func end() async -> Int32 { await ended.value }
+}

@@ -1,0 +1,215 @@
+import Basics
+import Foundation
+import RunState
+import Testing
+
+@testable import errand
+
+/// A recipe that asks a person, then waits for an event, in a real binary.
+private let letters = """
+  recipe: letters
+  inputs: { count: int }
+  steps:
+    - if: inputs.count < 1
+      fail: nothing to send
+    - id: ask
+      approve: { prompt: "Send ${{ inputs.count }} letters?", by: [ann, bob] }
+    - id: paid
+      wait: { event: paid, match: event.amount > 10, timeout: 30d }
+  outputs:
+    by: ${{ steps.ask.by }}
+    amount: ${{ steps.paid.event.amount }}
+  """
+
+extension Program {
+  /// The open run of a state with one, once it has the status.
+  fileprivate func openRun(_ status: String, _ gist: String = "") async throws -> String {
+    while true {
+      let list = try await call("runs", "list", "--json")
+      if let run = list.json["open"]?.list?.first, run["status"]?.string == status, list.out.contains(gist) {
+        return run["origin"]?["run"]?.string ?? ""
+      }
+    }
+  }
+}
+
+@Suite(.timeLimit(.minutes(5))) struct SteeringTests {
+  @Test func `a run is asked about, decided on and woken, by an agent that serves`() async throws {
+    let program = try await Program()
+    try program.write(letters, to: "letters.yaml")
+    let agent = try program.serve("serve")
+    _ = await agent.line(with: " serves ")
+    let started = try await program.call("run", "letters.yaml", "-i", "count=412", "--detach")
+    #expect(started.code == 0, "\(started.error)")
+    let run = try await program.openRun("waiting", "approval")
+
+    let list = try await program.call("runs", "list")
+    #expect(list.out.contains("asks 'Send 412 letters?'"), "\(list.out)")
+    #expect(
+      list.out.contains(
+        """
+        ? letters asks (ann or bob): Send 412 letters?
+            errand runs approve \(run) ask
+            errand runs reject \(run) ask
+        """), "\(list.out)")
+
+    let stranger = try await program.call("runs", "approve", run, "--by", "eve")
+    #expect(stranger.code == 1)
+    #expect(stranger.error == "error: 'ask' asks ann, bob, and not 'eve'\n")
+    let misspelt = try await program.call("runs", "reject", run, "aks", "--by", "ann")
+    #expect(misspelt.code == 66)
+    let approved = try await program.call(
+      "runs", "approve", run, "--comment", "As agreed.", environment: ["USER": "ann"])
+    #expect(approved.code == 0)
+    #expect(approved.error == "approved 'ask' of \(run) as ann\n")
+
+    _ = try await program.openRun("waiting", "\"event\"")
+    let small = try await program.call("runs", "signal", run, "paid", "--data", #"{"amount": 5}"#, "--id", "e1")
+    #expect(small.error == "received 'paid' as e1 for \(run)\n")
+    let again = try await program.call("runs", "signal", "any", "paid", "--data", #"{"amount": 50}"#, "--id", "e1")
+    #expect(again.error == "the event e1 was received before; nothing changed\n")
+    // While it looks at the event it waits for nothing.
+    var why = try await program.call("why", run)
+    while why.out.contains("is running") { why = try await program.call("why", run) }
+    #expect(why.code == 0)
+    #expect(why.out.contains("letters waits for the event 'paid', in 'paid'; it gives up on "), "\(why.out)")
+    #expect(why.out.contains("One came, and did not match.\n    errand runs signal \(run) paid\n"), "\(why.out)")
+    #expect(why.out.contains("  The folder's agent wakes it then.\n"), "\(why.out)")
+    try program.write(#"{"amount": 50}"#, to: "event.json")
+    let paid = try await program.call("runs", "signal", "any", "paid", "--data", "@event.json", "--json")
+    #expect(paid.json["isNew"]?.bool == true)
+
+    while try await program.call("runs", "list", "--json").json["open"]?.list?.isEmpty == false {}
+    let show = try await program.call("runs", "show", run)
+    #expect(show.out.contains("cause    Somebody started it on "), "\(show.out)")
+    #expect(show.out.contains("person   ann approved 'ask' on "), "\(show.out)")
+    #expect(show.out.contains(": As agreed.\n"), "\(show.out)")
+    #expect(show.out.contains("event    It took the event 'paid' ("), "\(show.out)")
+    let told = try await program.call("why", "letters", "--json")
+    let sentences = told.json.list?.first?["sentences"]?.list ?? []
+    #expect(told.json.list?.first?["run"]?.string == run)
+    #expect(sentences.compactMap { $0["topic"]?.string } == ["status", "cause", "person", "event", "branch"])
+    #expect(
+      sentences.last?["text"]?.string
+        == "'#1' (fail, letters.yaml:4) was skipped: `inputs.count < 1` was false (inputs.count = 412).")
+
+    agent.signal(SIGTERM)
+    #expect(await agent.end() == 0)
+    await program.remove()
+  }
+
+  @Test func `without an agent everything is noted, and says who has to go on`() async throws {
+    let program = try await Program()
+    try program.write(letters, to: "letters.yaml")
+    let call = try program.start(["run", "letters.yaml", "-i", "count=1"])
+    let run = try await program.openRun("waiting", "approval")
+    call.signal(SIGINT)
+    _ = await call.outcome()
+
+    let why = try await program.call("why", String(run.prefix(13)))
+    #expect(
+      why.out.contains(
+        """
+          No agent is there, so nothing hears of it. Start one, or go on with it:
+              errand serve
+              errand runs resume \(run)
+        """), "\(why.out)")
+    let rejected = try await program.call("runs", "reject", run, "--by", "bob", "--comment", "Too early.")
+    #expect(
+      rejected.error == """
+        rejected 'ask' of \(run) as bob
+        No agent is there. 'errand serve' goes on with it as soon as it is started, or: errand runs resume \(run)
+
+        """)
+    let ended = try await program.call("runs", "resume", run)
+    #expect(ended.code == 1, "\(ended.error)")
+    let told = try await program.call("why", run)
+    #expect(told.out.hasPrefix("letters was rejected on "), "\(told.out)")
+    #expect(told.out.contains("bob rejected 'ask' on "), "\(told.out)")
+    #expect(told.out.contains(": Too early.\n"), "\(told.out)")
+    await program.remove()
+  }
+
+  @Test func `schedules are told before any agent has read them`() async throws {
+    let program = try await Program()
+    try FileManager.default.createDirectory(
+      at: program.folder.appending(path: "recipes"), withIntermediateDirectories: true)
+    try program.write(
+      """
+      recipe: weekly
+      on:
+        - cron: "30 17 * * 1-5"
+          zone: Australia/Sydney
+      steps:
+        - wait: 1s
+      """, to: "recipes/weekly.yaml")
+    let list = try await program.call("schedule")
+    #expect(list.code == 0, "\(list.error)")
+    #expect(list.out.contains("weekly    every weekday at 17:30  Australia/Sydney  "), "\(list.out)")
+    #expect(list.out.contains("no agent has read it yet"), "\(list.out)")
+    #expect(list.error.contains("No agent is there to start any of them. Start one with: errand serve"))
+    let next = try await program.call("schedule", "next", "weekly", "-n", "3", "--json").json.list ?? []
+    #expect(next.count == 3)
+    #expect(next.allSatisfy { $0["local"]?.string?.contains(" 17:30 +1") == true }, "\(next)")
+    let why = try await program.call("why", "weekly", "--at", "2026-11-20 17:31")
+    #expect(
+      why.out.hasPrefix(
+        "weekly had no slot on Fri 2026-11-20 17:31 AEDT: it is due every weekday at 17:30; the nearest are Fri 2026-11-20 17:30 AEDT and Mon 2026-11-23 17:30 AEDT.\n"
+      ),
+      "\(why.out)")
+    let log = try await program.call("schedule", "log", "weekly")
+    #expect(log.error == "the ledger holds no such slot\n")
+    let pause = try await program.call("schedule", "pause", "weekly")
+    #expect(pause.code == 69)
+    #expect(
+      pause.error
+        == "error: no agent has read 'weekly' yet, so there is nothing to steer; start one with: errand serve\n")
+    await program.remove()
+  }
+
+  static let mistakes: [(arguments: [String], code: Int32, says: String)] = [
+    (["why", "wekly"], 66, "nothing called 'wekly' has a schedule or ever ran; 'errand schedule list'"),
+    (["why", "0199", "--at", "17:30"], 66, "nothing called '0199' has a schedule, and --at goes with one"),
+    (["why", "0199"], 66, "no run begins with '0199'"),
+    (["schedule", "next", "nothing"], 66, "no schedule is called 'nothing'; no recipe has an 'on:'"),
+    (["schedule", "log", "--from", "yesterday"], 64, "--from takes '2026-11-20', '2026-11-20 17:30', '17:30' or RFC"),
+    (["runs", "approve", "0199", "--by", " "], 64, "who decides? Say it with --by NAME"),
+    (["runs", "signal", "any", "paid", "--data", "paid"], 64, "a text needs its quotes"),
+    (["runs", "resolve", "0199", "put"], 64, "say what became of the step: one of --done, --retry, --fail"),
+    (["schedule", "trigger", "x", "--overlap", "skp"], 64, "did you mean 'skip'?"),
+  ]
+
+  @Test(arguments: mistakes)
+  func `mistakes are told with what to type`(_ mistake: (arguments: [String], code: Int32, says: String)) async throws {
+    let program = try await Program()
+    let outcome = await (try program.start(mistake.arguments)).outcome()
+    #expect(outcome.code == mistake.code)
+    #expect(outcome.error.contains(mistake.says), "\(outcome.error)")
+    await program.remove()
+  }
+
+  static let uncertain: [([String], [String]?)] = [
+    (["put[3]/write"], ["put[3]/write"]), (["put[*]/write"], ["put[0]/write", "put[3]/write"]),
+    (["put[*]/write", "put[0]/write", "note"], ["put[0]/write", "put[3]/write", "note"]), (["put[*]"], nil),
+    (["book[*]/write"], nil),
+  ]
+
+  @Test(arguments: uncertain)
+  func `paths with [*] name the uncertain steps of all items`(_ asked: [String], _ expected: [String]?) throws {
+    let instant = try #require(Timestamp("2026-11-20T09:00:00Z"))
+    var run = RunRecord(
+      RunCreated(
+        run: "r1", at: instant, recipe: "put", file: "put.yaml", texts: .inline(.null), inputs: .null, program: "test"))
+    for (path, status) in [
+      ("put[0]/write", StepStatus.uncertain), ("put[1]/write", .succeeded), ("put[3]/write", .uncertain),
+      ("note", .uncertain),
+    ] {
+      try run.apply(.stepEnded(StepEnded(run: "r1", at: instant, step: path, status: status)))
+    }
+    if let expected {
+      #expect(try RunSteering.steps(asked, of: run) == expected)
+    } else {
+      #expect(throws: CommandFailure.self) { try RunSteering.steps(asked, of: run) }
+    }
+  }
+}

@@ -1,0 +1,77 @@
+import Basics
+import Foundation
+import Testing
+
+/// The tour of README, done: each command is called as it stands there, and says what stands below it.
+@Suite(.timeLimit(.minutes(5))) struct TourTests {
+  /// A command, and the lines that are shown of what it says; `…` stands for any number of them.
+  private struct Stop {
+    var command: String
+    var lines: [String] = []
+  }
+
+  private static func stops() throws -> [Stop] {
+    let text = try String(contentsOf: Program.root.appending(path: "README.md"), encoding: .utf8)
+    let tour = try #require(text.components(separatedBy: "\n## The tour\n").dropFirst().first)
+      .components(separatedBy: "\n## ")[0]
+    var stops: [Stop] = []
+    var isCode = false
+    for line in tour.split(separator: "\n", omittingEmptySubsequences: false) {
+      if line.hasPrefix("```") {
+        isCode.toggle()
+      } else if isCode, line.hasPrefix("$ ") {
+        // What stands apart is what the line says of itself.
+        let command = String(line.dropFirst(2)).components(separatedBy: "   ")[0]
+        stops.append(Stop(command: command.trimmingCharacters(in: .whitespaces)))
+      } else if isCode, !stops.isEmpty, !line.allSatisfy(\.isWhitespace) {
+        stops[stops.count - 1].lines.append(String(line))
+      }
+    }
+    #expect(tour.split(separator: "\n").count <= 80, "the tour is longer than two screens")
+    return stops
+  }
+
+  // A regular expression is Sendable where it captures nothing that is not; the compiler cannot tell yet.
+  nonisolated(unsafe) private static let id = /[0-9a-f]{8}-[0-9a-f-]{27}/
+
+  /// A line without what is another one each time: ids, lengths of time, dates.
+  private static func lasting(_ line: String) -> String {
+    line.replacing(id, with: "ID")
+      .replacing(/[A-Z][a-z]{2} [0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}(:[0-9]{2})? [A-Z]+/, with: "DATE")
+      .replacing(/\+?[0-9]+(\.[0-9])? ?m?s\b/, with: "TIME").replacing(/█+/, with: "BAR")
+      .replacing(/after ([0-9]+ s|less than a second)/, with: "after TIME").replacing(/\ +/, with: " ")
+  }
+
+  @Test func `each command says what the tour shows`() async throws {
+    let stops = try TourTests.stops()
+    #expect(
+      Set(stops.map { $0.command.split(separator: " ").dropFirst().first ?? "" })
+        .isSuperset(of: ["check", "plan", "run", "test", "why"]))
+    let program = try await Program()
+    let recipes = program.folder.appending(path: "recipes")
+    try FileManager.default.copyItem(at: Program.root.appending(path: "recipes"), to: recipes)
+    var run: String?
+    for stop in stops {
+      var words = stop.command.split(separator: " ").map(String.init)
+      #expect(words.removeFirst() == "errand", "\(stop.command)")
+      // The page shows the id of another run.
+      if let run { words = words.map { $0.firstMatch(of: TourTests.id) == nil ? $0 : run } }
+      let outcome = try await program.start(words).outcome()
+      #expect(outcome.code == 0, "\(stop.command): \(outcome.error)")
+      run = run ?? (outcome.error + outcome.out).firstMatch(of: TourTests.id).map { String($0.output) }
+      // A terminal shows both streams, in the order in which they are written.
+      let said = [outcome.out, outcome.error].map {
+        $0.split(separator: "\n").map { TourTests.lasting(String($0)) }
+      }
+      let wanted = stop.lines.filter { !$0.hasSuffix("…") }.map(TourTests.lasting)
+      let missing = wanted.filter { line in !said.contains { $0.contains(line) } }
+      #expect(missing == [], "\(stop.command) says\n\(said.joined().joined(separator: "\n"))")
+      for stream in said {
+        let shown = wanted.filter(stream.contains)
+        let places = shown.compactMap(stream.firstIndex)
+        #expect(places == places.sorted(), "\(stop.command) says it in another order")
+      }
+    }
+    await program.remove()
+  }
+}
