@@ -7,7 +7,7 @@ import Runs
 /// A request is `{"ask": …}` with what it needs; the answers to it are
 ///
 ///     {"ask":"submit","run":{…},"detach":bool}   {"accepted":id,"isServing":bool}, then updates unless detached
-///     {"ask":"resume"|"follow","run":id}         updates
+///     {"ask":"resume"|"follow","run":id}         updates; of a run that is over, the end
 ///     {"ask":"cancel","run":id,"reason":…}       {"cancelled":id}
 ///     {"ask":"pause","run":id,"reason":…}        {"paused":id}; `resume` goes on
 ///     {"ask":"retry","run":id}                   {"accepted":new id}; `resume` follows it
@@ -64,7 +64,7 @@ package struct RunService: Sendable {
     do throws(Refusal) {
       switch request["ask"]?.string {
       case "submit": try await submit(request, reply)
-      case "resume": try await carryOn(try await openRun(request), reply)
+      case "resume": try await resume(request, reply)
       case "follow": try await follow(request, reply)
       case "runs": try await list(request, reply)
       case "show": try await show(request, reply)
@@ -116,6 +116,15 @@ package struct RunService: Sendable {
     }
     if let record { return try await left(record, reply) }
     if let failure = await host.failure { throw Refusal(failure) }
+  }
+
+  /// Carries a run on, or tells its end: it may have come since whoever asks last heard of the run.
+  private func resume(_ request: Value, _ reply: @escaping @Sendable (Value) -> Void) async throws(Refusal) {
+    let id = try await record(request["run"]?.string ?? "").id
+    if store.run(id) != nil {
+      do throws(Refusal) { return try await carryOn(id, reply) } catch { if store.run(id) != nil { throw error } }
+    }
+    try await left(try await record(id), reply)
   }
 
   /// Follows a run to its end; of one that is over, the end is all there is to tell.

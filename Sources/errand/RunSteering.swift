@@ -33,8 +33,12 @@ struct RunSteering {
 
   private func resume() async throws(CommandFailure) -> ExitCode {
     if let prefix = parsed["run"].text {
-      let id = try await session.asking { asker throws(CommandFailure) in try await asker.run(prefix).id }
-      return try await session.resume(id, asJSON: asJSON)
+      let run = try await session.asking { asker throws(CommandFailure) in try await asker.run(prefix) }
+      guard !run.status.isEnded else {
+        throw CommandFailure(
+          .failed, "the run \(run.id) is over: \(run.status.rawValue). See it with: errand runs show \(run.id)")
+      }
+      return try await session.resume(run.id, asJSON: asJSON)
     }
     let open = try await session.asking { asker throws(CommandFailure) in
       try asker.records(try await asker.ask("runs")["open"], as: RunRecord.self)
@@ -81,19 +85,9 @@ struct RunSteering {
       return run
     }
     console.say("\(run) is told to end")
-    do throws(CommandFailure) {
-      // A run that nobody carries on ends when it is carried on.
-      let code = try await session.resume(run, asJSON: false)
-      return code == .failed ? .done : code
-    } catch {
-      // It may have ended before it could be followed.
-      let record = try await session.asking { asker throws(CommandFailure) in
-        try asker.record(try await asker.ask("show", ["run": .string(run)])["run"], as: RunRecord.self)
-      }
-      guard record.status.isEnded else { throw error }
-      console.say("\(run) is over: \(record.status.rawValue)")
-      return .done
-    }
+    // A run that nobody carries on ends when it is carried on.
+    let code = try await session.resume(run, asJSON: false)
+    return code == .failed ? .done : code
   }
 
   // MARK: What a person knows

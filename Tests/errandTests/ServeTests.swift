@@ -24,6 +24,9 @@ import Testing
     #expect(detached.code == 0, "\(detached.error)")
     let id = detached.out.trimmingCharacters(in: .whitespacesAndNewlines)
     #expect(await serve.line(with: "done \(id) succeeded") != nil)
+    // Whoever followed the run elsewhere, and takes it up here too late, is told its end.
+    let late = try JSON.parse(try await program.ask(#"{"ask":"resume","run":"\#(id)"}"#))
+    #expect(late["ended"]?["status"]?.string == "succeeded", "\(late)")
     serve.signal(SIGTERM)
     #expect(await serve.line(with: "stopped") != nil)
     #expect(await serve.end() == 0)
