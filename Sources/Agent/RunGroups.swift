@@ -21,7 +21,10 @@ extension RunHost {
     return store.openRuns.filter { $0.id != run.id && $0.origin.group?.name.hasSameScalars(as: group.name) == true }
   }
 
-  private func hasBegun(_ run: RunRecord) -> Bool { run.status != .queued || active[run.id] != nil }
+  /// Whether a run has had its place; one that is queued again, because what was uncertain is resolved, keeps it.
+  private func hasBegun(_ run: RunRecord) -> Bool {
+    run.status != .queued || !run.steps.isEmpty || active[run.id] != nil
+  }
 
   /// Those in the way of a run: what has begun, and what this program has to begin earlier.
   private func ahead(of run: RunRecord, among others: [RunRecord]) -> [RunRecord] {

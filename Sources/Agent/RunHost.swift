@@ -88,6 +88,8 @@ package actor RunHost {
   private var ownsAll = false
   /// Why the runs are to be paused that have not come to a halt yet.
   private var pauses: [String: String] = [:]
+  /// Those of them that a person wants to go on after all.
+  private var resumed: Set<String> = []
   /// What keeps a resolution of a run, which is not walked meanwhile.
   private var resolving: [String: Task<Result<Void, NotRunnable>, Never>] = [:]
   /// The steps for which a decision is being kept.
@@ -188,7 +190,7 @@ package actor RunHost {
       // As it is now, because people may have asked for something while those before it were prepared.
       guard let run = store.run(id) else { continue }
       switch run.status {
-      case .paused where run.pendingCancel == nil, .uncertain: left.append(run)
+      case .paused where run.standsPaused, .uncertain: left.append(run)
       case .waiting where run.pendingCancel == nil && !run.hasNews(events):
         hosted.insert(run.id)
         setAlarm(.run(run.id), at: run.wakeAt)
@@ -202,16 +204,23 @@ package actor RunHost {
     return left
   }
 
-  /// Carries an open run on, unless it is being carried on already or has to queue.
-  package func carryOn(_ id: String) async throws(NotRunnable) {
+  /// Carries an open run on, unless it is being carried on already, has to queue, or somebody paused it.
+  package func carryOn(_ id: String) async throws(NotRunnable) { try await carryOn(id, isAsked: false) }
+
+  /// Carries an open run on because a person asks for it, also if it is paused or about to be.
+  package func resume(_ id: String) async throws(NotRunnable) { try await carryOn(id, isAsked: true) }
+
+  private func carryOn(_ id: String, isAsked: Bool) async throws(NotRunnable) {
+    if isAsked, pauses[id] != nil { resumed.insert(id) }
     guard active[id] == nil, !isStopping, failure == nil else { return }
     guard let record = store.run(id) else { throw NotRunnable("there is no open run \(id)") }
-    let before = record.status
+    let isOverPause = isAsked && record.status == .paused
     hosted.insert(id)
     if isHeld(id) {
       changed.insert(id)
       return
     }
+    guard isOverPause || !record.standsPaused else { return await standsOrLeft(id) }
     guard await isAdmitted(record) else { return await standsOrLeft(id) }
     let prepared: PreparedRun
     do throws(NotRunnable) {
@@ -228,7 +237,7 @@ package actor RunHost {
       return
     }
     // It was paused since, which counts.
-    if record.status == .paused, before != .paused, record.pendingCancel == nil { return await standsOrLeft(id) }
+    guard isOverPause || !record.standsPaused else { return await standsOrLeft(id) }
     guard hasPlace(record) else {
       _ = await isAdmitted(record)
       return await standsOrLeft(id)
@@ -304,21 +313,24 @@ package actor RunHost {
     active[id] = nil
     var record = record
     if record.status.isEnded {
-      pauses[id] = nil
+      forgetPause(of: id)
       leave(record)
       await admitNext(inGroupOf: record)
       return
     }
-    let pause = pauses.removeValue(forKey: id)
-    if pause != nil, record.status != .uncertain, !isStopping, store.run(id)?.pendingCancel != nil {
-      // Whoever cancels a run that is being paused wants it to end.
-      try? await carryOn(id)
-      return
-    }
-    if let pause, record.status != .uncertain {
-      if store.run(id)?.status != .paused { try? await append([self.pause(id, pause)]) }
+    if let pause = pauses[id], record.status != .uncertain {
+      if store.run(id)?.pendingCancel == nil, !resumed.contains(id), store.run(id)?.status != .paused {
+        try? await append([self.pause(id, pause)])
+      }
       record = store.run(id) ?? record
+      let isResumed = forgetPause(of: id)
+      // Whoever cancels a run that is being paused wants it to end.
+      if !isStopping, isResumed || record.pendingCancel != nil {
+        try? await carryOn(id, isAsked: isResumed)
+        return
+      }
     }
+    forgetPause(of: id)
     guard record.status == .waiting, !isStopping else { return await standsOrLeft(id) }
     if changed.remove(id) != nil {
       try? await carryOn(id)
@@ -408,11 +420,13 @@ package actor RunHost {
   }
 
   /// Follows a run from before its first step, and gives its record when it is carried on no longer.
+  ///
+  /// - Parameter isAsked: Whether a person wants it to go on, also if it is paused.
   package func run(
-    _ id: String, report: @escaping @Sendable (RunUpdate) -> Void
+    _ id: String, isAsked: Bool = false, report: @escaping @Sendable (RunUpdate) -> Void
   ) async throws(NotRunnable) -> RunRecord? {
     let (stream, number) = follower(of: id)
-    do throws(NotRunnable) { try await carryOn(id) } catch {
+    do throws(NotRunnable) { try await carryOn(id, isAsked: isAsked) } catch {
       forget(number, of: id)
       throw error
     }
@@ -443,6 +457,12 @@ package actor RunHost {
     return true
   }
 
+  /// A pause is kept, or not needed; true if somebody wants the run to go on after it.
+  @discardableResult private func forgetPause(of id: String) -> Bool {
+    pauses[id] = nil
+    return resumed.remove(id) != nil
+  }
+
   private func pause(_ id: String, _ reason: String) -> StateEvent {
     .runStatusChanged(RunStatusChanged(run: id, at: time.now(), status: .paused, reason: reason))
   }
@@ -451,7 +471,8 @@ package actor RunHost {
   package func pause(_ id: String, reason: String) async throws(NotRunnable) {
     guard let record = store.run(id) else { throw NotRunnable("there is no open run \(id)") }
     guard record.pendingCancel == nil else { throw NotRunnable("the run \(id) is being cancelled") }
-    if record.status == .paused { return }
+    resumed.remove(id)
+    if record.status == .paused, active[id] == nil { return }
     guard record.status != .uncertain else {
       throw NotRunnable("the run \(id) stands already: it is uncertain, and errand runs resolve says what became of it")
     }
@@ -459,15 +480,17 @@ package actor RunHost {
     pauses[id] = reason
     await active[id]?.engine.pause()
     do throws(StateError) { try await append([pause(id, reason)]) } catch {
-      pauses[id] = nil
-      if changed.remove(id) != nil { try? await carryOn(id) }
+      let isResumed = forgetPause(of: id)
+      if changed.remove(id) != nil { try? await carryOn(id, isAsked: isResumed) }
       throw NotRunnable(error.message)
     }
     if let engine = active[id]?.engine { return await engine.pause() }
-    pauses[id] = nil
+    let isResumed = forgetPause(of: id)
     guard let record = store.run(id) else { return }
     // Whoever cancels a run that is being paused wants it to end.
-    if changed.remove(id) != nil, record.pendingCancel != nil { return try await carryOn(id) }
+    if changed.remove(id) != nil, isResumed || record.pendingCancel != nil {
+      return try await carryOn(id, isAsked: isResumed)
+    }
     await standsOrLeft(id)
   }
 
@@ -534,4 +557,9 @@ package actor RunHost {
       release(id)
     }
   }
+}
+
+extension RunRecord {
+  /// Whether nothing but a person's wish has it go on.
+  fileprivate var standsPaused: Bool { status == .paused && pendingCancel == nil }
 }

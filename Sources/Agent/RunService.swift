@@ -109,9 +109,11 @@ package struct RunService: Sendable {
     }
   }
 
-  private func carryOn(_ run: String, _ reply: @escaping @Sendable (Value) -> Void) async throws(Refusal) {
+  private func carryOn(
+    _ run: String, isAsked: Bool = false, _ reply: @escaping @Sendable (Value) -> Void
+  ) async throws(Refusal) {
     let record: RunRecord?
-    do throws(NotRunnable) { record = try await host.run(run) { reply($0.answer) } } catch {
+    do throws(NotRunnable) { record = try await host.run(run, isAsked: isAsked) { reply($0.answer) } } catch {
       throw Refusal("configuration", error.message)
     }
     if let record { return try await left(record, reply) }
@@ -122,7 +124,9 @@ package struct RunService: Sendable {
   private func resume(_ request: Value, _ reply: @escaping @Sendable (Value) -> Void) async throws(Refusal) {
     let id = try await record(request["run"]?.string ?? "").id
     if store.run(id) != nil {
-      do throws(Refusal) { return try await carryOn(id, reply) } catch { if store.run(id) != nil { throw error } }
+      do throws(Refusal) { return try await carryOn(id, isAsked: true, reply) } catch {
+        if store.run(id) != nil { throw error }
+      }
     }
     try await left(try await record(id), reply)
   }

@@ -81,7 +81,10 @@ struct JournalWriter {
       try logs.take(from: &opened.state)
       journal = try folder.compact(&opened)
     } else {
-      journal = try folder.journal(of: opened.generation)
+      let last = try folder.journal(of: opened.generation)
+      // An earlier program may have failed to sync what is read now, and from here on it counts.
+      try onDisk { () throws(FileError) in try last.sync() }
+      journal = last
     }
     self.folder = folder
     self.logs = logs

@@ -126,7 +126,7 @@ extension Recipe {
   }
 
   /// The step that a path of a run's records is about.
-  func step(at path: StepPath) -> Step? {
+  package func step(at path: StepPath) -> Step? {
     var place = PathPlace.recipe(self)
     for part in path.split(separator: "/") {
       guard let next = place.inside(part) else { return nil }

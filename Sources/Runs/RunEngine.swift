@@ -113,6 +113,8 @@ package final class RunEngine: Sendable {
       record, store: surroundings.store, time: surroundings.time, instants: surroundings.instants
     ) { [self] in
       isPausing.load(ordering: .acquiring)
+    } whenFailing: { [self] in
+      stop()
     }
     self.journal.withLock { $0 = journal }
     defer { parking.end() }

@@ -36,17 +36,21 @@ final class RunJournal: Sendable {
   private let order = Order()
   private let instants: (@Sendable (StepPath) -> Timestamp?)?
   private let isPausing: @Sendable () -> Bool
+  private let whenFailing: @Sendable () -> Void
 
   /// - Parameters:
   ///   - instants: What `now` is of steps of a run that is played again.
   ///   - isPausing: Whether the run is being paused, so that it must not be said to go on or to wait.
+  ///   - whenFailing: Told that the state takes nothing more, so that nothing more need begin or be waited for.
   init(
     _ record: RunRecord, store: any StateStore, time: any TimeSource,
-    instants: (@Sendable (StepPath) -> Timestamp?)? = nil, isPausing: @escaping @Sendable () -> Bool = { false }
+    instants: (@Sendable (StepPath) -> Timestamp?)? = nil, isPausing: @escaping @Sendable () -> Bool = { false },
+    whenFailing: @escaping @Sendable () -> Void = {}
   ) {
     id = record.id
     self.instants = instants
     self.isPausing = isPausing
+    self.whenFailing = whenFailing
     self.store = store
     self.time = time
     content = Mutex(Content(record: record))
@@ -120,7 +124,10 @@ final class RunJournal: Sendable {
   func value(_ stored: StoredValue?) async throws(StepExit) -> Value {
     guard let stored else { return .null }
     if case .inline(let value) = stored { return value }
-    do throws(StateError) { return try await store.value(stored) } catch { throw .stateFailed(error) }
+    do throws(StateError) { return try await store.value(stored) } catch {
+      fail(error)
+      throw .stateFailed(error)
+    }
   }
 
   // MARK: Keeping
@@ -217,6 +224,7 @@ final class RunJournal: Sendable {
 
   private func fail(_ error: StateError) {
     content.withLock { $0.failure = $0.failure ?? error }
+    whenFailing()
   }
 }
 

@@ -80,6 +80,8 @@ final class Director {
   private var lastEvent = 0
   /// Whether the clock was set back while the program runs, so that instants in the records lie far away.
   private var wasSetBack = false
+  /// The latest that a clock has shown, from which on what is old is forgotten.
+  private var latest = Timestamp.earliest
   /// When the clock was set last, which is noticed when somebody looks at it again.
   private var setAt: TimeSpan?
 
@@ -110,6 +112,7 @@ final class Director {
     for _ in 0..<simulation.moves {
       if audit.fault != nil { return }
       move()
+      latest = max(latest, world.time)
       if one(in: 3) { world.go(number(0..<60)) } else { rest() }
       ensureProgram()
     }
@@ -287,7 +290,7 @@ final class Director {
       }
       // Who asked for it before may have been answered by another walk.
       audit.ask(run)
-      try? await program.host.carryOn(run)
+      try? await program.host.resume(run)
     }
   }
 
@@ -296,7 +299,7 @@ final class Director {
     audit.note("resume \(run.id)")
     audit.ask(run.id)
     // Ends when the run goes on.
-    Task { try? await program.host.carryOn(run.id) }
+    Task { try? await program.host.resume(run.id) }
   }
 
   private func pause(_ run: String, _ program: SimulatedProgram) {
@@ -350,6 +353,7 @@ final class Director {
 
   /// Lets everything go on that can, and looks whether all is as it should be then.
   private func rest() {
+    latest = max(latest, world.time)
     world.settle()
     guard audit.fault == nil, let program = world.program, !world.disk.isStopped, !program.life.hasFailed else {
       return
@@ -398,7 +402,9 @@ final class Director {
     if wasSetBack { return true }
     let soon = now.advanced(by: .seconds(61)) ?? now
     return run.steps.inOrder.contains { step in
-      switch step.status {
+      // Whoever waits for a limit of a block is a step inside it.
+      if !step.status.isEnded, let limit = world.limit(of: step, in: run), limit <= soon { return true }
+      return switch step.status {
       case .retrying: step.lastAttempt?.retryAt.map { $0 <= soon } ?? false
       case .waiting: step.wait?.wakeAt.map { $0 <= soon } ?? false
       // A look that failed is repeated within seconds.
@@ -426,7 +432,9 @@ final class Director {
     }
     ensureProgram()
     var rounds = 0
-    while audit.fault == nil, let program = world.program, !program.store.openRuns.isEmpty {
+    while audit.fault == nil {
+      ensureProgram()
+      guard let program = world.program, !program.store.openRuns.isEmpty else { break }
       rounds += 1
       if rounds > 400 {
         let run = program.store.openRuns[0]
@@ -453,7 +461,7 @@ final class Director {
     checkEnds()
   }
 
-  /// Every run that ended and every slot that was settled can be found.
+  /// Every run that ended and every slot that was settled can be found, unless it is too old.
   private func checkHistory() {
     guard let program = world.program else { return }
     let found = world.perform("look into the history") { () async -> (runs: [RunSummary], slots: [SlotRecord])? in
@@ -467,11 +475,16 @@ final class Director {
     guard let found = found ?? nil else { return audit.fail("the history cannot be read") }
     if Set(found.runs.map(\.id)).count < found.runs.count { audit.fail("a run is in the history twice") }
     let runs = Dictionary(found.runs.map { ($0.id, $0) }) { first, _ in first }
-    for run in audit.ended.values.sorted(by: { $0.id < $1.id }) where runs[run.id] != RunSummary(run) {
+    func isKept(_ instant: Timestamp, for span: TimeSpan?) -> Bool {
+      guard let span, let age = latest.span(since: instant) else { return true }
+      return age < span
+    }
+    for run in audit.ended.values.sorted(by: { $0.id < $1.id })
+    where runs[run.id] != RunSummary(run) && isKept(run.endedAt ?? run.createdAt, for: Retention.usual.runsFor) {
       audit.fail("the run \(run.id) ended as \(run.status.rawValue), but that is not in the history")
     }
     let settled = audit.recorded.filter { $0.outcome != .buffered }
-    for slot in settled where !found.slots.contains(slot) {
+    for slot in settled where !found.slots.contains(slot) && isKept(slot.at, for: Retention.usual.slotsFor) {
       audit.fail("the slot \(slot.schedule) \(slot.slot) was \(slot.outcome), but that is not in the ledger")
     }
     if found.slots.count > settled.count { audit.fail("the ledger has slots that were never settled") }

@@ -140,6 +140,14 @@ final class World {
     return (spans + [program.time.untilNextSleeper].compactMap { $0 }.filter { $0 < .seconds(10) }).min()
   }
 
+  /// When a step has to be over, if its recipe says so.
+  func limit(of step: StepRecord, in run: RunRecord) -> Timestamp? {
+    guard case .inline(let texts) = run.origin.texts, let map = texts.map,
+      let span = (try? checks.recipe(run.origin.file, among: map))?.step(at: step.path)?.timeout.total
+    else { return nil }
+    return step.startedAt.advanced(by: span)
+  }
+
   /// Puts a recipe into the folder, which has to check.
   func serve(_ name: String, _ text: String) {
     folder[name] = text

@@ -49,7 +49,43 @@ import Testing
   }
 }
 
-private func resolve(_ host: RunHost, _ resolution: Resolution) async -> String {
-  do throws(NotRunnable) { try await host.resolve("r1", step: "a", as: resolution) } catch { return error.message }
+extension ResolutionTests {
+  @Test func `a run that was uncertain keeps its place before those that queue for it, though they are older`()
+    async throws
+  {
+    let story = await SimulatedThread.run(seed: 1) { thread -> [String] in
+      let world = World(seed: 1, on: thread, at: Timestamp(seconds: 1_795_167_000) ?? .earliest)
+      world.serve("r", "recipe: r\nconcurrencyGroup: { name: g, limit: 1 }\nsteps: [{ id: a, uses: sim.post }]\n")
+      world.start()
+      // The clock was set back between the two, so that ids are not in the order of the runs.
+      guard let program = world.program, let second = world.newRun(of: "r", id: "r2"),
+        let first = world.newRun(of: "r", id: "r1")
+      else { return ["no program"] }
+      world.service.mood = .losing
+      for run in [second, first] {
+        _ = world.perform("begin") {
+          try? await program.host.create(run)
+          try? await program.host.carryOn(run.run)
+        }
+        world.settle()
+        world.service.mood = .healthy
+      }
+      let before = [second, first].map { program.store.run($0.run)?.status.rawValue ?? "ended" }
+      world.audit.ask("r2")
+      _ = world.perform("resolve") {
+        _ = await resolve(program.host, .fail(nil), of: "r2")
+        try? await program.host.resume("r2")
+      }
+      world.settle()
+      let after = [second, first].map { world.audit.ended[$0.run]?.status.rawValue ?? "open" }
+      world.stop()
+      return before + after + [world.audit.fault ?? "no fault"]
+    }
+    #expect(story == ["uncertain", "queued", "failed", "succeeded", "no fault"])
+  }
+}
+
+private func resolve(_ host: RunHost, _ resolution: Resolution, of run: String = "r1") async -> String {
+  do throws(NotRunnable) { try await host.resolve(run, step: "a", as: resolution) } catch { return error.message }
   return "resolved"
 }
