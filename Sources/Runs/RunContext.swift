@@ -114,8 +114,9 @@ final class RunContext: Sendable {
     return left > .zero ? min(left, limits.attempt ?? left) : limits.attempt ?? total
   }
 
+  /// Never more than all of it, even if the clock was set back since the start.
   private func left(of total: TimeSpan, since start: Timestamp) -> TimeSpan {
-    total - (time.now().span(since: start) ?? .zero)
+    total - max(.zero, time.now().span(since: start) ?? .zero)
   }
 
   /// Waits until an instant that a delay led to; a run that is to end ends the wait at once.

@@ -263,7 +263,8 @@ struct StepRunner {
     guard let deadline = ends.min(), let ordinary = step.timeout.attempt ?? step.timeout.total else {
       return try await held(step, in: frame, at: inner)
     }
-    let left = deadline.span(since: run.time.now()) ?? ordinary
+    // No longer than ever, even if the clock was set back since the start.
+    let left = min(deadline.span(since: run.time.now()) ?? ordinary, ordinary)
     let runner = StepRunner(
       run: run, scope: CancelScope(inside: scope, until: deadline), prefix: prefix, depth: depth)
     let (result, isTimeout) = await withTimeLimit(left > .zero ? left : ordinary, time: run.time) {
