@@ -127,13 +127,34 @@ package actor ScheduleHost {
       for item in unplanned { plans[item.file] = await plans(of: item) }
     }
     let entries = shelf.items.flatMap { plans[$0.file] ?? [] }.map { ScheduleEntry($0) }
-    let state = store.state
+    let earlier = await earlierPlans(entries)
+    let (state, now) = (store.state, time.now())
     // What cannot be read now may be there again later, with its past.
     let kept = state.schedules.values.filter { shelf.isUnreadable($0.file) }.map(\.id)
-    let events = scheduler.set(entries, keeping: Set(kept), state: state, at: time.now())
+    // What is due was due before anybody saw the edit.
+    let due = isServing ? scheduler.due(at: now) : []
+    let events = scheduler.set(entries, keeping: Set(kept), after: earlier, state: state, at: now)
     guard isServing else { return }
-    await carryOut([Decision(schedule: "", events: events)])
+    await carryOut(due + [Decision(schedule: "", events: events)])
     planAlarm()
+  }
+
+  /// What the process before had in force of the schedules that are others now or gone; the scheduler knows its own.
+  private func earlierPlans(_ entries: [ScheduleEntry]) async -> [String: SchedulePlan] {
+    guard isServing else { return [:] }
+    let specs = Dictionary(entries.map { ($0.id, $0.plan.spec) }) { first, _ in first }
+    var earlier: [String: SchedulePlan] = [:]
+    for record in store.state.schedules.values where !scheduler.knows(record.id) && specs[record.id] != record.spec {
+      guard let stored = record.texts, let value = try? await store.value(stored), let texts = value.map,
+        let recipe = shelf.recipe(of: record.file, from: texts)
+      else { continue }
+      for trigger in recipe.triggers {
+        let plan = SchedulePlan(
+          recipe: recipe.name, file: record.file, texts: stored, inputs: .null, program: program, trigger: trigger)
+        if ScheduleEntry(plan).id == record.id { earlier[record.id] = plan }
+      }
+    }
+    return earlier
   }
 
   private func plans(of item: RecipeShelf.Item) async -> [SchedulePlan] {

@@ -145,19 +145,23 @@ extension Scheduler {
   /// The state is read for schedules that are not known yet, as all are at the start, and for those to be removed. Of
   /// two entries with one id the first counts.
   ///
-  /// - Parameter kept: Schedules whose recipes cannot be read now: what is known of them stays, and nothing is decided.
+  /// - Parameters:
+  ///   - kept: Schedules whose recipes cannot be read now: what is known of them stays, and nothing is decided.
+  ///   - earlier: What an earlier process had in force of schedules that are others now or gone, whose slots since are
+  ///     recorded as missed.
   package mutating func set(
-    _ entries: [ScheduleEntry], keeping kept: Set<String> = [], state: State, at now: Timestamp
+    _ entries: [ScheduleEntry], keeping kept: Set<String> = [], after earlier: [String: SchedulePlan] = [:],
+    state: State, at now: Timestamp
   ) -> [StateEvent] {
     var events: [StateEvent] = []
     reserve(entries.count)
     var wanted: Set<String> = []
     for entry in entries where wanted.insert(entry.id).inserted {
-      events += set(entry, record: state.schedules[entry.id], at: now)
+      events += set(entry, record: state.schedules[entry.id], after: earlier[entry.id], at: now)
     }
     let known = Set(indexes.keys).union(state.schedules.keys).subtracting(wanted).subtracting(kept)
     for id in known.sorted(by: { $0.precedesByScalars($1) }) {
-      events += remove(id, record: state.schedules[id], at: now)
+      events += remove(id, record: state.schedules[id], after: earlier[id], at: now)
     }
     return events
   }
@@ -187,7 +191,12 @@ extension Scheduler {
     enqueue(index, entry.plan)
   }
 
-  private mutating func set(_ entry: ScheduleEntry, record: ScheduleRecord?, at now: Timestamp) -> [StateEvent] {
+  /// Whether a schedule has been set.
+  package func knows(_ id: String) -> Bool { indexes[id] != nil }
+
+  private mutating func set(
+    _ entry: ScheduleEntry, record: ScheduleRecord?, after earlier: SchedulePlan?, at now: Timestamp
+  ) -> [StateEvent] {
     let plan = entry.plan
     let spec = plan.spec
     let index = indexes[entry.id]
@@ -198,13 +207,10 @@ extension Scheduler {
     var mark = index.map { slots[Int($0)].mark } ?? record?.processedUntil ?? now
     var events: [StateEvent] = []
     if !isSame {
-      if let before, life.pause != nil {
-        // The slots that fell into the pause so far are those of the plan that was in force.
-        var turn = Turn(id: entry.id, plan: before, now: now, mark: mark, life: life, newID: newID)
-        turn.recordPause()
-        turn.flush()
-        events += turn.decisions.flatMap(\.events)
-      }
+      // The slots so far are those of the plan that was in force.
+      events += rest(
+        of: before ?? earlier, entry.id, mark, life, .missedPolicy,
+        "the schedule was edited since, and makes up for nothing from before", at: now)
       mark = max(mark, now)
       life.remaining = plan.trigger.remainingRuns
     }
@@ -248,9 +254,27 @@ extension Scheduler {
     return events
   }
 
-  private mutating func remove(_ id: String, record: ScheduleRecord?, at now: Timestamp) -> [StateEvent] {
+  /// The records of the slots after a mark that a plan leaves behind.
+  private func rest(
+    of plan: SchedulePlan?, _ id: String, _ mark: Timestamp, _ life: Life, _ outcome: SlotOutcome, _ reason: String,
+    at now: Timestamp
+  ) -> [StateEvent] {
+    guard let plan else { return [] }
+    var turn = Turn(id: id, plan: plan, now: now, mark: mark, life: life, newID: newID)
+    turn.recordRest(outcome, reason)
+    turn.flush()
+    return turn.decisions.flatMap(\.events)
+  }
+
+  private mutating func remove(
+    _ id: String, record: ScheduleRecord?, after earlier: SchedulePlan?, at now: Timestamp
+  ) -> [StateEvent] {
     let index = indexes[id]
-    let waiting = index.map { lives[$0]?.buffered ?? [] } ?? record?.buffered ?? []
+    let life = index.map { lives[$0] ?? Life() } ?? record.map { Life($0) } ?? Life()
+    let reason = "the schedule was removed"
+    let missed = rest(
+      of: index.flatMap { slots[Int($0)].plan } ?? earlier, id,
+      index.map { slots[Int($0)].mark } ?? record?.processedUntil ?? now, life, .dropped, reason, at: now)
     if let index {
       if let plan = slots[Int(index)].plan { ignore(plan, id) }
       slots[Int(index)] = Slot(id: "", plan: nil, mark: .earliest)
@@ -260,12 +284,12 @@ extension Scheduler {
       free.append(index)
       trim()
     }
-    return waiting.map { waiting in
-      .slotDecided(
+    let dropped = life.buffered.map { waiting in
+      StateEvent.slotDecided(
         SlotRecord(
-          schedule: id, slot: waiting.slot, outcome: .dropped, at: now, cause: waiting.cause,
-          reason: "the schedule was removed"))
-    } + [.scheduleRemoved(ScheduleRemoved(at: now, schedule: id))]
+          schedule: id, slot: waiting.slot, outcome: .dropped, at: now, cause: waiting.cause, reason: reason))
+    }
+    return missed + dropped + [.scheduleRemoved(ScheduleRemoved(at: now, schedule: id))]
   }
 
   /// Begins to tell a schedule of the events and ends that it waits for.

@@ -145,6 +145,17 @@ struct Turn {
     if let last = self.slot(before: slot, from: from, recurrence) { row(from, last, outcome, reason) }
   }
 
+  /// Records the slots so far that a plan will never decide on, because another is in its place, or none.
+  mutating func recordRest(_ outcome: SlotOutcome, _ reason: String) {
+    guard life.remaining != 0, let first = plan.recurrence?.next(after: mark), first <= now else { return }
+    let last = plan.recurrence?.last(notAfter: now, after: first) ?? first
+    if let pause = life.pause {
+      row(first, last, .paused, Turn.words(pause))
+    } else {
+      row(first, last, outcome, reason)
+    }
+  }
+
   /// Records the slots of a pause that ends.
   mutating func recordPause() {
     guard life.remaining != 0, let recurrence = plan.recurrence, let (first, newest) = dueSlots(recurrence) else {

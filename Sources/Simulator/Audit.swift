@@ -243,6 +243,7 @@ final class Audit: Sendable {
       if let now = event.now, before == nil { checkNow(now, event.step, event.run, &content) }
     case .slotDecided(let slot): check(slot, &content)
     case .scheduleSet(let event):
+      if let mark = event.processedUntil { checkRest(of: event.schedule, until: mark, &content) }
       if let mark = event.processedUntil {
         content.marks[event.schedule] = max(mark, content.marks[event.schedule] ?? mark)
       } else if content.marks[event.schedule] == nil {
@@ -250,8 +251,10 @@ final class Audit: Sendable {
       }
     case .eventsForgotten(let event): content.received.subtract(event.ids)
     case .scheduleRemoved(let event):
-      // Where its slots begin to count is told when it comes back.
+      checkRest(of: event.schedule, until: event.at, &content)
+      // Where its slots begin to count is told when it comes back; by a clock that was set back they may be due again.
       content.marks[event.schedule] = nil
+      content.fates = content.fates.filter { !$0.hasPrefix("\(event.schedule) ") }
     default: break
     }
     do { try content.fold.apply(event) } catch {
@@ -300,6 +303,14 @@ final class Audit: Sendable {
     let count = recurrence.count(after: mark, through: last)
     if count != slot.count { fail("the row \(key) … \(last) stands for \(slot.count) slots of \(count)", &content) }
     content.marks[id] = last
+  }
+
+  /// Holds a schedule that is edited or goes against its slots until then.
+  private static func checkRest(of id: String, until end: Timestamp, _ content: inout Content) {
+    guard content.fold.schedules[id]?.remainingRuns != 0, let mark = content.marks[id],
+      let next = recurrence(of: id, content)?.next(after: mark), next <= end
+    else { return }
+    fail("the slot \(id) \(next) has no record, and the schedule is another since \(end)", &content)
   }
 
   /// Whether the slots of a schedule are accounted for up to an instant.

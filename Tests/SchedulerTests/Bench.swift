@@ -39,17 +39,22 @@ struct Bench {
     try set(entries, at: now)
   }
 
-  mutating func set(_ entries: [ScheduleEntry], at now: Timestamp) throws {
+  mutating func set(
+    _ entries: [ScheduleEntry], after earlier: [String: SchedulePlan] = [:], at now: Timestamp
+  ) throws {
     self.entries = entries
-    try take(scheduler.set(entries, state: state, at: now))
+    try take(scheduler.set(entries, after: earlier, state: state, at: now))
     try agree()
   }
 
   /// Forgets everything but the state, as a crash does.
-  mutating func restart(at now: Timestamp) throws {
+  ///
+  /// - Parameter edited: What the recipes say by then; the same as before if nil.
+  mutating func restart(as edited: [ScheduleEntry]? = nil, at now: Timestamp) throws {
     let numbers = numbers
+    let earlier = Dictionary(entries.map { ($0.id, $0.plan) }) { first, _ in first }
     scheduler = Scheduler { _ in numbers.next() }
-    try set(entries, at: now)
+    try set(edited ?? entries, after: edited == nil ? [:] : earlier, at: now)
   }
 
   mutating func tick(_ now: Timestamp) throws { try take(scheduler.due(at: now)) }

@@ -75,7 +75,7 @@ import Testing
     try bench.tick(Bench.at(10))
     try bench.set([.every(.seconds(7))], at: Bench.at(1000))
     try bench.tick(Bench.at(1000))
-    #expect(bench.ledger == ["09:00:10 started r1"])
+    #expect(bench.ledger == ["09:00:10 started r1", "09:00:20…09:16:40 missedPolicy ×99"])
     #expect(bench.state.schedules["backup"]?.processedUntil == Bench.at(1000))
     #expect(bench.scheduler.nextDue == Bench.at(1001))
     // What runs is another text, and the slots are the same.
@@ -85,6 +85,24 @@ import Testing
     #expect(bench.ledger.last == "09:16:55 skippedOverlap r1")
     try bench.restart(at: Bench.at(1030))
     #expect(bench.state.schedules["backup"]?.processedUntil == Bench.at(1015))
+  }
+
+  @Test func `what fell due while no agent ran is in the ledger, also if the recipe was edited or removed meanwhile`()
+    throws
+  {
+    var bench = try Bench([.every(id: "a"), .every(id: "b") { $0.catchup = .all }, .every(id: "c")])
+    try bench.tick(Bench.at(10))
+    try bench.ask { $0.pause("backup/c", note: nil, at: Bench.at(11)) }
+    try bench.restart(as: [.every(.seconds(7), id: "a"), .every(.seconds(7), id: "c")], at: Bench.at(45))
+    #expect(
+      bench.ledger.suffix(3) == [
+        "09:00:20…09:00:40 missedPolicy ×3", "09:00:20…09:00:40 paused ×3", "09:00:20…09:00:40 dropped ×3",
+      ])
+    #expect(bench.records.suffix(3).map(\.schedule) == ["backup/a", "backup/c", "backup/b"])
+    #expect(
+      bench.records.suffix(3).first?.reason == "the schedule was edited since, and makes up for nothing from before")
+    try bench.restart(at: Bench.at(46))
+    #expect(bench.ledger.count == 6)
   }
 
   @Test func `a clock that is set back decides nothing twice`() throws {

@@ -54,7 +54,7 @@ import Testing
     Defect("an agent that starts a slot twice", finds: "has two fates") {
       $0.agent = { WrongStore($0, keeping: { [$0, $0.compactMap(\.asAnotherStart)] }) }
     },
-    Defect("an agent that passes slots over", finds: "have no record") {
+    Defect("an agent that passes slots over", finds: "have no record", "has no record") {
       $0.agent = { WrongStore($0, keeping: { [$0.filter { !$0.passesOver }] }) }
     },
     Defect("an agent that forgets which steps have ended", finds: "but has ended as succeeded") {
