@@ -331,6 +331,7 @@ package actor RunHost {
       }
     }
     forgetPause(of: id)
+    await keepUncertain(id)
     guard record.status == .waiting, !isStopping else { return await standsOrLeft(id) }
     if changed.remove(id) != nil {
       try? await carryOn(id)
@@ -487,11 +488,18 @@ package actor RunHost {
     if let engine = active[id]?.engine { return await engine.pause() }
     let isResumed = forgetPause(of: id)
     guard let record = store.run(id) else { return }
-    // Whoever cancels a run that is being paused wants it to end.
-    if changed.remove(id) != nil, isResumed || record.pendingCancel != nil {
-      return try await carryOn(id, isAsked: isResumed)
-    }
+    let hasChanged = changed.remove(id) != nil
+    // Whoever cancels a run that is being paused wants it to end, also where its walk came to a halt just before.
+    if record.pendingCancel != nil || hasChanged && isResumed { return try await carryOn(id, isAsked: isResumed) }
+    await keepUncertain(id)
     await standsOrLeft(id)
+  }
+
+  /// Has a run stand as uncertain that a pause overtook on its way to the state, so that people see what they have to
+  /// decide.
+  private func keepUncertain(_ id: String) async {
+    guard let record = store.run(id), record.status == .paused, !record.uncertainSteps.isEmpty else { return }
+    try? await append([record.uncertainty(at: time.now())])
   }
 
   /// Says what became of an uncertain step, durably; the run goes on when it is carried on the next time.

@@ -93,7 +93,7 @@ extension RunRecord {
   }
 
   /// The run stops, because a person has to say what became of some of its steps.
-  func uncertainty(at now: Timestamp) -> StateEvent {
+  package func uncertainty(at now: Timestamp) -> StateEvent {
     let reasons = uncertainSteps.map { "'\($0.path.shown)': \($0.error?.message ?? "nobody knows what became of it")" }
     return .runStatusChanged(
       RunStatusChanged(run: id, at: now, status: .uncertain, reason: reasons.joined(separator: "; ")))

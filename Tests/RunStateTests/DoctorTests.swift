@@ -164,6 +164,46 @@ import Testing
     #expect(DoctorTests.texts(try DoctorTests.doctor(disk).examine().findings) == one.left, "\(one)")
   }
 
+  /// What people find in a state.
+  private static func content(_ disk: FaultyFileSystem) async throws -> [String] {
+    let store = try await FileStateStore.open("/state", program: "errand 0.1", fileSystem: disk)
+    let finished = try await store.finishedRuns(HistoryQuery()).map { "\($0.id) \($0.status)" }
+    let slots = try await store.slots(SlotQuery()).map { "\($0.slot) \($0.outcome)" }
+    return finished + slots + [try JSON.text(store.state.encoded())]
+  }
+
+  @Test(arguments: cases.indices)
+  func `a repair that is cut short at any moment is finished by the next, and loses nothing`(_ index: Int) async throws
+  {
+    let one = DoctorTests.cases[index]
+    // How full a disk is and who may read a file is not what a crash changes.
+    if one.found.contains(where: { $0.contains("MiB free") || $0.contains("the mode") }) { return }
+    let mended = try await DoctorTests.healthy()
+    one.damage(mended)
+    _ = try DoctorTests.doctor(mended).repair()
+    let isMended = !one.left.contains { $0.hasPrefix("fault ") }
+    let content = isMended ? try await DoctorTests.content(mended.restarted(losing: .nothing)) : []
+    var moments = 0
+    for phase in FaultyFileSystem.Phase.allCases {
+      for loss in [FaultyFileSystem.Loss.everything, .nothing, .some(seed: UInt64(index))] {
+        for operation in 1... {
+          let disk = try await DoctorTests.healthy()
+          one.damage(disk)
+          disk.fail(at: operation, .crash(phase))
+          _ = try? DoctorTests.doctor(disk).repair()
+          guard disk.isStopped else { break }
+          moments += 1
+          let after = disk.restarted(losing: loss)
+          let place: Comment = "\(one): operation \(operation), \(phase), losing \(loss)"
+          _ = try DoctorTests.doctor(after).repair()
+          #expect(DoctorTests.texts(try DoctorTests.doctor(after).examine().findings) == one.left, place)
+          if isMended { #expect(try await DoctorTests.content(after) == content, place) }
+        }
+      }
+    }
+    #expect(moments > 0 || one.found == one.left)
+  }
+
   @Test func `a missing and a damaged blob are named`() async throws {
     let disk = try await DoctorTests.healthy()
     let blobs = disk.paths.filter { $0.hasPrefix("/state/blobs/") }
