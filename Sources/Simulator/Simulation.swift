@@ -303,9 +303,15 @@ final class Director {
   }
 
   private func pause(_ run: String, _ program: SimulatedProgram) {
-    audit.note("pause \(run)")
-    // Ends when it is kept.
-    Task { try? await program.host.pause(run, reason: "somebody paused it") }
+    let isRegretted = one(in: 3)
+    audit.note("pause \(run)\(isRegretted ? ", and think better of it" : "")")
+    // Ends when it is kept, or the run goes on.
+    Task { [audit] in
+      do throws(NotRunnable) { try await program.host.pause(run, reason: "somebody paused it") } catch { return }
+      if !isRegretted { return }
+      audit.ask(run)
+      try? await program.host.resume(run)
+    }
   }
 
   private func edit(_ program: SimulatedProgram) {
