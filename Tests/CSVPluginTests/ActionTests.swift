@@ -1,6 +1,7 @@
 import ActionKit
 import ActionTestKit
 import Foundation
+import LocalFiles
 import Testing
 
 @testable import CSVPlugin
@@ -31,6 +32,18 @@ private func rows(_ text: String, _ settings: String) async throws -> String {
   @Test func `is well formed`() { expectWellFormed(CSVPlugin.self) }
 
   @Test func `does in the sandbox what its examples say`() async { await expectExamplesRun(of: CSVPlugin.self) }
+
+  @Test(arguments: [
+    ("read", #"{"path":"P"}"#), ("write", #"{"path":"P","rows":[]}"#),
+  ])
+  func `keeps to its folder`(_ name: String, _ input: String) async throws {
+    let files = LocalFiles(LocalFilesConfiguration())
+    let action = try #require(catalog.action("csv.\(name)"))
+    try await expectKeptInside(setting: "others") { path, context in
+      _ = try await action.run(
+        try JSON.parse(input.replacingOccurrences(of: "P", with: path)), on: files, in: context)
+    }
+  }
 
   @Test(arguments: [
     ("a,b\r\n1,\"x\ny\"\r\n", "{}", #"[{"a":"1","b":"x\ny"}]"#),
