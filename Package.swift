@@ -4,7 +4,7 @@ import PackageDescription
 
 /// The plugins, each with the clients that it uses and those that its tests use.
 let plugins = [
-  plugin("CSV", using: ["LocalFiles"], tests: []),
+  plugin("CSV", using: ["LocalFiles"], tests: ["LocalFiles"]),
   plugin("Files", using: ["LocalFiles"], tests: ["LocalFiles"]),
   plugin(
     "HTTP", using: ["HTTPClient", "HTTPServer", "LocalFiles"], tests: ["HTTPClient", "HTTPServer", "LocalFiles"]),
@@ -14,20 +14,24 @@ let plugins = [
       "Basics", "FilesPlugin", "HTTPClient", "HTTPServer", "LocalFiles", "Recipes", "RunState", "RunTestKit", "Runs",
       "StorePlugin",
     ]),
-  plugin("JSONText", using: ["LocalFiles"], tests: []),
-  plugin("Mail", using: ["CCurl", "HTTPClient", "HTTPTypes"], tests: ["Recipes", "RunState", "RunTestKit"]),
-  plugin("Markbook", using: ["Calendars", "HTTPClient", "HTTPServer"], tests: ["HTTPClient", "HTTPServer"]),
+  plugin("JSONText", using: ["LocalFiles"], tests: ["LocalFiles"]),
+  plugin(
+    "Mail", using: ["CCurl", "HTTPClient", "HTTPTypes", "LocalFiles"], tests: ["Recipes", "RunState", "RunTestKit"]),
+  plugin(
+    "Markbook", using: ["Calendars", "HTTPClient", "HTTPServer", "LocalFiles"], tests: ["HTTPClient", "HTTPServer"]),
   plugin(
     "Notify", using: ["HTTPClient", "HTTPServer"],
     tests: ["HTTPClient", "HTTPServer", "Recipes", "RunState", "RunTestKit"]),
   plugin("Report", using: [], tests: []),
-  plugin("Shell", using: ["ChildProcesses"], tests: ["Recipes", "RunState", "RunTestKit"]),
+  plugin("Shell", using: ["ChildProcesses", "LocalFiles"], tests: ["Recipes", "RunState", "RunTestKit"]),
   plugin(
     "Stationboard", using: ["HTTPClient", "HTTPServer"],
     tests: ["Calendars", "HTTPClient", "HTTPServer", "NotifyPlugin", "Recipes", "RunState", "RunTestKit", "Runs"]),
   plugin("Store", using: [], tests: ["Recipes", "RunState", "RunTestKit"]),
-  plugin("Timetable", using: ["Calendars", "HTTPClient", "HTTPServer"], tests: ["HTTPClient", "HTTPServer"]),
-  plugin("TransitData", using: ["HTTPClient", "HTTPServer"], tests: ["HTTPClient", "HTTPServer"]),
+  plugin(
+    "Timetable", using: ["Calendars", "HTTPClient", "HTTPServer", "LocalFiles"], tests: ["HTTPClient", "HTTPServer"]),
+  plugin(
+    "TransitData", using: ["HTTPClient", "HTTPServer", "LocalFiles"], tests: ["HTTPClient", "HTTPServer"]),
 ]
 
 /// How the shipped program is linked, for its start and its size: without the table of symbols that only shared
@@ -67,7 +71,7 @@ let package = Package(
 
     // MARK: What plugins are made of
     .target(name: "ActionKit", dependencies: ["Basics", "HTTPClient"]),
-    .target(name: "ActionTestKit", dependencies: ["ActionKit", "YAMLReader"]),
+    .target(name: "ActionTestKit", dependencies: ["ActionKit", "Basics", "YAMLReader"]),
     .target(name: "HTTPClient", dependencies: ["Basics", "CCrypto", "CCurl", "CZip", "HTTPTypes"]),
     .target(name: "HTTPServer", dependencies: ["Basics", "CMicroHTTPD", "HTTPTypes"]),
     .target(name: "HTTPTypes", dependencies: ["Basics"]),

@@ -8,12 +8,13 @@ struct TableWriting {
   var separator: String
   var lineBreak: LineBreak
   var byteOrderMark: Bool
+  var encoding = WriteEncoding.utf8
 
   enum LineBreak: String, Choice {
     case lf, crlf
   }
 
-  /// The rows in UTF-8.
+  /// The rows in their encoding.
   func bytes() throws(ActionError) -> [UInt8] {
     guard let separator = CSVReader.separator(separator) else { throw fault(TextPattern.separator.wanted) }
     let names = columns ?? Self.names(of: rows)
@@ -31,7 +32,7 @@ struct TableWriting {
       }
       if !fields.isEmpty { writer.append(fields) }
     }
-    return (byteOrderMark ? [0xEF, 0xBB, 0xBF] : []) + writer.bytes
+    return try encoding.bytes(of: writer.bytes, hasMark: byteOrderMark)
   }
 
   /// The keys of all rows, in the order in which they first appear.

@@ -3,12 +3,18 @@ import HTTPClient
 import LocalFiles
 
 /// Lets recipes use any service that speaks HTTP.
-public enum HTTPPlugin: Plugin {
+public enum HTTPPlugin: ClientLibrary {
   public static let name = "http"
   public static let summary = "Asks services for which there is no plugin, over HTTP, and downloads files."
-  public static let actions: [any Action<WebService>.Type] = [
+  public static let actions: [any Action<WebClient>.Type] = [
     Get.self, GetAll.self, Download.self, Post.self, Put.self, Patch.self, Delete.self,
   ]
+
+  public static let usage = """
+    let shop = WebClient(baseURL: "https://shop.example/api", token: token)
+    let made = try await shop.send("POST", "/items", body: .json(.object(["name": .string("Pen")])), key: "order 17")
+    print(made.status, try JSON.parse(try await shop.get("/items", query: ["limit": "2"]).body))
+    """
 
   /// What a connection to one service needs: nothing, if it asks for no credentials and steps give whole addresses.
   public struct Configuration: ValidatedFieldSet {
@@ -25,13 +31,14 @@ public enum HTTPPlugin: Plugin {
     @Field("The user's password.") var password: Secret<String>?
     @Field("Whether the service does nothing twice for the same Idempotency-Key, so that steps may name a `key`.")
     var honoursIdempotencyKey = false
-    @Field("The folder that downloads go to, from that of errand.yaml on; absent means that one.", .notEmpty)
+    @Field("The folder that files are in, from that of errand.yaml on; absent means that one.", .notEmpty)
     var folder: String?
     @Field("How long it may take until a connection stands.", .min(.milliseconds(1))) var connectTimeout =
       TimeSpan.seconds(10)
     @Field("How long one request may take, and how long a download may be silent.", .min(.milliseconds(1)))
     var requestTimeout = TimeSpan.seconds(30)
     @Field("The largest answer that is read, in bytes.", .range(1...1 << 30)) var maxAnswerBytes = 16 << 20
+    @Field("The most bytes of files that are sent in one form.", .range(1...1 << 30)) var maxUploadBytes = 64 << 20
     @Field("The largest file that is downloaded, in bytes.", .range(1...1 << 40)) var maxDownloadBytes = 8 << 30
 
     public init() {}
@@ -52,8 +59,8 @@ public enum HTTPPlugin: Plugin {
     }
   }
 
-  public static func connect(_ configuration: Configuration, in context: PluginContext) -> WebService {
+  public static func connect(_ configuration: Configuration, in context: PluginContext) -> WebClient {
     let http = context.httpClient()
-    return WebService(configuration, http: http, cacheFolder: context.cacheFolder, time: context.time)
+    return WebClient(configuration, http: http, cacheFolder: context.cacheFolder, time: context.time)
   }
 }

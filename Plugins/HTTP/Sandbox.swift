@@ -7,6 +7,7 @@ import LocalFiles
 //
 //   /items          a list, by pages (`limit`, `page`) with Link headers and ETags; POST makes one, also from a form
 //   /items/1        one item: GET, PUT, DELETE
+//   /uploads        takes a form with files by POST, and says what it was
 //   /cursor/items   the list as `{"data": […], "next": "…"}`, by the cursor `after`
 //   /notes.txt      a text
 //   /files/…        items.csv and report.zip, which can be had in parts

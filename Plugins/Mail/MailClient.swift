@@ -1,6 +1,7 @@
 public import ActionKit
 import CCurl
 import HTTPClient
+import LocalFiles
 
 /// Sends mail.
 public protocol MailSending: Sendable {
@@ -16,6 +17,8 @@ public protocol MailSending: Sendable {
 public struct MailClient: MailSending {
   /// The server.
   public let settings: MailSettings
+  /// Where recipes take attachments from.
+  var files = LocalFiles(folder: nil)
   private let report: @Sendable (_ server: String, _ status: Int?, _ bytes: Int, TimeSpan) -> Void
 
   /// Creates a client; connects to nobody.

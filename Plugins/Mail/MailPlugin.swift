@@ -1,4 +1,5 @@
 public import ActionKit
+import LocalFiles
 
 /// Lets recipes send mail.
 public enum MailPlugin: ClientLibrary {
@@ -22,6 +23,8 @@ public enum MailPlugin: ClientLibrary {
     @Field("Their password, or the one that the service gives programs.", .notEmpty) var password: Secret<String>?
     @Field("Who sends, for mails that do not say it: ana@example.org or Ana <ana@example.org>.", .pattern(.mailbox))
     var from: String?
+    @Field("The folder that attachments are in, from that of errand.yaml on; absent means that one.", .notEmpty)
+    var folder: String?
     @Field("File with certificates, in PEM, that are trusted beside the system's.", .notEmpty)
     var certificateAuthorities: String?
     @Field("How long it may take until a connection stands.", .min(.milliseconds(1))) var connectTimeout =
@@ -56,10 +59,12 @@ public enum MailPlugin: ClientLibrary {
     settings.connectTimeout = configuration.connectTimeout
     settings.sendTimeout = configuration.sendTimeout
     settings.maxBytes = configuration.maxBytes
-    return MailClient(settings) { server, status, bytes, duration in
+    var client = MailClient(settings) { server, status, bytes, duration in
       context.record(
         ServiceRequest(method: "MAIL", redactedURL: server, status: status, bytes: bytes, duration: duration))
     }
+    client.files = LocalFiles(folder: configuration.folder, limit: "maxBytes")
+    return client
   }
 }
 

@@ -1,5 +1,6 @@
 public import ActionKit
 public import HTTPClient
+import LocalFiles
 
 /// Everything that Markbook Online (SM-Marks Online, API version 1.5) can be asked.
 ///
@@ -70,6 +71,8 @@ public actor MarkbookClient: MarkbookClientProtocol {
   public static let defaultBaseURL = "https://smpcsonline.com.au/markbook/api/v1.5"
 
   let wire: MarkbookWire
+  /// Where recipes have files put.
+  nonisolated let files: LocalFiles
   private let apiKey: String
   private let sessions: SessionKeeper
 
@@ -87,6 +90,16 @@ public actor MarkbookClient: MarkbookClientProtocol {
     baseURL: String = defaultBaseURL, apiKey: String, username: String, password: String,
     http: HTTPClient = HTTPClient(), limits: HTTPLimits = HTTPLimits(), time: any TimeSource = SystemTime()
   ) {
+    self.init(
+      baseURL: baseURL, apiKey: apiKey, username: username, password: password, http: http, limits: limits, time: time,
+      files: LocalFiles(folder: nil))
+  }
+
+  init(
+    baseURL: String, apiKey: String, username: String, password: String, http: HTTPClient, limits: HTTPLimits,
+    time: any TimeSource, files: LocalFiles
+  ) {
+    self.files = files
     let wire = MarkbookWire(baseURL: baseURL, http: http, limits: limits, time: time)
     self.wire = wire
     self.apiKey = apiKey

@@ -1,5 +1,6 @@
 public import ActionKit
 import HTTPClient
+import LocalFiles
 
 /// Lets recipes read and write the markbooks of Markbook Online (also sold as SM-Marks Online).
 public enum MarkbookPlugin: ClientLibrary {
@@ -22,6 +23,8 @@ public enum MarkbookPlugin: ClientLibrary {
     @Field("Login name of a user who may administer users.", .notEmpty) var username: Secret<String>
     @Field("That user's password; a login that asks for a code by e-mail does not work here.", .notEmpty)
     var password: Secret<String>
+    @Field("The folder that backups go to, from that of errand.yaml on; absent means that one.", .notEmpty)
+    var folder: String?
     @Field("How long it may take until a connection stands.", .min(.milliseconds(1))) var connectTimeout =
       TimeSpan.seconds(10)
     @Field("How long one call may take.", .min(.milliseconds(1))) var requestTimeout = TimeSpan.seconds(30)
@@ -38,6 +41,6 @@ public enum MarkbookPlugin: ClientLibrary {
       limits: HTTPLimits(
         connect: configuration.connectTimeout, attempt: configuration.requestTimeout,
         maxBodyBytes: configuration.maxAnswerBytes),
-      time: context.time)
+      time: context.time, files: LocalFiles(folder: configuration.folder))
   }
 }

@@ -1,5 +1,6 @@
 public import ActionKit
 import Glibc
+import LocalFiles
 
 /// Lets recipes run commands of this machine.
 public enum ShellPlugin: ClientLibrary {
@@ -18,6 +19,8 @@ public enum ShellPlugin: ClientLibrary {
     var path = ShellSettings.path
     @Field("Names of variables that commands inherit from errand's own environment, such as SSH_AUTH_SOCK.")
     var inherit = ["HOME"]
+    @Field("The folder that commands work in, from that of errand.yaml on; absent means that one.", .notEmpty)
+    var folder: String?
     @Field("The most bytes that a command may write to each of its outputs.", .range(1...64 << 20))
     var maxOutputBytes = 1 << 20
     @Field("How long a command has to end when it is asked to, before it is killed.", .min(.zero))
@@ -43,16 +46,17 @@ public enum ShellPlugin: ClientLibrary {
         ServiceRequest(
           method: "RUN", redactedURL: shown(words), status: code, bytes: bytes, duration: duration))
     }
-    return ShellService(client: client, runs: configuration.runs)
+    return ShellService(client: client, files: LocalFiles(folder: configuration.folder), runs: configuration.runs)
   }
 }
 
 /// Which commands a connection runs.
 enum CommandsRun: String, Choice { case all, reads }
 
-/// What the action works on: the client, and which commands it is for.
+/// What the action works on: the client, where commands work, and which ones are run.
 public struct ShellService: Sendable {
   let client: any CommandRunning
+  let files: LocalFiles
   let runs: CommandsRun
 }
 

@@ -3,7 +3,8 @@ import HTTPServer
 import Synchronization
 
 // The sandbox: the service on a loopback port, with a made-up timetable that repeats every hour. It behaves as the
-// contract says, without the cache before the service. Beside what every sandbox has (`SandboxFrame`):
+// contract says, with the cache of the edge before it: a board serves for 15 s whoever asks for the same stop, limit,
+// window, language and alerts, whatever else they ask. Beside what every sandbox has (`SandboxFrame`):
 //
 //   /sandbox/train?line=IC61&delay=7m&platform=8&cancelled=trip&known=10m
 //                               what happens to a line's departures, each from `known` before its time on (an hour);
@@ -54,6 +55,8 @@ final class StationboardSandbox: RunningSandbox {
       /// How many boards come so.
       var left = Int.max
       var boards = 0
+      /// The answers that the edge holds, by their keys, each with its time.
+      var held: [[String]: (answer: HTTPServerResponse, at: Timestamp)] = [:]
       /// The last full board of each request, with its time.
       var sent: [String: (board: ValueMap, at: Timestamp)] = [:]
     }
@@ -70,7 +73,7 @@ final class StationboardSandbox: RunningSandbox {
       guard request.method == "GET" else { return .text("Method not allowed", status: 405) }
       let query = request.query
       switch request.path {
-      case "/api/stationboard": return board(query, request, at: now)
+      case "/api/stationboard": return cached(query, request, at: now)
       case "/api/stops/search": return search(query)
       case "/api/stops/nearby": return nearby(query)
       case "/health":
@@ -103,6 +106,26 @@ final class StationboardSandbox: RunningSandbox {
     }
 
     // MARK: Boards
+
+    /// Answers as the edge does, which gives what it holds; not everything that is asked is in its keys.
+    private func cached(_ query: HTTPQuery, _ request: HTTPServerRequest, at now: Timestamp) -> HTTPServerResponse {
+      guard query["debug"] != "1" else { return board(query, request, at: now) }
+      let stop = query["stop_id"] ?? query["stationId"] ?? query["station_id"] ?? ""
+      let key = [stop] + ["limit", "window_minutes", "lang", "include_alerts"].map { query[$0] ?? "" }
+      if let held = state.withLock({ $0.held[key] }), let age = now.span(since: held.at), age >= .zero,
+        age < .seconds(15)
+      {
+        var answer = held.answer
+        answer.headers["x-md-cache"] = "HIT"
+        answer.headers["x-md-request-id"] = request.headers["x-md-request-id"] ?? answer.headers["x-md-request-id"]
+        return answer
+      }
+      var answer = board(query, request, at: now)
+      guard answer.status == 200 else { return answer }
+      answer.headers["x-md-cache"] = "MISS"
+      state.withLock { $0.held[key] = (answer, now) }
+      return answer
+    }
 
     private func board(_ query: HTTPQuery, _ request: HTTPServerRequest, at now: Timestamp) -> HTTPServerResponse {
       let asked = query["stop_id"] ?? query["stationId"] ?? query["station_id"] ?? ""

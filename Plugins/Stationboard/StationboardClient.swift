@@ -29,6 +29,8 @@ public actor StationboardClient: StationboardClientProtocol {
   public static let defaultBaseURL = "https://api.mesdeparts.ch"
   /// The public service tells nothing new sooner.
   public static let defaultMinimumInterval = TimeSpan.seconds(15)
+  /// How often a board that is watched is asked for.
+  static let cadence = TimeSpan.seconds(20)
   /// How long the public service may take; it gives itself five seconds.
   public static let defaultLimits = HTTPLimits(connect: .seconds(5), attempt: .seconds(8), maxBodyBytes: 4 << 20)
 

@@ -1,6 +1,8 @@
 public import ActionKit
 import Calendars
 public import HTTPClient
+import LocalFiles
+import LocalFiles
 
 /// Everything that a publisher of university timetables can be asked.
 ///
@@ -65,6 +67,8 @@ public final class TimetableClient: TimetableClientProtocol {
   private let time: any TimeSource
   private let zoneName: String
   let weekOneMonday: CivilDate?
+  /// Where recipes have files put.
+  let files: LocalFiles
 
   /// Creates a client; nothing is sent before the first call.
   ///
@@ -77,11 +81,21 @@ public final class TimetableClient: TimetableClientProtocol {
   ///   - time: Tells how old a file is.
   ///   - zone: The university's time zone, in which the times of classes are.
   ///   - weekOneMonday: A Monday that begins a `week1`, for dates of which no academic calendar says more.
-  public init(
+  public convenience init(
     baseURL: String = defaultBaseURL, cacheFolder: String? = nil, minimumInterval: TimeSpan = .seconds(600),
     http: HTTPClient = HTTPClient(), limits: HTTPLimits = HTTPLimits(maxBodyBytes: 8 << 20),
     time: any TimeSource = SystemTime(), zone: String = "Europe/Bucharest", weekOneMonday: CivilDate? = nil
   ) {
+    self.init(
+      baseURL: baseURL, cacheFolder: cacheFolder, minimumInterval: minimumInterval, http: http, limits: limits,
+      time: time, zone: zone, weekOneMonday: weekOneMonday, files: LocalFiles(folder: nil))
+  }
+
+  init(
+    baseURL: String, cacheFolder: String?, minimumInterval: TimeSpan, http: HTTPClient, limits: HTTPLimits,
+    time: any TimeSource, zone: String, weekOneMonday: CivilDate?, files: LocalFiles
+  ) {
+    self.files = files
     var base = baseURL[...]
     while base.hasSuffix("/") { base.removeLast() }
     self.baseURL = String(base)

@@ -1,6 +1,7 @@
 public import ActionKit
 import Calendars
 import HTTPClient
+import LocalFiles
 
 /// Lets recipes read a university's timetables.
 public enum TimetablePlugin: ClientLibrary {
@@ -22,6 +23,10 @@ public enum TimetablePlugin: ClientLibrary {
     @Field("Time zone of the university, in which the times of classes are.", .notEmpty) var zone = "Europe/Bucharest"
     @Field("A Monday that begins a week1, for dates of which no academic calendar says more.", .pattern(.date))
     var weekOneMonday: String?
+    @Field(
+      "The folder that copies and calendar files are in, from that of errand.yaml on; absent means that one.", .notEmpty
+    )
+    var folder: String?
     @Field("How long a file serves before the network is asked again.", .min(.zero)) var minimumInterval =
       TimeSpan.seconds(600)
     @Field("How long it may take until a connection stands.", .min(.milliseconds(1))) var connectTimeout =
@@ -53,7 +58,8 @@ public enum TimetablePlugin: ClientLibrary {
         connect: configuration.connectTimeout, attempt: configuration.requestTimeout,
         maxBodyBytes: configuration.maxAnswerBytes),
       time: context.time, zone: configuration.zone,
-      weekOneMonday: configuration.weekOneMonday.flatMap { CivilDate($0) })
+      weekOneMonday: configuration.weekOneMonday.flatMap { CivilDate($0) },
+      files: LocalFiles(folder: configuration.folder))
   }
 }
 

@@ -1,5 +1,6 @@
 public import ActionKit
 public import HTTPClient
+import LocalFiles
 import Synchronization
 
 /// Everything that the rail station data set can be asked, and how it is kept up to date.
@@ -97,7 +98,9 @@ public struct InstalledData: Sendable {
 /// What is installed is read once and answers without the network. Updating never goes back to an older version by
 /// itself, and replaces the data only by a file whose size, digest and checksum are right.
 public actor TransitDataClient: TransitDataClientProtocol {
-  private let settings: TransitDataSettings
+  nonisolated let settings: TransitDataSettings
+  /// Where recipes take files from.
+  nonisolated let files: LocalFiles
   private let http: HTTPClient
   private let time: any TimeSource
   private let api: ReleasesAPI
@@ -116,6 +119,13 @@ public actor TransitDataClient: TransitDataClientProtocol {
     _ settings: TransitDataSettings = TransitDataSettings(), folder: String?, http: HTTPClient = HTTPClient(),
     time: any TimeSource = SystemTime()
   ) throws(TransitDataError) {
+    try self.init(settings, folder: folder, http: http, time: time, files: LocalFiles(folder: nil))
+  }
+
+  init(
+    _ settings: TransitDataSettings, folder: String?, http: HTTPClient, time: any TimeSource, files: LocalFiles
+  ) throws(TransitDataError) {
+    self.files = files
     try settings.validate()
     self.settings = settings
     self.http = http
@@ -169,14 +179,22 @@ public actor TransitDataClient: TransitDataClientProtocol {
   }
 
   public func install(file path: String) async throws(TransitDataError) -> UpdateResult {
+    let read: Result<[UInt8], FileError> = await onThread { [settings] in
+      Result { () throws(FileError) in try Files.read(path, limit: settings.maxFileBytes) }
+    }
+    let bytes: [UInt8]
+    do throws(FileError) { bytes = try read.get() } catch {
+      throw TransitDataError(.invalidParameter, "The station file cannot be read: \(error.description).")
+    }
+    return try await install(bytes)
+  }
+
+  /// Installs the bytes of a station file if it is newer than what is installed.
+  func install(_ bytes: [UInt8]) async throws(TransitDataError) -> UpdateResult {
     let before = await current()
     let (settings, store, now) = (settings, store, time.now())
     let result = await onThread {
       Result { () throws(TransitDataError) -> (InstalledData, String?) in
-        let bytes: [UInt8]
-        do throws(FileError) { bytes = try Files.read(path, limit: settings.maxFileBytes) } catch {
-          throw TransitDataError(.invalidParameter, "The station file cannot be read: \(error.description).")
-        }
         let data = try RailData(file: bytes, allowsUnverified: settings.allowsUnverified)
         var version = InstalledVersion(
           tag: data.metadata.dataVersionISO, installedAt: now, sha256: try Verifier.sha256(of: bytes),

@@ -1,5 +1,6 @@
 public import ActionKit
 import HTTPClient
+import LocalFiles
 
 /// Lets recipes use a data set of every rail station of Singapore with its exits, and keep it up to date.
 public enum TransitDataPlugin: ClientLibrary {
@@ -32,6 +33,9 @@ public enum TransitDataPlugin: ClientLibrary {
       standard.maxFileBytes
     @Field("Whether a station file without a checksum is taken; one with a wrong checksum never is.")
     var allowUnverified = standard.allowsUnverified
+    @Field(
+      "The folder that station files to install are in, from that of errand.yaml on; absent means that one.", .notEmpty)
+    var folder: String?
     @Field("How long it may take until a connection stands.", .min(.milliseconds(1))) var connectTimeout =
       standard.connectTimeout
     @Field("How long an answer of the API may take, and how long a download may be silent.", .min(.milliseconds(1)))
@@ -59,6 +63,7 @@ public enum TransitDataPlugin: ClientLibrary {
     settings.connectTimeout = configuration.connectTimeout
     settings.requestTimeout = configuration.requestTimeout
     return try TransitDataClient(
-      settings, folder: context.cacheFolder.map { "\($0)/\(settings.folderName)" }, http: http, time: context.time)
+      settings, folder: context.cacheFolder.map { "\($0)/\(settings.folderName)" }, http: http, time: context.time,
+      files: LocalFiles(folder: configuration.folder, limit: "maxFileBytes"))
   }
 }

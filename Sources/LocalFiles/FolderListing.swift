@@ -23,9 +23,9 @@ extension LocatedFile {
       var seen = 0
       while let below = rest.popLast() {
         let folder = try folder(.list, names + below[...])
-        for name in try Self.names(in: folder, of: self) where showsHidden || !name.hasPrefix(".") {
+        for name in try Self.names(in: folder, of: self) where rules.allowsHidden || !name.hasPrefix(".") {
           seen += 1
-          let child = LocatedFile(root: root, names: names + below + [name], showsHidden: showsHidden)
+          let child = LocatedFile(root: root, names: names + below + [name], rules: rules)
           guard let status = try child.status(in: folder, .list) else { continue }
           if isRecursive, status.kind == .folder { rest.append(below + [name]) }
           guard name.isOfForm(pattern) else { continue }

@@ -8,6 +8,9 @@ public import ActionKit
 // leads anywhere else. The folders themselves are opened as they are named, links included: who wrote errand.yaml may
 // point where they like.
 //
+// Every path that a recipe gives to an action goes through here, also those of services that write or send files. Their
+// connections have the folder as their only setting.
+//
 // Names that begin with a dot are left alone unless the connection says otherwise: the state, repositories and keys have
 // such names. errand.yaml is never written.
 
@@ -27,24 +30,36 @@ public struct LocalFilesConfiguration: FieldSet {
 public struct LocalFiles: Sendable {
   private let folder: String?
   private let others: [String]
-  private let allowsHidden: Bool
   /// The largest file that is read.
   package let maxBytes: Int
+  let rules: Rules
+
+  /// What holds for every path, and which settings a message may advise.
+  struct Rules: Sendable {
+    var allowsHidden = false
+    /// Whether the connection has `others` and `hidden` beside `folder`.
+    var hasOthers = false
+    /// The setting that bounds what is read, if there is one.
+    var limit: String?
+  }
 
   /// Creates access to the files that a configuration allows.
   public init(_ configuration: LocalFilesConfiguration) {
     folder = configuration.folder
     others = configuration.others
-    allowsHidden = configuration.hidden
     maxBytes = configuration.maxBytes
+    rules = Rules(allowsHidden: configuration.hidden, hasOthers: true, limit: "maxBytes")
   }
 
-  /// Creates access to the files in one folder, or in that of errand.yaml.
-  public init(folder: String?) {
+  /// Creates access to the files in one folder, or in that of errand.yaml, for a service whose connection has the
+  /// setting `folder`.
+  ///
+  /// - Parameter limit: The connection's setting that bounds what is read, which a message may advise to raise.
+  public init(folder: String?, limit: String? = nil) {
     self.folder = folder
     others = []
-    allowsHidden = false
     maxBytes = 64 << 20
+    rules = Rules(limit: limit)
   }
 
   /// What a path of a recipe leads to, which need not be there.
@@ -57,7 +72,7 @@ public struct LocalFiles: Sendable {
       guard let found = roots.max(by: { $0.utf8.count < $1.utf8.count }) else {
         throw refusal(
           "'\(path)' is in no folder of this connection (\(([root] + others).map { "'\($0)'" }.joined(separator: ", "))); "
-            + "name its folder under 'others' in the connection")
+            + "name its folder under '\(rules.hasOthers ? "others" : "folder")' in the connection")
       }
       start = found
       rest = path.dropFirst(found.count)
@@ -68,11 +83,13 @@ public struct LocalFiles: Sendable {
     guard !names.contains("..") else {
       throw refusal("'\(path)' has '..' in it; a path of this connection says where it leads without going up")
     }
-    if !allowsHidden, names.contains(where: { $0.hasPrefix(".") }) {
+    if !rules.allowsHidden, names.contains(where: { $0.hasPrefix(".") }) {
       throw refusal(
-        "'\(path)' is hidden; say 'hidden: true' in the connection to use files whose names begin with a dot")
+        rules.hasOthers
+          ? "'\(path)' is hidden; say 'hidden: true' in the connection to use files whose names begin with a dot"
+          : "'\(path)' is hidden; give it a name that does not begin with a dot")
     }
-    return LocatedFile(root: start, names: names, showsHidden: allowsHidden)
+    return LocatedFile(root: start, names: names, rules: rules)
   }
 
   private func refusal(_ message: String) -> ActionError {

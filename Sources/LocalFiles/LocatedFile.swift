@@ -8,15 +8,15 @@ import Synchronization
 package struct LocatedFile: Sendable {
   let root: String
   let names: [String]
-  let showsHidden: Bool
+  let rules: LocalFiles.Rules
 
   /// The full path, for messages and outputs.
   package var path: String { names.isEmpty ? root : (root == "/" ? "" : root) + "/" + names.joined(separator: "/") }
 
-  init(root: String, names: [String], showsHidden: Bool) {
+  init(root: String, names: [String], rules: LocalFiles.Rules) {
     self.root = root
     self.names = names
-    self.showsHidden = showsHidden
+    self.rules = rules
   }
 
   /// What is at a path, not through a symbolic link.
@@ -57,6 +57,11 @@ package struct LocatedFile: Sendable {
       let file = try opened(.read, in: folder, O_RDONLY | O_NONBLOCK)
       return try checked { () throws(FileError) in try file.readAll(path, limit: limit) }
     }
+  }
+
+  /// The bytes of the file, or nil if there is none.
+  package func readIfThere(limit: Int) async throws(ActionError) -> [UInt8]? {
+    do throws(ActionError) { return try await read(limit: limit) } catch  where error.kind == .notFound { return nil }
   }
 
   /// The bytes of the file as text.
@@ -212,12 +217,21 @@ package struct LocatedFile: Sendable {
     }
   }
 
+  /// Looks whether it is a folder, and gives the path for whoever works there by its name.
+  package func preparedFolder() async throws(ActionError) -> String {
+    try await call { () throws(ActionError) in
+      _ = try folder(.inspect, names[...])
+      return path
+    }
+  }
+
   /// Makes the folders above the path, and gives the path for whoever writes there by its name.
   package func prepared() async throws(ActionError) -> String {
     try await call { () throws(ActionError) in
       try refuseConfiguration()
       let folder = try folder(.write, making: true)
       guard try status(in: folder, .write).map({ $0.kind == .file }) ?? true else { throw failure(.write, EISDIR) }
+      guard faccessat(folder.number, ".", W_OK | X_OK, AT_EACCESS) == 0 else { throw failure(.write, errno) }
       return path
     }
   }
@@ -322,15 +336,15 @@ package struct LocatedFile: Sendable {
   private func checked<Outcome: ~Copyable>(
     _ body: () throws(FileError) -> Outcome
   ) throws(ActionError) -> Outcome {
-    do throws(FileError) { return try body() } catch { throw Self.error(error) }
+    do throws(FileError) { return try body() } catch { throw self.error(error) }
   }
 
   func failure(_ operation: FileError.Operation, _ code: Int32) -> ActionError {
-    Self.error(FileError(operation, path, .system(code)))
+    error(FileError(operation, path, .system(code)))
   }
 
   /// What failed has changed nothing, or only made a folder.
-  private static func error(_ error: FileError) -> ActionError {
+  private func error(_ error: FileError) -> ActionError {
     let kind: ErrorKind =
       switch error.reason {
       case .tooLarge: .validation
@@ -339,9 +353,11 @@ package struct LocatedFile: Sendable {
       case .system(EISDIR), .system(ENAMETOOLONG), .system(EBUSY): .validation
       default: .configuration
       }
-    let advice =
-      if case .tooLarge = error.reason { "; raise 'maxBytes' in the connection if it should be read" } else { "" }
-    return ActionError(kind, "\(error.description)\(advice).", effect: ActionError.Effect.none, cause: error)
+    var message = error.description
+    if case .tooLarge = error.reason, let limit = rules.limit {
+      message += "; raise '\(limit)' in the connection if it should be read"
+    }
+    return ActionError(kind, "\(message).", effect: ActionError.Effect.none, cause: error)
   }
 
   private var isThereAlready: ActionError {
@@ -353,7 +369,8 @@ package struct LocatedFile: Sendable {
     return ActionError(
       .validation,
       "'\(path)' leads through the symbolic link '\(link)', which is not followed; name the folder that it leads to under "
-        + "'others' in the connection, and use its full path.", effect: ActionError.Effect.none)
+        + "'\(rules.hasOthers ? "others" : "folder")' in the connection, and use its full path.",
+      effect: ActionError.Effect.none)
   }
 
   /// The file that says which files may be used is not for the ones that use them.

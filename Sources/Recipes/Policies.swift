@@ -25,6 +25,8 @@ package struct Repetition: Sendable {
   package var every: TimeSpan
   package var factor = 1.0
   package var maxEvery: TimeSpan?
+  /// By how much each wait is longer or shorter, by chance.
+  package var jitter = TimeSpan.zero
   package var timeout: TimeSpan?
 }
 

@@ -61,9 +61,9 @@ struct PolicyReader {
     return limits
   }
 
-  /// Reads `{until, every, factor, maxEvery, timeout}`; `result` is the action's output.
+  /// Reads `{until, every, factor, maxEvery, jitter, timeout}`; `result` is the action's output.
   func repetition(_ value: Value, output: ValueType, scope: Scope) -> Repetition? {
-    let keys = ["until", "every", "factor", "maxEvery", "timeout"]
+    let keys = ["until", "every", "factor", "maxEvery", "jitter", "timeout"]
     guard let fields = Fields(value, of: "'repeat'", keys: keys, findings) else { return nil }
     var inner = scope
     inner.declare("result", output)
@@ -76,8 +76,13 @@ struct PolicyReader {
     let factor = fields["factor"].flatMap(factor)
     let maxEvery = fields["maxEvery"].flatMap { findings.duration($0, of: "'maxEvery'") }
     let timeout = fields["timeout"].flatMap { findings.duration($0, of: "'timeout'", atLeast: .milliseconds(1)) }
+    let jitter = fields["jitter"].flatMap { findings.duration($0, of: "'jitter'") } ?? .zero
     guard let until, let every else { return nil }
-    return Repetition(until: until, every: every, factor: factor ?? 1, maxEvery: maxEvery, timeout: timeout)
+    if let value = fields["jitter"], jitter >= min(every, maxEvery ?? every) {
+      findings.error("'jitter' (\(jitter.spelled)) must be shorter than the time between two rounds", at: value)
+    }
+    return Repetition(
+      until: until, every: every, factor: factor ?? 1, maxEvery: maxEvery, jitter: jitter, timeout: timeout)
   }
 
   /// Reads `{name, limit, onLimit}`.

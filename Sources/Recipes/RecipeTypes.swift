@@ -14,6 +14,7 @@ package enum RecipeTypes {
       .init("step", .string, isOptional: true, summary: "The step that failed."),
       .init("attempt", .int, isOptional: true, summary: "Which try it was, from 1."),
       .init("retryable", .bool, summary: "Whether trying again may help."),
+      .init("retryAfter", .duration, isOptional: true, summary: "How long the service asks to be left alone."),
       .init("effect", .choice(["none", "done", "unknown"]), summary: "What happened outside."),
     ])
 

@@ -278,6 +278,7 @@ let recipeFrame = #"""
             "every": {"$ref": "#/definitions/duration", "description": "How long to wait before doing it again."},
             "factor": {"type": "number", "minimum": 1, "maximum": 100, "default": 1, "description": "How much longer each time."},
             "maxEvery": {"$ref": "#/definitions/duration", "description": "The longest time between two rounds."},
+            "jitter": {"$ref": "#/definitions/duration", "description": "How much longer or shorter, by chance."},
             "timeout": {"$ref": "#/definitions/duration", "description": "How long before it fails as timedOut."}
           }
         },

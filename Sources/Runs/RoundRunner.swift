@@ -51,7 +51,7 @@ struct RoundRunner {
       if try run.holds(repetition.until, in: inner, step: path) { return result }
       let now = run.time.now()
       if let deadline, deadline <= now { throw timedOut(limits.min(), after: number, result) }
-      let due = repetition.delay(after: number).after(now)
+      let due = repetition.delay(after: number, chance: run.chance()).after(now)
       let wait = WaitRecord(.poll, wakeAt: deadline.map { min($0, due) } ?? due, rounds: number)
       journal.hold([.stepWaits(StepWaits(run: run.id, at: now, step: path, now: frame.now, wait: wait))])
       try await pause(wait, after: number)
@@ -101,11 +101,14 @@ struct RoundRunner {
 
 extension Repetition {
   /// How long to wait after a round.
-  func delay(after number: Int) -> TimeSpan {
-    RetrySchedule(
+  ///
+  /// - Parameter chance: A random number from 0 up to 1, which makes it longer or shorter.
+  func delay(after number: Int, chance: Double) -> TimeSpan {
+    let delay = RetrySchedule(
       maxAttempts: .max,
       delays: .growing(initial: every, factor: factor, limit: maxEvery ?? TimeSpan(nanoseconds: .max)),
       jitter: .none
     ).delay(afterAttempt: number, chance: 0)
+    return delay + TimeSpan(nanoseconds: Int(Double(jitter.nanoseconds) * (2 * chance - 1)))
   }
 }

@@ -47,6 +47,7 @@ extension RunError {
     map["step"] = self.step.map { .string($0) }
     map["attempt"] = self.attempt.map { .int($0) }
     map["retryable"] = .bool(self.retryable)
+    map["retryAfter"] = self.retryAfter.map { .duration($0) }
     map["effect"] = .string(self.effect.rawValue)
     return .map(map)
   }

@@ -1,6 +1,7 @@
 import ActionKit
 import ActionTestKit
 import Foundation
+import LocalFiles
 import Testing
 
 @testable import CSVPlugin
@@ -31,6 +32,18 @@ private func rows(_ text: String, _ settings: String) async throws -> String {
   @Test func `is well formed`() { expectWellFormed(CSVPlugin.self) }
 
   @Test func `does in the sandbox what its examples say`() async { await expectExamplesRun(of: CSVPlugin.self) }
+
+  @Test(arguments: [
+    ("read", #"{"path":"P"}"#), ("write", #"{"path":"P","rows":[]}"#),
+  ])
+  func `keeps to its folder`(_ name: String, _ input: String) async throws {
+    let files = LocalFiles(LocalFilesConfiguration())
+    let action = try #require(catalog.action("csv.\(name)"))
+    try await expectKeptInside(setting: "others") { path, context in
+      _ = try await action.run(
+        try JSON.parse(input.replacingOccurrences(of: "P", with: path)), on: files, in: context)
+    }
+  }
 
   @Test(arguments: [
     ("a,b\r\n1,\"x\ny\"\r\n", "{}", #"[{"a":"1","b":"x\ny"}]"#),
@@ -153,6 +166,94 @@ private func rows(_ text: String, _ settings: String) async throws -> String {
     #expect(
       error?.message.hasSuffix(
         "/marks.csv' cannot be read: line 4, column 'mark': it is empty; write double? if it may be.") == true)
+  }
+
+  private static let bom: [UInt8] = [0xEF, 0xBB, 0xBF]
+
+  @Test(
+    arguments: [
+      (ReadEncoding.auto, Array("ő".utf8), "ő"), (.auto, bom + Array("ő".utf8), "ő"),
+      (.auto, [0xFF, 0xFE, 0x51, 0x01, 0x3D, 0xD8, 0x00, 0xDE], "ő😀"), (.auto, [0xFE, 0xFF, 0x01, 0x51], "ő"),
+      (.utf16, [0xFE, 0xFF, 0x01, 0x51], "ő"), (.utf16LE, [0x51, 0x01], "ő"), (.utf16BE, [0x01, 0x51], "ő"),
+      (.utf16LE, [0xFF, 0xFE, 0x51, 0x01], "ő"), (.latin1, [0x41, 0xE9, 0x85], "Aé\u{85}"),
+      (.windows1252, [0x41, 0xE9, 0x80, 0x85, 0x9F], "Aé€…Ÿ"), (.utf8, [], ""),
+      (
+        .auto, Array("a\nb".utf8) + [0xE9, 0x0A],
+        "'f' is not in UTF-8: line 2, byte 4 (0xE9) fits no character; say as its 'encoding' what it is, such as windows-1252."
+      ),
+      (
+        .utf8, bom + [0x0A, 0x61, 0xC3],
+        "'f' is not in UTF-8: line 2, byte 6 (0xC3) fits no character; say as its 'encoding' what it is, such as windows-1252."
+      ),
+      (
+        .windows1252, [0x0A, 0x0A, 0x81],
+        "'f' is not in windows-1252: line 3, byte 3 (0x81) fits no character; say as its 'encoding' what it is, such as "
+          + "windows-1252."
+      ),
+      (
+        .utf16, [0x51, 0x01], "'f' has no byte order mark; say utf-16le or utf-16be as its 'encoding', whichever it is."
+      ),
+      (.utf16LE, [0x51], "'f' is not in utf-16le: it has an odd number of bytes."),
+      (
+        .auto, [0xFF, 0xFE, 0x0A, 0x00, 0x00, 0xD8, 0x41, 0x00],
+        "'f' is not in utf-16le: line 2, byte 5 begins half a character."
+      ),
+      (.utf16BE, [0xDC, 0x00], "'f' is not in utf-16be: line 1, byte 1 begins half a character."),
+    ] as [(ReadEncoding, [UInt8], String)])
+  func `reads characters however they are written`(_ encoding: ReadEncoding, _ bytes: [UInt8], _ result: String) {
+    do throws(ActionError) { #expect(try encoding.text(of: bytes, called: "'f'") == result) } catch {
+      #expect(error.message == result && error.kind == .validation)
+    }
+  }
+
+  @Test(
+    arguments: [
+      (WriteEncoding.utf8, "é€😀", Array("é€😀".utf8)), (.utf16, "é😀", [0xFF, 0xFE, 0xE9, 0x00, 0x3D, 0xD8, 0x00, 0xDE]),
+      (.latin1, "é\u{85}", [0xE9, 0x85]), (.windows1252, "é€Ÿ", [0xE9, 0x80, 0x9F]),
+    ] as [(WriteEncoding, String, [UInt8])])
+  func `writes characters as they are wanted`(_ encoding: WriteEncoding, _ text: String, _ bytes: [UInt8]) throws {
+    #expect(try encoding.bytes(of: Array(text.utf8), hasMark: false) == bytes)
+  }
+
+  @Test(arguments: [
+    (WriteEncoding.latin1, "a\n€", "'€' (U+20AC) on line 2, byte 3 of the file has no place in latin-1"),
+    (.windows1252, "ő", "'ő' (U+151) on line 1, byte 1 of the file has no place in windows-1252"),
+    (.windows1252, "\u{85}", "'\u{85}' (U+85) on line 1, byte 1 of the file has no place in windows-1252"),
+  ])
+  func `says which character cannot be written`(_ encoding: WriteEncoding, _ text: String, _ message: String) {
+    let error = #expect(throws: ActionError.self) { try encoding.bytes(of: Array(text.utf8), hasMark: false) }
+    #expect(error?.message == message + "; write it in utf-8 or utf-16.")
+  }
+
+  @Test func `a table comes back from a file in any encoding, which Python reads likewise`() async throws {
+    try await withSandbox(of: CSVPlugin.self) { files, sandbox in
+      for (encoding, name) in [
+        ("utf-8", "utf-8"), ("utf-16", "utf-16"), ("latin-1", "latin-1"), ("windows-1252", "cp1252"),
+      ] {
+        let place = encoding == "latin-1" ? "Zürich" : encoding == "windows-1252" ? "Zürich €" : "Zürich ő 😀"
+        let rows = Value.list([.object(["place": .string(place)])])
+        let path = "\(encoding).csv"
+        _ = try await action("write").run(
+          .object(["path": .string(path), "rows": rows, "encoding": .string(encoding)]), on: files, in: .testing())
+        let input = Value.object([
+          "path": .string(path), "encoding": .string(encoding.hasPrefix("utf") ? "auto" : encoding),
+        ])
+        let back = try await action("read").run(input, on: files, in: .testing())
+        #expect(back["rows"] == rows)
+        let program = "import json, sys; p, e = json.load(sys.stdin); json.dump(open(p, encoding=e).read(), sys.stdout)"
+        guard
+          let text = try python(
+            program, JSON.text(.list([.string("\(sandbox.baseURL)/\(path)"), .string(name)])))
+        else { return print("skipped: there is no python3 to compare with") }
+        #expect(text == .string("place\n\(place)\n"))
+      }
+    }
+    await #expect {
+      try await run(
+        "write", JSON.parse(#"{"path":"x","rows":[],"encoding":"latin-1","byteOrderMark":true}"#))
+    } throws: {
+      ActionError($0).message == "'input.byteOrderMark' goes with utf-8 alone"
+    }
   }
 
   /// Python's `csv` is the oracle, both ways; without Python there is none.

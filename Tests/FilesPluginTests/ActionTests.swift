@@ -104,6 +104,20 @@ private final class Desk: Sendable {
     #expect(error?.kind == .validation)
   }
 
+  @Test(arguments: [
+    ("read", #"{"path":"P"}"#), ("readBytes", #"{"path":"P"}"#), ("list", #"{"folder":"P"}"#),
+    ("write", #"{"path":"P","text":"x"}"#), ("append", #"{"path":"P","text":"x"}"#), ("delete", #"{"path":"P"}"#),
+    ("move", #"{"from":"P","to":"y"}"#), ("exists", #"{"path":"P"}"#),
+  ])
+  func `keeps to its folder`(_ name: String, _ input: String) async throws {
+    let files = LocalFiles(LocalFilesConfiguration())
+    let action = try #require(catalog.action("file.\(name)"))
+    try await expectKeptInside(setting: "others") { path, context in
+      _ = try await action.run(
+        try JSON.parse(input.replacingOccurrences(of: "P", with: path)), on: files, in: context)
+    }
+  }
+
   @Test func `knows after a lost answer whether something was added`() async throws {
     let desk = try Desk()
     let input = #"{"path":"log","text":"line\n"}"#

@@ -196,7 +196,7 @@ import Testing
     let service = try service(#"{"baseURL":"https://a.example","secretQuery":{"k":"hush"}}"#)
     #expect(
       try await failure("post", #"{"url":"/","text":"a","json":1}"#, on: service).message
-        == "'input' takes one of 'json', 'form' and 'text'")
+        == "'input' takes one of 'json', 'form', 'multipart' and 'text'")
     #expect(
       try await failure("post", #"{"url":"/","form":{"a":{"b":1}}}"#, on: service).message
         == "'a' of 'form' is a map, which it cannot hold.")

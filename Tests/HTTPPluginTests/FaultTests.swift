@@ -154,6 +154,13 @@ import Testing
     }
   }
 
+  @Test func `downloads into the connection's folder only`() async throws {
+    let service = try service("{}", ScriptedTransport([]))
+    try await expectKeptInside { path, context in
+      _ = try await run("download", #"{"url":"https://a.example/","to":"\#(path)"}"#, on: service, in: context)
+    }
+  }
+
   @Test(arguments: [
     (
       #""url":"/files/items.csv","to":"x","verify":"zip""#, ErrorKind.plugin,
@@ -167,7 +174,7 @@ import Testing
     ),
     (
       #""url":"/files/items.csv","to":"/etc/x""#, .validation,
-      "'/etc/x' is in no folder of this connection ('F'); name its folder under 'others' in the connection."
+      "'/etc/x' is in no folder of this connection ('F'); name its folder under 'folder' in the connection."
     ),
     (#""url":"/files/items.csv","to":"archive""#, .validation, "cannot write 'F/archive': it is a folder (EISDIR)."),
   ])

@@ -14,7 +14,7 @@ func action(_ name: String) throws -> ActionDescriptor { try #require(catalog.ac
 
 /// Runs an action with its input as JSON.
 func run(
-  _ name: String, _ input: String, on service: WebService, in context: ActionContext = .testing()
+  _ name: String, _ input: String, on service: WebClient, in context: ActionContext = .testing()
 ) async throws -> Value {
   let action = try action(name)
   let output = try await action.run(try JSON.parse(input), on: service, in: context)
@@ -24,7 +24,7 @@ func run(
 
 /// The error of an action that must fail.
 func failure(
-  _ name: String, _ input: String, on service: WebService, in context: ActionContext = .testing()
+  _ name: String, _ input: String, on service: WebClient, in context: ActionContext = .testing()
 ) async throws -> ActionError {
   do { _ = try await run(name, input, on: service, in: context) } catch { return ActionError(error) }
   throw Unexpected()
@@ -36,15 +36,15 @@ struct Unexpected: Error {}
 func service(
   _ settings: String, _ transport: (any HTTPTransport)? = nil, cacheFolder: String? = nil,
   time: any TimeSource = TestTime()
-) throws -> WebService {
+) throws -> WebClient {
   let configuration = try HTTPPlugin.Configuration(checking: try JSON.parse(settings), as: "connection")
-  return WebService(configuration, http: HTTPClient(transport: transport), cacheFolder: cacheFolder, time: time)
+  return WebClient(configuration, http: HTTPClient(transport: transport), cacheFolder: cacheFolder, time: time)
 }
 
 /// A sandbox, with a service of it that has settings more.
 func withShop(
   _ settings: KeyValuePairs<String, Value> = [:],
-  _ test: (_ service: WebService, _ sandbox: HTTPSandbox, _ time: TestTime) async throws -> Void
+  _ test: (_ service: WebClient, _ sandbox: HTTPSandbox, _ time: TestTime) async throws -> Void
 ) async throws {
   let time = TestTime()
   let sandbox = try await HTTPSandbox(SandboxOptions(time: time))

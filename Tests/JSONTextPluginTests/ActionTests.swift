@@ -1,5 +1,7 @@
 import ActionKit
 import ActionTestKit
+import Foundation
+import LocalFiles
 import Testing
 
 @testable import JSONTextPlugin
@@ -17,6 +19,18 @@ private func run(_ name: String, _ input: Value) async throws -> Value {
   @Test func `is well formed`() { expectWellFormed(JSONTextPlugin.self) }
 
   @Test func `does in the sandbox what its examples say`() async { await expectExamplesRun(of: JSONTextPlugin.self) }
+
+  @Test(arguments: [
+    ("read", #"{"path":"P"}"#), ("write", #"{"path":"P","value":1}"#),
+  ])
+  func `keeps to its folder`(_ name: String, _ input: String) async throws {
+    let files = LocalFiles(LocalFilesConfiguration())
+    let action = try #require(catalog.action("json.\(name)"))
+    try await expectKeptInside(setting: "others") { path, context in
+      _ = try await action.run(
+        try JSON.parse(input.replacingOccurrences(of: "P", with: path)), on: files, in: context)
+    }
+  }
 
   @Test(arguments: [
     ("", #"{"a":[1,{"b/c":2.0,"~":null,"":"x"}]}"#), ("/a/0", "1"), ("/a/1/b~1c", "2.0"), ("/a/1/~0", "null"),

@@ -94,18 +94,40 @@ private func input(to recipient: String, _ text: String = "All is well.") -> Val
         try await action().run(.map(mail), on: MailClient(settings), in: context)
       } throws: {
         ($0 as? ActionError)?.message
-          == "an attachment cannot be sent: cannot read '\(folder.path)/gone.csv': no such file or folder (ENOENT)"
+          == "an attachment cannot be sent: cannot read '\(folder.path)/gone.csv': no such file or folder (ENOENT)."
       }
-      var small = settings
-      small.maxBytes = 3
+      let small = MailPlugin.connect(
+        try MailPlugin.Configuration(
+          checking: .object([
+            "host": .string("127.0.0.1"), "port": .int(office.port), "security": .string("none"),
+            "from": .string("errand@example.org"), "maxBytes": .int(1024),
+          ])), in: PluginContext(connection: "mail", time: TestTime()))
+      try Data(count: 1025).write(to: folder.appending(path: "table.csv"))
       mail["attachments"] = .list([.object(["path": .string("table.csv")])])
       await #expect {
-        try await action().run(.map(mail), on: MailClient(small), in: context)
+        try await action().run(.map(mail), on: small, in: context)
       } throws: {
         ($0 as? ActionError)?.message
-          == "an attachment cannot be sent: cannot read '\(folder.path)/table.csv': it has more than the 3 bytes that "
-          + "are allowed"
+          == "an attachment cannot be sent: cannot read '\(folder.path)/table.csv': it has more than the 1024 bytes "
+          + "that are allowed; raise 'maxBytes' in the connection if it should be read."
       }
+    }
+  }
+
+  @Test func `files that go with it are in the connection's folder`() async throws {
+    let client = MailClient(MailSettings(host: "mail.example"))
+    func mail(_ path: String) throws -> Value {
+      var mail = try #require(input(to: "ana@example.org").map)
+      mail["from"] = .string("errand@example.org")
+      mail["attachments"] = .list([.object(["path": .string(path)])])
+      return .map(mail)
+    }
+    try await expectKeptInside(after: "an attachment cannot be sent: ") { path, context in
+      _ = try await action().run(mail(path), on: client, in: context)
+    }
+    // A plan finds it, too.
+    await #expect(throws: ActionError.self) {
+      try await action().preview(mail("../x"), on: client, in: .testing())
     }
   }
 

@@ -291,11 +291,19 @@ private func json(_ text: String) throws -> Value { try JSON.parse(text) }
     }
   }
 
+  @Test func `stores a backup in the connection's folder only, and asks for none otherwise`() async throws {
+    let (client, _) = scripted([])
+    try await expectKeptInside { path, context in
+      let input = Value.object(["to": .string(path)])
+      _ = try await action("downloadBackup").run(input, on: client, in: context)
+    }
+  }
+
   @Test func `does not ask for a backup that it could not store`() async throws {
     let (client, transport) = scripted([])
     let error = await #expect(throws: ActionError.self) {
       _ = try await action("downloadBackup").run(
-        json(#"{"to":"/proc/nowhere/b.zip"}"#), on: client, in: .testing())
+        json(#"{"to":"nowhere/b.zip"}"#), on: client, in: .testing(folder: "/proc"))
     }
     #expect(error?.effect == ActionError.Effect.none)
     #expect(transport.requests.isEmpty)

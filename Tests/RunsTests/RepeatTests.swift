@@ -16,6 +16,7 @@ import Testing
     var calls: Int
     var status = RunStatus.succeeded
     var error: String?
+    var chance = 0.5
     var testDescription: String { name }
   }
 
@@ -25,6 +26,12 @@ import Testing
     Example(
       name: "the delays grow up to a limit", more: "until: result.value > 4, every: 1h, factor: 2, maxEvery: 3h",
       woke: [3600, 3 * 3600, 6 * 3600, 9 * 3600], calls: 5),
+    Example(
+      name: "a wait may be shorter by chance", more: "until: result.value > 2, every: 1h, jitter: 1m",
+      woke: [3540, 7080], calls: 3, chance: 0),
+    Example(
+      name: "or longer", more: "until: result.value > 2, every: 1h, jitter: 1m", woke: [3630, 7260], calls: 3,
+      chance: 0.75),
     Example(
       name: "a round is tried again like any step", more: "until: result.value > 1, every: 1h",
       acts: [.succeed, .fail(TryTests.lost), .fail(TryTests.lost), .succeed], woke: [3600], calls: 4),
@@ -52,7 +59,7 @@ import Testing
       """
       steps:
         - { id: a, uses: bench.ask, with: { name: a }, repeat: { \(example.more) } }
-      """)
+      """, chance: example.chance)
     bench.service.script("a", example.acts)
     try await bench.create()
     let (run, woke) = try await bench.driven()

@@ -384,6 +384,28 @@ private func output(of command: ShellCommand, _ settings: ShellSettings = ShellS
     return "\(end.status.rawValue), \(error?.kind.rawValue ?? ""): \(error?.message ?? "")"
   }
 
+  @Test func `a step's folder is inside the connection's`() async throws {
+    let run = try #require(ShellActionTests.catalog.action("shell.run"))
+    let service = ShellPlugin.connect(
+      ShellPlugin.Configuration(), in: PluginContext(connection: "shell", time: TestTime()))
+    func pwd(_ folder: String?, _ context: ActionContext) async throws -> String? {
+      var input = ValueMap([("effect", .string("read")), ("program", .string("pwd"))])
+      input["folder"] = folder.map { .string($0) }
+      return try await run.run(.map(input), on: service, in: context)["output"]?.string
+    }
+    try await expectKeptInside { path, context in _ = try await pwd(path, context) }
+    let folder = try folder()
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    try FileManager.default.createDirectory(atPath: "\(folder)/a", withIntermediateDirectories: true)
+    #expect(try await pwd("a", .testing(folder: folder)) == "\(folder)/a")
+    #expect(try await pwd(nil, .testing(folder: folder)) == folder)
+    await #expect {
+      try await pwd("b", .testing(folder: folder))
+    } throws: {
+      ActionError($0).message == "cannot inspect '\(folder)/b': no such file or folder (ENOENT)."
+    }
+  }
+
   @Test func `what was run is in the log of the attempt, and in a preview`() async throws {
     let requests = Mutex<[String]>([])
     let context = PluginContext(connection: "shell", time: TestTime()) { request in

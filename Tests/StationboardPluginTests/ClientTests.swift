@@ -31,6 +31,28 @@ import Testing
     }
   }
 
+  @Test func `the sandbox's edge gives a board again for fifteen seconds, whoever asks`() async throws {
+    try await withSandbox { (sandbox, client, time) async throws in
+      var query = BoardQuery("Parent8507000")
+      query.requestID = "first"
+      let first = try await client.board(query)
+      sandbox.strike("IC61", SandboxTrouble(cancelled: "trip"))
+      time.advance(by: .milliseconds(14_999))
+      query.requestID = "second"
+      let second = try await client.board(query)
+      #expect(short(first) == "20 departures, MISS" && short(second) == "20 departures, HIT")
+      // The board, with the id in it, is that of who asked first.
+      #expect(second.delivery.requestId == "first" && second.meta.serverTime == first.meta.serverTime)
+      #expect(second.departures == first.departures)
+      var other = query
+      other.limit = 19
+      #expect(try await client.board(other).departures.contains(where: \.cancelled))
+      time.advance(by: .milliseconds(1))
+      let third = try await client.board(query)
+      #expect(short(third) == "20 departures, MISS" && third.departures.contains(where: \.cancelled))
+    }
+  }
+
   @Test func `a clock that was set back makes no board current for longer`() async throws {
     let time = TestTime(morning)
     try await withAnswers([.board("full"), .board("delayed")], interval: .seconds(15), time: time) {

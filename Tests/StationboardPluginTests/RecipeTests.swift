@@ -77,18 +77,18 @@ import Testing
     #expect(slots == expected)
 
     let days: [(trouble: SandboxTrouble?, ahead: Int, message: String, polls: Int)] = [
-      (nil, 120, "IC61 07:34 to Interlaken Ost \(Self.onTime)", 10),
+      (nil, 120, "IC61 07:34 to Interlaken Ost \(Self.onTime)", 11),
       (
         SandboxTrouble(delay: .seconds(420), platform: "8", known: .seconds(600)), 660,
-        "IC61 07:34 to Interlaken Ost is 7 min late and leaves from platform 8 instead of 5.", 4
+        "IC61 07:34 to Interlaken Ost is 7 min late and leaves from platform 8 instead of 5.", 5
       ),
       (SandboxTrouble(cancelled: "trip"), 1800, "IC61 07:34 to Interlaken Ost is cancelled.", 1),
       (
         SandboxTrouble(platform: "4", known: .seconds(60)), 120,
-        "IC61 07:34 to Interlaken Ost leaves from platform 4 instead of 5.", 4
+        "IC61 07:34 to Interlaken Ost leaves from platform 4 instead of 5.", 5
       ),
       // Two minutes are not late enough to be told.
-      (SandboxTrouble(delay: .seconds(120)), 120, "IC61 07:34 to Interlaken Ost \(Self.onTime)", 16),
+      (SandboxTrouble(delay: .seconds(120)), 120, "IC61 07:34 to Interlaken Ost \(Self.onTime)", 17),
     ]
     for (slot, day) in zip(slots, days) {
       try await Self.run(

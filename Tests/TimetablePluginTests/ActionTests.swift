@@ -186,11 +186,24 @@ private let g512 = #""programId":"informatica-maghiara","year":1,"group":512"#
   }
 
   @Test func `says which file cannot be written`() async throws {
+    let folder = try Folder()
+    try FileManager.default.createDirectory(atPath: "\(folder.path)/c.ics", withIntermediateDirectories: true)
     let error = await #expect(throws: ActionError.self) {
-      _ = try await run("exportCalendar", #"{"selection":{\#(g511)},"to":"/proc/x/y.ics"}"#, on: fixtureClient())
+      _ = try await run(
+        "exportCalendar", #"{"selection":{\#(g511)},"to":"c.ics"}"#, on: fixtureClient(), in: folder.path)
     }
-    #expect(error?.kind == .configuration)
-    #expect(error?.message.contains("/proc/x") == true)
+    #expect(error?.kind == .validation)
+    #expect(error?.message == "cannot read '\(folder.path)/c.ics': it is a folder (EISDIR).")
+  }
+
+  @Test(arguments: [
+    ("exportCalendar", "to", #""selection":{\#(g511)}"#), ("compareWithCopy", "copy", #""selection":{\#(g511)}"#),
+    ("saveCopy", "copy", #""days":[]"#),
+  ])
+  func `keeps to the connection's folder`(_ name: String, _ field: String, _ others: String) async throws {
+    try await expectKeptInside { path, context in
+      _ = try await run(name, #"{"\#(field)":"\#(path)",\#(others)}"#, on: fixtureClient(), in: context.folder)
+    }
   }
 
   // MARK: Copies

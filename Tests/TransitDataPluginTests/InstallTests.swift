@@ -273,6 +273,18 @@ import Testing
 
   // MARK: From a file
 
+  @Test func `a recipe's file is in the connection's folder`() async throws {
+    let (client, _) = try scripted([])
+    let install = try #require(ActionCatalog([TransitDataPlugin.self]).action("transitData.install"))
+    try await expectKeptInside { path, context in
+      _ = try await install.run(.object(["from": .string(path)]), on: client, in: context)
+    }
+    let files = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Fixtures").path
+    let output = try await install.run(
+      .object(["from": .string("stage3_final.json")]), on: client, in: .testing(folder: files))
+    #expect(output["isUpdated"]?.bool == true)
+  }
+
   @Test func `installs a file that came with a program, and none that is older`() async throws {
     let (folder, files) = (
       TemporaryFolder(), URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Fixtures")

@@ -11,10 +11,12 @@ enum ReadTable: ShapedAction {
   ]
 
   struct Input: FieldSet {
-    @Field("Path of the file, which is in UTF-8.", .notEmpty) var path: String
+    @Field("Path of the file.", .notEmpty) var path: String
     @Field("The columns that are wanted, with their types; absent means all of them as texts.", .notEmpty)
     var columns: [String: ColumnType]?
     @Field("Names of the columns, for a file without a first line of names.", .notEmpty) var names: [String]?
+    @Field("How its characters are written; auto goes by a byte order mark, and is UTF-8 without one.")
+    var encoding = ReadEncoding.auto
     @Field("What stands between two fields.", .pattern(.separator)) var separator = ","
     @Field("What stands before the decimal places of a double.") var decimal = TableReading.DecimalSign.point
     @Field("The most rows that are read; if there are more, the step fails.", .range(1...1_000_000)) var limit = 100_000
@@ -28,7 +30,7 @@ enum ReadTable: ShapedAction {
 
   static func run(_ input: Input, on files: LocalFiles, in context: ActionContext) async throws -> Output {
     let file = try files.file(input.path, in: context)
-    let text = try await file.text(limit: files.maxBytes)
+    let text = try await input.encoding.text(of: file.read(limit: files.maxBytes), called: "'\(file.path)'")
     let reading = TableReading(
       separator: input.separator, names: input.names, columns: input.columns, decimal: input.decimal, limit: input.limit
     )

@@ -12,7 +12,7 @@ enum WriteTable: PreviewingAction {
     )
   ]
 
-  struct Input: FieldSet {
+  struct Input: ValidatedFieldSet {
     @Field("Path of the file; its folder is made if it is missing.", .notEmpty) var path: String
     @Field("The rows, as maps by the names of the columns; what a row lacks is an empty field.") var rows: [ValueMap]
     @Field("The columns, in their order; absent means all, as they first appear.", .notEmpty) var columns: [String]?
@@ -20,13 +20,19 @@ enum WriteTable: PreviewingAction {
     @Field("What stands between two fields.", .pattern(.separator)) var separator = ","
     @Field("How lines end: `crlf` is what RFC 4180 says, and what some programs insist on.")
     var lineBreak = TableWriting.LineBreak.lf
-    @Field("Whether the file begins with a byte order mark, by which some spreadsheet programs know UTF-8.")
+    @Field("How its characters are written; utf-16 has a byte order mark, and the low byte first.")
+    var encoding = WriteEncoding.utf8
+    @Field("Whether a file in UTF-8 begins with a byte order mark, by which some spreadsheet programs know it.")
     var byteOrderMark = false
 
     var writing: TableWriting {
       TableWriting(
         rows: rows, columns: columns, header: header, separator: separator, lineBreak: lineBreak,
-        byteOrderMark: byteOrderMark)
+        byteOrderMark: byteOrderMark, encoding: encoding)
+    }
+
+    func conflicts() -> [Conflict] {
+      byteOrderMark && encoding != .utf8 ? [Conflict("goes with utf-8 alone", at: "byteOrderMark")] : []
     }
   }
 

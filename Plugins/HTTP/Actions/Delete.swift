@@ -22,15 +22,15 @@ enum Delete: PreviewingAction {
     @Field("Whether there was something to remove.") var deleted: Bool
   }
 
-  private static func call(_ input: Input) -> WebService.Call {
-    WebService.Call(method: "DELETE", url: input.url, query: input.query, headers: input.headers)
+  private static func call(_ input: Input) -> WebClient.Call {
+    WebClient.Call(method: "DELETE", url: input.url, query: input.query, headers: input.headers)
   }
 
-  static func preview(_ input: Input, on service: WebService, in context: ActionContext) throws -> [Change] {
+  static func preview(_ input: Input, on service: WebClient, in context: ActionContext) throws -> [Change] {
     [Change("DELETE \(try service.request(call(input)).redactedURL)", from: "there", to: nil)]
   }
 
-  static func run(_ input: Input, on service: WebService, in context: ActionContext) async throws -> Output {
+  static func run(_ input: Input, on service: WebClient, in context: ActionContext) async throws -> Output {
     let request = try service.request(call(input))
     let response = try await service.write(request)
     let isGone = input.expect == nil && (response.status == 404 || response.status == 410)

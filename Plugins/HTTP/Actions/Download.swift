@@ -37,26 +37,22 @@ enum Download: TimedAction, PreviewingAction {
     @Field("How many of its bytes an earlier attempt had left, which were not sent again.") var resumedBytes: Int
   }
 
-  private static func request(_ input: Input, _ service: WebService) throws(ActionError) -> HTTPRequest {
+  private static func request(_ input: Input, _ service: WebClient) throws(ActionError) -> HTTPRequest {
     try service.request(.init(method: "GET", url: input.url, query: input.query, headers: input.headers))
   }
 
-  static func preview(_ input: Input, on service: WebService, in context: ActionContext) async throws -> [Change] {
+  static func preview(_ input: Input, on service: WebClient, in context: ActionContext) async throws -> [Change] {
     let file = try service.files.file(input.to, in: context)
     let old = try await file.status().map { "\($0.bytes) bytes" }
     return [Change("the file '\(file.path)'", from: old, to: "what is at \(try request(input, service).redactedURL)")]
   }
 
-  static func run(_ input: Input, on service: WebService, in context: ActionContext) async throws -> Output {
+  static func run(_ input: Input, on service: WebClient, in context: ActionContext) async throws -> Output {
     let request = try request(input, service)
     let path = try await service.files.file(input.to, in: context).prepared()
-    let download = try await service.download(
+    let file = try await service.downloaded(
       request, to: path, bytes: input.bytes, sha256: input.sha256, resumes: input.resume,
       verifiesZip: input.verify == .zip)
-    guard let file = download.file else {
-      try service.check(download.response, to: request, expecting: nil, isWrite: false)
-      throw ActionError(.plugin, "GET \(request.redactedURL) was answered without a file.")
-    }
     return try Output {
       $0.path = path
       $0.bytes = file.bytes

@@ -41,7 +41,7 @@ enum Get: Action {
       String?
   }
 
-  static func run(_ input: Input, on service: WebService, in context: ActionContext) async throws -> Output {
+  static func run(_ input: Input, on service: WebClient, in context: ActionContext) async throws -> Output {
     let request = try service.request(
       .init(method: "GET", url: input.url, query: input.query, headers: input.headers))
     let answer = try await service.read(request, keeping: .init(isAsked: input.cached, fallsBack: input.fallback))

@@ -49,8 +49,8 @@ enum GetAll: Action {
     @Field("Whether there was no more; false if a limit was reached before.") var isComplete: Bool
   }
 
-  static func run(_ input: Input, on service: WebService, in context: ActionContext) async throws -> Output {
-    var call = WebService.Call(method: "GET", url: input.url, query: input.query, headers: input.headers)
+  static func run(_ input: Input, on service: WebClient, in context: ActionContext) async throws -> Output {
+    var call = WebClient.Call(method: "GET", url: input.url, query: input.query, headers: input.headers)
     var items: [Value] = []
     var asked: Set<String> = []
     var isComplete = false

@@ -9,12 +9,14 @@ enum Patch: KeyedAction, PreviewingAction {
     Example("One member of a value (RFC 7396)", "url: /items/1\njson: { price: 3 }")
   ]
 
-  static func preview(_ input: SendingFields, on service: WebService, in context: ActionContext) throws -> [Change] {
-    try input.preview("PATCH", on: service)
+  static func preview(
+    _ input: SendingFields, on service: WebClient, in context: ActionContext
+  ) async throws -> [Change] {
+    try await input.preview("PATCH", on: service, in: context)
   }
 
   static func run(
-    _ input: SendingFields, on service: WebService, in context: ActionContext
+    _ input: SendingFields, on service: WebClient, in context: ActionContext
   ) async throws -> AnswerFields {
     try await service.change("PATCH", input, in: context)
   }

@@ -8,14 +8,19 @@ enum Post: KeyedAction, PreviewingAction {
   static let examples = [
     Example("A value as JSON", "url: /items\njson: { name: Notebook, price: 2.5 }"),
     Example("A web form", "url: /items\nform: { name: Pen }"),
+    Example(
+      "A form with a file",
+      "url: /uploads\nmultipart:\n  fields: { title: Marks }\n  files: [{ field: table, path: marks.csv }]"),
   ]
 
-  static func preview(_ input: SendingFields, on service: WebService, in context: ActionContext) throws -> [Change] {
-    try input.preview("POST", on: service)
+  static func preview(
+    _ input: SendingFields, on service: WebClient, in context: ActionContext
+  ) async throws -> [Change] {
+    try await input.preview("POST", on: service, in: context)
   }
 
   static func run(
-    _ input: SendingFields, on service: WebService, in context: ActionContext
+    _ input: SendingFields, on service: WebClient, in context: ActionContext
   ) async throws -> AnswerFields {
     try await service.change("POST", input, in: context)
   }

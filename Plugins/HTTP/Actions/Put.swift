@@ -8,14 +8,16 @@ enum Put: PreviewingAction {
   static let effect = Effect.idempotentWrite(within: .forever)
   static let examples = [Example("A value as JSON", "url: /items/1\njson: { name: Notebook, price: 3 }")]
 
-  static func preview(_ input: SendingFields, on service: WebService, in context: ActionContext) throws -> [Change] {
-    try input.preview("PUT", on: service)
+  static func preview(
+    _ input: SendingFields, on service: WebClient, in context: ActionContext
+  ) async throws -> [Change] {
+    try await input.preview("PUT", on: service, in: context)
   }
 
   static func run(
-    _ input: SendingFields, on service: WebService, in context: ActionContext
+    _ input: SendingFields, on service: WebClient, in context: ActionContext
   ) async throws -> AnswerFields {
-    let request = try service.request(try input.call("PUT"))
+    let request = try service.request(input.call("PUT", body: try await input.body(on: service, in: context)))
     let response = try await service.write(request)
     try service.check(response, to: request, expecting: input.expect, isWrite: true)
     return try AnswerFields(response, to: request, as: input.answer, isWrite: true)

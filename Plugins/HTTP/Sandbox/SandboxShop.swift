@@ -31,6 +31,7 @@ final class SandboxShop: Sendable {
     switch (request.method, parts.first, parts.count) {
     case ("GET", "items", 1): return page(request)
     case ("POST", "items", 1): return made(request)
+    case ("POST", "uploads", 1): return uploaded(request)
     case (_, "items", 2): return Int(parts[1]).map { one(request, $0) } ?? missing
     case ("GET", "cursor", 2): return cursored(request)
     case ("GET", "notes.txt", 1):
@@ -139,6 +140,33 @@ final class SandboxShop: Sendable {
     var answer = HTTPServerResponse.json(item, status: 201)
     answer.headers["Location"] = "/items/\(item["id"]?.int ?? 0)"
     return answer
+  }
+
+  /// Each part of a form with files: its head, and how large it is.
+  private func uploaded(_ request: HTTPServerRequest) -> HTTPServerResponse {
+    let mark = "multipart/form-data; boundary="
+    guard let type = request.headers["Content-Type"], type.hasPrefix(mark) else {
+      return refused("An upload is a form with files.")
+    }
+    let line = Array("\r\n--\(type.dropFirst(mark.count))".utf8)
+    let body = Array("\r\n".utf8) + request.body
+    // Each part begins after such a line, and ends before the next.
+    var (starts, at) = ([Int](), 0)
+    while at + line.count <= body.count {
+      if body[at] == 0x0D, body[at..<at + line.count].elementsEqual(line) { starts.append(at) }
+      at += 1
+    }
+    guard let last = starts.last, body[(last + line.count)...].elementsEqual("--\r\n".utf8) else {
+      return refused("The form has no end.")
+    }
+    var parts: [Value] = []
+    for (start, end) in zip(starts, starts.dropFirst()) {
+      let part = body[(start + line.count + 2)..<end]
+      let blank = part.indices.first { part[$0...].starts(with: "\r\n\r\n".utf8) } ?? part.startIndex
+      let head = String(decoding: part[..<blank], as: UTF8.self)
+      parts.append(.object(["head": .string(head), "bytes": .int(max(0, part.endIndex - blank - 4))]))
+    }
+    return .json(.object(["parts": .list(parts)]), status: 201)
   }
 
   private func one(_ request: HTTPServerRequest, _ id: Int) -> HTTPServerResponse {

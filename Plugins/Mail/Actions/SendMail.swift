@@ -1,4 +1,5 @@
 import ActionKit
+import LocalFiles
 
 enum SendMail: PreviewingAction {
   static let name = "send"
@@ -54,18 +55,16 @@ enum SendMail: PreviewingAction {
     var attachments: [Mail.Attachment] = []
     var size = 0
     for attached in input.attachments {
-      let path = context.path(attached.path)
-      let left = max(0, client.settings.maxBytes - size)
-      let read: Result<[UInt8], FileError> = await onThread {
-        Result { () throws(FileError) in try Files.read(path, limit: left) }
-      }
-      do throws(FileError) {
-        let bytes = try read.get()
+      do throws(ActionError) {
+        let file = try client.files.file(attached.path, in: context)
+        let bytes = try await file.read(limit: max(0, client.settings.maxBytes - size))
         size += bytes.count
-        let own = path.utf8.split(separator: 0x2F).last.map { String(decoding: $0, as: UTF8.self) }
+        let own = file.path.utf8.split(separator: 0x2F).last.map { String(decoding: $0, as: UTF8.self) }
         attachments.append(Mail.Attachment(name: attached.name ?? own ?? "file", type: attached.type, bytes: bytes))
       } catch {
-        throw ActionError(.validation, "an attachment cannot be sent: \(error)", cause: error)
+        var error = error
+        error.message = "an attachment cannot be sent: \(error.message)"
+        throw error
       }
     }
     let mail = try mail(input, on: client, attachments)
@@ -86,6 +85,7 @@ enum SendMail: PreviewingAction {
 
   static func preview(_ input: Input, on client: MailClient, in context: ActionContext) throws -> [Change] {
     let mail = try mail(input, on: client, [])
+    for attached in input.attachments { _ = try client.files.file(attached.path, in: context) }
     let files = input.attachments.isEmpty ? "" : ", with \(input.attachments.map(\.path).joined(separator: ", "))"
     return [Change("A mail to \(mail.recipients.joined(separator: ", "))", from: nil, to: input.subject + files)]
   }

@@ -1,5 +1,5 @@
 import ActionKit
-import Glibc
+import LocalFiles
 
 enum DownloadBackup: TimedAction {
   static let name = "downloadBackup"
@@ -34,9 +34,8 @@ enum DownloadBackup: TimedAction {
   }
 
   static func run(_ input: Input, on markbook: MarkbookClient, in context: ActionContext) async throws -> Output {
-    let path = context.path(input.to)
     // First, because asking for the address is what cannot be taken back.
-    try prepareFolder(of: path)
+    let path = try await markbook.files.file(input.to, in: context).prepared()
     let answer = try await markbook.getBackupURL()
     guard case .ready(let url) = answer.state else {
       return try Output {
@@ -50,21 +49,6 @@ enum DownloadBackup: TimedAction {
       $0.state = .ready
       $0.path = path
       $0.bytes = bytes
-    }
-  }
-
-  private static func prepareFolder(of path: String) throws(ActionError) {
-    let folder = String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)])
-    guard !folder.isEmpty else { return }
-    do {
-      try Files.makeFolder(folder)
-    } catch {
-      throw ActionError(.configuration, error.description, effect: ActionError.Effect.none, cause: error)
-    }
-    guard access(folder, W_OK | X_OK) == 0 else {
-      throw ActionError(
-        .configuration, "No file can be stored in '\(folder)': \(systemErrorText(errno)).",
-        effect: ActionError.Effect.none)
     }
   }
 }

@@ -1,4 +1,5 @@
 import ActionKit
+import LocalFiles
 
 enum Run: StepEffectAction, PreviewingAction {
   static let name = "run"
@@ -27,7 +28,7 @@ enum Run: StepEffectAction, PreviewingAction {
     var environment: [String: String] = [:]
     @Field("Variables that hold secrets; where the command writes one of at least four bytes, it is taken out.")
     var secretEnvironment: [String: Secret<String>] = [:]
-    @Field("Folder in which it works; left out, the one that the recipe's paths start from.", .notEmpty)
+    @Field("Folder in which it works, inside that of the connection; left out, that one.", .notEmpty)
     var folder: String?
     @Field("What it reads from its standard input.") var input = ""
     @Field("The exit codes that mean that it went well.", .notEmpty, .each(.range(0...255))) var expect = [0]
@@ -62,7 +63,8 @@ enum Run: StepEffectAction, PreviewingAction {
         $0.isRun = false
       }
     }
-    let result = try await service.client.run(command(input, context))
+    let folder = try await service.files.file(input.folder ?? ".", in: context).preparedFolder()
+    let result = try await service.client.run(command(input, in: folder))
     let name = input.program ?? "sh"
     let text: String
     if let valid = String(validating: result.output, as: UTF8.self) {
@@ -92,11 +94,11 @@ enum Run: StepEffectAction, PreviewingAction {
     return [Change("This machine", from: nil, to: "runs \(shown(words))")]
   }
 
-  private static func command(_ input: Input, _ context: ActionContext) -> ShellCommand {
+  private static func command(_ input: Input, in folder: String) -> ShellCommand {
     ShellCommand(
       input.program.map { .program($0) } ?? .script(input.script ?? ""), input.arguments,
       environment: input.environment, secretEnvironment: input.secretEnvironment.mapValues { $0.reveal() },
-      folder: input.folder.map(context.path) ?? context.folder, input: Array(input.input.utf8),
+      folder: folder, input: Array(input.input.utf8),
       expectedCodes: input.expect)
   }
 

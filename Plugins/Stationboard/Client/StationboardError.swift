@@ -59,12 +59,14 @@ extension StationboardError: ActionErrorConvertible {
     case .rateLimited: failure(.rateLimited, status: 429)
     case .network(let error): failure(error.errorKind)
     case .httpStatus(let status): failure(ErrorKind(httpStatus: status), status: status)
-    case .decoding: failure(.plugin)
+    // Nothing tries it again by itself. Whoever does gets the same from the edge's cache for a while.
+    case .decoding: failure(.plugin, retryAfter: StationboardClient.cadence)
     case .tooOld: failure(.server)
     }
   }
 
-  private func failure(_ kind: ErrorKind, status: Int? = nil) -> ActionError {
-    ActionError(kind, message, status: status, retryAfter: retryAfter, effect: ActionError.Effect.none, cause: self)
+  private func failure(_ kind: ErrorKind, status: Int? = nil, retryAfter cadence: TimeSpan? = nil) -> ActionError {
+    ActionError(
+      kind, message, status: status, retryAfter: retryAfter ?? cadence, effect: ActionError.Effect.none, cause: self)
   }
 }

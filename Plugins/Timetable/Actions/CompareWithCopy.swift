@@ -1,5 +1,6 @@
 import ActionKit
 import HTTPClient
+import LocalFiles
 
 enum CompareWithCopy: Action {
   static let name = "compareWithCopy"
@@ -58,7 +59,7 @@ enum CompareWithCopy: Action {
   }
 
   static func run(_ input: Input, on service: TimetableClient, in context: ActionContext) async throws -> Output {
-    let copy = try await TimetableCopy.read(context.path(input.copy))
+    let copy = try await TimetableCopy.read(service.files.file(input.copy, in: context))
     let selection = try await input.selection.resolved(by: service)
     let answer = try await service.timetable(of: selection, refresh: input.refresh)
     let days = answer.content?.narrowed(to: input.selection.subgroup).days ?? []
@@ -81,17 +82,10 @@ struct TimetableCopy: FieldSet {
   @Field("The days that had classes.") var days: [TimetableDay]
 
   /// Reads a copy; nil if there is none.
-  static func read(_ path: String) async throws(ActionError) -> TimetableCopy? {
-    let result: Result<[UInt8], FileError> = await onThread {
-      Result { () throws(FileError) in try Files.read(path, limit: 64 << 20) }
-    }
-    let bytes: [UInt8]
-    do throws(FileError) { bytes = try result.get() } catch {
-      if error.isNotFound { return nil }
-      throw ActionError(error, at: path)
-    }
+  static func read(_ file: LocatedFile) async throws(ActionError) -> TimetableCopy? {
+    guard let bytes = try await file.readIfThere(limit: 64 << 20) else { return nil }
     guard let value = try? JSON.parse(bytes), let copy = try? TimetableCopy(answer: value, as: "copy") else {
-      throw ActionError(.validation, "'\(path)' is no copy of a timetable; remove it, or name another file.")
+      throw ActionError(.validation, "'\(file.path)' is no copy of a timetable; remove it, or name another file.")
     }
     return copy
   }

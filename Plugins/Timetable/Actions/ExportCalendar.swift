@@ -1,6 +1,7 @@
 import ActionKit
 import Calendars
 import HTTPClient
+import LocalFiles
 
 enum ExportCalendar: PreviewingAction {
   static let name = "exportCalendar"
@@ -61,7 +62,7 @@ enum ExportCalendar: PreviewingAction {
     var days: ClassDays
     var dates: ClosedRange<CivilDate>
     var calendar: ICalendar
-    var path: String
+    var file: LocatedFile
     var old: [UInt8]?
     var isAvailable: Bool { days.timetable.content != nil }
     var new: [UInt8] { Array(calendar.text.utf8) }
@@ -77,6 +78,7 @@ enum ExportCalendar: PreviewingAction {
   private static func export(
     _ input: Input, _ service: TimetableClient, _ context: ActionContext
   ) async throws -> Export {
+    let file = try service.files.file(input.to, in: context)
     let today = try service.date(nil, or: context.now)
     var dates = today...today
     let days = try await ClassDays(input.selection, refresh: input.refresh, on: service) { weeks in
@@ -94,15 +96,8 @@ enum ExportCalendar: PreviewingAction {
     let stamp = days.timetable.content?.generatedAt ?? days.timetable.cachedAt
     let calendar = ICalendar(
       name: input.title, of: days.days, days.selection, stamp: stamp, zone: try service.zone)
-    let path = context.path(input.to)
-    let old: [UInt8]? = try await onThread {
-      Result { () throws(FileError) -> [UInt8]? in
-        do throws(FileError) { return try Files.read(path, limit: 64 << 20) } catch  where error.isNotFound {
-          return nil
-        }
-      }
-    }.mapError { ActionError($0, at: path) }.get()
-    return Export(days: days, dates: dates, calendar: calendar, path: path, old: old)
+    let old = try await file.readIfThere(limit: 64 << 20)
+    return Export(days: days, dates: dates, calendar: calendar, file: file, old: old)
   }
 
   static func preview(_ input: Input, on service: TimetableClient, in context: ActionContext) async throws -> [Change] {
@@ -110,15 +105,15 @@ enum ExportCalendar: PreviewingAction {
     guard export.changes else { return [] }
     let before = export.old?.split(separator: UInt8(ascii: "\n")).count { $0.starts(with: "BEGIN:VEVENT".utf8) }
     let after = export.calendar.events.count
-    return [Change("the file '\(export.path)'", from: before.map { "\($0) events" }, to: "\(after) events")]
+    return [Change("the file '\(export.file.path)'", from: before.map { "\($0) events" }, to: "\(after) events")]
   }
 
   static func run(_ input: Input, on service: TimetableClient, in context: ActionContext) async throws -> Output {
     let export = try await export(input, service, context)
-    if export.changes { try await FolderFile.write(export.new, to: export.path) }
+    if export.changes { try await export.file.write(export.new) }
     return try Output {
       $0.available = export.isAvailable
-      $0.path = export.path
+      $0.path = export.file.path
       $0.changed = export.changes
       $0.events = export.calendar.events.count
       $0.from = export.dates.lowerBound.description

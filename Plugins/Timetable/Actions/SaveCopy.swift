@@ -1,4 +1,5 @@
 import ActionKit
+import LocalFiles
 
 enum SaveCopy: PreviewingAction {
   static let name = "saveCopy"
@@ -24,20 +25,20 @@ enum SaveCopy: PreviewingAction {
   }
 
   static func preview(_ input: Input, on service: TimetableClient, in context: ActionContext) async throws -> [Change] {
-    let path = context.path(input.copy)
-    let old = try await TimetableCopy.read(path)
-    return [Change("the copy '\(path)'", from: old.map { words($0.days) }, to: words(input.days))]
+    let file = try service.files.file(input.copy, in: context)
+    let old = try await TimetableCopy.read(file)
+    return [Change("the copy '\(file.path)'", from: old.map { words($0.days) }, to: words(input.days))]
   }
 
   static func run(_ input: Input, on service: TimetableClient, in context: ActionContext) async throws -> Output {
-    let path = context.path(input.copy)
+    let file = try service.files.file(input.copy, in: context)
     let copy = try TimetableCopy {
       $0.savedAt = context.now
       $0.days = input.days
     }
-    try await FolderFile.write(try JSON.write(copy.encoded(), .pretty) + [UInt8(ascii: "\n")], to: path)
+    try await file.write(try JSON.write(copy.encoded(), .pretty) + [UInt8(ascii: "\n")])
     return try Output {
-      $0.path = path
+      $0.path = file.path
       $0.classes = input.days.reduce(0) { $0 + $1.entries.count }
     }
   }

@@ -1,4 +1,5 @@
 import ActionKit
+import LocalFiles
 
 enum Install: Action {
   static let name = "install"
@@ -11,6 +12,7 @@ enum Install: Action {
   }
 
   static func run(_ input: Input, on rail: TransitDataClient, in context: ActionContext) async throws -> UpdateFields {
-    try UpdateFields(await rail.install(file: context.path(input.from)))
+    let file = try rail.files.file(input.from, in: context)
+    return try UpdateFields(await rail.install(file.read(limit: rail.settings.maxFileBytes)))
   }
 }

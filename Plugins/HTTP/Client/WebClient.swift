@@ -1,5 +1,5 @@
-import ActionKit
-import HTTPClient
+public import ActionKit
+public import HTTPClient
 import LocalFiles
 
 // How a step's request is made and its answer read, for all actions.
@@ -8,8 +8,35 @@ import LocalFiles
 // became of a request that changes something is told by three things: nothing was sent, or the service refused it (4xx):
 // nothing happened. Anything else without an answer of success: nobody knows.
 
+/// Everything that a service that speaks HTTP can be asked.
+///
+/// Programs that want to be tested without one take this protocol; `WebClient` is the real one. An address is a whole one
+/// or, from a slash on, one of the service's own. Every answer is one of success; any other is an error.
+public protocol WebClientProtocol: Sendable {
+  /// Asks for something (GET).
+  func get(_ url: String, query: HTTPQuery, headers: [String: String]) async throws(ActionError) -> HTTPResponse
+  /// Sends something that changes the service's data (POST, PUT, PATCH or DELETE).
+  ///
+  /// It is sent once. `key` goes with it as `Idempotency-Key`, by which a service that honours it does nothing twice; the
+  /// error says what can have happened.
+  func send(
+    _ method: String, _ url: String, query: HTTPQuery, headers: [String: String], body: WebBody?, key: String?
+  ) async throws(ActionError) -> HTTPResponse
+  /// Stores what is at an address as a file, which appears whole or not at all.
+  ///
+  /// What an interrupted download left is gone on from.
+  func download(
+    _ url: String, to path: String, bytes: Int?, sha256: String?
+  ) async throws(ActionError) -> HTTPDownload.File
+}
+
 /// A service that is asked as a connection says.
-public final class WebService: Sendable {
+///
+///     let shop = WebClient(baseURL: "https://shop.example/api", token: token)
+///     let items = try JSON.parse(try await shop.get("/items", query: ["limit": "2"]).body)
+///
+/// It can be shared by any number of tasks.
+public final class WebClient: WebClientProtocol {
   private let settings: HTTPPlugin.Configuration
   let http: HTTPClient
   let files: LocalFiles
@@ -20,9 +47,33 @@ public final class WebService: Sendable {
     self.settings = settings
     self.http = http
     self.time = time
-    files = LocalFiles(folder: settings.folder)
+    files = LocalFiles(folder: settings.folder, limit: "maxUploadBytes")
     cache = HTTPCache(folder: cacheFolder, time: time)
   }
+
+  /// Creates a client; nothing is sent before the first call.
+  ///
+  /// - Parameters:
+  ///   - baseURL: Where the service is; other hosts are refused.
+  ///   - headers: Header fields of every request.
+  ///   - token: Goes with every request as `Authorization: Bearer`.
+  ///   - http: Sends the requests; share one among all clients of a process.
+  ///   - time: Tells how long a service asks to wait.
+  public convenience init(
+    baseURL: String, headers: [String: String] = [:], token: String? = nil, http: HTTPClient = HTTPClient(),
+    time: any TimeSource = SystemTime()
+  ) {
+    var settings = HTTPPlugin.Configuration()
+    var base = baseURL[...]
+    while base.hasSuffix("/") { base.removeLast() }
+    settings.baseURL = String(base)
+    settings.headers = headers
+    settings.token = token.map { Secret($0) }
+    self.init(settings, http: http, cacheFolder: nil, time: time)
+  }
+
+  /// The most bytes of files that are sent at once.
+  var maxUploadBytes: Int { settings.maxUploadBytes }
 
   /// What a step asks for.
   struct Call {
@@ -30,7 +81,7 @@ public final class WebService: Sendable {
     var url: String
     var query: ValueMap?
     var headers: [String: String]?
-    var body: RequestBody?
+    var body: WebBody?
   }
 
   /// Whether the service does nothing twice for the same key.
@@ -42,7 +93,7 @@ public final class WebService: Sendable {
   func request(_ call: Call) throws(ActionError) -> HTTPRequest {
     let (address, isOurs) = try address(of: call.url)
     let secrets = isOurs ? settings.secretQuery : [:]
-    var items = try call.query.map { map throws(ActionError) in try RequestBody.items(of: map, called: "query") } ?? []
+    var items = try call.query.map { map throws(ActionError) in try WebBody.items(of: map, called: "query") } ?? []
     for (name, value) in secrets.sorted(by: { $0.key < $1.key }) { items.append(.init(name, value.reveal())) }
     let query = HTTPQuery(items).encoded
     let url = query.isEmpty ? address : address + (address.utf8.contains(UInt8(ascii: "?")) ? "&" : "?") + query
@@ -184,5 +235,59 @@ public final class WebService: Sendable {
 
   private func fault(_ message: String) -> ActionError {
     ActionError(.validation, "\(message).", effect: ActionError.Effect.none)
+  }
+}
+
+extension WebClient {
+  public func get(
+    _ url: String, query: HTTPQuery = HTTPQuery(), headers: [String: String] = [:]
+  ) async throws(ActionError) -> HTTPResponse {
+    let request = try request(Call(method: "GET", url: url, query: query.map, headers: headers))
+    let response = try await read(request).response
+    try check(response, to: request, expecting: nil, isWrite: false)
+    return response
+  }
+
+  public func send(
+    _ method: String, _ url: String, query: HTTPQuery = HTTPQuery(), headers: [String: String] = [:],
+    body: WebBody? = nil, key: String? = nil
+  ) async throws(ActionError) -> HTTPResponse {
+    var request = try request(Call(method: method, url: url, query: query.map, headers: headers, body: body))
+    if let key { request.headers["Idempotency-Key"] = Self.headerText(key) }
+    let response = try await write(request)
+    try check(response, to: request, expecting: nil, isWrite: true)
+    return response
+  }
+
+  public func download(
+    _ url: String, to path: String, bytes: Int? = nil, sha256: String? = nil
+  ) async throws(ActionError) -> HTTPDownload.File {
+    let request = try request(Call(method: "GET", url: url))
+    return try await downloaded(request, to: path, bytes: bytes, sha256: sha256, resumes: true, verifiesZip: false)
+  }
+
+  /// Stores a file, or says why there is none.
+  func downloaded(
+    _ request: HTTPRequest, to path: String, bytes: Int?, sha256: String?, resumes: Bool, verifiesZip: Bool
+  ) async throws(ActionError) -> HTTPDownload.File {
+    let download = try await download(
+      request, to: path, bytes: bytes, sha256: sha256, resumes: resumes, verifiesZip: verifiesZip)
+    if let file = download.file { return file }
+    try check(download.response, to: request, expecting: nil, isWrite: false)
+    throw ActionError(.plugin, "GET \(request.redactedURL) was answered without a file.")
+  }
+
+  /// A key as a header can hold it: any text may be one, and a header holds only plain ones.
+  static func headerText(_ key: String) -> String {
+    key.utf8.allSatisfy { (0x21...0x7E).contains($0) } ? key : key.percentEncoded
+  }
+}
+
+extension HTTPQuery {
+  /// The items as a step gives them.
+  fileprivate var map: ValueMap {
+    var map = ValueMap()
+    for item in items { map[item.name] = .list((map[item.name]?.list ?? []) + [.string(item.value)]) }
+    return map
   }
 }

@@ -1,0 +1,110 @@
+public import ActionKit
+import HTTPClient
+import LocalFiles
+
+// A form with files as a web page sends it: multipart/form-data (RFC 7578), with names escaped as the HTML standard has it
+// ("multipart/form-data encoding algorithm"), which is what services read: UTF-8 as it is, and `%22`, `%0D` and `%0A` for
+// a quote and the ends of a line.
+//
+// What stands between two parts must stand in none of them. It is made of the hash of what the parts hold, so that it is
+// the same each time the same is sent, and nobody can write a file that holds its own.
+
+/// A field or a file of a form.
+public struct FormPart: Sendable {
+  /// The name of the form's field.
+  public var name: String
+  /// What is sent.
+  public var bytes: [UInt8]
+  /// What a file is called; nil for a plain field.
+  public var fileName: String?
+  /// The media type of a file.
+  public var type: String?
+
+  /// Creates a plain field.
+  public init(_ name: String, _ text: String) {
+    self.name = name
+    bytes = Array(text.utf8)
+  }
+
+  /// Creates a file, whose type follows from its name's ending if it is not given.
+  public init(_ name: String, file fileName: String, type: String? = nil, bytes: [UInt8]) {
+    self.name = name
+    self.fileName = fileName
+    self.type = type ?? MediaType.named(after: fileName)
+    self.bytes = bytes
+  }
+}
+
+extension WebBody {
+  /// Fields and files, as a web form sends them.
+  public static func form(_ parts: [FormPart]) throws(ActionError) -> WebBody {
+    var digests = ""
+    for part in parts {
+      if let type = part.type, !MediaType.isOne(type) {
+        throw ActionError(
+          .validation, "'\(type)' is no media type such as application/pdf.", effect: ActionError.Effect.none)
+      }
+      guard let digest = SHA256.digest(of: part.bytes) else {
+        throw ActionError(
+          .configuration, "libcrypto.so.3 cannot be loaded; install the Debian package libssl3.",
+          effect: ActionError.Effect.none)
+      }
+      digests += digest
+    }
+    let boundary = "errand-\((SHA256.digest(of: Array(digests.utf8)) ?? "").prefix(40))"
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(parts.reduce(100) { $0 + $1.bytes.count + 300 })
+    for part in parts {
+      bytes += "--\(boundary)\r\nContent-Disposition: form-data; name=\"\(escaped(part.name))\"".utf8
+      if let fileName = part.fileName { bytes += "; filename=\"\(escaped(fileName))\"".utf8 }
+      if let type = part.type { bytes += "\r\nContent-Type: \(type)".utf8 }
+      bytes += "\r\n\r\n".utf8
+      bytes += part.bytes
+      bytes += "\r\n".utf8
+    }
+    bytes += "--\(boundary)--\r\n".utf8
+    return WebBody(type: "multipart/form-data; boundary=\(boundary)", bytes: bytes)
+  }
+
+  private static func escaped(_ name: String) -> String {
+    var text: [UInt8] = []
+    for byte in name.utf8 {
+      switch byte {
+      case 0x22: text += "%22".utf8
+      case 0x0D: text += "%0D".utf8
+      case 0x0A: text += "%0A".utf8
+      default: text.append(byte)
+      }
+    }
+    return String(decoding: text, as: UTF8.self)
+  }
+}
+
+/// A form with files, as a step gives it.
+struct MultipartFields: FieldSet {
+  @Field("Its fields; a list gives one for each of its values.") var fields: ValueMap?
+  @Field("Its files.", .maxLength(50)) var files: [SentFile] = []
+
+  /// One file.
+  struct SentFile: FieldSet {
+    @Field("Name of the form's field.", .notEmpty) var field: String
+    @Field("Path of the file in the connection's folder.", .notEmpty) var path: String
+    @Field("What it is called where it arrives; left out, as it is called here.", .notEmpty) var name: String?
+    @Field("Its media type, such as application/pdf; left out, it follows from the name's ending.", .notEmpty)
+    var type: String?
+  }
+
+  /// The body, with what is in the files.
+  func body(on service: WebClient, in context: ActionContext) async throws(ActionError) -> WebBody {
+    var parts = try WebBody.items(of: fields ?? ValueMap(), called: "fields").map { FormPart($0.name, $0.value) }
+    var left = service.maxUploadBytes
+    for sent in files {
+      let file = try service.files.file(sent.path, in: context)
+      let bytes = try await file.read(limit: left)
+      left -= bytes.count
+      let own = file.path.utf8.split(separator: UInt8(ascii: "/")).last.map { String(decoding: $0, as: UTF8.self) }
+      parts.append(FormPart(sent.field, file: sent.name ?? own ?? "file", type: sent.type, bytes: bytes))
+    }
+    return try .form(parts)
+  }
+}

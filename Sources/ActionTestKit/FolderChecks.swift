@@ -1,0 +1,45 @@
+public import ActionKit
+import Basics
+import Glibc
+public import Testing
+
+/// Checks that what an action does with a path stays inside the folder of its connection.
+///
+/// Each of the ways out is tried: `..`, a full path, and a symbolic link that leads out. All must be refused with the same
+/// words by every plugin, and nothing outside may be made, changed or removed.
+///
+/// - Parameters:
+///   - setting: The connection's setting that the messages advise.
+///   - prefix: What the action says before the messages.
+///   - use: Has the action work on a path.
+public func expectKeptInside(
+  setting: String = "folder", after prefix: String = "", sourceLocation: SourceLocation = #_sourceLocation,
+  _ use: (_ path: String, _ context: ActionContext) async throws -> Void
+) async throws {
+  let root = try Files.makeTemporaryFolder("errand-inside")
+  defer { Files.removeTree(root) }
+  let (inside, outside) = ("\(root)/inside", "\(root)/outside")
+  for folder in [inside, outside] { try Files.makeFolder(folder) }
+  try Files.write(Array("outside".utf8), to: "\(outside)/file.txt")
+  guard symlink(outside, "\(inside)/link") == 0 else { throw FileError(.write, "\(inside)/link", .system(errno)) }
+  let ways = [
+    "../outside/file.txt":
+      "'../outside/file.txt' has '..' in it; a path of this connection says where it leads without going up.",
+    "\(outside)/file.txt":
+      "'\(outside)/file.txt' is in no folder of this connection ('\(inside)'); name its folder under '\(setting)' in the "
+      + "connection.",
+    "link/file.txt":
+      "'\(inside)/link/file.txt' leads through the symbolic link 'link', which is not followed; name the folder that it "
+      + "leads to under '\(setting)' in the connection, and use its full path.",
+  ]
+  for (path, message) in ways {
+    let error = await #expect(throws: ActionError.self, "\(path)", sourceLocation: sourceLocation) {
+      do { try await use(path, .testing(folder: inside)) } catch { throw ActionError(error) }
+    }
+    #expect(error?.message == prefix + message, sourceLocation: sourceLocation)
+    #expect(error?.kind == .validation, sourceLocation: sourceLocation)
+  }
+  #expect(try Files.list(outside) == ["file.txt"], sourceLocation: sourceLocation)
+  #expect(try Files.list(inside) == ["link"], sourceLocation: sourceLocation)
+  #expect(try Files.read("\(outside)/file.txt", limit: 100) == Array("outside".utf8), sourceLocation: sourceLocation)
+}

@@ -1,0 +1,41 @@
+/// The media types of files that are often sent.
+package enum MediaType {
+  /// The type that follows from the ending of a file's name.
+  package static func named(after name: String) -> String {
+    let ending = name.utf8.split(separator: UInt8(ascii: ".")).dropFirst().last.map {
+      String(decoding: $0, as: UTF8.self)
+    }
+    return switch ending?.lowercased() {
+    case "csv": "text/csv"
+    case "gif": "image/gif"
+    case "htm", "html": "text/html"
+    case "ics": "text/calendar"
+    case "jpeg", "jpg": "image/jpeg"
+    case "json": "application/json"
+    case "md": "text/markdown"
+    case "pdf": "application/pdf"
+    case "png": "image/png"
+    case "svg": "image/svg+xml"
+    case "txt": "text/plain"
+    case "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+    case "xml": "application/xml"
+    case "zip": "application/zip"
+    default: "application/octet-stream"
+    }
+  }
+
+  /// Whether a text is a type and a subtype (RFC 6838, section 4.2).
+  package static func isOne(_ text: String) -> Bool {
+    let parts = text.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+    return parts.count == 2
+      && parts.allSatisfy { part in
+        (1...127).contains(part.count)
+          && part.allSatisfy { octet in
+            switch octet {
+            case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
+            default: "!#$&-^_.+".utf8.contains(octet)
+            }
+          }
+      }
+  }
+}
