@@ -132,6 +132,7 @@ extension FieldSchema {
       return "Must \(limit.words(for: type))."
     }
     if !aliases.isEmpty { sentences.append("Formerly \(aliases.map { "`\($0)`" }.joined(separator: ", ")).") }
+    if isVolatile { sentences.append("Differs from one answer to the next, so that a plan does not keep to it.") }
     if let deprecation { sentences.append("**Deprecated:** \(deprecation)") }
     return sentences.joined(separator: " ")
   }
