@@ -79,7 +79,8 @@ let package = Package(
 
     // MARK: The runtime
     .target(name: "Recipes", dependencies: ["ActionKit", "Basics", "Calendars", "Expressions", "YAMLReader"]),
-    .target(name: "Recordings", dependencies: ["Basics", "HTTPClient", "HTTPTypes", "Runs"]),
+    .target(
+      name: "Recordings", dependencies: ["ActionKit", "Basics", "HTTPClient", "HTTPTypes", "RunState", "Runs"]),
     .target(name: "RunState", dependencies: ["Basics", "CCrypto"]),
     .target(name: "Scheduler", dependencies: ["Basics", "Calendars", "Recipes", "RunState"]),
     .target(
@@ -145,7 +146,7 @@ let package = Package(
     .tests(of: "LocalFiles", "ActionKit", "ActionTestKit"),
     .tests(of: "RecipeTests", "ActionKit", "Basics", "PluginList", "Recipes"),
     .tests(of: "Recipes", "ActionKit", "Basics", "MarkbookPlugin"),
-    .tests(of: "Recordings", "Basics", "HTTPClient"),
+    .tests(of: "Recordings", "ActionKit", "Basics", "HTTPClient", "Runs"),
     .tests(of: "RunState", "Basics", "RunTestKit"),
     .tests(of: "RunTestKit", "ActionKit", "ActionTestKit", "Basics", "MarkbookPlugin", "Recipes", "RunState", "Runs"),
     .tests(of: "Runs", "ActionKit", "ActionTestKit", "Basics", "Recipes", "RunState", "StorePlugin"),
@@ -155,7 +156,8 @@ let package = Package(
     .tests(of: "YAMLReader", "Basics"),
     .tests(
       of: "errand", "ActionKit", "ActionTestKit", "Agent", "Basics", "Calendars", "CommandLineParser", "HTTPClient",
-      "HTTPServer", "MarkbookPlugin", "PluginList", "Recipes", "RunState", "Runs", "SecretSources", "TimetablePlugin"),
+      "HTTPServer", "MailPlugin", "MarkbookPlugin", "PluginList", "Recipes", "RunState", "Runs", "SecretSources",
+      "TimetablePlugin"),
     .tests(of: "errand-dev", "Basics"),
   ] + plugins.flatMap(\.targets)
 )

@@ -3,7 +3,7 @@ import HTTPClient
 import LocalFiles
 
 /// Lets recipes use any service that speaks HTTP.
-public enum HTTPPlugin: ClientLibrary {
+public enum HTTPPlugin: ClientLibrary, WebPlugin {
   public static let name = "http"
   public static let summary = "Asks services for which there is no plugin, over HTTP, and downloads files."
   public static let actions: [any Action<WebClient>.Type] = [

@@ -2,7 +2,7 @@ public import ActionKit
 import HTTPClient
 
 /// Lets recipes have weekly routines and interview prep packs made.
-public enum InterviewPrepPlugin: ClientLibrary {
+public enum InterviewPrepPlugin: ClientLibrary, WebPlugin {
   public static let name = "interviewPrep"
   public static let summary =
     "Has weekly study routines and interview prep packs made by a backend that pays a language model for each."

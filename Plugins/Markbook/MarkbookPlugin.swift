@@ -3,7 +3,7 @@ import HTTPClient
 import LocalFiles
 
 /// Lets recipes read and write the markbooks of Markbook Online (also sold as SM-Marks Online).
-public enum MarkbookPlugin: ClientLibrary {
+public enum MarkbookPlugin: ClientLibrary, WebPlugin {
   public static let name = "markbook"
   public static let summary = "Reads and writes the markbooks of a school in Markbook Online (SM-Marks Online)."
   public static let actions: [any Action<MarkbookClient>.Type] = [

@@ -1,7 +1,7 @@
 public import ActionKit
 
 /// Lets recipes tell people something: through a webhook of a chat, or to their telephones through ntfy.
-public enum NotifyPlugin: ClientLibrary {
+public enum NotifyPlugin: ClientLibrary, WebPlugin {
   public static let name = "notify"
   public static let summary = "Tells people something: through a webhook, or through ntfy to their telephones."
   public static let actions: [any Action<NotifyClient>.Type] = [Webhook.self, Ntfy.self]

@@ -2,7 +2,7 @@ public import ActionKit
 import HTTPClient
 
 /// Lets recipes read the departure boards of Switzerland.
-public enum StationboardPlugin: ClientLibrary {
+public enum StationboardPlugin: ClientLibrary, WebPlugin {
   public static let name = "stationboard"
   public static let summary = "Reads the departure boards of Swiss public transport: delays, platforms, alerts, stops."
   public static let actions: [any Action<StationboardClient>.Type] = [

@@ -2,7 +2,6 @@ public import ActionKit
 import Calendars
 public import HTTPClient
 import LocalFiles
-import LocalFiles
 
 /// Everything that a publisher of university timetables can be asked.
 ///

@@ -4,7 +4,7 @@ import HTTPClient
 import LocalFiles
 
 /// Lets recipes read a university's timetables.
-public enum TimetablePlugin: ClientLibrary {
+public enum TimetablePlugin: ClientLibrary, WebPlugin {
   public static let name = "timetable"
   public static let summary = "Reads university timetables: groups, classes, rooms, notices and the academic calendar."
   public static let actions: [any Action<TimetableClient>.Type] = [

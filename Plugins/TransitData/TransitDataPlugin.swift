@@ -3,7 +3,7 @@ import HTTPClient
 import LocalFiles
 
 /// Lets recipes use a data set of every rail station of Singapore with its exits, and keep it up to date.
-public enum TransitDataPlugin: ClientLibrary {
+public enum TransitDataPlugin: ClientLibrary, WebPlugin {
   public static let name = "transitData"
   public static let summary =
     "Keeps a data set of Singapore's rail stations up to date, and answers from it: stations, exits, bus stops, access."

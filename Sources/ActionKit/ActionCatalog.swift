@@ -64,6 +64,8 @@ public struct PluginDescriptor: Sendable {
   }
   /// Whether the plugin needs no sandbox.
   public var isLocal: Bool { type is any LocalPlugin.Type }
+  /// Whether the plugin reaches what is outside by HTTP requests alone.
+  public var isWeb: Bool { type is any WebPlugin.Type }
   /// Whether the plugin brings a sandbox.
   public var hasSandbox: Bool { type is any SandboxedPlugin.Type }
 

@@ -18,6 +18,8 @@ public struct ActionContext: Sendable {
   public var folder: String
   /// The values that outlive runs; nil where no state is kept.
   public var values: (any ValueStore)?
+  /// The folder that every path leads into, full ones too, in a run that touches nothing outside.
+  package var confinement: String?
   private let onProgress: @Sendable (Progress) -> Void
 
   /// How far an action is.
@@ -62,6 +64,8 @@ public struct ActionContext: Sendable {
 
   /// A path as the recipe gives it, made absolute.
   public func path(_ path: String) -> String {
-    path.hasPrefix("/") ? path : folder.hasSuffix("/") ? folder + path : "\(folder)/\(path)"
+    let path = path.hasPrefix("/") ? path : folder.hasSuffix("/") ? folder + path : "\(folder)/\(path)"
+    guard let confinement else { return path }
+    return "\(confinement)/\(path.split(separator: "/").filter { $0 != ".." }.joined(separator: "/"))"
   }
 }

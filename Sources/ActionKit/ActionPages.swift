@@ -101,7 +101,12 @@ extension ObjectSchema {
   func table(isGiven: Bool) -> String {
     let rows = rows(path: "", isGiven: isGiven)
     guard !rows.isEmpty else { return "No fields.\n" }
-    return "| Field | Type | | |\n| --- | --- | --- | --- |\n" + rows.joined()
+    let note = hasVolatile ? "\nWhat is volatile differs from one answer to the next; a plan does not keep to it.\n" : ""
+    return "| Field | Type | | |\n| --- | --- | --- | --- |\n" + rows.joined() + note
+  }
+
+  private var hasVolatile: Bool {
+    fields.contains { $0.isVolatile || $0.type.nested?.schema.hasVolatile == true }
   }
 
   private func rows(path: String, isGiven: Bool) -> [String] {
@@ -118,8 +123,10 @@ extension ObjectSchema {
 extension FieldSchema {
   /// Whether the field is there, in a word.
   fileprivate func presence(isGiven: Bool) -> String {
+    guard isGiven else {
+      return [isOptional ? "optional" : nil, isVolatile ? "volatile" : nil].compactMap { $0 }.joined(separator: ", ")
+    }
     if isOptional { return "optional" }
-    guard isGiven else { return "" }
     guard let fallback else { return "required" }
     return type.isSecret ? "has a default" : "default `\(fallback.inJSON.inCell)`"
   }

@@ -33,7 +33,7 @@ extension Field where Wrapped: FieldValue {
   ///
   /// - Parameters:
   ///   - summary: One sentence that says what the name cannot.
-  ///   - limits: What a value has to keep to.
+  ///   - limits: What a value has to keep to; `.volatile` is said here too.
   ///   - aliases: Former names, under which the field is still read.
   ///   - deprecated: What to do instead of giving it.
   public init(
@@ -41,7 +41,7 @@ extension Field where Wrapped: FieldValue {
   ) {
     declaration = FieldDeclaration(
       summary: summary, limits: limits.isEmpty ? [] : limits.flatMap { $0.limits }, aliases: aliases,
-      deprecation: deprecated)
+      deprecation: deprecated, isVolatile: limits.contains { $0.isVolatile })
     value = Wrapped.absent
   }
 
@@ -52,7 +52,7 @@ extension Field where Wrapped: FieldValue {
   ) {
     declaration = FieldDeclaration(
       summary: summary, limits: limits.isEmpty ? [] : limits.flatMap { $0.limits }, aliases: aliases,
-      deprecation: deprecated)
+      deprecation: deprecated, isVolatile: limits.contains { $0.isVolatile })
     value = wrappedValue
   }
 
@@ -70,16 +70,18 @@ final class FieldDeclaration: Sendable {
   let limits: [Limit]
   let aliases: [String]
   let deprecation: String?
+  let isVolatile: Bool
 
-  init(summary: String, limits: [Limit], aliases: [String], deprecation: String?) {
+  init(summary: String, limits: [Limit], aliases: [String], deprecation: String?, isVolatile: Bool) {
     self.summary = summary
     self.limits = limits
     self.aliases = aliases
     self.deprecation = deprecation
+    self.isVolatile = isVolatile
   }
 
   /// The declaration of a field that was read, of which only the value counts.
-  static let read = FieldDeclaration(summary: "", limits: [], aliases: [], deprecation: nil)
+  static let read = FieldDeclaration(summary: "", limits: [], aliases: [], deprecation: nil, isVolatile: false)
 }
 
 /// A `Field` whose type is not known.
@@ -103,7 +105,8 @@ extension Field: AnyField where Wrapped: FieldValue {
     let fallback = (try? value?.encoded()).flatMap { isOptional && $0.isNull ? nil : $0 }
     return FieldSchema(
       name, fieldType.required, declaration.summary, isOptional: isOptional, fallback: fallback,
-      limits: declaration.limits, aliases: declaration.aliases, deprecation: declaration.deprecation)
+      limits: declaration.limits, aliases: declaration.aliases, deprecation: declaration.deprecation,
+      isVolatile: declaration.isVolatile)
   }
 
   func encoded() throws(Faults) -> Value? { try value?.encoded() }

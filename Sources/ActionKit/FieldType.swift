@@ -106,6 +106,20 @@ extension FieldType {
     default: return value
     }
   }
+
+  /// The value without the fields that differ from one answer to the next.
+  fileprivate func withoutVolatile(_ value: Value) -> Value {
+    switch (self, value.content) {
+    case (.optional(let wrapped), _), (.secret(let wrapped), _): return wrapped.withoutVolatile(value)
+    case (.list(let element), .list(let items)): return .list(items.map(element.withoutVolatile))
+    case (.map(let type), .map(let map)):
+      var lasting = ValueMap()
+      for member in map.members { lasting[member.key] = type.withoutVolatile(member.value) }
+      return .map(lasting)
+    case (.object(let schema), _): return schema.withoutVolatile(value)
+    default: return value
+    }
+  }
 }
 
 /// What is known of a field before any value of it is seen.
@@ -126,11 +140,13 @@ public struct FieldSchema: Sendable {
   public var aliases: [String]
   /// What to do instead of giving it, if it should not be given any more.
   public var deprecation: String?
+  /// Whether it says how or when an answer came, so that it differs from one answer to the next.
+  public var isVolatile: Bool
 
   /// Creates the description of a field.
   public init(
     _ name: String, _ type: FieldType, _ summary: String, isOptional: Bool = false, fallback: Value? = nil,
-    limits: [Limit] = [], aliases: [String] = [], deprecation: String? = nil
+    limits: [Limit] = [], aliases: [String] = [], deprecation: String? = nil, isVolatile: Bool = false
   ) {
     self.name = name
     self.type = type
@@ -140,6 +156,7 @@ public struct FieldSchema: Sendable {
     self.limits = limits
     self.aliases = aliases
     self.deprecation = deprecation
+    self.isVolatile = isVolatile
   }
 
   /// Whether it has to be given.
@@ -192,6 +209,17 @@ public struct ObjectSchema: Sendable {
           $0.name, $0.type.valueType(isGiven: isGiven),
           isOptional: isGiven ? !$0.isRequired : $0.isOptional, summary: $0.summary)
       })
+  }
+
+  /// A value without the fields that differ from one answer to the next.
+  package func withoutVolatile(_ value: Value) -> Value {
+    guard let map = value.map else { return value }
+    var lasting = ValueMap()
+    for member in map.members {
+      let field = member.name.flatMap(field(named:))
+      if field?.isVolatile != true { lasting[member.key] = field?.type.withoutVolatile(member.value) ?? member.value }
+    }
+    return .map(lasting)
   }
 
   /// A value that went through JSON or YAML, with its instants, lengths of time, octets and doubles brought back.

@@ -20,6 +20,8 @@ public indirect enum Limit: Sendable {
 /// A limit that fits fields of one type: `@Field("…", .range(1...500)) var pageSize = 50`.
 public struct FieldLimit<Limited: Sendable>: Sendable {
   let limits: [Limit]
+  /// What is said in the place of a limit, and keeps no value out.
+  private(set) var isVolatile = false
 
   init(_ limits: Limit...) { self.limits = limits }
   private init(each limits: [Limit]) { self.limits = limits.map { .each($0) } }
@@ -45,6 +47,18 @@ extension Timestamp: BoundedFieldValue {
 extension TimeSpan: BoundedFieldValue {
   /// The length of time.
   public var bound: Value { .duration(self) }
+}
+
+extension FieldLimit {
+  /// No limit, but a word about an output that says how or when an answer came.
+  ///
+  /// It differs from one answer to the next though what was asked for is the same, so that what was planned holds though
+  /// it has moved.
+  public static var volatile: Self {
+    var word = Self()
+    word.isVolatile = true
+    return word
+  }
 }
 
 extension FieldLimit where Limited: BoundedFieldValue {

@@ -77,6 +77,12 @@ public struct ServiceRequest: Hashable, Sendable {
   }
 }
 
+/// A plugin that reaches what is outside by HTTP requests alone, made with the client of its context.
+///
+/// A recording holds those requests. Of any other plugin it holds the calls of the actions that do more than compute, and
+/// a run that is played again is answered from them, so that nothing acts outside.
+public protocol WebPlugin: Plugin {}
+
 /// A plugin that reaches nothing outside this machine and its state, so that it needs no sandbox.
 ///
 /// With `--sandbox` it is used as it is, with the settings that it has without any.

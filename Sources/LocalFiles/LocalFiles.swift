@@ -65,10 +65,11 @@ public struct LocalFiles: Sendable {
   /// What a path of a recipe leads to, which need not be there.
   package func file(_ path: String, in context: ActionContext) throws(ActionError) -> LocatedFile {
     let root = context.path(folder ?? ".").withoutDotsAtEnds
+    let path = path.hasPrefix("/") ? context.path(path) : path
     var (start, rest) = (root, path[...])
     if path.hasPrefix("/") {
       // Of folders inside each other the inner one, whose own links are nobody's way out.
-      let roots = ([root] + others.map(\.withoutDotsAtEnds)).filter { path.isInside($0) }
+      let roots = ([root] + others.map { context.path($0).withoutDotsAtEnds }).filter { path.isInside($0) }
       guard let found = roots.max(by: { $0.utf8.count < $1.utf8.count }) else {
         throw refusal(
           "'\(path)' is in no folder of this connection (\(([root] + others).map { "'\($0)'" }.joined(separator: ", "))); "

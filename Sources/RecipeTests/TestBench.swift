@@ -148,7 +148,7 @@ actor TestBench {
     let hidden = connections.values.flatMap { connection in
       connection.plugin.configuration.secrets(in: connection.settings.map ?? ValueMap())
     }
-    if replay == nil { replay = recording.map { Replay($0, secrets: known + hidden) } }
+    if replay == nil { replay = recording.map { Replay($0, secrets: known + hidden, folder: files) } }
     let replay = replay
     let (recording, time) = (recording, time)
     let host = RunHost(store: store, time: time, activity: activity, chance: { 0 }) { record throws(NotRunnable) in
@@ -156,11 +156,11 @@ actor TestBench {
         recipe: recipe, secrets: secrets,
         services: Services(
           catalog: catalog, connections: connections, redactor: Redactor(known), time: services,
-          cacheFolder: "\(folder)/cache", pool: pool
-        ) { connection, network in
-          ledger.transport(of: connection, over: replay?.transport(of: connection) ?? network)
-        },
-        folder: files)
+          cacheFolder: "\(folder)/cache", pool: pool,
+          carrier: { connection, network in
+            ledger.transport(of: connection, over: replay?.transport(of: connection) ?? network)
+          }, calls: replay),
+        folder: recording?.folder ?? files)
       if let recording, record.createdAt == recording.at { run.instants = recording.instants(on: time) }
       return run
     }

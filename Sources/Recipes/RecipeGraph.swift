@@ -5,13 +5,14 @@
 // `error`, `event`, `result`) comes from no step, and makes no arrow.
 import ActionKit
 package import Basics
+import Calendars
 import Expressions
 
 package struct RecipeGraph: Sendable {
-  /// A step, or the recipe's inputs or outputs.
+  /// A step, or what starts the recipe, its inputs or its outputs.
   package struct Node: Sendable {
     package enum Shape: Sendable {
-      case inputs, outputs, action, names, wait, approval, parallel, block, call, failure
+      case triggers, inputs, outputs, action, names, wait, approval, parallel, block, call, failure
     }
 
     package var shape: Shape
@@ -60,6 +61,10 @@ package struct RecipeGraph: Sendable {
     name = recipe.name
     summary = recipe.summary
     var main = Section(label: nil, nodes: [])
+    if !recipe.triggers.isEmpty {
+      main.nodes.append(nodes.count)
+      nodes.append(Node(shape: .triggers, path: "", title: "on", words: recipe.triggers.map(\.line)))
+    }
     if !recipe.inputs.isEmpty {
       names["inputs"] = Origin(node: nodes.count, type: .object(recipe.inputsType))
       main.nodes.append(nodes.count)
@@ -181,6 +186,20 @@ package struct RecipeGraph: Sendable {
 extension Recipe {
   fileprivate var inputsType: ObjectType {
     ObjectType("inputs", fields: inputs.map { ObjectType.Field($0.name, $0.type) })
+  }
+}
+
+extension Trigger {
+  /// What starts the recipe, with all that decides whether it does.
+  fileprivate var line: String {
+    var line = id.map { "\($0): \(words)" } ?? words
+    switch kind {
+    case .timed(let recurrence): line += ", \(recurrence.zone.name)"
+    case .event(_, match: let match?): line += " if \(match.text)"
+    case .afterRecipe(_, let status) where status != ["succeeded"]: line += " (\(status.joined(separator: " or ")))"
+    case .event, .afterRecipe: break
+    }
+    return isPaused ? "\(line) (paused)" : line
   }
 }
 

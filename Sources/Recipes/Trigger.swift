@@ -34,6 +34,15 @@ package struct Trigger: Sendable {
   /// When the entry is due; nil if it is not due at times.
   package var recurrence: Recurrence? { if case .timed(let recurrence) = kind { recurrence } else { nil } }
 
+  /// What it waits for, in words; for times in its own zone and without the zone's name.
+  package var words: String {
+    switch kind {
+    case .timed(let recurrence): recurrence.words
+    case .event(let name, match: _): "on the event '\(name)'"
+    case .afterRecipe(let name, status: _): "after \(name)"
+    }
+  }
+
   /// What happens to a slot that falls due while a run of the schedule is alive (automation: Temporal's six).
   package enum Overlap: String, CaseIterable, Sendable {
     case skip, bufferOne, bufferAll, cancelOther, terminateOther, allowAll

@@ -1,11 +1,12 @@
+package import ActionKit
 package import Basics
 package import HTTPClient
 import HTTPTypes
-import Runs
+package import Runs
 import Synchronization
 
-/// Takes down every exchange that services make, in the order in which they end.
-package final class Recorder: Sendable {
+/// Takes down every exchange that services make, and every call that is none, in the order in which they end.
+package final class Recorder: CallCarrier {
   private struct Entry: Sendable {
     var connection: String
     var request: HTTPRequest
@@ -14,9 +15,11 @@ package final class Recorder: Sendable {
 
   private struct Content {
     var entries: [Entry] = []
+    var calls: [(call: ServiceCall, result: Result<Value, ActionError>)] = []
     var connections: [String: Value] = [:]
     var secrets: Set<String> = []
     var at: Timestamp?
+    var folder: String?
     var steps: [(path: String, now: Timestamp)] = []
   }
 
@@ -29,6 +32,16 @@ package final class Recorder: Sendable {
     RecordingTransport(recorder: self, connection: connection, network: network)
   }
 
+  package let confinement: String? = nil
+
+  package func carry(
+    _ call: ServiceCall, _ perform: () async -> Result<Value, ActionError>
+  ) async -> Result<Value, ActionError> {
+    let result = await perform()
+    content.withLock { $0.calls.append((call, result)) }
+    return result
+  }
+
   /// Takes down how a connection was set, and what of it must not be seen.
   package func note(_ connection: String, settings: Value, secrets: [String]) {
     content.withLock { content in
@@ -39,6 +52,9 @@ package final class Recorder: Sendable {
 
   /// Takes down when the run was begun.
   package func begin(at instant: Timestamp) { content.withLock { $0.at = instant } }
+
+  /// Takes down where the run's paths start.
+  package func note(folder: String) { content.withLock { $0.folder = folder } }
 
   /// Takes down what each step of the run called `now`, in the order in which they began.
   package func note(steps: [(path: String, now: Timestamp)]) { content.withLock { $0.steps = steps } }
@@ -53,10 +69,12 @@ package final class Recorder: Sendable {
   /// What was taken down so far, without secrets.
   package func recording(of recipe: String) -> Recording {
     let content = content.withLock { $0 }
-    let found = content.entries.flatMap { Scrubbing.secrets(in: $0.request) }
+    let found =
+      content.entries.flatMap { Scrubbing.secrets(in: $0.request) }
+      + content.calls.flatMap { Scrubbing.secrets(in: $0.call) }
     let redactor = Redactor(content.secrets.union(found).sorted { $0.precedesByScalars($1) })
     return Recording(
-      recipe: recipe, at: content.at ?? .earliest, steps: content.steps,
+      recipe: recipe, at: content.at ?? .earliest, folder: content.folder, steps: content.steps,
       connections: content.connections.mapValues { $0.scrubbed(redactor.redact) },
       exchanges: content.entries.map { entry in
         let outcome: Recording.Outcome =
@@ -70,7 +88,7 @@ package final class Recorder: Sendable {
           }
         return Recording.Exchange(
           connection: entry.connection, request: Scrubbing.request(entry.request, redactor), outcome: outcome)
-      })
+      }, calls: content.calls.map { Recording.Call($0.call, $0.result, redactor) })
   }
 }
 

@@ -1,28 +1,41 @@
-// Recordings of HTTP exchanges.
+// Recordings of HTTP exchanges, and of the calls of actions that reach what is outside in another way.
 //
-//     { "recording": 1, "recipe": "markbook-averages", "at": "2026-11-20T09:30:00Z",
+//     { "recording": 2, "recipe": "markbook-averages", "at": "2026-11-20T09:30:00Z", "folder": "/srv/site",
 //       "steps": { "book": "2026-11-20T09:30:00.012Z" },
 //       "connections": { "markbook": { "baseURL": "https://…" } },
 //       "exchanges": [
 //         { "connection": "markbook",
 //           "request": { "method": "GET", "url": "https://…/?action=getmarkbook&apitoken=***" },
 //           "response": { "status": 200, "headers": { "Content-Type": "application/json" }, "json": { … } } },
-//         { "connection": "markbook", "request": { … }, "error": { "kind": "connect", "message": "…", "sent": "nothing" } } ] }
+//         { "connection": "markbook", "request": { … }, "error": { "kind": "connect", "message": "…", "sent": "nothing" } } ],
+//       "calls": [
+//         { "connection": "shell", "action": "shell.run", "input": { "program": "date", … }, "output": { "exitCode": 0, … } },
+//         { "connection": "mail", "action": "mail.send", "input": { … }, "error": { "kind": "network", … } } ] }
 //
 // `at` is when the run was begun, and `steps` says what each step called `now`: requests may hold the time, so a run that is
 // played goes by these instants.
 //
+// `folder` is where relative paths started: what is written there in a run that is played goes elsewhere, and is told as
+// if it were there.
+//
 // A body is `json` where writing that gives the same bytes again, else `text`, else `base64`. One that is larger than
 // 8 MiB, or that holds a secret where it cannot be taken out, is `omitted`, and cannot be played.
 //
+// A call holds values as the state does (`StoredValue`). With `part` it is the look of a write that can be reconciled:
+// `baseline` before it, or its `outcome`. An output is `omitted` where a body is. A recording of form 1 has no calls,
+// because it was made when they were made anew by each run that was played.
+//
 // No secret is in it. By type: the values of parameters and header fields that a request calls secret, in URLs and
-// forms, and the settings of connections that are declared so. By value: what is known as a secret, and what stood in
+// forms, and the settings of connections and inputs of calls that are declared so. By value: what is known as a secret, and what stood in
 // such a place in any request, wherever it occurs, plain, as JSON, in base64 and percent-encoded.
+import ActionKit
 package import Basics
 import HTTPClient
 import HTTPTypes
+import RunState
+import Runs
 
-/// Exchanges that were made once, to be answered from again.
+/// Exchanges and calls that were made once, to be answered from again.
 package struct Recording: Sendable {
   /// One request and what came of it.
   struct Exchange: Sendable {
@@ -36,6 +49,22 @@ package struct Recording: Sendable {
     /// Without secrets.
     var url: String
     var body: Body?
+  }
+
+  /// One call of an action and what came of it.
+  struct Call: Sendable {
+    var connection: String
+    var action: String
+    var part: ServiceCall.Part
+    /// Without secrets, as JSON.
+    var input: Value
+    var outcome: Outcome
+
+    enum Outcome: Sendable {
+      case output(Value)
+      case error(RunError)
+      case omitted
+    }
   }
 
   enum Outcome: Sendable {
@@ -53,14 +82,25 @@ package struct Recording: Sendable {
   package var recipe: String
   /// When it was begun.
   package var at: Timestamp
+  /// Where its paths started; nil if it was not taken down.
+  package var folder: String?
   /// What each step called `now`, in the order in which they began.
   package var steps: [(path: String, now: Timestamp)] = []
   /// The settings of the connections, with something made up for what is secret in them.
   package var connections: [String: Value]
   var exchanges: [Exchange]
+  /// Nil if none were taken down when it was made.
+  var calls: [Call]?
 
-  /// How many exchanges there are.
-  package var count: Int { exchanges.count }
+  /// How many exchanges and calls there are: `2 exchanges and 1 call are`.
+  package var tally: String {
+    var parts: [String] = []
+    if !exchanges.isEmpty || calls?.isEmpty ?? true {
+      parts.append(exchanges.count == 1 ? "1 exchange" : "\(exchanges.count) exchanges")
+    }
+    if let calls, !calls.isEmpty { parts.append(calls.count == 1 ? "1 call" : "\(calls.count) calls") }
+    return parts.joined(separator: " and ") + (exchanges.count + (calls?.count ?? 0) == 1 ? " is" : " are")
+  }
 }
 
 // MARK: - Bodies
@@ -76,11 +116,7 @@ extension Recording.Body {
       return
     }
     guard let text = String(validating: bytes, as: UTF8.self) else {
-      // As the text in which each byte is a scalar, so that a secret of ASCII can be seen.
-      var scalars = String.UnicodeScalarView()
-      for byte in bytes { scalars.append(UnicodeScalar(byte)) }
-      let text = String(scalars)
-      self = redact(text).hasSameScalars(as: text) ? .base64(bytes.base64) : .omitted
+      self = bytes.holdSecret(redact) ? .omitted : .base64(bytes.base64)
       return
     }
     let redacted = redact(text)
@@ -138,12 +174,14 @@ extension Recording {
       connections[name] = settings
     }
     var document = ValueMap()
-    document["recording"] = .int(1)
+    document["recording"] = .int(calls == nil ? 1 : 2)
     document["recipe"] = .string(recipe)
     document["at"] = .string("\(at)")
+    document["folder"] = folder.map { .string($0) }
     if !steps.isEmpty { document["steps"] = .map(ValueMap(steps.map { ($0.path, .string("\($0.now)")) })) }
     document["connections"] = .map(connections)
     document["exchanges"] = .list(exchanges.map(\.value))
+    document["calls"] = calls.map { .list($0.map(\.value)) }
     return ((try? JSON.text(.map(document), .pretty)) ?? "{}") + "\n"
   }
 
@@ -156,7 +194,7 @@ extension Recording {
     func fault(_ message: String, at value: Value) -> Diagnostics {
       Diagnostics([Diagnostic(message, at: Diagnostic.Location(source, at: value.place.offset ?? 0))])
     }
-    guard root["recording"]?.int == 1 else {
+    guard let form = root["recording"]?.int, (1...2).contains(form) else {
       throw fault("this is no recording that this version of errand knows; 'run --record' makes one", at: root)
     }
     guard let at = root["at"]?.string.flatMap({ Timestamp($0) }), let exchanges = root["exchanges"]?.list else {
@@ -164,6 +202,7 @@ extension Recording {
     }
     recipe = root["recipe"]?.string ?? ""
     self.at = at
+    folder = root["folder"]?.string
     for member in root["steps"]?.map?.members ?? [] {
       guard let path = member.key.string, let now = member.value.string.flatMap({ Timestamp($0) }) else {
         throw fault("'steps' takes an instant for each step", at: member.value)
@@ -182,6 +221,14 @@ extension Recording {
           at: value)
       }
       self.exchanges.append(exchange)
+    }
+    if form == 1 { return }
+    calls = []
+    for value in root["calls"]?.list ?? [] {
+      guard let call = Call(reading: value) else {
+        throw fault("a call needs 'connection', 'action', 'input', and 'output', 'error' or 'omitted'", at: value)
+      }
+      calls?.append(call)
     }
   }
 }
@@ -231,6 +278,83 @@ extension Recording.Exchange {
       let message = error["message"]?.string
     {
       outcome = .failure(kind: kind, message: message, sent: error["sent"]?.string == "nothing" ? .nothing : .maybe)
+    } else {
+      return nil
+    }
+  }
+}
+
+extension Value {
+  /// The value as the state holds it, as JSON.
+  var stored: Value { StoredValue.inline(self).encoded() }
+
+  /// The value that the state holds so; nil if it holds none so.
+  init?(stored: Value) {
+    guard case .inline(let value)? = try? StoredValue(reading: stored) else { return nil }
+    self = value
+  }
+}
+
+extension Recording.Call {
+  /// A call without secrets.
+  init(_ call: ServiceCall, _ result: Result<Value, ActionError>, _ redactor: Redactor) {
+    connection = call.connection
+    action = call.action
+    part = call.part
+    input = Scrubbing.input(of: call, redactor)
+    switch result {
+    case .success(let output):
+      let scrubbed = output.stored.scrubbed(redactor.redact)
+      let isWhole = !output.hidesSecret(redactor.redact)
+      let bytes = isWhole ? (try? JSON.write(scrubbed)) ?? [] : []
+      outcome = isWhole && bytes.count <= Recording.Body.largest ? .output(scrubbed) : .omitted
+    case .failure(let error):
+      outcome = .error(
+        RunError(
+          error.kind, redactor.redact(error.message), detail: error.detail.map(redactor.redact), status: error.status,
+          retryable: error.retryable, retryAfter: error.retryAfter, effect: error.effect))
+    }
+  }
+
+  /// What came of it, for a run that is played; nil if it was left out.
+  var result: Result<Value, ActionError>? {
+    switch outcome {
+    case .output(let output): Value(stored: output).map { .success($0) }
+    case .error(let error):
+      .failure(
+        ActionError(
+          error.kind, error.message, detail: error.detail, status: error.status, retryable: error.retryable,
+          retryAfter: error.retryAfter, effect: error.effect))
+    case .omitted: nil
+    }
+  }
+
+  fileprivate var value: Value {
+    var map = ValueMap([("connection", .string(connection)), ("action", .string(action))])
+    if part != .run { map["part"] = .string(part.rawValue) }
+    map["input"] = input
+    switch outcome {
+    case .output(let output): map["output"] = output
+    case .error(let error): map["error"] = error.encoded()
+    case .omitted: map["omitted"] = .bool(true)
+    }
+    return .map(map)
+  }
+
+  fileprivate init?(reading value: Value) {
+    guard let connection = value["connection"]?.string, let action = value["action"]?.string,
+      let input = value["input"], let part = ServiceCall.Part(rawValue: value["part"]?.string ?? "run")
+    else { return nil }
+    self.connection = connection
+    self.action = action
+    self.part = part
+    self.input = input
+    if let output = value["output"], Value(stored: output) != nil {
+      outcome = .output(output)
+    } else if let error = value["error"], let read = try? RunError(reading: error) {
+      outcome = .error(read)
+    } else if value["omitted"]?.bool == true {
+      outcome = .omitted
     } else {
       return nil
     }

@@ -1,30 +1,85 @@
-import Basics
+package import ActionKit
+package import Basics
 package import HTTPClient
 import HTTPTypes
-import Runs
+package import Runs
 import Synchronization
 
-/// Answers requests from a recording, each exchange once, in whatever order they come.
+/// Answers requests and calls from a recording, each exchange and call once, in whatever order they come.
 ///
 /// A request is answered by the first exchange not yet played that means the same: the same method, scheme, host, port
 /// and path, the same query items and form fields in whatever order, the same JSON. A request that means nothing
-/// recorded is refused, with what is different from the exchange that is nearest.
-package final class Replay: Sendable {
+/// recorded is refused, with what is different from the exchange that is nearest. So is a call, which means the same if
+/// it is of the same action with the same input.
+package final class Replay: CallCarrier {
   private let recording: Recording
+  private let secrets: [String]
   private let redactor: Redactor
   private let isPlayed: Mutex<[Bool]>
+  private let isCallPlayed: Mutex<[Bool]>
 
-  /// - Parameter secrets: What stands for secrets now, which the recording does not hold.
-  package init(_ recording: Recording, secrets: [String]) {
+  /// - Parameters:
+  ///   - secrets: What stands for secrets now, which the recording does not hold.
+  ///   - folder: Where the files go that answers are written to.
+  package init(_ recording: Recording, secrets: [String], folder: String) {
+    confinement = folder
     self.recording = recording
+    self.secrets = secrets
     redactor = Redactor(secrets)
+    isCallPlayed = Mutex((recording.calls ?? []).map { _ in false })
     isPlayed = Mutex(recording.exchanges.map { _ in false })
   }
 
-  /// The requests that are recorded and were not made.
+  /// The requests and calls that are recorded and were not made.
   package var unplayed: [String] {
     let isPlayed = isPlayed.withLock { $0 }
+    let isCallPlayed = isCallPlayed.withLock { $0 }
     return zip(recording.exchanges, isPlayed).filter { !$0.1 }.map { "\($0.0.request.method) \($0.0.request.url)" }
+      + zip(recording.calls ?? [], isCallPlayed).filter { !$0.1 && $0.0.part == .run }.map { $0.0.action }
+  }
+
+  /// Where the files go that answers are written to.
+  package let confinement: String?
+
+  package func carry(
+    _ call: ServiceCall, _ perform: () async -> Result<Value, ActionError>
+  ) async -> Result<Value, ActionError> {
+    guard let calls = recording.calls else {
+      // The state is one that goes with the run.
+      if call.isLocal { return await perform() }
+      return .failure(
+        refusal("The recording is of an earlier form, which holds no call of \(call.action); record the run again."))
+    }
+    let input = Scrubbing.input(of: call, Redactor(secrets + Scrubbing.secrets(in: call)))
+    // As it is in a file.
+    let wanted = (try? JSON.parse(JSON.write(input))) ?? input
+    let found = isCallPlayed.withLock { isPlayed -> Result<Recording.Call, ActionError> in
+      var nearest: [String]?
+      for (index, recorded) in calls.enumerated()
+      where !isPlayed[index] && recorded.part == call.part && recorded.action.hasSameScalars(as: call.action)
+        && recorded.connection.hasSameScalars(as: call.connection)
+      {
+        var differences: [String] = []
+        RequestMeaning.compare(wanted, recorded.input, at: "input", &differences)
+        if differences.isEmpty {
+          isPlayed[index] = true
+          return .success(recorded)
+        }
+        if differences.count < nearest?.count ?? .max { nearest = differences }
+      }
+      let reason =
+        nearest.map { "in the nearest one \($0.joined(separator: ", "))" }
+        ?? "all that it holds of '\(call.connection)' has been played"
+      return .failure(refusal("The recording holds no such call of \(call.action); \(reason)."))
+    }
+    return found.flatMap {
+      $0.result
+        ?? .failure(refusal("The recording left the output of this call out, because of its size or a secret."))
+    }
+  }
+
+  private func refusal(_ message: String) -> ActionError {
+    ActionError(.validation, message, effect: ActionError.Effect.none)
   }
 
   /// What answers a connection's requests.
@@ -146,7 +201,7 @@ struct RequestMeaning {
   /// More differences than that say no more.
   private static let most = 5
 
-  private static func compare(_ value: Value, _ recorded: Value, at path: String, _ found: inout [String]) {
+  static func compare(_ value: Value, _ recorded: Value, at path: String, _ found: inout [String]) {
     guard found.count < most, value != recorded else { return }
     switch (value.content, recorded.content) {
     case (.map(let left), .map(let right)):

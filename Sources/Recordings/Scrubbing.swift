@@ -1,3 +1,4 @@
+import ActionKit
 import Basics
 import HTTPClient
 import HTTPTypes
@@ -57,6 +58,17 @@ enum Scrubbing {
     return found
   }
 
+  /// What a call is given, without secrets, as JSON.
+  static func input(of call: ServiceCall, _ redactor: Redactor) -> Value {
+    guard !call.input.hidesSecret(redactor.redact) else { return .string("(left out)") }
+    // What is made up comes last, because what is made up for a run that is played is a secret of it.
+    let scrubbed = call.input.scrubbed(redactor.redact)
+    return Value.map(call.schema.withMadeUpSecrets(scrubbed.map ?? ValueMap())).stored
+  }
+
+  /// What a call is given in the places that are secret.
+  static func secrets(in call: ServiceCall) -> [String] { call.schema.secrets(in: call.input.map ?? ValueMap()) }
+
   private static func isSecret(_ name: String, of request: HTTPRequest) -> Bool {
     request.redactedParameters.contains { $0.lowercasedASCII.hasSameScalars(as: name.lowercasedASCII) }
   }
@@ -67,6 +79,17 @@ enum Scrubbing {
 }
 
 extension Value {
+  /// Whether octets in it hold a secret, which cannot be taken out of them.
+  func hidesSecret(_ redact: (String) -> String) -> Bool {
+    switch content {
+    case .bytes(let bytes): bytes.holdSecret(redact)
+    case .list(let items): items.contains { $0.hidesSecret(redact) }
+    case .map(let map): map.members.contains { $0.value.hidesSecret(redact) }
+    case .optional(let value): value?.hidesSecret(redact) ?? false
+    default: false
+    }
+  }
+
   /// The value with secrets taken out of its texts and keys, and with 1 for a number that is one.
   ///
   /// Its depth is limited where it is read.
@@ -82,5 +105,15 @@ extension Value {
       return .map(scrubbed)
     default: return self
     }
+  }
+}
+
+extension [UInt8] {
+  /// Whether a secret of ASCII is in the text in which each byte is a scalar.
+  func holdSecret(_ redact: (String) -> String) -> Bool {
+    var scalars = String.UnicodeScalarView()
+    for byte in self { scalars.append(UnicodeScalar(byte)) }
+    let text = String(scalars)
+    return !redact(text).hasSameScalars(as: text)
   }
 }

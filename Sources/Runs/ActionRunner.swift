@@ -216,16 +216,20 @@ struct ActionRunner {
     try await journal.commit([began(attempt, stored)])
     let limit = run.limit(of: limits, since: work.startedAt)
     let context = context(work, attempt)
-    return await limited(attempt, limit) { () async throws(ActionError) in
-      try await action.run(work.input, on: service, in: context)
+    return await run.services.carried(call, .run, work.input) {
+      await limited(attempt, limit) { () async throws(ActionError) in
+        try await action.run(work.input, on: service, in: context)
+      }
     }
   }
 
   private func baseline(
     _ work: Work, _ attempt: Attempt, _ service: any Sendable
   ) async throws(ActionError) -> Value? {
-    try await limited(attempt, run.limit(of: limits, since: work.startedAt)) { () async throws(ActionError) in
-      try await action.baseline(work.input, on: service, in: context(work, attempt))
+    try await run.services.carried(call, .baseline, work.input) {
+      await limited(attempt, run.limit(of: limits, since: work.startedAt)) { () async throws(ActionError) in
+        try await action.baseline(work.input, on: service, in: context(work, attempt)) ?? .null
+      }
     }.get()
   }
 
@@ -242,10 +246,12 @@ struct ActionRunner {
   }
 
   private func context(_ work: Work, _ attempt: Attempt) -> ActionContext {
-    ActionContext(
+    var context = ActionContext(
       run: run.id, step: name, attempt: attempt.number, idempotencyKey: work.key, isKeyNamed: call.key != nil,
       now: work.now, time: run.services.time, folder: run.folder, values: journal.values(of: path)
     ) { [run, name] progress in run.report(.reported(path: name, text: run.redactor.redact(progress.message))) }
+    context.confinement = run.services.confinement
+    return context
   }
 
   // MARK: What follows from an attempt without output
@@ -326,10 +332,13 @@ struct ActionRunner {
     return await Task {
       do throws(ActionError) {
         let service = try await run.services.service(named: call.connection, of: action.plugin)
-        return await limited(attempt, limit) { () async throws(ActionError) in
-          try await action.reconcile(
-            work.input, with: baseline, startedAt: attempt.startedAt, on: service, in: context(work, attempt))
-        }
+        return await run.services.carried(call, .outcome, work.input) {
+          await limited(attempt, limit) { () async throws(ActionError) in
+            try await action.reconcile(
+              work.input, with: baseline, startedAt: attempt.startedAt, on: service, in: context(work, attempt)
+            ).value
+          }
+        }.map { Reconciliation($0) }
       } catch {
         return .failure(error)
       }

@@ -56,8 +56,8 @@ package struct Plan: Sendable {
   package struct Read: Sendable {
     package var path: StepPath
     package var call: Call
-    /// SHA-256 of the output as JSON.
-    package var output: String
+    /// SHA-256 of each field of the output as JSON, but for those that differ from one answer to the next.
+    package var output: Value
   }
 }
 

@@ -1,12 +1,15 @@
 // A plan as a file, and what has moved between two of them.
 //
-//     {"format": 1, "recipe": …, "file": …, "sha256": of the recipes' texts, "plannedAt": …, "program": …,
+//     {"format": 2, "recipe": …, "file": …, "sha256": of the recipes' texts, "plannedAt": …, "program": …,
 //      "sandbox": bool, "inputs": {…}, "overrides": {…},
-//      "reads":   [{"path", "action", "connection", "input", "output": SHA-256}],
+//      "reads":   [{"path", "action", "connection", "input", "output": {field: SHA-256}}],
 //      "writes":  [{"path", "action", "connection", "input", "if": […],
 //                   "changes": [{"subject", "before", "after"}] or "opaque": why}],
 //      "notes":   [{"path", "if": […], "kind", "text"}],
 //      "outputs": {…}, "error": {…}, "tally": {…}}
+//
+// A field of an output that differs from one answer to the next (`FieldSchema.isVolatile`), such as when it came, has no
+// hash: the plan holds though it moves. What a write makes of it stands in that write's input.
 //
 // What is not known is `{"$unknown": "known after 'make'"}`. No secret is in it: they are masked by type and by value.
 import ActionKit
@@ -16,7 +19,7 @@ import RunState
 
 extension Plan {
   /// The number of the form that plans are written in.
-  package static let format = 1
+  package static let format = 2
 
   /// What was read and is to be written, with `heading` before it.
   package func document(_ heading: ValueMap) -> Value {
@@ -26,7 +29,7 @@ extension Plan {
     document["reads"] = .list(
       reads.map { read in
         var map = read.call.members(at: read.path)
-        map["output"] = .string(read.output)
+        map["output"] = read.output
         return .map(map)
       })
     var writes: [Value] = []
@@ -137,7 +140,8 @@ extension Plan {
         {
           moves.append("\(what) asks for something else")
         } else if before["output"] != after["output"] {
-          moves.append("\(what) reads something else")
+          let moved = members(before["output"], after["output"]).filter { $1 != $2 }.map { "'\($0.name)'" }
+          moves.append("\(what) reads something else in \(moved.joined(separator: ", "))")
         }
       }
     }

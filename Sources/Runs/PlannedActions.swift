@@ -42,7 +42,8 @@ extension Planner {
     }
     let output = redactor.withoutSecrets(answer, of: action.outputType)
     if action.effect == .read {
-      plan.reads.append(Plan.Read(path: path, call: shown, output: try hash(of: output)))
+      plan.reads.append(
+        Plan.Read(path: path, call: shown, output: try hashes(of: action.output.withoutVolatile(output))))
     }
     guard let repetition = call.repetition else { return output }
     var inner = frame
@@ -57,9 +58,13 @@ extension Planner {
     note(.pause("would be done every \(repetition.every.spelled) until `\(repetition.until.text)`"), at: path)
   }
 
-  private func hash(of output: Value) throws(StepExit) -> String {
+  private func hashes(of output: Value) throws(StepExit) -> Value {
     do {
-      return try sha256(JSON.write(StoredValue.inline(output).encoded()))
+      var hashes = ValueMap()
+      for member in output.map?.members ?? [] {
+        hashes[member.key] = .string(try sha256(JSON.write(StoredValue.inline(member.value).encoded())))
+      }
+      return .map(hashes)
     } catch let error as StateError {
       throw .failed(RunError(.configuration, error.message))
     } catch {

@@ -1,5 +1,6 @@
 package import ActionKit
 package import Basics
+import Recipes
 import Synchronization
 
 /// The services of one run: each connection is taken from the program's pool when a step first uses it, and given back
@@ -25,6 +26,8 @@ package actor Services {
   private let cacheFolder: String?
   /// What stands between services and the network, as a recording does.
   private let carrier: PluginContext.Carrier?
+  /// What stands between runs and the actions of plugins that speak something else than HTTP.
+  private let calls: (any CallCarrier)?
   /// What is taken out of everything that is shown or kept.
   package nonisolated let redactor: Redactor
   private let pool: ServicePool
@@ -35,7 +38,8 @@ package actor Services {
 
   package init(
     catalog: ActionCatalog, connections: [String: Connection], redactor: Redactor, time: any TimeSource,
-    cacheFolder: String? = nil, pool: ServicePool? = nil, carrier: PluginContext.Carrier? = nil
+    cacheFolder: String? = nil, pool: ServicePool? = nil, carrier: PluginContext.Carrier? = nil,
+    calls: (any CallCarrier)? = nil
   ) {
     self.catalog = catalog
     self.connections = connections
@@ -43,7 +47,31 @@ package actor Services {
     self.time = time
     self.cacheFolder = cacheFolder
     self.carrier = carrier
+    self.calls = calls
     self.pool = pool ?? ServicePool(time: time)
+  }
+
+  /// The folder that all paths of actions lead into; nil for where they say.
+  nonisolated var confinement: String? { calls?.confinement }
+
+  /// What comes of asking an action for something, or what answers in its place.
+  nonisolated func carried(
+    _ call: ActionCall, _ part: ServiceCall.Part, _ input: Value,
+    _ perform: () async -> Result<Value, ActionError>
+  ) async -> Result<Value, ActionError> {
+    let action = call.action
+    guard let calls, action.takesEffect || action.effect != .pure, let plugin = catalog.plugin(action.plugin) else {
+      return await perform()
+    }
+    guard !plugin.isWeb else {
+      let result = await perform()
+      // Told as if it were where it is said to be, as whoever reads the path next expects.
+      return confinement.map { folder in result.map { $0.replacing(folder, with: "") } } ?? result
+    }
+    let call = ServiceCall(
+      connection: call.connection, action: action.id, part: part, input: .map(input.map ?? ValueMap()),
+      schema: action.input, isLocal: plugin.isLocal)
+    return await calls.carry(call, perform)
   }
 
   deinit { pool.release(keys.withLock { $0 }) }

@@ -72,7 +72,7 @@ struct NewPlugin {
     import HTTPClient
 
     /// Lets recipes use \(name).
-    public enum \(name)Plugin: ClientLibrary {
+    public enum \(name)Plugin: ClientLibrary, WebPlugin {
       public static let name = "\(recipeName)"
       public static let summary = "Uses the service \(name)."
       public static let actions: [any Action<\(name)Client>.Type] = [GetStatus.self]

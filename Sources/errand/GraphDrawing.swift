@@ -33,14 +33,15 @@ struct GraphDrawing {
     for number in section.nodes {
       let node = graph.nodes[number]
       var line = "\(own)\(Style.bold.applied(to: node.title.safe, colour))"
-      let words = node.shape == .inputs || node.shape == .outputs ? [] : node.words
+      let isList = [.triggers, .inputs, .outputs].contains(node.shape)
+      let words = isList ? [] : node.words
       if !words.isEmpty { line += "  \(words.joined(separator: ", ").safe)" }
       if let gives = node.gives { line += "  → \(gives.safe)" }
       if let state = states[node.path], !node.path.isEmpty {
         line += "  \(state.style.applied(to: "[\(state.text)]", colour))"
       }
       lines.append(line)
-      if node.shape == .inputs || node.shape == .outputs {
+      if isList {
         lines += node.words.map { "\(own)    \($0.safe)" }
       }
       for arrow in graph.arrows where arrow.to == number {
@@ -220,6 +221,7 @@ struct GraphDrawing {
 extension RecipeGraph.Node.Shape {
   fileprivate var dot: String {
     switch self {
+    case .triggers: "ellipse"
     case .inputs, .outputs: "note"
     case .names: "plaintext"
     case .wait, .approval: "octagon"
@@ -232,6 +234,7 @@ extension RecipeGraph.Node.Shape {
 
   fileprivate var mermaid: (open: String, close: String) {
     switch self {
+    case .triggers: ("((", "))")
     case .inputs, .outputs: ("[/", "/]")
     case .names: ("(", ")")
     case .wait, .approval: ("{{", "}}")

@@ -18,14 +18,7 @@ struct KnownSchedule: Sendable {
   func clock(_ own: WallClock) -> WallClock { zone.map { WallClock($0, now: own.now) } ?? own }
 
   /// When it is due, in words.
-  var words: String {
-    switch trigger?.kind {
-    case .timed(let recurrence)?: recurrence.words
-    case .event(let name, match: _)?: "on the event '\(name.safe)'"
-    case .afterRecipe(let name, status: _)?: "after \(name.safe)"
-    case nil: record.spec.safe
-    }
-  }
+  var words: String { (trigger?.words ?? record.spec).safe }
 
   /// The slots after an instant, as long as it may start runs.
   func upcoming(_ count: Int, after instant: Timestamp) -> [Timestamp] {

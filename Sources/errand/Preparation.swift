@@ -20,6 +20,8 @@ struct Preparation: Sendable {
   var folder: String?
   /// What stands between services and the network.
   var carrier: PluginContext.Carrier?
+  /// What stands between runs and the actions of plugins that speak something else than HTTP.
+  var calls: (any CallCarrier)?
   /// What takes down the exchanges of services.
   var recorder: Recorder?
   /// What `now` is of the steps of runs that are played again.
@@ -44,7 +46,8 @@ struct Preparation: Sendable {
         : Secrets(environment: await workspace.secretsApart(of: recipe, inputs: inputs, from: secrets))
       let services = try workspace.services(
         for: recipe, secrets: secrets, overrides: record.origin.overrides, standIns: standIns, time: time, pool: pool,
-        carrier: carrier, recorder: recorder)
+        carrier: carrier, calls: calls, recorder: recorder)
+      recorder?.note(folder: folder ?? workspace.root)
       var run = PreparedRun(recipe: recipe, secrets: secrets, services: services, folder: folder ?? workspace.root)
       run.instants = instants?(record)
       return run

@@ -137,7 +137,7 @@ struct RunCommand {
     do throws(FileError) { try Files.write(Array(recording.text.utf8), to: path, mode: 0o600) } catch {
       throw CommandFailure(.cannotCreate, error.description)
     }
-    console.say("\(recording.count == 1 ? "1 exchange is" : "\(recording.count) exchanges are") recorded in \(path)")
+    console.say("\(recording.tally) recorded in \(path)")
   }
 
   // MARK: What is given

@@ -93,7 +93,8 @@ struct RunSession: Sendable {
   /// Runs against a recording, in a state of its own that goes with the process, and at the time of the recording.
   ///
   /// Nothing is waited for: the clock stands still, and goes to the next instant at which something is due when nothing
-  /// else can happen.
+  /// else can happen. Nothing outside is touched: what is no request is answered from the recording too, and the files
+  /// that answers to requests are written to go with the run.
   func replay(
     _ recording: Recording, _ origin: RunCreated, of recipe: Recipe, asJSON: Bool
   ) async throws(CommandFailure) -> ExitCode {
@@ -115,8 +116,15 @@ struct RunSession: Sendable {
       hidden += schema.secrets(in: settings)
     }
     preparation.secrets = SecretSources(madeUp)
-    let replay = Replay(recording, secrets: hidden)
+    let folder: String
+    do throws(FileError) { folder = try Files.makeTemporaryFolder("errand-replay") } catch {
+      throw CommandFailure(.cannotCreate, error.description)
+    }
+    defer { Files.removeTree(folder) }
+    let replay = Replay(recording, secrets: hidden, folder: folder)
     preparation.carrier = { connection, _ in replay.transport(of: connection) }
+    preparation.calls = replay
+    preparation.folder = recording.folder
     let code = try await runApart(origin, preparation, on: clock, asJSON: asJSON)
     for request in replay.unplayed { console.say("recorded, and not asked for: \(request)") }
     return code

@@ -94,7 +94,8 @@ struct Workspace: Sendable {
   /// The connections that a recipe uses, with their secrets and what `--set` overrides.
   func services(
     for recipe: Recipe, secrets: Secrets, overrides: [String: Value], standIns: [String: Value] = [:],
-    time: any TimeSource, pool: ServicePool, carrier: PluginContext.Carrier? = nil, recorder: Recorder? = nil
+    time: any TimeSource, pool: ServicePool, carrier: PluginContext.Carrier? = nil, calls: (any CallCarrier)? = nil,
+    recorder: Recorder? = nil
   ) throws(CommandFailure) -> Services {
     var connections: [String: Services.Connection] = [:]
     var known: [String] = recipe.allSecrets.compactMap { secrets[$0.name] }
@@ -134,7 +135,8 @@ struct Workspace: Sendable {
     if let recorder { carrier = { recorder.transport(of: $0, over: $1) } }
     return Services(
       catalog: catalog, connections: connections, redactor: Redactor(known), time: time,
-      cacheFolder: standIns.isEmpty && recorder == nil ? "\(stateFolder)/cache" : nil, pool: pool, carrier: carrier)
+      cacheFolder: standIns.isEmpty && recorder == nil ? "\(stateFolder)/cache" : nil, pool: pool, carrier: carrier,
+      calls: recorder ?? calls)
   }
 
   // MARK: Paths

@@ -341,6 +341,29 @@ func faults(_ schema: ObjectSchema, _ json: String) throws -> [String] {
     #expect(error?.description == "Mark.student was never set")
   }
 
+  @Test func `what differs from one answer to the next is left out, however deep it is`() throws {
+    struct Copy: FieldSet {
+      @Field("What it says.") var text: String
+      @Field("When it came.", .volatile) var cachedAt: Timestamp
+    }
+    struct Answer: FieldSet {
+      @Field("One.") var one: Copy?
+      @Field("Many.") var many: [Copy] = []
+      @Field("By name.", .volatile) var headers: [String: String] = [:]
+      @Field("By key.") var copies: [String: Copy] = [:]
+      @Field("Anything.") var rest: Value?
+    }
+    #expect(Answer.schema.fields.map(\.isVolatile) == [false, false, true, false, false])
+    let copy = #"{"text":"a","cachedAt":"2026-01-05T09:00:00Z"}"#
+    let answer = try JSON.parse(
+      #"{"one":\#(copy),"many":[\#(copy),\#(copy)],"headers":{"date":"x"},"copies":{"b":\#(copy)},"#
+        + #""rest":{"cachedAt":1}}"#)
+    #expect(
+      try JSON.text(Answer.schema.withoutVolatile(answer))
+        == #"{"one":{"text":"a"},"many":[{"text":"a"},{"text":"a"}],"copies":{"b":{"text":"a"}},"#
+        + #""rest":{"cachedAt":1}}"#)
+  }
+
   @Test func `a double is finite`() throws {
     let value = Value.object(["key": .int(1), "factor": .double(.nan)])
     #expect(Sheet.schema.check(value, as: "with").map(\.message) == ["'with.factor' must be finite, but is nan"])

@@ -88,6 +88,22 @@ private func files(_ settings: KeyValuePairs<String, Value> = [:]) throws -> Loc
     #expect(try folder.names == ["sub"])
   }
 
+  @Test(arguments: [
+    ("a.txt", "C/srv/site/a.txt"), ("/srv/site/a.txt", "C/srv/site/a.txt"), ("/etc/passwd", nil),
+    ("/srv/dl/b", "C/srv/dl/b"),
+  ])
+  func `a run that touches nothing outside finds every path in a folder of its own`(_ path: String, _ found: String?)
+    throws
+  {
+    let folder = try Folder()
+    var context = ActionContext.testing(folder: "/srv/site")
+    context.confinement = folder.path
+    #expect(context.path("../../../x") == "\(folder.path)/srv/site/x")
+    let files = try files(["others": .list([.string("/srv/dl")])])
+    let located = try? files.file(path, in: context).path.replacingOccurrences(of: folder.path, with: "C")
+    #expect(located == found)
+  }
+
   @Test func `follows no link, whatever it is asked for`() async throws {
     let (folder, outside) = (try Folder(), try Folder())
     try outside.write("secret", to: "key")

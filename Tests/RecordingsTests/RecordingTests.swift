@@ -1,5 +1,7 @@
+import ActionKit
 import Basics
 import HTTPClient
+import Runs
 import Testing
 
 @testable import Recordings
@@ -17,6 +19,7 @@ import Testing
     let transport = recorder.transport(of: "site", over: ScriptedTransport(steps))
     for request in requests { _ = try? await transport.send(request, into: nil) }
     recorder.begin(at: at)
+    recorder.note(folder: "/srv/site")
     recorder.note(steps: [("b/c", at), ("a", at)])
     return recorder.recording(of: "r")
   }
@@ -42,9 +45,10 @@ import Testing
       ])
     let wanted = """
       {
-        "recording": 1,
+        "recording": 2,
         "recipe": "r",
         "at": "2026-11-20T09:30:00Z",
+        "folder": "/srv/site",
         "steps": {
           "b/c": "2026-11-20T09:30:00Z",
           "a": "2026-11-20T09:30:00Z"
@@ -111,7 +115,8 @@ import Testing
               "sent": "maybe"
             }
           }
-        ]
+        ],
+        "calls": []
       }
 
       """
@@ -142,7 +147,7 @@ import Testing
         .on("GET", "https://a.example/next", "\(secret) \(encoded.replacing("%20", with: "+")) \(base64)"),
       ], secrets: [secret])
     let text = recording.text
-    #expect(recording.count == 2)
+    #expect(recording.tally == "2 exchanges are")
     for form in [secret, encoded, String(quoted.dropFirst().dropLast()), base64, token] {
       #expect(!text.contains(form), "\(form) is in \(text)")
       // As a text inside of a text.
@@ -159,7 +164,8 @@ import Testing
       [.on("POST", "https://chat.example/…", "unknown: /services/T0?k=s3cret")])
     #expect(!recording.text.contains("services") && !recording.text.contains("s3cret"), "\(recording.text)")
     #expect(recording.text.contains(#""url": "https://chat.example/…""#), "\(recording.text)")
-    let response = try await Replay(recording, secrets: []).transport(of: "site").send(post("/made-up"), into: nil)
+    let response = try await Replay(recording, secrets: [], folder: "/nowhere").transport(of: "site").send(
+      post("/made-up"), into: nil)
     #expect(Self.text(response) == "unknown: •••")
   }
 
@@ -169,7 +175,7 @@ import Testing
       [Self.get("https://a.example/x")], [.on("GET", "https://a.example/x") { _ in HTTPResponse(body: body) }],
       secrets: ["plainsecret"])
     #expect(recording.text.contains("\"omitted\": true"))
-    let transport = Replay(recording, secrets: []).transport(of: "site")
+    let transport = Replay(recording, secrets: [], folder: "/nowhere").transport(of: "site")
     await #expect {
       try await transport.send(Self.get("https://a.example/x"), into: nil)
     } throws: { error in
@@ -191,7 +197,7 @@ import Testing
         .on("GET", "https://a.example/list…", "list"), .on("PUT", "https://a.example/item", status: 204),
         .on("GET", "https://a.example/again", "first"), .on("GET", "https://a.example/again", "second"),
       ])
-    return Replay(try Recording(reading: Source(name: "r.json", text: recording.text)), secrets: [])
+    return Replay(try Recording(reading: Source(name: "r.json", text: recording.text)), secrets: [], folder: "/nowhere")
   }
 
   private static func text(_ response: HTTPResponse) -> String { String(decoding: response.body, as: UTF8.self) }
@@ -251,6 +257,120 @@ import Testing
     }
   }
 
+  // MARK: Calls
+
+  struct Letter: FieldSet {
+    @Field("Whom it is for.") var to: String
+    @Field("What it says.") var text: String?
+    @Field("What opens it.") var key: Secret<String>?
+    @Field("What is in it.") var picture: [UInt8]?
+  }
+
+  private static func letter(
+    _ text: String, to: String = "ana", key: String = "s3cret-key", picture: [UInt8]? = nil, isLocal: Bool = false
+  ) -> ServiceCall {
+    var input = ValueMap([("to", .string(to)), ("text", .string(text)), ("key", .string(key))])
+    input["picture"] = picture.map { .bytes($0) }
+    return ServiceCall(
+      connection: "post", action: "post.send", part: .run, input: .map(input), schema: Letter.schema, isLocal: isLocal)
+  }
+
+  private static func recorded(
+    _ calls: [(ServiceCall, Result<Value, ActionError>)], secrets: [String] = []
+  ) async throws -> Recording {
+    let recorder = Recorder()
+    recorder.note("post", settings: .map(ValueMap()), secrets: secrets)
+    for (call, result) in calls { _ = await recorder.carry(call) { result } }
+    recorder.begin(at: at)
+    return try Recording(reading: Source(name: "r.json", text: recorder.recording(of: "r").text))
+  }
+
+  /// What answers a call, which is not made.
+  private static func answer(_ call: ServiceCall, _ replay: Replay) async -> Result<Value, ActionError> {
+    await replay.carry(call) {
+      Issue.record("it was made")
+      return .success(.null)
+    }
+  }
+
+  @Test func `a call is taken down without secrets, and answered from the recording to the letter`() async throws {
+    let output = Value.object([
+      "at": .timestamp(Self.at), "took": .duration(.seconds(2)), "picture": .bytes([1, 255]), "many": .double(2),
+      "list": .list([.null, .string("opened with s3cret-key")]), "none": Value(.optional(nil)),
+    ])
+    let failure = ActionError(
+      .rateLimited, "slow down, hunter2-hunter2", detail: "429", status: 429, retryAfter: .seconds(3), effect: .unknown)
+    let recording = try await Self.recorded(
+      [(Self.letter("hunter2-hunter2"), .failure(failure)), (Self.letter("hunter2-hunter2"), .success(output))],
+      secrets: ["hunter2-hunter2"])
+    #expect(recording.tally == "2 calls are")
+    #expect(!recording.text.contains("hunter2"), "\(recording.text)")
+    #expect(!recording.text.contains("s3cret"), "\(recording.text)")
+    // Now other secrets stand in their places.
+    let replay = Replay(recording, secrets: ["made-up-token"], folder: "/nowhere")
+    #expect(replay.unplayed == ["post.send", "post.send"])
+    guard case .failure(let first) = await Self.answer(Self.letter("made-up-token", key: "made-up"), replay) else {
+      Issue.record("the first one failed")
+      return
+    }
+    #expect(first.kind == .rateLimited && first.message == "slow down, •••" && first.detail == "429")
+    #expect(first.status == 429 && first.retryAfter == .seconds(3) && first.effect == .unknown && first.retryable)
+    let second = try await Self.answer(Self.letter("made-up-token", key: "made-up"), replay).get()
+    #expect(
+      second
+        == .object([
+          "at": .timestamp(Self.at), "took": .duration(.seconds(2)), "picture": .bytes([1, 255]), "many": .double(2),
+          "list": .list([.null, .string("opened with •••")]), "none": Value(.optional(nil)),
+        ]))
+    #expect(replay.unplayed == [])
+  }
+
+  @Test func `a call of another meaning is refused, with the difference`() async throws {
+    let replay = Replay(
+      try await Self.recorded([(Self.letter("one"), .success(.int(1)))]), secrets: [], folder: "/nowhere")
+    func message(_ call: ServiceCall) async -> String? {
+      guard case .failure(let error) = await Self.answer(call, replay) else { return nil }
+      #expect(error.kind == .validation && error.effect == ActionError.Effect.none && !error.retryable)
+      return error.message
+    }
+    #expect(
+      await message(Self.letter("two", to: "ben"))
+        == "The recording holds no such call of post.send; in the nearest one "
+        + "input.to is \"ben\" instead of \"ana\", input.text is \"two\" instead of \"one\".")
+    #expect(try await Self.answer(Self.letter("one"), replay).get() == .int(1))
+    #expect(
+      await message(Self.letter("one"))
+        == "The recording holds no such call of post.send; all that it holds of 'post' has been played.")
+  }
+
+  @Test func `octets that hold a secret leave the output out`() async throws {
+    let picture = [0xFF] + Array("plainsecret".utf8)
+    let recording = try await Self.recorded(
+      [(Self.letter("one", picture: picture), .success(.object(["back": .bytes(picture)])))], secrets: ["plainsecret"])
+    #expect(recording.text.contains(#""input": "(left out)""#) && recording.text.contains(#""omitted": true"#))
+    #expect(!recording.text.contains(Array(picture).base64))
+    guard
+      case .failure(let error) = await Self.answer(
+        Self.letter("one", picture: picture), Replay(recording, secrets: ["plainsecret"], folder: "/nowhere"))
+    else {
+      Issue.record("it was answered")
+      return
+    }
+    #expect(error.message == "The recording left the output of this call out, because of its size or a secret.")
+  }
+
+  @Test func `a recording of the earlier form answers no call, and lets the state be used`() async throws {
+    let text = #"{"recording":1,"recipe":"r","at":"2026-11-20T09:30:00Z","connections":{},"exchanges":[]}"#
+    let replay = Replay(try Recording(reading: Source(name: "r.json", text: text)), secrets: [], folder: "/nowhere")
+    guard case .failure(let error) = await Self.answer(Self.letter("one"), replay) else {
+      Issue.record("it was answered")
+      return
+    }
+    #expect(
+      error.message == "The recording is of an earlier form, which holds no call of post.send; record the run again.")
+    #expect(try await replay.carry(Self.letter("one", isLocal: true)) { .success(.int(2)) }.get() == .int(2))
+  }
+
   @Test func `a snapshot asks once, until something fails`() async throws {
     let script = ScriptedTransport([
       .on("GET", "https://a.example/list", "one"), .on("GET", "https://a.example/gone", status: 404, "gone"),
@@ -275,7 +395,7 @@ import Testing
     let first = HTTPClient(transport: recorder.transport(of: "site", over: script))
     #expect(try await first.download(request, to: path).file?.bytes == 4)
     try Files.remove(path)
-    let replay = Replay(recorder.recording(of: "r"), secrets: [])
+    let replay = Replay(recorder.recording(of: "r"), secrets: [], folder: "/nowhere")
     let second = HTTPClient(transport: replay.transport(of: "site"))
     #expect(try await second.download(request, to: path).file?.bytes == 4)
     #expect(try Files.read(path) == bytes)
@@ -293,6 +413,11 @@ import Testing
       #"{"recording":1,"at":"2026-11-20T09:30:00Z","exchanges":[{}]}"#,
       "r.json:1:57: error: an exchange needs 'connection', 'request' with 'method' and 'url'"
     ),
+    (
+      #"{"recording":2,"at":"2026-11-20T09:30:00Z","exchanges":[],"calls":[{"input":{},"output":1}]}"#,
+      "r.json:1:68: error: a call needs 'connection', 'action', 'input', and 'output', 'error' or 'omitted'"
+    ),
+    (#"{"recording":3}"#, "r.json:1:1: error: this is no recording that this version of errand knows"),
   ])
   func `what is no recording is refused at its place`(_ text: String, _ wanted: String) {
     do throws(Diagnostics) {

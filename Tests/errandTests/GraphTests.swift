@@ -263,6 +263,63 @@ import Testing
         """)
   }
 
+  private static let started = """
+    recipe: started
+    inputs: { n: { type: int, default: 1 } }
+    on:
+      - { id: morning, cron: "30 6 * * 1-5", zone: Europe/Zurich }
+      - { id: often, every: 2h, paused: true }
+      - { id: paid, event: { name: payment, match: "event.data.amount > 1" } }
+      - { id: next, afterRecipe: { recipe: other, status: [failed, timedOut] } }
+    steps:
+      - let: { m: "${{ inputs.n }}" }
+    """
+
+  @Test func `what starts a recipe stands before all else`() throws {
+    let drawing = try GraphTests.drawing(GraphTests.started)
+    #expect(
+      drawing.text(colour: false) == """
+        started
+        on
+            morning: every weekday at 06:30, Europe/Zurich
+            often: every 2 hours, UTC (paused)
+            paid: on the event 'payment' if event.data.amount > 1
+            next: after other (failed or timedOut)
+        inputs
+            n: int
+        let  → m: int
+            ← inputs  n: int
+        """)
+    #expect(
+      drawing.dot == #"""
+        digraph recipe {
+          label = "started";
+          labelloc = t;
+          compound = true;
+          fontname = "sans-serif";
+          node [fontname = "sans-serif", fontsize = 11, shape = box, style = "rounded,filled", fillcolor = white];
+          edge [fontname = "sans-serif", fontsize = 9];
+          n0 [label = "on\nmorning: every weekday at 06:30, Europe/Zurich\noften: every 2 hours, UTC (paused)\npaid: on the event 'payment' if event.data.amount > 1\nnext: after other (failed or timedOut)", shape = ellipse];
+          n1 [label = "inputs\nn: int", shape = note];
+          n2 [label = "let\nm: int", shape = plaintext];
+          n0 -> n1 [style = dotted, arrowhead = open];
+          n1 -> n2 [label = "n: int"];
+        }
+        """#)
+    #expect(
+      drawing.mermaid == #"""
+        ---
+        title: "started"
+        ---
+        flowchart TD
+          n0(("on<br/>morning: every weekday at 06:30, Europe/Zurich<br/>often: every 2 hours, UTC (paused)<br/>paid: on the event 'payment' if event.data.amount #62; 1<br/>next: after other (failed or timedOut)"))
+          n1[/"inputs<br/>n: int"/]
+          n2("let<br/>m: int")
+          n0 -.-> n1
+          n1 -->|"n: int"| n2
+        """#)
+  }
+
   // MARK: Quoting
 
   private static let hostile = #"""
@@ -308,7 +365,8 @@ import Testing
         """#)
   }
 
-  @Test(arguments: [everything, hostile]) func `Graphviz draws every label as it was written`(text: String) async throws
+  @Test(arguments: [everything, hostile, started]) func `Graphviz draws every label as it was written`(text: String)
+    async throws
   {
     let drawing = try GraphTests.drawing(text)
     let folder = FileManager.default.temporaryDirectory.appending(path: "graph-\(UUID().uuidString)")

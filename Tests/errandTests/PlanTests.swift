@@ -1,5 +1,7 @@
 import Basics
 import Foundation
+import HTTPServer
+import Synchronization
 import Testing
 
 /// The averages' recipe, which the repository ships.
@@ -169,7 +171,9 @@ private let averages = Program.root.appending(path: "recipes/markbook-averages.y
 
     let again = try await program.start(["run", "--plan", "plan.json"] + arguments).outcome()
     #expect(again.code == 1)
-    #expect(again.error.hasPrefix("moved: 'book' (markbook.getMarkbook) reads something else\n"), "\(again.error)")
+    #expect(
+      again.error.hasPrefix("moved: 'book' (markbook.getMarkbook) reads something else in 'students'\n"),
+      "\(again.error)")
     #expect(
       again.error.contains(
         "moved: Average of Lachlan Abernethy (0047218): planned was nothing → \"80.0\", and now it is \"80.0\" → \"80.0\"\n"
@@ -185,6 +189,61 @@ private let averages = Program.root.appending(path: "recipes/markbook-averages.y
     #expect(rest.code == 0, "\(rest.error)")
     #expect(rest.out.contains("markbook  put/write  markbook.putStudentResult: 23 unchanged, 1 left out\n"))
     #expect(rest.out.hasSuffix("\nplan of markbook-averages: no changes. Nothing was written.\n"))
+    await program.remove()
+  }
+
+  /// A page whose header fields are others each time it is asked for, and whose text is what it is set to.
+  private final class Page: Sendable {
+    let text = Mutex("one")
+    private let count = Mutex(0)
+
+    func answer(_ request: HTTPServerRequest) -> HTTPServerResponse {
+      var response = HTTPServerResponse.text(text.withLock { $0 })
+      let count = count.withLock { count in
+        count += 1
+        return count
+      }
+      response.headers["Date"] = "Mon, 05 Jan 2026 09:00:\(count + 10) GMT"
+      return response
+    }
+  }
+
+  @Test func `a plan holds though the date of an answer moves, and not when its body does, or a write of the date`()
+    async throws
+  {
+    let program = try await Program()
+    let page = Page()
+    let server = try HTTPServer { page.answer($0) }
+    try program.write("connections: { http: { baseURL: \"\(server.baseURL)\" } }\n", to: "errand.yaml")
+    func keep(_ what: String) async throws {
+      try program.write(
+        """
+        recipe: page
+        steps:
+          - { id: page, uses: http.get, with: { url: /page } }
+          - { id: copy, uses: http.put, with: { url: /copy, json: "${{ steps.page.\(what) }}" } }
+
+        """, to: "page.yaml")
+      let plan = try await program.call("plan", "page.yaml", "--out", "plan.json")
+      #expect(plan.code == 0, "\(plan.error)")
+    }
+    let end = "error: the plan does not hold any more; nothing was started. Plan again and look at it\n"
+
+    try await keep("body")
+    let run = try await program.call("run", "page.yaml", "--plan", "plan.json")
+    #expect(run.code == 0, "\(run.error)")
+    page.text.withLock { $0 = "two" }
+    let moved = try await program.call("run", "page.yaml", "--plan", "plan.json")
+    #expect(moved.code == 1)
+    #expect(
+      moved.error == "moved: 'page' (http.get) reads something else in 'body'\n"
+        + "moved: 'copy' (http.put) is to be written otherwise\n\(end)")
+
+    try await keep("headers.date")
+    let dated = try await program.call("run", "page.yaml", "--plan", "plan.json")
+    #expect(dated.code == 1)
+    #expect(dated.error == "moved: 'copy' (http.put) is to be written otherwise\n\(end)")
+    await server.stop()
     await program.remove()
   }
 

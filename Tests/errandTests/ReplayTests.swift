@@ -1,7 +1,9 @@
+import ActionKit
 import Basics
 import Foundation
 import Glibc
 import HTTPServer
+import MailPlugin
 import Testing
 
 /// `--record` and `--replay`, tests that are played from a recording, and tests that are watched, with the real binary.
@@ -90,6 +92,108 @@ import Testing
     let waiting = try await program.call("run", "recipes/timed.yaml", "--replay", "timed.json", "--json")
     #expect(waiting.code == 4)
     #expect(waiting.error.contains("a run that is played again meets nobody"), "\(waiting.error)")
+    await program.remove()
+  }
+
+  // MARK: What is no HTTP
+
+  /// A recipe that writes to a file of this machine, sends a mail, and has what outlives runs.
+  private static let acting = """
+    recipe: acting
+    steps:
+      - id: mark
+        uses: shell.run
+        with:
+          effect: write
+          script: echo "$1" >> marker && wc -l < marker && echo "$TOKEN"
+          arguments: [one]
+          secretEnvironment: { TOKEN: "${{ secrets.TOKEN }}" }
+      - { id: last, uses: store.get, with: { name: last } }
+      - { id: keep, uses: store.put, with: { name: last, value: "${{ steps.mark.output }}" } }
+      - { id: note, uses: file.append, with: { path: notes.txt, text: "noted\\n" } }
+      - { id: notes, uses: file.read, with: { path: notes.txt } }
+      - id: mail
+        uses: mail.send
+        with: { to: [ana@example.org], subject: Done, text: "It says ${{ steps.mark.output }}" }
+      - id: load
+        uses: http.download
+        with: { url: /report, to: report.txt }
+      - { id: report, uses: file.read, with: { path: "${{ steps.load.path }}" } }
+      - id: gone
+        uses: shell.run
+        onError: continue
+        with: { effect: read, program: "false" }
+    outputs:
+      mark: ${{ steps.mark.output }}
+      last: ${{ steps.last }}
+      notes: ${{ steps.notes.text }}
+      message: ${{ steps.mail.messageID }}
+      report: ${{ [steps.load.path, steps.report.text] }}
+      gone: ${{ has(steps.gone) }}
+
+    """
+
+  @Test func `a run that is played again sends nothing, runs nothing and writes nothing`() async throws {
+    let program = try await Program()
+    let office = try MailPlugin.startSandbox(SandboxOptions(time: SystemTime()))
+    let server = try HTTPServer { _ in .text("a report") }
+    let settings = try JSON.text(office.configuration)
+    try program.write(
+      "connections:\n  mail: \(settings)\n  http: { baseURL: \"\(server.baseURL)\" }\n", to: "errand.yaml")
+    try program.write(Self.acting, to: "acting.yaml")
+    let secret = ["TOKEN": "hunter2-hunter2"]
+    func text(_ name: String) throws -> String {
+      String(decoding: try Files.read(program.folder.appending(path: name).path), as: UTF8.self)
+    }
+    // A value that only the state of this folder holds.
+    let first = try await program.call("run", "acting.yaml", environment: secret)
+    #expect(first.code == 0, "\(first.error)")
+    let run = try await program.call("run", "acting.yaml", "--record", "acting.json", "--json", environment: secret)
+    #expect(run.code == 0, "\(run.error)")
+    #expect(run.error.contains("1 exchange and 9 calls are recorded in acting.json"), "\(run.error)")
+    #expect(try !text("acting.json").contains("hunter2"))
+    let mails = await office.summaryLines()
+    #expect(mails == ["mail to ana@example.org: Done", "mail to ana@example.org: Done"])
+    await server.stop()
+    try Files.remove(program.folder.appending(path: "report.txt").path)
+
+    let replay = try await program.call("run", "acting.yaml", "--replay", "acting.json", "--json")
+    #expect(replay.code == 0, "\(replay.error)")
+    #expect(try JSON.text(replay.json["outputs"] ?? .null) == JSON.text(run.json["outputs"] ?? .null))
+    #expect(replay.json["outputs"]?["mark"]?.string == "2\n•••")
+    #expect(try text("marker") == "one\none\n")
+    #expect(try text("notes.txt") == "noted\nnoted\n")
+    #expect(await office.summaryLines() == mails)
+    #expect(!FileManager.default.fileExists(atPath: program.folder.appending(path: "report.txt").path))
+
+    // In a test it is the same.
+    try program.write(
+      """
+      recipe: acting.yaml
+      replay: acting.json
+      cases:
+        - case: as it was
+          do: [{ run: {}, expect: { status: succeeded, outputs: { mark: "2\\n•••" } } }]
+
+      """, to: "acting.test.yaml")
+    let test = try await program.call("test", "acting.test.yaml")
+    #expect(test.code == 0, "\(test.out)\(test.error)")
+    #expect(try text("marker") == "one\none\n")
+    #expect(await office.summaryLines() == mails)
+
+    try program.write(
+      Self.acting.replacingOccurrences(of: "[one]", with: "[two]").replacingOccurrences(
+        of: "to: report.txt", with: "to: r.txt"),
+      to: "acting.yaml")
+    let changed = try await program.call("run", "acting.yaml", "--replay", "acting.json")
+    #expect(changed.code == 1)
+    #expect(
+      changed.error.contains(
+        "The recording holds no such call of shell.run; in the nearest one input.arguments[0] is \"two\" instead of "
+          + "\"one\"."), "\(changed.error)")
+    #expect(changed.error.contains("recorded, and not asked for: mail.send"), "\(changed.error)")
+    #expect(try text("marker") == "one\none\n")
+    await office.stop()
     await program.remove()
   }
 

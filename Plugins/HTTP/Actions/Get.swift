@@ -31,14 +31,15 @@ enum Get: Action {
   struct Output: FieldSet {
     @Field("The HTTP status.") var status: Int
     @Field(
-      "The header fields, by their names in small letters; of one that is repeated the values with commas between.")
+      "The header fields, by their names in small letters; of one that is repeated the values with commas between.",
+      .volatile)
     var headers: [String: String]
     @Field("What was answered: the value if it is JSON, else a text; null if it is empty.") var body: Value
     @Field("Whether the answer is JSON.") var isJSON: Bool
-    @Field("Whether the answer was kept, and did not come over the network now.") var fromCache: Bool
-    @Field("When the answer came over the network.") var cachedAt: Timestamp
-    @Field("Why a kept answer stands in for a current one, as a sentence; absent if it does not.") var staleReason:
-      String?
+    @Field("Whether the answer was kept, and did not come over the network now.", .volatile) var fromCache: Bool
+    @Field("When the answer came over the network.", .volatile) var cachedAt: Timestamp
+    @Field("Why a kept answer stands in for a current one, as a sentence; absent if it does not.", .volatile)
+    var staleReason: String?
   }
 
   static func run(_ input: Input, on service: WebClient, in context: ActionContext) async throws -> Output {

@@ -15,8 +15,8 @@ public struct Board: FieldSet {
   @Field("Notices for the whole stop.") public var banners: [Banner] = []
   @Field("Why there are no departures, if there are none.") public var noService: NoService?
   @Field("What the service says about its answer.") public var meta = BoardMeta()
-  @Field("State of the realtime feed, for diagnosis.") public var realtimeFeed: RealtimeFeed?
-  @Field("State of the feed of alerts, for diagnosis; the alerts are with the departures and in banners.")
+  @Field("State of the realtime feed, for diagnosis.", .volatile) public var realtimeFeed: RealtimeFeed?
+  @Field("State of the feed of alerts, for diagnosis; the alerts are with the departures and in banners.", .volatile)
   public var alertsFeed: AlertsFeed?
   @Field("Whether it is not what was asked for in full: left-out steps, an old board, or nothing in time.")
   public var isDegraded = true
@@ -26,15 +26,17 @@ public struct Board: FieldSet {
   public var isCurrent = false
   @Field("Whether it is known that nothing runs within the window; an empty board alone does not say so.")
   public var isWithoutService = false
-  @Field("Whether it is an earlier board that stands in, because the service failed.") public var isStale = false
-  @Field("Why an earlier board stands in.") public var staleReason: String?
-  @Field("Whether the service answered that nothing is new, and this is the board held before.")
+  @Field("Whether it is an earlier board that stands in, because the service failed.", .volatile) public var isStale =
+    false
+  @Field("Why an earlier board stands in.", .volatile) public var staleReason: String?
+  @Field("Whether the service answered that nothing is new, and this is the board held before.", .volatile)
   public var isUnchanged = false
-  @Field("Whether it was asked for so recently that the service was not asked again.") public var fromCache = false
+  @Field("Whether it was asked for so recently that the service was not asked again.", .volatile) public var fromCache =
+    false
   @Field("How many departures were left out because they could not be read.") public var unreadable = 0
-  @Field("When the answer came.") public var receivedAt: Timestamp
-  @Field("How long ago the service built the board, by the clock of this machine.") public var age: TimeSpan?
-  @Field("What the way through the network adds.") public var delivery = Delivery()
+  @Field("When the answer came.", .volatile) public var receivedAt: Timestamp
+  @Field("How long ago the service built the board, by the clock of this machine.", .volatile) public var age: TimeSpan?
+  @Field("What the way through the network adds.", .volatile) public var delivery = Delivery()
 
   public init() {}
 }
@@ -132,7 +134,7 @@ public struct ResolvedStop: FieldSet {
 public struct NoService: FieldSet {
   @Field("The reason: no_service_in_time_window, backend_timeout_fallback (nobody knows) or another.") public
     var reason: String?
-  @Field("The window that was searched.") public var window: Window?
+  @Field("The window that was searched.", .volatile) public var window: Window?
 
   public init() {}
 
@@ -148,25 +150,26 @@ public struct NoService: FieldSet {
 
 /// What the service says about its answer.
 public struct BoardMeta: FieldSet {
-  @Field("When the board was built.") public var serverTime: Timestamp?
+  @Field("When the board was built.", .volatile) public var serverTime: Timestamp?
   @Field("What it is: full, degraded_static, stale_cache_fallback, static_timeout_fallback or another.")
   public var responseMode: String?
   @Field("Realtime: applied, stale_cache, skipped_budget, disabled, missing_cache, guarded_error or another.")
   public var rtStatus: String?
-  @Field("When the realtime last changed.") public var rtFetchedAt: Timestamp?
-  @Field("How old it was when the board was built, in milliseconds.") public var rtCacheAgeMs: Double?
+  @Field("When the realtime last changed.", .volatile) public var rtFetchedAt: Timestamp?
+  @Field("How old it was when the board was built, in milliseconds.", .volatile) public var rtCacheAgeMs: Double?
   @Field("How many departures have realtime.") public var rtAppliedCount: Int?
-  @Field("When the realtime was last asked for.") public var rtLastPollAt: Timestamp?
-  @Field("How long before the board was built that was, in milliseconds.") public var rtPollAgeMs: Double?
-  @Field("Where the realtime came from.") public var rtSource: String?
+  @Field("When the realtime was last asked for.", .volatile) public var rtLastPollAt: Timestamp?
+  @Field("How long before the board was built that was, in milliseconds.", .volatile) public var rtPollAgeMs: Double?
+  @Field("Where the realtime came from.", .volatile) public var rtSource: String?
   @Field("Alerts: applied, skipped_budget, disabled, missing_cache, stale_cache, error_fallback or another.")
   public var alertsStatus: String?
-  @Field("When the alerts last changed; without it their age says nothing.") public var alertsFetchedAt: Timestamp?
-  @Field("How old they were, in milliseconds.") public var alertsCacheAgeMs: Double?
-  @Field("Where the alerts came from.") public var alertsSource: String?
+  @Field("When the alerts last changed; without it their age says nothing.", .volatile) public var alertsFetchedAt:
+    Timestamp?
+  @Field("How old they were, in milliseconds.", .volatile) public var alertsCacheAgeMs: Double?
+  @Field("Where the alerts came from.", .volatile) public var alertsSource: String?
   @Field("Why the board is degraded.") public var skippedSteps: [String] = []
-  @Field("How long the service took, in milliseconds.") public var totalBackendMs: Double?
-  @Field("Id of the request that built the board.") public var requestId: String?
+  @Field("How long the service took, in milliseconds.", .volatile) public var totalBackendMs: Double?
+  @Field("Id of the request that built the board.", .volatile) public var requestId: String?
 
   public init() {}
 }

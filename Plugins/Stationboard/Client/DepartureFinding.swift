@@ -52,7 +52,7 @@ public struct DepartureState: FieldSet {
   @Field("Whether the board tells anything new; if not, that it lacks the departure says nothing.")
   public var isCurrent: Bool
   @Field("Whether the times may lack realtime.") public var isRealtimeReduced: Bool
-  @Field("When the board came.") public var receivedAt: Timestamp
+  @Field("When the board came.", .volatile) public var receivedAt: Timestamp
 
   public init() {}
 

@@ -31,11 +31,11 @@ struct SelectionFields: FieldSet {
 struct FreshnessFields: FieldSet {
   @Field("When the publisher made the file, if it says so.") var generatedAt: Timestamp?
   @Field("Day on which the university last changed its page, if that is known.") var lastUpdatedAtSource: String?
-  @Field("Whether it was kept, and did not come over the network now.") var fromCache: Bool
-  @Field("When it came over the network.") var cachedAt: Timestamp
-  @Field("When the publisher's server last said that it is current.") var checkedAt: Timestamp
-  @Field("Whether it stands in for a current one that could not be had.") var isStale: Bool
-  @Field("Why it is not current; absent if it is.") var staleReason: String?
+  @Field("Whether it was kept, and did not come over the network now.", .volatile) var fromCache: Bool
+  @Field("When it came over the network.", .volatile) var cachedAt: Timestamp
+  @Field("When the publisher's server last said that it is current.", .volatile) var checkedAt: Timestamp
+  @Field("Whether it stands in for a current one that could not be had.", .volatile) var isStale: Bool
+  @Field("Why it is not current; absent if it is.", .volatile) var staleReason: String?
 
   init() {}
 

@@ -17,7 +17,7 @@ enum CheckForUpdate: Action {
     @Field("Why it should be installed, as the rest of a sentence.") var reason: String?
     @Field("Tag of what is installed; absent if nothing is.") var installedTag: String?
     @Field("Tag of the release that was looked at; absent if none could be.") var tag: String?
-    @Field("When GitHub last said so; absent if it did not.") var checkedAt: Timestamp?
+    @Field("When GitHub last said so; absent if it did not.", .volatile) var checkedAt: Timestamp?
     @Field("Why nobody knows whether something is newer; absent if it is known.") var trouble: String?
   }
 

@@ -52,8 +52,8 @@ struct AssetFields: FieldSet {
 
 struct CheckedReleaseFields: FieldSet {
   @Field("The release.") var release: ReleaseFields
-  @Field("When GitHub last said so.") var checkedAt: Timestamp
-  @Field("Whether the answer was kept from an earlier time.") var fromCache: Bool
+  @Field("When GitHub last said so.", .volatile) var checkedAt: Timestamp
+  @Field("Whether the answer was kept from an earlier time.", .volatile) var fromCache: Bool
 
   init() {}
 
