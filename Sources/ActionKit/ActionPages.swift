@@ -101,8 +101,8 @@ extension ObjectSchema {
   func table(isGiven: Bool) -> String {
     let rows = rows(path: "", isGiven: isGiven)
     guard !rows.isEmpty else { return "No fields.\n" }
-    let note = hasVolatile ? "\nWhat is volatile differs from one answer to the next; a plan does not keep to it.\n" : ""
-    return "| Field | Type | | |\n| --- | --- | --- | --- |\n" + rows.joined() + note
+    let note = "\nWhat is volatile differs from one answer to the next; a plan does not keep to it.\n"
+    return "| Field | Type | | |\n| --- | --- | --- | --- |\n" + rows.joined() + (hasVolatile ? note : "")
   }
 
   private var hasVolatile: Bool {

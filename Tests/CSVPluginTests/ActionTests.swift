@@ -242,10 +242,10 @@ private func rows(_ text: String, _ settings: String) async throws -> String {
         #expect(back["rows"] == rows)
         let program = "import json, sys; p, e = json.load(sys.stdin); json.dump(open(p, encoding=e).read(), sys.stdout)"
         guard
-          let text = try python(
-            program, JSON.text(.list([.string("\(sandbox.baseURL)/\(path)"), .string(name)])))
-        else { return print("skipped: there is no python3 to compare with") }
-        #expect(text == .string("place\n\(place)\n"))
+          let text = try await python(
+            on: "encodings", program, input: JSON.write(.list([.string("\(sandbox.baseURL)/\(path)"), .string(name)])))
+        else { return }
+        #expect(try JSON.parse(text) == .string("place\n\(place)\n"))
       }
     }
     await #expect {
@@ -286,9 +286,8 @@ private func rows(_ text: String, _ settings: String) async throws -> String {
       "texts": .list(texts.map { .string($0) }),
       "records": .list(records.map { .list($0.map { .list($0.map { .string($0) }) }) }),
     ])
-    guard let told = try python(program, JSON.text(asked)) else {
-      return print("skipped: there is no python3 to compare with")
-    }
+    guard let answer = try await python(on: "CSV", program, input: JSON.write(asked)) else { return }
+    let told = try JSON.parse(answer)
     #expect(told["read"]?.list?.map { $0 } == asked["records"]?.list)
     for (index, text) in (told["written"]?.list ?? []).enumerated() {
       var reader = CSVReader(Array((text.string ?? "").utf8), separator: UInt8(ascii: ","))
@@ -296,24 +295,6 @@ private func rows(_ text: String, _ settings: String) async throws -> String {
       while let record = try reader.next() { read.append(record) }
       #expect(read == records[index])
     }
-  }
-
-  private func python(_ program: String, _ input: String) throws -> Value? {
-    let process = Process()
-    process.executableURL = URL(filePath: "/usr/bin/env")
-    process.arguments = ["python3", "-c", program]
-    let folder = FileManager.default.temporaryDirectory
-    let (asked, told) = (folder.appending(path: UUID().uuidString), folder.appending(path: UUID().uuidString))
-    defer { for file in [asked, told] { try? FileManager.default.removeItem(at: file) } }
-    try Data(input.utf8).write(to: asked)
-    try Data().write(to: told)
-    process.standardInput = try FileHandle(forReadingFrom: asked)
-    process.standardOutput = try FileHandle(forWritingTo: told)
-    process.standardError = FileHandle.nullDevice
-    try process.run()
-    process.waitUntilExit()
-    guard process.terminationStatus == 0 else { return nil }
-    return try JSON.parse(Array(Data(contentsOf: told)))
   }
 
   /// The same numbers each time (xorshift).

@@ -1,11 +1,10 @@
+import ActionTestKit
 import Basics
 import Calendars
 import Foundation
 import Testing
 
 /// Where PyPI's cronsim and croniter agree with each other, so do we, unless the rule of `CronExpression` decides.
-///
-/// They are asked if `$CRON_PYTHON`, or else `python3`, has both.
 @Suite struct CronSecondOpinionTests {
   private static let script = """
     import datetime, json, sys
@@ -39,8 +38,7 @@ import Testing
     var start: Int
   }
 
-  @Test func `agrees with two other implementations where they agree`() throws {
-    guard let python = try Python(importing: "cronsim, croniter", for: "cron") else { return }
+  @Test func `agrees with two other implementations where they agree`() async throws {
     var random = SplitMix(seed: 42)
     let cases = (0..<2000).map { _ in
       Case(
@@ -49,7 +47,11 @@ import Testing
     }
     let encoder = JSONEncoder()
     let input = try cases.map { try encoder.encode($0) + [0x0A] }.reduce(Data(), +)
-    let output = try #require(try python.run(Self.script, input: input))
+    guard
+      let output = try await python(
+        on: "cron", Self.script, input: Array(input),
+        with: [PythonPackage("cronsim", "2.8"), PythonPackage("croniter", "7.0.0")])
+    else { return }
     let answers = try output.split(separator: 0x0A).map { try JSONDecoder().decode([Int]?.self, from: Data($0)) }
     try #require(answers.count == cases.count)
     var agreed = 0

@@ -1,3 +1,4 @@
+import ActionTestKit
 import Basics
 import Calendars
 import Foundation
@@ -27,13 +28,16 @@ import Testing
     var start: String
   }
 
-  @Test func `agrees with another implementation of rules`() throws {
-    guard let python = try Python(importing: "dateutil", for: "calendars") else { return }
+  @Test func `agrees with another implementation of rules`() async throws {
     var random = SplitMix(seed: 7)
     let cases = (0..<400).map { _ in self.random(&random) }
     let encoder = JSONEncoder()
     let input = try cases.map { try encoder.encode($0) + [0x0A] }.reduce(Data(), +)
-    let output = try #require(try python.run(Self.script, input: input))
+    guard
+      let output = try await python(
+        on: "calendars", Self.script, input: Array(input),
+        with: [PythonPackage("python-dateutil", "4.0.0", module: "dateutil")])
+    else { return }
     let answers = try output.split(separator: 0x0A).map { try JSONDecoder().decode([String].self, from: Data($0)) }
     try #require(answers.count == cases.count)
     var compared = 0

@@ -22,10 +22,10 @@ import Testing
       let key = folder.appending(path: "key.pem").path
       authority = folder.appending(path: "certificate.pem").path
       #expect(
-        PeerTests.run(
-          "openssl",
+        succeeds(
           [
-            "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj",
+            "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
+            "-subj",
             "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-keyout", key, "-out", authority,
           ]))
       process.executableURL = URL(filePath: python)
@@ -77,35 +77,17 @@ import Testing
       """
   }
 
-  private static func run(_ program: String, _ arguments: [String]) -> Bool {
-    let process = Process()
-    process.executableURL = URL(filePath: "/usr/bin/env")
-    process.arguments = [program] + arguments
-    process.standardOutput = FileHandle.nullDevice
-    process.standardError = FileHandle.nullDevice
-    guard (try? process.run()) != nil else { return false }
-    process.waitUntilExit()
-    return process.terminationStatus == 0
+  /// The Python that has aiosmtpd, and an openssl beside it to make certificates.
+  private static func python() async -> String? {
+    guard succeeds(["openssl", "version"]) else {
+      print("Tests with aiosmtpd are skipped: there is no openssl")
+      return nil
+    }
+    return await pythonInterpreter(with: [PythonPackage("aiosmtpd", "1.4.6")])
   }
 
-  /// The python of an environment with aiosmtpd under `.build`, which is made the first time; nil, with a word about it,
-  /// where it cannot be had.
-  private static let python: String? = {
-    let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../..").standardized
-    let folder = root.appending(path: ".build/python-mail").path
-    let python = "\(folder)/bin/python"
-    let isReady = { run(python, ["-c", "import aiosmtpd"]) }
-    if isReady() { return python }
-    let isMade =
-      run("openssl", ["version"]) && run("python3", ["-m", "venv", folder])
-      && run(python, ["-m", "pip", "install", "-q", "--timeout", "10", "--retries", "1", "aiosmtpd==1.4.6"])
-      && isReady()
-    if !isMade { print("The tests against aiosmtpd are skipped: python3, openssl and pip do not give one") }
-    return isMade ? python : nil
-  }()
-
   @Test func `aiosmtpd is handed what was written, encrypted and by who logged in`() async throws {
-    guard let python = PeerTests.python else { return }
+    guard let python = await PeerTests.python() else { return }
     for (mode, security) in [("tls", MailSecurity.tls), ("startTLS", .startTLS), ("none", .none)] {
       let peer = try Peer(python, mode: mode)
       var settings = MailSettings(host: "localhost", security: security)
@@ -130,7 +112,7 @@ import Testing
   }
 
   @Test func `a wrong password and an authority that nobody knows are refused`() async throws {
-    guard let python = PeerTests.python else { return }
+    guard let python = await PeerTests.python() else { return }
     let peer = try Peer(python, mode: "tls")
     var settings = MailSettings(host: "localhost", username: "ana", password: "wrong-s3cret")
     settings.port = peer.port

@@ -5,8 +5,8 @@ import Testing
 
 @testable import MailPlugin
 
-/// What Python's email package finds in a mail, or nil where there is no python3.
-private func opinion(on bytes: [UInt8]) throws -> Value? {
+/// What Python's email package finds in a mail; nil where there is no Python.
+private func opinion(on bytes: [UInt8]) async throws -> Value? {
   let script = """
     import sys, json, email, email.policy
     m = email.message_from_bytes(sys.stdin.buffer.read(), policy=email.policy.default)
@@ -22,22 +22,7 @@ private func opinion(on bytes: [UInt8]) throws -> Value? {
         'defects': [str(d) for p in m.walk() for d in p.defects] + [str(d) for v in m.values() for d in v.defects],
     }))
     """
-  let process = Process()
-  process.executableURL = URL(filePath: "/usr/bin/env")
-  process.arguments = ["python3", "-c", script]
-  let (input, output) = (Pipe(), Pipe())
-  process.standardInput = input
-  process.standardOutput = output
-  try process.run()
-  try input.fileHandleForWriting.write(contentsOf: Data(bytes))
-  try input.fileHandleForWriting.close()
-  let data = try output.fileHandleForReading.readToEnd() ?? Data()
-  process.waitUntilExit()
-  guard process.terminationStatus == 0 else {
-    print("Python's opinion on mail is skipped: there is no python3 with an email package")
-    return nil
-  }
-  return try JSON.parse(Array(data))
+  return try await python(on: "mail", script, input: bytes).map { try JSON.parse($0) }
 }
 
 private let ana = "Ana Ölkrug <ana@example.org>"
@@ -113,7 +98,7 @@ private let ana = "Ana Ölkrug <ana@example.org>"
   ]
 
   @Test(arguments: cases)
-  func `Python reads what was written`(_ c: Case) throws {
+  func `Python reads what was written`(_ c: Case) async throws {
     let mail = try c.mail()
     let bytes = MailWriter.bytes(of: mail, id: "id.1@example.org", date: TestTime.start)
     #expect(bytes == MailWriter.bytes(of: mail, id: "id.1@example.org", date: TestTime.start))
@@ -121,7 +106,7 @@ private let ana = "Ana Ölkrug <ana@example.org>"
     #expect(lines.dropLast().allSatisfy { $0.last == 0x0D })
     #expect(lines.allSatisfy { $0.count <= 100 && $0.allSatisfy { $0 < 0x80 } })
     #expect(!String(decoding: bytes, as: UTF8.self).contains("secret@example.org"))
-    guard let found = try opinion(on: bytes) else { return }
+    guard let found = try await opinion(on: bytes) else { return }
     #expect(found["defects"] == .list([]))
     #expect(found["headers"]?["subject"]?.string == mail.subject)
     #expect(found["headers"]?["message-id"]?.string == "<id.1@example.org>")

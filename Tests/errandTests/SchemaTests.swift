@@ -1,4 +1,5 @@
 import ActionKit
+import ActionTestKit
 import Basics
 import Foundation
 import PluginList
@@ -127,38 +128,13 @@ import Testing
 
   // MARK: Against check-jsonschema
 
-  /// The program of an environment with check-jsonschema under `.build`, which is made the first time; nil, with a word
-  /// about it, where it cannot be had.
-  private static let checker: String? = {
-    let folder = Program.root.appending(path: ".build/python-schema").path
-    let program = "\(folder)/bin/check-jsonschema"
-    func run(_ arguments: String...) -> Bool {
-      let process = Process()
-      process.executableURL = URL(filePath: "/usr/bin/env")
-      process.arguments = arguments
-      process.standardOutput = FileHandle.nullDevice
-      process.standardError = FileHandle.nullDevice
-      guard (try? process.run()) != nil else { return false }
-      process.waitUntilExit()
-      return process.terminationStatus == 0
-    }
-    if run(program, "--version") { return program }
-    let isMade =
-      run("python3", "-m", "venv", folder)
-      && run(
-        "\(folder)/bin/python", "-m", "pip", "install", "-q", "--timeout", "10", "--retries", "1",
-        "check-jsonschema==0.37.1")
-      && run(program, "--version")
-    if !isMade { print("The tests with check-jsonschema are skipped: python3 and pip do not give one") }
-    return isMade ? program : nil
-  }()
-
   /// The files that a schema refuses, each with the first reason.
   private static func refused(_ files: [String], by schema: FileSchema) async throws -> [String: String]? {
-    guard let checker = await aside({ checker }) else { return nil }
+    let package = PythonPackage("check-jsonschema", "0.37.1")
+    guard let python = await pythonInterpreter(with: [package]) else { return nil }
     let process = Process()
-    process.executableURL = URL(filePath: checker)
-    process.arguments = ["--schemafile", path(schema), "-o", "json"] + files
+    process.executableURL = URL(filePath: python)
+    process.arguments = ["-m", package.module, "--schemafile", path(schema), "-o", "json"] + files
     let outcome = try await Call(process).outcome()
     let answer = try JSON.parse(outcome.out)
     #expect(answer["parse_errors"]?.list ?? [] == [])
