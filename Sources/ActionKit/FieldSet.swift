@@ -1,3 +1,5 @@
+import Synchronization
+
 /// A type whose every stored property is a `Field`: an action's input or output, a plugin's configuration, or a part.
 ///
 /// To conform, declare the fields. The compiler writes `init()`, which makes a set that declares its fields and gives
@@ -33,20 +35,38 @@ public struct Conflict: Sendable {
   }
 }
 
+/// What sets declare, by their types; kept, because to make it takes longer than to read a value.
+private let declared = Mutex(
+  (schemas: [ObjectIdentifier: ObjectSchema](), fields: [ObjectIdentifier: [String: any AnyField]]()))
+
 extension FieldSet {
   /// An object with the set's fields.
   public static var fieldType: FieldType { .object(schema) }
 
   /// The fields, in the order they are declared, and the rules between them.
   public static var schema: ObjectSchema {
-    ObjectSchema(fields: Self().fields().map { $0.field.schema(named: $0.name) }, of: Self.self)
+    let id = ObjectIdentifier(Self.self)
+    if let known = declared.withLock({ $0.schemas[id] }) { return known }
+    // Outside of the lock, because a set inside this one asks for its own.
+    let schema = ObjectSchema(fields: Self().fields().map { $0.field.schema(named: $0.name) }, of: Self.self)
+    declared.withLock { $0.schemas[id] = schema }
+    return schema
+  }
+
+  /// The fields without values but their defaults, by name.
+  private static var declarations: [String: any AnyField] {
+    let id = ObjectIdentifier(Self.self)
+    if let known = declared.withLock({ $0.fields[id] }) { return known }
+    let fields = Dictionary(Self().fields().map { ($0.name, $0.field) }) { first, _ in first }
+    declared.withLock { $0.fields[id] = fields }
+    return fields
   }
 
   /// Reads a value that the schema has been checked against; what it cannot read it throws, one fault at a time.
   public init(reading value: Value) throws(Faults) {
     guard let map = value.map else { throw .mismatch(Self.self, value) }
     do {
-      try self.init(from: MemberDecoder(map, at: value.place) { Self().fields() })
+      try self.init(from: MemberDecoder(map, at: value.place) { Self.declarations })
     } catch let faults as Faults {
       throw faults
     } catch {

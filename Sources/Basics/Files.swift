@@ -22,12 +22,16 @@ public enum Files {
   /// Creates or replaces a file in one step; when this returns, the bytes survive power loss.
   ///
   /// A symbolic link at the path is replaced, not followed.
-  /// - Parameter mode: The permissions of the new file, whatever the process's mask.
-  public static func write(_ bytes: [UInt8], to path: String, mode: mode_t = 0o644) throws(FileError) {
+  /// - Parameters:
+  ///   - mode: The permissions of the new file, whatever the process's mask.
+  ///   - isDurable: False for what may be lost or damaged by power loss, because whoever reads it finds that out.
+  public static func write(
+    _ bytes: [UInt8], to path: String, mode: mode_t = 0o644, isDurable: Bool = true
+  ) throws(FileError) {
     let temporary = try Temporary(beside: path)
     do throws(FileError) {
       try temporary.file.write(bytes, path)
-      guard fchmod(temporary.file.number, mode) == 0, fsync(temporary.file.number) == 0 else {
+      guard fchmod(temporary.file.number, mode) == 0, !isDurable || fsync(temporary.file.number) == 0 else {
         throw FileError(.write, path)
       }
       guard rename(temporary.name, path) == 0 else { throw FileError(.write, path) }
@@ -35,7 +39,7 @@ public enum Files {
       unlink(temporary.name)
       throw error
     }
-    try syncFolder(of: path)
+    if isDurable { try syncFolder(of: path) }
   }
 
   /// Makes the names in a file's folder survive power loss, as is needed after a file was created, renamed or removed.

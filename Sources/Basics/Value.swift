@@ -74,6 +74,7 @@ extension Value {
   /// A map from names to values, in the order given; of a name that is given twice the last value counts.
   public static func object(_ members: KeyValuePairs<String, Value>) -> Value {
     var map = ValueMap()
+    map.reserveCapacity(members.count)
     for (name, value) in members { map[name] = value }
     return .map(map)
   }

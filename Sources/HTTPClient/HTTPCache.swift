@@ -82,7 +82,8 @@ public final class HTTPCache: Sendable {
         try Self.locking(folder) { () throws(FileError) in
           if let other = Self.read(key, in: folder, limit: maxBytes), other.checkedAt > entry.checkedAt { return }
           try Self.makeRoom(for: bytes.count, in: folder, maxBytes: maxBytes)
-          try Files.write(bytes, to: Self.path(key, in: folder), mode: 0o600)
+          // The digest tells what power loss left of it, and to sync takes longer than many a request.
+          try Files.write(bytes, to: Self.path(key, in: folder), mode: 0o600, isDurable: false)
         }
         return nil
       } catch {

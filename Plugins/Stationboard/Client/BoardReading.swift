@@ -28,13 +28,15 @@ extension Value {
 extension ValueMap {
   fileprivate func tidied(_ schema: ObjectSchema) -> ValueMap? {
     var tidy = ValueMap()
+    tidy.reserveCapacity(schema.fields.count)
+    let hasSnakes = members.contains { $0.name?.utf8.contains(0x5F) ?? false }
     for field in schema.fields {
-      guard let given = self[field.name] ?? self[field.name.inSnakeCase], !given.isNull else {
+      guard let given = self[field.name] ?? (hasSnakes ? self[field.name.inSnakeCase] : nil), !given.isNull else {
         if field.isRequired { return nil }
         continue
       }
       if let value = given.tidied(field.type) {
-        tidy[field.name] = value
+        tidy.append(value, asNew: field.name)
       } else if field.isRequired {
         return nil
       } else if case .bool = field.type, field.fallback != nil {
@@ -48,8 +50,14 @@ extension ValueMap {
 extension String {
   /// `stop_id` of `stopId`.
   fileprivate var inSnakeCase: String {
-    String(
-      decoding: utf8.flatMap { (0x41...0x5A).contains($0) ? [0x5F, $0 | 0x20] : [$0] }, as: UTF8.self)
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(utf8.count + 4)
+    for byte in utf8 {
+      let isCapital = (0x41...0x5A).contains(byte)
+      if isCapital { bytes.append(0x5F) }
+      bytes.append(isCapital ? byte | 0x20 : byte)
+    }
+    return String(decoding: bytes, as: UTF8.self)
   }
 }
 
@@ -95,6 +103,11 @@ extension Board {
 
   /// Sorts by the time of leaving; what leaves at the same time stays in the service's order.
   private mutating func sort() {
+    // As the service sends them; a departure is large, and is copied a few times where they are sorted.
+    let isSorted = departures.indices.dropFirst().allSatisfy { index in
+      departures[index - 1].departsAt <= departures[index].departsAt
+    }
+    if isSorted { return }
     departures = departures.enumerated().sorted {
       ($0.element.departsAt, $0.offset) < ($1.element.departsAt, $1.offset)
     }.map(\.element)

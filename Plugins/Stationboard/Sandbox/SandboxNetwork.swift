@@ -141,7 +141,7 @@ struct SandboxNetwork {
     let age = (now.span(since: fetchedAt)?.nanoseconds ?? 0) / 1_000_000
     var board = ValueMap()
     board["station"] = .object(["id": .string(station.id), "name": .string(station.name)])
-    board["departures"] = .list(rows.prefix(limit).map(\.row))
+    board["departures"] = .list(rows.prefix(limit).map { $0.row() })
     board["resolved"] = .object([
       "canonicalId": .string(station.id), "source": .string("direct"), "childrenCount": .int(12),
     ])
@@ -188,7 +188,7 @@ struct SandboxNetwork {
 
   private func departures(
     of line: SandboxLine, at now: Timestamp, minutes: Int, isWithAlerts: Bool, language: String
-  ) -> [(at: Timestamp, isConfirmed: Bool, row: Value)] {
+  ) -> [(at: Timestamp, isConfirmed: Bool, row: () -> Value)] {
     // Late ones of the hour before are still to come.
     let hour = now.seconds - now.seconds.flooredRemainder(by: 3600) - 2 * 3600
     let end = now.seconds + minutes * 60
@@ -200,14 +200,24 @@ struct SandboxNetwork {
       let delay = trouble?.delay ?? (isLate ? .seconds(204) : .zero)
       let expected = scheduled.advanced(by: delay) ?? scheduled
       guard let gone = expected.advanced(by: .seconds(45)), gone >= now else { return nil }
+      // Most of them are beyond the limit, and nobody asks for their rows.
       return (
-        expected, isKnown, row(line, scheduled, expected, isKnown: isKnown, trouble, isWithAlerts, language)
+        expected, isKnown, { row(line, scheduled, expected, isKnown: isKnown, trouble, isWithAlerts, language) }
       )
     }
   }
 
   private func isDue(_ trouble: SandboxTrouble, _ scheduled: Timestamp, _ now: Timestamp) -> Bool {
     scheduled.span(since: now).map { $0 <= trouble.known } ?? false
+  }
+
+  private func alert(of line: SandboxLine, _ language: String) -> Value {
+    let header =
+      ["fr": "Train supprimé", "it": "Treno soppresso", "en": "Train cancelled"][language] ?? "Zug fällt aus"
+    return .object([
+      "id": .string("sandbox-\(line.line)"), "severity": .string("severe"), "header": .string(header),
+      "description": .null,
+    ])
   }
 
   private func row(
@@ -227,12 +237,6 @@ struct SandboxNetwork {
       ? "SKIPPED_STOP" : isCancelled ? "CANCELLED" : !isKnown ? "UNKNOWN" : minutes > 0 ? "DELAYED" : "ON_TIME"
     let flags =
       (isSkipped ? ["STOP_SKIPPED"] : isCancelled ? ["TRIP_CANCELLED"] : []) + (isKnown ? ["RT_CONFIRMED"] : [])
-    let header =
-      ["fr": "Train supprimé", "it": "Treno soppresso", "en": "Train cancelled"][language] ?? "Zug fällt aus"
-    let alert: Value = .object([
-      "id": .string("sandbox-\(line.line)"), "severity": .string("severe"), "header": .string(header),
-      "description": .null,
-    ])
     return .object([
       "key": .string("\(trip)|\(stop)|\(Self.text(scheduled))"), "trip_id": .string(trip),
       "route_id": .string("91-\(line.line)-sandbox-1"), "stop_id": .string(stop), "stop_sequence": .int(4),
@@ -246,7 +250,7 @@ struct SandboxNetwork {
       "platformChanged": .bool(isOther), "previousPlatform": isOther ? .string(line.platform) : .null,
       "cancelled": .bool(isCancelled),
       "cancelReasonCode": isSkipped ? .string("SKIPPED_STOP") : isCancelled ? .string("CANCELED_TRIP") : .null,
-      "replacementType": .null, "alerts": .list(isCancelled && isWithAlerts ? [alert] : []),
+      "replacementType": .null, "alerts": .list(isCancelled && isWithAlerts ? [alert(of: line, language)] : []),
       "status": .string(status), "flags": .list(flags.map { .string($0) }),
       "stopEvent": isSkipped ? .string("SKIPPED") : .null, "rawDelaySec": .int(delay), "rawDelayMin": .int(delay / 60),
       "displayedDelayMin": .int(isKnown ? minutes : 0),

@@ -64,12 +64,19 @@ enum ExportCalendar: PreviewingAction {
     var calendar: ICalendar
     var file: LocatedFile
     var old: [UInt8]?
-    var isAvailable: Bool { days.timetable.content != nil }
-    var new: [UInt8] { Array(calendar.text.utf8) }
+    let new: [UInt8]
     /// Whether the file says something else; that it was looked up anew each day is nothing else.
-    var changes: Bool { isAvailable && old.map { !said($0).elementsEqual(said(new)) } ?? true }
+    let changes: Bool
+    var isAvailable: Bool { days.timetable.content != nil }
 
-    private func said(_ file: [UInt8]) -> [ArraySlice<UInt8>] {
+    init(_ days: ClassDays, _ dates: ClosedRange<CivilDate>, _ calendar: ICalendar, file: LocatedFile, old: [UInt8]?) {
+      (self.days, self.dates, self.calendar, self.file, self.old) = (days, dates, calendar, file, old)
+      let new = Array(calendar.text.utf8)
+      self.new = new
+      changes = days.timetable.content != nil && old.map { Export.said($0) != Export.said(new) } ?? true
+    }
+
+    private static func said(_ file: [UInt8]) -> [ArraySlice<UInt8>] {
       file.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
         .filter { !$0.starts(with: "DTSTAMP:".utf8) }
     }
@@ -97,7 +104,7 @@ enum ExportCalendar: PreviewingAction {
     let calendar = ICalendar(
       name: input.title, of: days.days, days.selection, stamp: stamp, zone: try service.zone)
     let old = try await file.readIfThere(limit: 64 << 20)
-    return Export(days: days, dates: dates, calendar: calendar, file: file, old: old)
+    return Export(days, dates, calendar, file: file, old: old)
   }
 
   static func preview(_ input: Input, on service: TimetableClient, in context: ActionContext) async throws -> [Change] {
