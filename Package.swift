@@ -16,14 +16,17 @@ let plugins = [
     ]),
   plugin("JSONText", using: ["LocalFiles"], tests: ["LocalFiles"]),
   plugin(
-    "Mail", using: ["CCurl", "HTTPClient", "HTTPTypes", "LocalFiles"], tests: ["Recipes", "RunState", "RunTestKit"]),
+    "Mail", using: ["CCurl", "HTTPClient", "HTTPServer", "HTTPTypes", "LocalFiles"],
+    tests: ["HTTPClient", "Recipes", "RunState", "RunTestKit"]),
   plugin(
     "Markbook", using: ["Calendars", "HTTPClient", "HTTPServer", "LocalFiles"], tests: ["HTTPClient", "HTTPServer"]),
   plugin(
     "Notify", using: ["HTTPClient", "HTTPServer"],
     tests: ["HTTPClient", "HTTPServer", "Recipes", "RunState", "RunTestKit"]),
   plugin("Report", using: [], tests: []),
-  plugin("Shell", using: ["ChildProcesses", "LocalFiles"], tests: ["Recipes", "RunState", "RunTestKit"]),
+  plugin(
+    "Shell", using: ["ChildProcesses", "HTTPClient", "HTTPServer", "LocalFiles"],
+    tests: ["HTTPClient", "Recipes", "RunState", "RunTestKit"]),
   plugin(
     "Stationboard", using: ["HTTPClient", "HTTPServer"],
     tests: ["Calendars", "HTTPClient", "HTTPServer", "NotifyPlugin", "Recipes", "RunState", "RunTestKit", "Runs"]),

@@ -44,8 +44,6 @@ public enum InterviewPrepPlugin: ClientLibrary, WebPlugin {
         connect: configuration.connectTimeout, attempt: configuration.requestTimeout,
         maxBodyBytes: configuration.maxAnswerBytes),
       healthTimeout: configuration.healthTimeout, time: context.time,
-      paidCalls: PaidCalls(
-        folder: context.cacheFolder.map { "\($0)/paid-calls" }, connection: context.connection,
-        limit: configuration.maxPaidCalls))
+      paidCalls: PaidCalls(connection: context.connection, limit: configuration.maxPaidCalls))
   }
 }

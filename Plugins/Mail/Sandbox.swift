@@ -1,19 +1,33 @@
 public import ActionKit
+import HTTPServer
+import LocalFiles
 
-// The sandbox: a mail server of this program (`PostOffice`), which keeps what it is handed and delivers nothing.
+// The sandbox: a mail server of this program (`PostOffice`), which keeps what it is handed and delivers nothing. Beside it,
+// on a port of its own, it is told of trouble (`FaultDesk`); a call is a recipient's address. There are the faults
+//
+//   refuse       the connection ends before the server has said a word
+//   busy         the mail is not taken for now (451, or another `status`)
+//   recipient    a recipient is refused for ever (550, or another `status`)
+//   cutOff       the connection ends before the mail has come
+//   lostAnswer   the connection ends when the mail has come, before the answer; the mail is kept
 
 extension MailPlugin: SandboxedPlugin {
-  public static func startSandbox(_ options: SandboxOptions) throws -> any RunningSandbox {
-    try MailSandbox(options)
+  public static func startSandbox(_ options: SandboxOptions) async throws -> any RunningSandbox {
+    try await MailSandbox(options)
   }
 }
 
 /// A mail server on a loopback port.
 final class MailSandbox: RunningSandbox {
   let office: PostOffice
+  private let desk: FaultDesk
+  /// Where attachments are, as other sandboxes left them.
+  private let folder: FolderSandbox
 
-  init(_ options: SandboxOptions) throws {
-    let office = try PostOffice(port: options.port)
+  init(_ options: SandboxOptions) async throws {
+    folder = try await FolderSandbox(options)
+    desk = try FaultDesk(kinds: PostOffice.faults)
+    let office = try PostOffice(port: options.port, desk: desk)
     self.office = office
     // Ends when the server is stopped.
     Task { await onThread { office.serve() } }
@@ -23,10 +37,12 @@ final class MailSandbox: RunningSandbox {
 
   var baseURL: String { "smtp://127.0.0.1:\(office.port)" }
 
+  var controlURL: String { desk.baseURL }
+
   var configuration: Value {
     .object([
       "host": .string("127.0.0.1"), "port": .int(office.port), "security": .string(MailSecurity.none.rawValue),
-      "from": .string("Errand <errand@sandbox.example>"),
+      "from": .string("Errand <errand@sandbox.example>"), "folder": .string(folder.baseURL),
     ])
   }
 
@@ -34,5 +50,9 @@ final class MailSandbox: RunningSandbox {
     office.delivered.map { "mail to \($0.recipients.joined(separator: ", ")): \($0.header("Subject") ?? "")" }
   }
 
-  func stop() { office.stop() }
+  func stop() async {
+    office.stop()
+    await desk.stop()
+    await folder.stop()
+  }
 }

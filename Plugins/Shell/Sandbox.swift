@@ -1,16 +1,76 @@
 public import ActionKit
+import HTTPClient
+import HTTPServer
+import LocalFiles
 
-// The sandbox: this machine, on which only what computes and reads is run. A command that writes answers at once with
-// the first exit code that it expects, and with nothing in its outputs; its step says so in `isRun`.
+// The sandbox: this machine, on which only what computes and reads is run, in a folder of made-up files. A command that
+// writes answers at once with the first exit code that it expects, and with nothing in its outputs; its step says so in
+// `isRun`. On a loopback port it is told of trouble (`FaultDesk`); a call is a command line. There are the faults
+//
+//   exit      the command ends with code 1, or another `status`, and has done nothing
+//   timeOut   the command is given up as one that takes too long
 
 extension ShellPlugin: SandboxedPlugin {
-  public static func startSandbox(_ options: SandboxOptions) -> any RunningSandbox { ShellSandbox() }
+  public static func startSandbox(_ options: SandboxOptions) async throws -> any RunningSandbox {
+    try await ShellSandbox(options)
+  }
 }
 
-private struct ShellSandbox: RunningSandbox {
+private final class ShellSandbox: RunningSandbox {
   let baseURL = "this machine, where nothing that writes is run"
-  let configuration = Value.object(["runs": .string(CommandsRun.reads.rawValue)])
+  private let desk: FaultDesk
+  private let folder: FolderSandbox
 
-  func summaryLines() -> [String] { [] }
-  func stop() {}
+  init(_ options: SandboxOptions) async throws {
+    desk = try FaultDesk(kinds: ["exit", "timeOut"])
+    folder = try await FolderSandbox(options)
+  }
+
+  var controlURL: String { desk.baseURL }
+  var configuration: Value {
+    .object([
+      "runs": .string(CommandsRun.reads.rawValue), "folder": .string(folder.baseURL), "faults": .string(desk.baseURL),
+    ])
+  }
+
+  func summaryLines() -> [String] { desk.calls.map { "\($0.name): \($0.count == 1 ? "once" : "\($0.count) times")" } }
+
+  func stop() async {
+    await desk.stop()
+    await folder.stop()
+  }
+}
+
+/// Asks a sandbox how commands are to fail.
+struct CommandFaults: Sendable {
+  let url: String
+  private let http = HTTPClient(configuration: HTTPClientConfiguration(proxy: .none))
+
+  init(_ url: String) { self.url = url }
+
+  /// The code with which a command ends instead of being run; nil if nothing strikes it.
+  func code(for command: ShellCommand, called name: String, _ words: [String]) async throws -> Int? {
+    let query = HTTPQuery([HTTPQuery.Item("call", shown(words))]).encoded
+    let response: HTTPResponse
+    do throws(HTTPError) {
+      response = try await http.send(HTTPRequest("GET", "\(url)/sandbox/strike?\(query)"))
+    } catch {
+      throw ActionError(
+        .configuration, "The sandbox at \(url) does not answer. \(error.message)", effect: ActionError.Effect.none)
+    }
+    let fault = try? JSON.parse(response.body)
+    switch fault?["kind"]?.string {
+    case "exit":
+      let code = fault?["status"]?.int ?? 1
+      guard command.expectedCodes.contains(code) else {
+        throw ShellError(
+          .exited(code), "'\(name)' ended with exit code \(code)", detail: "It was made to by the sandbox.")
+      }
+      return code
+    case "timeOut":
+      throw ActionError(
+        .timeout, "'\(name)' took too long", detail: "It was made to by the sandbox.", effect: .unknown)
+    default: return nil
+    }
+  }
 }

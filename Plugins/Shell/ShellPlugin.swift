@@ -27,6 +27,8 @@ public enum ShellPlugin: ClientLibrary {
     var grace = TimeSpan.seconds(5)
     @Field("Which commands are run: all, or those that only compute and read; others then do nothing and succeed.")
     var runs = CommandsRun.all
+    @Field("Where a sandbox is, which is asked before each command whether it is to fail.", .pattern(.baseURL))
+    var faults: String?
 
     public init() {}
   }
@@ -46,7 +48,9 @@ public enum ShellPlugin: ClientLibrary {
         ServiceRequest(
           method: "RUN", redactedURL: shown(words), status: code, bytes: bytes, duration: duration))
     }
-    return ShellService(client: client, files: LocalFiles(folder: configuration.folder), runs: configuration.runs)
+    return ShellService(
+      client: client, files: LocalFiles(folder: configuration.folder),
+      faults: configuration.faults.map { CommandFaults($0) }, runs: configuration.runs)
   }
 }
 
@@ -57,6 +61,7 @@ enum CommandsRun: String, Choice { case all, reads }
 public struct ShellService: Sendable {
   let client: any CommandRunning
   let files: LocalFiles
+  let faults: CommandFaults?
   let runs: CommandsRun
 }
 

@@ -18,6 +18,8 @@ public struct ActionContext: Sendable {
   public var folder: String
   /// The values that outlive runs; nil where no state is kept.
   public var values: (any ValueStore)?
+  /// What the run notes of itself; nil where no state is kept.
+  public var notes: (any RunNotes)?
   /// The folder that every path leads into, full ones too, in a run that touches nothing outside.
   package var confinement: String?
   private let onProgress: @Sendable (Progress) -> Void
@@ -42,7 +44,7 @@ public struct ActionContext: Sendable {
   /// Creates a context; only runs and tests do.
   public init(
     run: String, step: String, attempt: Int = 1, idempotencyKey: String, isKeyNamed: Bool = false, now: Timestamp,
-    time: any TimeSource, folder: String, values: (any ValueStore)? = nil,
+    time: any TimeSource, folder: String, values: (any ValueStore)? = nil, notes: (any RunNotes)? = nil,
     onProgress: @escaping @Sendable (Progress) -> Void = { _ in }
   ) {
     self.run = run
@@ -54,6 +56,7 @@ public struct ActionContext: Sendable {
     self.time = time
     self.folder = folder
     self.values = values
+    self.notes = notes
     self.onProgress = onProgress
   }
 

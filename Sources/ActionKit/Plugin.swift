@@ -116,10 +116,17 @@ public struct SandboxOptions: Sendable {
 public protocol RunningSandbox: Sendable {
   /// Where it answers, or keeps its files, without a slash at the end.
   var baseURL: String { get }
+  /// Where it is told of trouble to come (`/sandbox/fault`), without a slash at the end; where it answers, if that is HTTP.
+  var controlURL: String { get }
   /// The fields of the plugin's configuration that lead to it, which replace those of the connection.
   var configuration: Value { get }
   /// What the service holds now and was asked to do, as lines for people.
   func summaryLines() async -> [String]
   /// Ends it; what it held is gone.
   func stop() async
+}
+
+extension RunningSandbox {
+  /// The address of a service that speaks HTTP.
+  public var controlURL: String { baseURL }
 }

@@ -109,7 +109,7 @@ actor TestBench {
 
   /// Tells a sandbox something.
   func tell(_ call: RecipeTest.SandboxCall) async throws(TestFault) {
-    guard let sandbox = sandboxes[call.plugin], let base = HTTPURL(sandbox.baseURL) else {
+    guard let sandbox = sandboxes[call.plugin], let base = HTTPURL(sandbox.controlURL) else {
       throw TestFault(message: "'\(call.plugin)' has no sandbox in this case")
     }
     let query = HTTPQuery(call.parameters.map { HTTPQuery.Item($0.name, $0.value) }).encoded

@@ -17,6 +17,8 @@ package struct RunRecord: Sendable, Equatable {
   /// Set once somebody asked for the run to be cancelled.
   package var pendingCancel: CancelRequested?
   package var endedAt: Timestamp?
+  /// What the run's actions noted for its steps to come, by names that they chose.
+  package var notes: [String: StoredValue] = [:]
 
   package var id: String { origin.run }
   package var recipe: String { origin.recipe }
@@ -44,6 +46,7 @@ extension RunRecord: Record {
     record.set("wakeAt", wakeAt)
     record.set("pendingCancel", pendingCancel)
     record.set("endedAt", endedAt)
+    record.set("notes", notes)
   }
 
   package init(from record: inout RecordReader) throws(RecordFault) {
@@ -57,5 +60,6 @@ extension RunRecord: Record {
     wakeAt = try record.takeIfPresent("wakeAt")
     pendingCancel = try record.takeIfPresent("pendingCancel")
     endedAt = try record.takeIfPresent("endedAt")
+    notes = try record.takeNamed("notes")
   }
 }

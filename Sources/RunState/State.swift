@@ -42,6 +42,7 @@ package struct State: Sendable, Equatable {
         end(run)
         ended.append(run)
       }
+    case .runNoted(let change): try apply(event, to: change.run)
     case .valueSet(let change):
       try take(event, of: change.name, to: change.value, if: change.condition, by: change.change)
     case .valueRemoved(let change):
@@ -211,6 +212,11 @@ extension RunRecord {
       endedAt = event.at
     case .stepWaits(let event): apply(event)
     case .decisionGiven(let event): try change(event.step) { $0.decision = event.decision }
+    case .runNoted(let event):
+      guard event.condition.value == notes[event.name] else {
+        throw RecordFault("the note '\(event.name)' of the run \(id) is not what it was")
+      }
+      notes[event.name] = event.value
     case .valueSet(let event):
       guard let reference = event.change else { throw .changesNoRun }
       try change(reference.step) { $0.change = ValueState(event.value) }

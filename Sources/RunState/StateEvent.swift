@@ -17,6 +17,7 @@ package indirect enum StateEvent: Sendable, Equatable {
   case attemptEnded(AttemptEnded)
   case stepEnded(StepEnded)
   case runEnded(RunEnded)
+  case runNoted(RunNoted)
   case valueSet(ValueSet)
   case valueRemoved(ValueRemoved)
   case stepWaits(StepWaits)
@@ -212,6 +213,24 @@ package struct RunEnded: Record, Equatable {
     self.status = status
     self.outputs = outputs
     self.error = error
+  }
+}
+
+/// An action of a run noted something for the run's steps to come.
+package struct RunNoted: Record, Equatable {
+  package var run: String
+  package var at: Timestamp
+  package var name: String
+  package var value: StoredValue
+  /// What has to be there for the event to fit, so that no change overwrites one that it did not see.
+  package var condition: ValueState
+
+  package init(run: String, at: Timestamp, name: String, value: StoredValue, condition: ValueState) {
+    self.run = run
+    self.at = at
+    self.name = name
+    self.value = value
+    self.condition = condition
   }
 }
 

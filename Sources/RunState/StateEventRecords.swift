@@ -28,6 +28,9 @@ extension StateEvent: Record {
     case .runEnded(let event):
       record.set("event", "runEnded")
       event.write(to: &record)
+    case .runNoted(let event):
+      record.set("event", "runNoted")
+      event.write(to: &record)
     case .valueSet(let event):
       record.set("event", "valueSet")
       event.write(to: &record)
@@ -75,6 +78,7 @@ extension StateEvent: Record {
     case "attemptEnded": self = .attemptEnded(try AttemptEnded(from: &record))
     case "stepEnded": self = .stepEnded(try StepEnded(from: &record))
     case "runEnded": self = .runEnded(try RunEnded(from: &record))
+    case "runNoted": self = .runNoted(try RunNoted(from: &record))
     case "valueSet": self = .valueSet(try ValueSet(from: &record))
     case "valueRemoved": self = .valueRemoved(try ValueRemoved(from: &record))
     case "stepWaits": self = .stepWaits(try StepWaits(from: &record))
@@ -232,6 +236,22 @@ extension RunEnded {
     self.init(
       run: try record.take("run"), at: try record.take("at"), status: try record.take("status"),
       outputs: try record.takeIfPresent("outputs"), error: try record.takeIfPresent("error"))
+  }
+}
+
+extension RunNoted {
+  package func write(to record: inout RecordWriter) {
+    record.set("run", run)
+    record.set("at", at)
+    record.set("name", name)
+    record.set("value", value)
+    record.set("condition", condition)
+  }
+
+  package init(from record: inout RecordReader) throws(RecordFault) {
+    self.init(
+      run: try record.take("run"), at: try record.take("at"), name: try record.take("name"),
+      value: try record.take("value"), condition: try record.take("condition"))
   }
 }
 

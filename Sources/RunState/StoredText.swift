@@ -84,6 +84,7 @@ extension StateEvent {
     case .attemptEnded(let event): event.exchanges.contains(where: \.isTooDeep)
     case .stepEnded(let event): event.output?.isTooDeep ?? false
     case .runEnded(let event): event.outputs?.isTooDeep ?? false
+    case .runNoted(let event): event.value.isTooDeep
     case .valueSet(let event): event.value.isTooDeep
     case .eventReceived(let event): event.data?.isTooDeep ?? false
     case .scheduleSet(let event): event.texts?.isTooDeep ?? false

@@ -91,7 +91,7 @@ extension RunJournal {
 
 extension ActionError {
   /// Why the state did not give or take a value.
-  fileprivate init(_ error: StateError) {
+  init(_ error: StateError) {
     switch error.kind {
     case .invalid: self.init(.validation, error.message)
     // Whether it is on the disk is known when the state is read again.

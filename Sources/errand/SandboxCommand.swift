@@ -20,6 +20,9 @@ extension Dispatch {
       throw CommandFailure(.unavailable, error.message)
     }
     console.out("sandbox of \(name) at \(sandbox.baseURL)")
+    if sandbox.controlURL != sandbox.baseURL {
+      console.say("It is told of trouble at \(sandbox.controlURL)/sandbox/fault.")
+    }
     console.say("In errand.yaml, to run recipes against it:\n")
     console.say("connections:\n  \(name):")
     for member in sandbox.configuration.map?.members ?? [] {

@@ -66,12 +66,3 @@ func short(_ answer: Generated<PrepPack>) -> String {
   return "\(pack.prepOutline.count) subjects, \(pack.weeklyDrillPlan.map(\.day).joined(separator: " ")), "
     + "\(pack.starterQuestions.count) questions" + (answer.isCanned ? ", canned" : "")
 }
-
-/// A folder that goes with the test.
-final class Folder: Sendable {
-  let path = FileManager.default.temporaryDirectory.appending(path: "interview-\(UUID().uuidString)").path
-
-  deinit { try? FileManager.default.removeItem(atPath: path) }
-
-  func files() throws -> [String] { try FileManager.default.contentsOfDirectory(atPath: path).sorted() }
-}

@@ -77,6 +77,36 @@ private func files(_ settings: KeyValuePairs<String, Value> = [:]) throws -> Loc
     #expect(text.replacingOccurrences(of: folder.path, with: "F") == result)
   }
 
+  @Test func `a connection with a folder and no more advises what it has`() async throws {
+    let folder = try Folder()
+    try folder.write("longer", to: "x")
+    try folder.link("away", to: "/tmp")
+    let files = LocalFiles(folder: nil, limit: "maxUploadBytes")
+    let context = ActionContext.testing(folder: folder.path)
+    let messages = [
+      await failure(.validation, in: folder) { _ = try files.file("/etc/passwd", in: context) },
+      await failure(.validation, in: folder) { _ = try files.file(".x", in: context) },
+      await failure(.validation, in: folder) { _ = try await files.file("x", in: context).read(limit: 5) },
+      await failure(.validation, in: folder) { _ = try await files.file("away", in: context).preparedFolder() },
+      await failure(.notFound, in: folder) { _ = try await files.file("x", in: context).preparedFolder() },
+    ]
+    #expect(
+      messages == [
+        "'/etc/passwd' is in no folder of this connection ('F'); name its folder under 'folder' in the connection.",
+        "'.x' is hidden; give it a name that does not begin with a dot.",
+        "cannot read 'F/x': it has more than the 5 bytes that are allowed; raise 'maxUploadBytes' in the connection if it "
+          + "should be read.",
+        "'F/away' leads through the symbolic link 'away', which is not followed; name the folder that it leads to under "
+          + "'folder' in the connection, and use its full path.",
+        "cannot inspect 'F/x': part of the path is not a folder (ENOTDIR).",
+      ])
+    let plain = try LocalFiles(folder: nil).file("x", in: context)
+    #expect(await failure(.validation, in: folder) { _ = try await plain.read(limit: 5) }.hasSuffix("are allowed."))
+    #expect(try await plain.readIfThere(limit: 6) == Array("longer".utf8))
+    #expect(try await LocalFiles(folder: "a").file("x", in: context).readIfThere(limit: 6) == nil)
+    #expect(try await LocalFiles(folder: nil).file(".", in: context).preparedFolder() == folder.path)
+  }
+
   @Test func `uses other folders by their full paths, and hidden names when it may`() async throws {
     let (folder, other) = (try Folder(), try Folder())
     try other.write("there", to: ".x")

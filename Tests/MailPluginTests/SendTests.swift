@@ -1,6 +1,7 @@
 import ActionKit
 import ActionTestKit
 import Foundation
+import HTTPClient
 import Recipes
 import RunState
 import RunTestKit
@@ -309,6 +310,50 @@ private func input(to recipient: String, _ text: String = "All is well.") -> Val
     try await withSandbox(of: MailPlugin.self) { client, sandbox in
       _ = try await action().run(input(to: "ana@example.org"), on: client, in: .testing())
       #expect(await sandbox.summaryLines() == ["mail to ana@example.org: Done"])
+    }
+  }
+
+  @Test(
+    arguments: [
+      ("kind=refuse", ErrorKind.network, ActionError.Effect.none, lost, []),
+      (
+        "kind=busy", .server, .none,
+        "The mail server 127.0.0.1 refused the mail with code 451: 4.3.2 busy, try again later.", []
+      ),
+      (
+        "kind=busy&status=421", .server, .none,
+        "The mail server 127.0.0.1 refused the mail with code 421: 4.3.2 busy, try again later.", []
+      ),
+      (
+        "kind=recipient&call=ana", .validation, .none,
+        "The mail server 127.0.0.1 refused the mail with code 550: 5.1.1 nobody of that name.", []
+      ),
+      ("kind=cutOff", .network, .none, lost, []), ("kind=lostAnswer", .network, .unknown, lost, ["Done"]),
+    ] as [(String, ErrorKind, ActionError.Effect, String, [String])])
+  func `trouble of the sandbox strikes a mail, and is over then`(
+    _ fault: String, _ kind: ErrorKind, _ effect: ActionError.Effect, _ message: String, _ kept: [String]
+  ) async throws {
+    try await withSandbox(of: MailPlugin.self) { client, sandbox in
+      let http = HTTPClient()
+      func tell(_ query: String) async throws -> String {
+        let answer = try await http.send(HTTPRequest("GET", "\(sandbox.controlURL)/sandbox/\(query)"))
+        return String(decoding: answer.body, as: UTF8.self)
+      }
+      _ = try await tell("fault?\(fault)")
+      let other = fault.contains("call=")
+      if other { _ = try await action().run(input(to: "ben@example.org"), on: client, in: .testing()) }
+      let error = try #require(
+        await error { try await action().run(input(to: "ana@example.org"), on: client, in: .testing()) })
+      #expect(error.kind == kind && error.effect == effect)
+      #expect(error.message.hasPrefix(message), "\(error.message)")
+      let sent = (other ? ["mail to ben@example.org: Done"] : []) + kept.map { "mail to ana@example.org: \($0)" }
+      #expect(await sandbox.summaryLines() == sent)
+      _ = try await action().run(input(to: "ana@example.org"), on: client, in: .testing())
+      #expect(await sandbox.summaryLines() == sent + ["mail to ana@example.org: Done"])
+      #expect(try await tell("log").contains(#""ana@example.org":"#))
+      #expect(
+        try await tell("fault?kind=slow")
+          == "There is no fault 'slow'; there are refuse, busy, recipient, cutOff, lostAnswer, none.\n")
     }
   }
 

@@ -165,4 +165,55 @@ import Testing
     let found = bench.text(try await bench.run())
     #expect(found == "", "\(found)")
   }
+
+  @Test func `trouble of mail and of commands is rehearsed like that of services`() async throws {
+    let bench = try Bench([
+      "r.yaml": """
+      steps:
+        - id: table
+          uses: csv.write
+          with: { path: out/t.csv, rows: [{ place: Zürich }], encoding: latin-1 }
+        - id: look
+          uses: shell.run
+          with: { effect: read, program: wc, arguments: [-c, t.csv], folder: out }
+          retry: { maxAttempts: 2, initial: 1m, on: [plugin, timeout] }
+        - id: sent
+          uses: mail.send
+          with: { to: [ana@example.org], subject: The table, text: "${{ steps.look.output }}", attachments: [{ path: out/t.csv }] }
+      outputs: { said: "${{ steps.look.output }}" }
+      """,
+      "r.test.yaml": """
+      recipe: r.yaml
+      cases:
+        - case: nothing is the matter
+          do:
+            - run
+            - expect: { status: succeeded, outputs: { said: 13 t.csv } }
+        - case: a command that fails once
+          sandboxes: { shell: { fault: { kind: exit, status: 2, call: wc } } }
+          do:
+            - run
+            - advance: 2m
+              expect: { status: succeeded, that: steps.look.attempts == 2 }
+        - case: one that takes too long, each time
+          sandboxes: { shell: { fault: { kind: timeOut, times: 9 } } }
+          do:
+            - run
+            - advance: 2m
+              expect: { status: timedOut }
+        - case: a recipient whom nobody knows
+          sandboxes: { mail: { fault: { kind: recipient, call: ana@ } } }
+          do:
+            - run
+            - expect: { status: failed, error: { kind: validation, step: sent } }
+        - case: an answer that is lost
+          sandboxes: { mail: { fault: { kind: lostAnswer } } }
+          do:
+            - run
+            - expect: { status: uncertain }
+      """,
+    ])
+    let found = bench.text(try await bench.run())
+    #expect(found == "", "\(found)")
+  }
 }

@@ -54,6 +54,35 @@ import Testing
     #expect(state.runs["r"]?.steps["b"]?.now == instant(3))
   }
 
+  @Test func `a run's notes are its own, survive being written, and go with it`() throws {
+    var state = try Example.fold([Example.created("r"), Example.created("s"), Example.began("r", "a")])
+    func note(_ value: Int, over old: Int?, of run: String = "r") -> StateEvent {
+      .runNoted(
+        RunNoted(
+          run: run, at: instant(1), name: "n", value: .inline(.int(value)),
+          condition: ValueState(old.map { .inline(.int($0)) })))
+    }
+    try state.apply(note(1, over: nil))
+    try state.apply(note(2, over: 1))
+    // Neither another try nor another beginning of a step changes them.
+    for event in [Example.attempted("r", "a", 2, at: 2), Example.began("r", "a", at: 3)] { try state.apply(event) }
+    #expect(state.runs["r"]?.notes == ["n": .inline(.int(2))])
+    #expect(state.runs["s"]?.notes == [:] && state.values.isEmpty)
+    #expect(try State(reading: JSON.parse(JSON.write(state.encoded()))) == state)
+    let event = note(2, over: 1)
+    #expect(try StateEvent(reading: JSON.parse(JSON.write(event.encoded()))) == event)
+    for (event, message) in [
+      (note(3, over: 1), "the note 'n' of the run r is not what it was"),
+      (note(3, over: nil, of: "x"), "the run x is not open"),
+    ] {
+      let before = state
+      #expect { try state.apply(event) } throws: { ($0 as? RecordFault)?.message == message }
+      #expect(state == before)
+    }
+    try state.apply(Example.over("r", at: 9))
+    #expect(state.runs["r"] == nil)
+  }
+
   @Test func `a step remembers what it made of a value, until it ends or begins anew`() throws {
     var state = try Example.fold([Example.created("r"), Example.began("r", "a"), Example.attempted("r", "a")])
     let change = StepReference(run: "r", step: "a")

@@ -1,6 +1,7 @@
 import ActionKit
 import ActionTestKit
 import Foundation
+import HTTPClient
 import Recipes
 import RunState
 import RunTestKit
@@ -353,6 +354,41 @@ private func output(of command: ShellCommand, _ settings: ShellSettings = ShellS
       return try JSON.text(try await run.outputs())
     }
     #expect(outputs == #"{"read":["true","read"],"write":["false","","4"]}"#)
+  }
+
+  @Test func `trouble of the sandbox strikes a command, and is over then`() async throws {
+    let run = try #require(ShellActionTests.catalog.action("shell.run"))
+    try await withSandbox(of: ShellPlugin.self) { service, sandbox in
+      func tell(_ query: String) async throws -> String {
+        let answer = try await HTTPClient().send(HTTPRequest("GET", "\(sandbox.controlURL)/sandbox/\(query)"))
+        return String(decoding: answer.body, as: UTF8.self)
+      }
+      func told(_ text: String) async throws -> String {
+        do {
+          let output = try await run.run(JSON.parse(text), on: service, in: .testing())
+          return "\(output["exitCode"]?.int ?? -1) \(output["isRun"]?.bool ?? false) \(output["output"]?.string ?? "")"
+        } catch {
+          let error = ActionError(error)
+          return "\(error.kind.rawValue) \(error.effect.rawValue): \(error.message)"
+        }
+      }
+      let echo = #"{"effect":"read","program":"echo","arguments":["a b"]}"#
+      let deploy = #"{"effect":"write","program":"deploy","expect":[0,3]}"#
+      _ = try await tell("fault?kind=exit&call=echo&skip=1&status=7")
+      _ = try await tell("fault?kind=timeOut&call=deploy")
+      _ = try await tell("fault?kind=exit&status=3&call=deploy")
+      #expect(try await told(echo) == "0 true a b")
+      #expect(try await told(echo) == "plugin done: 'echo' ended with exit code 7")
+      #expect(try await told(echo) == "0 true a b")
+      #expect(try await told(deploy) == "timeout unknown: 'deploy' took too long")
+      // One that is expected is a result like any other.
+      #expect(try await told(deploy) == "3 false ")
+      #expect(try await told(deploy) == "0 false ")
+      #expect(try await tell("log") == #"{"requests":6,"calls":{"echo 'a b'":3,"deploy":3}}"#)
+      #expect(try await tell("fault?kind=exit") == #"{"fault":"exit"}"#)
+      #expect(try await tell("fault?kind=none") == #"{"faults":"none"}"#)
+      #expect(try await told(echo) == "0 true a b")
+    }
   }
 
   @Test func `a time-out ends the command, and for a write nobody knows what it did`() async throws {

@@ -54,18 +54,20 @@ enum Run: StepEffectAction, PreviewingAction {
   }
 
   static func run(_ input: Input, on service: ShellService, in context: ActionContext) async throws -> Output {
-    guard service.runs == .all || !input.effect.effect.isWrite else {
+    let folder = try await service.files.file(input.folder ?? ".", in: context).preparedFolder()
+    let command = command(input, in: folder)
+    let name = input.program ?? "sh"
+    let code = try await service.faults?.code(for: command, called: name, words(of: input))
+    guard code == nil, service.runs == .all || !input.effect.effect.isWrite else {
       return try Output {
-        $0.exitCode = input.expect.first ?? 0
+        $0.exitCode = code ?? input.expect.first ?? 0
         $0.output = ""
         $0.errors = ""
         $0.lines = input.as == .lines ? [] : nil
         $0.isRun = false
       }
     }
-    let folder = try await service.files.file(input.folder ?? ".", in: context).preparedFolder()
-    let result = try await service.client.run(command(input, in: folder))
-    let name = input.program ?? "sh"
+    let result = try await service.client.run(command)
     let text: String
     if let valid = String(validating: result.output, as: UTF8.self) {
       text = withoutLastLineEnds(valid)
@@ -89,9 +91,11 @@ enum Run: StepEffectAction, PreviewingAction {
   }
 
   static func preview(_ input: Input, on service: ShellService, in context: ActionContext) -> [Change] {
-    let words =
-      input.program.map { [$0] + input.arguments } ?? ["sh", "-c", input.script ?? "", "sh"] + input.arguments
-    return [Change("This machine", from: nil, to: "runs \(shown(words))")]
+    [Change("This machine", from: nil, to: "runs \(shown(words(of: input)))")]
+  }
+
+  private static func words(of input: Input) -> [String] {
+    input.program.map { [$0] + input.arguments } ?? ["sh", "-c", input.script ?? "", "sh"] + input.arguments
   }
 
   private static func command(_ input: Input, in folder: String) -> ShellCommand {
