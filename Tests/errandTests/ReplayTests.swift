@@ -135,7 +135,7 @@ import Testing
 
   @Test func `a run that is played again sends nothing, runs nothing and writes nothing`() async throws {
     let program = try await Program()
-    let office = try MailPlugin.startSandbox(SandboxOptions(time: SystemTime()))
+    let office = try await MailPlugin.startSandbox(SandboxOptions(time: SystemTime()))
     let server = try HTTPServer { _ in .text("a report") }
     let settings = try JSON.text(office.configuration)
     try program.write(
