@@ -244,7 +244,7 @@ private final class Ear: Sendable {
     func call(_ arguments: [String], endsWith code: Int32?) async throws -> Program.Outcome {
       let outcome = try await program.start(arguments, environment: environment).outcome()
       ear.hear(arguments.joined(separator: " "), outcome.out + outcome.error)
-      if let code { #expect(outcome.code == code, "\(arguments): \(outcome.error)") }
+      if let code { #expect(outcome.code == code, "\(arguments): \(outcome.error)\n\(outcome.out)") }
       return outcome
     }
     let planting = ["recipes/planted.yaml", "-i", "token=@secret:GIVEN"]
