@@ -37,7 +37,7 @@ public struct Conflict: Sendable {
 
 /// What sets declare, by their types; kept, because to make it takes longer than to read a value.
 private let declared = Mutex(
-  (schemas: [ObjectIdentifier: ObjectSchema](), fields: [ObjectIdentifier: [String: any AnyField]]()))
+  (schemas: [ObjectIdentifier: ObjectSchema](), fields: [ObjectIdentifier: [(name: String, field: any AnyField)]]()))
 
 extension FieldSet {
   /// An object with the set's fields.
@@ -53,11 +53,11 @@ extension FieldSet {
     return schema
   }
 
-  /// The fields without values but their defaults, by name.
-  private static var declarations: [String: any AnyField] {
+  /// The fields without values but their defaults.
+  private static var declarations: [(name: String, field: any AnyField)] {
     let id = ObjectIdentifier(Self.self)
     if let known = declared.withLock({ $0.fields[id] }) { return known }
-    let fields = Dictionary(Self().fields().map { ($0.name, $0.field) }) { first, _ in first }
+    let fields = Self().fields()
     declared.withLock { $0.fields[id] = fields }
     return fields
   }

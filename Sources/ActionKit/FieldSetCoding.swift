@@ -83,9 +83,9 @@ final class MemberDecoder: Decoder {
   fileprivate let place: Place
   /// The set's own declarations, asked for only when a field was left out.
   fileprivate lazy var declarations = declare()
-  private let declare: () -> [String: any AnyField]
+  private let declare: () -> [(name: String, field: any AnyField)]
 
-  init(_ map: ValueMap, at place: Place, declare: @escaping () -> [String: any AnyField]) {
+  init(_ map: ValueMap, at place: Place, declare: @escaping () -> [(name: String, field: any AnyField)]) {
     self.map = map
     self.place = place
     self.declare = declare
@@ -107,7 +107,7 @@ private struct MemberContainer<Key: CodingKey>: KeyedDecodingContainerProtocol {
     let name = key.stringValue
     if let value = decoder.map[name], !value.isNull { return try T(from: FieldDecoder(value: value)) }
     // Left out, null, or given by a former name. The declaration is itself a `T`, and holds the default.
-    guard let field = decoder.declarations[name] else { throw notAField }
+    guard let field = decoder.declarations.first(where: { $0.name == name })?.field else { throw notAField }
     if decoder.map[name] != nil, field.fieldType.takesNull { return try T(from: FieldDecoder(value: .null)) }
     for alias in field.declaration.aliases {
       if let value = decoder.map[alias], !value.isNull { return try T(from: FieldDecoder(value: value)) }

@@ -88,7 +88,7 @@ package final class Recorder: CallCarrier {
           }
         return Recording.Exchange(
           connection: entry.connection, request: Scrubbing.request(entry.request, redactor), outcome: outcome)
-      }, calls: content.calls.map { Recording.Call($0.call, $0.result, redactor) })
+      }, calls: content.calls.map { Recording.call($0.call, $0.result, redactor) })
   }
 }
 

@@ -51,22 +51,6 @@ package struct Recording: Sendable {
     var body: Body?
   }
 
-  /// One call of an action and what came of it.
-  struct Call: Sendable {
-    var connection: String
-    var action: String
-    var part: ServiceCall.Part
-    /// Without secrets, as JSON.
-    var input: Value
-    var outcome: Outcome
-
-    enum Outcome: Sendable {
-      case output(Value)
-      case error(RunError)
-      case omitted
-    }
-  }
-
   enum Outcome: Sendable {
     case response(status: Int, headers: [HTTPHeaders.Field], body: Body?)
     case failure(kind: String, message: String, sent: HTTPError.Sent)
@@ -89,17 +73,16 @@ package struct Recording: Sendable {
   /// The settings of the connections, with something made up for what is secret in them.
   package var connections: [String: Value]
   var exchanges: [Exchange]
-  /// Nil if none were taken down when it was made.
-  var calls: [Call]?
+  /// The calls as the file has them; nil if none were taken down when it was made.
+  var calls: [Value]?
 
   /// How many exchanges and calls there are: `2 exchanges and 1 call are`.
   package var tally: String {
-    var parts: [String] = []
-    if !exchanges.isEmpty || calls?.isEmpty ?? true {
-      parts.append(exchanges.count == 1 ? "1 exchange" : "\(exchanges.count) exchanges")
-    }
-    if let calls, !calls.isEmpty { parts.append(calls.count == 1 ? "1 call" : "\(calls.count) calls") }
-    return parts.joined(separator: " and ") + (exchanges.count + (calls?.count ?? 0) == 1 ? " is" : " are")
+    let (requests, calls) = (exchanges.count, calls?.count ?? 0)
+    let made = "\(requests) exchange\(requests == 1 ? "" : "s")"
+    let called = "\(calls) call\(calls == 1 ? "" : "s")"
+    return (calls == 0 ? made : requests == 0 ? called : "\(made) and \(called)")
+      + (requests + calls == 1 ? " is" : " are")
   }
 }
 
@@ -181,7 +164,7 @@ extension Recording {
     if !steps.isEmpty { document["steps"] = .map(ValueMap(steps.map { ($0.path, .string("\($0.now)")) })) }
     document["connections"] = .map(connections)
     document["exchanges"] = .list(exchanges.map(\.value))
-    document["calls"] = calls.map { .list($0.map(\.value)) }
+    document["calls"] = calls.map { .list($0) }
     return ((try? JSON.text(.map(document), .pretty)) ?? "{}") + "\n"
   }
 
@@ -224,9 +207,11 @@ extension Recording {
     }
     if form == 1 { return }
     calls = []
-    for value in root["calls"]?.list ?? [] {
-      guard let call = Call(reading: value) else {
-        throw fault("a call needs 'connection', 'action', 'input', and 'output', 'error' or 'omitted'", at: value)
+    for call in root["calls"]?.list ?? [] {
+      guard call["connection"]?.string != nil, call["action"]?.string != nil, call["input"] != nil,
+        call["omitted"] != nil || Recording.result(of: call) != nil
+      else {
+        throw fault("a call needs 'connection', 'action', 'input', and 'output', 'error' or 'omitted'", at: call)
       }
       calls?.append(call)
     }
@@ -295,69 +280,38 @@ extension Value {
   }
 }
 
-extension Recording.Call {
-  /// A call without secrets.
-  init(_ call: ServiceCall, _ result: Result<Value, ActionError>, _ redactor: Redactor) {
-    connection = call.connection
-    action = call.action
-    part = call.part
-    input = Scrubbing.input(of: call, redactor)
+extension Recording {
+  /// A call without secrets, as the file has it.
+  static func call(_ call: ServiceCall, _ result: Result<Value, ActionError>, _ redactor: Redactor) -> Value {
+    var map = ValueMap([("connection", .string(call.connection)), ("action", .string(call.action))])
+    if call.part != .run { map["part"] = .string(call.part.rawValue) }
+    map["input"] = Scrubbing.input(of: call, redactor)
     switch result {
     case .success(let output):
       let scrubbed = output.stored.scrubbed(redactor.redact)
-      let isWhole = !output.hidesSecret(redactor.redact)
-      let bytes = isWhole ? (try? JSON.write(scrubbed)) ?? [] : []
-      outcome = isWhole && bytes.count <= Recording.Body.largest ? .output(scrubbed) : .omitted
+      let bytes = try? JSON.write(scrubbed)
+      if output.hidesSecret(redactor) || bytes?.count ?? .max > Recording.Body.largest {
+        map["omitted"] = .bool(true)
+      } else {
+        map["output"] = scrubbed
+      }
     case .failure(let error):
-      outcome = .error(
-        RunError(
-          error.kind, redactor.redact(error.message), detail: error.detail.map(redactor.redact), status: error.status,
-          retryable: error.retryable, retryAfter: error.retryAfter, effect: error.effect))
-    }
-  }
-
-  /// What came of it, for a run that is played; nil if it was left out.
-  var result: Result<Value, ActionError>? {
-    switch outcome {
-    case .output(let output): Value(stored: output).map { .success($0) }
-    case .error(let error):
-      .failure(
-        ActionError(
-          error.kind, error.message, detail: error.detail, status: error.status, retryable: error.retryable,
-          retryAfter: error.retryAfter, effect: error.effect))
-    case .omitted: nil
-    }
-  }
-
-  fileprivate var value: Value {
-    var map = ValueMap([("connection", .string(connection)), ("action", .string(action))])
-    if part != .run { map["part"] = .string(part.rawValue) }
-    map["input"] = input
-    switch outcome {
-    case .output(let output): map["output"] = output
-    case .error(let error): map["error"] = error.encoded()
-    case .omitted: map["omitted"] = .bool(true)
+      let kept = RunError(
+        error.kind, error.message, detail: error.detail, status: error.status, retryable: error.retryable,
+        retryAfter: error.retryAfter, effect: error.effect)
+      map["error"] = kept.encoded().scrubbed(redactor.redact)
     }
     return .map(map)
   }
 
-  fileprivate init?(reading value: Value) {
-    guard let connection = value["connection"]?.string, let action = value["action"]?.string,
-      let input = value["input"], let part = ServiceCall.Part(rawValue: value["part"]?.string ?? "run")
-    else { return nil }
-    self.connection = connection
-    self.action = action
-    self.part = part
-    self.input = input
-    if let output = value["output"], Value(stored: output) != nil {
-      outcome = .output(output)
-    } else if let error = value["error"], let read = try? RunError(reading: error) {
-      outcome = .error(read)
-    } else if value["omitted"]?.bool == true {
-      outcome = .omitted
-    } else {
-      return nil
-    }
+  /// What came of a call, for a run that is played; nil if it was left out, or is none.
+  static func result(of call: Value) -> Result<Value, ActionError>? {
+    if let output = call["output"] { return Value(stored: output).map { .success($0) } }
+    guard let error = call["error"], let read = try? RunError(reading: error) else { return nil }
+    return .failure(
+      ActionError(
+        read.kind, read.message, detail: read.detail, status: read.status, retryable: read.retryable,
+        retryAfter: read.retryAfter, effect: read.effect))
   }
 }
 

@@ -60,7 +60,7 @@ enum Scrubbing {
 
   /// What a call is given, without secrets, as JSON.
   static func input(of call: ServiceCall, _ redactor: Redactor) -> Value {
-    guard !call.input.hidesSecret(redactor.redact) else { return .string("(left out)") }
+    guard !call.input.hidesSecret(redactor) else { return .string("(left out)") }
     // What is made up comes last, because what is made up for a run that is played is a secret of it.
     let scrubbed = call.input.scrubbed(redactor.redact)
     return Value.map(call.schema.withMadeUpSecrets(scrubbed.map ?? ValueMap())).stored
@@ -80,12 +80,12 @@ enum Scrubbing {
 
 extension Value {
   /// Whether octets in it hold a secret, which cannot be taken out of them.
-  func hidesSecret(_ redact: (String) -> String) -> Bool {
+  func hidesSecret(_ redactor: Redactor) -> Bool {
     switch content {
-    case .bytes(let bytes): bytes.holdSecret(redact)
-    case .list(let items): items.contains { $0.hidesSecret(redact) }
-    case .map(let map): map.members.contains { $0.value.hidesSecret(redact) }
-    case .optional(let value): value?.hidesSecret(redact) ?? false
+    case .bytes(let bytes): bytes.holdSecret(redactor.redact)
+    case .list(let items): items.contains { $0.hidesSecret(redactor) }
+    case .map(let map): map.members.contains { $0.value.hidesSecret(redactor) }
+    case .optional(let value): value?.hidesSecret(redactor) ?? false
     default: false
     }
   }

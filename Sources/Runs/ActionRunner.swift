@@ -216,27 +216,35 @@ struct ActionRunner {
     try await journal.commit([began(attempt, stored)])
     let limit = run.limit(of: limits, since: work.startedAt)
     let context = context(work, attempt)
-    return await run.services.carried(call, .run, work.input) {
-      await limited(attempt, limit) { () async throws(ActionError) in
-        try await action.run(work.input, on: service, in: context)
-      }
+    return await asked(for: .run, work, attempt, limit) { () async throws(ActionError) in
+      try await action.run(work.input, on: service, in: context)
     }
   }
 
   private func baseline(
     _ work: Work, _ attempt: Attempt, _ service: any Sendable
   ) async throws(ActionError) -> Value? {
-    try await run.services.carried(call, .baseline, work.input) {
-      await limited(attempt, run.limit(of: limits, since: work.startedAt)) { () async throws(ActionError) in
-        try await action.baseline(work.input, on: service, in: context(work, attempt)) ?? .null
-      }
+    let limit = run.limit(of: limits, since: work.startedAt)
+    return try await asked(for: .baseline, work, attempt, limit) { () async throws(ActionError) in
+      try await action.baseline(work.input, on: service, in: context(work, attempt)) ?? .null
     }.get()
   }
 
+  /// Asks the action for something, unless that is answered in its place.
+  ///
+  /// A function of its own in the program, because it is large wherever it becomes part of another.
+  @inline(never)
+  private func asked(
+    for part: ServiceCall.Part, _ work: Work, _ attempt: Attempt, _ limit: TimeSpan?,
+    _ body: @escaping @Sendable () async throws(ActionError) -> Value
+  ) async -> Result<Value, ActionError> {
+    await run.services.carried(call, part, work.input) { await limited(attempt, limit, body) }
+  }
+
   /// Does something for an attempt within a time limit, and logs its requests.
-  private func limited<Output: Sendable>(
-    _ attempt: Attempt, _ limit: TimeSpan?, _ body: @escaping @Sendable () async throws(ActionError) -> Output
-  ) async -> Result<Output, ActionError> {
+  private func limited(
+    _ attempt: Attempt, _ limit: TimeSpan?, _ body: @escaping @Sendable () async throws(ActionError) -> Value
+  ) async -> Result<Value, ActionError> {
     let (result, isTimeout) = await withTimeLimit(limit, time: run.time) { () async throws(ActionError) in
       try await RequestLog.recording(attempt.requests, body)
     }
@@ -332,12 +340,10 @@ struct ActionRunner {
     return await Task {
       do throws(ActionError) {
         let service = try await run.services.service(named: call.connection, of: action.plugin)
-        return await run.services.carried(call, .outcome, work.input) {
-          await limited(attempt, limit) { () async throws(ActionError) in
-            try await action.reconcile(
-              work.input, with: baseline, startedAt: attempt.startedAt, on: service, in: context(work, attempt)
-            ).value
-          }
+        return await asked(for: .outcome, work, attempt, limit) { () async throws(ActionError) in
+          try await action.reconcile(
+            work.input, with: baseline, startedAt: attempt.startedAt, on: service, in: context(work, attempt)
+          ).value
         }.map { Reconciliation($0) }
       } catch {
         return .failure(error)

@@ -51,14 +51,12 @@ extension Value {
   /// The value with another text in the place of one, wherever it stands in its texts.
   func replacing(_ text: String, with other: String) -> Value {
     switch content {
-    case .string(let whole): .string(whole.replacing(text, with: other))
-    case .list(let items): .list(items.map { $0.replacing(text, with: other) })
+    case .string(let whole): return .string(whole.replacing(text, with: other))
+    case .list(let items): return .list(items.map { $0.replacing(text, with: other) })
     case .map(var map):
-      {
-        for member in map.members { map[member.key] = member.value.replacing(text, with: other) }
-        return .map(map)
-      }()
-    default: self
+      for member in map.members { map[member.key] = member.value.replacing(text, with: other) }
+      return .map(map)
+    default: return self
     }
   }
 }

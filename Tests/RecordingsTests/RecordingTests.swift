@@ -343,6 +343,14 @@ import Testing
         == "The recording holds no such call of post.send; all that it holds of 'post' has been played.")
   }
 
+  @Test(arguments: [
+    ("a ••• b", "a s3 b", true), ("•••", "Basic •••", true), ("a •••", "a ", true), ("a •••", "b s3", false),
+    ("••• b ••• c", "x b y b z c", true), ("••• b •••", "x c y", false), ("a", "a", false), ("ab•••bc", "abc", false),
+  ])
+  func `a text is the same but for what was taken out of it`(_ pattern: String, _ text: String, _ isSame: Bool) {
+    #expect(RequestMeaning.isSame(text, as: pattern) == isSame)
+  }
+
   @Test func `octets that hold a secret leave the output out`() async throws {
     let picture = [0xFF] + Array("plainsecret".utf8)
     let recording = try await Self.recorded(

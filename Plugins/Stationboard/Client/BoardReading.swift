@@ -50,14 +50,8 @@ extension ValueMap {
 extension String {
   /// `stop_id` of `stopId`.
   fileprivate var inSnakeCase: String {
-    var bytes: [UInt8] = []
-    bytes.reserveCapacity(utf8.count + 4)
-    for byte in utf8 {
-      let isCapital = (0x41...0x5A).contains(byte)
-      if isCapital { bytes.append(0x5F) }
-      bytes.append(isCapital ? byte | 0x20 : byte)
-    }
-    return String(decoding: bytes, as: UTF8.self)
+    String(
+      decoding: utf8.flatMap { (0x41...0x5A).contains($0) ? [0x5F, $0 | 0x20] : [$0] }, as: UTF8.self)
   }
 }
 
