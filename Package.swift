@@ -201,8 +201,13 @@ if Context.environment["ERRAND_FUZZ"] != nil {
 
 /// What is optimized for speed; everything else for size, since it waits for people, disks and networks.
 let quick = [
-  "Basics", "Benchmarks", "Calendars", "Expressions", "HTTPClient", "HTTPTypes", "RunState", "Runs", "Scheduler",
-  "YAMLReader",
+  "Basics", "Benchmarks", "Calendars", "Expressions", "RunState", "Runs", "Scheduler", "YAMLReader",
+]
+
+/// What waits so much that copies of generic functions bring it nothing, beside the plugins.
+let patient = [
+  "Agent", "ChildProcesses", "HTTPClient", "HTTPServer", "HTTPTypes", "LocalFiles", "RecipeTests", "Recordings",
+  "SecretSources", "errand",
 ]
 
 for target in package.targets where target.type != .system {
@@ -228,7 +233,7 @@ for target in package.targets where target.type != .system {
     // time where a plugin talks to a service.
     let talks = target.name.hasSuffix("Plugin") && target.name != "TransitDataPlugin"
     let passes =
-      talks || ["Agent", "RecipeTests", "Recordings", "SecretSources", "errand"].contains(target.name)
+      talks || patient.contains(target.name)
       ? ["generic-specializer", "function-signature-opts"] : []
     let flags = ["-Osize"] + passes.flatMap { ["-Xllvm", "-sil-disable-pass=\($0)"] }
     target.swiftSettings?.append(.unsafeFlags(flags, .when(configuration: .release)))
