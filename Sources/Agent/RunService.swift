@@ -133,16 +133,15 @@ package struct RunService: Sendable {
 
   /// Follows a run to its end; of one that is over, the end is all there is to tell.
   private func follow(_ request: Value, _ reply: @escaping @Sendable (Value) -> Void) async throws(Refusal) {
-    var record = try await record(request["run"]?.string ?? "")
-    if store.run(record.id) != nil {
-      for await update in await host.follow(record.id) {
+    let id = try await record(request["run"]?.string ?? "").id
+    if store.run(id) != nil {
+      for await update in await host.follow(id) {
         if case .left = update { continue }
         reply(update.answer)
       }
       guard !Task.isCancelled else { return }
-      record = try await self.record(record.id)
     }
-    try await left(record, reply)
+    try await left(try await record(id), reply)
   }
 
   private func left(_ record: RunRecord, _ reply: @Sendable (Value) -> Void) async throws(Refusal) {
@@ -205,15 +204,16 @@ package struct RunService: Sendable {
     let finished = try await kept { () async throws(StateError) in
       try await store.finishedRuns(HistoryQuery(limit: 3, idPrefix: prefix))
     }
-    let ids = open.map { $0.id } + finished.map { $0.id }
+    // One that was open may have ended meanwhile.
+    let ids = open.map { $0.id } + finished.map { $0.id }.filter { id in !open.contains { $0.id == id } }
     guard ids.count <= 1 else {
       throw Refusal("ambiguous", "several runs begin with '\(prefix)': \(ids.joined(separator: ", "))")
     }
-    if let record = open.first { return record }
-    if let id = ids.first,
-      let record = try await kept({ () async throws(StateError) in try await store.finishedRun(id) })
-    {
-      return record
+    if let id = ids.first {
+      if let record = store.run(id) { return record }
+      if let record = try await kept({ () async throws(StateError) in try await store.finishedRun(id) }) {
+        return record
+      }
     }
     throw Refusal("notFound", "no run begins with '\(prefix)'; 'errand runs list' shows the latest")
   }
