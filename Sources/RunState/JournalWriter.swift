@@ -78,7 +78,7 @@ struct JournalWriter {
     var opened = try folder.open()
     if opened.snapshotGeneration == nil || opened.isOld {
       if opened.isOld { try logs.history.removeOldIndexes() }
-      try logs.take(from: &opened.state)
+      try logs.take(from: &opened)
       journal = try folder.compact(&opened)
     } else {
       let last = try folder.journal(of: opened.generation)
@@ -179,7 +179,7 @@ struct JournalWriter {
 
   private mutating func compact() {
     do throws(StateError) {
-      try logs.take(from: &opened.state)
+      try logs.take(from: &opened)
       journal = try folder.compact(&opened)
       published.state.withLock { $0.forgetOver() }
       didCompact()

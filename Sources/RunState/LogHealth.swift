@@ -11,13 +11,19 @@ struct LogHealth {
   var isTorn = false
   /// Whether index and blocks are those of the records.
   var isIndexSound = true
+  /// Whether the index tells of more than there is: a record is on the disk before its line of the index is written.
+  var isShort = false
+  /// Whether the record is there that is looked for.
+  var hasSought = false
   /// The blobs that records name.
   var blobs: Set<String> = []
 }
 
 extension MonthlyLog {
   /// Reads all of a month, and changes nothing.
-  func health(of month: LogMonth) throws(StateError) -> LogHealth {
+  ///
+  /// - Parameter sought: The id of a record that should be there.
+  func health(of month: LogMonth, lookingFor sought: String? = nil) throws(StateError) -> LogHealth {
     var health = LogHealth()
     let (size, indexSize, blocksSize) = try onDisk { () throws(FileError) in
       (
@@ -34,6 +40,9 @@ extension MonthlyLog {
       if let text {
         health.count += 1
         health.blobs.formUnion(BlobNames.references(in: text))
+        if let sought, Entry(inLine: bytes.dropLast())?.summary.id.hasSameScalars(as: sought) == true {
+          health.hasSought = true
+        }
       } else {
         health.damaged.append(offset)
       }
@@ -54,6 +63,7 @@ extension MonthlyLog {
       return true
     }
     health.isTorn = end < size
+    if indexSize > 0, let last = try lastLine(of: month, indexSize), last.end > end { health.isShort = true }
     if next < index.count || place < indexSize || blocksSize % LogBlock.size != 0 { health.isIndexSound = false }
     for number in 0..<blocksSize / LogBlock.size where health.isIndexSound {
       guard let block = try block(number, of: month), block.end <= indexSize else {
@@ -66,6 +76,17 @@ extension MonthlyLog {
       if !block.describes(text) { health.isIndexSound = false }
     }
     return health
+  }
+
+  /// The last whole line of a month's index.
+  private func lastLine(of month: LogMonth, _ size: Int) throws(StateError) -> Line? {
+    var last: Line?
+    // No line is longer than that.
+    try fileSystem.forEachLine(of: month.index, max(0, size - 1 << 20)..<size) { bytes, _ in
+      if let line = Line(bytes) { last = line }
+      return true
+    }
+    return last
   }
 
   /// Writes a month anew without its damaged lines, which are kept in `2026-11.damaged`; gives how many there were.

@@ -7,6 +7,7 @@
 ///       "checksum": "51…",         CRC-64/XZ of the file in which these sixteen digits are zeros
 ///       "format": 2,
 ///       "generation": 8,
+///       "newest": {"run": {"id": "0199…", "at": "2026-11-20T09:00:00Z"}, "slot": …},   of the logs, absent if empty
 ///       "program": "errand 0.1",
 ///       "sequence": 122,           the number of the last event that is in the state
 ///       "state": {"runs": …, "ended": …, "values": …, "events": …, "schedules": …, "slots": …}
@@ -35,18 +36,20 @@ struct Snapshot: Sendable {
   var generation: Int
   var position: JournalPosition
   var state: State
+  var newest: NewestRecords
   var program: String
   /// What it was written as.
   private(set) var format = StateFormat.version
 
   func bytes() throws(StateError) -> [UInt8] {
-    let object: Value = .object([
-      "chain": .string(position.chain.text), "checksum": .string(Checksum().text), "format": .int(StateFormat.version),
-      "generation": .int(generation), "program": .string(program), "sequence": .int(position.sequence),
-      "state": state.encoded(),
+    var object = ValueMap([
+      ("chain", .string(position.chain.text)), ("checksum", .string(Checksum().text)),
+      ("format", .int(StateFormat.version)), ("generation", .int(generation)), ("program", .string(program)),
+      ("sequence", .int(position.sequence)), ("state", state.encoded()),
     ])
+    if newest != NewestRecords() { object["newest"] = newest.encoded() }
     var bytes: [UInt8]
-    do { bytes = try JSON.write(object, .prettySorted) } catch {
+    do { bytes = try JSON.write(.map(object), .prettySorted) } catch {
       throw StateError(.invalid, "the state cannot be written as JSON: \(error.message)")
     }
     bytes.append(0x0A)
@@ -70,10 +73,11 @@ struct Snapshot: Sendable {
     return nil
   }
 
-  init(generation: Int, position: JournalPosition, state: State, program: String) {
+  init(generation: Int, position: JournalPosition, state: State, newest: NewestRecords, program: String) {
     self.generation = generation
     self.position = position
     self.state = state
+    self.newest = newest
     self.program = program
   }
 
@@ -104,6 +108,7 @@ struct Snapshot: Sendable {
       let _: String = try record.take("checksum")
       self.format = try record.take("format")
       generation = try record.take("generation")
+      newest = try record.takeIfPresent("newest") ?? NewestRecords()
       program = try record.take("program")
       let sequence: Int = try record.take("sequence")
       state = try record.take("state")

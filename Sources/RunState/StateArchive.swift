@@ -72,7 +72,8 @@ package struct StateArchive: Sendable {
       let logs = StateLogs(path, fileSystem)
       let (opened, sizes) = try settled(logs)
       let snapshot = Snapshot(
-        generation: max(opened.generation, 1), position: opened.position, state: opened.state, program: program)
+        generation: max(opened.generation, 1), position: opened.position, state: opened.state, newest: opened.newest,
+        program: program)
       report.openRuns = opened.state.runs.count
       try output.put(
         Array("{\"archive\":\(StateArchive.version),\"program\":\(JSON.quoted(program)),\"at\":\"\(now)\"}\n".utf8))

@@ -73,11 +73,12 @@ package struct StateDoctor: Sendable {
     }
     try examineModes(&result)
     try examineDisk(&result)
-    let state = try examineGenerations(&result)
+    let opened = try examineGenerations(&result)
+    let (state, newest) = (opened?.state, opened?.newest ?? NewestRecords())
     let text = if let state { try recordedBytes(of: state) } else { [UInt8]() }
     var named = BlobNames.references(in: text[...])
-    try examine(logs.history, "finished runs", &named, &result)
-    try examine(logs.slots, "slots in the ledger", &named, &result)
+    try examine(logs.history, "finished runs", newest.run, &named, &result)
+    try examine(logs.slots, "slots in the ledger", newest.slot, &named, &result)
     try examineBlobs(named, &result)
     if let state { examineClock(state, &result) }
     return result
@@ -145,7 +146,7 @@ package struct StateDoctor: Sendable {
   // MARK: - The open state
 
   /// The state as the next start would find it.
-  private func examineGenerations(_ result: inout StateExamination) throws(StateError) -> State? {
+  private func examineGenerations(_ result: inout StateExamination) throws(StateError) -> StateFolder.Opened? {
     let opened: StateFolder.Opened
     do throws(StateError) {
       opened = try readStill { () throws(StateError) in try folder.read() }
@@ -169,7 +170,7 @@ package struct StateDoctor: Sendable {
       }
     }
     try examineWayBack(opened, &result)
-    return opened.state
+    return opened
   }
 
   /// Whether the generation before leads to the same state, should the snapshot be lost.
@@ -220,12 +221,20 @@ package struct StateDoctor: Sendable {
 
   // MARK: - What is over
 
+  /// How long records are kept at least; whoever keeps them for less looks for none.
+  private static let surelyKept = TimeSpan.seconds(28 * 86_400)
+
   private func examine<Entry: LogRecord>(
-    _ log: MonthlyLog<Entry>, _ name: String, _ named: inout Set<String>, _ result: inout StateExamination
+    _ log: MonthlyLog<Entry>, _ name: String, _ newest: LogMark?, _ named: inout Set<String>,
+    _ result: inout StateExamination
   ) throws(StateError) {
     var count = 0
+    var isNewestThere = newest == nil
     for month in try log.months() {
-      let health = try log.health(of: month)
+      let isItsMonth = newest.map { LogMonth(folder: log.folder, of: $0.at) == month } ?? false
+      let health = try log.health(of: month, lookingFor: isItsMonth ? newest?.id : nil)
+      // One that is damaged is told of by itself.
+      if health.hasSought || isItsMonth && !health.damaged.isEmpty { isNewestThere = true }
       count += health.count
       named.formUnion(health.blobs)
       for offset in health.damaged {
@@ -233,12 +242,26 @@ package struct StateDoctor: Sendable {
           .fault, "\(month.data) is damaged at byte \(offset), where a \(Entry.label) should be; a backup may have it",
           isRepairable: true)
       }
-      if health.isTorn, !isHeld {
-        result.note(.warning, "\(month.data) ends in half a line, which is still in the journal", isRepairable: true)
+      if health.isShort {
+        result.note(
+          .fault, "\(month.data) lacks records that its index knows of; put it back from a backup, or go on without",
+          isRepairable: true)
       }
-      if !health.isIndexSound, !isHeld {
+      if health.isTorn, !isHeld {
+        result.note(
+          .warning, "\(month.data) ends in half a line, of a write that was cut short or of what is lost",
+          isRepairable: true)
+      }
+      if !health.isIndexSound, !health.isShort, !isHeld {
         result.note(.warning, "\(month.index) is not that of \(month.data)", isRepairable: true)
       }
+    }
+    // What is old may have been forgotten since.
+    if !isNewestThere, let newest, let age = now.span(since: newest.at), age < StateDoctor.surelyKept {
+      result.note(
+        .fault,
+        "'\(log.folder)' lacks the \(Entry.label) '\(newest.id)', which was its newest: files of it are gone or cut short; put them back from a backup, or go on without",
+        isRepairable: true)
     }
     result.counts.append((name, count))
   }

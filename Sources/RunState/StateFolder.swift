@@ -26,6 +26,8 @@ struct StateFolder {
   /// What was found, ready to go on.
   struct Opened {
     var state = State()
+    /// The newest records of the logs as of the snapshot.
+    var newest = NewestRecords()
     var position = JournalPosition()
     /// The generation of the last journal.
     var generation = 0
@@ -46,6 +48,7 @@ struct StateFolder {
 
     fileprivate mutating func start(from snapshot: Snapshot) {
       state = snapshot.state
+      newest = snapshot.newest
       position = snapshot.position
       generation = snapshot.generation
       snapshotSequence = snapshot.position.sequence
@@ -161,7 +164,8 @@ struct StateFolder {
   /// Begins a new generation with a snapshot of the state, and gives its journal; what is over is in its logs by then.
   func compact(_ opened: inout Opened) throws(StateError) -> any AppendableFile {
     let generation = opened.generation + 1
-    let snapshot = Snapshot(generation: generation, position: opened.position, state: opened.state, program: program)
+    let snapshot = Snapshot(
+      generation: generation, position: opened.position, state: opened.state, newest: opened.newest, program: program)
     let bytes = try snapshot.bytes()
     var position = opened.position
     let header = Journal.header(generation: generation, after: &position, program: program)

@@ -187,9 +187,10 @@ extension StateArchive {
     try onDisk { () throws(FileError) in try fileSystem.remove(name) }
     var opened = StateFolder.Opened()
     opened.state = snapshot.state
+    opened.newest = snapshot.newest
     opened.position = snapshot.position
     opened.generation = snapshot.generation
-    try logs.take(from: &opened.state)
+    try logs.take(from: &opened)
     _ = try StateFolder(path: staging, fileSystem: fileSystem, program: program).compact(&opened)
     return opened.state.runs.count
   }

@@ -11,9 +11,54 @@ struct StateLogs: Sendable {
   }
 
   /// Moves what is over out of a state that is about to be a snapshot; both are durable when it returns.
-  func take(from state: inout State) throws(StateError) {
-    try history.add(state.ended)
-    try slots.add(state.slots)
-    state.forgetOver()
+  func take(from opened: inout StateFolder.Opened) throws(StateError) {
+    try history.add(opened.state.ended)
+    try slots.add(opened.state.slots)
+    if let last = opened.state.ended.last { opened.newest.run = LogMark(last.summary) }
+    if let last = opened.state.slots.last { opened.newest.slot = LogMark(last.summary) }
+    opened.state.forgetOver()
+  }
+}
+
+/// The newest record in each log when a snapshot was written.
+///
+/// What is too old or too much leaves a log from the other end, so that one which has lost its newest record is known to
+/// have lost something else.
+struct NewestRecords: Record, Equatable {
+  var run: LogMark?
+  var slot: LogMark?
+
+  init() {}
+
+  func write(to record: inout RecordWriter) {
+    record.set("run", run)
+    record.set("slot", slot)
+  }
+
+  init(from record: inout RecordReader) throws(RecordFault) {
+    run = try record.takeIfPresent("run")
+    slot = try record.takeIfPresent("slot")
+  }
+}
+
+/// Which record of a log is meant.
+struct LogMark: Record, Equatable {
+  var id: String
+  /// What says which month it belongs to.
+  var at: Timestamp
+
+  init(_ summary: some LogSummary) {
+    id = summary.id
+    at = summary.instant
+  }
+
+  func write(to record: inout RecordWriter) {
+    record.set("id", id)
+    record.set("at", at)
+  }
+
+  init(from record: inout RecordReader) throws(RecordFault) {
+    id = try record.take("id")
+    at = try record.take("at")
   }
 }

@@ -20,6 +20,7 @@ extension StateDoctor {
     try repairGenerations(&done)
     try repair(logs.history, &done)
     try repair(logs.slots, &done)
+    try repairNewest(&done)
     let removed = try collection(isRemoving: true).run(at: now, after: 0)
     if removed > 0 { done.append("\(removed) blobs that nothing named are removed") }
     return done
@@ -39,9 +40,24 @@ extension StateDoctor {
     try examineWayBack(opened, &examination)
     if opened.snapshotGeneration != nil, !opened.isOld, examination.findings.isEmpty { return }
     if opened.isOld { try logs.history.removeOldIndexes() }
-    try logs.take(from: &opened.state)
+    try logs.take(from: &opened)
     _ = try folder.compact(&opened)
     done.append("a new snapshot is written, of generation \(opened.generation)")
+  }
+
+  /// Has the state know no more of records that are gone.
+  private func repairNewest(_ done: inout [String]) throws(StateError) {
+    var opened: StateFolder.Opened
+    do throws(StateError) { opened = try folder.open() } catch  where error.kind == .damaged || error.kind == .newer {
+      return
+    }
+    let newest = opened.newest
+    if let run = newest.run, try logs.history.entry(run.id) == nil { opened.newest.run = nil }
+    if let slot = newest.slot, try logs.slots.entry(slot.id) == nil { opened.newest.slot = nil }
+    if opened.newest == newest { return }
+    try logs.take(from: &opened)
+    _ = try folder.compact(&opened)
+    done.append("the state goes on without the records that are gone")
   }
 
   private func repair<Entry: LogRecord>(_ log: MonthlyLog<Entry>, _ done: inout [String]) throws(StateError) {

@@ -118,8 +118,33 @@ import Testing
       found: ["fault* /state/slots/2026-11.jsonl is damaged at byte 0, where a slot should be; a backup may have it"]
     ) { $0["/state/slots/2026-11.jsonl"]?[60] ^= 1 },
     Case(
+      "a history that is gone",
+      found: [
+        "fault* '/state/history' lacks the run 'run-1', which was its newest: files of it are gone or cut short; put them back from a backup, or go on without"
+      ]
+    ) { disk in for path in disk.paths where path.hasPrefix("/state/history/") { disk[path] = nil } },
+    Case(
+      "a ledger that is cut short",
+      found: [
+        "fault* /state/slots/2026-11.jsonl lacks records that its index knows of; put it back from a backup, or go on without",
+        "warning* /state/slots/2026-11.jsonl ends in half a line, of a write that was cut short or of what is lost",
+        "fault* '/state/slots' lacks the slot '2026-11-20T09:00:02Z weekly 2026-11-20T09:00:02Z slot started', which was its newest: files of it are gone or cut short; put them back from a backup, or go on without",
+      ]
+    ) { $0["/state/slots/2026-11.jsonl"]?.removeLast(40) },
+    Case(
+      "a slot that is cut out",
+      found: [
+        "fault* /state/slots/2026-11.jsonl lacks records that its index knows of; put it back from a backup, or go on without"
+      ]
+    ) { disk in
+      let lines = disk["/state/slots/2026-11.jsonl"]?.split(separator: 0x0A).dropFirst() ?? []
+      disk["/state/slots/2026-11.jsonl"] = lines.flatMap { $0 + [0x0A] }
+    },
+    Case(
       "half a run",
-      found: ["warning* /state/history/2026-11.jsonl ends in half a line, which is still in the journal"]
+      found: [
+        "warning* /state/history/2026-11.jsonl ends in half a line, of a write that was cut short or of what is lost"
+      ]
     ) { $0["/state/history/2026-11.jsonl"]?.append(contentsOf: Array(#"{"sum":""#.utf8)) },
     Case(
       "a damaged index",
@@ -178,7 +203,8 @@ import Testing
     let one = DoctorTests.cases[index]
     // How full a disk is and who may read a file is not what a crash changes.
     if one.found.contains(where: { $0.contains("MiB free") || $0.contains("the mode") }) { return }
-    let mended = try await DoctorTests.healthy()
+    let healthy = try await DoctorTests.healthy()
+    let mended = healthy.restarted(losing: .nothing)
     one.damage(mended)
     _ = try DoctorTests.doctor(mended).repair()
     let isMended = !one.left.contains { $0.hasPrefix("fault ") }
@@ -187,7 +213,7 @@ import Testing
     for phase in FaultyFileSystem.Phase.allCases {
       for loss in [FaultyFileSystem.Loss.everything, .nothing, .some(seed: UInt64(index))] {
         for operation in 1... {
-          let disk = try await DoctorTests.healthy()
+          let disk = healthy.restarted(losing: .nothing)
           one.damage(disk)
           disk.fail(at: operation, .crash(phase))
           _ = try? DoctorTests.doctor(disk).repair()
