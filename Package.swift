@@ -201,13 +201,13 @@ if Context.environment["ERRAND_FUZZ"] != nil {
 
 /// What is optimized for speed; everything else for size, since it waits for people, disks and networks.
 let quick = [
-  "Basics", "Benchmarks", "Calendars", "Expressions", "RunState", "Runs", "Scheduler", "YAMLReader",
+  "Basics", "Benchmarks", "Calendars", "Expressions", "RunState", "Scheduler", "YAMLReader",
 ]
 
 /// What waits so much that copies of generic functions bring it nothing, beside the plugins.
 let patient = [
-  "Agent", "ChildProcesses", "HTTPClient", "HTTPServer", "HTTPTypes", "LocalFiles", "RecipeTests", "Recordings",
-  "SecretSources", "errand",
+  "ActionKit", "Agent", "ChildProcesses", "CommandLineParser", "HTTPClient", "HTTPServer", "HTTPTypes", "LocalFiles",
+  "PluginList", "RecipeTests", "Recipes", "Recordings", "SecretSources", "errand",
 ]
 
 for target in package.targets where target.type != .system {
@@ -231,7 +231,7 @@ for target in package.targets where target.type != .system {
   if !quick.contains(target.name) {
     // Copies of generic functions for single types, and of functions for single callers, take more room than they save
     // time where a plugin talks to a service.
-    let talks = target.name.hasSuffix("Plugin") && target.name != "TransitDataPlugin"
+    let talks = target.name.hasSuffix("Plugin")
     let passes =
       talks || patient.contains(target.name)
       ? ["generic-specializer", "function-signature-opts"] : []

@@ -54,6 +54,20 @@ extension RunTeller {
       story.say(.person, "\(verb) on \(clock.date(cancel.at))\(why)", at: cancel.at)
     }
     for step in steps {
+      guard let said = step.resolution else { continue }
+      let what =
+        switch said.choice {
+        case "done": "was done"
+        case "retry": "was not done, and had it tried again"
+        default: "had failed"
+        }
+      let doubt = said.doubt.map { " " + "Nobody knew: \($0)".asEnd } ?? ""
+      story.say(
+        .person,
+        "\(said.by?.safe ?? "Somebody") said on \(clock.date(said.at)) that '\(step.path.shown.safe)' \(what).\(doubt)",
+        step: step.path, at: said.at)
+    }
+    for step in steps {
       guard let decision = step.decision else { continue }
       let verb = decision.isApproved ? "approved" : "rejected"
       let comment = decision.comment.map { ": \($0)".asEnd } ?? "."

@@ -506,13 +506,15 @@ package actor RunHost {
   ///
   /// Resolutions of a run are kept one after another, and never beside a walk, which knows only what was there when it
   /// began: one that has just begun is waited for, and the next begins when they are kept.
-  package func resolve(_ id: String, step: StepPath, as resolution: Resolution) async throws(NotRunnable) {
+  package func resolve(
+    _ id: String, step: StepPath, as resolution: Resolution, by person: String? = nil
+  ) async throws(NotRunnable) {
     while let other = resolving[id] { _ = await other.value }
     // Ends when the resolution is kept; nobody cancels it.
     let task = Task { () -> Result<Void, NotRunnable> in
       // Here, so that whoever waits for its end does not find it still there.
       defer { resolving[id] = nil }
-      do throws(NotRunnable) { return .success(try await keep(resolution, of: step, in: id)) } catch {
+      do throws(NotRunnable) { return .success(try await keep(resolution, by: person, of: step, in: id)) } catch {
         return .failure(error)
       }
     }
@@ -523,7 +525,9 @@ package actor RunHost {
     try result.get()
   }
 
-  private func keep(_ resolution: Resolution, of step: StepPath, in id: String) async throws(NotRunnable) {
+  private func keep(
+    _ resolution: Resolution, by person: String?, of step: StepPath, in id: String
+  ) async throws(NotRunnable) {
     guard let asked = store.run(id) else { throw NotRunnable("there is no open run \(id)") }
     // It stays as it was when the run was accepted, whatever becomes of the run meanwhile.
     let recipe = try await recipe(of: asked)
@@ -533,7 +537,7 @@ package actor RunHost {
     }
     guard let record = store.run(id) else { throw NotRunnable("there is no open run \(id)") }
     do {
-      _ = try await record.resolve(step, as: resolution, of: recipe, in: store, at: time.now())
+      _ = try await record.resolve(step, as: resolution, by: person, of: recipe, in: store, at: time.now())
     } catch let fault as ResolutionFault {
       throw NotRunnable(fault.message)
     } catch let error as StateError {

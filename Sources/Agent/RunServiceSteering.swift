@@ -42,7 +42,7 @@ extension RunService {
     default: resolution = .fail(request["reason"]?.string)
     }
     do throws(NotRunnable) {
-      try await host.resolve(run, step: request["step"]?.string ?? "", as: resolution)
+      try await host.resolve(run, step: request["step"]?.string ?? "", as: resolution, by: request["by"]?.string)
     } catch { throw Refusal("ended", error.message) }
     return .object(["resolved": .string(run)])
   }

@@ -237,11 +237,12 @@ extension RunRecord {
 extension RunRecord {
   fileprivate mutating func apply(_ event: StepBegan) {
     // A step that begins anew keeps its place in the order.
-    let ordinal = steps.change(event.step) { $0.ordinal } ?? steps.count
-    steps.put(
-      StepRecord(
-        path: event.step, ordinal: ordinal, status: event.status, now: event.now, startedAt: event.at, key: event.key,
-        items: event.items))
+    let before = steps[event.step]
+    var record = StepRecord(
+      path: event.step, ordinal: before?.ordinal ?? steps.count, status: event.status, now: event.now,
+      startedAt: event.at, key: event.key, items: event.items)
+    record.resolution = event.resolution ?? before?.resolution
+    steps.put(record)
     now = max(now, event.now)
   }
 
@@ -277,6 +278,7 @@ extension StepRecord {
     error = event.error
     endedAt = event.status.isEnded ? event.at : nil
     if event.status.isEnded { change = nil }
+    resolution = event.resolution ?? resolution
   }
 
   fileprivate mutating func apply(_ event: AttemptBegan) {

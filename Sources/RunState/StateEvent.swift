@@ -117,6 +117,8 @@ package struct StepBegan: Record, Equatable {
   package var key: String?
   /// The list of a `forEach`.
   package var items: StoredValue?
+  /// Who wanted it to begin anew, if that is why.
+  @Apart package var resolution: ResolutionRecord? = nil
 
   package init(
     run: String, at: Timestamp, step: StepPath, now: Timestamp, status: StepStatus = .running, key: String? = nil,
@@ -184,6 +186,8 @@ package struct StepEnded: Record, Equatable {
   package var status: StepStatus
   package var output: StoredValue?
   package var error: RunError?
+  /// Who said so, if a person did.
+  @Apart package var resolution: ResolutionRecord? = nil
 
   package init(
     run: String, at: Timestamp, step: StepPath, now: Timestamp? = nil, status: StepStatus, output: StoredValue? = nil,

@@ -159,6 +159,7 @@ extension StepBegan {
     record.set("status", status)
     record.set("key", key)
     record.set("items", items)
+    record.set("resolution", resolution)
   }
 
   package init(from record: inout RecordReader) throws(RecordFault) {
@@ -166,6 +167,7 @@ extension StepBegan {
       run: try record.take("run"), at: try record.take("at"), step: try record.take("step"),
       now: try record.take("now"), status: try record.take("status"), key: try record.takeIfPresent("key"),
       items: try record.takeIfPresent("items"))
+    resolution = try record.takeIfPresent("resolution")
   }
 }
 
@@ -213,6 +215,7 @@ extension StepEnded {
     record.set("status", status)
     record.set("output", output)
     record.set("error", error)
+    record.set("resolution", resolution)
   }
 
   package init(from record: inout RecordReader) throws(RecordFault) {
@@ -220,6 +223,7 @@ extension StepEnded {
       run: try record.take("run"), at: try record.take("at"), step: try record.take("step"),
       now: try record.takeIfPresent("now"), status: try record.take("status"),
       output: try record.takeIfPresent("output"), error: try record.takeIfPresent("error"))
+    resolution = try record.takeIfPresent("resolution")
   }
 }
 

@@ -33,6 +33,8 @@ package struct StepRecord: Sendable, Equatable {
   @Apart package var wait: WaitRecord?
   /// What a person decided, where it asks one.
   @Apart package var decision: DecisionRecord?
+  /// What a person said last of what became of it; what was said before is in the journal alone.
+  @Apart package var resolution: ResolutionRecord? = nil
 
   package init(
     path: StepPath, ordinal: Int, status: StepStatus, now: Timestamp, startedAt: Timestamp, endedAt: Timestamp? = nil,
@@ -113,6 +115,7 @@ extension StepRecord: Record {
     record.set("wait", wait)
     record.set("decision", decision)
     record.set("change", change)
+    record.set("resolution", resolution)
   }
 
   package init(from record: inout RecordReader) throws(RecordFault) {
@@ -126,6 +129,7 @@ extension StepRecord: Record {
       error: try record.takeIfPresent("error"), wait: try record.takeIfPresent("wait"),
       decision: try record.takeIfPresent("decision"))
     change = try record.takeIfPresent("change")
+    resolution = try record.takeIfPresent("resolution")
   }
 }
 

@@ -95,6 +95,38 @@ package struct DecisionRecord: Record, Equatable {
   }
 }
 
+/// What a person said of a step of which nobody knew whether it was done.
+package struct ResolutionRecord: Record, Equatable {
+  /// `done`, `retry` or `fail`.
+  package var choice: String
+  /// Who said it, if they are known.
+  package var by: String?
+  package var at: Timestamp
+  /// Why nobody knew.
+  package var doubt: String?
+
+  package init(choice: String, by: String?, at: Timestamp, doubt: String?) {
+    self.choice = choice
+    self.by = by
+    self.at = at
+    self.doubt = doubt
+  }
+
+  package func write(to record: inout RecordWriter) {
+    record.set("choice", choice)
+    record.set("by", by)
+    record.set("at", at)
+    record.set("doubt", doubt)
+  }
+
+  package init(from record: inout RecordReader) throws(RecordFault) {
+    choice = try record.take("choice")
+    by = try record.takeIfPresent("by")
+    at = try record.take("at")
+    doubt = try record.takeIfPresent("doubt")
+  }
+}
+
 /// An event that was received, and what became of it.
 package struct EventRecord: Record, Equatable {
   /// What nobody gets twice.

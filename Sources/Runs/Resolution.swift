@@ -16,6 +16,15 @@ package enum Resolution: Sendable {
   case retry
   /// It counts as failed.
   case fail(String?)
+
+  /// What the state calls it.
+  fileprivate var word: String {
+    switch self {
+    case .done: "done"
+    case .retry: "retry"
+    case .fail: "fail"
+    }
+  }
 }
 
 /// Why a step cannot be resolved so.
@@ -34,9 +43,12 @@ extension RunRecord {
   ///
   /// The path of a loop, an item or a block means all that is uncertain in it.
   ///
-  /// - Parameter recipe: The run's recipe, as it was when the run began.
+  /// - Parameters:
+  ///   - person: Who says so, if they are known.
+  ///   - recipe: The run's recipe, as it was when the run began.
   package func resolve(
-    _ path: StepPath, as resolution: Resolution, of recipe: Recipe, in store: some StateStore, at now: Timestamp
+    _ path: StepPath, as resolution: Resolution, by person: String? = nil, of recipe: Recipe,
+    in store: some StateStore, at now: Timestamp
   ) async throws -> RunRecord {
     guard let run = store.run(id), run.status == .uncertain || run.status == .paused else {
       throw ResolutionFault("the run \(id) is not uncertain, so there is nothing to resolve")
@@ -57,17 +69,23 @@ extension RunRecord {
     var events: [StateEvent] = []
     for step in steps {
       let event: StateEvent
+      let said = ResolutionRecord(choice: resolution.word, by: person, at: now, doubt: step.error?.message)
       switch resolution {
       case .done(let output):
         let stored = try await store.keep(try recipe.output(output, ofStepAt: step.path))
-        event = .stepEnded(StepEnded(run: id, at: now, step: step.path, status: .succeeded, output: stored))
+        var end = StepEnded(run: id, at: now, step: step.path, status: .succeeded, output: stored)
+        end.resolution = said
+        event = .stepEnded(end)
       case .retry:
-        event = .stepBegan(StepBegan(run: id, at: now, step: step.path, now: step.now, key: step.key))
+        var begin = StepBegan(run: id, at: now, step: step.path, now: step.now, key: step.key)
+        begin.resolution = said
+        event = .stepBegan(begin)
       case .fail(let reason):
         // It has failed and is not over, so that its handlers run when the run goes on.
-        event = .stepEnded(
-          StepEnded(
-            run: id, at: now, step: step.path, status: .running, error: RunRecord.failure(of: step, reason)))
+        var end = StepEnded(
+          run: id, at: now, step: step.path, status: .running, error: RunRecord.failure(of: step, reason))
+        end.resolution = said
+        event = .stepEnded(end)
       }
       // The store refuses what does not fit.
       try? after.apply(event)

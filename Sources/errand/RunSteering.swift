@@ -110,7 +110,11 @@ struct RunSteering {
       let steps = try RunSteering.steps(asked, of: record)
       for step in steps {
         _ = try await asker.ask(
-          "resolve", ["run": .string(record.id), "step": .string(step), "as": .string(word), "output": given])
+          "resolve",
+          [
+            "run": .string(record.id), "step": .string(step), "as": .string(word), "output": given,
+            "by": String(environment: "USER").map { .string($0) },
+          ])
       }
       return (record.id, steps)
     }
