@@ -54,6 +54,23 @@ import Testing
     }
   }
 
+  @Test func `the sandbox's edge takes 120 requests a minute, and says how many are left`() async throws {
+    try await withSandbox { (_, client, time) async throws in
+      let query = BoardQuery("Parent8507000")
+      #expect(try await client.board(query).delivery.rateRemaining == 119)
+      // Also what the edge holds is asked for.
+      #expect(try await client.board(query).delivery.rateRemaining == 118)
+      for _ in 0..<117 { _ = try await client.health() }
+      time.advance(by: .milliseconds(59_999))
+      #expect(try await client.board(query).delivery.rateRemaining == 0)
+      let error = try await failure { try await client.board(query) }
+      #expect(error.message == "Too many requests came from this address; the service asks to wait for 60s.")
+      #expect(error.actionError.kind == .rateLimited && error.retryAfter == .seconds(60))
+      time.advance(by: .milliseconds(1))
+      #expect(try await client.board(query).delivery.rateRemaining == 119)
+    }
+  }
+
   @Test func `a clock that was set back makes no board current for longer`() async throws {
     let time = TestTime(morning)
     try await withAnswers([.board("full"), .board("delayed")], interval: .seconds(15), time: time) {
