@@ -4,7 +4,8 @@ import Synchronization
 
 // The sandbox: the service on a loopback port, with a made-up timetable that repeats every hour. It behaves as the
 // contract says, with the cache of the edge before it: a board serves for 15 s whoever asks for the same stop, limit,
-// window, language and alerts, whatever else they ask. Beside what every sandbox has (`SandboxFrame`):
+// window, language and alerts, whatever else they ask. The edge takes 120 requests a minute and says how many are left.
+// Beside what every sandbox has (`SandboxFrame`):
 //
 //   /sandbox/train?line=IC61&delay=7m&platform=8&cancelled=trip&known=10m
 //                               what happens to a line's departures, each from `known` before its time on (an hour);
@@ -55,6 +56,8 @@ final class StationboardSandbox: RunningSandbox {
       /// How many boards come so.
       var left = Int.max
       var boards = 0
+      /// When the minute began in which the edge counts requests, and how many have come since.
+      var minute: (start: Timestamp, requests: Int)?
       /// The answers that the edge holds, by their keys, each with its time.
       var held: [[String]: (answer: HTTPServerResponse, at: Timestamp)] = [:]
       /// The last full board of each request, with its time.
@@ -71,6 +74,32 @@ final class StationboardSandbox: RunningSandbox {
 
     func answer(_ request: HTTPServerRequest, at now: Timestamp) -> HTTPServerResponse {
       guard request.method == "GET" else { return .text("Method not allowed", status: 405) }
+      // What a test tells the sandbox is no request to the service.
+      if request.path.hasPrefix("/sandbox/") { return passed(request, at: now) }
+      let left = 120 - count(at: now)
+      guard left >= 0 else {
+        var refusal = Self.error("rate_limited", status: 429, ["message": .string("Too many requests.")])
+        refusal.headers["Retry-After"] = "60"
+        return refusal
+      }
+      var answer = passed(request, at: now)
+      answer.headers["x-md-rate-remaining"] = "\(left)"
+      return answer
+    }
+
+    /// Counts a request, and tells how many have come within the minute.
+    private func count(at now: Timestamp) -> Int {
+      state.withLock { state in
+        var minute = state.minute ?? (now, 0)
+        if let age = now.span(since: minute.start), age < .zero || age >= .seconds(60) { minute = (now, 0) }
+        minute.requests += 1
+        state.minute = minute
+        return minute.requests
+      }
+    }
+
+    /// Answers what the edge lets through.
+    private func passed(_ request: HTTPServerRequest, at now: Timestamp) -> HTTPServerResponse {
       let query = request.query
       switch request.path {
       case "/api/stationboard": return cached(query, request, at: now)

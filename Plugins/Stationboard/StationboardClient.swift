@@ -43,10 +43,8 @@ public actor StationboardClient: StationboardClientProtocol {
   private struct Held {
     /// The last answer.
     var latest: Board
-    /// The last answer that was not empty for lack of time.
-    var good: Board?
-    /// When the service last sent a whole board.
-    var wholeAt: Timestamp
+    /// The last answer that was not empty for lack of time, and when the service sent it whole.
+    var good: (board: Board, sentAt: Timestamp)?
   }
 
   private let baseURL: String
@@ -93,10 +91,12 @@ extension StationboardClient {
     do throws(StationboardError) {
       let board = try await current(query, target)
       // What was kept is better than nothing at all.
-      if board.isTimeout, let good = standIn(for: query, target, "The service ran out of time.") { return good }
+      if board.isTimeout, let good = standIn(for: query, target, "The service ran out of time.", isTimeout: true) {
+        return good
+      }
       return board
     } catch {
-      if error.isOutage, let good = standIn(for: query, target, error.message) { return good }
+      if error.isOutage, let good = standIn(for: query, target, error.message, isTimeout: false) { return good }
       throw error
     }
   }
@@ -108,24 +108,31 @@ extension StationboardClient {
     {
       var kept = held.latest
       kept.fromCache = true
-      board = kept.seen(at: time.now())
+      board = kept.seen(at: time.now(), sentAt: held.good?.sentAt ?? kept.receivedAt)
     } else {
-      board = try await fetch(query, target).seen(at: time.now())
+      board = try await fetch(query, target)
     }
-    if let maxAge = query.maxAge, let age = board.age, age > maxAge {
+    if !query.allows(board), let maxAge = query.maxAge, let age = board.age {
       throw StationboardError(
         .tooOld, "The service sent a board of \(query.stopId) that is \(age) old, and at most \(maxAge) was wanted.")
     }
     return board
   }
 
-  /// The last good board, if it is not too old to stand in.
-  private func standIn(for query: BoardQuery, _ target: String, _ reason: String) -> Board? {
+  /// The last good board, if it may stand in.
+  ///
+  /// A failure is tried again by the rules of its caller, and ends with the last error: in its place stands an earlier
+  /// board only for whoever says how old it may be. An empty answer for lack of time is no failure, so nobody would try
+  /// it again, and it tells nothing that an earlier board does not tell better (contract, sections 10 and 11).
+  private func standIn(for query: BoardQuery, _ target: String, _ reason: String, isTimeout: Bool) -> Board? {
     let now = time.now()
-    guard let most = query.standIn, let good = held[target]?.good, let age = now.span(since: good.receivedAt),
-      age <= most
-    else { return nil }
-    var board = good.seen(at: now)
+    guard let good = held[target]?.good, let age = now.span(since: good.board.receivedAt) else { return nil }
+    var board = good.board.seen(at: now, sentAt: good.sentAt)
+    if let most = query.standIn {
+      guard age <= most else { return nil }
+    } else {
+      guard isTimeout, !board.departures.isEmpty, query.allows(board) else { return nil }
+    }
     board.isStale = true
     board.isCurrent = false
     board.fromCache = true
@@ -136,14 +143,21 @@ extension StationboardClient {
   private func fetch(_ query: BoardQuery, _ target: String) async throws(StationboardError) -> Board {
     let known = held[target]
     var condition = ""
-    if query.onlyIfNew, let known, let good = known.good, let fetchedAt = good.meta.rtFetchedAt,
-      let age = time.now().span(since: known.wholeAt), age >= .zero, age < Self.longestUnchanged
+    // Nothing new makes no board younger than was wanted.
+    if query.onlyIfNew, let good = known?.good, let fetchedAt = good.board.meta.rtFetchedAt,
+      let age = time.now().span(since: good.sentAt), age >= .zero, age < Self.longestUnchanged,
+      query.allows(good.board.dated(time.now()))
     {
       condition = "&since_rt=\(PercentEncoding.encode(fetchedAt.description))&if_board=1"
     }
     var response: HTTPResponse
     do throws(StationboardError) {
       response = try await ask(target + condition, requestID: query.requestID)
+      if response.status == 204, !condition.isEmpty, let good = known?.good,
+        !query.allows(good.board.dated(time.now()))
+      {
+        response = try await ask(target, requestID: query.requestID)
+      }
     } catch {
       if case .refused("invalid_since_rt") = error.kind, !condition.isEmpty {
         response = try await ask(target, requestID: query.requestID)
@@ -157,22 +171,23 @@ extension StationboardClient {
     var board: Board
     if response.status == 204 {
       // The service says this only to whoever holds a board. To others it says nothing, not that nothing runs.
-      board = known?.good?.seen(at: now) ?? Board(nothingAt: now)
+      board = known?.good.map { $0.board.seen(at: now, sentAt: $0.sentAt) } ?? Board(nothingAt: now)
       board.isUnchanged = true
       board.receivedAt = now
     } else {
-      board = try self.board(in: response, at: now)
+      // The service has left out what has left by its own clock.
+      board = try self.board(in: response, at: now).dated(now)
     }
     board.delivery = Delivery(response, board.meta)
-    guard response.status != 204 || known != nil else { return board }
+    guard response.status != 204 || known?.good != nil else { return board }
     if known == nil, held.count >= Self.mostHeld,
       let oldest = held.min(by: { $0.value.latest.receivedAt < $1.value.latest.receivedAt })
     {
       held[oldest.key] = nil
     }
     held[target] = Held(
-      latest: board, good: board.isTimeout ? known?.good : board,
-      wholeAt: board.isUnchanged ? known?.wholeAt ?? now : now)
+      latest: board,
+      good: board.isTimeout ? known?.good : (board, board.isUnchanged ? known?.good?.sentAt ?? now : now))
     return board
   }
 
@@ -219,8 +234,9 @@ extension StationboardClient {
 extension Delivery {
   fileprivate init(_ response: HTTPResponse, _ meta: BoardMeta) {
     self.init()
-    requestId = meta.requestId ?? response.headers["x-md-request-id"]
     edgeCache = response.headers["x-md-cache"]
+    // In a body that the edge held is the id of whoever asked first.
+    requestId = response.headers["x-md-request-id"] ?? (edgeCache == "HIT" ? nil : meta.requestId)
     staleReason = response.headers["x-md-stale-reason"]
     rateRemaining = response.headers["x-md-rate-remaining"].flatMap { Int($0) }
   }

@@ -138,11 +138,18 @@ extension TimetableClient {
   }
 
   public func announcements(refresh: Bool = false) async throws(TimetableError) -> Published<AnnouncementList> {
-    // A publisher that has no file in two languages has one in one.
-    let both = try await fetch(AnnouncementList.self, "/announcements-v2.json", refresh, mayBeMissing: true)
-    if let list = both.content { return both.map { _ in list.withoutRepetition } }
-    let one = try await fetch(AnnouncementList.self, "/announcements.json", refresh).present("the notices")
-    return one.map(\.withoutRepetition)
+    // A publisher that has no file in two languages, or a bad one, has one in one.
+    var warning: String?
+    do throws(TimetableError) {
+      let both = try await fetch(AnnouncementList.self, "/announcements-v2.json", refresh, mayBeMissing: true)
+      if let list = both.content { return both.map { _ in list.withoutRepetition } }
+    } catch {
+      warning = "The notices are in one language only. \(error.message)"
+    }
+    var one = try await fetch(AnnouncementList.self, "/announcements.json", refresh).present("the notices")
+      .map(\.withoutRepetition)
+    if let warning { one.warnings.append(warning) }
+    return one
   }
 
   public func rooms(refresh: Bool = false) async throws(TimetableError) -> Published<RoomLegend> {
@@ -176,7 +183,9 @@ extension TimetableClient {
     var legend: RoomLegend?
     if timetable.lacksAddresses {
       do throws(TimetableError) {
-        legend = try await rooms(refresh: refresh).content
+        let rooms = try await rooms(refresh: refresh)
+        legend = rooms.content
+        answer.warnings += rooms.doubts(of: "The legend of rooms")
       } catch {
         answer.warnings.append("Addresses of rooms are missing. \(error.message)")
       }
@@ -210,6 +219,11 @@ extension AnnouncementList {
 }
 
 extension Published {
+  /// What is to be said of something that another answer was made with: what is odd about it, and why it is not current.
+  func doubts(of name: String) -> [String] {
+    warnings + (staleReason.map { ["\(name) is of \(checkedAt), and a newer one could not be had. \($0)"] } ?? [])
+  }
+
   /// What has to be there.
   fileprivate func present<Wrapped>(_ name: String) throws(TimetableError) -> Published<Wrapped>
   where Content == Wrapped? {

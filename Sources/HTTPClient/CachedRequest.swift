@@ -4,6 +4,8 @@ public import Basics
 public struct HTTPCachePolicy: Sendable {
   /// How long an answer serves at least, even if the server names a shorter time; `no-cache` and `must-revalidate`
   /// of the server win.
+  ///
+  /// Where a kept answer stands in for one that could not be had, it does so for that long without another try.
   public var leastInterval: TimeSpan
   /// Whether the network is asked even if the kept answer is fresh.
   public var revalidates: Bool
@@ -60,13 +62,15 @@ public struct HTTPCachedResponse: Sendable {
     case status(Int)
     /// It was not accepted, for the reason that the sentence says.
     case refused(String)
+    /// An earlier try ended for the reason that the sentence says, too short a while ago for another.
+    case earlier(String)
 
     /// The reason as a sentence.
     public var reason: String {
       switch self {
       case .network(let error): error.message
       case .status(let status): "The server answered with HTTP status \(status)."
-      case .refused(let reason): reason
+      case .refused(let reason), .earlier(let reason): reason
       }
     }
   }
@@ -94,6 +98,19 @@ extension HTTPClient {
       return kept.answer()
     }
     let substitute = policy.fallsBack && kept?.maySubstitute == true ? kept : nil
+    if let substitute, !policy.revalidates,
+      let reason = substitute.recentFailure(at: cache.time.now(), least: policy.leastInterval)
+    {
+      return substitute.answer(standIn: .earlier(reason))
+    }
+    func standIn(_ entry: HTTPCacheEntry, _ standIn: HTTPCachedResponse.StandIn) async -> HTTPCachedResponse {
+      var answer = entry.answer(standIn: standIn)
+      guard policy.leastInterval > .zero else { return answer }
+      var entry = entry
+      entry.failure = (cache.time.now(), standIn.reason)
+      answer.fault = await cache.keep(entry, as: key, of: request)
+      return answer
+    }
     var conditional = request
     kept?.condition(&conditional)
     let response: HTTPResponse
@@ -101,7 +118,7 @@ extension HTTPClient {
       response = try await send(conditional)
     } catch {
       guard let substitute, error.isOfNetwork else { throw error }
-      return substitute.answer(standIn: .network(error))
+      return await standIn(substitute, .network(error))
     }
     let now = cache.time.now()
     if response.status == 304, var kept, conditional.isConditional, !request.isConditional {
@@ -113,12 +130,12 @@ extension HTTPClient {
     var answer = HTTPCachedResponse(response: response, cachedAt: now, checkedAt: now)
     guard policy.keptStatuses.contains(response.status), !request.isConditional else {
       if let substitute, policy.isFailure(response.status) {
-        return substitute.answer(standIn: .status(response.status))
+        return await standIn(substitute, .status(response.status))
       }
       return answer
     }
     if let reason = policy.check(response, kept?.response) {
-      if let substitute { return substitute.answer(standIn: .refused(reason)) }
+      if let substitute { return await standIn(substitute, .refused(reason)) }
       answer.fault = reason
     } else if let entry = HTTPCacheEntry(response, to: request, at: now) {
       answer.fault = await cache.keep(entry, as: key, of: request)

@@ -70,7 +70,11 @@ public final class HTTPCache: Sendable {
   func keep(_ entry: HTTPCacheEntry, as key: String, of request: HTTPRequest) async -> String? {
     guard let folder else {
       guard entry.response.body.count <= maxBytes else { return tooLarge }
-      memory.withLock { $0.insert(entry, key, maxBytes: maxBytes) }
+      memory.withLock { memory in
+        // That the server was asked in vain says nothing of an answer that came meanwhile.
+        if entry.failure != nil, let other = memory.entries[key], other.checkedAt > entry.checkedAt { return }
+        memory.insert(entry, key, maxBytes: maxBytes)
+      }
       return nil
     }
     guard let bytes = entry.file(redactedURL: request.redactedURL) else {

@@ -6,7 +6,8 @@ import HTTPTypes
 // A file is three parts, each of the first two on its own line:
 //
 //   the SHA-256 of everything after this line, in 64 small hexadecimal digits
-//   the head as one JSON object: format, url (redacted, for people), status, headers, varying, cachedAt, checkedAt
+//   the head as one JSON object: format, url (redacted, for people), status, headers, varying, cachedAt, checkedAt,
+//   and failedAt with failure if there was no answer since
 //   the body, byte for byte
 //
 // A file whose digest, format or head is not right is as good as none: nothing depends on what is kept.
@@ -24,6 +25,8 @@ struct HTTPCacheEntry: Sendable {
   var cachedAt: Timestamp
   /// When the server last said that it is current.
   var checkedAt: Timestamp
+  /// When the server was asked in vain since, and what came of it.
+  var failure: (at: Timestamp, reason: String)?
 
   /// Fields that speak of one transfer, or that nobody else is to see.
   private static let unkept = [
@@ -90,6 +93,12 @@ struct HTTPCacheEntry: Sendable {
     return waited + ageAtArrival + response.elapsed < lifetime
   }
 
+  /// Why the server was asked in vain, if that is too short a while ago to ask again.
+  func recentFailure(at now: Timestamp, least: TimeSpan) -> String? {
+    guard let failure, let waited = now.span(since: failure.at), waited >= .zero, waited < least else { return nil }
+    return failure.reason
+  }
+
   private func lifetime(_ control: CacheControl) -> TimeSpan {
     if let seconds = control["max-age"] { return CacheControl.seconds(seconds) ?? .zero }
     guard let expires = response.headers["Expires"].flatMap(HTTPDate.read),
@@ -119,6 +128,7 @@ struct HTTPCacheEntry: Sendable {
   /// Takes over what a 304 says (section 3.2).
   mutating func confirm(by answer: HTTPResponse, at now: Timestamp) {
     checkedAt = now
+    failure = nil
     response.elapsed = answer.elapsed
     // How old it was when it arrived the server tells anew, or it has no age any more.
     response.headers["Age"] = nil
@@ -136,13 +146,17 @@ struct HTTPCacheEntry: Sendable {
     func fields(_ fields: [HTTPHeaders.Field]) -> Value {
       .list(fields.map { .list([.string($0.name), .string($0.value)]) })
     }
-    let head = Value.object([
-      "format": .int(Self.format), "url": .string(redactedURL), "status": .int(response.status),
-      "headers": fields(response.headers.fields), "varying": fields(varying),
-      "elapsed": .int(response.elapsed.nanoseconds), "cachedAt": .string(cachedAt.description),
-      "checkedAt": .string(checkedAt.description),
+    var head = ValueMap([
+      ("format", .int(Self.format)), ("url", .string(redactedURL)), ("status", .int(response.status)),
+      ("headers", fields(response.headers.fields)), ("varying", fields(varying)),
+      ("elapsed", .int(response.elapsed.nanoseconds)), ("cachedAt", .string(cachedAt.description)),
+      ("checkedAt", .string(checkedAt.description)),
     ])
-    guard let json = try? JSON.write(head) else { return nil }
+    if let failure {
+      head["failedAt"] = .string(failure.at.description)
+      head["failure"] = .string(failure.reason)
+    }
+    guard let json = try? JSON.write(.map(head)) else { return nil }
     let content = json + [UInt8(ascii: "\n")] + response.body
     guard let digest = SHA256.digest(of: content) else { return nil }
     return Array("\(digest)\n".utf8) + content
@@ -165,6 +179,9 @@ struct HTTPCacheEntry: Sendable {
     self.varying = varying
     self.cachedAt = cachedAt
     self.checkedAt = checkedAt
+    if let at = head["failedAt"]?.string.flatMap({ Timestamp($0) }), let reason = head["failure"]?.string {
+      failure = (at, reason)
+    }
   }
 
   private static func fields(_ value: Value?) -> [HTTPHeaders.Field]? {

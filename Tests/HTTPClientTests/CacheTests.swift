@@ -188,6 +188,58 @@ import Testing
 
   // MARK: Standing in
 
+  @Test(arguments: [false, true]) func `asks in vain no sooner again than about an answer`(isOnDisk: Bool) async {
+    let folder = isOnDisk ? Self.folder() : nil
+    defer { folder.map(Self.remove) }
+    let headers: HTTPHeaders = ["ETag": "\"1\""]
+    let transport = ScriptedTransport([
+      .on("GET", Self.url, headers: headers, "one"), .on("GET", Self.url, fail: Self.refused),
+      .on("GET", Self.url, status: 503), .on("GET", Self.url, status: 304), .on("GET", Self.url, fail: Self.refused),
+      .on("GET", Self.url, headers: headers, "two"),
+    ])
+    let client = HTTPClient(transport: transport)
+    let time = TestTime()
+    func ask(after seconds: Int, _ policy: HTTPCachePolicy? = nil) async -> String {
+      time.advance(by: .seconds(seconds))
+      // A new cache for a folder, as the next program has one.
+      let cache = HTTPCache(folder: folder, time: time)
+      let answer = await Self.ask(
+        client, folder == nil ? memory : cache, policy ?? HTTPCachePolicy(leastInterval: .seconds(60), fallsBack: true))
+      return "\(transport.requests.count) \(answer)"
+    }
+    let memory = HTTPCache(folder: nil, time: time)
+    #expect(await ask(after: 0) == "1 live 200 one")
+    #expect(await ask(after: 60) == "2 kept 200 one; h takes no connection.")
+    #expect(await ask(after: 59) == "2 kept 200 one; h takes no connection.")
+    #expect(await ask(after: 1) == "3 kept 200 one; The server answered with HTTP status 503.")
+    #expect(await ask(after: 59) == "3 kept 200 one; The server answered with HTTP status 503.")
+    // Whoever wants the network's word asks all the same; and a word that all is well ends it.
+    let urgent = HTTPCachePolicy(leastInterval: .seconds(60), revalidates: true, fallsBack: true)
+    #expect(await ask(after: 0, urgent) == "4 kept 200 one")
+    #expect(await ask(after: 60) == "5 kept 200 one; h takes no connection.")
+    #expect(await ask(after: 0, HTTPCachePolicy(fallsBack: true)) == "6 live 200 two")
+    #expect(await ask(after: 59) == "6 kept 200 two")
+  }
+
+  @Test func `an answer that came meanwhile stays when another try ends in vain`() async {
+    let time = TestTime()
+    let cache = HTTPCache(folder: nil, time: time)
+    let policy = HTTPCachePolicy(leastInterval: .seconds(60), fallsBack: true)
+    let other = HTTPClient(transport: ScriptedTransport([.on("GET", Self.url, "newer")]))
+    let client = HTTPClient(
+      transport: ScriptedTransport([
+        .on("GET", Self.url, "older"),
+        .on("GET", Self.url) { (request: HTTPRequest) async throws(HTTPError) -> HTTPResponse in
+          _ = try await other.send(HTTPRequest("GET", Self.url), through: cache, policy)
+          throw Self.refused
+        },
+      ]))
+    #expect(await Self.ask(client, cache, policy) == "live 200 older")
+    time.advance(by: .seconds(60))
+    #expect(await Self.ask(client, cache, policy) == "kept 200 older; h takes no connection.")
+    #expect(await Self.ask(client, cache, policy) == "kept 200 newer")
+  }
+
   struct Trouble: Sendable, CustomTestStringConvertible {
     var step: ScriptedTransport.Step
     var fallsBack = true

@@ -117,6 +117,41 @@ import Testing
     #expect(board.state(of: wanted, limit: 6)?.status.rawValue == status)
   }
 
+  /// A full board of every minute from 06:29:40 on, built at 06:30:20, whose first row leaves it five seconds later.
+  ///
+  /// Each case is when it is asked about a train, which, and what is said.
+  @Test(arguments: [
+    (0, "07:30", "awaited"), (14, "07:30", "awaited"), (0, "06:25", "awaited"), (14, "06:25", "awaited"),
+    (14, "06:32", "missing"), (14, "06:10", "gone"),
+  ])
+  func `a full board stays full when its first rows have left`(
+    _ after: Int, _ scheduled: String, _ status: String
+  ) async throws {
+    let start = try #require(Timestamp("2026-04-14T06:29:40Z"))
+    let rows = try (0..<20).map { minute in
+      let leaves = try #require(start.advanced(by: .seconds(minute * 60)))
+      return #"{"line": "S1", "destination": "Thun", "scheduledDeparture": "\#(leaves)", "cancelled": false}"#
+    }
+    let meta = #""meta": {"responseMode": "full", "rtStatus": "applied", "serverTime": "2026-04-14T06:30:20Z"}"#
+    let time = TestTime(morning)
+    let answer = HTTPServerResponse.text(#"{"departures": [\#(rows.joined(separator: ","))], \#(meta)}"#)
+    try await withAnswers([answer], interval: .seconds(15), time: time) { (client, _) async throws in
+      #expect(try await client.board(BoardQuery("8507000")).departures.count == 20)
+      time.advance(by: .seconds(after))
+      let input = #"{"stopId": "8507000", "line": "IC9", "scheduled": "2026-04-14T\#(scheduled):00Z"}"#
+      #expect(try await Self.run("findDeparture", input, on: client)["status"]?.string == status)
+    }
+  }
+
+  @Test func `a board reaches as far ahead as it did when it was built`() throws {
+    var board = try fixtureBoard("full")
+    var wanted = WantedDeparture(scheduled: try #require(morning.advanced(by: .seconds(205 * 60))))
+    wanted.line = "IC99"
+    #expect(board.state(of: wanted, limit: 20)?.status == .missing)
+    board.age = .seconds(360)
+    #expect(board.state(of: wanted, limit: 20)?.status == .awaited)
+  }
+
   @Test func `a departure is told by its key, and several that may be meant are an error`() async throws {
     let rows = """
       {"departures": [
@@ -200,9 +235,12 @@ import Testing
       #expect(short(stale) == "20 departures, degraded, nothing new, MISS, stationboard_timeout")
       #expect(stale.age == .seconds(90))
       time.advance(by: .seconds(15))
+      let held = try await client.board(query)
+      #expect(short(held).hasSuffix("degraded, nothing new, from cache, stale, MISS, stationboard_timeout"))
+      let other = StationboardClient(baseURL: sandbox.baseURL, minimumInterval: .zero, time: time)
       #expect(
-        try await short(client.board(query))
-          == "0 departures, degraded, realtime reduced, nothing new, MISS, stationboard_timeout_no_cache_static")
+        try await short(other.board(query))
+          == "0 departures, degraded, realtime reduced, nothing new, HIT, stationboard_timeout_no_cache_static")
       _ = try await tell("/sandbox/mode?rt=missing_cache")
       time.advance(by: .seconds(15))
       let reduced = try await client.board(query)

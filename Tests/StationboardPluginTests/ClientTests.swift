@@ -41,8 +41,9 @@ import Testing
       query.requestID = "second"
       let second = try await client.board(query)
       #expect(short(first) == "20 departures, MISS" && short(second) == "20 departures, HIT")
-      // The board, with the id in it, is that of who asked first.
-      #expect(second.delivery.requestId == "first" && second.meta.serverTime == first.meta.serverTime)
+      // The board, with the id in it, is that of who asked first; the answer is that of who asks.
+      #expect(second.meta.requestId == "first" && second.meta.serverTime == first.meta.serverTime)
+      #expect(first.delivery.requestId == "first" && second.delivery.requestId == "second")
       #expect(second.departures == first.departures)
       var other = query
       other.limit = 19
@@ -50,6 +51,23 @@ import Testing
       time.advance(by: .milliseconds(1))
       let third = try await client.board(query)
       #expect(short(third) == "20 departures, MISS" && third.departures.contains(where: \.cancelled))
+    }
+  }
+
+  @Test func `the sandbox's edge takes 120 requests a minute, and says how many are left`() async throws {
+    try await withSandbox { (_, client, time) async throws in
+      let query = BoardQuery("Parent8507000")
+      #expect(try await client.board(query).delivery.rateRemaining == 119)
+      // Also what the edge holds is asked for.
+      #expect(try await client.board(query).delivery.rateRemaining == 118)
+      for _ in 0..<117 { _ = try await client.health() }
+      time.advance(by: .milliseconds(59_999))
+      #expect(try await client.board(query).delivery.rateRemaining == 0)
+      let error = try await failure { try await client.board(query) }
+      #expect(error.message == "Too many requests came from this address; the service asks to wait for 60s.")
+      #expect(error.actionError.kind == .rateLimited && error.retryAfter == .seconds(60))
+      time.advance(by: .milliseconds(1))
+      #expect(try await client.board(query).delivery.rateRemaining == 119)
     }
   }
 
@@ -133,10 +151,15 @@ import Testing
     answer.headers["x-md-cache"] = "HIT"
     answer.headers["x-md-rate-remaining"] = "118"
     answer.headers["x-md-stale-reason"] = "stationboard_timeout"
-    try await withAnswers([answer]) { (client, _) async throws in
+    var other = try HTTPServerResponse.board("full")
+    other.headers["x-md-cache"] = "HIT"
+    try await withAnswers([answer, other]) { (client, _) async throws in
       let delivery = try await client.board(BoardQuery("8507000")).delivery
       #expect(delivery.requestId == "edge-7" && delivery.edgeCache == "HIT" && delivery.rateRemaining == 118)
       #expect(delivery.staleReason == "stationboard_timeout")
+      // Without the header, the only id on an edge hit is a stranger's.
+      let hit = try await client.board(BoardQuery("8507000"))
+      #expect(hit.delivery.requestId == nil && hit.meta.requestId == "sb-demo-0001")
     }
   }
 
@@ -193,19 +216,31 @@ import Testing
 
   @Test func `an empty answer for lack of time is replaced by what is held`() async throws {
     let time = TestTime(morning)
-    let answers =
-      try [.board("full"), .board("static_timeout_fallback"), .board("static_timeout_fallback")]
-      as [HTTPServerResponse]
-    try await withAnswers(answers, time: time) { (client, _) async throws in
+    let built = #""serverTime": "2026-04-14T06:30:41.000Z""#
+    let text = try String(decoding: fixture("static_timeout_fallback.json"), as: UTF8.self)
+      .replacing(#/"serverTime": "[^"]*"/#, with: built)
+    let late = (0..<7).map { _ in HTTPServerResponse.text(text) }
+    try await withAnswers([.board("full")] + late, time: time) { (client, _) async throws in
+      let nothing = "0 departures, degraded, realtime reduced, nothing new"
       var query = BoardQuery("Parent8507000")
       _ = try await client.board(query)
       time.advance(by: .seconds(20))
-      #expect(
-        try await short(client.board(query)) == "0 departures, degraded, realtime reduced, nothing new")
-      query.standIn = .seconds(60)
       let held = try await client.board(query)
       #expect(short(held) == "6 departures, nothing new, from cache, stale")
-      #expect(held.staleReason == "The service ran out of time.")
+      #expect(held.staleReason == "The service ran out of time." && held.receivedAt == morning)
+      query.maxAge = .seconds(20)
+      #expect(try await short(client.board(query)) == nothing)
+      query.maxAge = nil
+      query.standIn = .seconds(19)
+      #expect(try await short(client.board(query)) == nothing)
+      query.standIn = .seconds(20)
+      #expect(try await client.board(query).isStale)
+      // Without a limit it is of use as long as something on it is to come: the last row leaves at 07:07:00.
+      query.standIn = nil
+      time.advance(by: .seconds(2200))
+      #expect(try await short(client.board(query)) == "1 departures, nothing new, from cache, stale")
+      time.advance(by: .seconds(60))
+      #expect(try await short(client.board(query)) == nothing)
     }
   }
 
@@ -220,6 +255,66 @@ import Testing
       #expect(error.actionError.kind == .server && error.actionError.retryable)
       #expect(try await short(client.board(query)) == "6 departures")
     }
+  }
+
+  @Test(arguments: [-30 * 86400, -240, 0, 240, 30 * 86400])
+  func `what the service has just sent is given whole, whatever this machine's clock says`(_ off: Int) async throws {
+    let time = TestTime(try #require(morning.advanced(by: .seconds(off))))
+    let service = try Answers([.board("full"), .unchanged, .unchanged])
+    let client = StationboardClient(
+      baseURL: service.baseURL, minimumInterval: .seconds(15), limits: HTTPLimits(attempt: .seconds(60)),
+      time: GoingTime(time))
+    var query = BoardQuery("Parent8507000")
+    query.onlyIfNew = true
+    #expect(try await short(client.board(query)) == "6 departures")
+    time.advance(by: .seconds(14))
+    #expect(try await short(client.board(query)) == "6 departures, from cache")
+    // By the service's clock it is 06:34:44, then 06:36:47; IC61 left at 06:34:12, and S3 at 06:36.
+    time.advance(by: .seconds(250))
+    #expect(try await short(client.board(query)) == "6 departures, unchanged")
+    time.advance(by: .seconds(123))
+    #expect(try await short(client.board(query)) == "4 departures, unchanged")
+    await service.stop()
+  }
+
+  @Test func `a board of months ago is read by the clock of today`() async throws {
+    let service = try Answers([.board("full")])
+    let client = StationboardClient(baseURL: service.baseURL, limits: HTTPLimits(attempt: .seconds(60)))
+    #expect(try await short(client.board(BoardQuery("Parent8507000"))) == "6 departures")
+    await service.stop()
+  }
+
+  @Test func `nothing new is not asked for where that would be too old`() async throws {
+    let time = TestTime(morning)
+    let bodies = try ["06:30:20", "06:30:40", "06:30:50"].map { built in
+      try String(decoding: fixture("full.json"), as: UTF8.self).replacing("06:30:20.412Z", with: "\(built).412Z")
+    }
+    let targets = Mutex<[HTTPQuery]>([])
+    let server = try HTTPServer { request in
+      let number = targets.withLock { targets in
+        targets.append(request.query)
+        return targets.count
+      }
+      // The second question with a condition takes so long that the answer comes too late.
+      if request.query["if_board"] != nil {
+        if number > 3 { time.advance(by: .seconds(6)) }
+        return .unchanged
+      }
+      return .text(number < 5 ? bodies[number / 2] : bodies[2])
+    }
+    let client = StationboardClient(
+      baseURL: server.baseURL, minimumInterval: .zero, limits: HTTPLimits(attempt: .seconds(60)), time: time)
+    var query = BoardQuery("Parent8507000")
+    query.onlyIfNew = true
+    query.maxAge = .seconds(10)
+    #expect(try await short(client.board(query)) == "6 departures")
+    time.advance(by: .seconds(20))
+    #expect(try await short(client.board(query)) == "6 departures")
+    time.advance(by: .seconds(5))
+    #expect(try await short(client.board(query)) == "6 departures, unchanged")
+    #expect(try await short(client.board(query)) == "6 departures")
+    #expect(targets.withLock { $0.map { $0["if_board"] } } == [nil, nil, "1", "1", nil])
+    await server.stop()
   }
 
   @Test func `holds no more boards than are of use`() async throws {

@@ -67,7 +67,7 @@ import Testing
         + "followed. If the service has moved, change the URL."),
     Case(.redirectLoop, .plugin, asking + "BASE redirects more than 5 times in a row; check the URL.", times: 6),
     .status(400, .plugin), .status(401, .authentication), .status(403, .authorization), .status(404, .notFound),
-    .status(405, .plugin), .status(408, .timeout, isOutage: true), .status(429, .rateLimited, retryAfter: 60),
+    .status(405, .plugin), .status(408, .plugin), .status(429, .rateLimited, retryAfter: 60),
     .status(500, .server, isOutage: true), .status(502, .server, isOutage: true),
     .status(503, .server, isOutage: true, retryAfter: 86400), .status(504, .server, isOutage: true),
   ])

@@ -172,12 +172,13 @@ import Testing
       try board(
         #"""
         {"departures": [], "station": "Bern", "meta": [], "rt": 1, "alerts": null, "banners": "x", "noService": "none",
-         "isCurrent": true, "isStale": true, "unreadable": 9, "isDegraded": false, "receivedAt": "2020-01-01T00:00:00Z",
+         "isCurrent": true, "isStale": true, "unreadable": 9, "rowCount": 9,
+        "isDegraded": false, "receivedAt": "2020-01-01T00:00:00Z",
          "delivery": {"edgeCache": "HIT"}, "age": "1s", "fromCache": true, "staleReason": "x", "isWithoutService": true}
         """#))
     #expect(short(odd) == "0 departures, degraded, realtime reduced")
     #expect(odd.station == nil && odd.banners.isEmpty && odd.noService == nil && odd.receivedAt == morning)
-    #expect(odd.staleReason == nil && odd.age == nil)
+    #expect(odd.staleReason == nil && odd.age == nil && odd.rowCount == 0)
   }
 
   /// The age that counts, and from where on it does.
@@ -192,10 +193,18 @@ import Testing
 
   @Test func `a board grows old, and what has left leaves it`() throws {
     let board = try fixtureBoard("full")
-    #expect(board.seen(at: morning).age?.description == "0.588s")
-    #expect(board.seen(at: try #require(Timestamp("2026-04-14T06:30:00Z"))).age == .zero)
+    #expect(board.dated(morning).age?.description == "0.588s")
+    #expect(board.dated(try #require(Timestamp("2026-04-14T06:30:00Z"))).age == .zero)
+    let sent = try #require(Timestamp("2026-04-14T06:30:20.412Z"))
+    func first(_ now: String, sentAt: Timestamp = sent) throws -> String? {
+      board.seen(at: try #require(Timestamp("2026-04-14T\(now)Z")), sentAt: sentAt).departures.first?.line
+    }
     // S3 leaves at 06:36:00 and stays for 45 seconds; IC61 left at 06:34:12.
-    #expect(board.seen(at: try #require(Timestamp("2026-04-14T06:36:45Z"))).departures.map(\.line).first == "S3")
-    #expect(board.seen(at: try #require(Timestamp("2026-04-14T06:36:45.1Z"))).departures.map(\.line).first == "RE1")
+    #expect(try first("06:36:45") == "S3")
+    #expect(try first("06:36:45.1") == "RE1")
+    // What counts is how long ago the board came, and a clock that was set back takes nothing from it.
+    #expect(try first("06:36:45.1", sentAt: morning) == "S3")
+    #expect(try first("06:29:00") == "IC61")
+    #expect(board.rowCount == 6)
   }
 }

@@ -96,6 +96,20 @@ extension HTTPServerResponse {
   static let unchanged = HTTPServerResponse(status: 204, headers: ["x-md-rt-reason": "unchanged_since_rt"])
 }
 
+/// A clock that goes on each time somebody looks at it, as every real one does.
+struct GoingTime: TimeSource {
+  private let time: TestTime
+
+  init(_ time: TestTime) { self.time = time }
+
+  func now() -> Timestamp {
+    time.advance(by: .milliseconds(1))
+    return time.now()
+  }
+  func elapsed() -> TimeSpan { time.elapsed() }
+  func sleep(for span: TimeSpan) async throws { try await time.sleep(for: span) }
+}
+
 struct Unexpected: Error, CustomStringConvertible { var description: String }
 
 /// The error of a call that must fail.

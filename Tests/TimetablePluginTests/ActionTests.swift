@@ -87,6 +87,46 @@ private let g512 = #""programId":"informatica-maghiara","year":1,"group":512"#
     #expect(romanian["days"]?.list?.contains { $0["entries"]?.list?.isEmpty == false } == true)
   }
 
+  @Test(arguments: ["today", "week", "exportCalendar"])
+  func `says that the academic calendar behind its dates is old`(_ name: String) async throws {
+    let folder = try Folder()
+    let path = "/2025-2026/informatica-maghiara/y1/g511.json"
+    let timetable = ScriptedTransport.Step.on("GET", base + path, try fixture(String(path.dropFirst())))
+    let rooms = ScriptedTransport.Step.on("GET", "\(base)/rooms.json", try fixture("rooms.json"))
+    let calendar = "\(base)/academic-calendar.json"
+    let (client, _) = scripted([
+      timetable, rooms, .on("GET", calendar, try fixture("academic-calendar.json")),
+      timetable, rooms, .on("GET", calendar, status: 503),
+    ])
+    let target = name == "exportCalendar" ? #","to":"c.ics""# : ""
+    let input = #"{"selection":{\#(g511),"academicYear":"2025-2026","language":"hu"}\#(target)}"#
+    let live = try await run(name, input, on: client, in: folder.path)
+    #expect(live["warnings"]?.list?.isEmpty == true)
+    let old = try await run(name, input, on: client, in: folder.path)
+    #expect(old["freshness"]?["isStale"]?.bool == false)
+    #expect(
+      old["warnings"]?.list?.compactMap(\.string) == [
+        "The academic calendar is of 2026-11-20T09:30:00Z, and a newer one could not be had. The server answered with "
+          + "HTTP status 503."
+      ])
+  }
+
+  @Test func `says where a room is, and how current that is`() async throws {
+    let path = "\(base)/rooms.json"
+    let (client, _) = scripted([
+      .on("GET", path, try fixture("rooms.json")), .on("GET", path, status: 503),
+    ])
+    let live = try await run("findRoom", #"{"room":"lab3"}"#, on: client)
+    let old = try await run("findRoom", #"{"room":"lab3"}"#, on: client)
+    #expect(old["address"]?.string == live["address"]?.string && live["address"] != nil)
+    #expect([live, old].map { $0["freshness"]?["isStale"]?.bool } == [false, true])
+    let (none, _) = scripted([.on("GET", path, status: 404)])
+    let unknown = try await run("findRoom", #"{"room":"lab3"}"#, on: none)
+    #expect(unknown["address"] == nil)
+    #expect(
+      unknown["warnings"]?.list?.compactMap(\.string) == ["The publisher has no legend of rooms at the moment."])
+  }
+
   @Test func `says that no timetable is published, and what the catalog lacks`() async throws {
     let client = fixtureClient()
     let absent = #"{"selection":{"programId":"informatica-maghiara","year":1,"group":513}}"#

@@ -125,7 +125,7 @@ import Testing
       "/2025-2026/informatica-maghiara/y1/g511.json", "invalid/g511-unknown-frequency.json",
       "'file.days[0].entries[0].frequency' must be 'weekly' or 'week1' or 'week2'"
     ),
-    ("/announcements-v2.json", "invalid/announcements-unknown-severity.json", "'file.items[0].severity' must be"),
+    ("/announcements.json", "invalid/announcements-unknown-severity.json", "'file.items[0].severity' must be"),
   ])
   func `refuses values that are not of the contract`(_ path: String, _ file: String, _ words: String) async throws {
     let (client, _) = scripted([.on("GET", base + path, try fixture(file))])

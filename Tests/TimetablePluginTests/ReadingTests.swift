@@ -151,6 +151,79 @@ import Testing
     #expect(try await client.catalog().staleReason == "The server answered with HTTP status 404.")
   }
 
+  @Test(arguments: [
+    (
+      ScriptedTransport.Step.on("GET", "\(base)/announcements-v2.json", status: 500),
+      "The publisher's server answered /announcements-v2.json with HTTP status 500."
+    ),
+    (
+      .on("GET", "\(base)/announcements-v2.json", "{"),
+      "The file /announcements-v2.json is not what was agreed: it is no whole JSON"
+    ),
+    (
+      .on("GET", "\(base)/announcements-v2.json", fail: refused),
+      "Reading /announcements-v2.json failed. Nobody answers."
+    ),
+  ])
+  func `reads the notices in one language when those in two are no good`(
+    _ step: ScriptedTransport.Step, _ reason: String
+  ) async throws {
+    let one = ScriptedTransport.Step.on("GET", "\(base)/announcements.json", try fixture("announcements.json"))
+    let (client, _) = scripted([step, one])
+    let list = try await client.announcements()
+    #expect(list.content.items.count == 8 && list.staleReason == nil)
+    #expect(list.warnings.count == 1)
+    #expect(
+      list.warnings.first?.hasPrefix("The notices are in one language only. \(reason)") == true, "\(list.warnings)")
+    // Without those there are none, and that is what is wrong.
+    let (none, _) = scripted([step, .on("GET", "\(base)/announcements.json", status: 503)])
+    let error = try await none.failure { _ = try await $0.announcements() }
+    #expect(error.message == "The publisher's server answered /announcements.json with HTTP status 503.")
+  }
+
+  @Test func `asks a publisher in vain no more often than every ten minutes`() async throws {
+    let time = TestTime()
+    let path = "\(base)/catalog.json"
+    let (client, transport) = scripted(
+      [
+        .on("GET", path, try fixture("catalog.json")), .on("GET", path, fail: Self.refused),
+        .on("GET", path, fail: Self.refused), .on("GET", path, "<html>"),
+      ], interval: .seconds(600), time: time)
+    func read(after seconds: Int, refresh: Bool = false) async throws -> String {
+      time.advance(by: .seconds(seconds))
+      let catalog = try await client.catalog(refresh: refresh)
+      #expect(catalog.checkedAt == TestTime.start)
+      return "\(transport.requests.count) \(catalog.staleReason ?? "current")"
+    }
+    #expect(try await read(after: 0) == "1 current")
+    #expect(try await read(after: 600) == "2 Nobody answers.")
+    #expect(try await read(after: 1) == "2 Nobody answers.")
+    #expect(try await read(after: 0, refresh: true) == "3 Nobody answers.")
+    #expect(try await read(after: 599) == "3 Nobody answers.")
+    let broken = "4 The file /catalog.json is not what was agreed: it is a web page."
+    #expect(try await read(after: 1) == broken)
+    #expect(try await read(after: 599) == broken)
+  }
+
+  @Test func `says that the legend behind its addresses is old`() async throws {
+    let entry = Self.entry("8–10").replacing(#""room":"""#, with: #""room":"A1""#)
+    let timetable = ScriptedTransport.Step.on("GET", Self.path, Self.file(entry))
+    let (client, _) = scripted([
+      timetable, .on("GET", "\(base)/rooms.json", #"{"rooms":[{"code":"A1","address":"Here"}]}"#),
+      timetable, .on("GET", "\(base)/rooms.json", fail: Self.refused),
+    ])
+    #expect(try await client.timetable(of: selection()).warnings.isEmpty)
+    let answer = try await client.timetable(of: selection())
+    #expect(answer.content?.days.first?.entries.first?.roomAddress == "Here")
+    #expect(
+      answer.warnings == [
+        "The legend of rooms is of 2026-11-20T09:30:00Z, and a newer one could not be had. Nobody answers."
+      ])
+    let (bare, _) = scripted([timetable, .on("GET", "\(base)/rooms.json", status: 404)])
+    #expect(
+      try await bare.timetable(of: selection()).warnings == ["The publisher has no legend of rooms at the moment."])
+  }
+
   @Test func `does without what only some publishers have`() async throws {
     let (client, _) = scripted([
       .on("GET", "\(base)/rooms.json", status: 404), .on("GET", "\(base)/academic-calendar.json", status: 404),

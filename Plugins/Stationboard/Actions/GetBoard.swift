@@ -29,7 +29,9 @@ enum GetBoard: RetryingAction {
     @Field("Whether the service may say that nothing is new, where this program holds a board.") var onlyIfNew = false
     @Field("How old the board may be when it comes; an older one is a failure, and is tried again.", .min(.zero))
     var maxAge: TimeSpan?
-    @Field("How old a board that this program holds may be to stand in when the service fails.", .min(.zero))
+    @Field(
+      "How old a board that this program holds may be to stand in when the service fails; if it is left out, one stands "
+        + "in only for an answer that is empty for lack of time.", .min(.zero))
     var standIn: TimeSpan?
   }
 

@@ -34,6 +34,8 @@ public struct Board: FieldSet {
   @Field("Whether it was asked for so recently that the service was not asked again.", .volatile) public var fromCache =
     false
   @Field("How many departures were left out because they could not be read.") public var unreadable = 0
+  @Field("How many departures the answer had, with those that could not be read and those that have left since.")
+  public var rowCount = 0
   @Field("When the answer came.", .volatile) public var receivedAt: Timestamp
   @Field("How long ago the service built the board, by the clock of this machine.", .volatile) public var age: TimeSpan?
   @Field("What the way through the network adds.", .volatile) public var delivery = Delivery()
@@ -234,7 +236,9 @@ public struct AlertsFeed: FieldSet {
 
 /// What the way through the network adds to an answer.
 public struct Delivery: FieldSet {
-  @Field("Id of the request, for questions to the service.") public var requestId: String?
+  @Field(
+    "Id of this request, for questions to the service; that in `meta` may be of another whose board the edge held.")
+  public var requestId: String?
   @Field("Whether the edge answered by itself: HIT, MISS or BYPASS.") public var edgeCache: String?
   @Field("Why the service sent something old.") public var staleReason: String?
   @Field("How many requests the edge takes from this address within the minute.") public var rateRemaining: Int?

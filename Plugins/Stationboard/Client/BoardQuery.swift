@@ -17,7 +17,10 @@ public struct BoardQuery: Sendable {
   public var onlyIfNew = false
   /// How old the board may be on arrival; nil for any age.
   public var maxAge: TimeSpan?
-  /// How old an earlier board may be that stands in when the service fails; nil for none.
+  /// How old an earlier board may be that stands in when the service fails.
+  ///
+  /// Without it one stands in only for an answer that is empty because the service ran out of time, and only while
+  /// something on it is still to leave.
   public var standIn: TimeSpan?
   /// What the request is known by on both sides.
   public var requestID: String?
@@ -35,6 +38,12 @@ public struct BoardQuery: Sendable {
       return "Departures are looked for 30 to 720 minutes ahead, not \(windowMinutes)."
     }
     return nil
+  }
+
+  /// Whether a board with its age is as young as was wanted.
+  func allows(_ board: Board) -> Bool {
+    guard let maxAge, let age = board.age else { return true }
+    return age <= maxAge
   }
 
   /// Path and query, without what speaks of a board that is held.

@@ -77,12 +77,13 @@ extension Board {
     for derived in ["isDegraded", "isRealtimeReduced", "isCurrent", "isWithoutService", "isStale", "isUnchanged"] {
       map[derived] = nil
     }
-    for derived in ["fromCache", "staleReason", "unreadable", "age", "delivery"] { map[derived] = nil }
+    for derived in ["fromCache", "staleReason", "unreadable", "rowCount", "age", "delivery"] { map[derived] = nil }
     guard let tidy = map.tidied(Board.form) else { return nil }
     try self.init(reading: .map(tidy))
     for row in rows {
       if let tidy = row.departure?.tidied(Board.row) { departures.append(try Departure(reading: tidy)) }
     }
+    rowCount = rows.count
     unreadable = rows.count - departures.count
     sort()
     derive()
@@ -120,13 +121,22 @@ extension Board {
   /// Whether the service had nothing to send in time.
   var isTimeout: Bool { meta.responseMode == "static_timeout_fallback" }
 
-  /// The board as it is at a later instant: without what has left, and older.
-  func seen(at now: Timestamp) -> Board {
+  /// The board with its age at an instant.
+  func dated(_ now: Timestamp) -> Board {
     var board = self
     board.age = meta.serverTime.flatMap { now.span(since: $0) }.map { max($0, .zero) }
-    if now > receivedAt {
-      board.departures.removeAll { ($0.departsAt.advanced(by: Board.lingering) ?? .latest) < now }
-    }
+    return board
+  }
+
+  /// The board as it is some time after the service sent it: without what has left since, and older.
+  ///
+  /// What has left is told by the service's clock, which may be minutes off this machine's: only how much time has
+  /// passed is taken from here.
+  func seen(at now: Timestamp, sentAt: Timestamp) -> Board {
+    var board = dated(now)
+    let passed = max(now.span(since: sentAt) ?? .zero, .zero)
+    let there = meta.serverTime.map { $0.advanced(by: passed) ?? .latest } ?? now
+    board.departures.removeAll { ($0.departsAt.advanced(by: Board.lingering) ?? .latest) < there }
     return board
   }
 }

@@ -105,13 +105,14 @@ extension Board {
   /// What it means that a departure is not there (contract, section 14).
   private func absence(of wanted: WantedDeparture, _ limit: Int) -> DepartureState.Status {
     guard isCurrent else { return .unknown }
-    let isFull = departures.count + unreadable >= limit
+    // What was left out of the answer since took up room in it.
+    let isFull = max(rowCount, departures.count + unreadable) >= limit
     if receivedAt > wanted.scheduled.advanced(by: Board.lingering) ?? .latest {
       // A late one may come after the last row of a full board.
       let reach = max(departures.last?.departsAt ?? receivedAt, receivedAt)
       return !isFull || reach >= wanted.scheduled.advanced(by: wanted.patience) ?? .latest ? .gone : .awaited
     }
-    let reach = isFull ? departures.last?.departsAt : receivedAt.advanced(by: Board.window)
+    let reach = isFull ? departures.last?.departsAt : receivedAt.advanced(by: Board.window - (age ?? .zero))
     return wanted.scheduled < reach ?? receivedAt ? .missing : .awaited
   }
 }

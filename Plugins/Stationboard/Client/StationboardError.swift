@@ -43,7 +43,7 @@ public struct StationboardError: Error, CustomStringConvertible, Sendable {
   var isOutage: Bool {
     switch kind {
     case .network(let error): [.network, .timeout].contains(error.errorKind)
-    case .httpStatus(let status): status >= 500 || status == 408
+    case .httpStatus(let status): status >= 500
     case .tooOld: true
     case .invalidParameter, .unknownStop, .refused, .rateLimited, .decoding: false
     }
@@ -58,6 +58,8 @@ extension StationboardError: ActionErrorConvertible {
     case .unknownStop: failure(.notFound)
     case .rateLimited: failure(.rateLimited, status: 429)
     case .network(let error): failure(error.errorKind)
+    // The contract has no 4xx tried again but 429.
+    case .httpStatus(408): failure(.plugin, status: 408)
     case .httpStatus(let status): failure(ErrorKind(httpStatus: status), status: status)
     // Nothing tries it again by itself. Whoever does gets the same from the edge's cache for a while.
     case .decoding: failure(.plugin, retryAfter: StationboardClient.cadence)

@@ -12,10 +12,16 @@ enum FindRoom: Action {
 
   struct Output: FieldSet {
     @Field("Where it is; absent if the legend does not say.") var address: String?
+    @Field("How current the legend is.") var freshness: FreshnessFields
+    @Field("What is odd about it.") var warnings: [String]
   }
 
   static func run(_ input: Input, on service: TimetableClient, in context: ActionContext) async throws -> Output {
     let legend = try await service.rooms()
-    return try Output { $0.address = legend.content.address(of: input.room) }
+    return try Output {
+      $0.address = legend.content.address(of: input.room)
+      $0.freshness = FreshnessFields(legend, generatedAt: nil)
+      $0.warnings = legend.warnings
+    }
   }
 }

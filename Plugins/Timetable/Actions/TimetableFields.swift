@@ -118,7 +118,9 @@ struct ClassDays: Sendable {
     var calendar: AcademicCalendar?
     if week == nil, fields.language != nil {
       do throws(TimetableError) {
-        calendar = try await service.academicCalendar().content
+        let answer = try await service.academicCalendar()
+        calendar = answer.content
+        timetable.warnings += answer.doubts(of: "The academic calendar")
       } catch {
         timetable.warnings.append("The academic calendar is missing. \(error.message)")
       }
