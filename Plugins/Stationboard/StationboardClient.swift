@@ -134,6 +134,8 @@ extension StationboardClient {
       guard isTimeout, !board.departures.isEmpty, query.allows(board) else { return nil }
     }
     board.isStale = true
+    // The service may have said so of this board once, but not now.
+    board.isUnchanged = false
     board.isCurrent = false
     board.fromCache = true
     board.staleReason = reason

@@ -63,7 +63,8 @@ import Testing
   @Test func `nothing new keeps the board that is held, without what has left meanwhile`() async throws {
     let (request, answer) = try Self.exchange("nothing newer than since_rt")
     let time = TestTime(morning)
-    try await withAnswers([.board("full"), answer], time: time) { (client, service) async throws in
+    let late = try HTTPServerResponse.board("static_timeout_fallback")
+    try await withAnswers([.board("full"), answer, late], time: time) { (client, service) async throws in
       let query = Self.query(request)
       #expect(try await short(client.board(query)) == "6 departures")
       time.advance(by: .seconds(400))
@@ -76,6 +77,9 @@ import Testing
       #expect(sent.query.items.map(\.name) == ["stop_id", "limit", "include_alerts", "since_rt", "if_board"])
       #expect(sent.query["since_rt"] == "2026-04-14T06:30:11.292Z")
       #expect(sent.query["if_board"] == "1")
+      // What it said of the board it does not say again by sending nothing in time.
+      time.advance(by: .seconds(15))
+      #expect(try await short(client.board(query)) == "4 departures, nothing new, from cache, stale")
     }
   }
 
