@@ -66,6 +66,23 @@ import Testing
     }
   }
 
+  @Test func `a student whose deletion got no answer is deleted once, and the class is not forgotten`() async throws {
+    let steps = """
+      steps:
+        - id: gone
+          uses: markbook.deleteStudent
+          with: { markbookKey: 1207731, studentKey: 13, sid: "0047233" }
+      outputs: { classKey: "${{ steps.gone.?classKey.orValue(0) }}" }
+      """
+    try await Self.withRun(of: steps) { run, sandbox, _ in
+      sandbox.desk.add(SandboxFault(.lostAnswer, action: "deletestudent"))
+      let end = try await run.drive()
+      #expect(end.status == .succeeded, "\(end.error?.message ?? "")")
+      #expect(try await run.outputs() == .object(["classKey": .int(9)]))
+      #expect(sandbox.writes("deletestudent") == ["1207731/0047233": 1])
+    }
+  }
+
   @Test(arguments: [
     """
     uses: markbook.createStudent
