@@ -19,7 +19,8 @@ let plugins = [
     "Mail", using: ["CCurl", "HTTPClient", "HTTPServer", "HTTPTypes", "LocalFiles"],
     tests: ["HTTPClient", "Recipes", "RunState", "RunTestKit"]),
   plugin(
-    "Markbook", using: ["Calendars", "HTTPClient", "HTTPServer", "LocalFiles"], tests: ["HTTPClient", "HTTPServer"]),
+    "Markbook", using: ["Calendars", "HTTPClient", "HTTPServer", "LocalFiles"],
+    tests: ["Basics", "HTTPClient", "HTTPServer", "Recipes", "RunState", "RunTestKit", "Runs"]),
   plugin(
     "Notify", using: ["HTTPClient", "HTTPServer"],
     tests: ["HTTPClient", "HTTPServer", "Recipes", "RunState", "RunTestKit"]),

@@ -24,6 +24,8 @@ public struct Generated<Content: Sendable>: Sendable {
   public var content: Content
   /// Whether the backend gave a ready-made answer, or what it was sent, because its language model failed.
   public var isCanned: Bool
+  /// What was left out because it cannot be read, a sentence each.
+  public var warnings: [String] = []
 }
 
 /// A client of an interview preparation backend.
@@ -84,8 +86,12 @@ extension InterviewPrepClient {
   public func health() async throws(InterviewPrepError) {
     var limits = limits
     limits.attempt = healthTimeout
-    // Any 200 is health, whatever it says.
-    _ = try await answer(HTTPRequest("GET", "\(baseURL)/health", limits: limits, redirects: .none), isPaid: false)
+    let request = HTTPRequest("GET", "\(baseURL)/health", limits: limits, redirects: .none)
+    let response = try await answer(request, isPaid: false)
+    // Any 200 is health, whatever it says, and nothing else is.
+    guard response.status == 200 else {
+      throw InterviewPrepError(response, to: request, isPaid: false, now: time.now())
+    }
   }
 
   public func generateRoutine(for profile: Profile) async throws(InterviewPrepError) -> Generated<WeekPlan> {

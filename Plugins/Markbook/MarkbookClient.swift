@@ -267,7 +267,9 @@ extension MarkbookClient {
     guard !isNew else { throw refusal }
     sessions.forget(session)
     guard call.kind == .read else {
+      // Nobody knows how the service says that a session has ended, so a write is not sent again on the strength of it.
       refusal.sessionMayHaveEnded = true
+      refusal.message += " If it is because the session has ended, the next call opens a new one."
       throw refusal
     }
     return try await ask(call, in: sessions.session().session, isNew: true)

@@ -232,7 +232,7 @@ public actor TransitDataClient: TransitDataClientProtocol {
   ) async throws(TransitDataError) -> UpdateCheck {
     var check = UpdateCheck(installed: before?.version)
     do throws(TransitDataError) {
-      let found = try await wanted(choice, isForced: isForced)
+      let found = try await found(choice, isForced: isForced, triesAgain: before != nil)
       check.release = found.release
       check.checkedAt = found.checkedAt
     } catch {
@@ -248,6 +248,26 @@ public actor TransitDataClient: TransitDataClientProtocol {
     }
     return check
   }
+
+  /// Looks at the release that is wanted, and again if the server has trouble and nobody above would hear of it.
+  private func found(
+    _ choice: ReleaseChoice, isForced: Bool, triesAgain: Bool
+  ) async throws(TransitDataError) -> CheckedRelease {
+    for wait in triesAgain ? TransitDataClient.waits : [] {
+      do throws(TransitDataError) {
+        return try await wanted(choice, isForced: isForced)
+      } catch {
+        guard case .httpStatus(500...) = error.kind, error.retryAfter ?? .zero <= wait else { throw error }
+      }
+      do { try await time.sleep(for: wait) } catch {
+        throw TransitDataError(.cancelled, "Cancelled while waiting to ask again for the releases.")
+      }
+    }
+    return try await wanted(choice, isForced: isForced)
+  }
+
+  /// How long a server with trouble is left alone before it is asked again; who asks for longer is not asked again.
+  private static let waits = [TimeSpan.seconds(1), .seconds(4)]
 
   private func wanted(_ choice: ReleaseChoice, isForced: Bool) async throws(TransitDataError) -> CheckedRelease {
     switch choice {

@@ -121,7 +121,59 @@ import Testing
     }
   }
 
+  @Test func `a ready-made plan stays one that cannot be made anew in part`() async throws {
+    var answer = try #require(json("generate_routine_response.json")["plan"]?.map)
+    answer["dailyTasks"] = nil
+    let made = try PaidCall.routine(for: sampleProfile()).read(JSON.write(.object(["plan": .map(answer)])))
+    #expect(made.isCanned)
+    #expect(made.content.dailyTasks.count == 7)
+    let error = try await failure { try PaidCall.reroll(.resources, of: made.content, for: sampleProfile()) }
+    #expect(error.message.contains("cannot be made anew in part"))
+  }
+
+  @Test(arguments: [
+    ("2026-04-13", "2026-04-13"), ("2026-04-14", "2026-04-13"), ("2026-04-18", "2026-04-13"),
+    ("2026-04-19", "2026-04-20"), ("2026-01-01", "2025-12-29"),
+  ])
+  func `dates the days from the Monday of the week`(_ weekOf: String, _ monday: String) throws {
+    var plan = try samplePlan()
+    plan.weekOf = weekOf
+    #expect(plan.days.first?.date == monday)
+    #expect(plan.days.last?.date == CivilDate(monday)?.adding(days: 6).description)
+  }
+
   // MARK: What comes back
+
+  @Test func `an odd block of time is left out, and the rest is not lost`() async throws {
+    let whole = try json("generate_routine_response_clock_blocks.json")
+    var plan = try #require(whole["plan"]?.map)
+    var days = try #require(plan["timeBlocks"]?.map)
+    let odd = try JSON.parse(#"{"start":"22:00","end":"24:00","label":"Late"}"#)
+    days["Sun"] = .list([odd, .string("rest")])
+    plan["timeBlocks"] = .map(days)
+    let call = try PaidCall.routine(for: sampleProfile())
+    let made = try call.read(JSON.write(.object(["plan": .map(plan)])))
+    #expect(!made.isCanned)
+    #expect(
+      made.warnings == [
+        "A block of time was left out: 'timeBlocks.Sun[0].end' must be a time such as 09:30, but is '24:00'.",
+        "A block of time was left out: 'timeBlocks.Sun[1]' takes a map of fields, but found a string.",
+      ])
+    let plain = try call.read(JSON.write(whole))
+    #expect(plain.warnings == [])
+    #expect(made.content.timeBlocks["Mon"] == plain.content.timeBlocks["Mon"])
+    #expect(made.content.timeBlocks["Sun"] == [])
+    // Recipes hear of it.
+    #expect(PlanFields(made).warnings.count == 2)
+    // A reroll as well.
+    let blocks = try JSON.write(.object(["timeBlocks": .map(days)]))
+    let reroll = try PaidCall.reroll(.timeBlocks, of: samplePlan(), for: sampleProfile()).read(blocks)
+    #expect(reroll.warnings == made.warnings)
+    // Without any block that can be read there is no plan.
+    plan["timeBlocks"] = .object(["Mon": .list([odd])])
+    let none = try JSON.write(.object(["plan": .map(plan)]))
+    #expect(try await failure { try call.read(none) }.kind == .decoding)
+  }
 
   @Test(arguments: ["timeBlocks", "resources", "dailyTasks"])
   func `puts a section that was made anew into the plan`(_ name: String) throws {

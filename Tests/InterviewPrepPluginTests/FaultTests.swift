@@ -74,6 +74,33 @@ import Testing
     .status(503, .server, serverIssue, retryAfter: .seconds(7)), .status(504, .server, serverIssue),
   ]
 
+  @Test(
+    arguments: [
+      (#"{"error":"Bad profile","traceId":7,"details":"name is missing"}"#, "Bad profile", "name is missing."),
+      (#"{"error":["no"],"traceId":"t-1","details":null}"#, nil, "Trace t-1."),
+      (#"["Bad profile"]"#, nil, nil),
+    ] as [(String, String?, String?)])
+  func `one odd member of an error does not take the words of the others with it`(
+    _ body: String, _ words: String?, _ detail: String?
+  ) {
+    let error = InterviewPrepError(
+      HTTPResponse(status: 400, body: Array(body.utf8)), to: HTTPRequest("POST", "http://h/"), isPaid: true,
+      now: TestTime.start)
+    #expect(error.kind == .server(status: 400, message: words))
+    #expect(error.detail == detail)
+  }
+
+  @Test func `only 200 is health`() async throws {
+    try await withBackend { sandbox, _ in
+      var fault = ServiceFault(.status, call: "/health")
+      fault.status = 202
+      sandbox.frame.add(fault)
+      let error = try await failure { try await client(sandbox.baseURL).health() }
+      #expect(error.kind == .server(status: 202, message: nil))
+      #expect(error.message.hasPrefix("The server gave another answer than it should."))
+    }
+  }
+
   @Test(arguments: cases)
   func `says what happened, whether it is worth another try, and whether it may be paid`(_ c: Case) async throws {
     try await withBackend { sandbox, time in
@@ -90,7 +117,9 @@ import Testing
       #expect(error.actionError.kind == c.error)
       #expect(error.actionError.retryable == c.isRetryable)
       #expect(error.actionError.effect == (c.mayBePaid ? .unknown : ActionError.Effect.none))
-      #expect(error.actionError.retryAfter == c.fault.retryAfter.flatMap { Int($0) }.map { .seconds($0) })
+      // Of a failure of the backend's own `Retry-After` is not looked at.
+      let wait = c.fault.status == 429 ? c.fault.retryAfter.flatMap { Int($0) } : nil
+      #expect(error.actionError.retryAfter == wait.map { .seconds($0) })
       #expect(sandbox.frame.count("/generate/routine") == 1)
       // What has gone wrong has spoilt nothing.
       if c.fault.kind != .redirectLoop {

@@ -253,6 +253,30 @@ import Testing
     }
   }
 
+  @Test(arguments: [
+    ("interview-week", "/generate"), ("interview-pack", "/generate"), ("interview-reroll", "/generate"),
+    ("interview-reroll", "/reroll"),
+  ])
+  func `the recipes pay once, also when the answer is lost`(_ name: String, _ call: String) async throws {
+    try await Self.withRun(of: Self.recipe(named: name)) { run, sandbox in
+      sandbox.frame.add(ServiceFault(.lostAnswer, call: call, times: 9))
+      let end = try await run.drive()
+      #expect(end.status == .failed)
+      #expect(sandbox.frame.count(call) == 1)
+    }
+  }
+
+  @Test func `a failing gateway's wishes about when to ask again are not looked at`() async throws {
+    try await Self.withRun(of: Self.recipe(Self.routine)) { run, sandbox in
+      var fault = ServiceFault(.status, call: "/generate")
+      (fault.status, fault.retryAfter) = (503, "120")
+      sandbox.frame.add(fault)
+      let end = try await run.drive()
+      #expect(end.status == .succeeded)
+      #expect(Self.delays(run) == [.milliseconds(200)])
+    }
+  }
+
   @Test func `a prep pack is written as Markdown`() async throws {
     try await Self.withRun(of: Self.recipe(named: "interview-pack")) { run, _ in
       let end = try await run.drive()

@@ -32,7 +32,7 @@ private func json(_ text: String) throws -> Value { try JSON.parse(text) }
         "markbook.getMarkbookAlt read", "markbook.getOutcomes read", "markbook.getOutcomesAlt read",
         "markbook.putStudentResult idempotentWrite preview", "markbook.createStudent write preview reconcile",
         "markbook.updateStudent idempotentWrite preview", "markbook.updateStudentClass idempotentWrite preview",
-        "markbook.deleteStudent idempotentWrite preview", "markbook.createClass write preview reconcile",
+        "markbook.deleteStudent write preview reconcile", "markbook.createClass write preview reconcile",
         "markbook.createMarkbook write preview reconcile", "markbook.scheduleBackup idempotentWrite preview",
         "markbook.getBackupURL consume", "markbook.downloadBackup consume",
       ])

@@ -92,6 +92,16 @@ import Testing
     #expect(error.actionError.effect == .done)
   }
 
+  @Test func `a backup that is ready and has no address is none`() async throws {
+    let (client, _) = scripted([
+      try .logIn(), .on("GET", "\(base)?action=getbackupurl…", #"{"status":"OKAY","url":""}"#),
+    ])
+    let error = try await client.failure { _ = try await $0.getBackupURL() }
+    #expect(
+      error.message == "The answer to 'getbackupurl' cannot be read: the backup is ready, and 'url' is empty.")
+    #expect(error.actionError.kind == .plugin)
+  }
+
   @Test func `hands on how long the server asks to wait`() async throws {
     let (client, _) = scripted([
       try .logIn(),

@@ -34,6 +34,10 @@ import Testing
       action: "createClass",
       input: #"{"markbookKey":1207731,"name":"8GEO-É/1","teacherFamilyName":"F","teacherGivenName":"G"}"#,
       done: #"{"classKey":10}"#),
+    // The class is what nobody tells once they are deleted.
+    Case(
+      action: "deleteStudent", input: #"{"markbookKey":1207731,"studentKey":13,"sid":"0047233"}"#,
+      done: #"{"studentKey":13,"sid":"0047233","classKey":9}"#),
     // The name is taken, so that ours gets another and must not be mistaken for the one that was there.
     Case(
       action: "createMarkbook",
@@ -102,6 +106,50 @@ import Testing
           ours, with: baseline, startedAt: time.now(), on: client, in: context)
       else { throw Unexpected(description: "one of two was taken for ours") }
       #expect(two == "2 new markbooks are named 'New', or so with a number.")
+    }
+  }
+
+  struct Alike: Sendable, CustomTestStringConvertible {
+    var testDescription: String { action }
+    var action: String
+    var wanted: String
+    /// What is there all of a sudden.
+    var found: String
+    var words: String
+  }
+
+  @Test(arguments: [
+    Alike(
+      action: "createClass",
+      wanted: #"{"markbookKey":1207731,"name":" 8GEO-W","teacherFamilyName":"F","teacherGivenName":"G"}"#,
+      found: #"{"markbookKey":1207731,"name":"8Geo-W","teacherFamilyName":"F","teacherGivenName":"G"}"#,
+      words: "Markbook 1207731 has a new class '8Geo-W', which is not quite ' 8GEO-W'; see whose it is."),
+    Alike(
+      action: "createStudent",
+      wanted:
+        #"{"markbookKey":1207731,"sid":"00a7 ","familyName":"Lee","givenName":"Su","gender":"other","classKey":4}"#,
+      found:
+        #"{"markbookKey":1207731,"sid":"00A7","familyName":"Lee","givenName":"Su","gender":"other","classKey":4}"#,
+      words: "Markbook 1207731 has a new student with the id '00A7', which is not quite '00a7 '; see whose it is."),
+    Alike(
+      action: "createMarkbook",
+      wanted: #"{"markbookName":"demo ","markbookYear":"","markbookCourse":"","ownerKey":31}"#,
+      found: #"{"markbookName":"Demo","markbookYear":"","markbookCourse":"","ownerKey":31}"#,
+      words: "Markbook 'Demo-1', key 1300001, is new, and is not quite 'demo '; see whose it is."),
+  ])
+  func `what the service may have trimmed or changed the case of is for a person to look at`(_ c: Alike) async throws {
+    let action = try #require(ActionCatalog([MarkbookPlugin.self]).action("markbook.\(c.action)"))
+    try await withSandbox { _, client, time in
+      let context = ActionContext.testing(time: time)
+      let wanted = try JSON.parse(c.wanted)
+      let baseline = try #require(await action.baseline(wanted, on: client, in: context))
+      let startedAt = time.now()
+      _ = try await action.run(try JSON.parse(c.found), on: client, in: context)
+      guard
+        case .unknown(let words) = try await action.reconcile(
+          wanted, with: baseline, startedAt: startedAt, on: client, in: context)
+      else { throw Unexpected(description: "something alike is neither ours for certain nor nobody's") }
+      #expect(words == c.words)
     }
   }
 

@@ -126,9 +126,7 @@ import Testing
     #expect(transport.missing.isEmpty)
   }
 
-  @Test func `a write whose session may have ended is sent once, and can be made again under a new session`()
-    async throws
-  {
+  @Test func `a write whose session may have ended is sent once, and the next call opens a new one`() async throws {
     let (client, transport) = scripted([
       try .logIn(), try .call("userlist", "userlist.json"),
       .on("GET", "\(base)?action=deletestudent…", #"{"status":"ERROR:who are you"}"#), try .logIn(),
@@ -138,8 +136,12 @@ import Testing
     _ = try await client.userList()
     let error = try await client.failure { try await $0.deleteStudent(markbookKey: 1, studentKey: 2, sid: "3") }
     #expect(error.sessionMayHaveEnded)
-    #expect(error.actionError.kind == .server)
-    #expect(error.actionError.retryable)
+    #expect(
+      error.message
+        == "Markbook Online answered 'deletestudent' with 'ERROR:who are you'. If it is because the session has ended, "
+        + "the next call opens a new one.")
+    #expect(error.actionError.kind == .validation)
+    #expect(!error.actionError.retryable)
     #expect(error.actionError.effect == .none)
     #expect(transport.requests.count == 3)
     try await client.deleteStudent(markbookKey: 1, studentKey: 2, sid: "3")

@@ -62,13 +62,14 @@ private func withSandbox(
       kind: .oversized, asking: .plugin, askingWords: "larger than 8388608 bytes", downloading: .plugin,
       downloadingWords: "larger than 1048576 bytes"),
     Case(
-      kind: .html, asking: .plugin, askingWords: "is a web page and no JSON", downloading: .plugin,
+      kind: .html, asking: .plugin, askingWords: "is a web page and no JSON", downloading: .network,
       downloadingWords: "bytes, but 82 arrived"),
     Case(
-      kind: .wrongType, asking: .plugin, askingWords: "should be an object and is a list", downloading: .plugin,
+      kind: .wrongType, asking: .plugin, askingWords: "should be an object and is a list", downloading: .network,
       downloadingWords: "bytes, but 4 arrived"),
     Case(
-      kind: .badUTF8, asking: .plugin, askingWords: "it is no JSON", downloading: .plugin, downloadingWords: "arrived"),
+      kind: .badUTF8, asking: .plugin, askingWords: "it is no JSON", downloading: .network,
+      downloadingWords: "arrived"),
     Case(
       kind: .status, status: 500, asking: .server, askingWords: "HTTP status 500", downloading: .server,
       downloadingWords: "HTTP status 500"),

@@ -131,7 +131,8 @@ import Testing
     let client = try await installed(
       in: folder,
       then: [
-        .on("GET", "\(api)/releases/latest", fail: refused), .on("GET", "\(api)/releases/latest", status: 503, ""),
+        .on("GET", "\(api)/releases/latest", fail: refused),
+        .on("GET", "\(api)/releases/latest", status: 503, headers: ["Retry-After": "60"], ""),
       ])
     for reason in ["api.github.com takes no connection.", "HTTP status 503."] {
       let result = try await client.update(isForced: true)
@@ -143,6 +144,55 @@ import Testing
     let (empty, _) = try scripted([.on("GET", "\(api)/releases/latest", fail: refused)])
     let error = try await failure { try await empty.update() }
     #expect(error.actionError.kind == .network)
+  }
+
+  @Test(arguments: [2, 3])
+  func `asks again when GitHub has trouble, before what is installed serves`(_ failures: Int) async throws {
+    let time = TestTime()
+    let trouble = Array(repeating: Step.on("GET", "\(api)/releases/latest", status: 502, ""), count: failures)
+    let news = failures < 3 ? try Self.second() : []
+    let (client, transport) = try scripted(try Self.first() + trouble + news, time: time)
+    try await client.update()
+    async let asking = client.update(isForced: true)
+    for wait in [1, 4] {
+      await time.waitForSleepers()
+      time.advance(by: .seconds(wait))
+    }
+    let result = try await asking
+    #expect(result.isUpdated == (failures < 3))
+    #expect(result.check.trouble?.hasSuffix("HTTP status 502.") == (failures < 3 ? nil : true))
+    #expect(transport.missing == [])
+  }
+
+  @Test(arguments: [
+    ["https://github.com/new/name/releases/latest/download/stage3_final.json"],
+    ["/moved", "https://github.com/new/name/releases/latest/download/stage3_final.json"],
+  ])
+  func `finds the newest file of a repository that was renamed`(_ way: [String]) async throws {
+    let first = "\(web)/releases/latest/download/stage3_final.json"
+    let places = [first] + way.map { $0.hasPrefix("/") ? "https://github.com\($0)" : $0 }
+    let named = "https://github.com/new/name/releases/download/2026%2F04/stage3_final.json"
+    var steps = [Step.on("GET", "\(api)/releases/latest", status: 429, "{}")]
+    for (place, target) in zip(places, way + [named]) {
+      steps.append(.on("GET", place, status: 301, headers: ["Location": target]))
+    }
+    let (client, transport) = try scripted(steps)
+    #expect(try await client.checkForUpdate().release?.tag == "2026/04")
+    #expect(transport.missing == [])
+  }
+
+  @Test(arguments: [
+    "https://evil.example/releases/latest/download/stage3_final.json",
+    "https://github.com/o/n/releases/download/1/x.json",
+    "\(web)/releases/latest/download/stage3_final.json",
+  ])
+  func `does not look for the newest file where it cannot be`(_ target: String) async throws {
+    let url = "\(web)/releases/latest/download/stage3_final.json"
+    var steps = [Step.on("GET", "\(api)/releases/latest", status: 429, "{}")]
+    for _ in 0..<6 { steps.append(.on("GET", url, status: 302, headers: ["Location": target])) }
+    steps.append(.on("GET", "https://github.com/o/n/releases/download/1/x.json", status: 404))
+    let (client, _) = try scripted(steps)
+    #expect(try await failure { try await client.checkForUpdate() }.actionError.kind == .rateLimited)
   }
 
   @Test func `finds the newest file without the API when the quota is used up`() async throws {

@@ -135,6 +135,27 @@ import Testing
     #expect(asked.requests.count == 1)
   }
 
+  @Test func `gives what is kept while the quota is used up`() async throws {
+    let time = TestTime()
+    let (client, transport) = try scripted(
+      [
+        .latest("releases-latest.json"),
+        .on("GET", "\(api)/releases/tags/x", status: 429, headers: ["retry-after": "7200"], "{}"),
+      ], time: time)
+    let asked = try await client.latestRelease()
+    _ = try await failure { try await client.release(tag: "x") }
+    let kept = try await client.latestRelease()
+    #expect(kept.fromCache)
+    #expect(kept.release == asked.release)
+    // Not what has to be asked about, and that something was kept says nothing of the quota.
+    for isForced in [true, false] {
+      if !isForced { time.advance(by: .seconds(3601)) }
+      let error = try await failure { try await client.latestRelease(isForced: isForced) }
+      #expect(error.actionError.kind == .rateLimited)
+    }
+    #expect(transport.requests.count == 2)
+  }
+
   @Test(arguments: [
     ("20260401", "20260215", true), ("20260215", "20260215", false), ("20260101", "20260215", false),
     ("v2026-04-01", "20260215", true), ("v20260215", "2026-02-15", false), ("1.2", "20260215", nil),
@@ -160,6 +181,11 @@ import Testing
     #expect(reason { $0.tag = "20260214" } == nil)
     #expect(reason { $0.tag = "20260216" } == "its tag is greater")
     #expect(reason { $0.assets[0].sha256 = "bb" } == "its file was replaced under the same tag")
+    // Nobody said the digest of what was installed, but its file has one.
+    var unannounced = installed
+    (unannounced.assetSHA256, unannounced.sha256) = (nil, "aa")
+    #expect(reason({ _ in }, unannounced) == nil)
+    #expect(reason({ $0.assets[0].sha256 = "bb" }, unannounced) == "its file was replaced under the same tag")
     #expect(reason { $0.assets[0].updatedAt = TestTime.start } == nil)
     #expect(
       reason {

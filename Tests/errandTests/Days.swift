@@ -141,6 +141,19 @@ final class Days: @unchecked Sendable {
     }
   }
 
+  /// Moves the clock to where a run tries a step again, so soon that the agent stays with it.
+  func passToNextTry(of run: RunRecord) async throws {
+    let store = try #require(agent?.store)
+    var due: Timestamp?
+    while due == nil {
+      await Task.yield()
+      due = store.run(run.id)?.steps.inOrder.compactMap { $0.lastAttempt?.retryAt }.first { $0 > time.now() }
+    }
+    // The run's, and that of the schedules.
+    await time.waitForSleepers(2)
+    if let span = due?.span(since: time.now()) { time.advance(by: span) }
+  }
+
   // MARK: Asking
 
   private func ask(_ request: Value) async throws -> Value {

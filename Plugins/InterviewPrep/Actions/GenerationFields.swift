@@ -48,6 +48,7 @@ struct PlanFields: FieldSet {
   @Field("The seven days with what is planned for each, Monday first.") var days: [PlanDay]
   @Field("Whether the backend could not make it, and it is a ready-made one or, of a reroll, the same as before.")
   var canned: Bool
+  @Field("What was left out of the answer because it cannot be read, a sentence each.") var warnings: [String]
 
   init() {}
 
@@ -55,5 +56,6 @@ struct PlanFields: FieldSet {
     plan = answer.content
     days = answer.content.days
     canned = answer.isCanned
+    warnings = answer.warnings
   }
 }

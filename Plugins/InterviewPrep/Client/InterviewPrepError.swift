@@ -11,7 +11,8 @@ public struct InterviewPrepError: Error, Sendable, CustomStringConvertible {
     case networkUnavailable
     /// No answer came within the time limit.
     case timeout
-    /// The backend answered outside 200 to 299, with these words of its own if they could be read.
+    /// The backend answered outside 200 to 299, or about its health with anything but 200, with these words of its own if
+    /// they could be read.
     case server(status: Int, message: String?)
     /// The answer is not what the contract says.
     case decoding
@@ -56,6 +57,7 @@ public struct InterviewPrepError: Error, Sendable, CustomStringConvertible {
     case .server(401, _), .server(403, _): "The server gives no access."
     case .server(404, _): "The server has nothing at this address."
     case .server(300..<400, _): "The server redirects to another address, which has to be set as its own."
+    case .server(..<300, _): "The server gave another answer than it should."
     case .server: "The server refused the request."
     case .decoding: "Data error: the answer cannot be read."
     case .invalidURL: "The address of the server is none."
@@ -111,49 +113,48 @@ extension InterviewPrepError {
 
   /// An answer outside 200 to 299; its body is JSON for people, or anything that a gateway says.
   init(_ response: HTTPResponse, to request: HTTPRequest, isPaid: Bool, now: Timestamp) {
-    let answer = (try? response.json()).flatMap { try? ErrorAnswer(answer: $0, as: "answer") }
+    let answer = (try? response.json()).map { ErrorAnswer($0) }
     let words = answer?.error.map { $0.hasSuffix(".") ? $0 : "\($0)." }
     self.init(
       .server(status: response.status, message: answer?.error),
       "\(request.method) \(request.redactedURL) was answered with HTTP status \(response.status)"
         + (words.map { ": \($0)" } ?? "."))
-    var details = (answer?.details).map { [$0.text] } ?? []
+    var details = (answer?.details).map { [$0] } ?? []
     if let id = answer?.traceId { details.append("Trace \(id).") }
     detail = details.isEmpty ? nil : details.joined(separator: " ")
-    retryAfter = response.retryAfter(now: now)
+    // After a failure of its own the waits are those of the contract, whatever a gateway asks for.
+    retryAfter = response.status == 429 ? response.retryAfter(now: now) : nil
     // What the backend refuses it does not pass on to its language model.
     mayBePaid = isPaid && response.status >= 500
   }
 }
 
 /// What the backend says when it refuses or fails.
-private struct ErrorAnswer: FieldSet {
-  @Field("A sentence for people.") var error: String?
-  @Field("What tells the failure in the backend's log.") var traceId: String?
-  @Field("What is wrong where.") var details: Details?
+///
+/// Each member is read by itself, so that an odd one does not take the words of the others with it.
+private struct ErrorAnswer {
+  /// A sentence for people.
+  let error: String?
+  /// What tells the failure in the backend's log.
+  let traceId: String?
+  /// What is wrong where: a text, a list of a validator's entries, or an object, as a sentence.
+  let details: String?
 
-  /// A text, a list of a validator's entries, or an object, as a sentence.
-  struct Details: FieldValue {
-    static var fieldType: FieldType { .dyn }
+  init(_ answer: Value) {
+    error = answer["error"]?.string
+    traceId = answer["traceId"]?.string
+    details = answer["details"].flatMap { $0.isNull ? nil : Self.text(of: $0) }
+  }
 
-    var text: String
-
-    init(reading value: Value) throws(Faults) {
-      text = Self.text(of: value)
+  private static func text(of value: Value) -> String {
+    if let text = value.string { return text.hasSuffix(".") ? text : "\(text)." }
+    guard let list = value.list else { return (try? JSON.text(value)) ?? "" }
+    let entries = list.map { entry -> String in
+      guard let message = entry["message"]?.string else { return (try? JSON.text(entry)) ?? "" }
+      guard let path = entry["instancePath"]?.string, !path.isEmpty else { return message }
+      return "\(path): \(message)"
     }
-
-    func encoded() -> Value { .string(text) }
-
-    private static func text(of value: Value) -> String {
-      if let text = value.string { return text.hasSuffix(".") ? text : "\(text)." }
-      guard let list = value.list else { return (try? JSON.text(value)) ?? "" }
-      let entries = list.map { entry -> String in
-        guard let message = entry["message"]?.string else { return (try? JSON.text(entry)) ?? "" }
-        guard let path = entry["instancePath"]?.string, !path.isEmpty else { return message }
-        return "\(path): \(message)"
-      }
-      return entries.joined(separator: "; ") + "."
-    }
+    return entries.joined(separator: "; ") + "."
   }
 }
 

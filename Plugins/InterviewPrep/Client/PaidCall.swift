@@ -35,11 +35,12 @@ extension PaidCall {
 extension PaidCall<WeekPlan> {
   static func routine(for profile: Profile) throws(InterviewPrepError) -> PaidCall {
     try PaidCall("/generate/routine", .object(["profile": profile.wire()])) { answer throws(InterviewPrepError) in
+      let (answer, warnings) = withoutOddBlocks(answer, in: "plan")
       let plan = try RoutineAnswer(answer).plan
       guard let arranged = plan.arranged() else {
         throw .unreadable("'plan.weekOf' is no date, but '\(plan.weekOf.prefix(40))'")
       }
-      return Generated(content: arranged, isCanned: plan.isCanned)
+      return Generated(content: arranged, isCanned: plan.isCanned, warnings: warnings)
     }
   }
 
@@ -49,6 +50,7 @@ extension PaidCall<WeekPlan> {
     let (wire, sent, kept) = try plan.preparedForReroll()
     let body: Value = .object(["profile": try profile.wire(), "currentPlan": wire])
     return try PaidCall("/reroll/\(section.rawValue)", body) { answer throws(InterviewPrepError) in
+      let (answer, warnings) = withoutOddBlocks(answer)
       var new = kept
       let isSame: Bool
       switch section {
@@ -65,7 +67,7 @@ extension PaidCall<WeekPlan> {
       // What comes back as it was sent was not made anew, so the plan stays as it was.
       if isSame { return Generated(content: kept, isCanned: true) }
       new.version = sent.version < .max ? sent.version + 1 : sent.version
-      return Generated(content: new, isCanned: false)
+      return Generated(content: new, isCanned: false, warnings: warnings)
     }
   }
 }
@@ -77,6 +79,39 @@ extension PaidCall<PrepPack> {
       return Generated(content: pack.arranged(), isCanned: pack.isCanned)
     }
   }
+}
+
+/// An answer without the blocks of time that cannot be read, and what was left out, a sentence each.
+///
+/// All of it is paid for, so that one odd block is no reason to lose the others. If none can be read it stays as it is,
+/// and fails for what is wrong with it.
+private func withoutOddBlocks(_ answer: Value, in envelope: String? = nil) -> (answer: Value, warnings: [String]) {
+  guard var members = answer.map else { return (answer, []) }
+  if let envelope {
+    let (content, warnings) = withoutOddBlocks(members[envelope] ?? .null)
+    members[envelope] = content
+    return warnings.isEmpty ? (answer, []) : (.map(members), warnings)
+  }
+  guard var days = members["timeBlocks"]?.map else { return (answer, []) }
+  var warnings: [String] = []
+  var kept = 0
+  for day in days.members {
+    guard let name = day.name, let blocks = day.value.list else { continue }
+    var readable: [Value] = []
+    for (index, block) in blocks.enumerated() {
+      do throws(Faults) {
+        _ = try TimeBlock(answer: block, as: "timeBlocks.\(name)[\(index)]")
+        readable.append(block)
+      } catch {
+        warnings.append("A block of time was left out: \(error.list.first?.message ?? "it cannot be read").")
+      }
+    }
+    kept += readable.count
+    days[name] = .list(readable)
+  }
+  guard kept > 0, !warnings.isEmpty else { return (answer, []) }
+  members["timeBlocks"] = .map(days)
+  return (.map(members), warnings)
 }
 
 // MARK: - Envelopes

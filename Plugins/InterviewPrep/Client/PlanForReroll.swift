@@ -15,7 +15,7 @@ import ActionKit
 extension WeekPlan {
   /// The plan as it goes back, the same as a plan, and the plan that it was made of, on seven days.
   func preparedForReroll() throws(InterviewPrepError) -> (wire: Value, sent: WeekPlan, kept: WeekPlan) {
-    guard !isCanned else {
+    guard !isCanned, !hasNoTasks else {
       throw InterviewPrepError(
         .invalidInput,
         "A plan without tasks or without blocks of time, as a backend gives that could not make one, cannot be made "

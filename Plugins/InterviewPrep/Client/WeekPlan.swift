@@ -7,7 +7,7 @@ public import ActionKit
 
 /// A plan for one week.
 public struct WeekPlan: FieldSet, Equatable {
-  @Field("The Monday of the week, as a date.") public var weekOf: String
+  @Field("The Monday of the week, as a date; of a ready-made plan any day of the week.") public var weekOf: String
   @Field("The blocks of time of each day, by its name, Mon to Sun; a free day has none.")
   public var timeBlocks: [String: [TimeBlock]]
   @Field("What is to be done on each day, by its name, Mon to Sun.") public var dailyTasks: [String: [String]] = [:]
@@ -19,7 +19,8 @@ public struct WeekPlan: FieldSet, Equatable {
 
   /// The seven days with what is planned for each, Monday first.
   public var days: [PlanDay] {
-    let monday = CivilDate(weekOf)
+    // As the backend counts weeks, a Sunday belongs to the coming one.
+    let monday = CivilDate(weekOf).map { $0.weekday == 0 ? $0.adding(days: 1) : $0.monday }
     return Weekday.allCases.enumerated().map { index, weekday in
       var day = PlanDay()
       day.day = weekday
@@ -33,8 +34,13 @@ public struct WeekPlan: FieldSet, Equatable {
 
   /// Whether the backend made it up without its language model.
   ///
-  /// Judged by its shape: the texts may be any.
+  /// Judged by its shape as it came: the texts may be any.
   public var isCanned: Bool { dailyTasks.isEmpty || timeBlocks.values.allSatisfy(\.isEmpty) }
+
+  /// Whether no day has a task.
+  ///
+  /// That is all that is left of the missing `dailyTasks` of a canned plan once it has its seven days.
+  var hasNoTasks: Bool { dailyTasks.values.allSatisfy(\.isEmpty) }
 
   /// The plan with a date, seven days under their short names, and nothing on days that nobody knows; nil if its week is
   /// none.

@@ -40,7 +40,7 @@ enum CreateClass: PreviewingAction, ReconcilingAction {
   static func baseline(
     _ input: Input, on markbook: MarkbookClient, in context: ActionContext
   ) async throws -> Baseline {
-    let keys = try await classKeys(input, on: markbook)
+    let keys = try await namesakes(input, on: markbook).map(\.key)
     return try Baseline { $0.classKeys = keys }
   }
 
@@ -49,12 +49,17 @@ enum CreateClass: PreviewingAction, ReconcilingAction {
     in context: ActionContext
   ) async throws -> Reconciliation<Output> {
     try await context.reconcile(since: startedAt) {
-      let new = try await classKeys(input, on: markbook).filter { !baseline.classKeys.contains($0) }
-      return switch new.count {
-      case 0: .notDone
-      case 1: .done(try Output { $0.classKey = new[0] })
-      default: .unknown("Markbook \(input.markbookKey) has \(new.count) new classes named '\(input.name)'.")
+      let new = try await namesakes(input, on: markbook).filter { !baseline.classKeys.contains($0.key) }
+      guard let first = new.first else { return .notDone }
+      guard new.count == 1 else {
+        return .unknown("Markbook \(input.markbookKey) has \(new.count) new classes named '\(input.name)'.")
       }
+      guard first.name.hasSameScalars(as: input.name) else {
+        return .unknown(
+          "Markbook \(input.markbookKey) has a new class '\(first.name)', which is not quite '\(input.name)'; see whose "
+            + "it is.")
+      }
+      return .done(try Output { $0.classKey = first.key })
     }
   }
 
@@ -69,8 +74,8 @@ enum CreateClass: PreviewingAction, ReconcilingAction {
     ]
   }
 
-  private static func classKeys(_ input: Input, on markbook: MarkbookClient) async throws -> [Int] {
-    try await markbook.getMarkbook(key: input.markbookKey).classList
-      .filter { $0.name.hasSameScalars(as: input.name) }.map(\.key)
+  /// The classes of that name, or of one that is alike.
+  private static func namesakes(_ input: Input, on markbook: MarkbookClient) async throws -> [MarkbookClass] {
+    try await markbook.getMarkbook(key: input.markbookKey).classList.filter { $0.name.isAlike(input.name) }
   }
 }

@@ -104,6 +104,11 @@ enum CreateMarkbook: PreviewingAction, ReconcilingAction {
       guard new.count == 1 else {
         return .unknown("\(new.count) new markbooks are named '\(input.markbookName)', or so with a number.")
       }
+      guard isForm(first.name, of: input.markbookName) else {
+        return .unknown(
+          "Markbook '\(first.name)', key \(first.key), is new, and is not quite '\(input.markbookName)'; see whose it is."
+        )
+      }
       let book = try await markbook.getMarkbook(key: first.key)
       // Somebody else may have made a markbook of that name meanwhile; theirs has other students.
       let sent = input.studentList.map(\.studentID)
@@ -165,9 +170,11 @@ enum CreateMarkbook: PreviewingAction, ReconcilingAction {
     }
   }
 
-  /// The markbooks of that name, or of that name with `-1`, `-2` and so on after it.
+  /// The markbooks of that name, of that name with `-1`, `-2` and so on after it, or of one that is alike.
   private static func namesakes(of name: String, on markbook: MarkbookClient) async throws -> [MarkbookSummary] {
-    try await markbook.markbookList().list.filter { isForm($0.name, of: name) }
+    try await markbook.markbookList().list.filter {
+      isForm($0.name, of: name) || isForm($0.name.folded, of: name.folded)
+    }
   }
 
   static func isForm(_ name: String, of wanted: String) -> Bool {

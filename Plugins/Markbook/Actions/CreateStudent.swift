@@ -46,7 +46,7 @@ enum CreateStudent: PreviewingAction, ReconcilingAction {
   static func baseline(
     _ input: Input, on markbook: MarkbookClient, in context: ActionContext
   ) async throws -> Baseline {
-    let keys = try await studentKeys(input, on: markbook)
+    let keys = try await namesakes(input, on: markbook).map(\.key)
     return try Baseline { $0.studentKeys = keys }
   }
 
@@ -55,12 +55,17 @@ enum CreateStudent: PreviewingAction, ReconcilingAction {
     in context: ActionContext
   ) async throws -> Reconciliation<Output> {
     try await context.reconcile(since: startedAt) {
-      let new = try await studentKeys(input, on: markbook).filter { !baseline.studentKeys.contains($0) }
-      return switch new.count {
-      case 0: .notDone
-      case 1: .done(try Output { $0.studentKey = new[0] })
-      default: .unknown("Markbook \(input.markbookKey) has \(new.count) new students with the id '\(input.sid)'.")
+      let new = try await namesakes(input, on: markbook).filter { !baseline.studentKeys.contains($0.key) }
+      guard let first = new.first else { return .notDone }
+      guard new.count == 1 else {
+        return .unknown("Markbook \(input.markbookKey) has \(new.count) new students with the id '\(input.sid)'.")
       }
+      guard first.studentID.hasSameScalars(as: input.sid) else {
+        return .unknown(
+          "Markbook \(input.markbookKey) has a new student with the id '\(first.studentID)', which is not quite "
+            + "'\(input.sid)'; see whose it is.")
+      }
+      return .done(try Output { $0.studentKey = first.key })
     }
   }
 
@@ -79,8 +84,8 @@ enum CreateStudent: PreviewingAction, ReconcilingAction {
     ]
   }
 
-  private static func studentKeys(_ input: Input, on markbook: MarkbookClient) async throws -> [Int] {
-    try await markbook.getMarkbook(key: input.markbookKey).studentList
-      .filter { $0.studentID.hasSameScalars(as: input.sid) }.map(\.key)
+  /// The students with that id, or with one that is alike.
+  private static func namesakes(_ input: Input, on markbook: MarkbookClient) async throws -> [MarkbookStudent] {
+    try await markbook.getMarkbook(key: input.markbookKey).studentList.filter { $0.studentID.isAlike(input.sid) }
   }
 }

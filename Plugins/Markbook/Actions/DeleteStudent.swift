@@ -1,9 +1,12 @@
 import ActionKit
 
-enum DeleteStudent: PreviewingAction {
+enum DeleteStudent: PreviewingAction, ReconcilingAction, RetryingAction {
   static let name = "deleteStudent"
   static let summary = "Deletes a student so that updateStudentClass can bring them back."
-  static let effect = Effect.idempotentWrite(within: .forever)
+  // Repeating it deletes nothing more, but the service may refuse the repetition, and show nothing of what bringing the
+  // student back needs. So a lost answer is looked up first.
+  static let effect = Effect.write
+  static let retry = RetrySchedule.standard
   static let examples = [
     Example(
       "A student who left",
@@ -26,14 +29,38 @@ enum DeleteStudent: PreviewingAction {
     @Field("Key of the class they were in; absent if they had been deleted already.") var classKey: Int?
   }
 
+  struct Baseline: FieldSet {
+    @Field("Key of the class they were in; absent if they had been deleted already.") var classKey: Int?
+  }
+
   /// Reads before it deletes, because nobody knows whether the service still shows a deleted student's class.
   static func run(_ input: Input, on markbook: MarkbookClient, in context: ActionContext) async throws -> Output {
-    let student = try await markbook.getMarkbook(key: input.markbookKey).student(input.studentKey, sid: input.sid)
+    let classKey = try await student(input, on: markbook)?.classKey
     try await markbook.deleteStudent(markbookKey: input.markbookKey, studentKey: input.studentKey, sid: input.sid)
-    return try Output {
-      $0.studentKey = input.studentKey
-      $0.sid = input.sid
-      $0.classKey = student?.classKey
+    return try output(input, classKey: classKey)
+  }
+
+  static func baseline(
+    _ input: Input, on markbook: MarkbookClient, in context: ActionContext
+  ) async throws -> Baseline {
+    let classKey = try await student(input, on: markbook)?.classKey
+    return try Baseline { $0.classKey = classKey }
+  }
+
+  static func reconcile(
+    _ input: Input, with baseline: Baseline, startedAt: Timestamp, on markbook: MarkbookClient,
+    in context: ActionContext
+  ) async throws -> Reconciliation<Output> {
+    try await context.reconcile(since: startedAt) {
+      // That somebody is not there tells nothing if they were not there before.
+      guard let classKey = baseline.classKey else { return .notDone }
+      guard let student = try await student(input, on: markbook) else {
+        return .done(try output(input, classKey: classKey))
+      }
+      if student.classKey == classKey { return .notDone }
+      return .unknown(
+        "\(student.label) was in the class with key \(classKey), and is now shown in the one with key "
+          + "\(student.classKey); see whether they are deleted.")
     }
   }
 
@@ -47,5 +74,17 @@ enum DeleteStudent: PreviewingAction {
         "Student \(student.label) of '\(book.head.markbookName)'",
         from: "in class \(student.className), key \(student.classKey)", to: nil)
     ]
+  }
+
+  private static func student(_ input: Input, on markbook: MarkbookClient) async throws -> MarkbookStudent? {
+    try await markbook.getMarkbook(key: input.markbookKey).student(input.studentKey, sid: input.sid)
+  }
+
+  private static func output(_ input: Input, classKey: Int?) throws -> Output {
+    try Output {
+      $0.studentKey = input.studentKey
+      $0.sid = input.sid
+      $0.classKey = classKey
+    }
   }
 }

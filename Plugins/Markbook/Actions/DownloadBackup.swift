@@ -1,11 +1,12 @@
 import ActionKit
 import LocalFiles
 
-enum DownloadBackup: TimedAction {
+enum DownloadBackup: RetryingAction, TimedAction {
   static let name = "downloadBackup"
   static let summary = "Downloads the backup if it is ready, in one step because its address is good for an hour."
-  // The address is the same while the zip is there, so a lost answer or download is asked for again at once.
-  static let effect = Effect.consume(repeats: 5)
+  // The address is the same while the zip is there, however often it is asked for, and so is the zip.
+  static let effect = Effect.consume(repeats: 20)
+  static let retry = RetrySchedule.atOnce
   static let timeout = TimeSpan.seconds(3600)
   static let examples = [
     Example(

@@ -1,10 +1,11 @@
 import ActionKit
 
-enum GetBackupURL: Action {
+enum GetBackupURL: RetryingAction {
   static let name = "getBackupURL"
   static let summary = "Asks for the address of the backup, whose zip is deleted an hour later."
-  // The same address is given while the zip is there, so a lost answer is asked for again at once.
-  static let effect = Effect.consume(repeats: 3)
+  // The same address is given while the zip is there, however often it is asked for.
+  static let effect = Effect.consume(repeats: 20)
+  static let retry = RetrySchedule.atOnce
   static let examples = [Example("The address", "{}")]
 
   struct Input: FieldSet {}
@@ -21,6 +22,12 @@ enum GetBackupURL: Action {
       if case .ready(let url) = answer.state { $0.url = url }
     }
   }
+}
+
+extension RetrySchedule {
+  /// For what may have begun the hour after which a zip is deleted: at once, and soon, while the hour lasts.
+  static let atOnce = RetrySchedule(
+    after: [.zero, .seconds(1), .seconds(5), .seconds(30)], on: [.timeout, .network, .server])
 }
 
 /// How far a backup is, as recipes say it.

@@ -3,7 +3,8 @@ import ActionKit
 // How the writes that make something new find out after a lost answer whether they did.
 //
 // What was there before is the baseline; what is there now and was not before, and looks like what was asked for, is
-// ours. A request can still be under way when somebody looks, also after the program that sent it died. So what is not
+// ours. What is only alike, because a service may trim a name or change its case, may be ours and may be somebody's; a
+// person has to look. A request can still be under way when somebody looks, also after the program that sent it died. So what is not
 // there counts as not done only once the attempt is old enough to have ended; until then, the look is taken again.
 
 extension ActionContext {
@@ -19,6 +20,14 @@ extension ActionContext {
     try await time.sleep(for: min(Self.settling - age, Self.settling))
     return try await look()
   }
+}
+
+extension String {
+  /// Whether the service may have made this name of another: without space at its ends, or in other case.
+  func isAlike(_ other: String) -> Bool { folded == other.folded }
+
+  /// The name without what a service may change of it.
+  var folded: String { trimmed.lowercased() }
 }
 
 extension MarkbookClient {

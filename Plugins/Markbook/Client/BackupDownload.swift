@@ -1,5 +1,6 @@
 import ActionKit
 import HTTPClient
+import Synchronization
 
 extension MarkbookClient {
   /// Downloads the zip of a backup, whose address `getBackupURL` tells, and gives its size in bytes.
@@ -17,14 +18,21 @@ extension MarkbookClient {
   ) async throws(MarkbookError) -> Int {
     let limits = HTTPLimits(
       connect: wire.limits.connect, attempt: nil, total: nil, stall: .seconds(60), maxBodyBytes: maxBytes)
+    let isDamaged = Mutex(false)
+    let check = { @Sendable (path: String) -> String? in
+      let fault = zipFault(at: path)
+      isDamaged.withLock { $0 = fault != nil }
+      return fault
+    }
     let download: HTTPDownload
     do throws(HTTPError) {
       download = try await wire.http.download(
-        HTTPRequest("GET", url, limits: limits), to: path, check: verifiesZip ? zipFault : nil)
+        HTTPRequest("GET", url, limits: limits), to: path, check: verifiesZip ? check : nil)
     } catch {
       guard error.kind == .file else { throw MarkbookError(network: error, action: "download") }
       throw MarkbookError(
-        .backupNotStored, action: "download", message: "The backup is not stored. \(error.message)", effect: .unknown)
+        isDamaged.withLock(\.self) ? .backupDamaged : .backupNotStored, action: "download",
+        message: "The backup is not stored. \(error.message)", effect: .unknown)
     }
     guard let file = download.file else {
       throw MarkbookError(

@@ -190,6 +190,11 @@ extension BackupURLResponse: MarkbookAnswer {
   init(_ answer: Payload, _ envelope: ResponseEnvelope) throws(MarkbookError) {
     // Only a backup that is ready has an address.
     let url = envelope.status == .okay ? try answer.text("url") : ""
+    if envelope.status == .okay, url.isEmpty {
+      throw MarkbookError(
+        .unreadable, action: answer.action,
+        message: "The answer to '\(answer.action)' cannot be read: the backup is ready, and 'url' is empty.")
+    }
     self.init(envelope: envelope, url: url)
   }
 }

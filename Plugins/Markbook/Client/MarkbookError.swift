@@ -26,7 +26,9 @@ public struct MarkbookError: Error, Sendable, CustomStringConvertible {
     case invalidBackupMatchingParameter
     /// The answer is no JSON, or a field that must be there is missing or of another type.
     case unreadable
-    /// The zip that was downloaded is damaged, or its file cannot be written.
+    /// The zip that was downloaded is damaged.
+    case backupDamaged
+    /// The file of the zip cannot be written.
     case backupNotStored
     /// The calling task was cancelled.
     case cancelled
@@ -40,9 +42,9 @@ public struct MarkbookError: Error, Sendable, CustomStringConvertible {
   public var message: String
   /// Whether the call can have changed anything although it failed.
   public var effect: ActionError.Effect
-  /// Whether a session that had been opened for an earlier call was refused.
+  /// Whether the session had been opened for an earlier call, so that it may be what was refused.
   ///
-  /// It is forgotten by now, so that the same call made again opens a new one.
+  /// It is forgotten by now, so that the next call opens a new one.
   public var sessionMayHaveEnded = false
 
   /// How long the server asks to wait before the next request.
@@ -127,8 +129,7 @@ extension MarkbookError: ActionErrorConvertible {
     switch kind {
     case .network(let error): failure(error.errorKind)
     case .httpError(let status): failure(ErrorKind(httpStatus: status), status: status)
-    // A session that has ended is a reason to try again, under a new one.
-    case .apiError: sessionMayHaveEnded ? failure(.server, retryable: true) : failure(.validation)
+    case .apiError: failure(.validation)
     case .authenticationFailed(let underlying):
       switch underlying.kind {
       case .network, .httpError, .cancelled: failure(underlying.actionError.kind)
@@ -136,13 +137,14 @@ extension MarkbookError: ActionErrorConvertible {
       }
     case .invalidURL: failure(.configuration)
     case .invalidBackupMatchingParameter: failure(.validation)
+    // What was lost on the way may arrive the next time.
+    case .backupDamaged: failure(.network)
     case .unreadable, .backupNotStored: failure(.plugin)
     case .cancelled: failure(.cancelled)
     }
   }
 
-  private func failure(_ kind: ErrorKind, status: Int? = nil, retryable: Bool? = nil) -> ActionError {
-    ActionError(
-      kind, message, status: status, retryable: retryable, retryAfter: retryAfter, effect: effect, cause: self)
+  private func failure(_ kind: ErrorKind, status: Int? = nil) -> ActionError {
+    ActionError(kind, message, status: status, retryAfter: retryAfter, effect: effect, cause: self)
   }
 }

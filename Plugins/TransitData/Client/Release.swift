@@ -75,8 +75,9 @@ extension Release {
     guard !tag.hasSameScalars(as: installed.tag) else {
       guard let asset = asset(named: name) else { return nil }
       let isReplaced =
-        if let sha256 = asset.sha256, let known = installed.assetSHA256 {
-          sha256 != known
+        if let sha256 = asset.sha256 {
+          // What was installed without a word of GitHub's about its digest has one of its own.
+          sha256 != installed.assetSHA256 ?? installed.sha256
         } else {
           asset.updatedAt != nil && installed.assetUpdatedAt != nil && asset.updatedAt != installed.assetUpdatedAt
             && asset.size != installed.assetSize

@@ -59,19 +59,23 @@ actor ReleasesAPI {
   /// The tag of the latest release by where its file is, which costs nothing of the API's quota.
   func latestTagOfFile() async throws(TransitDataError) -> String {
     let what = "the file of the latest release"
-    let url = "\(settings.webBase)\(settings.path)/releases/latest/download/\(settings.assetName.percentEncoded)"
-    let request = HTTPRequest("GET", url, limits: limits(1 << 20), redirects: .none)
-    let response = try await asking(what) { () throws(HTTPError) in try await http.send(request) }
-    let target = response.headers["Location"].flatMap { HTTPURL(url)?.resolving($0) }
-    let parts = target?.path.split(separator: "/") ?? []
-    guard (300..<400).contains(response.status), let place = parts.lastIndex(of: "download"), place + 1 < parts.count,
-      let tag = String(parts[place + 1]).percentDecoded
-    else {
-      throw response.status == 404
-        ? TransitDataError(.assetMissing, "The latest release has no file '\(settings.assetName)'.")
-        : .status(response.status, asking: what)
+    var url = "\(settings.webBase)\(settings.path)/releases/latest/download/\(settings.assetName.percentEncoded)"
+    // The first place that names the tag is enough; before it there may be others, as of a repository that was renamed.
+    for _ in 0...5 {
+      let request = HTTPRequest("GET", url, limits: limits(1 << 20), redirects: .none)
+      let response = try await asking(what) { () throws(HTTPError) in try await http.send(request) }
+      guard (300..<400).contains(response.status),
+        let target = response.headers["Location"].flatMap({ HTTPURL(url)?.resolving($0) })
+      else {
+        throw response.status == 404
+          ? TransitDataError(.assetMissing, "The latest release has no file '\(settings.assetName)'.")
+          : .status(response.status, asking: what)
+      }
+      if let tag = settings.tag(of: target) { return tag }
+      guard settings.allowsDownload(from: target) else { break }
+      url = target.text
     }
-    return tag
+    throw TransitDataError(.configuration, "Asking for \(what) led nowhere that names its release.")
   }
 
   // MARK: Asking
@@ -85,7 +89,7 @@ actor ReleasesAPI {
     _ read: @escaping @Sendable (_ value: Value, _ subject: String) throws(TransitDataError) -> Content
   ) async throws(TransitDataError) -> Answer<Content> {
     let started = time.now()
-    if let quota = await knownQuota(), quota.until > started { throw rateLimited(quota) }
+    let spent = await knownQuota().flatMap { $0.until > started ? $0 : nil }
     var request = HTTPRequest(
       "GET", "\(settings.apiBase)/repos\(settings.path)\(path)",
       headers: ["Accept": "application/vnd.github+json", "X-GitHub-Api-Version": "2022-11-28"],
@@ -100,12 +104,17 @@ actor ReleasesAPI {
         return error.message
       }
     }
-    let cached = try await asking(what) { () throws(HTTPError) in
-      try await http.send(request, through: cache, policy)
+    let cached: HTTPCachedResponse
+    do throws(HTTPError) {
+      // A kept answer that is fresh costs nothing of the quota.
+      let http = spent == nil ? http : HTTPClient(transport: NoNetwork())
+      cached = try await http.send(request, through: cache, policy)
+    } catch {
+      throw spent.map { rateLimited($0) } ?? TransitDataError(error, asking: what)
     }
     let answer = cached.response
     guard answer.status == 200 else { throw await refusal(answer, of: what) }
-    if cached.checkedAt >= started, quota != .some(nil) { await set(quota: nil) }
+    if spent == nil, cached.checkedAt >= started, quota != .some(nil) { await set(quota: nil) }
     return Answer(
       content: try ReleasesAPI.read(answer, what, read), checkedAt: cached.checkedAt, fromCache: cached.fromCache)
   }
@@ -174,6 +183,13 @@ actor ReleasesAPI {
       .rateLimited(until: quota.until),
       "The quota of GitHub's API is used up; it is worth asking again at \(quota.until).\(way)",
       retryAfter: quota.until.span(since: time.now()).map { max($0, .zero) })
+  }
+}
+
+/// Sends nothing, for when only what is kept may answer.
+private struct NoNetwork: HTTPTransport {
+  func send(_ request: HTTPRequest, into sink: (any HTTPBodySink)?) async throws(HTTPError) -> HTTPResponse {
+    throw HTTPError(.connect, "Nothing was sent.", sent: .nothing)
   }
 }
 

@@ -98,15 +98,14 @@ extension TransitDataError: ActionErrorConvertible {
     case .httpStatus(let status): failure(ErrorKind(httpStatus: status), status: status)
     case .tooLarge, .decoding, .checksumMismatch: failure(.plugin)
     // What was lost on the way may arrive the next time.
-    case .digestMismatch: failure(.plugin, retryable: true)
+    case .digestMismatch: failure(.network)
     case .cancelled: failure(.cancelled)
     }
   }
 
   /// Every request is a `GET`, and the data that are installed are replaced whole or not at all.
-  private func failure(_ kind: ErrorKind, status: Int? = nil, retryable: Bool? = nil) -> ActionError {
+  private func failure(_ kind: ErrorKind, status: Int? = nil) -> ActionError {
     ActionError(
-      kind, message, status: status, retryable: retryable, retryAfter: retryAfter, effect: ActionError.Effect.none,
-      cause: self)
+      kind, message, status: status, retryAfter: retryAfter, effect: ActionError.Effect.none, cause: self)
   }
 }

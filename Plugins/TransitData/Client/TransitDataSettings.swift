@@ -62,6 +62,15 @@ extension TransitDataSettings {
     return "\(owner.percentEncoded)-\(repository.percentEncoded)-\(digest.prefix(8))"
   }
 
+  /// The tag of a release by the address of its file; nil of any other address.
+  func tag(of url: HTTPURL) -> String? {
+    let parts = url.path.split(separator: "/").suffix(4).map { String($0).percentDecoded ?? "" }
+    guard parts.count == 4, parts[0] == "releases", parts[1] == "download", !parts[2].isEmpty,
+      parts[3].hasSameScalars(as: assetName)
+    else { return nil }
+    return parts[2]
+  }
+
   /// Where the file of a release is, if nobody says it.
   func assetURL(tag: String) -> String {
     "\(webBase)\(path)/releases/download/\(tag.percentEncoded)/\(assetName.percentEncoded)"
