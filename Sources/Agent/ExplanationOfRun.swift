@@ -153,9 +153,15 @@ struct RunTeller {
     case .event:
       let name = wait.event ?? ""
       let limit = until.map { "; it gives up on \($0)" } ?? ", for as long as it takes"
-      let came = facts.events.filter { $0.name.hasSameScalars(as: name) && $0.consumedBy == nil }.count
-      let near =
+      let events = facts.events.filter { $0.name.hasSameScalars(as: name) && $0.consumedBy == nil }
+      let came = events.count
+      var near =
         came == 0 ? "" : came == 1 ? " One came, and did not match." : " \(came) came, and none of them matched."
+      if case .inline(let data)? = events.last?.data ?? .inline(.null), came > 0,
+        let fault = conditions?.matchFault(ofStepAt: step.path, for: data)
+      {
+        near += " 'match' cannot be computed for the last: \(fault.asEnd)"
+      }
       story.say(
         topic, "\(subject)waits for the event '\(name.safe)'\(place)\(limit).\(near)",
         commands: ["errand runs signal \(id) \(name.shellQuoted)"], step: step.path, at: wait.wakeAt)
@@ -184,9 +190,10 @@ struct RunTeller {
       let key = step.key.map { " Its idempotency key is \($0.safe)." } ?? ""
       let message = (step.error?.message ?? "nothing is known of it").asEnd
       let command = "errand runs resolve \(id) \(step.path.shellQuoted)"
+      let output = conditions?.outputTemplate(ofStepAt: step.path).map { " --output \($0.shellQuoted)" } ?? ""
       story.say(
         .uncertain, "'\(step.path.safe)', begun on \(clock.date(step.startedAt)): \(message)\(key)",
-        commands: ["--done", "--retry", "--fail"].map { "\(command) \($0)" }, step: step.path)
+        commands: ["--done\(output)", "--retry", "--fail"].map { "\(command) \($0)" }, step: step.path)
     }
     if open.count > 12 {
       story.say(.uncertain, "\(open.count - 12) more are like them:", commands: ["errand runs show \(id)"])
@@ -220,7 +227,10 @@ extension RunRecord {
   package func gist(_ clock: WallClock) -> String {
     let waiting = stepsInOrder.filter { $0.status == .waiting || $0.status == .retrying }
     switch status {
-    case .waiting:
+    case .waiting,
+      .running where !waiting.isEmpty:
+      // A run that is being carried on while it waits has no instant of its own.
+      let wakeAt = wakeAt ?? waiting.compactMap { $0.wait?.wakeAt ?? $0.lastAttempt?.retryAt }.min()
       if let step = waiting.first(where: { $0.wait?.kind == .approval }) {
         return "asks '\((step.wait?.prompt ?? "").headline.safe)'"
       }

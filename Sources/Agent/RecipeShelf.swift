@@ -153,12 +153,7 @@ package struct RecipeShelf {
       if let other = owner(of: recipe.name), other.file != path {
         // Looked at again each time, because the other may go.
         file.stamps = [:]
-        faults = [
-          Diagnostic(
-            "the recipe '\(recipe.name)' is that of '\(other.file)' already; give one of them another name",
-            at: Diagnostic.Location(recipe.source, 0..<0),
-            notes: [Diagnostic.Note("it is taken here", at: Diagnostic.Location(other.source, 0..<0))])
-        ]
+        faults = [recipe.nameIsTaken(by: other.file, other.source)]
       } else {
         let item = Item(file: path, name: recipe.name, texts: reading.texts)
         file.item = item

@@ -9,6 +9,8 @@ package enum ScheduleNews: Sendable {
   case decided(SlotRecord)
   /// A schedule's slots will be refused until something is mended.
   case refuses(schedule: String, reason: String)
+  /// A schedule follows a recipe of which there is none.
+  case followsNone(schedule: String, reason: String)
   /// The schedules had to be made again from the state, because that has gone another way.
   case madeAgain(reason: String)
 }
@@ -40,6 +42,8 @@ package actor ScheduleHost {
   private var keeping: Task<Void, Never>?
   /// Which scheduler decides; what an earlier one decided and has not been kept is void.
   private var generation = 0
+  /// The schedules of which it is told that they follow a recipe of which there is none, with that recipe.
+  private var astray: [String: String] = [:]
   /// Whether slots are fired.
   private(set) var isServing = false
 
@@ -127,6 +131,7 @@ package actor ScheduleHost {
       for item in unplanned { plans[item.file] = await plans(of: item) }
     }
     let entries = shelf.items.flatMap { plans[$0.file] ?? [] }.map { ScheduleEntry($0) }
+    tellAstray(entries)
     let earlier = await earlierPlans(entries)
     let (state, now) = (store.state, time.now())
     // What cannot be read now may be there again later, with its past.
@@ -137,6 +142,22 @@ package actor ScheduleHost {
     guard isServing else { return }
     await carryOut(due + [Decision(schedule: "", events: events)])
     planAlarm()
+  }
+
+  /// Tells once of each entry that follows a recipe of which there is none.
+  private func tellAstray(_ entries: [ScheduleEntry]) {
+    // A file at fault may be the one that is meant.
+    guard shelf.faults.isEmpty else { return }
+    let names = shelf.items.map(\.name)
+    var found: [String: String] = [:]
+    for entry in entries {
+      guard let name = entry.plan.follows, !names.contains(where: name.hasSameScalars) else { continue }
+      found[entry.id] = name
+      if astray[entry.id] != name {
+        tell(.followsNone(schedule: entry.id, reason: Trigger.followsNone(name, of: names)))
+      }
+    }
+    astray = found
   }
 
   /// What the process before had in force of the schedules that are others now or gone; the scheduler knows its own.

@@ -47,6 +47,14 @@ package struct Configuration: Sendable {
   package static func read(
     _ source: Source, catalog: ActionCatalog
   ) -> (configuration: Configuration, diagnostics: [Diagnostic]) {
+    // Nothing but comments, such as a file that has only begun, leaves everything as it is without one.
+    var lines = source.bytes.split { $0 == UInt8(ascii: "\n") }.map { $0.drop { " \t\r".utf8.contains($0) } }
+    lines.removeAll { $0.isEmpty || $0.first == UInt8(ascii: "#") }
+    if lines.isEmpty {
+      var configuration = Configuration()
+      configuration.source = source
+      return (configuration, [])
+    }
     let document: YAMLDocument
     do throws(Diagnostics) {
       document = try YAMLReader.read(source)

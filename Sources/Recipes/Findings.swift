@@ -201,7 +201,11 @@ struct Fields {
   /// Fails with an error if the value is no mapping.
   ///
   /// - Parameter hint: What an error says about a key that resembles none; by default the list of the known ones.
-  init?(_ value: Value, of what: String, keys: [String], _ findings: Findings, hint: String? = nil) {
+  /// - Parameter synonyms: Keys by words that stand for them elsewhere.
+  init?(
+    _ value: Value, of what: String, keys: [String], _ findings: Findings, hint: String? = nil,
+    synonyms: [String: String] = [:]
+  ) {
     guard let map = value.map else {
       findings.error("\(what) takes a mapping, but found \(value.kindName)", at: value)
       return nil
@@ -212,7 +216,8 @@ struct Fields {
     for var member in map.members {
       let name = member.name ?? member.key.plainText
       if !keys.contains(where: { $0.hasSameScalars(as: name) }) {
-        let guess = name.nearest(among: keys)
+        // Those of other notations say what is meant, though they resemble it in nothing.
+        let guess = name.nearest(among: keys) ?? synonyms[name]
         let advice = guess.map { "did you mean '\($0)'?" } ?? hint ?? "it takes \(keys.joined(separator: ", "))"
         findings.error("\(what) has no key '\(name)'; \(advice)", at: member.key)
         guard let guess, map[guess] == nil else {

@@ -18,7 +18,8 @@ extension Recipe {
   package func inputs(from given: [(name: String, input: GivenInput)]) -> Result<ValueMap, Diagnostics> {
     let (values, faults) = Recipe.Input.read(given, for: inputs, of: "recipe '\(name)'") { input in
       "input '\(input.name)' (\(input.kind)) is missing"
-        + (input.summary.isEmpty ? "" : ": \(input.summary)")
+        + (input.summary.isEmpty
+          ? "" : ": \(input.summary.hasSuffix(".") ? String(input.summary.dropLast()) : input.summary)")
         + "; give it with -i \(input.name)=\(input.isSecret ? "@secret:NAME" : "…")"
     }
     return faults.isEmpty ? .success(withDefaults(values)) : .failure(Diagnostics(faults.map(\.fault)))

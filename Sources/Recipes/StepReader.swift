@@ -81,7 +81,10 @@ struct StepReader {
       findings.error("a step is a mapping; write uses: \(text)", at: value)
       return nil
     }
-    guard let fields = Fields(value, of: "a step", keys: StepReader.keys, findings, hint: StepReader.hint) else {
+    guard
+      let fields = Fields(
+        value, of: "a step", keys: StepReader.keys, findings, hint: StepReader.hint, synonyms: ["on": "connection"])
+    else {
       return nil
     }
     let kinds = fields.kinds(among: StepReader.kinds)

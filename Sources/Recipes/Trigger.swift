@@ -18,6 +18,8 @@ package struct Trigger: Sendable {
   package var inputs: [(name: String, input: GivenInput)] = []
   package var isPaused = false
   package var pauseNote: String?
+  /// Where it is named what it comes of, in the recipe's text.
+  package var location: Diagnostic.Location?
 
   package init(id: String? = nil, kind: Kind) {
     self.id = id

@@ -60,6 +60,7 @@ struct TriggerReader {
       let kind = kind(word, member)
       isWhole = kind != nil
       trigger.kind = kind ?? trigger.kind
+      trigger.location = findings.location(of: member.value["recipe"] ?? member.value)
       for key in TriggerReader.timedKeys {
         if let member = fields.member(key) {
           findings.error(

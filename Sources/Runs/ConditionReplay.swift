@@ -37,6 +37,25 @@ package struct ConditionReplay {
   /// The step that a path of the records is about.
   package func step(at path: StepPath) -> Step? { recipe.step(at: path) }
 
+  /// What a person has to fill in to say that the action of a step was done; nil where nothing is needed.
+  package func outputTemplate(ofStepAt path: StepPath) -> String? { recipe.outputTemplate(ofStepAt: path) }
+
+  /// Why the `match` of a step that waits cannot be computed for what an event carries; nil if it can be, or if that
+  /// cannot be told.
+  package func matchFault(ofStepAt path: StepPath, for event: Value) -> String? {
+    guard case .wait(.event(name: _, match: let match?, onTimeout: _))? = recipe.step(at: path)?.kind,
+      // Secrets are not at hand here.
+      !match.text.contains("secrets"), var frame = frame(at: path)
+    else { return nil }
+    frame.bind(event)
+    do throws(ExpressionFailure) {
+      _ = try match.evaluate(in: frame.slots)
+      return nil
+    } catch {
+      return error.message
+    }
+  }
+
   /// The condition of a step that has one.
   package func condition(at path: StepPath) -> Condition? {
     guard let expression = recipe.step(at: path)?.condition else { return nil }

@@ -135,12 +135,23 @@ extension Recipe {
     guard case .action(let call)? = step(at: path)?.kind else {
       throw ResolutionFault("the recipe has no action at '\(path)'")
     }
+    if value == nil, let template = call.action.outputTemplate {
+      throw ResolutionFault(
+        "\(call.action.id) gives what later steps may read, so that '--done' needs it; fill in: "
+          + "--done --output \(template.shellQuoted)")
+    }
     let value = value ?? .map(ValueMap())
     let faults = call.action.output.check(value, as: "output").filter { $0.severity == .error }
     guard faults.isEmpty else {
       throw ResolutionFault("\(call.action.id) gives another output: \(faults.map(\.message).joined(separator: "; "))")
     }
     return call.action.output.restored(value)
+  }
+
+  /// What a person has to fill in to say that an action was done; nil where nothing is needed.
+  package func outputTemplate(ofStepAt path: StepPath) -> String? {
+    guard case .action(let call)? = step(at: path)?.kind else { return nil }
+    return call.action.outputTemplate
   }
 
   /// The step that a path of a run's records is about.
@@ -151,6 +162,40 @@ extension Recipe {
       place = next
     }
     return if case .step(let step, _) = place { step } else { nil }
+  }
+}
+
+extension ActionDescriptor {
+  /// The required fields of the output as JSON, each with an empty value of its type; nil if there are none.
+  fileprivate var outputTemplate: String? {
+    let template = output.template
+    return template.map?.isEmpty == false ? try? JSON.text(template) : nil
+  }
+}
+
+extension ObjectSchema {
+  fileprivate var template: Value {
+    var template = ValueMap()
+    for field in fields where field.isRequired { template[field.name] = field.type.template }
+    return .map(template)
+  }
+}
+
+extension FieldType {
+  /// A value that shows what goes in its place.
+  fileprivate var template: Value {
+    switch self {
+    case .bool: .bool(false)
+    case .int: .int(0)
+    case .double: .double(0)
+    case .list: .list([])
+    case .map: .map(ValueMap())
+    case .object(let schema): schema.template
+    case .optional(let wrapped), .secret(let wrapped): wrapped.template
+    case .choice(let words): .string(words.joined(separator: "|"))
+    case .dyn: .null
+    case .string, .bytes, .timestamp, .duration: .string("…")
+    }
   }
 }
 

@@ -41,7 +41,7 @@ package final class SchedulePlan: Sendable {
   package var recurrence: Recurrence? { trigger.recurrence }
 
   /// The recipe whose runs the schedule follows.
-  var follows: String? { if case .afterRecipe(let name, status: _) = trigger.kind { name } else { nil } }
+  package var follows: String? { if case .afterRecipe(let name, status: _) = trigger.kind { name } else { nil } }
 
   /// The event that it listens for.
   var event: String? { if case .event(let name, match: _) = trigger.kind { name } else { nil } }

@@ -8,9 +8,10 @@ extension Dispatch {
   func checkRecipes() async throws(CommandFailure) -> ExitCode {
     let given = parsed["recipe"].texts
     let workspace = try workspace(besides: given.first)
-    let paths = given.isEmpty ? try workspace.recipeFiles() : given
+    let paths = try workspace.recipeFiles(of: given)
     let secrets = workspace.secretSources()
     var found: [Diagnostic] = []
+    var recipes: [Recipe?] = []
     var isMissing = false
     for path in paths {
       let checked: CheckedRecipe
@@ -18,12 +19,15 @@ extension Dispatch {
         checked = Recipe.check(try workspace.environment.read(path), in: workspace.environment)
       } catch {
         isMissing = isMissing || error.isNotFound
-        found.append(Diagnostic(error.description))
+        found.append(Diagnostic(error.description + workspace.hint(on: error)))
+        recipes.append(nil)
         continue
       }
       found += checked.diagnostics
+      recipes.append(checked.recipe)
       if let recipe = checked.recipe { found += await missingSecrets(of: recipe, in: secrets) }
     }
+    found += workspace.faults(among: recipes, of: given)
     let faults = Diagnostics(found)
     show(faults, of: paths.count, "no faults")
     return !faults.hasErrors ? .done : isMissing && paths.count == 1 ? .noInput : .invalid
@@ -87,6 +91,35 @@ extension Dispatch {
         ])
       ]),
     ])
+  }
+}
+
+extension Workspace {
+  /// What is wrong between the recipes of folders, as `serve` finds it.
+  ///
+  /// - Parameters:
+  ///   - recipes: Those that were read, nil for one at fault.
+  ///   - given: What the command line names; single files need not be served together.
+  func faults(among recipes: [Recipe?], of given: [String]) -> [Diagnostic] {
+    guard given.isEmpty || given.contains(where: Workspace.isFolder) else { return [] }
+    var faults: [Diagnostic] = []
+    var known: [Recipe] = []
+    for case .some(let recipe) in recipes {
+      if let other = known.first(where: { $0.name.hasSameScalars(as: recipe.name) }) {
+        if other.source.name != recipe.source.name {
+          faults.append(recipe.nameIsTaken(by: other.source.name, other.source))
+        }
+      } else {
+        known.append(recipe)
+      }
+    }
+    // A file at fault, or of another folder, may be the one that is meant.
+    if recipes.contains(where: { $0 == nil }) { return faults }
+    var names = known.map(\.name)
+    if !given.isEmpty, known.contains(where: { !$0.entriesAfterNone(of: names).isEmpty }) {
+      names += ((try? recipeFiles()) ?? []).compactMap { recipe($0, among: .null).recipe?.name }
+    }
+    return faults + known.flatMap { $0.entriesAfterNone(of: names) }
   }
 }
 

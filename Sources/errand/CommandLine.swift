@@ -206,6 +206,7 @@ private let stateCommand = Command(
     Command(
       "export", "Writes the state to one file, also while an agent works on it.",
       arguments: [.required("file", "The file to write; - for standard output.", .file)],
+      options: [.flag("force", "Replaces a file that is there.")],
       examples: [.init("state export errand-backup.archive", "Makes a backup.")]),
     Command(
       "import", "Takes in what export wrote, as a whole or not at all.",

@@ -43,7 +43,10 @@ let runsCommand = Command(
       ],
       options: [
         .flag("done", "They were done."),
-        .option("output", "JSON", "With --done: what the step gave, if later steps read it.", .text),
+        .option(
+          "output", "JSON",
+          "With --done: what the step gave; needed where its output has required fields, which the refusal lists.",
+          .text),
         .flag("retry", "They were not done; do them now."),
         .flag("fail", "They count as failed."),
       ],
@@ -78,7 +81,7 @@ private func deciding(_ name: String, _ summary: String) -> Command {
       runArgument, .optional("step", "The step that asks; not needed if only one does.", .text),
     ],
     options: [
-      .option("by", "NAME", "Who decides ($USER).", .text),
+      .option("by", "NAME", "Who decides ($USER, or whose account it is).", .text),
       .option("comment", "TEXT", "What to write down about it.", .text),
     ],
     examples: [.init("runs \(name) 0199a --comment 'As agreed on the phone.'", "Decides, and says why.")])

@@ -1,5 +1,6 @@
 import Basics
 import Glibc
+import Synchronization
 
 /// The terminal, or whatever stands in its place.
 ///
@@ -27,9 +28,14 @@ struct Console: Sendable {
   func say(_ text: String) { if !isQuiet { error(text) } }
 
   /// The columns of the terminal that the output goes to; nil if it goes elsewhere.
-  var width: Int? {
+  var width: Int? { Console.width(of: STDOUT_FILENO) }
+
+  /// The columns of the terminal that progress is drawn on.
+  var widthOfErrors: Int { Console.width(of: STDERR_FILENO) ?? 80 }
+
+  private static func width(of descriptor: Int32) -> Int? {
     var size = winsize()
-    guard ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0 else { return nil }
+    guard ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0 else { return nil }
     // A terminal that does not know its size is taken for the usual one.
     return size.ws_col > 0 ? Int(size.ws_col) : 80
   }
@@ -44,6 +50,9 @@ struct Console: Sendable {
     return ["y", "yes"].contains(readLine()?.trimmed.lowercased() ?? "")
   }
 
+  /// The first `errno` with which standard output took nothing more, or 0; told once, when the program ends.
+  static let outputFailure = Atomic<Int32>(0)
+
   /// Writes everything; a reader that has gone away is not an error of ours.
   static func write(_ text: String, to descriptor: Int32) {
     var text = text
@@ -52,7 +61,12 @@ struct Console: Sendable {
       while !rest.isEmpty {
         let count = Glibc.write(descriptor, rest.baseAddress, rest.count)
         if count < 0, errno == EINTR { continue }
-        guard count > 0 else { return }
+        guard count > 0 else {
+          if descriptor == STDOUT_FILENO, errno != EPIPE {
+            _ = outputFailure.compareExchange(expected: 0, desired: errno, ordering: .relaxed)
+          }
+          return
+        }
         rest = UnsafeRawBufferPointer(rebasing: rest[count...])
       }
     }

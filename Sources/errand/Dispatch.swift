@@ -53,8 +53,20 @@ struct Dispatch {
 
   /// The workspace of a command.
   func workspace(besides recipe: String? = nil) throws(CommandFailure) -> Workspace {
-    try Workspace(
+    let workspace = try Workspace(
       catalog: catalog, configurationPath: parsed["config"].text, stateFolder: parsed["state"].text, besides: recipe,
       console: console)
+    let keepsState = ["run", "plan", "serve", "runs", "schedule", "why", "state", "doctor"].contains(
+      parsed.command.first)
+    let isApart =
+      ["run", "plan"].contains(parsed.command.first)
+      && (parsed["sandbox"].isGiven || parsed.command.first == "run" && parsed["replay"].isGiven)
+    if workspace.stateFolder.isEmpty, keepsState, !isApart {
+      throw CommandFailure(
+        .configuration,
+        "there is no errand.yaml, and neither $HOME nor $XDG_STATE_HOME to keep the state under; say where with --state DIR"
+      )
+    }
+    return workspace
   }
 }

@@ -15,6 +15,10 @@ extension Dispatch {
         values.append(member.value)
       }
     }
+    if !scope.names.contains("now") {
+      scope.declare("now", .timestamp)
+      values.append(.timestamp(SystemTime().now()))
+    }
     let source = Source(name: "<expression>", text: parsed["expression"].text ?? "")
     func fail(_ faults: [(String, Range<Int>?)]) -> CommandFailure {
       let list = faults.map { Diagnostic($0.0, at: $0.1.map { .init(source, $0) }) }
@@ -47,11 +51,13 @@ extension Dispatch {
     let value: Value
     if path.hasSuffix(".json") {
       do throws(JSONError) { value = try JSON.parse(source.bytes) } catch {
-        throw CommandFailure(.invalid, error.diagnostic(in: source).rendered())
+        console.error(error.diagnostic(in: source).rendered(colour: console.colourError))
+        throw CommandFailure(.invalid, "'\(path)' cannot be read")
       }
     } else {
       do throws(Diagnostics) { value = try YAMLReader.read(source).root } catch {
-        throw CommandFailure(.invalid, error.rendered())
+        console.error(error.rendered(colour: console.colourError))
+        throw CommandFailure(.invalid, "'\(path)' cannot be read")
       }
     }
     guard value.map != nil else { throw CommandFailure(.invalid, "'\(path)' must be a mapping from names to values") }

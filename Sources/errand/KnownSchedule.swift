@@ -1,6 +1,7 @@
 import Agent
 import Basics
 import Calendars
+import Glibc
 import Recipes
 import RunState
 
@@ -184,16 +185,50 @@ extension Workspace {
   }
 
   /// The recipes of the configured folders.
-  func recipeFiles() throws(CommandFailure) -> [String] {
+  func recipeFiles() throws(CommandFailure) -> [String] { try recipeFiles(of: []) }
+
+  /// The recipes that a command line names, itself or by their folder; those of the configured folders if it names none.
+  func recipeFiles(of given: [String]) throws(CommandFailure) -> [String] {
     var paths: [String] = []
-    for folder in recipeFolders {
+    for path in given.isEmpty ? recipeFolders : given {
+      guard given.isEmpty || Workspace.isFolder(path) else {
+        paths.append(path)
+        continue
+      }
+      let folder = path.count > 1 && path.hasSuffix("/") ? String(path.dropLast()) : path
       do throws(FileError) {
-        paths += try Files.list(folder).filter { $0.hasSuffix(".yaml") || $0.hasSuffix(".yml") }.sorted()
-          .map { "\(folder)/\($0)" }
+        paths += try Files.list(folder).filter { $0.hasSuffix(".yaml") || $0.hasSuffix(".yml") }
+          // What stands beside the recipes is none.
+          .filter { given.isEmpty || $0 != "errand.yaml" }
+          .map { folder == "." ? $0 : "\(folder)/\($0)" }
       } catch {
-        throw CommandFailure(.noInput, error.description)
+        let fix = "; 'errand new recipe' makes one there, and 'recipes' in errand.yaml names other folders"
+        throw CommandFailure(.noInput, error.description + (error.isNotFound ? fix : ""))
       }
     }
     return paths
+  }
+
+  static func isFolder(_ path: String) -> Bool { (try? Files.kind(of: path)) == .folder }
+
+  /// What may have been meant by the path of a recipe that cannot be read.
+  func hint(on error: FileError) -> String {
+    if error.code == EISDIR { return "; name a recipe in it" }
+    guard error.isNotFound else { return "" }
+    let files = ((try? recipeFiles()) ?? []).map { Workspace.shown($0) }
+    func stem(_ path: String) -> String {
+      let name = path.split(separator: "/").last.map { String($0) } ?? path
+      return name.split(separator: ".").first.map { String($0) } ?? name
+    }
+    let nearest = stem(error.path).nearest(among: files.map(stem))
+    let asked = files.first { stem($0).hasSameScalars(as: stem(error.path)) }
+    let guess = asked ?? files.first { stem($0) == nearest }
+    return guess.map { "; did you mean '\($0)'?" } ?? ""
+  }
+
+  /// A path as it is typed where the command was.
+  static func shown(_ path: String) -> String {
+    let here = workingFolder + "/"
+    return path.hasPrefix(here) ? String(path.dropFirst(here.count)) : path
   }
 }

@@ -7,19 +7,23 @@ extension Dispatch {
   func lintRecipes() throws(CommandFailure) -> ExitCode {
     let given = parsed["recipe"].texts
     let workspace = try workspace(besides: given.first)
-    let paths = given.isEmpty ? try workspace.recipeFiles() : given
+    let paths = try workspace.recipeFiles(of: given)
     var found: [Diagnostic] = []
+    var recipes: [Recipe?] = []
     var isMissing = false
     for path in paths {
       do throws(FileError) {
         let checked = Recipe.check(try workspace.environment.read(path), in: workspace.environment)
         // What may stay as it is in a recipe that cannot run is not worth a word yet.
+        recipes.append(checked.recipe)
         found += checked.recipe?.hints ?? checked.diagnostics.filter { $0.severity == .error }
       } catch {
         isMissing = isMissing || error.isNotFound
-        found.append(Diagnostic(error.description))
+        recipes.append(nil)
+        found.append(Diagnostic(error.description + workspace.hint(on: error)))
       }
     }
+    found += workspace.faults(among: recipes, of: given)
     let hints = Diagnostics(found)
     show(hints, of: paths.count, "no hints")
     if hints.hasErrors { return isMissing && paths.count == 1 ? .noInput : .invalid }

@@ -1,3 +1,5 @@
+import ActionKit
+import Agent
 import Basics
 import Recipes
 import Runs
@@ -49,13 +51,28 @@ extension Workspace {
     return needed
   }
 
-  /// The secrets of a run; refused, with all that is wrong, unless each is there.
+  /// What is said of each connection that a recipe uses, that has settings without a default, and that is not there.
+  ///
+  /// - Parameter overrides: The settings that are given beside errand.yaml.
+  func missingConnections(of recipe: Recipe, overrides: [String: Value] = [:]) -> [String] {
+    recipe.connectionNames.compactMap { name in
+      guard !configuration.connections.contains(where: { $0.name.hasSameScalars(as: name) }),
+        let fields = catalog.plugin(name)?.configuration.fields
+      else { return nil }
+      let needed = fields.filter { $0.isRequired && overrides["connections.\(name).\($0.name)"] == nil }
+      if needed.isEmpty { return nil }
+      return "errand.yaml has no connection '\(name)', which needs \(joined(needed.map { "'\($0.name)'" })); add it "
+        + "under 'connections', or try the recipe with --sandbox"
+    }
+  }
+
+  /// The secrets of a run; refused, with all that is wrong, unless each is there, and each connection that has to be set.
   func secrets(
-    of recipe: Recipe, inputs: Value, from sources: SecretSources, runsCommands: Bool = true
+    of recipe: Recipe, inputs: Value, overrides: [String: Value], from sources: SecretSources, runsCommands: Bool = true
   ) async throws(CommandFailure) -> Secrets {
     var values: [String: String] = [:]
     var missing: [NeededSecret] = []
-    var faults: [String] = []
+    var faults = missingConnections(of: recipe, overrides: overrides)
     for secret in neededSecrets(of: recipe, inputs: inputs) where values[secret.name] == nil {
       do throws(SecretFault) {
         if let found = try await sources.find(secret.name, runsCommands: runsCommands) {

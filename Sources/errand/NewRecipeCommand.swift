@@ -47,16 +47,18 @@ struct NewRecipeCommand {
           + RecipeExamples.all.map(\.name).joined(separator: ", "))
     }
     let name = given ?? beginning.name
-    let folder = workspace.recipeFolders.first { Files.exists($0) }
-    var path = folder.map { "\($0)/\(name).yaml" } ?? "\(name).yaml"
-    let here = Workspace.workingFolder + "/"
-    if path.hasPrefix(here) { path = String(path.dropFirst(here.count)) }
+    let folders = workspace.recipeFolders
+    let folder = folders.first { Files.exists($0) } ?? folders.first ?? Workspace.workingFolder
+    let path = Workspace.shown("\(folder)/\(name).yaml")
     let text = beginning.text(name)
     // What a person gave, such as the times, may be at fault; then nothing is written.
     let checked = Recipe.check(Source(name: path, text: text), in: workspace.environment)
     let faults = Diagnostics(checked.diagnostics)
     if !faults.list.isEmpty { console.error(faults.rendered(colour: console.colourError)) }
     if faults.hasErrors { throw CommandFailure(.invalid, "nothing was written: \(faults.tally)") }
+    do throws(FileError) { try Files.makeFolder(folder) } catch {
+      throw CommandFailure(.cannotCreate, error.description)
+    }
     try write(text, to: path)
     console.out(path)
     let inputs = (checked.recipe?.inputs ?? []).filter(\.isRequired).map { " -i \($0.name)=…" }.joined()

@@ -88,7 +88,9 @@ extension RunCommand {
       do throws(FileError) { try Files.write(Array("\(text)\n".utf8), to: path, mode: 0o600) } catch {
         throw CommandFailure(.cannotCreate, error.description)
       }
-      console.say("kept in \(path); run it with --plan \(path.shellQuoted)")
+      let next =
+        made.plan.error == nil ? "run it with --plan \(path.shellQuoted)" : "a run would fail, so none keeps to it"
+      console.say("kept in \(path); \(next)")
     }
     if let error = made.plan.error { return error.kind == .configuration ? .configuration : .failed }
     return parsed["detailed-exitcode"].isGiven && made.plan.tally.changes > 0 ? .hasChanges : .done
@@ -103,9 +105,13 @@ extension RunCommand {
     do throws(FileError) { source = Source(name: path, bytes: try Files.read(path)) } catch {
       throw CommandFailure(error.isNotFound ? .noInput : .unavailable, error.description)
     }
-    do throws(JSONError) { return try JSON.parse(source.bytes) } catch {
-      throw CommandFailure(.invalid, error.diagnostic(in: source).rendered())
+    let document = (try? JSON.parse(source.bytes)) ?? .null
+    guard document["format"]?.int != nil, document["recipe"]?.string != nil, document["writes"]?.list != nil else {
+      throw CommandFailure(
+        .invalid,
+        "'\(path)' is no plan; 'errand plan \((parsed["recipe"].text ?? "").shellQuoted) --out FILE' makes one")
     }
+    return document
   }
 
   /// Plans the run, and refuses it if the plan is not as agreed, or if nobody says yes.

@@ -42,7 +42,7 @@ struct Preparation: Sendable {
       let inputs = record.origin.inputs
       let secrets =
         standIns.isEmpty
-        ? try await workspace.secrets(of: recipe, inputs: inputs, from: secrets)
+        ? try await workspace.secrets(of: recipe, inputs: inputs, overrides: record.origin.overrides, from: secrets)
         : Secrets(environment: await workspace.secretsApart(of: recipe, inputs: inputs, from: secrets))
       let services = try workspace.services(
         for: recipe, secrets: secrets, overrides: record.origin.overrides, standIns: standIns, time: time, pool: pool,
@@ -61,7 +61,7 @@ struct Preparation: Sendable {
   /// No command is run to find out.
   func refusal(of recipe: Recipe, inputs: Value) async -> String? {
     do throws(CommandFailure) {
-      _ = try await workspace.secrets(of: recipe, inputs: inputs, from: secrets, runsCommands: false)
+      _ = try await workspace.secrets(of: recipe, inputs: inputs, overrides: [:], from: secrets, runsCommands: false)
       return nil
     } catch {
       return error.message

@@ -21,14 +21,17 @@ final class ProgressDisplay: Sendable {
   private let console: Console
   private let format: Format
   private let time: any TimeSource
+  /// Whether the run's state goes with this process.
+  private let isApart: Bool
   private let shown = Mutex(Shown())
 
   private static let spinner = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"]
 
-  init(_ console: Console, format: Format, time: any TimeSource) {
+  init(_ console: Console, format: Format, time: any TimeSource, isApart: Bool = false) {
     self.console = console
     self.format = format
     self.time = time
+    self.isApart = isApart
   }
 
   /// Draws the spinner until the run is over or the task is cancelled.
@@ -37,7 +40,8 @@ final class ProgressDisplay: Sendable {
     while !Task.isCancelled, !shown.withLock({ $0.isOver }) {
       shown.withLock { shown in
         shown.frame += 1
-        redraw(&shown, above: [])
+        // What only counts down is drawn anew once a second.
+        if shown.wait == nil || shown.frame % 10 == 0 { redraw(&shown, above: []) }
       }
       try? await time.sleep(for: .milliseconds(100))
     }
@@ -162,20 +166,25 @@ final class ProgressDisplay: Sendable {
     var text = shown.liveLines > 0 ? "\u{1B}[\(shown.liveLines)A\u{1B}[J" : ""
     for line in lines { text += line + "\n" }
     let running = shown.running.suffix(8)
+    // A line that wraps could not be drawn over.
+    let width = console.widthOfErrors - 1
     for step in running {
       let spinner = ProgressDisplay.spinner[shown.frame % ProgressDisplay.spinner.count]
       let spent = (time.elapsed() - step.began).spoken
       let title = String(step.title.safe.prefix(40))
       let padding = String(repeating: " ", count: max(2, 44 - title.displayWidth - 2 * step.depth))
-      text += String(repeating: "  ", count: step.depth + 1)
-      text += Style.blue.applied(to: spinner, console.colourError) + " " + title + padding
-      text +=
-        Style.dim.applied(to: [step.note, spent].filter { !$0.isEmpty }.joined(separator: "  "), console.colourError)
-        + "\n"
+      let indent = String(String(repeating: "  ", count: step.depth + 1).prefix(max(0, width - 2)))
+      let name = (title + padding).clipped(to: width - indent.count - 2)
+      let note = [step.note, spent].filter { !$0.isEmpty }.joined(separator: "  ")
+      text += indent + Style.blue.applied(to: spinner, console.colourError) + " " + name
+      text += Style.dim.applied(
+        to: note.clipped(to: width - indent.count - 2 - name.displayWidth), console.colourError)
+      text += "\n"
     }
     shown.liveLines = running.count
     if shown.wait != nil {
-      let line = "\(waitText(&shown)); Ctrl-C leaves the run, 'errand runs follow' follows it again"
+      let end = isApart ? "Ctrl-C ends the run" : "Ctrl-C leaves the run, 'errand runs follow' follows it again"
+      let line = "\(waitText(&shown)); \(end)".clipped(to: width - 4)
       text += "  " + Style.blue.applied(to: "…", console.colourError) + " " + line + "\n"
       shown.liveLines += 1
     }

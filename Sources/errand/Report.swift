@@ -13,6 +13,8 @@ struct Report {
   var isPartOfPage = false
   /// Whether an agent is there that goes on with what is open.
   var isServed = false
+  /// Whether the run's state goes with this process, so that nothing more can be asked of it.
+  var isApart = false
 
   /// For people: the outputs, lists of objects as tables; then how it ended.
   func showText() {
@@ -58,10 +60,16 @@ struct Report {
 
   private var nextStep: String {
     let id = record.id
+    if isApart, !record.status.isEnded {
+      return "The run is left \(record.status.rawValue), and its state goes with it."
+    }
     switch record.status {
     case .uncertain:
       let commands = record.uncertainSteps.map { "  errand runs resolve \(id) '\($0.path)' --done | --retry | --fail" }
-      return (["The run waits for a person. Look in the service whether it was done, then say so:"] + commands)
+      return
+        ([
+          "The run waits for a person. Look in the service whether it was done, then say so; 'errand why \(id)' shows what --done needs:"
+        ] + commands)
         .joined(separator: "\n")
     case .paused:
       return "The run is paused: \(record.reason ?? "no reason is recorded"). Go on with: errand runs resume \(id)"
@@ -71,7 +79,7 @@ struct Report {
         : "The run is not over. \(RunSession.whoGoesOn(with: id))"
     default:
       let end = "\(record.status.rawValue) after \(took.spoken)"
-      return isPartOfPage ? end : "\(end); errand runs show \(id) tells more"
+      return isPartOfPage || isApart ? end : "\(end); errand runs show \(id) tells more"
     }
   }
 

@@ -2,6 +2,7 @@ import ActionKit
 import Agent
 import Basics
 import CommandLineParser
+import Glibc
 import Recipes
 import Recordings
 import RunState
@@ -52,6 +53,7 @@ struct RunCommand {
       agreed, isReplay: replay != nil,
       logFormat: parsed["log-format"].text.flatMap(ProgressDisplay.Format.init(rawValue:)) ?? .text)
     let recorder = parsed["record"].isGiven ? Recorder() : nil
+    if let path = parsed["record"].text { try makeRoom(forRecordingAt: path) }
     request.session.recorder = recorder
     let result: Result<ExitCode, CommandFailure>
     do throws(CommandFailure) { result = .success(try await run(request, agreed, replay)) } catch {
@@ -99,8 +101,8 @@ struct RunCommand {
     let secrets =
       isSandbox || isReplay
       ? Secrets(environment: await workspace.secretsApart(of: recipe, inputs: .map(inputs), from: sources))
-      : try await workspace.secrets(of: recipe, inputs: .map(inputs), from: sources)
-    let display = ProgressDisplay(console, format: logFormat, time: time)
+      : try await workspace.secrets(of: recipe, inputs: .map(inputs), overrides: overrides, from: sources)
+    let display = ProgressDisplay(console, format: logFormat, time: time, isApart: isSandbox || isReplay)
     return Request(
       path: path, recipe: recipe, inputs: inputs, overrides: overrides, isSandbox: isSandbox,
       isReplay: isReplay, secrets: secrets,
@@ -129,6 +131,23 @@ struct RunCommand {
       throw CommandFailure(.invalid, "'\(path)' cannot be played")
     } catch {
       throw CommandFailure(.invalid, "\(error)")
+    }
+  }
+
+  /// Refuses, before anything is done that would be lost, a path at which no recording can be kept.
+  private func makeRoom(forRecordingAt path: String) throws(CommandFailure) {
+    do throws(FileError) {
+      try Files.makeFolder(Workspace.folder(of: path))
+      if let kind = try Files.kind(of: path), kind != .file {
+        throw FileError(.write, path, .system(kind == .folder ? EISDIR : EINVAL))
+      }
+      let trial = "\(path).trial"
+      try Files.write([], to: trial, mode: 0o600, isDurable: false)
+      try Files.remove(trial)
+    } catch {
+      throw CommandFailure(
+        .cannotCreate,
+        "--record: \(error.description); name a file that can be written beside others. Nothing was started")
     }
   }
 
@@ -163,12 +182,17 @@ struct RunCommand {
         }
       }
     }
+    var named: Set<String> = []
     for text in parsed["input"].texts {
       guard let equals = text.firstIndex(of: "=") else {
         throw CommandFailure(.usage, "-i takes NAME=VALUE, but found '\(text)'")
       }
       let name = String(text[..<equals])
       let value = String(text[text.index(after: equals)...])
+      guard named.insert(name).inserted else {
+        throw CommandFailure(
+          .usage, "the input '\(name)' is given twice; of several values make a list: -i '\(name)=[…]'")
+      }
       // The command line counts more than a file.
       given.removeAll { $0.name == name }
       if value.hasPrefix("@secret:") {

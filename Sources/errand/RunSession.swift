@@ -154,7 +154,7 @@ struct RunSession: Sendable {
     let following = try await following(seat, submit)
     await seat.leave()
     switch following {
-    case .ended(let record, let outputs): return report(record, outputs, asJSON: asJSON)
+    case .ended(let record, let outputs): return report(record, outputs, asJSON: asJSON, isApart: true)
     case .interrupted(let signal): return signal
     case .lost: throw CommandFailure(.unavailable, "the run was lost with its services")
     }
@@ -470,8 +470,8 @@ struct RunSession: Sendable {
     }
   }
 
-  private func report(_ record: RunRecord, _ outputs: Value, asJSON: Bool) -> ExitCode {
-    let report = Report(record: record, outputs: outputs, console: console)
+  private func report(_ record: RunRecord, _ outputs: Value, asJSON: Bool, isApart: Bool = false) -> ExitCode {
+    let report = Report(record: record, outputs: outputs, console: console, isApart: isApart)
     if asJSON { report.showJSON() } else { report.showText() }
     return report.exitCode
   }

@@ -1,6 +1,7 @@
 import Agent
 import Basics
 import CommandLineParser
+import Glibc
 import RunState
 
 /// The commands of `errand runs` that change something.
@@ -153,7 +154,10 @@ struct RunSteering {
   }
 
   private func decide(isApproved: Bool) async throws(CommandFailure) -> ExitCode {
-    guard let by = parsed["by"].text ?? String(environment: "USER"), !by.trimmed.isEmpty else {
+    let user = String(environment: "USER").flatMap { $0.trimmed.isEmpty ? nil : $0 }
+    // The call's answer is read before anything else can ask for another one.
+    let account = getpwuid(geteuid()).flatMap { entry in entry.pointee.pw_name.map { String(cString: $0) } }
+    guard let by = parsed["by"].text ?? user ?? account, !by.trimmed.isEmpty else {
       throw CommandFailure(.usage, "who decides? Say it with --by NAME, since $USER is not set")
     }
     let (record, step, isAgent) = try await session.asking { asker throws(CommandFailure) in
@@ -188,13 +192,15 @@ struct RunSteering {
     let target = parsed["run"].text ?? "any"
     let given = data
     let (answer, record, isAgent) = try await session.asking { asker throws(CommandFailure) in
-      let run = target == "any" ? nil : try await asker.run(target).id
+      let before = target == "any" ? nil : try await asker.run(target)
+      let run = before?.id
       var event = ValueMap()
       event["id"] = parsed["id"].text.map { .string($0) }
       event["name"] = .string(name)
       event["data"] = given
       event["run"] = run.map { .string($0) }
       let answer = try await asker.ask("signal", ["event": .map(event)])
+      if let before { sayWhatItWaitsFor(before, besides: name) }
       guard let run else { return (answer, RunRecord?.none, asker.seat.isAgent) }
       let shown = try await asker.ask("show", ["run": .string(run)])
       return (answer, try asker.record(shown["run"], as: RunRecord.self), asker.seat.isAgent)
@@ -209,6 +215,18 @@ struct RunSteering {
       if let record { sayWhoGoesOn(with: record, isAgent: isAgent) }
     }
     return .done
+  }
+
+  /// Says what a run waits for, if it is not the event that is sent to it.
+  private func sayWhatItWaitsFor(_ run: RunRecord, besides name: String) {
+    let names = run.stepsInOrder.filter { $0.status == .waiting }.compactMap(\.wait?.event)
+    if names.contains(where: name.hasSameScalars) { return }
+    let waits =
+      names.isEmpty
+      ? "waits for no event now"
+      : "waits for \(joined(names.map { "'\($0.safe)'" }, by: "and for")), and not for '\(name)'"
+    let guess = name.nearest(among: names).map { "; did you mean '\($0)'?" } ?? "."
+    console.say("\(run.id) \(waits)\(guess) What is sent is kept for a week, for a step that asks for it later")
   }
 
   /// Says what will carry a run on, if nobody does.

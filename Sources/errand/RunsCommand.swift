@@ -28,12 +28,12 @@ struct RunsCommand {
 
   private func list(_ session: RunSession) async throws(CommandFailure) -> ExitCode {
     let clock = session.workspace.wallClock(session.time.now())
-    let (answer, open, finished) = try await session.asking { asker throws(CommandFailure) in
+    let (answer, open, finished, isAgent) = try await session.asking { asker throws(CommandFailure) in
       let answer = try await asker.ask(
         "runs", ["limit": .int(parsed["limit"].int ?? 20), "recipe": parsed["recipe"].text.map { .string($0) }])
       return (
         answer, try asker.records(answer["open"], as: RunRecord.self),
-        try asker.records(answer["finished"], as: RunSummary.self)
+        try asker.records(answer["finished"], as: RunSummary.self), asker.seat.isAgent
       )
     }
     if parsed["json"].isGiven {
@@ -41,7 +41,8 @@ struct RunsCommand {
       return .done
     }
     var rows = open.map { run in
-      [run.id, run.recipe.safe, run.status.rawValue, clock.date(run.createdAt), "", run.gist(clock).clipped]
+      let why = isAgent && run.status == .running ? "interrupted; nobody carries it on" : run.gist(clock)
+      return [run.id, run.recipe.safe, run.status.rawValue, clock.date(run.createdAt), "", why.clipped]
     }
     rows += finished.map { run in
       let took = run.endedAt.span(since: run.createdAt)?.spoken ?? ""
@@ -53,6 +54,10 @@ struct RunsCommand {
     }
     console.out(table(["RUN", "RECIPE", "STATUS", "CREATED", "TOOK", "WHY"], rows, colour: console.colourOut))
     for run in open { showQuestions(of: run, clock) }
+    if isAgent, open.contains(where: { [.queued, .running, .waiting].contains($0.status) }) {
+      console.say(
+        "\nNo agent is there to go on with what is open. Start one with: errand serve; or: errand runs resume")
+    }
     return .done
   }
 

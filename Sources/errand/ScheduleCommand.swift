@@ -148,7 +148,8 @@ struct ScheduleCommand {
       return .done
     }
     guard !slots.isEmpty else {
-      console.say("the ledger holds no such slot")
+      let isAll = chosen.isEmpty && from == nil && before == nil
+      console.say(isAll ? "no slot was decided yet" : "the ledger holds no such slot")
       return .done
     }
     let rows = slots.map { slot in
@@ -200,6 +201,10 @@ struct ScheduleCommand {
     let id = try one(all).record.id
     let answer = try await asker.ask(
       "trigger", ["id": .string(id), "overlap": parsed["overlap"].text.map { .string($0) }])
+    let slots = try asker.records(answer["slots"], as: SlotRecord.self)
+    guard slots.contains(where: { [.started, .buffered].contains($0.outcome) }) else {
+      throw CommandFailure(.failed, "nothing is started: \(answer.outcomes(of: id))")
+    }
     console.say(answer.outcomes(of: id))
     return .done
   }

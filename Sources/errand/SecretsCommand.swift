@@ -31,8 +31,10 @@ struct SecretsCommand {
     let given = dispatch.parsed["recipe"].texts
     var rows: [Row] = []
     var open: [(recipe: String, input: String)] = []
-    for path in given.isEmpty ? try workspace.recipeFiles() : given {
+    var unset: [String] = []
+    for path in try workspace.recipeFiles(of: given) {
       let recipe = try workspace.recipe(at: path, console: console)
+      unset += workspace.missingConnections(of: recipe).filter { !unset.contains($0) }
       for need in needs(of: recipe, &open) {
         let index = rows.firstIndex { $0.name.hasSameScalars(as: need.name) } ?? rows.endIndex
         if index == rows.endIndex { rows.append(Row(name: need.name)) }
@@ -41,7 +43,7 @@ struct SecretsCommand {
       }
     }
     let sources = workspace.secretSources()
-    var faults = await sources.faults().map(\.message)
+    var faults = unset + (await sources.faults().map(\.message))
     for index in rows.indices {
       do throws(SecretFault) { rows[index].origin = try await sources.find(rows[index].name)?.origin } catch {
         rows[index].fault = error.message

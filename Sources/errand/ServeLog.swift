@@ -108,6 +108,8 @@ final class ServeLog: Sendable {
         [("schedule", slot.schedule), ("slot", "\(slot.slot)"), ("outcome", slot.outcome.rawValue)])
     case .refuses(let schedule, let reason):
       say("refusing", "slots of \(schedule) will be refused: \(reason.safe)", .warning, [("schedule", schedule)])
+    case .followsNone(let schedule, let reason):
+      say("followsNone", "\(schedule): \(reason.safe)", .warning, [("schedule", schedule)])
     case .madeAgain(let reason):
       say("madeAgain", "the schedules are read again from the state: \(reason.safe)", .warning)
     }

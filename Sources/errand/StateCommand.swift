@@ -45,6 +45,7 @@ struct StateCommand {
         }
       }
     }
+    try refuseTarget()
     // Written beside, so that what has the file's name is always whole.
     let temporary = "\(file).new"
     let disk = DiskFileSystem()
@@ -68,6 +69,22 @@ struct StateCommand {
     } catch {
       try? disk.remove(temporary)
       throw error
+    }
+  }
+
+  /// Refuses what the archive would be renamed over and must not be: a device or a folder, and unasked any file.
+  private func refuseTarget() throws(CommandFailure) {
+    let kind: Files.Kind?
+    do throws(FileError) { kind = try Files.kind(of: file) } catch {
+      throw CommandFailure(.cannotCreate, error.description)
+    }
+    switch kind {
+    case nil: return
+    case .file where dispatch.parsed["force"].isGiven: return
+    case .file: throw CommandFailure(.cannotCreate, "'\(file)' is there already; --force replaces it")
+    case .folder: throw CommandFailure(.cannotCreate, "'\(file)' is a folder; name a file in it")
+    case .other:
+      throw CommandFailure(.cannotCreate, "'\(file)' is no regular file; - writes to standard output")
     }
   }
 

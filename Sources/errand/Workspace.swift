@@ -16,6 +16,7 @@ struct Workspace: Sendable {
   let configurationPath: String?
   /// The folder that relative paths of recipes and of the configuration start from.
   let root: String
+  /// Empty where neither errand.yaml nor the environment says; see `Dispatch.workspace`.
   let stateFolder: String
 
   /// Finds and reads `errand.yaml`, upward from a recipe's folder or from the working folder.
@@ -25,7 +26,12 @@ struct Workspace: Sendable {
   ) throws(CommandFailure) {
     self.catalog = catalog
     let workingFolder = Workspace.workingFolder
-    let start = recipe.map { Workspace.folder(of: Workspace.absolute($0, in: workingFolder)) } ?? workingFolder
+    let start =
+      recipe.map { path in
+        let path = Workspace.absolute(path, in: workingFolder)
+        let isNamed = path.count > 1 && path.hasSuffix("/")
+        return Workspace.isFolder(path) ? (isNamed ? String(path.dropLast()) : path) : Workspace.folder(of: path)
+      } ?? workingFolder
     configurationPath = given.map { Workspace.absolute($0, in: workingFolder) } ?? Workspace.search(from: start)
     guard let configurationPath else {
       configuration = Configuration()
@@ -73,7 +79,7 @@ struct Workspace: Sendable {
     do throws(FileError) {
       source = try environment.read(path)
     } catch {
-      throw CommandFailure(.noInput, error.description)
+      throw CommandFailure(.noInput, error.description + hint(on: error))
     }
     let checked = Recipe.check(source, in: environment)
     let faults = Diagnostics(checked.diagnostics)
@@ -166,9 +172,11 @@ struct Workspace: Sendable {
     }
   }
 
+  /// Where the state is without an errand.yaml; empty if the environment does not say.
   private static var personalState: String {
-    let home = String(environment: "XDG_STATE_HOME") ?? "\(String(environment: "HOME") ?? "")/.local/state"
-    return "\(home)/errand"
+    if let state = String(environment: "XDG_STATE_HOME"), state.hasPrefix("/") { return "\(state)/errand" }
+    if let home = String(environment: "HOME"), home.hasPrefix("/") { return "\(home)/.local/state/errand" }
+    return ""
   }
 
   static var environmentVariables: [String: String] {

@@ -4,9 +4,12 @@ import CUnicodeNames
 import CommandLineParser
 import Glibc
 import PluginList
+import Synchronization
 
 // A reader that goes away is told by the failing write.
 signal(SIGPIPE, SIG_IGN)
+// A stream that is closed would be the next file that is opened; what is written to this is refused like to a closed one.
+for stream in STDIN_FILENO...STDERR_FILENO where fcntl(stream, F_GETFD) < 0 { _ = open("/dev/null", O_RDONLY) }
 setlocale(LC_CTYPE, "C.UTF-8")
 
 // Swift finds the arguments beside the environment, and finds none where a preloaded library (libfaketime) has moved
@@ -19,21 +22,22 @@ let arguments =
   .dropLast().map { String(decoding: $0, as: UTF8.self) }
   : CommandLine.arguments
 let words = Array(arguments.dropFirst())
-if words.first == "--version" {
-  Console.write("errand \(version)\n", to: STDOUT_FILENO)
-  exit(ExitCode.done.rawValue)
-}
-let code: ExitCode
+var code = ExitCode.done
 do throws(UsageError) {
-  switch try program.parse(words) {
+  switch words.first == "--version" ? .help("errand \(version)") : try program.parse(words) {
   case .help(let page):
     Console.write(page + "\n", to: STDOUT_FILENO)
-    code = .done
   case .run(let parsed):
     code = await Dispatch(parsed, plugins: everyPlugin).run()
   }
 } catch {
   Console.write(error.description + "\n", to: STDERR_FILENO)
   code = .usage
+}
+let failure = Console.outputFailure.load(ordering: .relaxed)
+if failure != 0 {
+  Console.write("error: cannot write standard output: \(systemErrorText(failure))\n", to: STDERR_FILENO)
+  // What else went wrong counts more.
+  if [.done, .hasChanges].contains(code) { code = .cannotCreate }
 }
 exit(code.rawValue)

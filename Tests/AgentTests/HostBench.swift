@@ -117,6 +117,7 @@ final class HostBench: Sendable {
         let rows = slot.count > 1 ? " ×\(slot.count)" : ""
         found.append("\(slot.schedule) \(slot.slot.description.dropFirst(11).dropLast())\(rows) \(slot.outcome)")
       case .refuses(let schedule, let reason): found.append("\(schedule) refuses: \(reason)")
+      case .followsNone(let schedule, let reason): found.append("\(schedule): \(reason)")
       case .madeAgain: found.append("made again")
       }
       if found.last == wanted { break }

@@ -52,6 +52,20 @@ import Testing
     #expect(try await second.store.slots(SlotQuery()).first?.lateBy == .seconds(1800))
   }
 
+  @Test func `an entry that follows no recipe of the folders is told once`() async throws {
+    let folder = try ScheduleHostTests.folder([
+      "first": ScheduleHostTests.done, "then": "on: [{ afterRecipe: frst }]\n" + ScheduleHostTests.done,
+    ])
+    let bench = await HostBench(folder: folder.path)
+    await bench.serve()
+    let told = "then: no recipe of the folders is named 'frst', so this starts nothing; did you mean 'first'?"
+    #expect(await bench.slots(until: told) == [told])
+    try ScheduleHostTests.write("on: [{ at: 2026-11-20T10:00:00Z }]\n" + ScheduleHostTests.done, "third", folder)
+    _ = await bench.schedules.look()
+    await bench.pass(.seconds(1800))
+    #expect(await bench.slots(until: "third 10:00:00 started") == ["third 10:00:00 started"])
+  }
+
   @Test func `the end of a run starts what follows it, and what waits for it`() async throws {
     let folder = try ScheduleHostTests.folder([
       "first": "on: [{ every: 1h, overlap: bufferOne }]\nsteps: [{ wait: 90m }]\n",

@@ -76,7 +76,7 @@ import Testing
     Refusal(
       path: "block/a", resolution: .done(nil),
       message:
-        "bench.post gives another output: 'output' needs 'name' (string): The name; 'output' needs 'value' (int): The value"
+        "bench.post gives what later steps may read, so that '--done' needs it; fill in: --done --output '{\"name\":\"…\",\"value\":0}'"
     ),
     Refusal(
       path: "block/a", resolution: .done(.object(["name": .string("a"), "value": .string("5")])),

@@ -44,9 +44,10 @@ import Testing
     try program.write("zone: Europe/Bucharest\n", to: "errand.yaml")
     let made = try await program.call("new", "recipe", "--uses", "store.increment", "--cron", "0 7 * * *")
     #expect(made.code == 0, "\(made.error)")
-    #expect(made.out == "increment.yaml\n")
-    #expect(made.error == "next: errand check increment.yaml\n      errand run increment.yaml --sandbox\n")
-    let path = program.folder.appending(path: "increment.yaml")
+    #expect(made.out == "recipes/increment.yaml\n")
+    #expect(
+      made.error == "next: errand check recipes/increment.yaml\n      errand run recipes/increment.yaml --sandbox\n")
+    let path = program.folder.appending(path: "recipes/increment.yaml")
     #expect(
       try String(contentsOf: path, encoding: .utf8) == """
         recipe: increment
@@ -66,7 +67,7 @@ import Testing
           answer: ${{ steps.answer }}
 
         """)
-    let run = try await program.call("run", "increment.yaml", "--sandbox", "--json")
+    let run = try await program.call("run", "recipes/increment.yaml", "--sandbox", "--json")
     #expect(run.code == 0, "\(run.error)")
     await program.remove()
   }
@@ -89,15 +90,17 @@ import Testing
 
   @Test func `nothing is overwritten, and nothing is written that is at fault`() async throws {
     let program = try await Program()
-    try program.write("mine\n", to: "taken.yaml")
+    try Files.makeFolder(program.folder.appending(path: "recipes").path)
+    try program.write("mine\n", to: "recipes/taken.yaml")
     let taken = try await program.call("new", "recipe", "taken", "--from", "streak")
     #expect(taken.code == 73)
-    #expect(taken.error == "error: 'taken.yaml' is there already, and stays as it is; give the recipe another name\n")
-    #expect(try String(contentsOf: program.folder.appending(path: "taken.yaml"), encoding: .utf8) == "mine\n")
+    #expect(
+      taken.error == "error: 'recipes/taken.yaml' is there already, and stays as it is; give the recipe another name\n")
+    #expect(try String(contentsOf: program.folder.appending(path: "recipes/taken.yaml"), encoding: .utf8) == "mine\n")
     let times = try await program.call("new", "recipe", "late", "--uses", "store.get", "--cron", "0 7 *")
     #expect(times.code == 3)
     #expect(times.error.hasSuffix("error: nothing was written: 1 error\n"), "\(times.error)")
-    #expect(!Files.exists(program.folder.appending(path: "late.yaml").path))
+    #expect(!Files.exists(program.folder.appending(path: "recipes/late.yaml").path))
     let cases: [([String], Int32, String)] = [
       (["two words"], 64, "'two words' is no name of a recipe: use letters, digits, - and _, as in weekly-report"),
       (["--from", "streak", "--uses", "store.get"], 64, "--from and --uses are two ways to begin; give one of them"),
@@ -132,7 +135,7 @@ import Testing
     let outcome = try await program.shell(
       "\(answers) | script -qec '\(Program.binary.path) new recipe asked' /dev/null")
     #expect(outcome.out.contains("'nothing' is none of them"), "\(outcome.out)")
-    let path = program.folder.appending(path: "asked.yaml")
+    let path = program.folder.appending(path: "recipes/asked.yaml")
     let text = try String(contentsOf: path, encoding: .utf8)
     #expect(text.hasPrefix("recipe: asked\n"))
     #expect(text.contains("    zone: UTC\n"))
