@@ -146,7 +146,13 @@ package final class ChildProcess: Sendable {
     variables.append(nil)
     defer { for text in words + variables { free(text) } }
     var pid: pid_t = 0
-    let code = cprocess_spawn(&pid, path, &words, &variables, folder, input, output, errors)
+    var code = cprocess_spawn(&pid, path, &words, &variables, folder, input, output, errors)
+    // Another process that is just being started has, until it has become its program, what was open here for writing
+    // when it was forked: also a program that was stored a moment ago.
+    for _ in 0..<50 where code == ETXTBSY {
+      usleep(2000)
+      code = cprocess_spawn(&pid, path, &words, &variables, folder, input, output, errors)
+    }
     return (code, pid)
   }
 
