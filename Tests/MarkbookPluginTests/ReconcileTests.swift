@@ -145,6 +145,7 @@ import Testing
       let baseline = try #require(await action.baseline(wanted, on: client, in: context))
       let startedAt = time.now()
       _ = try await action.run(try JSON.parse(c.found), on: client, in: context)
+      time.advance(by: .seconds(3600))
       guard
         case .unknown(let words) = try await action.reconcile(
           wanted, with: baseline, startedAt: startedAt, on: client, in: context)
