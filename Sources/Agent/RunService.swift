@@ -6,7 +6,8 @@ import Runs
 ///
 /// A request is `{"ask": …}` with what it needs; the answers to it are
 ///
-///     {"ask":"submit","run":{…},"detach":bool}   {"accepted":id,"isServing":bool}, then updates unless detached
+///     {"ask":"submit","run":{…},"detach":bool,"again":bool}
+///                                                {"accepted":id,"isServing":bool}, then updates unless detached
 ///     {"ask":"resume"|"follow","run":id}         updates; of a run that is over, the end
 ///     {"ask":"cancel","run":id,"reason":…}       {"cancelled":id}
 ///     {"ask":"pause","run":id,"reason":…}        {"paused":id}; `resume` goes on
@@ -96,14 +97,23 @@ package struct RunService: Sendable {
     }
     let accepted = run
     try await kept { () async throws(StateError) in
+      // The agent before this one may have accepted it and ended before it said so.
+      if request["again"]?.bool == true {
+        if store.run(accepted.run) != nil { return }
+        if try await store.finishedRun(accepted.run) != nil { return }
+      }
       var run = accepted
       if case .inline(let texts) = run.texts { run.texts = try await store.keep(texts) }
       try await host.create(run)
     }
     reply(.object(["accepted": .string(run.run), "isServing": .bool(agent.isServing)]))
-    if request["detach"]?.bool != true { return try await carryOn(run.run, reply) }
+    let isDetached = request["detach"]?.bool == true
+    if !isDetached, request["again"]?.bool == true {
+      return try await resume(.object(["run": .string(run.run)]), reply)
+    }
+    if !isDetached { return try await carryOn(run.run, reply) }
     // An agent that serves has it from here on; another one leaves it in the state.
-    guard agent.isServing else { return }
+    guard agent.isServing, store.run(run.run) != nil else { return }
     do throws(NotRunnable) { try await host.carryOn(run.run) } catch {
       throw Refusal("configuration", error.message)
     }

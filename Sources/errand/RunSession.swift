@@ -327,25 +327,29 @@ struct RunSession: Sendable {
 
   /// Hands a run to the folder's agent, and returns once it is on disk there.
   func detach(_ origin: RunCreated) async throws(CommandFailure) -> ExitCode {
-    let seat = try await seat()
     let run = origin.run
-    var isServed = false
-    do {
-      let request = Value.object(["ask": .string("submit"), "run": origin.encoded(), "detach": .bool(true)])
-      for try await answer in try seat.ask(request) {
-        if let failed = answer["failed"] { throw CommandFailure(refusal: failed) }
-        guard answer["accepted"] != nil else { continue }
-        isServed = answer["isServing"]?.bool ?? false
-        break
+    var request = Value.object(["ask": .string("submit"), "run": origin.encoded(), "detach": .bool(true)])
+    var isServed: Bool?
+    while isServed == nil {
+      let seat = try await seat()
+      do {
+        for try await answer in try seat.ask(request) {
+          if let failed = answer["failed"] { throw CommandFailure(refusal: failed) }
+          guard answer["accepted"] != nil else { continue }
+          isServed = answer["isServing"]?.bool ?? false
+          break
+        }
+      } catch let error as CommandFailure {
+        await seat.leave()
+        throw error
+      } catch {
+        // The agent went away, and the next one knows whether it accepted the run.
       }
       await seat.leave()
-    } catch {
-      await seat.leave()
-      throw error as? CommandFailure
-        ?? CommandFailure(.unavailable, "the agent went away; errand runs list shows whether it accepted the run")
+      request = RunSession.again(request)
     }
     console.out(run)
-    if isServed {
+    if isServed == true {
       console.say("the agent goes on with it; see it with: errand runs follow \(run)")
       return .done
     }
@@ -401,13 +405,20 @@ struct RunSession: Sendable {
         guard isLeft, await seat.isHandedOver else { return report(record, outputs, asJSON: asJSON) }
         console.say("errand serve takes over, and goes on with the run")
         await awaitSuccessor()
-        request = .object(["ask": .string("resume"), "run": .string(run)])
+        request = RunSession.again(request)
         continue
       case .lost: break
       }
       console.say("the agent ended; going on in its place")
-      request = .object(["ask": .string("resume"), "run": .string(run)])
+      request = RunSession.again(request)
     }
+  }
+
+  /// A request that is made once more: whoever ended may have done what it asks for, or not.
+  private static func again(_ request: Value) -> Value {
+    var map = request.map ?? ValueMap()
+    map["again"] = .bool(true)
+    return .map(map)
   }
 
   /// Waits until the process that asked for the folder has it, or a while if it went away.

@@ -101,6 +101,22 @@ import Testing
       ended.error?.message.hasPrefix("the run was cancelled without its 'finally' steps, which cannot run: ") == true)
   }
 
+  @Test func `a run that is submitted once more, because an agent ended before it said so, is the same run`()
+    async throws
+  {
+    let bench = await HostBench()
+    try await bench.start("r1", RunHostTests.night)
+    await bench.until("r1 waits")
+    let origin = try #require(bench.store.run("r1")?.origin)
+    let submit = Value.object([
+      "ask": .string("submit"), "run": origin.encoded(), "detach": .bool(true), "again": .bool(true),
+    ])
+    #expect(try await bench.ask(JSON.text(submit)) == [#"{"accepted":"r1","isServing":true}"#])
+    bench.time.advance(by: .seconds(10 * 3600))
+    await bench.until("r1 succeeded")
+    #expect(try await bench.ask(JSON.text(submit)) == [#"{"accepted":"r1","isServing":true}"#])
+  }
+
   // MARK: Steering
 
   @Test func `a pause is durable, holds no alarm, and the run goes on where it was`() async throws {
