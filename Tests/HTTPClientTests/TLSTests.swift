@@ -51,7 +51,8 @@ struct TLSTests {
     }
 
     deinit {
-      process.terminate()
+      // It blocks whatever signals the thread did that started it.
+      kill(process.processIdentifier, SIGKILL)
       try? FileManager.default.removeItem(at: folder)
     }
   }

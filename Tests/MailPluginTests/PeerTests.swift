@@ -37,7 +37,8 @@ import Testing
     }
 
     deinit {
-      process.terminate()
+      // It blocks whatever signals the thread did that started it.
+      kill(process.processIdentifier, SIGKILL)
       try? FileManager.default.removeItem(at: folder)
     }
 
