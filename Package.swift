@@ -201,13 +201,12 @@ if Context.environment["ERRAND_FUZZ"] != nil {
 }
 
 /// What is optimized for speed; everything else for size, since it waits for people, disks and networks.
-let quick = [
-  "Basics", "Benchmarks", "Calendars", "Expressions", "RunState", "Scheduler", "YAMLReader",
-]
+let quick = ["Basics", "Benchmarks", "Expressions", "RunState", "YAMLReader"]
 
 /// What waits so much that copies of generic functions bring it nothing, beside the plugins.
 let patient = [
-  "ActionKit", "Agent", "ChildProcesses", "CommandLineParser", "HTTPClient", "HTTPServer", "HTTPTypes", "LocalFiles",
+  "ActionKit", "Agent", "Calendars", "ChildProcesses", "CommandLineParser", "HTTPClient", "HTTPServer", "HTTPTypes",
+  "LocalFiles",
   "PluginList", "RecipeTests", "Recipes", "Recordings", "SecretSources", "errand",
 ]
 
