@@ -201,14 +201,10 @@ if Context.environment["ERRAND_FUZZ"] != nil {
 }
 
 /// What is optimized for speed; everything else for size, since it waits for people, disks and networks.
-let quick = ["Basics", "Benchmarks", "Expressions", "RunState", "YAMLReader"]
+let quick = ["Basics", "Benchmarks", "Calendars", "Expressions", "HTTPClient", "HTTPTypes", "YAMLReader"]
 
 /// What waits so much that copies of generic functions bring it nothing, beside the plugins.
-let patient = [
-  "ActionKit", "Agent", "Calendars", "ChildProcesses", "CommandLineParser", "HTTPClient", "HTTPServer", "HTTPTypes",
-  "LocalFiles",
-  "PluginList", "RecipeTests", "Recipes", "Recordings", "SecretSources", "errand",
-]
+let patient = ["Agent", "ChildProcesses", "LocalFiles", "RecipeTests", "Recordings", "SecretSources", "errand"]
 
 for target in package.targets where target.type != .system {
   // What stands beside sources and is none: pages for people, and what tests read by `#filePath`.
@@ -231,7 +227,7 @@ for target in package.targets where target.type != .system {
   if !quick.contains(target.name) {
     // Copies of generic functions for single types, and of functions for single callers, take more room than they save
     // time where a plugin talks to a service.
-    let talks = target.name.hasSuffix("Plugin")
+    let talks = target.name.hasSuffix("Plugin") && target.name != "TransitDataPlugin"
     let passes =
       talks || patient.contains(target.name)
       ? ["generic-specializer", "function-signature-opts"] : []
