@@ -43,3 +43,14 @@ public func expectKeptInside(
   #expect(try Files.list(inside) == ["link"], sourceLocation: sourceLocation)
   #expect(try Files.read("\(outside)/file.txt", limit: 100) == Array("outside".utf8), sourceLocation: sourceLocation)
 }
+
+/// The same of an action that works on files themselves; `P` in its input, as JSON, stands for the path.
+public func expectKeptInside(
+  _ action: ActionDescriptor?, on files: any Sendable, _ input: String,
+  sourceLocation: SourceLocation = #_sourceLocation
+) async throws {
+  let action = try #require(action, sourceLocation: sourceLocation)
+  try await expectKeptInside(setting: "others", sourceLocation: sourceLocation) { path, context in
+    _ = try await action.run(try JSON.parse(input.replacing("P", with: path)), on: files, in: context)
+  }
+}

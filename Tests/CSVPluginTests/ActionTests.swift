@@ -37,12 +37,8 @@ private func rows(_ text: String, _ settings: String) async throws -> String {
     ("read", #"{"path":"P"}"#), ("write", #"{"path":"P","rows":[]}"#),
   ])
   func `keeps to its folder`(_ name: String, _ input: String) async throws {
-    let files = LocalFiles(LocalFilesConfiguration())
-    let action = try #require(catalog.action("csv.\(name)"))
-    try await expectKeptInside(setting: "others") { path, context in
-      _ = try await action.run(
-        try JSON.parse(input.replacingOccurrences(of: "P", with: path)), on: files, in: context)
-    }
+    try await expectKeptInside(
+      catalog.action("csv.\(name)"), on: LocalFiles(LocalFilesConfiguration()), input)
   }
 
   @Test(arguments: [

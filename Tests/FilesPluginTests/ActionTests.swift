@@ -110,12 +110,8 @@ private final class Desk: Sendable {
     ("move", #"{"from":"P","to":"y"}"#), ("exists", #"{"path":"P"}"#),
   ])
   func `keeps to its folder`(_ name: String, _ input: String) async throws {
-    let files = LocalFiles(LocalFilesConfiguration())
-    let action = try #require(catalog.action("file.\(name)"))
-    try await expectKeptInside(setting: "others") { path, context in
-      _ = try await action.run(
-        try JSON.parse(input.replacingOccurrences(of: "P", with: path)), on: files, in: context)
-    }
+    try await expectKeptInside(
+      catalog.action("file.\(name)"), on: LocalFiles(LocalFilesConfiguration()), input)
   }
 
   @Test func `knows after a lost answer whether something was added`() async throws {

@@ -1,3 +1,4 @@
+import ActionTestKit
 import Basics
 import Foundation
 import HTTPClient
@@ -20,22 +21,11 @@ struct TLSTests {
     init() throws {
       let openssl = URL(filePath: try #require(openssl))
       try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-      authority = folder.appending(path: "certificate.pem").path
-      let making = Process()
-      making.executableURL = openssl
-      making.arguments = [
-        "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj",
-        "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-keyout", folder.appending(path: "key.pem").path,
-        "-out", authority,
-      ]
-      making.standardError = FileHandle.nullDevice
-      try making.run()
-      making.waitUntilExit()
-      try #require(making.terminationStatus == 0)
+      let made = try #require(makeCertificate(in: folder.path))
+      authority = made.certificate
       process.executableURL = openssl
       process.arguments = [
-        "s_server", "-www", "-accept", "127.0.0.1:0", "-cert", authority, "-key",
-        folder.appending(path: "key.pem").path,
+        "s_server", "-www", "-accept", "127.0.0.1:0", "-cert", authority, "-key", made.key,
       ]
       let output = Pipe()
       process.standardOutput = output

@@ -24,12 +24,8 @@ private func run(_ name: String, _ input: Value) async throws -> Value {
     ("read", #"{"path":"P"}"#), ("write", #"{"path":"P","value":1}"#),
   ])
   func `keeps to its folder`(_ name: String, _ input: String) async throws {
-    let files = LocalFiles(LocalFilesConfiguration())
-    let action = try #require(catalog.action("json.\(name)"))
-    try await expectKeptInside(setting: "others") { path, context in
-      _ = try await action.run(
-        try JSON.parse(input.replacingOccurrences(of: "P", with: path)), on: files, in: context)
-    }
+    try await expectKeptInside(
+      catalog.action("json.\(name)"), on: LocalFiles(LocalFilesConfiguration()), input)
   }
 
   @Test(arguments: [

@@ -19,17 +19,10 @@ import Testing
     init(_ python: String, mode: String) throws {
       folder = FileManager.default.temporaryDirectory.appending(path: "peer-\(UUID().uuidString)")
       try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-      let key = folder.appending(path: "key.pem").path
-      authority = folder.appending(path: "certificate.pem").path
-      #expect(
-        succeeds(
-          [
-            "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
-            "-subj",
-            "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-keyout", key, "-out", authority,
-          ]))
+      let made = try #require(makeCertificate(in: folder.path))
+      authority = made.certificate
       process.executableURL = URL(filePath: python)
-      process.arguments = ["-u", "-c", Self.script, mode, authority, key]
+      process.arguments = ["-u", "-c", Self.script, mode, authority, made.key]
       process.standardOutput = output
       process.standardError = FileHandle.nullDevice
       try process.run()
