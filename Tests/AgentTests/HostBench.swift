@@ -19,6 +19,8 @@ final class HostBench: Sendable {
   private let news: AsyncStream<RunNews>
   private let decisions: AsyncStream<ScheduleNews>
   private let seen = Mutex<[String]>([])
+  /// What was prepared for a run, and who was to be answered.
+  let census = Census()
 
   /// - Parameter folder: Where the recipes are, each of which is a schedule if it has an `on`.
   init(
@@ -27,7 +29,7 @@ final class HostBench: Sendable {
   ) async {
     self.store = store
     self.time = time
-    let host = RunHost(store: store, time: time) { record throws(NotRunnable) in
+    let host = RunHost(store: store, time: time) { [census] record throws(NotRunnable) in
       let file = record.origin.file
       guard case .inline(let texts) = record.origin.texts, let text = texts[file]?.string else {
         throw NotRunnable("there is no text")
@@ -38,7 +40,12 @@ final class HostBench: Sendable {
       }
       let services = Services(
         catalog: HostBench.catalog, connections: [:], redactor: Redactor([]), time: time)
-      return PreparedRun(recipe: recipe, secrets: Secrets(environment: [:]), services: services, folder: "/tmp")
+      var run = PreparedRun(recipe: recipe, secrets: Secrets(environment: [:]), services: services, folder: "/tmp")
+      run.instants = { [member = census.member()] _ in
+        _ = member
+        return nil
+      }
+      return run
     }
     self.host = host
     schedules = ScheduleHost(
@@ -154,7 +161,10 @@ final class HostBench: Sendable {
   /// All answers to a request.
   func ask(_ request: String) async throws -> [String] {
     let answers = Mutex<[Value]>([])
-    await service.handle(try JSON.parse(request)) { answer in answers.withLock { $0.append(answer) } }
+    await service.handle(try JSON.parse(request)) { [member = census.member()] answer in
+      _ = member
+      answers.withLock { $0.append(answer) }
+    }
     return try answers.withLock { $0 }.map { try JSON.text($0) }
   }
 }

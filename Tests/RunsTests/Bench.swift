@@ -75,6 +75,8 @@ final class Bench: Sendable {
   let forPlan: Recipe?
   private let current: Mutex<CrashingStore>
   private let reports = Mutex<[Progress]>([])
+  /// What carries the run on.
+  let walks = Census()
 
   struct Unchecked: Error, CustomStringConvertible { var description: String }
 
@@ -127,7 +129,8 @@ final class Bench: Sendable {
       try record, of: recipe, secrets: secrets, services: services,
       in: RunSurroundings(
         store: store, time: time, folder: "/tmp",
-        report: { [self] event in
+        report: { [self, walk = walks.member()] event in
+          _ = walk
           reports.withLock { $0.append(event) }
         }, chance: { [chance] in chance }))
   }
