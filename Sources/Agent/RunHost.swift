@@ -64,6 +64,8 @@ package actor RunHost {
   struct Active {
     var engine: RunEngine
     var task: Task<Void, Never>
+    /// What cancels by force when the grace of a cancellation is over; they go with the walk.
+    var forcing: [Task<Void, Never>] = []
   }
 
   /// What the alarm clock rings for.
@@ -275,7 +277,7 @@ package actor RunHost {
       } catch {
         sink.finish()
         await relayed
-        active[id] = nil
+        deactivate(id)
         fail(error)
         release(id)
       }
@@ -307,10 +309,14 @@ package actor RunHost {
     }
   }
 
+  private func deactivate(_ id: String) {
+    for task in active.removeValue(forKey: id)?.forcing ?? [] { task.cancel() }
+  }
+
   /// A walk of a run is over: it has ended, waits, stands, or the program ends.
   private func halted(_ record: RunRecord) async {
     let id = record.id
-    active[id] = nil
+    deactivate(id)
     var record = record
     if record.status.isEnded {
       forgetPause(of: id)
@@ -450,8 +456,8 @@ package actor RunHost {
     if let engine = active[id]?.engine {
       // An engine that has left the run cannot end it any more.
       if !engine.end() { changed.insert(id) }
-      // Ends by itself when the grace is over.
-      Task { await engine.force(after: isHard ? .zero : RunEngine.grace) }
+      // Ends when the grace is over, or is cancelled with the end of the walk.
+      active[id]?.forcing.append(Task { await engine.force(after: isHard ? .zero : RunEngine.grace) })
     } else if isOwn(id), let status = store.run(id)?.status, status != .uncertain {
       try? await carryOn(id)
     }

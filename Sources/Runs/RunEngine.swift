@@ -44,10 +44,16 @@ package final class RunEngine: Sendable {
   private let surroundings: RunSurroundings
   private let program = CancelScope()
   private let own: CancelScope
-  private let walk = Mutex<Task<Result<Value, StepExit>, Never>?>(nil)
   private let parking: Parking
-  private let journal = Mutex<RunJournal?>(nil)
-  private let isPausing = Atomic(false)
+  private let life = Mutex(Life.prepared(isPausing: false))
+
+  /// How far the carrying on has come; what is made for it goes when it is over, whoever still holds the engine.
+  private enum Life {
+    /// - Parameter isPausing: Whether the run was to be paused before it was carried on.
+    case prepared(isPausing: Bool)
+    case walking(RunJournal, Task<Result<Value, StepExit>, Never>?)
+    case over
+  }
 
   /// How long what is in flight may take to finish after a cancellation, before it is cancelled by force.
   package static let grace = TimeSpan.seconds(10)
@@ -83,7 +89,10 @@ package final class RunEngine: Sendable {
   /// Cancels what is in flight when its grace is over.
   package func force(after grace: TimeSpan = RunEngine.grace) async {
     try? await surroundings.time.sleep(for: grace)
-    walk.withLock { $0 }?.cancel()
+    life.withLock { life in
+      if case .walking(_, let walk) = life { return walk }
+      return nil
+    }?.cancel()
   }
 
   /// Ends the carrying on, not the run: nothing more begins, and what is in flight finishes.
@@ -94,9 +103,17 @@ package final class RunEngine: Sendable {
   /// When this returns, nothing that the engine has yet to write says that the run goes on, so that no crash undoes a
   /// pause that is on disk.
   package func pause() async {
-    isPausing.store(true, ordering: .releasing)
+    let journal = life.withLock { life -> RunJournal? in
+      switch life {
+      case .walking(let journal, _): return journal
+      case .prepared: life = .prepared(isPausing: true)
+      case .over: break
+      }
+      return nil
+    }
+    journal?.pause()
     stop()
-    await journal.withLock { $0 }?.settle()
+    await journal?.settle()
   }
 
   /// Something came for the run from outside and is in the state, an event or a decision: its waits look again.
@@ -110,14 +127,15 @@ package final class RunEngine: Sendable {
     let record = surroundings.store.run(id) ?? given
     if record.pendingCancel != nil { own.end(.cancelled) }
     let journal = RunJournal(
-      record, store: surroundings.store, time: surroundings.time, instants: surroundings.instants
-    ) { [self] in
-      isPausing.load(ordering: .acquiring)
-    } whenFailing: { [self] in
-      stop()
+      record, store: surroundings.store, time: surroundings.time, instants: surroundings.instants, ending: program)
+    life.withLock { life in
+      if case .prepared(isPausing: true) = life { journal.pause() }
+      life = .walking(journal, nil)
     }
-    self.journal.withLock { $0 = journal }
-    defer { parking.end() }
+    defer {
+      parking.end()
+      life.withLock { $0 = .over }
+    }
     surroundings.report(.runBegan(run: id, recipe: recipe.name, isResumed: !record.steps.isEmpty))
     do throws(StepExit) {
       var isWalkedAgain = false
@@ -169,7 +187,7 @@ package final class RunEngine: Sendable {
       do throws(StepExit) { return .success(try await runner.outputs(in: frame)) } catch { return .failure(error) }
     }
     // Cancelled by `cancel`, when its grace is over.
-    walk.withLock { $0 = task }
+    life.withLock { $0 = .walking(journal, task) }
     return await task.value
   }
 

@@ -19,6 +19,8 @@ final class RunJournal: Sendable {
     ///
     /// Nothing is kept after it, because what came later may build on what was lost.
     var failure: StateError?
+    /// Whether the run is being paused, so that it must not be said to go on or to wait.
+    var isPausing = false
 
     mutating func hold(_ events: [StateEvent]) {
       for event in events {
@@ -35,22 +37,19 @@ final class RunJournal: Sendable {
   private let content: Mutex<Content>
   private let order = Order()
   private let instants: (@Sendable (StepPath) -> Timestamp?)?
-  private let isPausing: @Sendable () -> Bool
-  private let whenFailing: @Sendable () -> Void
+  /// Ends when the state takes nothing more, so that nothing more begins or is waited for.
+  private let scope: CancelScope?
 
   /// - Parameters:
   ///   - instants: What `now` is of steps of a run that is played again.
-  ///   - isPausing: Whether the run is being paused, so that it must not be said to go on or to wait.
-  ///   - whenFailing: Told that the state takes nothing more, so that nothing more need begin or be waited for.
+  ///   - scope: What is ended when the state takes nothing more, so that nothing more begins or is waited for.
   init(
     _ record: RunRecord, store: any StateStore, time: any TimeSource,
-    instants: (@Sendable (StepPath) -> Timestamp?)? = nil, isPausing: @escaping @Sendable () -> Bool = { false },
-    whenFailing: @escaping @Sendable () -> Void = {}
+    instants: (@Sendable (StepPath) -> Timestamp?)? = nil, ending scope: CancelScope? = nil
   ) {
     id = record.id
     self.instants = instants
-    self.isPausing = isPausing
-    self.whenFailing = whenFailing
+    self.scope = scope
     self.store = store
     self.time = time
     content = Mutex(Content(record: record))
@@ -151,7 +150,7 @@ final class RunJournal: Sendable {
         if let failure = content.failure { throw .stateFailed(failure) }
         var batch: [StateEvent] = []
         swap(&batch, &content.held)
-        if journal.isPausing() { batch.removeAll { $0.goesOn } }
+        if content.isPausing { batch.removeAll { $0.goesOn } }
         return batch
       }
       if batch.isEmpty { return }
@@ -161,6 +160,9 @@ final class RunJournal: Sendable {
       }
     }
   }
+
+  /// From now on the run is not said to go on or to wait.
+  func pause() { content.withLock { $0.isPausing = true } }
 
   /// Returns when what was taken to be kept has been handed to the store.
   func settle() async { await order.settle() }
@@ -224,7 +226,7 @@ final class RunJournal: Sendable {
 
   private func fail(_ error: StateError) {
     content.withLock { $0.failure = $0.failure ?? error }
-    whenFailing()
+    scope?.end(.stopped)
   }
 }
 
