@@ -15,9 +15,10 @@
 /// `chain`, the last sum of the generation before). So a line that is changed, lost, doubled or moved breaks every sum
 /// after it, and a commit line is known to the byte before it is read.
 ///
-/// What follows the last commit line was never acknowledged. A crash leaves there the beginning of one batch, or a hole
-/// of zeros where the file grew before its pages were written; that is dropped, and said. Anything else there, like a
-/// wrong sum or a whole line that is no event, is damage to what may have been acknowledged, and is never dropped.
+/// What follows the last good commit line is dropped, and said, if it is what a crash leaves of one batch: its beginning,
+/// or a hole of zeros where the file grew before its sectors were written (`JournalTail`). Anything else there, such as a
+/// wrong sum, a whole line that isn't an event, or another commit line, is damage to what may have been acknowledged, and
+/// is never dropped.
 import Basics
 
 /// How far the events are numbered, and the sum that the next batch continues.

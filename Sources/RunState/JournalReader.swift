@@ -23,7 +23,7 @@ struct JournalReader: Sendable {
   /// The version that wrote it.
   private(set) var program = "an unknown version"
   private let name: String
-  private let bytes: [UInt8]
+  let bytes: [UInt8]
 
   /// Begins to read the journal of a generation that goes on from a position.
   init(_ bytes: [UInt8], name: String, after position: JournalPosition) {
@@ -73,7 +73,7 @@ struct JournalReader: Sendable {
     return isHeaderRead ? tail() : .damaged(offset: 0, reason: "its header is damaged")
   }
 
-  private func index(of byte: UInt8, from start: Int) -> Int? {
+  func index(of byte: UInt8, from start: Int) -> Int? {
     bytes.withUnsafeBytes { bytes in
       guard let base = bytes.baseAddress, let found = memchr(base + start, Int32(byte), bytes.count - start) else {
         return nil
@@ -82,7 +82,7 @@ struct JournalReader: Sendable {
     }
   }
 
-  private func isCommit(_ line: Range<Int>) -> Bool {
+  func isCommit(_ line: Range<Int>) -> Bool {
     // One byte tells it from nearly all events.
     line.count > 2 && bytes[line.lowerBound + 2] == UInt8(ascii: "c")
       && bytes[line].starts(with: "{\"commit\":".utf8)
@@ -194,49 +194,5 @@ struct JournalReader: Sendable {
       .newer,
       "\(name) holds what this version cannot read (event \(sequence): \(reason)); it was written by \(program). Use that version, or a newer one."
     )
-  }
-
-  /// Tells the beginning of an unacknowledged batch from damage.
-  private func tail() -> Tail {
-    if end == bytes.count { return .none }
-    let rest = bytes[end...]
-    let torn = Tail.torn(bytes: rest.count)
-    // Zeros that no text holds: the file had grown, but its pages were never written.
-    if rest.count >= 8, hasHole(rest) { return torn }
-    var expected = position
-    var lineStart = end
-    while let newline = index(of: 0x0A, from: lineStart) {
-      if isCommit(lineStart..<newline) {
-        return .damaged(offset: lineStart, reason: "the sum of the batch before it is wrong")
-      }
-      guard number(ofEvent: lineStart..<newline) == expected.sequence + 1 else {
-        return .damaged(offset: lineStart, reason: "event \(expected.sequence + 1) cannot be read")
-      }
-      expected.sequence += 1
-      lineStart = newline + 1
-    }
-    expected.chain.update(bytes[end..<lineStart])
-    let fragment = bytes[lineStart...]
-    let couldBegin = [Array("{\"n\":\(expected.sequence + 1),".utf8), Journal.commitLine(expected)]
-    if fragment.isEmpty || fragment.elementsEqual(couldBegin[1].prefix(fragment.count))
-      || fragment.prefix(couldBegin[0].count).elementsEqual(couldBegin[0].prefix(fragment.count))
-    {
-      return torn
-    }
-    return .damaged(offset: lineStart, reason: "the line is no beginning of event \(expected.sequence + 1)")
-  }
-
-  private func number(ofEvent line: Range<Int>) -> Int? {
-    guard let map = (try? JSON.parse(Array(bytes[line]), limits: StateFormat.limits))?.map else { return nil }
-    return map["n"]?.int
-  }
-
-  private func hasHole(_ rest: ArraySlice<UInt8>) -> Bool {
-    var zeros = 0
-    for byte in rest {
-      zeros = byte == 0 ? zeros + 1 : 0
-      if zeros == 8 { return true }
-    }
-    return false
   }
 }

@@ -31,6 +31,8 @@ package final class FaultyFileSystem: FileSystem, Sendable {
     // Unchecked, because inodes are touched only with the content's lock held.
     var bytes: [UInt8] = []
     var synced = 0
+    /// How much the last sync that was done left, where what was appended since begins.
+    var settled = 0
     var modified: Timestamp
 
     init(_ modified: Timestamp) { self.modified = modified }
@@ -112,13 +114,16 @@ package final class FaultyFileSystem: FileSystem, Sendable {
         case .everything: bytes = Array(bytes.prefix(inode.synced))
         case .some:
           bytes = Array(bytes.prefix(Int.random(in: inode.synced...bytes.count, using: &random)))
-          if bytes.count - inode.synced > 40, Bool.random(using: &random) {
-            let start = Int.random(in: inode.synced..<bytes.count - 32, using: &random)
+          // What a disk writes at once is a sector, and one whose beginning was synced before has the rest or zeros.
+          let sectors = (inode.synced + 511) / 512...max(bytes.count, inode.synced + 511) / 512
+          let starts = sectors.map { $0 * 512 } + (inode.synced == inode.settled ? [inode.synced] : [])
+          if Bool.random(using: &random), let start = starts.randomElement(using: &random), start < bytes.count {
             bytes.replaceSubrange(start..<bytes.count, with: repeatElement(0, count: bytes.count - start))
           }
         }
         survivor.bytes = bytes
         survivor.synced = bytes.count
+        survivor.settled = bytes.count
         disk.content.withLock {
           $0.names[path] = survivor
           $0.durableNames[path] = survivor
@@ -137,6 +142,7 @@ package final class FaultyFileSystem: FileSystem, Sendable {
           let inode = Inode(content.now)
           inode.bytes = newValue
           inode.synced = newValue.count
+          inode.settled = newValue.count
           content.names[path] = inode
           content.durableNames[path] = inode
         } else {
@@ -208,6 +214,7 @@ package final class FaultyFileSystem: FileSystem, Sendable {
       if phase != .after { return }
       content.names[path]?.bytes.removeSubrange(size...)
       content.names[path]?.synced = size
+      content.names[path]?.settled = size
     }
   }
 
@@ -288,6 +295,7 @@ package final class FaultyFileSystem: FileSystem, Sendable {
         if content.forgetsSyncs { return }
         let unsynced = inode.bytes.count - inode.synced
         inode.synced += phase == .after ? unsynced : phase == .half ? unsynced / 2 : 0
+        if phase == .after { inode.settled = inode.synced }
       }
     }
   }
