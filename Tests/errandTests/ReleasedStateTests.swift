@@ -1,0 +1,114 @@
+import Basics
+import Foundation
+import Testing
+
+/// The state that each released version left, read and finished by the program as it is now.
+///
+/// `Fixtures/states/make-state.sh` makes one; its opening comment says what is in it.
+@Suite(.timeLimit(.minutes(5))) struct ReleasedStateTests {
+  static let states = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Fixtures/states")
+  static let versions = ["0.1.0"]
+
+  /// A copy of the project with what a version left in its folder, as that version's user would have it.
+  private static func program(_ version: String) async throws -> (Program, ids: [String: String]) {
+    let program = try await Program()
+    let files = FileManager.default
+    try files.removeItem(at: program.folder)
+    try files.copyItem(at: states.appending(path: "project"), to: program.folder)
+    var ids: [String: String] = [:]
+    let left = states.appending(path: version)
+    for name in try files.contentsOfDirectory(atPath: left.path) {
+      let target = program.folder.appending(path: name == "state" ? ".errand" : name)
+      try files.copyItem(at: left.appending(path: name), to: target)
+      if name.hasSuffix(".id") {
+        ids[String(name.dropLast(3))] = try String(contentsOf: target, encoding: .utf8).trimmingCharacters(
+          in: .newlines)
+      }
+    }
+    // A repository keeps no such modes.
+    try #require(await run("/bin/chmod", "-R", "go-rwx", program.folder.appending(path: ".errand").path) == 0)
+    return (program, ids)
+  }
+
+  @Test(arguments: versions)
+  func `what an earlier version left open is finished, and nothing of it is done twice`(_ version: String) async throws
+  {
+    let (program, ids) = try await ReleasedStateTests.program(version)
+    guard let clock = try await MovableClock(in: program.folder) else { return await program.remove() }
+    let saturday = clock.showing(try #require(Timestamp("2026-11-21T10:00:30Z")))
+    func call(_ arguments: String..., environment: [String: String]) async throws -> Program.Outcome {
+      let outcome = try await program.start(arguments, environment: environment).outcome()
+      #expect(outcome.code == 0, "\(arguments): \(outcome.out)\(outcome.error)")
+      return outcome
+    }
+    func lines(_ name: String) throws -> [String] {
+      let text = try String(contentsOf: program.folder.appending(path: name), encoding: .utf8)
+      return text.split(separator: "\n").map(String.init)
+    }
+
+    let doctor = try await call("doctor", environment: saturday)
+    #expect(doctor.out.hasSuffix("no faults\n"), "\(doctor.out)")
+    let open = try await call("runs", "list", environment: saturday).out.split(separator: "\n\n").first ?? ""
+    #expect(
+      open.split(separator: "\n").dropFirst().map { $0.split(separator: " ")[1...2].joined(separator: " ") }.sorted()
+        == [
+          "approving waiting", "event waiting", "failing failed", "hourly succeeded", "hourly waiting",
+          "hourly waiting", "large waiting", "looping running",
+          "nested waiting", "retrying waiting", "skipping waiting", "uncertain running", "waiting waiting",
+        ])
+    #expect(try lines("items.txt") == ["part left", "10", "20", "30"])
+    try program.write("", to: "gate")
+
+    var serve = try program.serve("serve", environment: saturday)
+    for recipe in ["waiting", "retrying", "looping"] {
+      #expect(await serve.line(with: "\(recipe) \(ids[recipe] ?? "") succeeded") != nil, "\(serve.before)")
+    }
+    // What a person says, of each thing that waits for one.
+    for (event, data) in [("paid", #"{"amount": 12}"#), ("go", #"{"tag": "left"}"#), ("go-large", "null")] {
+      _ = try await call("runs", "signal", "any", event, "--data", data, environment: saturday)
+    }
+    _ = try await call("runs", "approve", ids["approving"] ?? "", environment: saturday)
+    let sent = #"{"exitCode":0,"output":"","errors":"","isRun":true}"#
+    _ = try await call(
+      "runs", "resolve", ids["uncertain"] ?? "", "send", "--done", "--output", sent, environment: saturday)
+    _ = try await call("runs", "retry", ids["failing"] ?? "", environment: saturday)
+    var ended: Set<String> = []
+    while ended.count < 6, let line = await serve.line(with: " succeeded") {
+      ended.formUnion(
+        ["event", "approving", "uncertain", "nested", "large", "failing"].filter { line.contains(" \($0) ") })
+    }
+    for schedule in ["skipping", "hourly/each", "hourly/noon"] {
+      _ = try await call("schedule", "pause", schedule, environment: saturday)
+    }
+    serve.signal(SIGKILL)
+    #expect(await serve.end() == -SIGKILL)
+
+    // Those that schedules started wait for an hour and a half.
+    let sunday = clock.showing(try #require(Timestamp("2026-11-22T10:00:30Z")))
+    serve = try program.serve("serve", environment: sunday)
+    while try await call("runs", "list", "--json", environment: sunday).json["open"]?.list?.isEmpty == false {
+      guard await serve.line(with: " succeeded") != nil else { break }
+    }
+    serve.signal(SIGTERM)
+    #expect(await serve.end() == 0)
+
+    #expect(try lines("items.txt") == ["part left", "10", "20", "30", "40", "50"])
+    #expect(try lines("sent.txt") == ["sent"])
+    #expect(
+      try lines("done.txt").sorted() == [
+        "approving 1", "event 12", "failing", "large 36000 12000", "looping 20,40,60,80,100", "nested left true",
+        "retrying finally", "retrying refused", "uncertain", "waiting",
+      ])
+    let values = try await call("run", "recipes/values.yaml", "--json", environment: sunday).json["outputs"]
+    withKnownIssue("a retry repeats the items of a loop that succeeded") {
+      #expect(values?["counts"] == .list([.int(1), .int(1), .int(1), .int(1)]))
+    }
+    #expect(values?["largest"] == .int(84_895))
+    let log = try await call("schedule", "log", "hourly", "--json", environment: sunday).json.list ?? []
+    for outcome in ["started", "superseded", "buffered"] {
+      #expect(log.contains { $0["outcome"]?.string == outcome }, "\(log)")
+    }
+    #expect(try await call("doctor", environment: sunday).out.hasSuffix("no faults\n"))
+    await program.remove()
+  }
+}
