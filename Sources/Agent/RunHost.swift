@@ -80,6 +80,7 @@ package actor RunHost {
   nonisolated let activity: Activity?
   private let prepare: @Sendable (RunRecord) async throws(NotRunnable) -> PreparedRun
   private let chance: @Sendable () -> Double
+  private let walkers: (any TaskExecutor)?
   private var clock: AlarmClock<Alarm>?
   private(set) var active: [String: Active] = [:]
   /// The runs that this program has to carry on until they end or stand.
@@ -105,10 +106,12 @@ package actor RunHost {
   /// The first failure of the state; after it nothing more is begun.
   package private(set) var failure: StateError?
 
-  /// - Parameter activity: Counts what the host is at, for a clock that stands still until somebody moves it. No
-  ///   run stays on such a clock to wait for a retry.
+  /// - Parameters:
+  ///   - activity: Counts what the host is at, for a clock that stands still until somebody moves it. No run stays on
+  ///     such a clock to wait for a retry.
+  ///   - walkers: Where runs are walked; nil for the threads of Swift's concurrency.
   package init(
-    store: any StateStore, time: any TimeSource, activity: Activity? = nil,
+    store: any StateStore, time: any TimeSource, activity: Activity? = nil, walkers: (any TaskExecutor)? = nil,
     chance: @escaping @Sendable () -> Double = { Double.random(in: 0..<1) },
     prepare: @escaping @Sendable (RunRecord) async throws(NotRunnable) -> PreparedRun
   ) {
@@ -116,6 +119,7 @@ package actor RunHost {
     self.time = time
     self.activity = activity
     self.chance = chance
+    self.walkers = walkers
     self.prepare = prepare
   }
 
@@ -262,6 +266,7 @@ package actor RunHost {
       store: store, time: time, folder: prepared.folder, report: { sink.yield($0) }, chance: chance)
     if activity != nil { surroundings.stay = .zero }
     surroundings.instants = prepared.instants
+    surroundings.walkers = walkers
     let engine = RunEngine(
       record, of: prepared.recipe, secrets: prepared.secrets, services: prepared.services, in: surroundings)
     activity?.begin()

@@ -19,6 +19,8 @@ final class SelectNode: Node {
     self.mark = mark
   }
 
+  var isRead: Bool { operand.isRead }
+
   func evaluate(_ context: inout EvaluationContext) throws(EvaluationError) -> Value {
     let value = try operand.evaluate(&context)
     switch value.content {
@@ -113,6 +115,8 @@ final class IndexNode: Node {
     self.isNullAbsent = isNullAbsent
     self.range = range
   }
+
+  var isRead: Bool { operand.isRead }
 
   func evaluate(_ context: inout EvaluationContext) throws(EvaluationError) -> Value {
     let value = try operand.evaluate(&context)

@@ -11,9 +11,13 @@ protocol Node: AnyObject, Sendable {
   func evaluate(_ context: inout EvaluationContext) throws(EvaluationError) -> Value
   func bool(_ context: inout EvaluationContext) throws(EvaluationError) -> Bool
   func int(_ context: inout EvaluationContext) throws(EvaluationError) -> Int
+  /// Whether the value was there before the evaluation, or is a part of one that was.
+  var isRead: Bool { get }
 }
 
 extension Node {
+  var isRead: Bool { false }
+
   func bool(_ context: inout EvaluationContext) throws(EvaluationError) -> Bool {
     let value = try evaluate(&context)
     if case .bool(let result) = value.content { return result }
@@ -51,6 +55,8 @@ final class LiteralNode: Node {
 
   func evaluate(_ context: inout EvaluationContext) -> Value { value }
 
+  var isRead: Bool { true }
+
   func int(_ context: inout EvaluationContext) throws(EvaluationError) -> Int {
     if case .int(let result) = value.content { return result }
     throw mismatch(value, "an int", range)
@@ -68,6 +74,8 @@ final class VariableNode: Node {
   }
 
   func evaluate(_ context: inout EvaluationContext) -> Value { context.slots[slot] }
+
+  var isRead: Bool { true }
 
   func int(_ context: inout EvaluationContext) throws(EvaluationError) -> Int {
     if case .int(let result) = context.slots[slot].content { return result }

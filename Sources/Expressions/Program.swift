@@ -79,7 +79,9 @@ package struct Program: Sendable {
     }
     var context = EvaluationContext(slots: slots, limits: limits)
     do throws(EvaluationError) {
-      return try root.evaluate(&context)
+      let value = try root.evaluate(&context)
+      if !root.isRead, let reason = value.oversize { throw .limit("the value is too large: \(reason)") }
+      return value
     } catch {
       throw error.placed(at: range)
     }

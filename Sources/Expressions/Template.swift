@@ -256,7 +256,12 @@ package struct CompiledTemplate: Sendable {
     for part in parts {
       switch part {
       case .text(let text): result += text
-      case .program(let program): result += try written(try run(program), program.range)
+      case .program(let program):
+        result += try written(try run(program), program.range)
+        guard result.utf8.count <= ValueExtent.most.bytes else {
+          throw .limit("the text is too large: at most \(ValueExtent.most.bytes >> 20) MiB are allowed").placed(
+            at: program.range)
+        }
       }
     }
     return .string(result)

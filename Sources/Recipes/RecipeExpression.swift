@@ -59,6 +59,10 @@ package indirect enum ValueTemplate: Sendable {
   package struct LocatedTemplate: Sendable {
     let template: CompiledTemplate
     let placing: Placing
+
+    func evaluate(in frame: [Value]) throws(ExpressionFailure) -> Value {
+      do throws(EvaluationError) { return try template.evaluate(frame) } catch { throw placing.failure(error) }
+    }
   }
 
   /// The type of what it gives.
@@ -70,35 +74,13 @@ package indirect enum ValueTemplate: Sendable {
   }
 
   package func evaluate(in frame: [Value]) throws(ExpressionFailure) -> Value {
-    switch self {
-    case .literal(let value, _): return value
-    case .template(let located):
-      do throws(EvaluationError) { return try located.template.evaluate(frame) } catch {
-        throw located.placing.failure(error)
-      }
-    case .list(let items, _):
-      var values: [Value] = []
-      values.reserveCapacity(items.count)
-      for item in items { values.append(try item.evaluate(in: frame)) }
-      return .list(values)
-    case .map(let members, _):
-      var map = ValueMap()
-      for member in members {
-        let value = try member.value.evaluate(in: frame)
-        // A null that an expression gives is an absent field, as one that is written.
-        if value.isNull, case .template = member.value { continue }
-        map[member.key] = value
-      }
-      return .map(map)
-    }
+    try whole { located throws(ExpressionFailure) in try located.evaluate(in: frame) }
   }
 
   /// The value as far as it is known: each text that needs an unknown stands as an unknown of its type.
   package func evaluate(asFarAsKnownIn frame: [Value]) throws(ExpressionFailure) -> Value {
-    switch self {
-    case .literal(let value, _): return value
-    case .template(let located):
-      do throws(ExpressionFailure) { return try evaluate(in: frame) } catch {
+    try whole { located throws(ExpressionFailure) in
+      do throws(ExpressionFailure) { return try located.evaluate(in: frame) } catch {
         guard var unknown = error.unknown else { throw error }
         let type = located.template.type
         // A null that an expression gives is an absent field.
@@ -108,14 +90,38 @@ package indirect enum ValueTemplate: Sendable {
         }
         return unknown.value(of: type)
       }
+    }
+  }
+
+  /// The value, each of whose parts may be small enough while they are not together.
+  private func whole(
+    _ evaluate: (LocatedTemplate) throws(ExpressionFailure) -> Value
+  ) throws(ExpressionFailure) -> Value {
+    let value = try value(evaluate)
+    switch self {
+    case .literal, .template: break
+    case .list, .map:
+      if let reason = value.oversize { throw ExpressionFailure(message: "the value is too large: \(reason)") }
+    }
+    return value
+  }
+
+  private func value(
+    _ evaluate: (LocatedTemplate) throws(ExpressionFailure) -> Value
+  ) throws(ExpressionFailure) -> Value {
+    switch self {
+    case .literal(let value, _): return value
+    case .template(let located): return try evaluate(located)
     case .list(let items, _):
       var values: [Value] = []
-      for item in items { values.append(try item.evaluate(asFarAsKnownIn: frame)) }
+      values.reserveCapacity(items.count)
+      for item in items { values.append(try item.value(evaluate)) }
       return .list(values)
     case .map(let members, _):
       var map = ValueMap()
       for member in members {
-        let value = try member.value.evaluate(asFarAsKnownIn: frame)
+        let value = try member.value.value(evaluate)
+        // A null that an expression gives is an absent field, as one that is written.
         if value.isNull, case .template = member.value { continue }
         map[member.key] = value
       }

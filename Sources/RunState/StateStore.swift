@@ -44,8 +44,9 @@ extension StateStore {
 
   /// Prepares a value for an event: as it is, or as a blob if its text is larger than 64 KiB.
   package func keep(_ value: Value) async throws(StateError) -> StoredValue {
+    if ValueExtent(of: value, upTo: StoredValue.largest) != nil { return .inline(value) }
+    if let reason = value.oversize { throw StateError(.invalid, "the value cannot be kept in the state: \(reason)") }
     if value.isNested(deeperThan: StoredValue.deepest) { throw StoredValue.tooDeep }
-    guard value.isLargerThan(StoredValue.largestInline) else { return .inline(value) }
     return .blob(try await putBlob(try recordedBytes(of: value)))
   }
 

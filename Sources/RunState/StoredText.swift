@@ -6,6 +6,9 @@ extension StoredValue {
   /// How deep a value may be nested: each level may become three, and everything has to fit into `JSON.deepest`.
   static let deepest = 150
 
+  /// What is kept in an event itself.
+  static let largest = ValueExtent(parts: largestInline, bytes: largestInline, depth: deepest)
+
   static let tooDeep = StateError(
     .invalid, "a value that is nested deeper than \(deepest) lists and maps cannot be kept in the state")
 }
@@ -43,28 +46,6 @@ extension Value {
     case .optional(let value): depth <= 0 || value.map { $0.isNested(deeperThan: depth - 1) } ?? false
     default: false
     }
-  }
-
-  /// Whether the value's text is probably larger than that; it is never much larger if not.
-  func isLargerThan(_ bytes: Int) -> Bool {
-    var budget = bytes
-    return !spends(&budget)
-  }
-
-  /// Takes the text's size from a budget; false once that is spent.
-  private func spends(_ budget: inout Int) -> Bool {
-    switch content {
-    case .string(let text), .type(let text): budget -= text.utf8.count + 2
-    case .bytes(let bytes): budget -= bytes.count / 3 * 4 + 14
-    case .list(let items):
-      for item in items where !item.spends(&budget) { return false }
-    case .map(let map):
-      for member in map.members where !(member.key.spends(&budget) && member.value.spends(&budget)) { return false }
-    case .optional(let value): if let value { return value.spends(&budget) }
-    case .null, .bool, .int, .uint, .double, .timestamp, .duration: budget -= 8
-    }
-    budget -= 2
-    return budget >= 0
   }
 }
 

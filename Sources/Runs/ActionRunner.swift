@@ -208,7 +208,8 @@ struct ActionRunner {
       journal.hold([began(attempt, nil)])
       return .failure(error)
     }
-    let stored = if let baseline = attempt.baseline { try await journal.stored(baseline) } else { StoredValue?.none }
+    let stored =
+      if let baseline = attempt.baseline { try await journal.stored(baseline, of: path) } else { StoredValue?.none }
     attempt.startedAt = run.time.now()
     // Asked at the last moment, because the time in which repeating changes nothing may have ended since the last try
     // was judged; that the last did nothing says nothing of those before it.

@@ -23,7 +23,7 @@ extension StepRunner {
     } else {
       let list = try run.items(of: loop, in: frame, step: path)
       items = list.list ?? []
-      let stored = try await run.journal.stored(list)
+      let stored = try await run.journal.stored(list, of: path)
       run.journal.hold([
         .stepBegan(StepBegan(run: run.id, at: run.time.now(), step: path, now: frame.now, items: stored))
       ])

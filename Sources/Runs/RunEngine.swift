@@ -15,6 +15,8 @@ package struct RunSurroundings: Sendable {
   package var skip: (@Sendable (TimeSpan) -> Void)?
   /// What `now` is of steps of a run that is played again; others take the clock's.
   package var instants: (@Sendable (StepPath) -> Timestamp?)?
+  /// Where runs are walked; nil for the threads of Swift's concurrency.
+  package var walkers: (any TaskExecutor)?
   /// A run that only waits is left to its host, unless it goes on sooner than that.
   package var stay = Parking.stay
 
@@ -51,7 +53,7 @@ package final class RunEngine: Sendable {
   private enum Life {
     /// - Parameter isPausing: Whether the run was to be paused before it was carried on.
     case prepared(isPausing: Bool)
-    case walking(RunJournal, Task<Result<Value, StepExit>, Never>?)
+    case walking(RunJournal, Task<Result<StoredValue, StepExit>, Never>?)
     case over
   }
 
@@ -145,7 +147,7 @@ package final class RunEngine: Sendable {
         let result = await walked(record, journal, isWalkedAgain)
         let last: StateEvent?
         switch result {
-        case .success(let value): last = ended(.succeeded, outputs: try await journal.stored(value))
+        case .success(let outputs): last = ended(.succeeded, outputs: outputs)
         case .failure(.failed(let error)): last = ended(error.kind == .timeout ? .timedOut : .failed, error)
         case .failure(.cancelled): last = ended(.cancelled)
         case .failure(.rejected(let error)): last = ended(.rejected, error)
@@ -162,9 +164,6 @@ package final class RunEngine: Sendable {
         }
         break
       }
-    } catch .failed(let error) {
-      // Outputs that cannot be kept.
-      do throws(StepExit) { try await journal.commit([ended(.failed, error)]) } catch { throw stateError(error) }
     } catch {
       throw stateError(error)
     }
@@ -175,7 +174,7 @@ package final class RunEngine: Sendable {
 
   private func walked(
     _ record: RunRecord, _ journal: RunJournal, _ isWalkedAgain: Bool
-  ) async -> Result<Value, StepExit> {
+  ) async -> Result<StoredValue, StepExit> {
     let secretInputs = recipe.secretInputs(record.origin.inputs, in: secrets)
     let context = RunContext(
       recipe: recipe, journal: journal, services: services, redactor: services.redactor.adding(secretInputs),
@@ -183,8 +182,12 @@ package final class RunEngine: Sendable {
       report: surroundings.report, chance: surroundings.chance)
     let runner = RecipeRunner(run: context, recipe: recipe, scope: own, prefix: "", depth: 0)
     let frame = frame(record)
-    let task = Task { () -> Result<Value, StepExit> in
-      do throws(StepExit) { return .success(try await runner.outputs(in: frame)) } catch { return .failure(error) }
+    let task = Task(executorPreference: surroundings.walkers) { () -> Result<StoredValue, StepExit> in
+      do throws(StepExit) {
+        return .success(try await journal.stored(try await runner.outputs(in: frame)))
+      } catch {
+        return .failure(error)
+      }
     }
     // Cancelled by `cancel`, when its grace is over.
     life.withLock { $0 = .walking(journal, task) }

@@ -215,10 +215,10 @@ final class RunJournal: Sendable {
   }
 
   /// What an event holds for a value: itself, or where its blob lies if it is large.
-  func stored(_ value: Value) async throws(StepExit) -> StoredValue {
+  func stored(_ value: Value, of step: StepPath? = nil) async throws(StepExit) -> StoredValue {
     do throws(StateError) { return try await store.keep(value) } catch {
       // A value that cannot be kept is the step's fault, not the state's.
-      if error.kind == .invalid { throw .failed(RunError(.validation, error.message, effect: .done)) }
+      if error.kind == .invalid { throw .failed(RunError(.validation, error.message, step: step, effect: .done)) }
       fail(error)
       throw .stateFailed(error)
     }

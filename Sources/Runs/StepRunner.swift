@@ -176,7 +176,7 @@ struct StepRunner {
     _ path: StepPath, _ status: StepStatus, output: Value? = nil, error: RunError? = nil, now: Timestamp
   ) async throws(StepExit) {
     if journal.hasEnded(path) { return }
-    let stored = if let output { try await journal.stored(output) } else { StoredValue?.none }
+    let stored = if let output { try await journal.stored(output, of: path) } else { StoredValue?.none }
     journal.hold([
       .stepEnded(
         StepEnded(run: run.id, at: run.time.now(), step: path, now: now, status: status, output: stored, error: error))

@@ -168,7 +168,7 @@ struct WaitRunner {
   private func ended(
     _ status: StepStatus, _ output: Value? = nil, error: RunError? = nil
   ) async throws(StepExit) -> StateEvent {
-    let stored = if let output { try await journal.stored(output) } else { StoredValue?.none }
+    let stored = if let output { try await journal.stored(output, of: path) } else { StoredValue?.none }
     return .stepEnded(
       StepEnded(
         run: run.id, at: run.time.now(), step: path, now: journal.instant(), status: status, output: stored,

@@ -489,7 +489,7 @@ struct RunSession: Sendable {
 
   /// The runs that this process carries on in a state.
   private func host(_ store: some StateStore, preparation: @escaping @Sendable () -> Preparation) -> RunHost {
-    RunHost(store: store, time: time) { record throws(NotRunnable) in
+    RunHost(store: store, time: time, walkers: WalkThreads.shared) { record throws(NotRunnable) in
       try await preparation().prepared(record, from: store)
     }
   }

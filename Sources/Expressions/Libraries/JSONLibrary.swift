@@ -46,6 +46,7 @@ private func parse(_ text: String) throws(EvaluationError) -> Value {
 private func format(
   _ value: Value, _ style: JSON.Style, _ context: inout EvaluationContext
 ) throws(EvaluationError) -> Value {
+  if let reason = value.oversize { throw .limit("the value is too large to be JSON: \(reason)") }
   let text: String
   do throws(JSONError) {
     text = try JSON.text(value, style)
