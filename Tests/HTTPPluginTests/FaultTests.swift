@@ -47,9 +47,9 @@ import Testing
       "the answer to GET S/items is a web page and not JSON; check the address, and that the service is not down for "
         + "maintenance."),
     Case(
-      ServiceFault(.redirect), .network,
-      "GET http://elsewhere.example/items: the name of http://elsewhere.example cannot be resolved; check the URL and the "
-        + "network."),
+      ServiceFault(.redirect), .plugin,
+      "GET S/items: S redirects to http://elsewhere.example; only redirects to the same scheme, host and port are "
+        + "followed. If the service has moved, change the URL."),
     Case(
       ServiceFault(.redirectLoop, times: 6), .plugin,
       "GET S/items: S redirects more than 5 times in a row; check the URL."),

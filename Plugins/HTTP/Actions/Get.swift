@@ -45,10 +45,24 @@ enum Get: Action {
   static func run(_ input: Input, on service: WebClient, in context: ActionContext) async throws -> Output {
     let request = try service.request(
       .init(method: "GET", url: input.url, query: input.query, headers: input.headers))
-    let answer = try await service.read(request, keeping: .init(isAsked: input.cached, fallsBack: input.fallback))
+    let read = { @Sendable (response: HTTPResponse) throws(ActionError) -> (body: Value, isJSON: Bool) in
+      try service.check(response, to: request, expecting: input.expect, isWrite: false)
+      return try AnswerFields.body(of: response, to: request, as: input.answer, isWrite: false)
+    }
+    // What cannot be read is not kept: it would stand in the way of what was read before, and be read in vain again.
+    let keeping = WebClient.Keeping(isAsked: input.cached, fallsBack: input.fallback)
+    let answer = try await service.read(request, keeping: keeping) { new, kept in
+      do throws(ActionError) {
+        let isJSON = try read(new).isJSON
+        // Whoever takes what comes still had data, and a page in their place is mostly one of maintenance.
+        guard !isJSON, new.isPage, let kept, (try? read(kept).isJSON) == true else { return nil }
+        return AnswerFields.page(in: request)
+      } catch {
+        return error.message
+      }
+    }
     let response = answer.response
-    try service.check(response, to: request, expecting: input.expect, isWrite: false)
-    let (body, isJSON) = try AnswerFields.body(of: response, to: request, as: input.answer, isWrite: false)
+    let (body, isJSON) = try read(response)
     return try Output {
       $0.status = response.status
       $0.headers = AnswerFields.headers(of: response)

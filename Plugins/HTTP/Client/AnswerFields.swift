@@ -27,6 +27,14 @@ extension AnswerFields {
     }
   }
 
+  private static let isPage =
+    "is a web page and not JSON; check the address, and that the service is not down for maintenance."
+
+  /// What is said of a web page in the place of data.
+  static func page(in request: HTTPRequest) -> String {
+    "the answer to \(request.method) \(request.redactedURL) \(isPage)"
+  }
+
   static func headers(of response: HTTPResponse) -> [String: String] {
     var headers: [String: String] = [:]
     for field in response.headers.fields {
@@ -61,13 +69,18 @@ extension AnswerFields {
       let body = response.body.starts(with: mark) ? Array(response.body.dropFirst(mark.count)) : response.body
       return (try JSON.parse(body), isJSON: true)
     } catch {
-      let blanks: [UInt8] = [0x20, 0x09, 0x0A, 0x0D]
-      if response.body.first(where: { !blanks.contains($0) }) == UInt8(ascii: "<") {
-        throw fault("is a web page and not JSON; check the address, and that the service is not down for maintenance.")
-      }
+      if response.isPage { throw fault(isPage) }
       // The reader's own words may quote the answer, so only the place is taken over.
       let place = error.spot.map { " at line \($0.position.line), column \($0.position.column)" } ?? ""
       throw fault("is no valid JSON\(place), after \(response.body.count) bytes.")
     }
+  }
+}
+
+extension HTTPResponse {
+  /// Whether the body begins as a web page does.
+  var isPage: Bool {
+    let blanks: [UInt8] = [0x20, 0x09, 0x0A, 0x0D]
+    return body.first { !blanks.contains($0) } == UInt8(ascii: "<")
   }
 }

@@ -112,9 +112,14 @@ public final class WebClient: WebClientProtocol {
       call.method, url, headers: headers, body: call.body?.bytes,
       limits: HTTPLimits(
         connect: settings.connectTimeout, attempt: settings.requestTimeout, maxBodyBytes: settings.maxAnswerBytes),
-      redirects: call.method == "GET" ? .secure : .sameOrigin, redactedParameters: Set(settings.secretQuery.keys),
+      redirects: redirects(of: call), redactedParameters: Set(settings.secretQuery.keys),
       credentialHeaders: HTTPRequest.standardCredentialHeaders.union(settings.secretHeaders.keys),
       acceptsCompression: call.method == "GET")
+  }
+
+  /// A read may be sent elsewhere where steps may ask elsewhere.
+  private func redirects(of call: Call) -> HTTPRedirects {
+    call.method == "GET" && (settings.allowOtherHosts || settings.baseURL == nil) ? .secure : .sameOrigin
   }
 
   /// The whole address, and whether it is that of the service itself.
@@ -140,10 +145,16 @@ public final class WebClient: WebClientProtocol {
   }
 
   /// Sends what only reads.
-  func read(_ request: HTTPRequest, keeping: Keeping = Keeping()) async throws(ActionError) -> Answer {
+  ///
+  /// - Parameter check: Says what is wrong with an answer that cannot be read, which is not kept.
+  func read(
+    _ request: HTTPRequest, keeping: Keeping = Keeping(),
+    check: @escaping @Sendable (_ new: HTTPResponse, _ kept: HTTPResponse?) -> String? = { _, _ in nil }
+  ) async throws(ActionError) -> Answer {
     do throws(HTTPError) {
       guard keeping.isAsked else { return Answer(response: try await http.send(request), cachedAt: time.now()) }
-      let kept = try await http.send(request, through: cache, HTTPCachePolicy(fallsBack: keeping.fallsBack))
+      let policy = HTTPCachePolicy(fallsBack: keeping.fallsBack, check: check)
+      let kept = try await http.send(request, through: cache, policy)
       return Answer(
         response: kept.response, fromCache: kept.fromCache, cachedAt: kept.cachedAt, staleReason: kept.standIn?.reason)
     } catch {
@@ -168,7 +179,12 @@ public final class WebClient: WebClientProtocol {
 
   /// Sends what changes something.
   func write(_ request: HTTPRequest) async throws(ActionError) -> HTTPResponse {
-    do throws(HTTPError) { return try await http.send(request) } catch {
+    do throws(HTTPError) {
+      let response = try await http.send(request)
+      if (200...399).contains(response.status) { await cache.forget(after: request, response) }
+      return response
+    } catch {
+      if error.sent == .maybe { await cache.forget(after: request, nil) }
       throw failure(error, mayHaveHappened: true)
     }
   }
