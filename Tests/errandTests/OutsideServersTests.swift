@@ -61,12 +61,10 @@ import Testing
         #expect(try await program.call("run", "page.yaml", "--json").code == 78)
         let authority = program.folder.appending(path: "certificate.pem").path
         let trusting = try await program.call("run", "page.yaml", "--json", environment: ["SSL_CERT_FILE": authority])
-        withKnownIssue("the environment is not looked at") { #expect(trusting.code == 0, "\(trusting.out)") }
+        #expect(trusting.code == 0, "\(trusting.out)")
         try program.write("connections:\n  http:\n    certificateAuthorities: certificate.pem\n", to: "errand.yaml")
         let configured = try await program.call("run", "page.yaml", "--json")
-        withKnownIssue("a connection has no such field") {
-          #expect(configured.code == 0, "\(configured.out)\(configured.error)")
-        }
+        #expect(configured.code == 0, "\(configured.out)\(configured.error)")
       }
     }
   }
@@ -74,9 +72,7 @@ import Testing
   @Test(arguments: ["http", "interviewPrep", "markbook", "notify", "stationboard", "timetable", "transitData"])
   func `every connection over HTTP names authorities`(_ name: String) throws {
     let plugin = try #require(ActionCatalog(everyPlugin).plugin(name))
-    withKnownIssue("only mail does") {
-      #expect(plugin.configuration.field(named: "certificateAuthorities") != nil)
-    }
+    #expect(plugin.configuration.field(named: "certificateAuthorities") != nil)
   }
 
   /// A network of its own in which `lo` has a public address, for those who may make one.
@@ -119,11 +115,9 @@ import Testing
       let asked = try await program.shell("cat asked.txt").out
       let said = try await program.shell("cat a.json").out
       // What is private may lead to what is.
-      withKnownIssue("it is followed") {
-        #expect(end.out == "1 0\n", "\(said)")
-        #expect(asked == "/start\n/start\n/inside\n")
-        #expect(said.contains("redirects from a public address to a private one"), "\(said)")
-      }
+      #expect(end.out == "1 0\n", "\(said)")
+      #expect(asked == "/start\n/start\n/inside\n")
+      #expect(said.contains("redirects from a public address to a private one"), "\(said)")
     }
   }
 }

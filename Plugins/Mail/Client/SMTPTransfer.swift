@@ -1,5 +1,6 @@
 import ActionKit
 import CCurl
+import HTTPClient
 import Synchronization
 
 /// One mail on its way through libcurl, which blocks the thread that it is on.
@@ -141,7 +142,10 @@ final class SMTPTransfer: @unchecked Sendable {
       codes.append(ccurl_set_text(easy, CURLOPT_USERNAME, username))
       codes.append(ccurl_set_text(easy, CURLOPT_PASSWORD, password))
     }
-    if let file = settings.certificateAuthorities { codes.append(ccurl_set_text(easy, CURLOPT_CAINFO, file)) }
+    if let file = settings.certificateAuthorities ?? TrustedAuthorities.file {
+      codes.append(ccurl_set_text(easy, CURLOPT_CAINFO, file))
+    }
+    if let folder = TrustedAuthorities.folder { codes.append(ccurl_set_text(easy, CURLOPT_CAPATH, folder)) }
     return codes.allSatisfy { $0 == CURLE_OK }
   }
 
