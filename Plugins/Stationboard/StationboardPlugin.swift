@@ -42,6 +42,6 @@ public enum StationboardPlugin: ClientLibrary, WebPlugin {
       limits: HTTPLimits(
         connect: configuration.connectTimeout, attempt: configuration.requestTimeout,
         maxBodyBytes: configuration.maxAnswerBytes),
-      time: context.time)
+      time: context.time, keptIn: context.cacheFolder)
   }
 }

@@ -158,4 +158,20 @@ import Testing
     #expect(error.message == "'matching' must have at least 2 characters; nothing was sent.")
     #expect(transport.requests.isEmpty)
   }
+
+  @Test func `a zip that too many ask for is asked for again while its hour lasts`() async throws {
+    let (client, _) = scripted([
+      .on("GET", "https://markbook.example/download/b.zip", status: 429, headers: ["Retry-After": "90"])
+    ])
+    let error = try await client.failure {
+      _ = try await $0.downloadBackup(from: "https://markbook.example/download/b.zip", to: "/tmp/none/b.zip")
+    }
+    #expect(error.actionError.kind == .rateLimited)
+    #expect(error.actionError.retryAfter == .seconds(90))
+    #expect(DownloadBackup.retry.kinds.contains(.rateLimited))
+    let total = (1..<DownloadBackup.retry.maxAttempts).reduce(TimeSpan.zero) {
+      $0 + DownloadBackup.retry.delay(afterAttempt: $1, chance: 0)
+    }
+    #expect(total > .seconds(600) && total < .seconds(3600))
+  }
 }

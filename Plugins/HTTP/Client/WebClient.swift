@@ -91,8 +91,10 @@ public final class WebClient: WebClientProtocol {
 
   /// The request of a call, or what is wrong with it.
   func request(_ call: Call) throws(ActionError) -> HTTPRequest {
-    let (address, isOurs) = try address(of: call.url)
+    var (address, isOurs) = try address(of: call.url)
     let secrets = isOurs ? settings.secretQuery : [:]
+    // A service's own address of its next page may repeat what it was sent.
+    if !secrets.isEmpty { address = address.withoutParameters(Set(secrets.keys)) }
     var items = try call.query.map { map throws(ActionError) in try WebBody.items(of: map, called: "query") } ?? []
     for (name, value) in secrets.sorted(by: { $0.key < $1.key }) { items.append(.init(name, value.reveal())) }
     let query = HTTPQuery(items).encoded
@@ -232,15 +234,8 @@ public final class WebClient: WebClientProtocol {
     let wasRefused = (400...499).contains(status) && status != 408
     throw ActionError(
       kind, "\(request.method) \(request.redactedURL) was answered with HTTP status \(status).",
-      detail: reason(in: response), status: status, retryAfter: response.retryAfter(now: time.now()),
+      detail: response.reason, status: status, retryAfter: response.retryAfter(now: time.now()),
       effect: !isWrite || wasRefused ? ActionError.Effect.none : .unknown)
-  }
-
-  /// What a service says of a failure in the members that are usual for it (RFC 9457 and its predecessors).
-  private func reason(in response: HTTPResponse) -> String? {
-    guard response.body.count <= 1 << 16, let value = try? JSON.parse(response.body) else { return nil }
-    let words = ["title", "detail", "message", "error", "error_description"].compactMap { value[$0]?.string }
-    return words.isEmpty ? nil : String(words.joined(separator: ": ").unicodeScalars.prefix(500)).safe
   }
 
   private func failure(_ error: HTTPError, mayHaveHappened: Bool) -> ActionError {
@@ -296,6 +291,20 @@ extension WebClient {
   /// A key as a header can hold it: any text may be one, and a header holds only plain ones.
   static func headerText(_ key: String) -> String {
     key.utf8.allSatisfy { (0x21...0x7E).contains($0) } ? key : key.percentEncoded
+  }
+}
+
+extension String {
+  /// The address without the items of its query that have some names.
+  fileprivate func withoutParameters(_ names: Set<String>) -> String {
+    guard let mark = utf8.firstIndex(of: UInt8(ascii: "?")) else { return self }
+    let items = self[mark...].dropFirst().utf8.split(separator: UInt8(ascii: "&")).map { Substring($0) }
+    let kept = items.filter { item in
+      let name = PercentEncoding.decode(Substring(item.utf8.prefix { $0 != UInt8(ascii: "=") }), plusIsSpace: true)
+      return !names.contains { $0.hasSameScalars(as: name) }
+    }
+    if kept.count == items.count { return self }
+    return kept.isEmpty ? String(self[..<mark]) : "\(self[..<mark])?\(kept.joined(separator: "&"))"
   }
 }
 
