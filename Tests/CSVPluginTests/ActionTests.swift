@@ -313,7 +313,6 @@ private func rows(_ text: String, _ settings: String) async throws -> String {
       "sep=;\na;b\n1;2\nx;3\n", #"{"columns":{"a":"int"}}"#,
       "the text cannot be read: line 4, column 'a': 'x' is not an int."
     ),
-    ("sep=,,\n1,2,3\n", "{}", #"the text cannot be read: line 1"#),
     ("sep\n;\n", "{}", #"[{"sep":";"}]"#),
   ])
   func `a first line says what stands between two fields`(
