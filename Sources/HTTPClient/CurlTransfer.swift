@@ -177,8 +177,10 @@ final class CurlTransfer: @unchecked Sendable {
     return transfer.fault == nil ? count : -1
   }
 
-  /// Refuses the second time: libcurl sends a request again when a kept connection ends without an answer, but the
-  /// server may have acted on the first. Refuses an address that a redirect must not lead to.
+  /// Refuses the second time, and an address that a redirect must not lead to.
+  ///
+  /// libcurl sends a request again when a kept connection ends without an answer, but the server may have acted on the
+  /// first.
   private func mayBeSent(to address: UnsafePointer<CChar>?) -> Bool {
     remoteAddress = address.map { String(cString: $0) }
     if request.staysOutside, remoteAddress.map(NetworkAddress.isPrivate) ?? true {

@@ -11,18 +11,15 @@ extension HTTPResponse {
   public var reason: String? {
     guard body.count <= 1 << 16 else { return nil }
     if let value = try? JSON.parse(body) {
-      let words = value.reasons(0)
-      return words.isEmpty ? nil : words.joined(separator: ": ").onOneLine
+      return value.reasons(0).joined(separator: ": ").onOneLine
     }
-    guard let text = String(validating: body, as: UTF8.self)?.trimmed, !text.isEmpty, !text.hasPrefix("<") else {
-      return nil
-    }
+    guard let text = String(validating: body, as: UTF8.self)?.trimmed, !text.hasPrefix("<") else { return nil }
     return text.onOneLine
   }
 }
 
 extension Value {
-  private static let texts = ["title", "message", "msg", "error", "error_description", "detail", "details", "reason"]
+  private static let texts = ["title", "detail", "message", "msg", "error", "error_description", "details", "reason"]
   private static let lists = ["errors", "detail", "details", "error", "fault"]
 
   /// The texts in the members that are usual for it, each once.
@@ -34,7 +31,10 @@ extension Value {
       for word in more where !words.contains(where: { $0.hasSameScalars(as: word) }) { words.append(word) }
     }
     if let items = list {
-      for item in items.prefix(5) { add(item.reasons(depth + 1)) }
+      for item in items.prefix(5) {
+        let said = item.reasons(depth + 1).joined(separator: ": ")
+        if !said.isEmpty { add([said]) }
+      }
       return words.count > 1 ? [words.joined(separator: "; ")] : words
     }
     guard let map else { return [] }
@@ -43,10 +43,11 @@ extension Value {
       guard let member = map[name], member.string == nil else { continue }
       if name == "errors", let fields = member.map {
         // By the names of fields, as Rails has it.
-        for field in fields.members.prefix(5) {
-          let said = field.value.reasons(depth + 1).joined(separator: "; ")
-          if !said.isEmpty { add(["\(field.name ?? ""): \(said)"]) }
+        let said = fields.members.prefix(5).compactMap { field -> String? in
+          let words = field.value.reasons(depth + 1).joined(separator: "; ")
+          return words.isEmpty ? nil : "\(field.name ?? ""): \(words)"
         }
+        if !said.isEmpty { add([said.joined(separator: "; ")]) }
       } else {
         add(member.reasons(depth + 1))
       }
@@ -59,9 +60,9 @@ extension Value {
 }
 
 extension String {
-  /// The text without line breaks and other control characters.
-  fileprivate var onOneLine: String {
-    let parts = unicodeScalars.split { $0.properties.generalCategory == .control || $0 == " " }
-    return parts.map { String(String.UnicodeScalarView($0)) }.joined(separator: " ")
+  /// The text without line breaks, and with control characters in a form that does nothing; nil if nothing is left.
+  fileprivate var onOneLine: String? {
+    let parts = unicodeScalars.split { $0 == " " || $0 == "\n" || $0 == "\r" || $0 == "\t" }
+    return parts.isEmpty ? nil : parts.map { String(String.UnicodeScalarView($0)) }.joined(separator: " ").safe
   }
 }

@@ -1,4 +1,5 @@
 import ActionKit
+import Foundation
 import HTTPClient
 import Testing
 
@@ -164,7 +165,9 @@ import Testing
       .on("GET", "https://markbook.example/download/b.zip", status: 429, headers: ["Retry-After": "90"])
     ])
     let error = try await client.failure {
-      _ = try await $0.downloadBackup(from: "https://markbook.example/download/b.zip", to: "/tmp/none/b.zip")
+      _ = try await $0.downloadBackup(
+        from: "https://markbook.example/download/b.zip",
+        to: "\(FileManager.default.temporaryDirectory.path)/\(UUID()).zip")
     }
     #expect(error.actionError.kind == .rateLimited)
     #expect(error.actionError.retryAfter == .seconds(90))
