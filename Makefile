@@ -4,7 +4,7 @@
 .PHONY: demo test soak fuzz bench format generate packages
 .DEFAULT_GOAL := demo
 
-PACKAGES := age g++ libcurl4-openssl-dev libfaketime libmicrohttpd-dev libre2-dev libssl-dev libyaml-dev libzip-dev tzdata
+PACKAGES := age g++ libcurl4-openssl-dev libfaketime libmicrohttpd-dev libre2-dev libssl-dev libyaml-dev libzip-dev tzdata zlib1g-dev
 # What is shipped. Benchmarks are built the same way, so that nothing is built twice.
 RELEASE := -c release --static-swift-stdlib --disable-local-rpath -Xlinker -s
 # The gate's flags, always the same for the same reason.

@@ -64,6 +64,7 @@ let package = Package(
       linkerSettings: [.linkedLibrary(":libre2.a"), .linkedLibrary("stdc++")]),
     .target(name: "CUnicodeNames"),
     .target(name: "CZip"),
+    .target(name: "CZlib"),
 
     // MARK: Values, files and languages
     .target(name: "Basics"),
@@ -76,7 +77,7 @@ let package = Package(
     // MARK: What plugins are made of
     .target(name: "ActionKit", dependencies: ["Basics", "HTTPClient"]),
     .target(name: "ActionTestKit", dependencies: ["ActionKit", "Basics", "YAMLReader"]),
-    .target(name: "HTTPClient", dependencies: ["Basics", "CCrypto", "CCurl", "CZip", "HTTPTypes"]),
+    .target(name: "HTTPClient", dependencies: ["Basics", "CCrypto", "CCurl", "CZip", "CZlib", "HTTPTypes"]),
     .target(name: "HTTPServer", dependencies: ["Basics", "CMicroHTTPD", "HTTPTypes"]),
     .target(name: "HTTPTypes", dependencies: ["Basics"]),
     .target(name: "LocalFiles", dependencies: ["ActionKit"]),

@@ -97,12 +97,14 @@ struct TableReading {
 
   /// The rows of a text; `what` names it in messages.
   func rows(of text: String, called what: String) throws(ActionError) -> [ValueMap] {
-    guard let separator = CSVReader.separator(separator) else { throw fault(TextPattern.separator.wanted) }
+    let line = Self.separatorLine(of: text)
+    guard let separator = line ?? CSVReader.separator(separator) else { throw fault(TextPattern.separator.wanted) }
     if let twice = names?.enumerated().first(where: { names?.firstIndex(of: $1) != $0 }) {
       throw fault("'names' has '\(twice.element)' twice")
     }
     var reader = CSVReader(Array(text.utf8), separator: separator)
     do throws(TableFault) {
+      if line != nil { _ = try told { () throws(CSVError) in try reader.next() } }
       var names = self.names
       if names == nil { names = try told { () throws(CSVError) in try reader.header() } }
       guard let names else {
@@ -137,6 +139,13 @@ struct TableReading {
     } catch {
       throw fault("\(what) cannot be read: \(error.message)")
     }
+  }
+
+  /// What a first line such as `sep=;` says, by which Excel is told what stands between two fields.
+  private static func separatorLine(of text: String) -> UInt8? {
+    let line = Array(text.utf8.prefix { $0 != 0x0A && $0 != 0x0D })
+    guard line.count == 5, String(decoding: line.prefix(4), as: UTF8.self).lowercased() == "sep=" else { return nil }
+    return CSVReader.separator(String(decoding: line.suffix(1), as: UTF8.self))
   }
 
   private struct TableFault: Error { var message: String }

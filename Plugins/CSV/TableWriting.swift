@@ -1,4 +1,5 @@
 import ActionKit
+import LocalFiles
 
 /// How rows are written.
 struct TableWriting {
@@ -9,6 +10,7 @@ struct TableWriting {
   var lineBreak: LineBreak
   var byteOrderMark: Bool
   var encoding = WriteEncoding.utf8
+  var guardsFormulas = false
 
   enum LineBreak: String, Choice {
     case lf, crlf
@@ -28,11 +30,18 @@ struct TableWriting {
             "'\(name)' of row \(index + 1) is \(row[name]?.kindName ?? ""), which no field can hold; write "
               + "json.format(x) for it")
         }
-        fields.append(field)
+        fields.append(guardsFormulas && row[name]?.string != nil ? Self.guarded(field) : field)
       }
       if !fields.isEmpty { writer.append(fields) }
     }
     return try encoding.bytes(of: writer.bytes, hasMark: byteOrderMark)
+  }
+
+  /// A text with an apostrophe before it, by which spreadsheet programs take it for a text, if they would take it for a
+  /// formula (OWASP, "CSV injection").
+  private static func guarded(_ field: String) -> String {
+    guard let first = field.utf8.first, "=+-@\t\r".utf8.contains(first) else { return field }
+    return "'\(field)"
   }
 
   /// The keys of all rows, in the order in which they first appear.

@@ -33,6 +33,8 @@ public enum HTTPPlugin: ClientLibrary, WebPlugin {
     var honoursIdempotencyKey = false
     @Field("The folder that files are in, from that of errand.yaml on; absent means that one.", .notEmpty)
     var folder: String?
+    @Field("File with certificates, in PEM, that are trusted beside the system's.", .notEmpty)
+    var certificateAuthorities: String?
     @Field("How long it may take until a connection stands.", .min(.milliseconds(1))) var connectTimeout =
       TimeSpan.seconds(10)
     @Field("How long one request may take, and how long a download may be silent.", .min(.milliseconds(1)))
@@ -60,7 +62,7 @@ public enum HTTPPlugin: ClientLibrary, WebPlugin {
   }
 
   public static func connect(_ configuration: Configuration, in context: PluginContext) -> WebClient {
-    let http = context.httpClient()
+    let http = context.httpClient(trusting: configuration.certificateAuthorities)
     return WebClient(configuration, http: http, cacheFolder: context.cacheFolder, time: context.time)
   }
 }

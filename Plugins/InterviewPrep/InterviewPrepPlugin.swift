@@ -21,6 +21,8 @@ public enum InterviewPrepPlugin: ClientLibrary, WebPlugin {
   /// their logs, name included; a made-up name does as well.
   public struct Configuration: FieldSet {
     @Field("Where the backend is.", .pattern(.baseURL)) var baseURL = InterviewPrepClient.defaultBaseURL
+    @Field("File with certificates, in PEM, that are trusted beside the system's.", .notEmpty)
+    var certificateAuthorities: String?
     @Field("How long it may take until a connection stands.", .min(.milliseconds(1))) var connectTimeout =
       TimeSpan.seconds(10)
     @Field(
@@ -37,7 +39,7 @@ public enum InterviewPrepPlugin: ClientLibrary, WebPlugin {
   }
 
   public static func connect(_ configuration: Configuration, in context: PluginContext) -> InterviewPrepClient {
-    let http = context.httpClient()
+    let http = context.httpClient(trusting: configuration.certificateAuthorities)
     return InterviewPrepClient(
       baseURL: configuration.baseURL, http: http,
       limits: HTTPLimits(

@@ -74,6 +74,12 @@ public struct MailClient: MailSending {
     if outcome.isCancelled {
       throw MailError(.cancelled, "Sending the mail was ended before \(host) had taken it.", effect: effect)
     }
+    if outcome.lacksLogin {
+      throw MailError(
+        .refusedLogin,
+        "The mail server \(host) offers no login at port \(settings.port), and 'username' asks for one; check 'security' and "
+          + "'port', or leave out 'username' and 'password'.", reply: reply)
+    }
     let code = CURLcode(UInt32(outcome.code))
     switch code {
     case CURLE_OK: return
@@ -100,9 +106,9 @@ public struct MailClient: MailSending {
     default: break
     }
     if (400...599).contains(status) {
+      let what = outcome.refusedRecipient.map { "the recipient \($0)" } ?? "the mail"
       throw MailError(
-        .refused(status), "The mail server \(host) refused the mail with code \(status)\(words(outcome)).", reply: reply
-      )
+        .refused(status), "The mail server \(host) refused \(what) with code \(status)\(words(outcome)).", reply: reply)
     }
     switch code {
     case CURLE_WEIRD_SERVER_REPLY, CURLE_WRITE_ERROR:

@@ -55,7 +55,7 @@ public enum MailPlugin: ClientLibrary {
     settings.username = configuration.username
     settings.password = configuration.password?.reveal()
     settings.sender = configuration.from
-    settings.certificateAuthorities = configuration.certificateAuthorities
+    settings.certificateAuthorities = configuration.certificateAuthorities.map(context.path)
     settings.connectTimeout = configuration.connectTimeout
     settings.sendTimeout = configuration.sendTimeout
     settings.maxBytes = configuration.maxBytes

@@ -64,8 +64,8 @@ public protocol MarkbookClientProtocol: Sendable {
 ///     for markbook in try await client.markbookList().list { print(markbook.name) }
 ///
 /// It logs in on the first call, renews the session before it ends, and can be shared by any number of tasks. A call
-/// is sent once: the only thing asked twice is a read whose session turned out to have ended. What goes wrong is a
-/// `MarkbookError`.
+/// is sent once: what is sent twice is a read or an idempotent write that was refused, and then under a new session,
+/// because the one before may have ended. What goes wrong is a `MarkbookError`.
 public actor MarkbookClient: MarkbookClientProtocol {
   /// Where the service is, unless a school has its own.
   public static let defaultBaseURL = "https://smpcsonline.com.au/markbook/api/v1.5"
@@ -146,7 +146,7 @@ extension MarkbookClient {
   ) async throws(MarkbookError) -> StatusResponse {
     try await ask(
       MarkbookCall(
-        .write, "putstudentresult",
+        .idempotentWrite, "putstudentresult",
         [
           "key": String(markbookKey), "studentkey": String(studentKey), "sid": sid, "taskkey": String(taskKey),
           "taskname": taskName, "result": result,
@@ -173,7 +173,7 @@ extension MarkbookClient {
   ) async throws(MarkbookError) -> StatusResponse {
     try await ask(
       MarkbookCall(
-        .write, "updatestudent",
+        .idempotentWrite, "updatestudent",
         [
           "key": String(markbookKey), "studentkey": String(studentKey), "sid": sid, "family": familyName,
           "given": givenName, "preferred": preferredName, "gender": gender.rawValue,
@@ -186,7 +186,7 @@ extension MarkbookClient {
   ) async throws(MarkbookError) -> StatusResponse {
     try await ask(
       MarkbookCall(
-        .write, "updatestudentclass",
+        .idempotentWrite, "updatestudentclass",
         ["key": String(markbookKey), "studentkey": String(studentKey), "sid": sid, "classkey": String(classKey)]))
   }
 
@@ -211,14 +211,14 @@ extension MarkbookClient {
   public func createMarkbook(_ request: CreateMarkbookRequest) async throws(MarkbookError) -> CreateMarkbookResponse {
     var request = request
     if request.api.isEmpty { request.api = wire.baseURL }
-    let known = try await sessions.session()
-    if request.schoolName.isEmpty { request.schoolName = known.session.schoolName ?? "" }
+    let session = try await sessions.session()
+    if request.schoolName.isEmpty { request.schoolName = session.schoolName ?? "" }
     guard let json = try? JSON.text(request.wireValue) else {
       throw MarkbookError(.unreadable, action: "createmarkbook", message: "The new markbook cannot be written as JSON.")
     }
     var call = MarkbookCall(.write, "createmarkbook", ["jsondata": json])
     call.isForm = true
-    return try await ask(call, in: known.session, isNew: known.isNew)
+    return try await ask(call, in: session)
   }
 
   @discardableResult
@@ -228,12 +228,12 @@ extension MarkbookClient {
         .invalidBackupMatchingParameter, action: "schedulebackup",
         message: "'matching' must have at least 2 characters; nothing was sent.")
     }
-    return try await ask(MarkbookCall(.write, "schedulebackup", ["matching": matching]))
+    return try await ask(MarkbookCall(.idempotentWrite, "schedulebackup", ["matching": matching]))
   }
 
   public func getBackupURL() async throws(MarkbookError) -> BackupURLResponse {
-    // Not a read that may be asked twice: the first answer starts the hour after which the zip is gone.
-    var call = MarkbookCall(.write, "getbackupurl")
+    // The first address told starts the hour after which the zip is gone; a refusal tells none.
+    var call = MarkbookCall(.idempotentWrite, "getbackupurl")
     call.accepted = [.okay, .errorPending, .errorNoBackup]
     return try await ask(call)
   }
@@ -242,14 +242,14 @@ extension MarkbookClient {
 // MARK: - Asking
 
 extension MarkbookClient {
-  /// Makes a call under a session, which is opened anew if an earlier call's has ended (see `MarkbookSession.swift`).
   private func ask<Answer: MarkbookAnswer>(_ call: MarkbookCall) async throws(MarkbookError) -> Answer {
-    let (session, isNew) = try await sessions.session()
-    return try await ask(call, in: session, isNew: isNew)
+    try await ask(call, in: sessions.session())
   }
 
+  /// Makes a call under a session, and once more under a new one if it is refused and may be repeated (see
+  /// `MarkbookSession.swift`).
   private func ask<Answer: MarkbookAnswer>(
-    _ call: MarkbookCall, in session: MarkbookSession, isNew: Bool
+    _ call: MarkbookCall, in session: MarkbookSession, isLast: Bool = false
   ) async throws(MarkbookError) -> Answer {
     let answer = try await send(call, in: session)
     let envelope = try ResponseEnvelope(answer)
@@ -259,20 +259,18 @@ extension MarkbookClient {
       } catch {
         // The service has done it; only its answer cannot be read.
         var error = error
-        error.effect = call.kind == .write ? .done : .none
+        error.effect = call.kind == .read ? .none : .done
         throw error
       }
     }
     var refusal = MarkbookError.refused(call.action, envelope.status)
-    guard !isNew else { throw refusal }
+    guard !isLast else { throw refusal }
     sessions.forget(session)
-    guard call.kind == .read else {
-      // Nobody knows how the service says that a session has ended, so a write is not sent again on the strength of it.
+    guard call.kind != .write else {
       refusal.sessionMayHaveEnded = true
-      refusal.message += " If it is because the session has ended, the next call opens a new one."
       throw refusal
     }
-    return try await ask(call, in: sessions.session().session, isNew: true)
+    return try await ask(call, in: sessions.session(), isLast: true)
   }
 
   private func send(_ call: MarkbookCall, in session: MarkbookSession) async throws(MarkbookError) -> Payload {

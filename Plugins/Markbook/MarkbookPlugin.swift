@@ -25,6 +25,8 @@ public enum MarkbookPlugin: ClientLibrary, WebPlugin {
     var password: Secret<String>
     @Field("The folder that backups go to, from that of errand.yaml on; absent means that one.", .notEmpty)
     var folder: String?
+    @Field("File with certificates, in PEM, that are trusted beside the system's.", .notEmpty)
+    var certificateAuthorities: String?
     @Field("How long it may take until a connection stands.", .min(.milliseconds(1))) var connectTimeout =
       TimeSpan.seconds(10)
     @Field("How long one call may take.", .min(.milliseconds(1))) var requestTimeout = TimeSpan.seconds(30)
@@ -34,7 +36,7 @@ public enum MarkbookPlugin: ClientLibrary, WebPlugin {
   }
 
   public static func connect(_ configuration: Configuration, in context: PluginContext) -> MarkbookClient {
-    let http = context.httpClient()
+    let http = context.httpClient(trusting: configuration.certificateAuthorities)
     return MarkbookClient(
       baseURL: configuration.baseURL, apiKey: configuration.apiKey.reveal(),
       username: configuration.username.reveal(), password: configuration.password.reveal(), http: http,

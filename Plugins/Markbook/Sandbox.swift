@@ -113,7 +113,8 @@ final class SandboxDesk: Sendable {
     default: break
     }
     let now = now()
-    let answer = state.withLock { $0.answer(action, parameters, isForm: isForm, at: now) }
+    var answer = state.withLock { $0.answer(action, parameters, isForm: isForm, at: now) }
+    if fault?.kind == .doneRefusal { answer = SandboxAnswer(status: .error(fault?.text ?? "")) }
     return await spoilt(envelope(action, answer, at: now), by: fault)
   }
 
@@ -139,7 +140,7 @@ final class SandboxDesk: Sendable {
         })
     case .trailingComma: return .text(withTrailingCommas(text), type: "application/json")
     case .wrongType: return json(withoutLists(answer))
-    case .refuse, .html, .serverError, .redirect, .refusal, .expired: return json(answer)
+    case .refuse, .html, .serverError, .redirect, .refusal, .doneRefusal, .expired: return json(answer)
     }
   }
 

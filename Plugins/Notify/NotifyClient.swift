@@ -123,7 +123,7 @@ public final class NotifyClient: Notifying {
       }
     throw NotifyError(
       .httpStatus(response.status),
-      "What was sent to \(server) was refused with HTTP status \(response.status)\(advice).",
+      "What was sent to \(server) was refused with HTTP status \(response.status)\(advice).", detail: response.reason,
       // A server that failed may have passed the message on before.
       effect: response.status >= 500 ? .unknown : .none, retryAfter: response.retryAfter(now: time.now()))
   }

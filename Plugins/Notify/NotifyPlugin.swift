@@ -21,6 +21,8 @@ public enum NotifyPlugin: ClientLibrary, WebPlugin {
     @Field("The ntfy topic; a secret, because on a public server whoever knows it can read there.", .notEmpty)
     var topic: Secret<String>?
     @Field("Access token of the ntfy server.", .notEmpty) var token: Secret<String>?
+    @Field("File with certificates, in PEM, that are trusted beside the system's.", .notEmpty)
+    var certificateAuthorities: String?
     @Field("How long it may take until a connection stands.", .min(.milliseconds(1))) var connectTimeout =
       NotifySettings().connectTimeout
     @Field("How long one request may take.", .min(.milliseconds(1))) var requestTimeout =
@@ -38,7 +40,8 @@ public enum NotifyPlugin: ClientLibrary, WebPlugin {
     settings.token = configuration.token?.reveal()
     settings.connectTimeout = configuration.connectTimeout
     settings.requestTimeout = configuration.requestTimeout
-    return NotifyClient(settings, http: context.httpClient(), time: context.time)
+    return NotifyClient(
+      settings, http: context.httpClient(trusting: configuration.certificateAuthorities), time: context.time)
   }
 }
 

@@ -40,11 +40,13 @@ public actor StationboardClient: StationboardClientProtocol {
   private static let mostHeld = 64
 
   /// What is held of one board.
-  private struct Held {
+  fileprivate struct Held {
     /// The last answer.
     var latest: Board
     /// The last answer that was not empty for lack of time, and when the service sent it whole.
     var good: (board: Board, sentAt: Timestamp)?
+    /// Both as they came, for the shelf.
+    var kept: BoardShelf.Entry
   }
 
   private let baseURL: String
@@ -52,6 +54,7 @@ public actor StationboardClient: StationboardClientProtocol {
   private let http: HTTPClient
   private let limits: HTTPLimits
   private let time: any TimeSource
+  private let shelf: BoardShelf?
   private var held: [String: Held] = [:]
   /// The boards that are being asked for, and who waits for each.
   private var waiting: [String: [CheckedContinuation<Void, Never>]] = [:]
@@ -64,10 +67,13 @@ public actor StationboardClient: StationboardClientProtocol {
   ///   - http: Sends the requests; share one among all clients of a process.
   ///   - limits: How long a request may take and how large an answer may be.
   ///   - time: Tells how old a board is.
+  ///   - folder: Where boards are kept between programs, made when it is needed; nil keeps them in memory alone.
   public init(
     baseURL: String = defaultBaseURL, minimumInterval: TimeSpan = defaultMinimumInterval,
-    http: HTTPClient = HTTPClient(), limits: HTTPLimits = defaultLimits, time: any TimeSource = SystemTime()
+    http: HTTPClient = HTTPClient(), limits: HTTPLimits = defaultLimits, time: any TimeSource = SystemTime(),
+    keptIn folder: String? = nil
   ) {
+    shelf = folder.map { BoardShelf(folder: $0) }
     var base = baseURL[...]
     while base.hasSuffix("/") { base.removeLast() }
     self.baseURL = String(base)
@@ -88,6 +94,7 @@ extension StationboardClient {
     let target = query.target
     await takeTurn(target)
     defer { endTurn(target) }
+    if held[target] == nil, let entry = await shelf?.entry(of: baseURL + target) { held[target] = Held(entry) }
     do throws(StationboardError) {
       let board = try await current(query, target)
       // What was kept is better than nothing at all.
@@ -171,6 +178,7 @@ extension StationboardClient {
     }
     let now = time.now()
     var board: Board
+    var answer = known?.kept.good?.answer
     if response.status == 204 {
       // The service says this only to whoever holds a board. To others it says nothing, not that nothing runs.
       board = known?.good.map { $0.board.seen(at: now, sentAt: $0.sentAt) } ?? Board(nothingAt: now)
@@ -178,7 +186,9 @@ extension StationboardClient {
       board.receivedAt = now
     } else {
       // The service has left out what has left by its own clock.
-      board = try self.board(in: response, at: now).dated(now)
+      let value = try read(response, "The board")
+      answer = value
+      board = try self.board(in: value, at: now).dated(now)
     }
     board.delivery = Delivery(response, board.meta)
     guard response.status != 204 || known?.good != nil else { return board }
@@ -187,14 +197,16 @@ extension StationboardClient {
     {
       held[oldest.key] = nil
     }
-    held[target] = Held(
-      latest: board,
-      good: board.isTimeout ? known?.good : (board, board.isUnchanged ? known?.good?.sentAt ?? now : now))
+    let sentAt = board.isUnchanged ? known?.good?.sentAt ?? now : now
+    let kept = BoardShelf.Kept(
+      answer: answer ?? .null, receivedAt: now, sentAt: sentAt, delivery: (try? board.delivery.encoded()) ?? .null)
+    let entry = BoardShelf.Entry(latest: kept, good: board.isTimeout ? known?.kept.good : kept)
+    held[target] = Held(latest: board, good: board.isTimeout ? known?.good : (board, sentAt), kept: entry)
+    await shelf?.keep(entry, of: baseURL + target)
     return board
   }
 
-  private func board(in response: HTTPResponse, at now: Timestamp) throws(StationboardError) -> Board {
-    let value = try read(response, "The board")
+  private func board(in value: Value, at now: Timestamp) throws(StationboardError) -> Board {
     let board: Board?
     do throws(Faults) { board = try Board(answer: value, receivedAt: now) } catch {
       throw StationboardError(.decoding, "The board is not what was agreed: \(error.list.first?.message ?? "").")
@@ -230,6 +242,21 @@ extension StationboardClient {
   private func endTurn(_ target: String) {
     let others = waiting.removeValue(forKey: target) ?? []
     for other in others { other.resume() }
+  }
+}
+
+extension StationboardClient.Held {
+  /// What an earlier program held; nil if it cannot be read any more.
+  fileprivate init?(_ entry: BoardShelf.Entry) {
+    func board(_ kept: BoardShelf.Kept) -> Board? {
+      guard var board = try? Board(answer: kept.answer, receivedAt: kept.receivedAt) else { return nil }
+      if let delivery = try? Delivery(reading: kept.delivery) { board.delivery = delivery }
+      return board
+    }
+    guard let latest = board(entry.latest) else { return nil }
+    self.latest = latest
+    good = entry.good.flatMap { kept in board(kept).map { ($0, kept.sentAt) } }
+    kept = entry
   }
 }
 

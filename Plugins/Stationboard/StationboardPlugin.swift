@@ -23,6 +23,8 @@ public enum StationboardPlugin: ClientLibrary, WebPlugin {
       "How soon the same board is asked for again; the service has nothing new sooner, and asks for patience.",
       .min(StationboardClient.defaultMinimumInterval))
     var minimumInterval = StationboardClient.defaultMinimumInterval
+    @Field("File with certificates, in PEM, that are trusted beside the system's.", .notEmpty)
+    var certificateAuthorities: String?
     @Field("How long it may take until a connection stands.", .min(.milliseconds(1))) var connectTimeout =
       StationboardClient.defaultLimits.connect
     @Field("How long one request may take; the service gives itself five seconds.", .min(.milliseconds(1)))
@@ -34,12 +36,12 @@ public enum StationboardPlugin: ClientLibrary, WebPlugin {
   }
 
   public static func connect(_ configuration: Configuration, in context: PluginContext) -> StationboardClient {
-    let http = context.httpClient()
+    let http = context.httpClient(trusting: configuration.certificateAuthorities)
     return StationboardClient(
       baseURL: configuration.baseURL, minimumInterval: configuration.minimumInterval, http: http,
       limits: HTTPLimits(
         connect: configuration.connectTimeout, attempt: configuration.requestTimeout,
         maxBodyBytes: configuration.maxAnswerBytes),
-      time: context.time)
+      time: context.time, keptIn: context.cacheFolder)
   }
 }

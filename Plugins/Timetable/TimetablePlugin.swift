@@ -29,6 +29,8 @@ public enum TimetablePlugin: ClientLibrary, WebPlugin {
     var folder: String?
     @Field("How long a file serves before the network is asked again.", .min(.zero)) var minimumInterval =
       TimeSpan.seconds(600)
+    @Field("File with certificates, in PEM, that are trusted beside the system's.", .notEmpty)
+    var certificateAuthorities: String?
     @Field("How long it may take until a connection stands.", .min(.milliseconds(1))) var connectTimeout =
       TimeSpan.seconds(10)
     @Field("How long one request may take.", .min(.milliseconds(1))) var requestTimeout = TimeSpan.seconds(30)
@@ -50,7 +52,7 @@ public enum TimetablePlugin: ClientLibrary, WebPlugin {
     } catch {
       throw ActionError(.configuration, "'zone' of the connection '\(context.connection)': \(error.message).")
     }
-    let http = context.httpClient()
+    let http = context.httpClient(trusting: configuration.certificateAuthorities)
     return TimetableClient(
       baseURL: configuration.baseURL, cacheFolder: context.cacheFolder,
       minimumInterval: configuration.minimumInterval, http: http,

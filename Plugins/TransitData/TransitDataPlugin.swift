@@ -36,6 +36,8 @@ public enum TransitDataPlugin: ClientLibrary, WebPlugin {
     @Field(
       "The folder that station files to install are in, from that of errand.yaml on; absent means that one.", .notEmpty)
     var folder: String?
+    @Field("File with certificates, in PEM, that are trusted beside the system's.", .notEmpty)
+    var certificateAuthorities: String?
     @Field("How long it may take until a connection stands.", .min(.milliseconds(1))) var connectTimeout =
       standard.connectTimeout
     @Field("How long an answer of the API may take, and how long a download may be silent.", .min(.milliseconds(1)))
@@ -49,7 +51,7 @@ public enum TransitDataPlugin: ClientLibrary, WebPlugin {
   public static func connect(
     _ configuration: Configuration, in context: PluginContext
   ) throws -> TransitDataClient {
-    let http = context.httpClient()
+    let http = context.httpClient(trusting: configuration.certificateAuthorities)
     var settings = TransitDataSettings()
     settings.owner = configuration.owner
     settings.repository = configuration.repository

@@ -20,6 +20,8 @@ public struct ActionContext: Sendable {
   public var values: (any ValueStore)?
   /// What the run notes of itself; nil where no state is kept.
   public var notes: (any RunNotes)?
+  /// What was there before the first attempt, for an action that reconciles; nil for others.
+  public var baseline: Value?
   /// The folder that every path leads into, full ones too, in a run that touches nothing outside.
   package var confinement: String?
   private let onProgress: @Sendable (Progress) -> Void

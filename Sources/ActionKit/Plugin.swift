@@ -37,6 +37,8 @@ public struct PluginContext: Sendable {
   ///
   /// It may not be there yet, and may be emptied at any time. Nil if nothing is to be kept on disk.
   public var cacheFolder: String?
+  /// The folder of `errand.yaml`, which paths in it start from; nil for the working folder.
+  public var folder: String?
   /// Stands between clients and the network, as a recording does; nil if nothing does.
   public var carrier: Carrier?
   /// Takes down each request that a client makes, with the step in whose task it is made.
@@ -51,6 +53,12 @@ public struct PluginContext: Sendable {
     self.time = time
     self.cacheFolder = cacheFolder
     self.record = record
+  }
+
+  /// A path as the connection gives it, made absolute.
+  public func path(_ path: String) -> String {
+    guard let folder, !path.hasPrefix("/") else { return path }
+    return "\(folder)/\(path)"
   }
 }
 

@@ -4,9 +4,14 @@ extension PluginContext {
   /// The HTTP client of a connection: its requests are taken down with the run, recorded, and answered from a recording
   /// where one stands in for the service.
   ///
-  /// - Parameter configuration: Its observer is told after the run's own record was made.
-  public func httpClient(_ configuration: HTTPClientConfiguration = HTTPClientConfiguration()) -> HTTPClient {
+  /// - Parameters:
+  ///   - authorities: The file of certificates that the connection trusts beside the system's, if it names one.
+  ///   - configuration: Its observer is told after the run's own record was made.
+  public func httpClient(
+    trusting authorities: String? = nil, _ configuration: HTTPClientConfiguration = HTTPClientConfiguration()
+  ) -> HTTPClient {
     var configuration = configuration
+    if let authorities { configuration.certificateAuthorities = path(authorities) }
     let observer = configuration.observer
     configuration.observer = { [record] exchange in
       record(

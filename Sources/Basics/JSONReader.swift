@@ -350,7 +350,9 @@ struct JSONReader: ~Copyable {
     }
     if isInteger {
       if let int = decimal.int(isNegative: isNegative) { return .int(int) }
-      throw error("the number \(excerpt(start)) does not fit into an int (64 bits)", at: start)
+      // Identifiers of some services are unsigned.
+      if let uint = UInt(String(decoding: bytes[start..<index], as: UTF8.self)) { return .uint(uint) }
+      throw error("the number \(excerpt(start)) does not fit into 64 bits", at: start)
     }
     if let double = decimal.double { return .double(isNegative ? -double : double) }
     let text = String(decoding: bytes[start..<index], as: UTF8.self)

@@ -146,6 +146,26 @@ extension HTTPClient {
   }
 }
 
+extension HTTPCache {
+  /// Forgets the answers that a request which may have changed something makes old (RFC 9111, section 4.4): those at its
+  /// address, and at those of the same origin that its own answer names.
+  ///
+  /// - Parameter response: The answer; nil if none came, so that nobody knows what it says.
+  package func forget(after request: HTTPRequest, _ response: HTTPResponse?) async {
+    guard let own = HTTPURL(request.url) else { return }
+    var urls = [request.url]
+    for name in ["Location", "Content-Location"] {
+      guard let named = response?.headers[name].flatMap(own.resolving), named.origin == own.origin else { continue }
+      urls.append(named.text)
+    }
+    for url in urls {
+      var read = request
+      read.url = url
+      if let key = key(read) { await remove(key) }
+    }
+  }
+}
+
 extension HTTPCacheEntry {
   fileprivate func isRefused(by policy: HTTPCachePolicy) -> Bool {
     !policy.keptStatuses.contains(response.status) || policy.check(response, nil) != nil

@@ -1,5 +1,6 @@
 import Basics
 import CCurl
+import CZlib
 import HTTPTypes
 
 /// One exchange: how libcurl is told of it, what arrives, and what its end means.
@@ -29,9 +30,13 @@ final class CurlTransfer: @unchecked Sendable {
   private var headBytes = 0
   private var isHeadWhole = false
   private var usesSink = false
+  /// Unpacks the body, if it is compressed.
+  private var decoding: ContentDecoding?
   private var bodyBytes = 0
   private var timeLimit = TimeSpan.zero
   private var limitsTotal = false
+  /// Who is connected, as an address.
+  private var remoteAddress: String?
   /// How often the request was about to be sent.
   private var sendings = 0
   /// What made a callback end the transfer.
@@ -90,7 +95,8 @@ final class CurlTransfer: @unchecked Sendable {
     easy.set(CURLOPT_SSL_VERIFYHOST, 2)
     easy.set(CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2))
     // The folder of the system's authorities stays in force beside the file.
-    if let file = configuration.certificateAuthorities { easy.set(CURLOPT_CAINFO, file) }
+    if let file = configuration.certificateAuthorities ?? TrustedAuthorities.file { easy.set(CURLOPT_CAINFO, file) }
+    if let folder = TrustedAuthorities.folder { easy.set(CURLOPT_CAPATH, folder) }
   }
 
   private func setProxy(_ easy: EasyHandle, _ configuration: HTTPClientConfiguration, _ url: HTTPURL) -> HTTPError? {
@@ -124,8 +130,10 @@ final class CurlTransfer: @unchecked Sendable {
     for field in request.headers.fields {
       lines.append(field.value.isEmpty ? "\(field.name);" : "\(field.name): \(field.value)")
     }
+    if request.acceptsCompression, request.headers["Accept-Encoding"] == nil, czlib_load() == nil {
+      lines.append("Accept-Encoding: \(ContentDecoding.accepted)")
+    }
     if !lines.isEmpty { easy.set(headerLines: lines) }
-    if request.acceptsCompression { easy.set(CURLOPT_ACCEPT_ENCODING, "") }
   }
 
   private func setLimits(_ easy: EasyHandle) {
@@ -154,8 +162,8 @@ final class CurlTransfer: @unchecked Sendable {
       CurlTransfer.receive(bytes, size * count, context) { $0.receive(body: $1) }
     }
     easy.set(CURLOPT_PREREQDATA, context)
-    easy.setBeforeRequest { context, _, _, _, _ in
-      CurlTransfer.of(context: context)?.mayBeSent() == true ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
+    easy.setBeforeRequest { context, address, _, _, _ in
+      CurlTransfer.of(context: context)?.mayBeSent(to: address) == true ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
     }
   }
 
@@ -169,9 +177,16 @@ final class CurlTransfer: @unchecked Sendable {
     return transfer.fault == nil ? count : -1
   }
 
-  /// Refuses the second time: libcurl sends a request again when a kept connection ends without an answer, but the
-  /// server may have acted on the first.
-  private func mayBeSent() -> Bool {
+  /// Refuses the second time, and an address that a redirect must not lead to.
+  ///
+  /// libcurl sends a request again when a kept connection ends without an answer, but the server may have acted on the
+  /// first.
+  private func mayBeSent(to address: UnsafePointer<CChar>?) -> Bool {
+    remoteAddress = address.map { String(cString: $0) }
+    if request.staysOutside, remoteAddress.map(NetworkAddress.isPrivate) ?? true {
+      fault = failure.redirectedInside(elapsed: elapsed)
+      return false
+    }
     sendings += 1
     return sendings == 1
   }
@@ -207,6 +222,21 @@ final class CurlTransfer: @unchecked Sendable {
     guard answer.status >= 200 else { return nil }
     isHeadWhole = true
     usesSink = sink?.accepts(answer) ?? false
+    // Two framings are two answers, and who chose the other one means harm (RFC 9112, section 6.3).
+    let lengths = answer.headers.values("Content-Length").flatMap { $0.split(separator: ",") }.map {
+      String($0).trimmed
+    }
+    guard Set(lengths).count < 2 else { return failure.unequalLengths(elapsed: elapsed) }
+    if request.acceptsCompression, request.method != "HEAD" {
+      let encodings = answer.headers.values("Content-Encoding").flatMap { $0.split(separator: ",") }
+        .map { String($0).trimmed.lowercasedASCII }.filter { $0 != "identity" && !$0.isEmpty }
+      if !encodings.isEmpty {
+        decoding = encodings.count == 1 ? ContentDecoding(encodings[0]) : nil
+        guard decoding != nil else {
+          return failure.unknownEncoding(encodings.joined(separator: ", "), elapsed: elapsed)
+        }
+      }
+    }
     guard request.method != "HEAD", answer.headers["Content-Encoding"] == nil,
       let length = answer.headers["Content-Length"].flatMap({ Int($0) })
     else { return nil }
@@ -217,6 +247,19 @@ final class CurlTransfer: @unchecked Sendable {
   }
 
   private func receive(body bytes: UnsafeRawBufferPointer) -> HTTPError? {
+    guard let decoding else { return receive(unpacked: bytes) }
+    do throws(ContentDecoding.Fault) {
+      try decoding.take(bytes) { receive(unpacked: $0) }
+      return nil
+    } catch {
+      switch error {
+      case .damaged(let reason): return failure.damaged(reason, elapsed: elapsed)
+      case .refused(let error): return error
+      }
+    }
+  }
+
+  private func receive(unpacked bytes: UnsafeRawBufferPointer) -> HTTPError? {
     bodyBytes += bytes.count
     guard bodyBytes <= request.limits.maxBodyBytes else { return failure.tooLarge(elapsed: elapsed) }
     guard usesSink, let sink else {
@@ -241,6 +284,8 @@ final class CurlTransfer: @unchecked Sendable {
 
   func result(_ code: CURLcode) -> Result<HTTPResponse, HTTPError> {
     guard code == CURLE_OK, fault == nil else { return .failure(fault ?? error(code)) }
+    guard decoding?.isWhole ?? true else { return .failure(failure.cutWithin(elapsed: elapsed)) }
+    answer.remoteAddress = remoteAddress
     answer.url = request.url
     answer.elapsed = elapsed
     answer.bodyBytes = bodyBytes

@@ -89,6 +89,29 @@ struct Failure {
       sent: .maybe, elapsed: elapsed)
   }
 
+  func damaged(_ reason: String, elapsed: TimeSpan) -> HTTPError {
+    error(
+      .malformedResponse, "the compressed answer of \(host) is damaged: \(reason).", sent: .maybe, elapsed: elapsed)
+  }
+
+  func cutWithin(elapsed: TimeSpan) -> HTTPError {
+    error(
+      .interrupted, "the compressed answer of \(host) ends before it is whole.", sent: .maybe, elapsed: elapsed)
+  }
+
+  func unknownEncoding(_ name: String, elapsed: TimeSpan) -> HTTPError {
+    error(
+      .malformedResponse,
+      "\(host) compresses its answer as '\(name)', which isn't supported; gzip and deflate are.", sent: .maybe,
+      elapsed: elapsed)
+  }
+
+  func unequalLengths(elapsed: TimeSpan) -> HTTPError {
+    error(
+      .malformedResponse, "\(host) gives its answer two lengths, so where it ends can't be known.", sent: .maybe,
+      elapsed: elapsed)
+  }
+
   func interrupted(sent: HTTPError.Sent, elapsed: TimeSpan) -> HTTPError {
     error(.interrupted, "\(host) closed the connection before its answer was whole.", sent: sent, elapsed: elapsed)
   }
@@ -119,6 +142,13 @@ struct Failure {
       .redirect,
       "\(host) redirects to \(target.origin); only redirects to \(request.redirects.requirement) are followed. "
         + "If the service has moved, change the URL.", sent: .maybe, elapsed: elapsed)
+  }
+
+  func redirectedInside(elapsed: TimeSpan) -> HTTPError {
+    error(
+      .redirect,
+      "a service redirects from a public address to a private one, which isn't followed: \(host) is in this machine's own "
+        + "network. If that is meant, set the URL to it.", sent: .maybe, elapsed: elapsed)
   }
 
   func file(_ text: String, sent: HTTPError.Sent, elapsed: TimeSpan = .zero) -> HTTPError {

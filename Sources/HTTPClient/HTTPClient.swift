@@ -96,6 +96,12 @@ public final class HTTPClient: Sendable {
       guard redirects < request.redirects.limit else { throw Failure(of: request).tooManyRedirects(elapsed: elapsed) }
       redirects += 1
       request = next
+      // Else a service could have this machine ask its own network for it. Whether a name leads there is seen when it is
+      // connected.
+      if let address = response.remoteAddress, !NetworkAddress.isPrivate(address) { request.staysOutside = true }
+      if request.staysOutside, let url = HTTPURL(request.url), url.isLoopback || NetworkAddress.isPrivate(url.host) {
+        throw Failure(of: request).redirectedInside(elapsed: elapsed)
+      }
     }
   }
 

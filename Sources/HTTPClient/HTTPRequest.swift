@@ -24,6 +24,9 @@ public struct HTTPRequest: Sendable {
   /// Whether the server may compress the answer; the limit on its size holds for what comes out.
   public var acceptsCompression: Bool
 
+  /// Whether only a public address may be asked, because a redirect from one led here.
+  var staysOutside = false
+
   /// The fields that carry credentials by definition.
   public static let standardCredentialHeaders: Set<String> = ["authorization", "cookie", "proxy-authorization"]
 

@@ -156,7 +156,7 @@ actor TestBench {
         recipe: recipe, secrets: secrets,
         services: Services(
           catalog: catalog, connections: connections, redactor: Redactor(known), time: services,
-          cacheFolder: "\(folder)/cache", pool: pool,
+          cacheFolder: "\(folder)/cache", folder: files, pool: pool,
           carrier: { connection, network in
             ledger.transport(of: connection, over: replay?.transport(of: connection) ?? network)
           }, calls: replay),

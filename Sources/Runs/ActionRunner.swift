@@ -259,6 +259,7 @@ struct ActionRunner {
       run: run.id, step: name, attempt: attempt.number, idempotencyKey: work.key, isKeyNamed: call.key != nil,
       now: work.now, time: run.services.time, folder: run.folder, values: journal.values(of: path), notes: journal.notes
     ) { [run, name] progress in run.report(.reported(path: name, text: run.redactor.redact(progress.message))) }
+    context.baseline = attempt.baseline
     context.confinement = run.services.confinement
     return context
   }

@@ -24,6 +24,8 @@ package actor Services {
   nonisolated let time: any TimeSource
   /// Where each plugin has a folder for what its services answered; nil if nothing is kept on disk.
   private let cacheFolder: String?
+  /// The folder that paths in settings start from.
+  private let folder: String?
   /// What stands between services and the network, as a recording does.
   private let carrier: PluginContext.Carrier?
   /// What stands between runs and the actions of plugins that speak something else than HTTP.
@@ -38,7 +40,7 @@ package actor Services {
 
   package init(
     catalog: ActionCatalog, connections: [String: Connection], redactor: Redactor, time: any TimeSource,
-    cacheFolder: String? = nil, pool: ServicePool? = nil, carrier: PluginContext.Carrier? = nil,
+    cacheFolder: String? = nil, folder: String? = nil, pool: ServicePool? = nil, carrier: PluginContext.Carrier? = nil,
     calls: (any CallCarrier)? = nil
   ) {
     self.catalog = catalog
@@ -46,6 +48,7 @@ package actor Services {
     self.redactor = redactor
     self.time = time
     self.cacheFolder = cacheFolder
+    self.folder = folder
     self.carrier = carrier
     self.calls = calls
     self.pool = pool ?? ServicePool(time: time)
@@ -104,6 +107,7 @@ package actor Services {
     var made = PluginContext(
       connection: name, time: time, cacheFolder: cacheFolder.map { "\($0)/\(descriptor.name)" }
     ) { RequestLog.record($0) }
+    made.folder = folder
     made.carrier = carrier
     let context = made
     // Not the caller's to cancel: other steps wait for the same connection. It ends when it is made.

@@ -141,7 +141,8 @@ struct Workspace: Sendable {
     if let recorder { carrier = { recorder.transport(of: $0, over: $1) } }
     return Services(
       catalog: catalog, connections: connections, redactor: Redactor(known), time: time,
-      cacheFolder: standIns.isEmpty && recorder == nil ? "\(stateFolder)/cache" : nil, pool: pool, carrier: carrier,
+      cacheFolder: standIns.isEmpty && recorder == nil ? "\(stateFolder)/cache" : nil, folder: root, pool: pool,
+      carrier: carrier,
       calls: recorder ?? calls)
   }
 

@@ -68,11 +68,11 @@ import Testing
     ("1.", "line 1, column 3: a digit is expected after the point, but the text ends"),
     ("1.e3", "line 1, column 3: a digit is expected after the point, but 'e' was found"),
     ("1e+", "line 1, column 4: a digit is expected in the exponent, but the text ends"),
-    ("[9223372036854775808]", "line 1, column 2: the number 9223372036854775808 does not fit into an int (64 bits)"),
-    ("-9223372036854775809", "line 1, column 1: the number -9223372036854775809 does not fit into an int (64 bits)"),
+    ("[18446744073709551616]", "line 1, column 2: the number 18446744073709551616 does not fit into 64 bits"),
+    ("-9223372036854775809", "line 1, column 1: the number -9223372036854775809 does not fit into 64 bits"),
     (
       String(repeating: "9", count: 50),
-      "line 1, column 1: the number 9999999999999999999999999999999999999999… does not fit into an int (64 bits)"
+      "line 1, column 1: the number 9999999999999999999999999999999999999999… does not fit into 64 bits"
     ),
     ("-1e309", "line 1, column 1: the number -1e309 is too large for a double"),
     ("\"a\nb\"", #"line 1, column 3: a string may hold no bare control character; write \n"#),
@@ -166,6 +166,13 @@ import Testing
     } catch {
       #expect(error.description == "line 1, column 1: the text has 6 bytes, more than the 5 that are allowed")
     }
+  }
+
+  @Test(arguments: ["9223372036854775808", "18446744073709551615"])
+  func `an integer that only an unsigned one holds is one`(_ text: String) throws {
+    let value = try JSON.parse(text)
+    #expect(try value == .uint(#require(UInt(text))))
+    #expect(try JSON.text(value) == text)
   }
 }
 

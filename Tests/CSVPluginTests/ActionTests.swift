@@ -304,4 +304,31 @@ private func rows(_ text: String, _ settings: String) async throws -> String {
       return Int(state % UInt64(bound))
     }
   }
+
+  @Test(arguments: [
+    ("sep=;\na;b\n1;2\n", "{}", #"[{"a":"1","b":"2"}]"#),
+    ("SEP=\t\r\na\tb\r\n1\t2\r\n", #"{"separator":";"}"#, #"[{"a":"1","b":"2"}]"#),
+    ("sep=;\n1;2\n", #"{"names":["x","y"]}"#, #"[{"x":"1","y":"2"}]"#),
+    (
+      "sep=;\na;b\n1;2\nx;3\n", #"{"columns":{"a":"int"}}"#,
+      "the text cannot be read: line 4, column 'a': 'x' is not an int."
+    ),
+    ("sep\n;\n", "{}", #"[{"sep":";"}]"#),
+  ])
+  func `a first line says what stands between two fields`(
+    _ text: String, _ settings: String, _ result: String
+  ) async throws {
+    let found = try await rows(text, settings)
+    #expect(result.hasPrefix("the text") ? found.hasPrefix(result) : found == result)
+  }
+
+  @Test func `texts that a spreadsheet program would run are guarded where that is asked for`() async throws {
+    let rows = try JSON.parse(
+      #"[{"a":"=1+1","b":"+2","c":"-3","d":"@x","e":"\ty","f":"a=b","g":-4,"h":"","i":"=\"q\""}]"#)
+    let plain = try await run("format", .object(["rows": rows, "header": .bool(false)]))
+    #expect(plain["text"]?.string == "=1+1,+2,-3,@x,\ty,a=b,-4,,\"=\"\"q\"\"\"\n")
+    let guarded = try await run(
+      "format", .object(["rows": rows, "header": .bool(false), "guardFormulas": .bool(true)]))
+    #expect(guarded["text"]?.string == "'=1+1,'+2,'-3,'@x,'\ty,a=b,-4,,\"'=\"\"q\"\"\"\n")
+  }
 }

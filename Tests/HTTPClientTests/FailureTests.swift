@@ -263,4 +263,19 @@ import Testing
     expect(error, .invalidRequest, .nothing, "\(method) \(url): \(text)")
     #expect(script.requests.isEmpty)
   }
+
+  @Test(arguments: [
+    ("Content-Length: 5\r\nContent-Length: 2", true), ("Content-Length: 2\r\nContent-Length: 5", true),
+    ("Content-Length: 5, 2", true), ("Content-Length: 5\r\nContent-Length: 5", false),
+  ])
+  func `an answer with two different lengths is refused`(_ lines: String, _ isRefused: Bool) async throws {
+    let server = try RawServer { _ in .init(text: "HTTP/1.1 200 OK\r\n\(lines)\r\n\r\nhello") }
+    let base = "http://127.0.0.1:\(server.port)"
+    let error = await failure { () throws(HTTPError) in try await HTTPClient().send(HTTPRequest("GET", base)) }
+    #expect(
+      error?.message
+        == (isRefused
+          ? "GET \(base): \(base) gives its answer two lengths, so where it ends can't be known." : nil))
+    #expect(error?.kind == (isRefused ? .malformedResponse : nil))
+  }
 }

@@ -8,8 +8,16 @@ import Synchronization
 /// connection, and an answer without `keep` closes it after.
 final class RawServer: Sendable {
   struct Answer: Sendable {
-    var text: String
+    /// What is written, piece by piece.
+    var pieces: [[UInt8]]
     var keep = false
+
+    init(pieces: [[UInt8]]) { self.pieces = pieces }
+
+    init(text: String, keep: Bool = false) {
+      pieces = [Array(text.utf8)]
+      self.keep = keep
+    }
   }
 
   let port: Int
@@ -40,8 +48,7 @@ final class RawServer: Sendable {
           self?.seen.withLock { $0.append(head) }
           number += 1
           guard let reply = answer(number) else { break }
-          let bytes = Array(reply.text.utf8)
-          _ = Glibc.send(connection, bytes, bytes.count, Int32(MSG_NOSIGNAL))
+          for piece in reply.pieces { _ = Glibc.send(connection, piece, piece.count, Int32(MSG_NOSIGNAL)) }
           if !reply.keep { break }
         }
         close(connection)

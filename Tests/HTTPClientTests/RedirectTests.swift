@@ -155,4 +155,38 @@ import Testing
   func `shows URLs without their secrets`(_ url: String, _ shown: String) {
     #expect(HTTPRequest("GET", url, redactedParameters: ["Key"]).redactedURL == shown)
   }
+
+  /// Answers as from an address.
+  private struct Addressed: HTTPTransport {
+    var address: String?
+    var script: ScriptedTransport
+
+    func send(_ request: HTTPRequest, into sink: (any HTTPBodySink)?) async throws(HTTPError) -> HTTPResponse {
+      var answer = try await script.send(request, into: sink)
+      answer.remoteAddress = address
+      return answer
+    }
+  }
+
+  @Test(arguments: [
+    ("93.184.216.34", "http://127.0.0.1/", false), ("93.184.216.34", "http://[::1]/", false),
+    ("93.184.216.34", "http://a.localhost/", false), ("2606:2800::1", "http://[::ffff:10.0.0.1]/", false),
+    ("93.184.216.34", "http://192.168.1.1/", false), ("93.184.216.34", "http://169.254.169.254/", false),
+    ("93.184.216.34", "http://[fd00::1]/", false), ("93.184.216.34", "http://100.64.0.1/", false),
+    ("93.184.216.34", "http://8.8.8.8/", true), ("93.184.216.34", "http://[2001:4860::8]/", true),
+    ("10.0.0.1", "http://127.0.0.1/", true), ("127.0.0.1", "http://10.0.0.1/", true), (nil, "http://10.0.0.1/", true),
+  ])
+  func `follows from a public address to no private one`(
+    _ address: String?, _ location: String, _ isFollowed: Bool
+  ) async {
+    let script = ScriptedTransport([
+      .on("GET", "http://a.example/", status: 302, headers: ["Location": location]), .on("GET", "http…", "done"),
+    ])
+    let client = HTTPClient(transport: Addressed(address: address, script: script))
+    let error = await failure { () throws(HTTPError) in
+      try await client.send(HTTPRequest("GET", "http://a.example/", redirects: .secure))
+    }
+    #expect(error?.kind == (isFollowed ? nil : .redirect))
+    #expect(script.requests.count == (isFollowed ? 2 : 1))
+  }
 }

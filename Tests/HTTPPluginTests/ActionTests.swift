@@ -106,7 +106,7 @@ import Testing
     ("application/json", "[]", "text", #""[]" false"#), ("", "", "auto", "null false"),
     (
       "application/json", "", "json",
-      "the answer to GET https://a.example/ is no valid JSON at line 1, column 1, after 0 bytes."
+      "the answer to GET https://a.example/ is no JSON: line 1, column 1: a value is expected, but the text ends."
     ),
     (
       "application/json", "<html>", "auto",
@@ -115,7 +115,7 @@ import Testing
     ),
     (
       "application/json", #"{"secret":"#, "auto",
-      "the answer to GET https://a.example/ is no valid JSON at line 1, column 11, after 10 bytes."
+      "the answer to GET https://a.example/ is no JSON: line 1, column 11: a value is expected, but the text ends."
     ),
   ])
   func `reads what is answered`(_ type: String, _ body: String, _ kind: String, _ result: String) async throws {

@@ -41,15 +41,15 @@ import Testing
       "GET S/items: the answer is larger than 1048576 bytes; raise the limit if it should be."),
     Case(
       ServiceFault(.badUTF8), .plugin,
-      "the answer to GET S/items is no valid JSON at line 1, column 4, after 225 bytes."),
+      "the answer to GET S/items is no JSON: line 1, column 4: the text is not valid UTF-8 here."),
     Case(
       ServiceFault(.html), .plugin,
       "the answer to GET S/items is a web page and not JSON; check the address, and that the service is not down for "
         + "maintenance."),
     Case(
-      ServiceFault(.redirect), .network,
-      "GET http://elsewhere.example/items: the name of http://elsewhere.example cannot be resolved; check the URL and the "
-        + "network."),
+      ServiceFault(.redirect), .plugin,
+      "GET S/items: S redirects to http://elsewhere.example; only redirects to the same scheme, host and port are "
+        + "followed. If the service has moved, change the URL."),
     Case(
       ServiceFault(.redirectLoop, times: 6), .plugin,
       "GET S/items: S redirects more than 5 times in a row; check the URL."),

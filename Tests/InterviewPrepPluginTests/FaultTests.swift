@@ -265,4 +265,26 @@ import Testing
       #expect(try await ask("generation=other").hasPrefix("Say which it is"))
     }
   }
+
+  @Test(arguments: [
+    (304, "The server gave another answer than it should."), (300, "The server gave another answer than it should."),
+    (302, "The server redirects to another address, which has to be set as its own."),
+    (308, "The server redirects to another address, which has to be set as its own."),
+  ])
+  func `only what redirects is a redirect`(_ status: Int, _ words: String) {
+    let error = InterviewPrepError(
+      HTTPResponse(status: status), to: HTTPRequest("POST", "http://h/"), isPaid: true, now: TestTime.start)
+    #expect(error.displayMessage == words)
+  }
+
+  @Test func `a refusal shows what is wrong where`() {
+    let body = #"{"error":"Validation failed","details":[{"instancePath":"/profile/name","message":"is missing"}]}"#
+    let error = InterviewPrepError(
+      HTTPResponse(status: 400, body: Array(body.utf8)), to: HTTPRequest("POST", "http://h/"), isPaid: true,
+      now: TestTime.start)
+    #expect(
+      error.message
+        == "The server refused the request. POST http://h/ was answered with HTTP status 400: Validation failed. "
+        + "/profile/name: is missing.")
+  }
 }

@@ -58,7 +58,13 @@ import Testing
       def login(server, session, envelope, mechanism, data):
           good = isinstance(data, LoginPassword) and (data.login, data.password) == (b'ana', 's3cret ü'.encode())
           return AuthResult(success=good, handled=good)
+      class Bare(SMTP):
+          async def smtp_EHLO(self, hostname):
+              self._set_rset_state()
+              self.session.host_name, self.session.extended_smtp = hostname, True
+              await self.push('250-peer\\r\\n250 8BITMIME')
       def protocol():
+          if mode == 'bare': return Bare(Handler(), hostname='peer')
           return SMTP(Handler(), hostname='peer', authenticator=login, auth_required=mode != 'none',
                       auth_require_tls=mode == 'startTLS', require_starttls=mode == 'startTLS',
                       tls_context=context if mode == 'startTLS' else None)
@@ -130,5 +136,32 @@ import Testing
     settings.host = "127.0.0.1"
     let misnamed = await failure()
     #expect(misnamed?.kind == .untrusted)
+  }
+
+  @Test func `a login that the server does not offer fails, and nothing is sent without it`() async throws {
+    guard let python = await PeerTests.python() else { return }
+    let peer = try Peer(python, mode: "bare")
+    var settings = MailSettings(host: "127.0.0.1", security: .none, username: "ana", password: "word")
+    settings.port = peer.port
+    func send(_ subject: String) async -> MailError? {
+      do throws(MailError) {
+        let mail = try Mail(from: "a@example.org", to: ["b@example.org"], subject: subject, text: "t")
+        try await MailClient(settings).send(mail, id: "1@x", date: TestTime.start)
+        return nil
+      } catch {
+        return error
+      }
+    }
+    let error = await send("first")
+    #expect(error?.kind == .refusedLogin)
+    #expect(
+      error?.message
+        == "The mail server 127.0.0.1 offers no login at port \(peer.port), and 'username' asks for one; check "
+        + "'security' and 'port', or leave out 'username' and 'password'.")
+    #expect(error?.effect == OutsideEffect.none)
+    (settings.username, settings.password) = (nil, nil)
+    #expect(await send("second") == nil)
+    // The first one was never handed over.
+    #expect(try peer.next()["mail"]?.string?.contains("Subject: second") == true)
   }
 }

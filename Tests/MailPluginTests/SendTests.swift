@@ -147,10 +147,12 @@ private func input(to recipient: String, _ text: String = "All is well.") -> Val
   @Test(arguments: [
     Row(
       recipient: "refused@example.org", kind: .validation, effect: .none,
-      message: "The mail server 127.0.0.1 refused the mail with code 550: 5.1.1 nobody of that name."),
+      message:
+        "The mail server 127.0.0.1 refused the recipient refused@example.org with code 550: 5.1.1 nobody of that name."),
     Row(
       recipient: "later@example.org", kind: .server, effect: .none,
-      message: "The mail server 127.0.0.1 refused the mail with code 451: 4.2.1 try again later."),
+      message: "The mail server 127.0.0.1 refused the recipient later@example.org with code 451: 4.2.1 try again later."
+    ),
     Row(
       recipient: "full@example.org", kind: .validation, effect: .none,
       message: "The mail server 127.0.0.1 refused the mail with code 552: 5.2.2 mailbox full."),
@@ -326,7 +328,7 @@ private func input(to recipient: String, _ text: String = "All is well.") -> Val
       ),
       (
         "kind=recipient&call=ana", .validation, .none,
-        "The mail server 127.0.0.1 refused the mail with code 550: 5.1.1 nobody of that name.", []
+        "The mail server 127.0.0.1 refused the recipient ana@example.org with code 550: 5.1.1 nobody of that name.", []
       ),
       ("kind=cutOff", .network, .none, lost, []), ("kind=lostAnswer", .network, .unknown, lost, ["Done"]),
     ] as [(String, ErrorKind, ActionError.Effect, String, [String])])
@@ -380,5 +382,39 @@ private func input(to recipient: String, _ text: String = "All is well.") -> Val
     let empty = try action().input.check(.object(["subject": .string("s")]), as: "with")
     #expect(
       empty.map(\.message) == ["'with' needs somebody in 'to', 'cc' or 'bcc'", "'with' needs 'text' or 'html'"])
+  }
+
+  @Test func `of several recipients the one is named who is refused`() async throws {
+    try await withOffice { office, settings in
+      let mail = try Mail(
+        from: "a@example.org", to: ["ana@example.org", "ben@example.org"],
+        cc: ["refused@example.org", "c@example.org"],
+        subject: "s", text: "t")
+      let refusal = await #expect(throws: MailError.self) {
+        try await MailClient(settings).send(mail, id: "1@x", date: TestTime.start)
+      }
+      #expect(refusal?.message.contains("refused the recipient refused@example.org with code 550") == true)
+      #expect(office.delivered.isEmpty)
+    }
+  }
+
+  @Test func `too many recipients are told when the recipe is checked`() throws {
+    func list(_ name: String) -> Value { .list((1...60).map { .string("\(name)\($0)@example.org") }) }
+    let input = Value.object([
+      "to": list("a"), "bcc": list("b"), "subject": .string("s"), "text": .string("t"),
+    ])
+    #expect(
+      try action().input.check(input, as: "with").map(\.message)
+        == ["'with' names 120 recipients, and a server takes 100 at a time; send several mails"])
+  }
+
+  @Test func `the sandbox lets in whoever logs in`() async throws {
+    try await withOffice { office, settings in
+      var settings = settings
+      (settings.username, settings.password) = ("ana", "word")
+      let mail = try Mail(from: "a@example.org", to: ["ana@example.org"], subject: "s", text: "t")
+      try await MailClient(settings).send(mail, id: "1@x", date: TestTime.start)
+      #expect(office.delivered.count == 1)
+    }
   }
 }

@@ -1,4 +1,5 @@
 import ActionKit
+import Foundation
 import HTTPClient
 import Testing
 
@@ -56,7 +57,9 @@ import Testing
       message: "The answer to 'getmarkbook' cannot be read: 'tasklist' should be a list and is a map.", kind: .plugin),
   ])
   func `names the action and the field, and never quotes the answer`(_ c: Case) async throws {
-    let (client, _) = scripted([try .logIn(), .on("GET", "\(base)?action=getmarkbook&…", status: c.status, c.body)])
+    let answer = ScriptedTransport.Step.on("GET", "\(base)?action=getmarkbook&…", status: c.status, c.body)
+    // What is refused is asked once more under another session.
+    let (client, _) = scripted([try .logIn(), answer, try .logIn(), answer])
     let error = try await client.failure { _ = try await $0.getMarkbook(key: 1) }
     #expect(error.message == c.message)
     #expect(error.actionError.kind == c.kind)
@@ -155,5 +158,23 @@ import Testing
     let error = try await client.failure { try await $0.scheduleBackup(matching: matching) }
     #expect(error.message == "'matching' must have at least 2 characters; nothing was sent.")
     #expect(transport.requests.isEmpty)
+  }
+
+  @Test func `a zip that too many ask for is asked for again while its hour lasts`() async throws {
+    let (client, _) = scripted([
+      .on("GET", "https://markbook.example/download/b.zip", status: 429, headers: ["Retry-After": "90"])
+    ])
+    let error = try await client.failure {
+      _ = try await $0.downloadBackup(
+        from: "https://markbook.example/download/b.zip",
+        to: "\(FileManager.default.temporaryDirectory.path)/\(UUID()).zip")
+    }
+    #expect(error.actionError.kind == .rateLimited)
+    #expect(error.actionError.retryAfter == .seconds(90))
+    #expect(DownloadBackup.retry.kinds.contains(.rateLimited))
+    let total = (1..<DownloadBackup.retry.maxAttempts).reduce(TimeSpan.zero) {
+      $0 + DownloadBackup.retry.delay(afterAttempt: $1, chance: 0)
+    }
+    #expect(total > .seconds(600) && total < .seconds(3600))
   }
 }

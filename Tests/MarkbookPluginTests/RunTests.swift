@@ -94,7 +94,7 @@ import Testing
     with: { markbookKey: 1207731, studentKey: 12, sid: "0047218", taskKey: 21, taskName: Average, result: "7" }
     """,
   ])
-  func `a write that the service refuses is sent once`(_ step: String) async throws {
+  func `a write that the service refuses under two sessions is refused`(_ step: String) async throws {
     let lines = step.split(separator: "\n").map { "    \($0)" }.joined(separator: "\n")
     let steps = "steps:\n  - uses: markbook.userList\n  - id: write\n\(lines)\n"
     try await Self.withRun(of: steps) { run, sandbox, _ in
@@ -104,8 +104,127 @@ import Testing
       let end = try await run.drive()
       #expect(end.status == .failed)
       #expect(end.error?.kind == .validation)
+      #expect(end.error?.message.hasSuffix("with 'ERROR:not today'.") == true)
       #expect(end.steps["write"]?.attempts == 1)
-      #expect(sandbox.desk.log.logins == 1)
+      #expect(sandbox.desk.log.logins == 2)
+    }
+  }
+
+  // MARK: Sessions that end early
+
+  @Test func `parallel reads in the first batch outlive the end of their session`() async throws {
+    let steps = """
+      steps:
+        - id: books
+          forEach: ${{ [1207731, 1207731, 1207731, 1207731, 1207731] }}
+          as: key
+          maxParallel: 4
+          uses: markbook.getMarkbook
+          with: { markbookKey: "${{ key }}" }
+      outputs: { books: "${{ steps.books.size() }}" }
+      """
+    try await Self.withRun(of: steps) { run, sandbox, _ in
+      sandbox.desk.add(SandboxFault(.expired, action: "getmarkbook"))
+      let end = try await run.drive()
+      #expect(end.status == .succeeded, "\(end.error?.message ?? "")")
+      #expect(sandbox.desk.log.logins == 2)
+    }
+  }
+
+  @Test(arguments: [
+    (
+      "putstudentresult", "putStudentResult",
+      #"studentKey: 12, sid: "0047218", taskKey: 21, taskName: Average, result: "7""#
+    ),
+    (
+      "updatestudent", "updateStudent",
+      #"studentKey: 12, sid: "0047218", familyName: L, givenName: S, preferredName: "", gender: other"#
+    ),
+    ("updatestudentclass", "updateStudentClass", #"studentKey: 12, sid: "0047218", classKey: 9"#),
+  ])
+  func `an idempotent write whose session has ended is repeated under a new one`(
+    _ wire: String, _ name: String, _ fields: String
+  ) async throws {
+    let steps = """
+      steps:
+        - uses: markbook.userList
+        - id: write
+          uses: markbook.\(name)
+          with: { markbookKey: 1207731, \(fields) }
+      """
+    try await Self.withRun(of: steps) { run, sandbox, _ in
+      sandbox.desk.add(SandboxFault(.expired, action: wire))
+      let end = try await run.drive()
+      #expect(end.status == .succeeded, "\(end.error?.message ?? "")")
+      #expect(sandbox.writes(wire).values.reduce(0, +) == 1)
+      #expect(end.steps["write"]?.attempts == 1)
+    }
+  }
+
+  @Test(arguments: [
+    (
+      "createstudent",
+      "createStudent\n    with: { markbookKey: 1207731, sid: '7', familyName: L, givenName: S, gender: other, "
+        + "classKey: 4 }"
+    ),
+    (
+      "createclass",
+      "createClass\n    with: { markbookKey: 1207731, name: 8GEO-W, teacherFamilyName: F, teacherGivenName: G }"
+    ),
+    (
+      "createmarkbook",
+      "createMarkbook\n    with: { markbookName: Demo, markbookYear: '1', markbookCourse: c, ownerKey: 31 }"
+    ),
+    ("deletestudent", "deleteStudent\n    with: { markbookKey: 1207731, studentKey: 13, sid: '0047233' }"),
+  ])
+  func `a plain write whose session has ended is looked up, and sent again once`(
+    _ wire: String, _ step: String
+  ) async throws {
+    let steps = "steps:\n  - uses: markbook.userList\n  - id: write\n    uses: markbook.\(step)\n"
+    try await Self.withRun(of: steps) { run, sandbox, _ in
+      // The baseline is read before.
+      sandbox.desk.add(SandboxFault(.expired, action: wire))
+      let end = try await run.drive()
+      #expect(end.status == .succeeded, "\(end.error?.message ?? "")")
+      #expect(sandbox.writes(wire).values.reduce(0, +) == 1)
+      #expect(sandbox.desk.log.logins == 2)
+      #expect(end.steps["write"]?.attempts == 1)
+    }
+  }
+
+  @Test func `a plain write that was done although it was refused is not done again`() async throws {
+    let steps = """
+      steps:
+        - uses: markbook.userList
+        - id: write
+          uses: markbook.createClass
+          with: { markbookKey: 1207731, name: 8GEO-W, teacherFamilyName: F, teacherGivenName: G }
+      outputs: { key: "${{ steps.write.classKey }}" }
+      """
+    try await Self.withRun(of: steps) { run, sandbox, _ in
+      sandbox.desk.add(SandboxFault(.doneRefusal, action: "createclass"))
+      let end = try await run.drive()
+      #expect(end.status == .succeeded, "\(end.error?.message ?? "")")
+      #expect(sandbox.writes("createclass") == ["1207731/8GEO-W": 1])
+      #expect(try await run.outputs() == .object(["key": .int(10)]))
+    }
+  }
+
+  @Test func `a plain write that is refused and cannot be looked up is uncertain`() async throws {
+    let steps = """
+      steps:
+        - uses: markbook.userList
+        - id: write
+          uses: markbook.createClass
+          with: { markbookKey: 1207731, name: 8GEO-W, teacherFamilyName: F, teacherGivenName: G }
+      """
+    try await Self.withRun(of: steps) { run, sandbox, _ in
+      sandbox.desk.add(SandboxFault(.expired, action: "createclass"))
+      // The baseline is read well, and the looks are not.
+      sandbox.desk.add(SandboxFault(.wrongType, action: "getmarkbook", skip: 1, times: 9))
+      let end = try await run.drive()
+      #expect(end.status == .uncertain)
+      #expect(sandbox.writes("createclass").isEmpty)
     }
   }
 }

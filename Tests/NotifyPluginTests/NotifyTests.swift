@@ -280,4 +280,29 @@ private func withSandbox(_ body: (NotifySandbox) async throws -> Void) async thr
     #expect(error.message.hasPrefix("Sending to the webhook at "), "\(error.message)")
     #expect(!error.message.contains("/hook"))
   }
+
+  @Test(arguments: [
+    (
+      #"{"code":40014,"http":400,"error":"invalid request: topic invalid","link":"https://ntfy.sh/docs"}"#,
+      "invalid request: topic invalid"
+    ),
+    ("invalid_payload", "invalid_payload"), (#"{"message": "Unknown Webhook", "code": 10015}"#, "Unknown Webhook"),
+  ])
+  func `a refusal comes with the words of ntfy, Slack and Discord`(_ body: String, _ words: String) async throws {
+    let transport = ScriptedTransport([.on("POST", "https://chat.example/hook", status: 400, body)])
+    var settings = NotifySettings()
+    settings.webhookURL = "https://chat.example/hook"
+    let client = NotifyClient(settings, http: HTTPClient(transport: transport), time: TestTime())
+    let error = try await failure { try await client.post(.null).text }
+    #expect(error.actionError.detail == words)
+  }
+
+  @Test func `a message of too many bytes is told when the recipe is checked`() throws {
+    let ntfy = try #require(ActionCatalog([NotifyPlugin.self]).action("notify.ntfy"))
+    let long = String(repeating: "ä", count: 2049)
+    #expect(
+      ntfy.input.check(.object(["message": .string(long)]), as: "with").map(\.message)
+        == ["'with.message' has 4098 bytes, and ntfy takes 4096"])
+    #expect(ntfy.input.check(.object(["message": .string(String(long.dropLast()))]), as: "with").isEmpty)
+  }
 }

@@ -1,5 +1,6 @@
 import ActionKit
 import ActionTestKit
+import Foundation
 import HTTPClient
 import HTTPServer
 import Synchronization
@@ -29,6 +30,40 @@ import Testing
           "/api/stationboard?stop_id=Parent8507000&limit=20&include_alerts=1",
         ])
     }
+  }
+
+  @Test func `what one program was told holds for the next one`() async throws {
+    let time = TestTime(morning)
+    let folder = FileManager.default.temporaryDirectory.appending(path: "boards-\(UUID())").path
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    func client(_ steps: [ScriptedTransport.Step]) -> (StationboardClient, ScriptedTransport) {
+      let transport = ScriptedTransport(steps)
+      let client = StationboardClient(
+        baseURL: "http://h", http: HTTPClient(transport: transport), time: time, keptIn: folder)
+      return (client, transport)
+    }
+    let query = BoardQuery("Parent8507000")
+    let body = String(decoding: try fixture("full.json"), as: UTF8.self)
+    let (first, _) = client([.on("GET", "http://h/api/stationboard…", headers: ["x-md-cache": "MISS"], body)])
+    let board = try await first.board(query)
+    time.advance(by: .milliseconds(14_999))
+    let (second, asked) = client([])
+    let kept = try await second.board(query)
+    #expect(asked.requests.isEmpty && kept.fromCache && kept.departures == board.departures)
+    #expect(kept.receivedAt == board.receivedAt && kept.delivery.edgeCache == "MISS")
+    time.advance(by: .milliseconds(1))
+    var patient = query
+    patient.standIn = .seconds(60)
+    let (third, failing) = client([.on("GET", "http://h/api/stationboard…", status: 500)])
+    let stale = try await third.board(patient)
+    #expect(failing.missing.isEmpty && stale.isStale && stale.departures == board.departures)
+    // What was damaged is as good as none.
+    for name in try FileManager.default.contentsOfDirectory(atPath: folder) {
+      try Data("{".utf8).write(to: URL(filePath: "\(folder)/\(name)"))
+    }
+    let (fourth, again) = client([.on("GET", "http://h/api/stationboard…", body)])
+    _ = try await fourth.board(query)
+    #expect(again.missing.isEmpty)
   }
 
   @Test func `the sandbox's edge gives a board again for fifteen seconds, whoever asks`() async throws {

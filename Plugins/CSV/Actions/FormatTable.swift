@@ -19,6 +19,9 @@ enum FormatTable: Action {
     var lineBreak = TableWriting.LineBreak.lf
     @Field("Whether the text begins with a byte order mark, by which some spreadsheet programs know UTF-8.")
     var byteOrderMark = false
+    @Field(
+      "Whether a text that begins with =, +, -, @ or a tab gets an apostrophe before it, so that no spreadsheet program runs it "
+        + "as a formula; numbers stay as they are.") var guardFormulas = false
   }
 
   struct Output: FieldSet {
@@ -28,7 +31,7 @@ enum FormatTable: Action {
   static func run(_ input: Input, on files: LocalFiles, in context: ActionContext) async throws -> Output {
     let bytes = try TableWriting(
       rows: input.rows, columns: input.columns, header: input.header, separator: input.separator,
-      lineBreak: input.lineBreak, byteOrderMark: input.byteOrderMark
+      lineBreak: input.lineBreak, byteOrderMark: input.byteOrderMark, guardsFormulas: input.guardFormulas
     ).bytes()
     return try Output { $0.text = String(decoding: bytes, as: UTF8.self) }
   }

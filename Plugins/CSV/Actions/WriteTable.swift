@@ -24,11 +24,14 @@ enum WriteTable: PreviewingAction {
     var encoding = WriteEncoding.utf8
     @Field("Whether a file in UTF-8 begins with a byte order mark, by which some spreadsheet programs know it.")
     var byteOrderMark = false
+    @Field(
+      "Whether a text that begins with =, +, -, @ or a tab gets an apostrophe before it, so that no spreadsheet program runs it "
+        + "as a formula; numbers stay as they are.") var guardFormulas = false
 
     var writing: TableWriting {
       TableWriting(
         rows: rows, columns: columns, header: header, separator: separator, lineBreak: lineBreak,
-        byteOrderMark: byteOrderMark, encoding: encoding)
+        byteOrderMark: byteOrderMark, encoding: encoding, guardsFormulas: guardFormulas)
     }
 
     func conflicts() -> [Conflict] {

@@ -1,5 +1,6 @@
 import ActionKit
 import HTTPClient
+import LocalFiles
 
 enum Get: Action {
   static let name = "get"
@@ -18,6 +19,8 @@ enum Get: Action {
     @Field("The statuses that are expected; absent means 200 to 299.", .notEmpty, .each(.range(100...599)))
     var expect: [Int]?
     @Field("What the answer must be.") var answer = AnswerKind.auto
+    @Field("How a text is written; auto goes by a byte order mark, then by the answer's charset, else it is UTF-8.")
+    var encoding = ReadEncoding.auto
     @Field("Whether the answer is kept, serves for as long as the service says, and is asked about by its ETag later.")
     var cached = false
     @Field("Whether a kept answer, however old, serves when the network fails or the service does; needs `cached`.")
@@ -45,10 +48,24 @@ enum Get: Action {
   static func run(_ input: Input, on service: WebClient, in context: ActionContext) async throws -> Output {
     let request = try service.request(
       .init(method: "GET", url: input.url, query: input.query, headers: input.headers))
-    let answer = try await service.read(request, keeping: .init(isAsked: input.cached, fallsBack: input.fallback))
+    let read = { @Sendable (response: HTTPResponse) throws(ActionError) -> (body: Value, isJSON: Bool) in
+      try service.check(response, to: request, expecting: input.expect, isWrite: false)
+      return try AnswerFields.body(of: response, to: request, as: input.answer, in: input.encoding, isWrite: false)
+    }
+    // What cannot be read is not kept: it would stand in the way of what was read before, and be read in vain again.
+    let keeping = WebClient.Keeping(isAsked: input.cached, fallsBack: input.fallback)
+    let answer = try await service.read(request, keeping: keeping) { new, kept in
+      do throws(ActionError) {
+        let isJSON = try read(new).isJSON
+        // Whoever takes what comes still had data, and a page in their place is mostly one of maintenance.
+        guard !isJSON, new.isPage, let kept, (try? read(kept).isJSON) == true else { return nil }
+        return AnswerFields.page(in: request)
+      } catch {
+        return error.message
+      }
+    }
     let response = answer.response
-    try service.check(response, to: request, expecting: input.expect, isWrite: false)
-    let (body, isJSON) = try AnswerFields.body(of: response, to: request, as: input.answer, isWrite: false)
+    let (body, isJSON) = try read(response)
     return try Output {
       $0.status = response.status
       $0.headers = AnswerFields.headers(of: response)

@@ -52,6 +52,9 @@ enum GetAll: Action {
   static func run(_ input: Input, on service: WebClient, in context: ActionContext) async throws -> Output {
     var call = WebClient.Call(method: "GET", url: input.url, query: input.query, headers: input.headers)
     var items: [Value] = []
+    var last: [Value] = []
+    var repeats = 0
+    var hasCursor = false
     var asked: Set<String> = []
     var isComplete = false
     while !isComplete, asked.count < input.maxPages, items.count < input.maxItems {
@@ -68,11 +71,25 @@ enum GetAll: Action {
       try service.check(response, to: request, expecting: nil, isWrite: false)
       let (body, _) = try AnswerFields.body(of: response, to: request, as: .json, isWrite: false)
       let found = try list(in: body, at: input.items, of: request)
+      if input.page != nil, !found.isEmpty, asked.count > 1, found == last {
+        // A service that has no such page may give the nearest one that it has: of no page before the first, and after the
+        // last of as many as are asked for.
+        guard found.allSatisfy({ $0.map != nil }) else {
+          throw fault(
+            "GET \(request.redactedURL) gives the items of the page before once more, so where the list ends can't be known; "
+              + "check 'page.parameter', and say with 'maxPages' how many pages there are.")
+        }
+        repeats += 1
+        isComplete = repeats == 2
+        continue
+      }
+      repeats = 0
+      last = found
       items += found
       context.report("\(items.count) items", completed: items.count)
       if input.page != nil {
         isComplete = found.isEmpty
-      } else if let next = try next(after: body, response, input, request) {
+      } else if let next = try next(after: body, response, input, request, &hasCursor) {
         switch next {
         case .address(let url): (call.url, call.query) = (url, nil)
         case .cursor(let name, let value):
@@ -114,13 +131,20 @@ enum GetAll: Action {
   }
 
   private static func next(
-    after body: Value, _ response: HTTPResponse, _ input: Input, _ request: HTTPRequest
+    after body: Value, _ response: HTTPResponse, _ input: Input, _ request: HTTPRequest, _ wasFound: inout Bool
   ) throws(ActionError) -> Next? {
     let text: String
     if let cursor = input.cursor {
-      guard let value = try? body.part(at: cursor.at, called: "page"), !value.isNull, value != .string("") else {
-        return nil
+      let value: Value
+      do throws(Faults) {
+        value = try body.part(at: cursor.at, called: "the answer to GET \(request.redactedURL)")
+      } catch {
+        // The last page may leave it out.
+        if wasFound || body.mayLackPart(at: cursor.at) { return nil }
+        throw fault("\(error.description); say with 'cursor.at' where a page names the next one.")
       }
+      wasFound = true
+      guard !value.isNull, value != .string("") else { return nil }
       if let name = cursor.parameter { return .cursor(name, value) }
       guard let address = value.string else {
         throw fault("'\(cursor.at)' in the answer to GET \(request.redactedURL) is \(value.kindName) and no address.")
@@ -139,5 +163,20 @@ enum GetAll: Action {
 
   private static func fault(_ message: String) -> ActionError {
     ActionError(.plugin, message, effect: ActionError.Effect.none)
+  }
+}
+
+extension Value {
+  /// Whether a place that is not there may be left out: what it would stand in is, and has nothing of a similar name, for
+  /// which it could be mistyped.
+  fileprivate func mayLackPart(at pointer: String) -> Bool {
+    var value = self
+    for part in pointer.split(separator: "/", omittingEmptySubsequences: false).dropFirst() {
+      guard let map = value.map else { return value.isNull }
+      let name = String(part).replacing("~1", with: "/").replacing("~0", with: "~")
+      guard let member = map[name] else { return name.nearest(among: map.members.compactMap(\.name)) == nil }
+      value = member
+    }
+    return false
   }
 }

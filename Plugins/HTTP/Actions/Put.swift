@@ -20,6 +20,6 @@ enum Put: PreviewingAction {
     let request = try service.request(input.call("PUT", body: try await input.body(on: service, in: context)))
     let response = try await service.write(request)
     try service.check(response, to: request, expecting: input.expect, isWrite: true)
-    return try AnswerFields(response, to: request, as: input.answer, isWrite: true)
+    return try AnswerFields(response, to: request, as: input.answer, in: input.encoding, isWrite: true)
   }
 }

@@ -1,5 +1,6 @@
 import ActionKit
 import HTTPClient
+import LocalFiles
 
 /// What an answer must be.
 enum AnswerKind: String, Choice {
@@ -17,14 +18,24 @@ struct AnswerFields: FieldSet {
 
 extension AnswerFields {
   /// Reads an answer; `isWrite` says that something was changed by it.
-  init(_ response: HTTPResponse, to request: HTTPRequest, as kind: AnswerKind, isWrite: Bool) throws {
-    let (body, isJSON) = try Self.body(of: response, to: request, as: kind, isWrite: isWrite)
+  init(_ response: HTTPResponse, to request: HTTPRequest, as kind: AnswerKind, in encoding: ReadEncoding, isWrite: Bool)
+    throws
+  {
+    let (body, isJSON) = try Self.body(of: response, to: request, as: kind, in: encoding, isWrite: isWrite)
     try self.init {
       $0.status = response.status
       $0.headers = Self.headers(of: response)
       $0.body = body
       $0.isJSON = isJSON
     }
+  }
+
+  private static let isPage =
+    "is a web page and not JSON; check the address, and that the service is not down for maintenance."
+
+  /// What is said of a web page in the place of data.
+  static func page(in request: HTTPRequest) -> String {
+    "the answer to \(request.method) \(request.redactedURL) \(isPage)"
   }
 
   static func headers(of response: HTTPResponse) -> [String: String] {
@@ -40,7 +51,8 @@ extension AnswerFields {
 
   /// The body as what it says it is, or as what it must be.
   static func body(
-    of response: HTTPResponse, to request: HTTPRequest, as kind: AnswerKind, isWrite: Bool
+    of response: HTTPResponse, to request: HTTPRequest, as kind: AnswerKind, in encoding: ReadEncoding = .auto,
+    isWrite: Bool
   ) throws(ActionError) -> (Value, isJSON: Bool) {
     let type = response.headers["Content-Type"].map { $0.prefix { $0 != ";" }.lowercased() } ?? ""
     let saysJSON = type.trimmed == "application/json" || type.trimmed.hasSuffix("+json")
@@ -51,23 +63,47 @@ extension AnswerFields {
         .plugin, "\(name) \(message)", status: response.status, effect: isWrite ? .done : ActionError.Effect.none)
     }
     guard kind == .json || kind == .auto && saysJSON else {
-      guard let text = String(validating: response.body, as: UTF8.self) else {
-        throw fault("is no text in UTF-8; http.download stores what is none.")
+      do throws(ActionError) {
+        var encoding = encoding
+        if encoding == .auto, !response.hasByteOrderMark {
+          encoding = response.charset.flatMap { ReadEncoding(charset: $0) } ?? .auto
+        }
+        return (.string(try encoding.text(of: response.body, called: name)), isJSON: false)
+      } catch {
+        var error = error
+        error.kind = .plugin
+        error.status = response.status
+        error.effect = isWrite ? .done : ActionError.Effect.none
+        throw error
       }
-      return (.string(text), isJSON: false)
     }
     do throws(JSONError) {
       let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
       let body = response.body.starts(with: mark) ? Array(response.body.dropFirst(mark.count)) : response.body
       return (try JSON.parse(body), isJSON: true)
     } catch {
-      let blanks: [UInt8] = [0x20, 0x09, 0x0A, 0x0D]
-      if response.body.first(where: { !blanks.contains($0) }) == UInt8(ascii: "<") {
-        throw fault("is a web page and not JSON; check the address, and that the service is not down for maintenance.")
-      }
-      // The reader's own words may quote the answer, so only the place is taken over.
-      let place = error.spot.map { " at line \($0.position.line), column \($0.position.column)" } ?? ""
-      throw fault("is no valid JSON\(place), after \(response.body.count) bytes.")
+      if response.isPage { throw fault(isPage) }
+      throw fault("is no JSON: \(error.description).")
     }
+  }
+}
+
+extension HTTPResponse {
+  /// The `charset` of the body's type.
+  fileprivate var charset: String? {
+    let parameters = (headers["Content-Type"] ?? "").split(separator: ";").dropFirst().map { String($0).trimmed }
+    let value = parameters.first { $0.lowercased().hasPrefix("charset=") }?.dropFirst("charset=".utf8.count)
+    return value.map { $0.filter { $0 != "\"" } }
+  }
+
+  /// Whether the body says by its first bytes how it is written.
+  fileprivate var hasByteOrderMark: Bool {
+    [[0xEF, 0xBB, 0xBF], [0xFE, 0xFF], [0xFF, 0xFE]].contains { body.starts(with: $0) }
+  }
+
+  /// Whether the body begins as a web page does.
+  var isPage: Bool {
+    let blanks: [UInt8] = [0x20, 0x09, 0x0A, 0x0D]
+    return body.first { !blanks.contains($0) } == UInt8(ascii: "<")
   }
 }

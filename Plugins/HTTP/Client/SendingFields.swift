@@ -16,6 +16,8 @@ struct SendingFields: ValidatedFieldSet {
   @Field("The statuses that are expected; absent means 200 to 299.", .notEmpty, .each(.range(100...599)))
   var expect: [Int]?
   @Field("What the answer must be.") var answer = AnswerKind.auto
+  @Field("How a text is written; auto goes by a byte order mark, then by the answer's charset, else it is UTF-8.")
+  var encoding = ReadEncoding.auto
 
   func conflicts() -> [Conflict] {
     [json != nil, form != nil, multipart != nil, text != nil].count { $0 } > 1
@@ -62,6 +64,6 @@ extension WebClient {
     }
     let response = try await write(request)
     try check(response, to: request, expecting: input.expect, isWrite: true)
-    return try AnswerFields(response, to: request, as: input.answer, isWrite: true)
+    return try AnswerFields(response, to: request, as: input.answer, in: input.encoding, isWrite: true)
   }
 }

@@ -91,8 +91,10 @@ public final class WebClient: WebClientProtocol {
 
   /// The request of a call, or what is wrong with it.
   func request(_ call: Call) throws(ActionError) -> HTTPRequest {
-    let (address, isOurs) = try address(of: call.url)
+    var (address, isOurs) = try address(of: call.url)
     let secrets = isOurs ? settings.secretQuery : [:]
+    // A service's own address of its next page may repeat what it was sent.
+    if !secrets.isEmpty { address = address.withoutParameters(Set(secrets.keys)) }
     var items = try call.query.map { map throws(ActionError) in try WebBody.items(of: map, called: "query") } ?? []
     for (name, value) in secrets.sorted(by: { $0.key < $1.key }) { items.append(.init(name, value.reveal())) }
     let query = HTTPQuery(items).encoded
@@ -112,9 +114,14 @@ public final class WebClient: WebClientProtocol {
       call.method, url, headers: headers, body: call.body?.bytes,
       limits: HTTPLimits(
         connect: settings.connectTimeout, attempt: settings.requestTimeout, maxBodyBytes: settings.maxAnswerBytes),
-      redirects: call.method == "GET" ? .secure : .sameOrigin, redactedParameters: Set(settings.secretQuery.keys),
+      redirects: redirects(of: call), redactedParameters: Set(settings.secretQuery.keys),
       credentialHeaders: HTTPRequest.standardCredentialHeaders.union(settings.secretHeaders.keys),
       acceptsCompression: call.method == "GET")
+  }
+
+  /// A read may be sent elsewhere where steps may ask elsewhere.
+  private func redirects(of call: Call) -> HTTPRedirects {
+    call.method == "GET" && (settings.allowOtherHosts || settings.baseURL == nil) ? .secure : .sameOrigin
   }
 
   /// The whole address, and whether it is that of the service itself.
@@ -140,10 +147,16 @@ public final class WebClient: WebClientProtocol {
   }
 
   /// Sends what only reads.
-  func read(_ request: HTTPRequest, keeping: Keeping = Keeping()) async throws(ActionError) -> Answer {
+  ///
+  /// - Parameter check: Says what is wrong with an answer that cannot be read, which is not kept.
+  func read(
+    _ request: HTTPRequest, keeping: Keeping = Keeping(),
+    check: @escaping @Sendable (_ new: HTTPResponse, _ kept: HTTPResponse?) -> String? = { _, _ in nil }
+  ) async throws(ActionError) -> Answer {
     do throws(HTTPError) {
       guard keeping.isAsked else { return Answer(response: try await http.send(request), cachedAt: time.now()) }
-      let kept = try await http.send(request, through: cache, HTTPCachePolicy(fallsBack: keeping.fallsBack))
+      let policy = HTTPCachePolicy(fallsBack: keeping.fallsBack, check: check)
+      let kept = try await http.send(request, through: cache, policy)
       return Answer(
         response: kept.response, fromCache: kept.fromCache, cachedAt: kept.cachedAt, staleReason: kept.standIn?.reason)
     } catch {
@@ -168,7 +181,12 @@ public final class WebClient: WebClientProtocol {
 
   /// Sends what changes something.
   func write(_ request: HTTPRequest) async throws(ActionError) -> HTTPResponse {
-    do throws(HTTPError) { return try await http.send(request) } catch {
+    do throws(HTTPError) {
+      let response = try await http.send(request)
+      if (200...399).contains(response.status) { await cache.forget(after: request, response) }
+      return response
+    } catch {
+      if error.sent == .maybe { await cache.forget(after: request, nil) }
       throw failure(error, mayHaveHappened: true)
     }
   }
@@ -216,15 +234,8 @@ public final class WebClient: WebClientProtocol {
     let wasRefused = (400...499).contains(status) && status != 408
     throw ActionError(
       kind, "\(request.method) \(request.redactedURL) was answered with HTTP status \(status).",
-      detail: reason(in: response), status: status, retryAfter: response.retryAfter(now: time.now()),
+      detail: response.reason, status: status, retryAfter: response.retryAfter(now: time.now()),
       effect: !isWrite || wasRefused ? ActionError.Effect.none : .unknown)
-  }
-
-  /// What a service says of a failure in the members that are usual for it (RFC 9457 and its predecessors).
-  private func reason(in response: HTTPResponse) -> String? {
-    guard response.body.count <= 1 << 16, let value = try? JSON.parse(response.body) else { return nil }
-    let words = ["title", "detail", "message", "error", "error_description"].compactMap { value[$0]?.string }
-    return words.isEmpty ? nil : String(words.joined(separator: ": ").unicodeScalars.prefix(500)).safe
   }
 
   private func failure(_ error: HTTPError, mayHaveHappened: Bool) -> ActionError {
@@ -280,6 +291,20 @@ extension WebClient {
   /// A key as a header can hold it: any text may be one, and a header holds only plain ones.
   static func headerText(_ key: String) -> String {
     key.utf8.allSatisfy { (0x21...0x7E).contains($0) } ? key : key.percentEncoded
+  }
+}
+
+extension String {
+  /// The address without the items of its query that have some names.
+  fileprivate func withoutParameters(_ names: Set<String>) -> String {
+    guard let mark = utf8.firstIndex(of: UInt8(ascii: "?")) else { return self }
+    let items = self[mark...].dropFirst().utf8.split(separator: UInt8(ascii: "&")).map { Substring($0) }
+    let kept = items.filter { item in
+      let name = PercentEncoding.decode(Substring(item.utf8.prefix { $0 != UInt8(ascii: "=") }), plusIsSpace: true)
+      return !names.contains { $0.hasSameScalars(as: name) }
+    }
+    if kept.count == items.count { return self }
+    return kept.isEmpty ? String(self[..<mark]) : "\(self[..<mark])?\(kept.joined(separator: "&"))"
   }
 }
 

@@ -56,8 +56,9 @@ public struct InterviewPrepError: Error, Sendable, CustomStringConvertible {
     case .server(429, _): "Too many requests. Please wait a little."
     case .server(401, _), .server(403, _): "The server gives no access."
     case .server(404, _): "The server has nothing at this address."
-    case .server(300..<400, _): "The server redirects to another address, which has to be set as its own."
-    case .server(..<300, _): "The server gave another answer than it should."
+    case .server(301...303, _), .server(307...308, _):
+      "The server redirects to another address, which has to be set as its own."
+    case .server(..<400, _): "The server gave another answer than it should."
     case .server: "The server refused the request."
     case .decoding: "Data error: the answer cannot be read."
     case .invalidURL: "The address of the server is none."
@@ -114,11 +115,14 @@ extension InterviewPrepError {
   /// An answer outside 200 to 299; its body is JSON for people, or anything that a gateway says.
   init(_ response: HTTPResponse, to request: HTTPRequest, isPaid: Bool, now: Timestamp) {
     let answer = (try? response.json()).map { ErrorAnswer($0) }
-    let words = answer?.error.map { $0.hasSuffix(".") ? $0 : "\($0)." }
+    // What is refused is the caller's to mend, so what is wrong where belongs to the message.
+    let isRefused = (400..<500).contains(response.status)
+    let said = [answer?.error.map { $0.hasSuffix(".") ? $0 : "\($0)." }, isRefused ? answer?.details : nil]
+    let words = said.compactMap(\.self).joined(separator: " ")
     self.init(
       .server(status: response.status, message: answer?.error),
       "\(request.method) \(request.redactedURL) was answered with HTTP status \(response.status)"
-        + (words.map { ": \($0)" } ?? "."))
+        + (words.isEmpty ? "." : ": \(words)"))
     var details = (answer?.details).map { [$0] } ?? []
     if let id = answer?.traceId { details.append("Trace \(id).") }
     detail = details.isEmpty ? nil : details.joined(separator: " ")

@@ -41,6 +41,12 @@ enum SendMail: PreviewingAction {
     func conflicts() -> [Conflict] {
       var conflicts: [Conflict] = []
       if to.isEmpty, cc.isEmpty, bcc.isEmpty { conflicts.append(Conflict("needs somebody in 'to', 'cc' or 'bcc'")) }
+      let count = Set(to + cc + bcc).count
+      if count > Mail.mostRecipients {
+        conflicts.append(
+          Conflict("names \(count) recipients, and a server takes \(Mail.mostRecipients) at a time; send several mails")
+        )
+      }
       if text == nil, html == nil { conflicts.append(Conflict("needs 'text' or 'html'")) }
       return conflicts
     }

@@ -1,5 +1,6 @@
 import ActionKit
 import CCurl
+import HTTPClient
 import Synchronization
 
 /// One mail on its way through libcurl, which blocks the thread that it is on.
@@ -15,6 +16,10 @@ final class SMTPTransfer: @unchecked Sendable {
     var status: Int
     /// The server's last reply.
     var reply: String
+    /// Whether a login is wanted, and the server offers none.
+    var lacksLogin: Bool
+    /// The recipient whom the server refused, if it was one.
+    var refusedRecipient: String?
     /// Whether libcurl has taken the last byte of the mail, so that the server may have it.
     var isHandedOver: Bool
     var isCancelled: Bool
@@ -84,8 +89,9 @@ final class SMTPTransfer: @unchecked Sendable {
     return Outcome(
       code: Int((code ?? CURLE_ABORTED_BY_CALLBACK).rawValue), detail: String(cString: message),
       status: Int(ccurl_get_long(easy, CURLINFO_RESPONSE_CODE)),
-      reply: String(decoding: reply.prefix(500), as: UTF8.self).trimmed, isHandedOver: isHandedOver,
-      isCancelled: isCancelled, elapsed: SystemTime().elapsed() - start)
+      reply: String(decoding: reply.prefix(500), as: UTF8.self).trimmed, lacksLogin: lacksLogin,
+      refusedRecipient: refusedRecipient, isHandedOver: isHandedOver, isCancelled: isCancelled,
+      elapsed: SystemTime().elapsed() - start)
   }
 
   private var isEndAsked: Bool { end.withLock { $0.isAsked } }
@@ -141,7 +147,10 @@ final class SMTPTransfer: @unchecked Sendable {
       codes.append(ccurl_set_text(easy, CURLOPT_USERNAME, username))
       codes.append(ccurl_set_text(easy, CURLOPT_PASSWORD, password))
     }
-    if let file = settings.certificateAuthorities { codes.append(ccurl_set_text(easy, CURLOPT_CAINFO, file)) }
+    if let file = settings.certificateAuthorities ?? TrustedAuthorities.file {
+      codes.append(ccurl_set_text(easy, CURLOPT_CAINFO, file))
+    }
+    if let folder = TrustedAuthorities.folder { codes.append(ccurl_set_text(easy, CURLOPT_CAPATH, folder)) }
     return codes.allSatisfy { $0 == CURLE_OK }
   }
 
@@ -176,8 +185,58 @@ final class SMTPTransfer: @unchecked Sendable {
     // The lines of one reply but the last have a hyphen after the code.
     isContinued = line.count > 3 && line[3] == UInt8(ascii: "-")
     if reply.count < 2000 { reply += line }
-    return true
+    if line.dropFirst(4).prefix(4).elementsEqual("AUTH".utf8) { offersLogin = true }
+    return isContinued || follow(line.prefix(3))
   }
 
+  /// Follows how far the conversation is; false if the mail must not be sent.
+  ///
+  /// libcurl sends without a login where a server offers none, and does not say whom a refusal is about.
+  private func follow(_ code: Slice<UnsafeRawBufferPointer>) -> Bool {
+    let isAccepted = code.first == UInt8(ascii: "2")
+    switch stage {
+    case .greeting:
+      // STARTTLS is accepted by another 220, after which the server says anew what it offers.
+      if code.elementsEqual("220".utf8) { greetings += 1 }
+      guard code.elementsEqual("250".utf8), greetings > (settings.security == .startTLS ? 1 : 0) else {
+        offersLogin = false
+        return true
+      }
+      stage = .envelope(accepted: 0)
+      lacksLogin = settings.username != nil && !offersLogin
+      return !lacksLogin
+    case .envelope(let accepted):
+      // What is said to a login is no word about the mail.
+      if code.elementsEqual("235".utf8) || code.first == UInt8(ascii: "3") && !code.elementsEqual("354".utf8) {
+        return true
+      }
+      if isAccepted {
+        stage = .envelope(accepted: accepted + 1)
+      } else {
+        // The sender is the first to be accepted.
+        let index = accepted - 1
+        if code.first != UInt8(ascii: "3"), recipients.indices.contains(index) { refusedRecipient = recipients[index] }
+        stage = .over
+      }
+      return true
+    case .over: return true
+    }
+  }
+
+  /// How far the conversation is, as the server's replies tell it.
+  private enum Stage {
+    /// Until the server has said what it offers.
+    case greeting
+    /// The sender and the recipients are named, of whom some were accepted.
+    case envelope(accepted: Int)
+    /// The mail itself is asked for, or something was refused.
+    case over
+  }
+
+  private var stage = Stage.greeting
+  private var greetings = 0
+  private var offersLogin = false
+  private var lacksLogin = false
+  private var refusedRecipient: String?
   private var isContinued = false
 }

@@ -31,10 +31,12 @@ enum CreateClass: PreviewingAction, ReconcilingAction {
   }
 
   static func run(_ input: Input, on markbook: MarkbookClient, in context: ActionContext) async throws -> Output {
-    let answer = try await markbook.createClass(
-      markbookKey: input.markbookKey, name: input.name, teacherFamilyName: input.teacherFamilyName,
-      teacherGivenName: input.teacherGivenName)
-    return try Output { $0.classKey = answer.classKey }
+    try await onceUnderSession(input, on: markbook, in: context) {
+      let answer = try await markbook.createClass(
+        markbookKey: input.markbookKey, name: input.name, teacherFamilyName: input.teacherFamilyName,
+        teacherGivenName: input.teacherGivenName)
+      return try Output { $0.classKey = answer.classKey }
+    }
   }
 
   static func baseline(

@@ -79,10 +79,12 @@ enum CreateMarkbook: PreviewingAction, ReconcilingAction {
   }
 
   static func run(_ input: Input, on markbook: MarkbookClient, in context: ActionContext) async throws -> Output {
-    let answer = try await markbook.createMarkbook(request(input))
-    return try output(
-      input, key: answer.markbookKey, name: answer.markbookName, classes: answer.classCount,
-      students: answer.studentCount, shares: answer.shareCount)
+    try await onceUnderSession(input, on: markbook, in: context) {
+      let answer = try await markbook.createMarkbook(request(input))
+      return try output(
+        input, key: answer.markbookKey, name: answer.markbookName, classes: answer.classCount,
+        students: answer.studentCount, shares: answer.shareCount)
+    }
   }
 
   static func baseline(

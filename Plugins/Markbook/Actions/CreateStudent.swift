@@ -37,10 +37,12 @@ enum CreateStudent: PreviewingAction, ReconcilingAction {
   }
 
   static func run(_ input: Input, on markbook: MarkbookClient, in context: ActionContext) async throws -> Output {
-    let answer = try await markbook.createStudent(
-      markbookKey: input.markbookKey, sid: input.sid, familyName: input.familyName, givenName: input.givenName,
-      preferredName: input.preferredName, gender: input.gender, classKey: input.classKey)
-    return try Output { $0.studentKey = answer.studentKey }
+    try await onceUnderSession(input, on: markbook, in: context) {
+      let answer = try await markbook.createStudent(
+        markbookKey: input.markbookKey, sid: input.sid, familyName: input.familyName, givenName: input.givenName,
+        preferredName: input.preferredName, gender: input.gender, classKey: input.classKey)
+      return try Output { $0.studentKey = answer.studentKey }
+    }
   }
 
   static func baseline(

@@ -36,8 +36,10 @@ enum DeleteStudent: PreviewingAction, ReconcilingAction, RetryingAction {
   /// Reads before it deletes, because nobody knows whether the service still shows a deleted student's class.
   static func run(_ input: Input, on markbook: MarkbookClient, in context: ActionContext) async throws -> Output {
     let classKey = try await student(input, on: markbook)?.classKey
-    try await markbook.deleteStudent(markbookKey: input.markbookKey, studentKey: input.studentKey, sid: input.sid)
-    return try output(input, classKey: classKey)
+    return try await onceUnderSession(input, on: markbook, in: context) {
+      try await markbook.deleteStudent(markbookKey: input.markbookKey, studentKey: input.studentKey, sid: input.sid)
+      return try output(input, classKey: classKey)
+    }
   }
 
   static func baseline(

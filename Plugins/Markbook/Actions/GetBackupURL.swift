@@ -27,7 +27,8 @@ enum GetBackupURL: RetryingAction {
 extension RetrySchedule {
   /// For what may have begun the hour after which a zip is deleted: at once, and soon, while the hour lasts.
   static let atOnce = RetrySchedule(
-    after: [.zero, .seconds(1), .seconds(5), .seconds(30)], on: [.timeout, .network, .server])
+    after: [.zero, .seconds(1), .seconds(5), .seconds(30), .seconds(120), .seconds(600)],
+    on: [.timeout, .network, .rateLimited, .server])
 }
 
 /// How far a backup is, as recipes say it.

@@ -35,10 +35,12 @@ extension MarkbookClient {
         message: "The backup is not stored. \(error.message)", effect: .unknown)
     }
     guard let file = download.file else {
-      throw MarkbookError(
+      var error = MarkbookError(
         .httpError(statusCode: download.response.status), action: "download",
         message: "Markbook Online answered the download of the backup with HTTP status \(download.response.status); "
           + "the zip is deleted about an hour after its address was first told.")
+      error.retryAfter = download.response.retryAfter(now: wire.time.now())
+      throw error
     }
     return file.bytes
   }

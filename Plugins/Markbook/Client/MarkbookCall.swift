@@ -6,7 +6,9 @@ struct MarkbookCall: Sendable {
   enum Kind: Sendable {
     /// Changes nothing, so it may be asked again under a new session.
     case read
-    /// Changes something or uses it up, so it is sent once.
+    /// Changes something, and the same thing once more changes nothing more, so it may be sent again as well.
+    case idempotentWrite
+    /// Changes something each time, so it is sent once.
     case write
   }
 

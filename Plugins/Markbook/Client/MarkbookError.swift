@@ -42,9 +42,10 @@ public struct MarkbookError: Error, Sendable, CustomStringConvertible {
   public var message: String
   /// Whether the call can have changed anything although it failed.
   public var effect: ActionError.Effect
-  /// Whether the session had been opened for an earlier call, so that it may be what was refused.
+  /// Whether the session may be what was refused, and not the call, which was not repeated because it would do again
+  /// what it does.
   ///
-  /// It is forgotten by now, so that the next call opens a new one.
+  /// The session is forgotten by now, so that the next call opens a new one.
   public var sessionMayHaveEnded = false
 
   /// How long the server asks to wait before the next request.

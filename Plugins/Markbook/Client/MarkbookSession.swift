@@ -7,9 +7,10 @@
 // Calls that need a session while a login is under way wait for that login. Each of them can be cancelled by
 // itself; the login goes on for the others and ends early only when nobody waits for it any more.
 //
-// How an ended session is refused is not known. So a call that is refused forgets the session, if that had been
-// opened for an earlier call: a read then logs in once more and asks again, and a write fails and leaves the
-// decision to its caller. A session that was opened for the very call cannot have ended, so a refusal is about the call.
+// How an ended session is refused is not known, and the service may end one early. So a call that is refused forgets
+// its session, and those that are refused meanwhile share the login that follows. A read and an idempotent write are then
+// sent once more. A plain write fails, and says that the session may be why; its action looks whether it was done, and
+// sends it once more only if not (`Actions/EndedSession.swift`). What is refused under the new session, too, is refused.
 //
 // A refused login is remembered for a minute, in which every call fails at once: a hundred calls with a wrong password
 // should not lock the account.
@@ -132,13 +133,12 @@ final class SessionKeeper: Sendable {
     self.logIn = logIn
   }
 
-  /// The session to use, and whether it was opened for this call.
-  func session() async throws(MarkbookError) -> (session: MarkbookSession, isNew: Bool) {
+  /// The session to use.
+  func session() async throws(MarkbookError) -> MarkbookSession {
     let id = desk.withLock {
       $0.calls += 1
       return $0.calls
     }
-    var isNew = true
     let outcome = await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
         let now = time.elapsed()
@@ -157,7 +157,6 @@ final class SessionKeeper: Sendable {
           }
         }
         if let known {
-          isNew = false
           continuation.resume(returning: known)
         } else if Task.isCancelled {
           // Cancelled before it waited, when the handler below found nothing to do.
@@ -167,7 +166,7 @@ final class SessionKeeper: Sendable {
     } onCancel: {
       leave(id)
     }
-    return (try outcome.get(), isNew)
+    return try outcome.get()
   }
 
   /// How many calls wait for a login.

@@ -9,7 +9,7 @@ struct MarkbookWire: Sendable {
   let baseURL: String
   let http: HTTPClient
   let limits: HTTPLimits
-  private let time: any TimeSource
+  let time: any TimeSource
 
   init(baseURL: String, http: HTTPClient, limits: HTTPLimits, time: any TimeSource) {
     var base = baseURL[...]

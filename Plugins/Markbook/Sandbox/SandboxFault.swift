@@ -26,6 +26,8 @@ struct SandboxFault: Hashable, Sendable {
     case redirect
     /// Nothing is done, and the answer's status is a text of the service's own.
     case refusal
+    /// It is done, and the answer's status is a text of the service's own.
+    case doneRefusal
     /// All sessions end, and then what is asked for is done or not.
     case expired
   }

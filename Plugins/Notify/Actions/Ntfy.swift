@@ -13,7 +13,7 @@ enum Ntfy: PreviewingAction {
         + "tags: [train, warning]\nclick: https://example.org/board\nmarkdown: true"),
   ]
 
-  struct Input: FieldSet {
+  struct Input: ValidatedFieldSet {
     @Field("What it says; ntfy takes 4096 bytes.", .notEmpty, .maxLength(4096)) var message: String
     @Field("What stands above it.", .notEmpty, .maxLength(250)) var title: String?
     @Field("How loud it is.") var priority = NtfyPriority.normal
@@ -22,6 +22,13 @@ enum Ntfy: PreviewingAction {
     @Field("What is opened when it is tapped.", .notEmpty) var click: String?
     @Field("Whether the message is Markdown.") var markdown = false
     @Field("The topic, if not that of the connection.", .notEmpty) var topic: Secret<String>?
+
+    func conflicts() -> [Conflict] {
+      // Characters beyond ASCII have more bytes than one.
+      let count = message.utf8.count
+      guard count > NtfyMessage.mostBytes else { return [] }
+      return [Conflict("has \(count) bytes, and ntfy takes \(NtfyMessage.mostBytes)", at: "message")]
+    }
   }
 
   struct Output: FieldSet {

@@ -19,15 +19,21 @@ public struct NotifyError: Error, Sendable, CustomStringConvertible {
   public var kind: Kind
   /// What happened and what to do, in sentences without secrets.
   public var message: String
+  /// The server's own words.
+  public var detail: String?
   /// Whether the message may have been taken.
   public var effect: ActionError.Effect
   /// How long the server asks to wait.
   public var retryAfter: TimeSpan?
 
   /// Creates an error.
-  public init(_ kind: Kind, _ message: String, effect: ActionError.Effect = .none, retryAfter: TimeSpan? = nil) {
+  public init(
+    _ kind: Kind, _ message: String, detail: String? = nil, effect: ActionError.Effect = .none,
+    retryAfter: TimeSpan? = nil
+  ) {
     self.kind = kind
     self.message = message
+    self.detail = detail
     self.effect = effect
     self.retryAfter = retryAfter
   }
@@ -43,7 +49,8 @@ extension NotifyError: ActionErrorConvertible {
     case .invalid: ActionError(.configuration, message)
     case .network(let error): ActionError(error.errorKind, message, effect: effect, cause: error)
     case .httpStatus(let status):
-      ActionError(ErrorKind(httpStatus: status), message, status: status, retryAfter: retryAfter, effect: effect)
+      ActionError(
+        ErrorKind(httpStatus: status), message, detail: detail, status: status, retryAfter: retryAfter, effect: effect)
     case .unreadable: ActionError(.plugin, message, effect: effect)
     }
   }

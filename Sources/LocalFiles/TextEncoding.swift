@@ -1,4 +1,4 @@
-import ActionKit
+package import ActionKit
 
 // How the characters of a file are written.
 //
@@ -8,7 +8,7 @@ import ActionKit
 // to 0x9F, of which five bytes are none.
 
 /// How a file that is read is written.
-enum ReadEncoding: String, Choice {
+package enum ReadEncoding: String, Choice {
   case auto
   case utf8 = "utf-8"
   case utf16 = "utf-16"
@@ -17,10 +17,23 @@ enum ReadEncoding: String, Choice {
   case latin1 = "latin-1"
   case windows1252 = "windows-1252"
 
+  /// The encoding that a media type names with its `charset`; nil if it names none of these.
+  package init?(charset name: String) {
+    switch name.lowercased() {
+    case "utf-8", "utf8", "us-ascii", "ascii": self = .utf8
+    case "utf-16", "utf-16le", "utf-16be":
+      guard let known = ReadEncoding(rawValue: name.lowercased()) else { return nil }
+      self = known
+    // As browsers take it (encoding.spec.whatwg.org), since what says the one mostly means the other.
+    case "iso-8859-1", "iso8859-1", "latin1", "latin-1", "windows-1252", "cp1252": self = .windows1252
+    default: return nil
+    }
+  }
+
   private static let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
 
   /// The text of a file; `what` names it in messages.
-  func text(of bytes: [UInt8], called what: String) throws(ActionError) -> String {
+  package func text(of bytes: [UInt8], called what: String) throws(ActionError) -> String {
     switch self {
     case .auto, .utf16:
       if bytes.starts(with: [0xFF, 0xFE]) { return try utf16(bytes[2...], isLittle: true, what) }
@@ -100,14 +113,14 @@ enum ReadEncoding: String, Choice {
 }
 
 /// How a file is written.
-enum WriteEncoding: String, Choice {
+package enum WriteEncoding: String, Choice {
   case utf8 = "utf-8"
   case utf16 = "utf-16"
   case latin1 = "latin-1"
   case windows1252 = "windows-1252"
 
   /// A text in UTF-8 as it goes into the file.
-  func bytes(of text: [UInt8], hasMark: Bool) throws(ActionError) -> [UInt8] {
+  package func bytes(of text: [UInt8], hasMark: Bool) throws(ActionError) -> [UInt8] {
     if self == .utf8 { return (hasMark ? [0xEF, 0xBB, 0xBF] : []) + text }
     var bytes: [UInt8] = self == .utf16 ? [0xFF, 0xFE] : []
     bytes.reserveCapacity(text.count * (self == .utf16 ? 2 : 1) + 2)

@@ -1,0 +1,115 @@
+import CZlib
+
+// Unpacking compressed answers, as they arrive.
+//
+// libcurl does it too, but takes whatever came before the connection ended, or before `Content-Length` was reached, for the
+// whole. Here an answer is whole when its stream has ended: of gzip (RFC 1952) its last member, checksum and length
+// included, after which there may be zeros; of deflate (RFC 9110, section 8.4.1.2) the stream of zlib, or one without
+// zlib's head, as some servers send it. An empty body is no stream and whole.
+
+/// Unpacks one body.
+final class ContentDecoding {
+  /// Why a body cannot be unpacked.
+  enum Fault: Error {
+    /// The stream is damaged, for the reason given.
+    case damaged(String)
+    /// What takes the bytes refuses.
+    case refused(HTTPError)
+  }
+
+  private enum Form { case gzip, deflate }
+
+  /// What requests accept.
+  static let accepted = "gzip, deflate"
+
+  private let form: Form
+  private var stream: OpaquePointer?
+  /// The first bytes of deflate, until they say whether it has a head.
+  private var start: [UInt8] = []
+  private var hasBegun = false
+  private var hasEnded = false
+  private var isPadded = false
+  private static let size = 64 << 10
+  private let room = UnsafeMutableRawPointer.allocate(byteCount: size, alignment: 16)
+
+  /// Readies itself for an encoding that `Content-Encoding` names; nil if it is none of ours.
+  init?(_ encoding: String) {
+    switch encoding {
+    case "gzip", "x-gzip": form = .gzip
+    case "deflate": form = .deflate
+    default: return nil
+    }
+  }
+
+  deinit {
+    if let stream { czlib_free(stream) }
+    room.deallocate()
+  }
+
+  /// Whether the stream has ended, or never began.
+  var isWhole: Bool { hasEnded || !hasBegun }
+
+  /// Unpacks the next bytes, and gives what comes of them piece by piece.
+  func take(_ bytes: UnsafeRawBufferPointer, _ give: (UnsafeRawBufferPointer) -> HTTPError?) throws(Fault) {
+    guard !bytes.isEmpty else { return }
+    hasBegun = true
+    guard form == .deflate, stream == nil else { return try unpack(bytes, give) }
+    start += bytes
+    // A byte alone says nothing, and may be all that comes.
+    guard start.count > 1 else { return }
+    let whole = start
+    start = []
+    let result = whole.withUnsafeBytes { bytes in Result { () throws(Fault) in try unpack(bytes, give) } }
+    try result.get()
+  }
+
+  private func unpack(
+    _ bytes: UnsafeRawBufferPointer, _ give: (UnsafeRawBufferPointer) -> HTTPError?
+  ) throws(Fault) {
+    let stream = try opened(by: bytes)
+    var rest = bytes[...]
+    while true {
+      if hasEnded {
+        rest = try next(rest, stream)
+        if rest.isEmpty { return }
+      }
+      var (taken, given) = (rest.count, Self.size)
+      let result = czlib_unpack(stream, UnsafeRawBufferPointer(rebasing: rest).baseAddress, &taken, room, &given)
+      if given > 0, let error = give(UnsafeRawBufferPointer(start: room, count: given)) { throw .refused(error) }
+      rest = rest.dropFirst(taken)
+      switch result {
+      case CZLIB_END: hasEnded = true
+      case CZLIB_MORE:
+        // What did not fit comes with the next call, and of nothing more nothing comes.
+        if rest.isEmpty, given < Self.size { return }
+        if taken == 0, given == 0 { throw .damaged("it does not go on") }
+      default: throw .damaged(String(cString: czlib_fault(stream)))
+      }
+    }
+  }
+
+  private func opened(by bytes: UnsafeRawBufferPointer) throws(Fault) -> OpaquePointer {
+    if let stream { return stream }
+    if let missing = czlib_load() { throw .damaged(String(cString: missing)) }
+    // zlib's numbers for its own head, for gzip's and for none (zlib.h, inflateInit2).
+    let hasHead = bytes.count > 1 && bytes[0] & 0x0F == 8 && (Int(bytes[0]) << 8 | Int(bytes[1])) % 31 == 0
+    guard let new = czlib_new(form == .gzip ? 15 + 16 : hasHead ? 15 : -15) else {
+      throw .damaged("there is no memory")
+    }
+    stream = new
+    return new
+  }
+
+  /// What follows the end of a stream: another member of gzip, or zeros.
+  private func next(
+    _ rest: Slice<UnsafeRawBufferPointer>, _ stream: OpaquePointer
+  ) throws(Fault) -> Slice<UnsafeRawBufferPointer> {
+    let more = rest.drop { $0 == 0 }
+    if more.count < rest.count { isPadded = true }
+    guard !more.isEmpty else { return more }
+    guard form == .gzip, !isPadded else { throw .damaged("something follows its end") }
+    czlib_reset(stream)
+    hasEnded = false
+    return more
+  }
+}

@@ -1,0 +1,68 @@
+import Basics
+
+// What a service says of a failure, as people read it.
+//
+// The members are those of RFC 9457 (problem details) and OAuth (RFC 6749), and those that services use in their place: a
+// text or an object in `error`, a text, an object or a list in `errors` and `detail`, as JSON:API, GitHub, Rails and FastAPI
+// write them, and `error` beside `code` as Slack and ntfy do. A body that is no JSON and no web page is its own words.
+
+extension HTTPResponse {
+  /// What the body says of a failure, on one line; nil if it says nothing that people could read.
+  public var reason: String? {
+    guard body.count <= 1 << 16 else { return nil }
+    if let value = try? JSON.parse(body) {
+      return value.reasons(0).joined(separator: ": ").onOneLine
+    }
+    guard let text = String(validating: body, as: UTF8.self)?.trimmed, !text.hasPrefix("<") else { return nil }
+    return text.onOneLine
+  }
+}
+
+extension Value {
+  private static let texts = ["title", "detail", "message", "msg", "error", "error_description", "details", "reason"]
+  private static let lists = ["errors", "detail", "details", "error", "fault"]
+
+  /// The texts in the members that are usual for it, each once.
+  fileprivate func reasons(_ depth: Int) -> [String] {
+    guard depth < 4 else { return [] }
+    if let text = string { return text.trimmed.isEmpty ? [] : [text.trimmed] }
+    var words: [String] = []
+    func add(_ more: [String]) {
+      for word in more where !words.contains(where: { $0.hasSameScalars(as: word) }) { words.append(word) }
+    }
+    if let items = list {
+      for item in items.prefix(5) {
+        let said = item.reasons(depth + 1).joined(separator: ": ")
+        if !said.isEmpty { add([said]) }
+      }
+      return words.count > 1 ? [words.joined(separator: "; ")] : words
+    }
+    guard let map else { return [] }
+    for name in Self.texts { if let text = map[name]?.string { add([text.trimmed].filter { !$0.isEmpty }) } }
+    for name in Self.lists {
+      guard let member = map[name], member.string == nil else { continue }
+      if name == "errors", let fields = member.map {
+        // By the names of fields, as Rails has it.
+        let said = fields.members.prefix(5).compactMap { field -> String? in
+          let words = field.value.reasons(depth + 1).joined(separator: "; ")
+          return words.isEmpty ? nil : "\(field.name ?? ""): \(words)"
+        }
+        if !said.isEmpty { add([said.joined(separator: "; ")]) }
+      } else {
+        add(member.reasons(depth + 1))
+      }
+    }
+    // Where a validator says it.
+    let place = (map["loc"]?.list ?? []).compactMap { $0.string ?? $0.int.map { "\($0)" } }.joined(separator: ".")
+    if !place.isEmpty, !words.isEmpty { words = ["\(place): \(words.joined(separator: ": "))"] }
+    return words
+  }
+}
+
+extension String {
+  /// The text without line breaks, and with control characters in a form that does nothing; nil if nothing is left.
+  fileprivate var onOneLine: String? {
+    let parts = unicodeScalars.split { $0 == " " || $0 == "\n" || $0 == "\r" || $0 == "\t" }
+    return parts.isEmpty ? nil : parts.map { String(String.UnicodeScalarView($0)) }.joined(separator: " ").safe
+  }
+}
