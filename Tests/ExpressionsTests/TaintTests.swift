@@ -103,11 +103,8 @@ import Testing
     "cel.bind(x, b ? 1 : 2, x)", "(b ? xs : [1]).size()", "(b ? {'a': 1} : {'a': 2}).a",
   ])
   func `what an operator or a macro makes of a secret is secret or refused`(_ text: String) {
-    // Some of them are.
-    withKnownIssue("a secret beside a dyn, or as a key, gets lost", isIntermittent: true) {
-      guard case .success(let program) = Program.compile(text, in: Self.scope) else { return }
-      #expect(program.type.holdsSecret, "\(text) is \(program.type)")
-    }
+    guard case .success(let program) = Program.compile(text, in: Self.scope) else { return }
+    #expect(program.type.holdsSecret, "\(text) is \(program.type)")
   }
 
   // MARK: Where anything is taken
@@ -118,21 +115,17 @@ import Testing
     "cel.bind(x, [], [x, [s]])",
   ])
   func `what takes anything takes no secret`(_ text: String) throws {
-    try withKnownIssue("dyn takes secrets") {
-      _ = try Program.compile(text, in: Self.scope).get()
-      guard case .failure(let faults) = Program.compile(text, in: Self.scope, expecting: .dyn) else {
-        Issue.record("\(text) is taken")
-        return
-      }
-      #expect(
-        faults.list.map(\.message) == [
-          "this is made with a secret, and what is given here is shown or kept; only a field that takes secrets can have it"
-        ])
-      for type in [ValueType.list(.dyn), .map(.string, .dyn), .optional(.dyn)] {
-        if case .success = Program.compile(text, in: Self.scope, expecting: type) {
-          Issue.record("\(text) is a \(type)")
-        }
-      }
+    _ = try Program.compile(text, in: Self.scope).get()
+    guard case .failure(let faults) = Program.compile(text, in: Self.scope, expecting: .dyn) else {
+      Issue.record("\(text) is taken")
+      return
+    }
+    #expect(
+      faults.list.map(\.message) == [
+        "this is made with a secret, which can be given only to a field that takes a secret"
+      ])
+    for type in [ValueType.list(.dyn), .map(.string, .dyn), .optional(.dyn)] {
+      if case .success = Program.compile(text, in: Self.scope, expecting: type) { Issue.record("\(text) is a \(type)") }
     }
     // What takes a secret takes anything made with one.
     _ = try Program.compile(text, in: Self.scope, expecting: .secret(.dyn)).get()
