@@ -18,8 +18,10 @@ public enum NotifyPlugin: ClientLibrary, WebPlugin {
     @Field("Header fields that are sent to the webhook, such as Authorization.")
     var webhookHeaders: [String: Secret<String>] = [:]
     @Field("Where the ntfy server is.", .pattern(.baseURL)) var ntfyURL = NotifySettings().ntfyURL
-    @Field("The ntfy topic; a secret, because on a public server whoever knows it can read there.", .notEmpty)
-    var topic: Secret<String>?
+    @Field(
+      "The ntfy topic; on a server that asks for no token, whoever knows it can read there.", .notEmpty,
+      .secretUnless("token"))
+    var topic: String?
     @Field("Access token of the ntfy server.", .notEmpty) var token: Secret<String>?
     @Field("How long it may take until a connection stands.", .min(.milliseconds(1))) var connectTimeout =
       NotifySettings().connectTimeout
@@ -34,7 +36,7 @@ public enum NotifyPlugin: ClientLibrary, WebPlugin {
     settings.webhookURL = configuration.webhookURL?.reveal()
     settings.webhookHeaders = configuration.webhookHeaders.mapValues { $0.reveal() }
     settings.ntfyURL = configuration.ntfyURL
-    settings.topic = configuration.topic?.reveal()
+    settings.topic = configuration.topic
     settings.token = configuration.token?.reveal()
     settings.connectTimeout = configuration.connectTimeout
     settings.requestTimeout = configuration.requestTimeout

@@ -20,6 +20,8 @@ public struct ActionContext: Sendable {
   public var values: (any ValueStore)?
   /// What the run notes of itself; nil where no state is kept.
   public var notes: (any RunNotes)?
+  /// The texts of its input that are made with secrets, which no request log, recording or message may show.
+  public var secrets: [String] = []
   /// The folder that every path leads into, full ones too, in a run that touches nothing outside.
   package var confinement: String?
   private let onProgress: @Sendable (Progress) -> Void
