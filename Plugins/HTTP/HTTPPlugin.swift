@@ -27,7 +27,7 @@ public enum HTTPPlugin: ClientLibrary, WebPlugin {
     @Field("Parameters of every query that hold secrets, such as a key.") var secretQuery: [String: Secret<String>] =
       [:]
     @Field("A token, which is sent as `Authorization: Bearer`.", .notEmpty) var token: Secret<String>?
-    @Field("Name of a user, for `Authorization: Basic`.", .notEmpty) var username: String?
+    @Field("Name of a user, for `Authorization: Basic`.", .notEmpty, .mayHoldSecret) var username: String?
     @Field("The user's password.") var password: Secret<String>?
     @Field("Whether the service does nothing twice for the same Idempotency-Key, so that steps may name a `key`.")
     var honoursIdempotencyKey = false

@@ -19,7 +19,7 @@ public enum MailPlugin: ClientLibrary {
     var port: Int?
     @Field("How the way is encrypted: tls from the start, startTLS before anything else is said, or not at all.")
     var security = MailSecurity.tls
-    @Field("Who logs in; left out, nobody does.", .notEmpty) var username: String?
+    @Field("Who logs in; left out, nobody does.", .notEmpty, .mayHoldSecret) var username: String?
     @Field("Their password, or the one that the service gives programs.", .notEmpty) var password: Secret<String>?
     @Field("Who sends, for mails that do not say it: ana@example.org or Ana <ana@example.org>.", .pattern(.mailbox))
     var from: String?

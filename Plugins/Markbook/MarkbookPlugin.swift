@@ -20,7 +20,7 @@ public enum MarkbookPlugin: ClientLibrary, WebPlugin {
   public struct Configuration: FieldSet {
     @Field("Where the service is.", .pattern(.baseURL)) var baseURL = MarkbookClient.defaultBaseURL
     @Field("The school's key: Other administration actions, Show API Key.", .notEmpty) var apiKey: Secret<String>
-    @Field("Login name of a user who may administer users.", .notEmpty) var username: Secret<String>
+    @Field("Login name of a user who may administer users.", .notEmpty, .mayHoldSecret) var username: String
     @Field("That user's password; a login that asks for a code by e-mail does not work here.", .notEmpty)
     var password: Secret<String>
     @Field("The folder that backups go to, from that of errand.yaml on; absent means that one.", .notEmpty)
@@ -39,7 +39,7 @@ public enum MarkbookPlugin: ClientLibrary, WebPlugin {
     let http = context.httpClient(trusting: configuration.certificateAuthorities)
     return MarkbookClient(
       baseURL: configuration.baseURL, apiKey: configuration.apiKey.reveal(),
-      username: configuration.username.reveal(), password: configuration.password.reveal(), http: http,
+      username: configuration.username, password: configuration.password.reveal(), http: http,
       limits: HTTPLimits(
         connect: configuration.connectTimeout, attempt: configuration.requestTimeout,
         maxBodyBytes: configuration.maxAnswerBytes),

@@ -18,8 +18,10 @@ public enum NotifyPlugin: ClientLibrary, WebPlugin {
     @Field("Header fields that are sent to the webhook, such as Authorization.")
     var webhookHeaders: [String: Secret<String>] = [:]
     @Field("Where the ntfy server is.", .pattern(.baseURL)) var ntfyURL = NotifySettings().ntfyURL
-    @Field("The ntfy topic; a secret, because on a public server whoever knows it can read there.", .notEmpty)
-    var topic: Secret<String>?
+    @Field(
+      "The ntfy topic; on a server that asks for no token, whoever knows it can read there.", .notEmpty,
+      .secretUnless("token"))
+    var topic: String?
     @Field("Access token of the ntfy server.", .notEmpty) var token: Secret<String>?
     @Field("File with certificates, in PEM, that are trusted beside the system's.", .notEmpty)
     var certificateAuthorities: String?
@@ -36,7 +38,7 @@ public enum NotifyPlugin: ClientLibrary, WebPlugin {
     settings.webhookURL = configuration.webhookURL?.reveal()
     settings.webhookHeaders = configuration.webhookHeaders.mapValues { $0.reveal() }
     settings.ntfyURL = configuration.ntfyURL
-    settings.topic = configuration.topic?.reveal()
+    settings.topic = configuration.topic
     settings.token = configuration.token?.reveal()
     settings.connectTimeout = configuration.connectTimeout
     settings.requestTimeout = configuration.requestTimeout

@@ -82,8 +82,8 @@ extension ShellError: ActionErrorConvertible {
     switch kind {
     case .invalid: ActionError(.configuration, message)
     case .notStarted: ActionError(.plugin, message, effect: ActionError.Effect.none)
-    // It said itself that it failed, and did what it did.
-    case .exited: ActionError(.plugin, message, detail: detail, effect: .done)
+    // It said itself that it failed, and did what it did; it may do better the next time.
+    case .exited: ActionError(.plugin, message, detail: detail, retryable: true, effect: .done)
     case .signalled, .tooMuchOutput: ActionError(.plugin, message, detail: detail, effect: .unknown)
     case .cancelled: ActionError(.cancelled, message, detail: detail, effect: .unknown)
     }

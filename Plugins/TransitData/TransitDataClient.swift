@@ -314,7 +314,7 @@ public actor TransitDataClient: TransitDataClientProtocol {
         maxBodyBytes: settings.maxFileBytes),
       redirects: .rule(requirement: TransitDataSettings.allowedHosts) { [settings] _, to in
         settings.allowsDownload(from: to)
-      }, acceptsCompression: true)
+      }, hidesQuery: true, acceptsCompression: true)
     let prepared = await onThread { [store] in Result { () throws(TransitDataError) in try store.prepare() } }
     try prepared.get()
     let response: HTTPResponse

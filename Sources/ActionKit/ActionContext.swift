@@ -22,6 +22,8 @@ public struct ActionContext: Sendable {
   public var notes: (any RunNotes)?
   /// What was there before the first attempt, for an action that reconciles; nil for others.
   public var baseline: Value?
+  /// The texts of its input that are made with secrets, which no request log, recording or message may show.
+  public var secrets: [String] = []
   /// The folder that every path leads into, full ones too, in a run that touches nothing outside.
   package var confinement: String?
   private let onProgress: @Sendable (Progress) -> Void

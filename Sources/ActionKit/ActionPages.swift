@@ -133,7 +133,7 @@ extension FieldSchema {
 
   /// The sentence, and those that follow from limits, former names and deprecation.
   fileprivate var sentences: String {
-    var sentences = [summary]
+    var sentences = [summary] + (sentenceOnSecrets.map { [$0] } ?? [])
     sentences += limits.map { limit in
       if case .each(let limit) = limit { return "Each must \(limit.words(for: type.element))." }
       return "Must \(limit.words(for: type))."

@@ -31,7 +31,8 @@ extension ObjectSchema {
     var properties = ValueMap()
     for field in fields {
       var schema = field.type.jsonSchema(field.limits, allowsExpressions: allowsExpressions)
-      schema["description"] = .string(field.summary)
+      schema["description"] = .string(
+        ([field.summary] + (field.sentenceOnSecrets.map { [$0] } ?? [])).joined(separator: " "))
       if let fallback = field.fallback, !field.type.isSecret { schema["default"] = fallback }
       if let deprecation = field.deprecation { schema["deprecationMessage"] = .string(deprecation) }
       for name in [field.name] + field.aliases { properties[name] = .map(schema) }

@@ -33,7 +33,7 @@ extension Field where Wrapped: FieldValue {
   ///
   /// - Parameters:
   ///   - summary: One sentence that says what the name cannot.
-  ///   - limits: What a value has to keep to; `.volatile` is said here too.
+  ///   - limits: What a value has to keep to; `.volatile` and `.mayHoldSecret` are said here too.
   ///   - aliases: Former names, under which the field is still read.
   ///   - deprecated: What to do instead of giving it.
   public init(
@@ -41,7 +41,7 @@ extension Field where Wrapped: FieldValue {
   ) {
     declaration = FieldDeclaration(
       summary: summary, limits: limits.isEmpty ? [] : limits.flatMap { $0.limits }, aliases: aliases,
-      deprecation: deprecated, isVolatile: limits.contains { $0.isVolatile })
+      deprecation: deprecated, isVolatile: limits.contains { $0.isVolatile }, secrecy: limits.secrecy())
     value = Wrapped.absent
   }
 
@@ -52,7 +52,7 @@ extension Field where Wrapped: FieldValue {
   ) {
     declaration = FieldDeclaration(
       summary: summary, limits: limits.isEmpty ? [] : limits.flatMap { $0.limits }, aliases: aliases,
-      deprecation: deprecated, isVolatile: limits.contains { $0.isVolatile })
+      deprecation: deprecated, isVolatile: limits.contains { $0.isVolatile }, secrecy: limits.secrecy())
     value = wrappedValue
   }
 
@@ -71,17 +71,22 @@ final class FieldDeclaration: Sendable {
   let aliases: [String]
   let deprecation: String?
   let isVolatile: Bool
+  let secrecy: FieldSecrecy
 
-  init(summary: String, limits: [Limit], aliases: [String], deprecation: String?, isVolatile: Bool) {
+  init(
+    summary: String, limits: [Limit], aliases: [String], deprecation: String?, isVolatile: Bool, secrecy: FieldSecrecy
+  ) {
     self.summary = summary
     self.limits = limits
     self.aliases = aliases
     self.deprecation = deprecation
     self.isVolatile = isVolatile
+    self.secrecy = secrecy
   }
 
   /// The declaration of a field that was read, of which only the value counts.
-  static let read = FieldDeclaration(summary: "", limits: [], aliases: [], deprecation: nil, isVolatile: false)
+  static let read = FieldDeclaration(
+    summary: "", limits: [], aliases: [], deprecation: nil, isVolatile: false, secrecy: .none)
 }
 
 /// A `Field` whose type is not known.
@@ -106,7 +111,7 @@ extension Field: AnyField where Wrapped: FieldValue {
     return FieldSchema(
       name, fieldType.required, declaration.summary, isOptional: isOptional, fallback: fallback,
       limits: declaration.limits, aliases: declaration.aliases, deprecation: declaration.deprecation,
-      isVolatile: declaration.isVolatile)
+      isVolatile: declaration.isVolatile, secrecy: declaration.secrecy)
   }
 
   func encoded() throws(Faults) -> Value? { try value?.encoded() }

@@ -122,6 +122,16 @@ extension FieldType {
   }
 }
 
+/// Whether a field whose type is no secret takes one.
+public enum FieldSecrecy: Hashable, Sendable {
+  /// It is given nothing that is made with a secret.
+  case none
+  /// It may be made with a secret, which is then masked where it is shown.
+  case possible
+  /// It is a secret where the other field is not given.
+  case unless(String)
+}
+
 /// What is known of a field before any value of it is seen.
 public struct FieldSchema: Sendable {
   /// The name by which recipes know it.
@@ -142,11 +152,14 @@ public struct FieldSchema: Sendable {
   public var deprecation: String?
   /// Whether it says how or when an answer came, so that it differs from one answer to the next.
   public var isVolatile: Bool
+  /// Whether it takes what is made with a secret though its type is none.
+  public var secrecy: FieldSecrecy
 
   /// Creates the description of a field.
   public init(
     _ name: String, _ type: FieldType, _ summary: String, isOptional: Bool = false, fallback: Value? = nil,
-    limits: [Limit] = [], aliases: [String] = [], deprecation: String? = nil, isVolatile: Bool = false
+    limits: [Limit] = [], aliases: [String] = [], deprecation: String? = nil, isVolatile: Bool = false,
+    secrecy: FieldSecrecy = .none
   ) {
     self.name = name
     self.type = type
@@ -157,10 +170,17 @@ public struct FieldSchema: Sendable {
     self.aliases = aliases
     self.deprecation = deprecation
     self.isVolatile = isVolatile
+    self.secrecy = secrecy
   }
 
   /// Whether it has to be given.
   public var isRequired: Bool { !isOptional && fallback == nil }
+
+  /// The type for the checker of expressions; `isGiven` for values that recipes give, against those they get.
+  fileprivate func valueType(isGiven: Bool) -> ValueType {
+    let type = type.valueType(isGiven: isGiven)
+    return isGiven && secrecy != .none ? .secret(type) : type
+  }
 }
 
 /// The fields of a set, and what has to hold between them.
@@ -206,7 +226,7 @@ public struct ObjectSchema: Sendable {
     ObjectType(
       fields: fields.map {
         ObjectType.Field(
-          $0.name, $0.type.valueType(isGiven: isGiven),
+          $0.name, $0.valueType(isGiven: isGiven),
           isOptional: isGiven ? !$0.isRequired : $0.isOptional, summary: $0.summary)
       })
   }

@@ -22,6 +22,8 @@ public struct FieldLimit<Limited: Sendable>: Sendable {
   let limits: [Limit]
   /// What is said in the place of a limit, and keeps no value out.
   private(set) var isVolatile = false
+  /// What is said of secrets in the place of a limit, and keeps no value out.
+  private(set) var secrecy = FieldSecrecy.none
 
   init(_ limits: Limit...) { self.limits = limits }
   private init(each limits: [Limit]) { self.limits = limits.map { .each($0) } }
@@ -57,6 +59,24 @@ extension FieldLimit {
   public static var volatile: Self {
     var word = Self()
     word.isVolatile = true
+    return word
+  }
+}
+
+extension FieldLimit {
+  /// No limit, but a word about an input that is no secret and may be made with one, as a body that logs in.
+  ///
+  /// What is made with a secret is then masked where the input is shown, and nothing else of it.
+  public static var mayHoldSecret: Self {
+    var word = Self()
+    word.secrecy = .possible
+    return word
+  }
+
+  /// No limit, but a word about a setting that is a secret unless another one is given.
+  public static func secretUnless(_ other: String) -> Self {
+    var word = Self()
+    word.secrecy = .unless(other)
     return word
   }
 }
@@ -197,5 +217,12 @@ extension Value {
     case .duration(let span): span.spelled
     case .bytes, .list, .map, .optional, .type: kindName
     }
+  }
+}
+
+extension Array {
+  /// What the words of a declaration say of secrets.
+  func secrecy<Limited>() -> FieldSecrecy where Element == FieldLimit<Limited> {
+    first { $0.secrecy != .none }?.secrecy ?? .none
   }
 }

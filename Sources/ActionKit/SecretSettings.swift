@@ -29,7 +29,8 @@ extension FieldType {
     case (.object(let schema), .map(var map)):
       for field in schema.fields {
         guard let part = map[field.name] else { continue }
-        map[field.name] = field.type.replacingSecrets(in: part, as: field.name, with: replacement)
+        let type = field.isSecret(in: value) ? .secret(field.type) : field.type
+        map[field.name] = type.replacingSecrets(in: part, as: field.name, with: replacement)
       }
       seen.content = .map(map)
     default: break
@@ -38,7 +39,38 @@ extension FieldType {
   }
 }
 
+extension FieldSchema {
+  /// Whether the field, of a set with that value, must not be seen though its type does not say so.
+  fileprivate func isSecret(in set: Value) -> Bool {
+    if case .unless(let other) = secrecy { set[other] == nil } else { false }
+  }
+
+  /// The parts of the field's value in a set that must not be seen.
+  package func secrets(in set: Value) -> [Value] {
+    guard let value = set[name] else { return [] }
+    return (isSecret(in: set) ? .secret(type) : type).secrets(in: value)
+  }
+
+  /// What is said of secrets beside the field's type, as a sentence.
+  var sentenceOnSecrets: String? {
+    switch secrecy {
+    case .none: nil
+    case .possible: "What is made with a secret is taken, and masked."
+    case .unless(let other): "A secret unless `\(other)` is given."
+    }
+  }
+}
+
 extension ObjectSchema {
+  /// The fields that take what is made with a secret, as paths: `multipart.fields`.
+  package var pathsTakingSecrets: [String] {
+    fields.flatMap { field in
+      if field.secrecy != .none || field.type.inputType.holdsSecret, field.type.nested == nil { return [field.name] }
+      guard let (nested, suffix) = field.type.nested else { return [] }
+      return nested.pathsTakingSecrets.map { "\(field.name)\(suffix).\($0)" }
+    }
+  }
+
   /// The texts in a value that must not be seen.
   package func secrets(in value: ValueMap) -> [String] {
     FieldType.object(self).secrets(in: .map(value)).compactMap(\.string)
@@ -57,7 +89,8 @@ extension ObjectSchema {
   /// The value with something made up for each secret that is needed and not there.
   package func withNeededSecrets(_ value: ValueMap) -> ValueMap {
     var filled = value
-    for field in fields where field.type.isSecret && field.isRequired && filled[field.name] == nil {
+    for field in fields
+    where (field.type.isSecret || field.secrecy != .none) && field.isRequired && filled[field.name] == nil {
       filled[field.name] = .string(ObjectSchema.madeUp(field.name))
     }
     return filled

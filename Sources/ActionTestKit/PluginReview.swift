@@ -122,6 +122,7 @@ private struct PluginReview {
       reviewSentence(field.summary, "\(name): the text")
       if let deprecation = field.deprecation { reviewSentence(deprecation, "\(name): the deprecation") }
       if field.isVolatile, !isOutput { faults.append("\(name): only an output differs from one answer to the next") }
+      if field.secrecy != .none, isOutput { faults.append("\(name): only an input may hold a secret") }
       reviewType(field.type, name, isOutput: isOutput)
       for limit in field.limits { review(limit, name) }
       reviewDefault(of: field, name)

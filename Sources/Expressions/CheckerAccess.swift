@@ -136,7 +136,19 @@ extension Checker {
     }
     if let last, names.count == path.steps.count { names.append(last.name) }
     let range = syntax.range.lowerBound..<max(syntax.range.upperBound, last?.mark.upperBound ?? 0)
-    references.append(Program.Reference(slot: slot, name: path.root, path: names, range: range))
+    var reference = Program.Reference(slot: slot, name: path.root, path: names, range: range)
+    reference.isSecret = scope.hasSecrets && Checker.holdsSecret(scope.types[slot], at: names[...])
+    references.append(reference)
+  }
+
+  /// Whether what a chain of names leads to in a value of the type may hold a secret.
+  private static func holdsSecret(_ type: ValueType, at names: ArraySlice<String>) -> Bool {
+    guard type.holdsSecret, let name = names.first else { return type.holdsSecret }
+    switch type {
+    case .object(let object): return object[name].map { holdsSecret($0.type, at: names.dropFirst()) } ?? false
+    case .optional(let wrapped), .wrapper(let wrapped): return holdsSecret(wrapped, at: names)
+    default: return true
+    }
   }
 
   // MARK: Fields
@@ -161,7 +173,16 @@ extension Checker {
       let node = SelectNode(base.node, name, syntax.range, mark: syntax.mark)
       result = Result(node, asOperand ? found.type : narrowed(found.type, syntax))
     }
-    return sealed(result, if: isSecret)
+    return sealed(result, if: isSecret || hasSecretKeys(type))
+  }
+
+  /// Whether what is found in a value tells of the keys of a map that are secret.
+  private func hasSecretKeys(_ type: ValueType) -> Bool {
+    switch type {
+    case .map(let key, _): inference.holdsSecret(key)
+    case .optional(let wrapped): hasSecretKeys(inference.resolved(wrapped))
+    default: false
+    }
   }
 
   /// A variable or type with dots in its name, which wins over the selection of a field.
@@ -287,7 +308,7 @@ extension Checker {
     var result = Result(
       HasNode(holder, name, isNullAbsent: found.isNullAbsent, syntax.range), .bool)
     if let path = path(operand, .field(name)) { result.whenTrue = [path] }
-    return sealed(result, if: isSecret)
+    return sealed(result, if: isSecret || hasSecretKeys(type))
   }
 
   // MARK: Items
@@ -307,7 +328,7 @@ extension Checker {
     if isOptional, isChecked { result.type = optional(result.type) }
     if !asOperand, !isOptional { result.type = narrowed(result.type, syntax) }
     result = folded(result, of: [base.node, key.node])
-    return sealed(result, if: isSecret || isKeySecret)
+    return sealed(result, if: isSecret || isKeySecret || hasSecretKeys(type))
   }
 
   private mutating func item(
@@ -319,6 +340,9 @@ extension Checker {
     case .optional(let wrapped):
       let found = item(of: wrapped, at: key, keyNode, operand, index, syntax, isRead: false)
       return (optional(found.type), found.isNullAbsent)
+    case .secret(let of):
+      let found = item(of: of, at: key, keyNode, operand, index, syntax, isRead: isRead)
+      return (.secret(found.type), found.isNullAbsent)
     case .list(let element):
       if !inference.accepts(.int, key) {
         let hint =

@@ -330,8 +330,8 @@ extension Checker {
       return
     }
     if inference.accepts(wanted, given) { return }
-    if given.holdsSecret, !wanted.holdsSecret, inference.accepts(wanted, inference.applied(given).disclosed) {
-      return fault("this is made with a secret, which can be given only to a field that takes a secret", syntax.range)
+    if inference.holdsSecret(given), inference.accepts(wanted, inference.applied(given).disclosed) {
+      return faults.append(ExpressionFault(secret: "this", at: syntax.range))
     }
     if case .bool = wanted {
       _ = expectBool(result, syntax, "what is wanted here")

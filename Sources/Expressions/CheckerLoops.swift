@@ -46,7 +46,7 @@ extension Checker {
     facts = saved
     let node = LoopNode(
       loop.kind, over: known(source.node, .keys), first: first.slot, second: second?.slot, filter: filter,
-      body: body.node,
+      body: body.node, itemName: inference.holdsSecret(item) || inference.holdsSecret(key) ? nil : loop.names.last,
       syntax.range)
     return sealed(Result(node, isChecked ? result : .dyn), if: isTainted)
   }

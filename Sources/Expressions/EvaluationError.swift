@@ -1,3 +1,5 @@
+import Basics
+
 /// Why an expression has no value: what its data did not allow, and which part of the text met it.
 ///
 /// An immutable object rather than a structure, so that throwing one is a single pointer in a register and the
@@ -10,6 +12,9 @@ package final class EvaluationError: Error {
   /// What was met in the place of a value that is not known yet; only in plans.
   package let unknown: Unknown?
 
+  /// Which item of a loop was looked at, the innermost one.
+  package let item: String?
+
   /// Whether a limit ended the evaluation, which nothing absorbs.
   let isLimit: Bool
 
@@ -17,11 +22,14 @@ package final class EvaluationError: Error {
     self.init(message, range, isLimit: false)
   }
 
-  private init(_ message: String, _ range: Range<Int>?, isLimit: Bool, unknown: Unknown? = nil) {
+  private init(
+    _ message: String, _ range: Range<Int>?, isLimit: Bool, unknown: Unknown? = nil, item: String? = nil
+  ) {
     self.message = message
     self.range = range
     self.isLimit = isLimit
     self.unknown = unknown
+    self.item = item
   }
 
   static func limit(_ message: String) -> EvaluationError { EvaluationError(message, nil, isLimit: true) }
@@ -32,7 +40,13 @@ package final class EvaluationError: Error {
 
   /// The same error, placed at the range if it has no place yet.
   func placed(at range: Range<Int>) -> EvaluationError {
-    self.range == nil ? EvaluationError(message, range, isLimit: isLimit, unknown: unknown) : self
+    self.range == nil ? EvaluationError(message, range, isLimit: isLimit, unknown: unknown, item: item) : self
+  }
+
+  /// The same error, met at an item of a loop, unless one of a loop inside is named already.
+  func met(at name: String, _ item: Value) -> EvaluationError {
+    if unknown != nil || isLimit || self.item != nil { return self }
+    return EvaluationError(message, range, isLimit: false, item: "\(name) is \(item.brief())")
   }
 
   /// The one of two errors that stands for both: an unknown, because it may turn out to settle the matter; else the

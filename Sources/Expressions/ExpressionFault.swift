@@ -8,11 +8,22 @@ package struct ExpressionFault: Error, Hashable, Sendable {
   package let range: Range<Int>
   /// Whether the expression cannot run, or probably does something else than meant.
   package let severity: Diagnostic.Severity
+  /// Whether what is made with a secret stands where no secret is taken; the place knows which fields take one.
+  package let isAboutSecret: Bool
 
   package init(_ message: String, at range: Range<Int>, severity: Diagnostic.Severity = .error) {
     self.message = message
     self.range = range
     self.severity = severity
+    isAboutSecret = false
+  }
+
+  /// What is made with a secret and stands where no secret is taken.
+  init(secret what: String, at range: Range<Int>) {
+    message = "\(what) is made with a secret, which can be given only to a field that takes a secret"
+    self.range = range
+    severity = .error
+    isAboutSecret = true
   }
 }
 

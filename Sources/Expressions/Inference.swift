@@ -3,7 +3,8 @@ import Basics
 /// Decides whether one type may stand for another, and finds what type parameters stand for.
 ///
 /// A type parameter of a declaration, and the element of an empty literal, become variables (`.parameter` with a number
-/// for a name) that the first use binds. `dyn` may stand for anything and anything for it. In plain CEL null may stand
+/// for a name) that the first use binds. `dyn` may stand for anything, and anything for it that holds no secret: what
+/// takes anything shows it or keeps it. What takes a secret takes all that is made with one. In plain CEL null may stand
 /// for instants, lengths of time, objects and abstract types, and a `wrapper(T)` for its T; where soundness is asked
 /// for, only a wrapper takes null, and it stands for nothing else.
 struct Inference {
@@ -126,9 +127,9 @@ struct Inference {
     case (.parameter, .parameter(let name)): return bind(name, wanted)
     case (.parameter(let name), _): return bind(name, given)
     case (_, .parameter(let name)): return bind(name, wanted)
-    case (.dyn, _), (_, .dyn): return true
-    case (.secret(let left), .secret(let right)): return unify(left, right)
-    case (.secret(let left), _): return unify(left, given)
+    case (.dyn, _): return !isSound || !holdsSecret(given)
+    case (_, .dyn): return true
+    case (.secret(let left), _): return unify(left, holdsSecret(given) ? applied(given).disclosed : given)
     case (.wrapper(let left), .wrapper(let right)): return unify(left, right)
     case (.wrapper, .null): return true
     case (.wrapper(let left), _): return unify(left, given)
@@ -196,9 +197,13 @@ struct Inference {
 
   /// Of two types that may stand for each other the one that says less.
   private func general(_ left: ValueType, _ right: ValueType) -> ValueType {
+    let left = resolved(left)
     let right = resolved(right)
-    switch (resolved(left), right) {
-    case (.dyn, _), (_, .dyn): return .dyn
+    switch (left, right) {
+    case (.dyn, _), (_, .dyn): return anything(left, right)
+    case (.secret(let left), .secret(let right)), (.secret(let left), let right), (let left, .secret(let right)):
+      return .secret(general(left, right))
+    case (.opaque(ValueType.mixedName, _), _), (_, .opaque(ValueType.mixedName, _)): return mixed(left, right)
     case (.list(let left), .list(let right)): return .list(general(left, right))
     case (.map(let key, let value), .map(let otherKey, let otherValue)):
       return .map(general(key, otherKey), general(value, otherValue))
@@ -208,6 +213,23 @@ struct Inference {
     case (.null, _): return right
     case (.choice, .string): return .string
     default: return left
+    }
+  }
+
+  /// What is known of a value that is of one type or of another, one of which is `dyn`.
+  private func anything(_ left: ValueType, _ right: ValueType) -> ValueType {
+    holdsSecret(left) || holdsSecret(right) ? .secret(.dyn) : .dyn
+  }
+
+  /// Whether a value of the type may hold a secret anywhere, as far as variables are bound.
+  func holdsSecret(_ type: ValueType) -> Bool {
+    switch resolved(type) {
+    case .secret: true
+    case .list(let of), .optional(let of), .wrapper(let of), .type(let of): holdsSecret(of)
+    case .map(let key, let value): holdsSecret(key) || holdsSecret(value)
+    case .opaque(_, let arguments): arguments.contains(where: holdsSecret)
+    case .object(let object): object.holdsSecret || object.fields.contains { holdsSecret($0.type) }
+    default: false
     }
   }
 
@@ -265,7 +287,7 @@ struct Inference {
     guard isSound else { return .dyn }
     let left = resolved(left)
     let right = resolved(right)
-    if left == .dyn || right == .dyn { return .dyn }
+    if left == .dyn || right == .dyn { return anything(left, right) }
     var parts = left.mixedParts ?? [left]
     for part in right.mixedParts ?? [right] where !parts.contains(part) { parts.append(part) }
     return .opaque(ValueType.mixedName, parts)

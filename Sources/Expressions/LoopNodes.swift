@@ -13,10 +13,12 @@ final class LoopNode: Node {
   let second: Int?
   let filter: (any Node)?
   let body: any Node
+  /// What errors call the item; nil if it may not be shown.
+  let itemName: String?
 
   init(
     _ kind: Syntax.Loop.Kind, over source: any Node, first: Int, second: Int?, filter: (any Node)?, body: any Node,
-    _ range: Range<Int>
+    itemName: String?, _ range: Range<Int>
   ) {
     self.kind = kind
     self.source = source
@@ -24,7 +26,13 @@ final class LoopNode: Node {
     self.second = second
     self.filter = filter
     self.body = body
+    self.itemName = itemName
     self.range = range
+  }
+
+  /// An error with the item that it was met at.
+  private func named(_ error: EvaluationError, _ item: Value) -> EvaluationError {
+    itemName.map { error.met(at: $0, item) } ?? error
   }
 
   func evaluate(_ context: inout EvaluationContext) throws(EvaluationError) -> Value {
@@ -55,7 +63,7 @@ final class LoopNode: Node {
   private func settled(at decisive: Bool, _ context: inout EvaluationContext) throws(EvaluationError) -> Bool {
     var failure: EvaluationError?
     var isSettled = false
-    try forEach(&context) { (context, _, _) throws(EvaluationError) in
+    try forEach(&context) { (context, first, second) throws(EvaluationError) in
       do throws(EvaluationError) {
         if try body.bool(&context) == decisive {
           isSettled = true
@@ -63,7 +71,7 @@ final class LoopNode: Node {
         }
       } catch {
         if error.isLimit { throw error }
-        failure = .standing(for: failure, and: error)
+        failure = .standing(for: failure, and: named(error, self.second == nil ? first : second))
       }
       return true
     }
@@ -138,10 +146,14 @@ final class LoopNode: Node {
           let position = Value.int(index)
           context.slots[first] = position
           context.slots[second] = item
-          guard try round(&context, position, item) else { return }
+          do throws(EvaluationError) { guard try round(&context, position, item) else { return } } catch {
+            throw named(error, item)
+          }
         } else {
           context.slots[first] = item
-          guard try round(&context, item, item) else { return }
+          do throws(EvaluationError) { guard try round(&context, item, item) else { return } } catch {
+            throw named(error, item)
+          }
         }
       }
     case .map(let map):
@@ -149,7 +161,9 @@ final class LoopNode: Node {
         try context.charge()
         context.slots[first] = member.key
         if let second { context.slots[second] = member.value }
-        guard try round(&context, member.key, member.value) else { return }
+        do throws(EvaluationError) { guard try round(&context, member.key, member.value) else { return } } catch {
+          throw named(error, second == nil ? member.key : member.value)
+        }
       }
     default:
       throw EvaluationError(

@@ -93,7 +93,7 @@ final class ConditionalNode: Node {
   }
 }
 
-final class EqualityNode: BoolNode {
+final class EqualityNode: BoolNode, ComparingNode {
   let range: Range<Int>
   let left: any Node
   let right: any Node
@@ -113,7 +113,7 @@ final class EqualityNode: BoolNode {
   }
 }
 
-final class OrderNode: BoolNode {
+final class OrderNode: BoolNode, ComparingNode {
   let range: Range<Int>
   let symbol: BinaryOperator
   let left: any Node
@@ -146,7 +146,7 @@ final class OrderNode: BoolNode {
 }
 
 /// A comparison of what the checker knows to be ints.
-final class IntComparisonNode: BoolNode {
+final class IntComparisonNode: BoolNode, ComparingNode {
   let range: Range<Int>
   let symbol: BinaryOperator
   let left: any Node
@@ -363,4 +363,10 @@ final class MembershipNode: BoolNode {
       throw EvaluationError("`in` looks into a list or the keys of a map, and this is \(container.kindName)", at: range)
     }
   }
+}
+
+/// A comparison of two values.
+protocol ComparingNode {
+  var left: any Node { get }
+  var right: any Node { get }
 }

@@ -18,6 +18,8 @@ package struct Program: Sendable {
     let name: String
     let path: [String]
     let range: Range<Int>
+    /// Whether what is read may hold a secret.
+    var isSecret = false
   }
 
   /// Reads and checks an expression.
@@ -55,17 +57,42 @@ package struct Program: Sendable {
     references.filter { $0.name.hasSameScalars(as: root) }.map { ($0.path, $0.range) }
   }
 
-  /// What the expression reads of the scope's variables, each path once and as far as it leads; nil where it leads to
-  /// nothing.
+  /// What the expression reads of the scope's variables, each path once and as far as it leads.
+  ///
+  /// It is nil where the path leads to nothing; what may hold a secret is left out.
   package func reads(in variables: [Value]) -> [(name: String, value: Value?)] {
     var reads: [(name: String, value: Value?)] = []
-    for reference in references where variables.indices.contains(reference.slot) {
+    for reference in references where variables.indices.contains(reference.slot) && !reference.isSecret {
       let name = ([reference.name] + reference.path).joined(separator: ".")
       if reads.contains(where: { $0.name.hasSameScalars(as: name) }) { continue }
       let value = reference.path.reduce(variables[reference.slot]) { value, member -> Value? in value?[member] }
       reads.append((name, value))
     }
     return reads
+  }
+
+  /// What stands on both sides of the comparison that makes a condition false, the first one of several that must hold.
+  ///
+  /// What is written out is left out, and so is what is read as it is, unless it is a list or a map.
+  package func sides(_ variables: [Value]) -> (left: Value?, right: Value?) {
+    func value(_ node: any Node) -> Value? {
+      var slots = variables
+      while slots.count < slotCount { slots.append(.null) }
+      var context = EvaluationContext(slots: slots, limits: EvaluationLimits())
+      return try? node.evaluate(&context)
+    }
+    var node = root
+    while let both = node as? AndNode {
+      guard let deciding = both.operands.first(where: { value($0)?.bool == false }) else { return (nil, nil) }
+      node = deciding
+    }
+    guard let comparison = node as? any ComparingNode else { return (nil, nil) }
+    func side(_ node: any Node) -> Value? {
+      guard !(node is LiteralNode), let value = value(node) else { return nil }
+      let isRead = references.contains { $0.range == node.range }
+      return isRead && value.list == nil && value.map == nil ? nil : value
+    }
+    return (side(comparison.left), side(comparison.right))
   }
 
   /// The value, given those of the scope's variables by slot.

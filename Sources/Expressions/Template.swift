@@ -135,11 +135,12 @@ package struct Template: Sendable {
           faults.append(ExpressionFault("'\(text)' is not \(expecting)\(near)", at: 0..<self.text.count))
         }
       } else if !inference.accepts(expecting, template.type) {
-        let message =
+        let whole = 0..<self.text.count
+        faults.append(
           template.type.holdsSecret && inference.accepts(expecting, .string)
-          ? "this text is made with a secret, which can be given only to a field that takes a secret"
-          : "\(expecting) is wanted here, and this is a text; a single `${{ … }}` keeps its type"
-        faults.append(ExpressionFault(message, at: 0..<self.text.count))
+            ? ExpressionFault(secret: "this text", at: whole)
+            : ExpressionFault(
+              "\(expecting) is wanted here, and this is a text; a single `${{ … }}` keeps its type", at: whole))
       }
     }
     return faults.isEmpty ? .success(template) : .failure(ExpressionFaults(faults, type: .string))

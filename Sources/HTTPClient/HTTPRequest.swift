@@ -19,6 +19,11 @@ public struct HTTPRequest: Sendable {
   public var redactedParameters: Set<String>
   /// Whether the path and the query are secret as a whole, as those of a webhook are.
   public var hidesPath: Bool
+  /// Whether the query is secret as a whole, as that of an address that an answer gave: it may be signed, and open what
+  /// lies there to anyone.
+  public var hidesQuery: Bool
+  /// Texts that no log and no recording may show, wherever they stand in the request.
+  public var secrets: [String]
   /// Names of header fields that carry credentials and stay behind when a redirect leads to another origin.
   public var credentialHeaders: Set<String>
   /// Whether the server may compress the answer; the limit on its size holds for what comes out.
@@ -34,7 +39,8 @@ public struct HTTPRequest: Sendable {
   public init(
     _ method: String, _ url: String, headers: HTTPHeaders = [:], body: [UInt8]? = nil,
     limits: HTTPLimits = HTTPLimits(), redirects: HTTPRedirects = .sameOrigin, redactedParameters: Set<String> = [],
-    hidesPath: Bool = false, credentialHeaders: Set<String> = standardCredentialHeaders,
+    hidesPath: Bool = false, hidesQuery: Bool = false, secrets: [String] = [],
+    credentialHeaders: Set<String> = standardCredentialHeaders,
     acceptsCompression: Bool = false
   ) {
     self.method = method
@@ -45,6 +51,8 @@ public struct HTTPRequest: Sendable {
     self.redirects = redirects
     self.redactedParameters = redactedParameters
     self.hidesPath = hidesPath
+    self.hidesQuery = hidesQuery
+    self.secrets = secrets
     self.credentialHeaders = credentialHeaders
     self.acceptsCompression = acceptsCompression
   }
@@ -56,7 +64,14 @@ public struct HTTPRequest: Sendable {
   /// Another URL of the same exchange, shown by the same rules.
   func redact(_ url: String) -> String {
     if hidesPath { return HTTPURL(url).map { "\($0.origin)/…" } ?? "…" }
-    return Redaction.url(url, hiding: redactedParameters)
+    let shown = Redaction.url(url, hiding: redactedParameters)
+    return hidesQuery ? HTTPRequest.hidingQuery(of: shown) : shown
+  }
+
+  /// An address as it is shown where its query is secret.
+  package static func hidingQuery(of url: String) -> String {
+    guard let mark = url.utf8.firstIndex(of: UInt8(ascii: "?")) else { return url }
+    return "\(url[..<mark])?\(Redaction.mark)"
   }
 }
 

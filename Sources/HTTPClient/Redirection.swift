@@ -15,6 +15,7 @@ extension HTTPRequest {
     guard redirects.allows(from, to) else { throw failure.refusedRedirect(to: to, elapsed: response.elapsed) }
     var next = self
     next.url = to.text
+    next.hidesQuery = true
     if response.status == 303 && method != "HEAD" || response.status < 303 && method == "POST" {
       next.method = "GET"
       next.body = nil

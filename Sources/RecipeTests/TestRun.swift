@@ -147,11 +147,14 @@ extension RecipeTest.Expectation {
       do throws(ExpressionFailure) {
         if case .bool(true) = try condition.evaluate(in: facts.frame).content { return nil }
         let read = condition.reads(in: facts.frame).filter { $0.value.map { !$0.isMany } ?? true }
-        let known = read.map { "\($0.name) is \($0.value?.inMessages ?? "absent")" }.joined(separator: ", ")
+        let known =
+          (read.map { "\($0.name) is \($0.value?.inMessages ?? "absent")" } + condition.sides(in: facts.frame))
+          .joined(separator: ", ")
         return TestFailure(
           fault: Diagnostic("this does not hold\(known.isEmpty ? "" : ": \(known)")", at: location))
       } catch {
-        return TestFailure(fault: Diagnostic(error.message, at: error.location ?? location))
+        let detail = error.detail.map { " (\($0))" } ?? ""
+        return TestFailure(fault: Diagnostic(error.message + detail, at: error.location ?? location))
       }
     }
   }

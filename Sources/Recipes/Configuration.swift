@@ -114,7 +114,9 @@ private struct ConfigurationReader {
   }
 
   private func connection(_ member: ValueMap.Member) -> Configuration.Connection? {
-    guard let name = findings.name(member.key, of: "the connection"), let map = member.value.map else {
+    // A plugin's own connection has its name, whatever else that is.
+    let own = member.key.string.flatMap { catalog.plugin($0)?.name }
+    guard let name = own ?? findings.name(member.key, of: "the connection"), let map = member.value.map else {
       if member.value.map == nil {
         findings.error(
           "a connection takes a mapping with 'plugin' and its settings, but found \(member.value.written)",
@@ -146,10 +148,23 @@ private struct ConfigurationReader {
     let value = Value(.map(settings), at: member.value.place)
     let compiler = ExpressionCompiler(findings: findings)
     guard
-      let template = compiler.fields(value, of: descriptor.configuration, path: name, in: scope)
+      let template = compiler.fields(
+        value, of: descriptor.configuration, path: name, in: scope, warnsOfSecrets: !settings.isOnThisMachine)
     else { return nil }
     return Configuration.Connection(
       name: name, plugin: plugin, settings: template, location: findings.location(of: member.key),
       secrets: compiler.secrets)
+  }
+}
+
+extension ValueMap {
+  /// Whether a setting names a server on this machine, as those of sandboxes do: what opens it opens nothing elsewhere.
+  fileprivate var isOnThisMachine: Bool {
+    members.contains { member in
+      guard let text = member.value.string else { return false }
+      return ["http://127.0.0.1", "http://localhost", "http://[::1]"].contains { origin in
+        text.hasPrefix(origin) && [nil, ":", "/"].contains(text.dropFirst(origin.count).first)
+      }
+    }
   }
 }

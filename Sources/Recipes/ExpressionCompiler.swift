@@ -89,7 +89,11 @@ struct ExpressionCompiler {
   }
 
   /// A map of declared fields: literals are checked against the declaration, expressions against its types.
-  func fields(_ value: Value, of schema: ObjectSchema, path: String, in scope: Scope) -> ValueTemplate? {
+  ///
+  /// - Parameter warnsOfSecrets: Whether secrets should not be written out here.
+  func fields(
+    _ value: Value, of schema: ObjectSchema, path: String, in scope: Scope, warnsOfSecrets: Bool = true
+  ) -> ValueTemplate? {
     let faults = schema.check(value, as: path) { value, _, _ in
       value.string?.holdsExpression ?? false
     } spelling: {
@@ -97,15 +101,20 @@ struct ExpressionCompiler {
     }
     for fault in faults { findings.add(fault.diagnostic(in: findings.source, range: findings.range)) }
     for field in schema.fields {
-      for secret in value[field.name].map({ field.type.secrets(in: $0) }) ?? []
-      where secret.string?.holdsExpression == false {
+      for secret in field.secrets(in: value) where secret.string?.holdsExpression == false {
         findings.hide(secret)
+        guard warnsOfSecrets else { continue }
         findings.warning(
           "'\(path).\(field.name)' is a secret in plain text; put it into the environment or a file of secrets, and write "
             + "${{ secrets.NAME }}", at: secret)
       }
     }
-    var compilation = Compilation(compiler: self, scope: scope)
+    let taking = schema.pathsTakingSecrets.map { "'\($0)'" }
+    let hint =
+      taking.isEmpty
+      ? "none of '\(path)' does, because what they are given is shown or kept"
+      : "of '\(path)' \(taking.count == 1 ? "this is" : "these are") \(taking.joined(separator: ", "))"
+    var compilation = Compilation(compiler: self, scope: scope, secretHint: "; \(hint)")
     let template = compilation.template(value, expecting: schema.inputType)
     return compilation.isFaulty || faults.contains { $0.severity == .error } ? nil : template
   }
@@ -155,11 +164,15 @@ struct ExpressionCompiler {
     Placing(source: findings.source, scalar: findings.document.scalar(at: value.place))
   }
 
-  fileprivate func report(_ faults: ExpressionFaults, _ placing: Placing, _ value: Value) {
+  /// - Parameter secretHint: Where secrets may be given instead.
+  fileprivate func report(
+    _ faults: ExpressionFaults, _ placing: Placing, _ value: Value, secretHint: String = ""
+  ) {
     for fault in faults.list {
       findings.add(
         Diagnostic(
-          fault.message, at: placing.location(fault.range) ?? findings.location(of: value), severity: fault.severity))
+          fault.isAboutSecret ? fault.message + secretHint : fault.message,
+          at: placing.location(fault.range) ?? findings.location(of: value), severity: fault.severity))
     }
   }
 
@@ -203,6 +216,7 @@ private final class SecretsRead {
 private struct Compilation {
   let compiler: ExpressionCompiler
   let scope: Scope
+  var secretHint = ""
   var isFaulty = false
 
   mutating func template(_ value: Value, expecting: ValueType?) -> ValueTemplate {
@@ -210,8 +224,7 @@ private struct Compilation {
     switch value.content {
     case .string(let text): return expression(text, value, expecting: expecting)
     case .list(let items):
-      let element: ValueType? = if case .list(let element)? = expecting?.withoutSecret { element } else { nil }
-      let templates = items.map { template($0, expecting: element) }
+      let templates = items.map { template($0, expecting: expecting?.element) }
       return .list(templates, .list(ValueType.common(templates.map(\.type)) ?? .dyn))
     default: return self.map(value.map ?? ValueMap(), expecting: expecting)
     }
@@ -221,7 +234,7 @@ private struct Compilation {
     let placing = compiler.placing(of: value)
     switch Template.parse(text).flatMap({ $0.compile(in: scope.expressions, expecting: expecting) }) {
     case .failure(let faults):
-      compiler.report(faults, placing, value)
+      compiler.report(faults, placing, value, secretHint: secretHint)
       isFaulty = true
       return .literal(.null, faults.type ?? .dyn)
     case .success(let template):
@@ -235,13 +248,7 @@ private struct Compilation {
     var fields: [ObjectType.Field] = []
     for member in map.members {
       let name = member.name ?? member.key.plainText
-      let expected: ValueType? =
-        switch expecting?.withoutSecret {
-        case .object(let object): object[name]?.type
-        case .map(_, let type): type
-        default: nil
-        }
-      let template = template(member.value, expecting: expected)
+      let template = template(member.value, expecting: expecting?.member(name))
       members.append((member.key, template))
       fields.append(ObjectType.Field(name, template.type))
     }
@@ -295,7 +302,27 @@ extension String {
 }
 
 extension ValueType {
-  fileprivate var withoutSecret: ValueType { if case .secret(let inner) = self { inner } else { self } }
+  /// The type that an item of a value of the type must have; what takes a secret takes one in any of its parts, and
+  /// what takes anything takes none.
+  fileprivate var element: ValueType? {
+    switch self {
+    case .secret(let of): of.element.map { .secret($0) }
+    case .list(let element): element
+    case .dyn: .dyn
+    default: nil
+    }
+  }
+
+  /// The type that a member of a value of the type must have.
+  fileprivate func member(_ name: String) -> ValueType? {
+    switch self {
+    case .secret(let of): of.member(name).map { .secret($0) }
+    case .object(let object): object[name]?.type
+    case .map(_, let type): type
+    case .dyn: .dyn
+    default: nil
+    }
+  }
 
   /// The one type of several values: the same of all, or `dyn`; nil for no values.
   fileprivate static func common(_ types: [ValueType]) -> ValueType? {

@@ -4,6 +4,8 @@ package import Basics
 /// When and how often a failed step is tried again.
 package struct RetryPolicy: Sendable {
   package var schedule = RetrySchedule.standard
+  /// The kinds of errors that are tried again; nil for all that the action says may pass.
+  package var kinds: Set<ErrorKind>?
   /// Sees `error`; a false leaves the error standing.
   package var condition: RecipeExpression?
   /// How many variables the condition sees before `error`.

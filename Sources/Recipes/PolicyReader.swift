@@ -21,7 +21,7 @@ struct PolicyReader {
     if let jitter = fields["jitter"].flatMap({ findings.choice($0, of: "'jitter'", RetrySchedule.Jitter.self) }) {
       policy.schedule.jitter = jitter
     }
-    if let value = fields["on"] { policy.schedule.kinds = kinds(value) }
+    if let value = fields["on"] { policy.kinds = kinds(value) }
     if let value = fields["if"] {
       var inner = scope
       inner.declare("error", .object(RecipeTypes.error))

@@ -6,6 +6,8 @@ import YAMLReader
 package struct ExpressionFailure: Error, Sendable {
   package var message: String
   package var location: Diagnostic.Location?
+  /// The item that it was met at, and what was read there.
+  package var detail: String?
   /// What was met in the place of a value that is not known yet; only in plans.
   package var unknown: Unknown?
 }
@@ -21,7 +23,9 @@ package struct RecipeExpression: Sendable {
   }
 
   package func evaluate(in frame: [Value]) throws(ExpressionFailure) -> Value {
-    do throws(EvaluationError) { return try program.evaluate(frame) } catch { throw placing.failure(error) }
+    do throws(EvaluationError) { return try program.evaluate(frame) } catch {
+      throw placing.failure(error, of: [program], in: frame)
+    }
   }
 
   /// The expression as it is written, on one line.
@@ -30,6 +34,14 @@ package struct RecipeExpression: Sendable {
     else { return "" }
     return String(decoding: location.source.bytes[location.range], as: UTF8.self)
       .split { $0 == " " || $0 == "\n" || $0 == "\t" }.joined(separator: " ")
+  }
+
+  /// What stands on both sides of the comparison that makes it false, where neither the text nor a name tells it.
+  package func sides(in frame: [Value]) -> [String] {
+    let (left, right) = program.sides(frame)
+    return [("left", left), ("right", right)].compactMap { name, value in
+      value.map { "the \(name) side is \($0.brief())" }
+    }
   }
 
   /// What it reads of the values of a frame; nil where there is nothing.
@@ -44,7 +56,21 @@ struct Placing: Sendable {
   func location(_ range: Range<Int>) -> Diagnostic.Location? { scalar?.location(of: range) }
 
   func failure(_ error: EvaluationError) -> ExpressionFailure {
-    ExpressionFailure(message: error.message, location: error.range.flatMap(location), unknown: error.unknown)
+    ExpressionFailure(
+      message: error.message, location: error.range.flatMap(location), detail: error.item, unknown: error.unknown)
+  }
+
+  /// The failure with the values that the expressions read.
+  func failure(_ error: EvaluationError, of programs: [Program], in frame: [Value]) -> ExpressionFailure {
+    var failure = failure(error)
+    guard failure.unknown == nil else { return failure }
+    var parts = failure.detail.map { [$0] } ?? []
+    for read in programs.flatMap({ $0.reads(in: frame) }).prefix(6) {
+      let part = "\(read.name) is \(read.value?.brief() ?? "absent")"
+      if !parts.contains(part) { parts.append(part) }
+    }
+    failure.detail = parts.isEmpty ? nil : parts.joined(separator: "; ")
+    return failure
   }
 }
 
@@ -61,7 +87,9 @@ package indirect enum ValueTemplate: Sendable {
     let placing: Placing
 
     func evaluate(in frame: [Value]) throws(ExpressionFailure) -> Value {
-      do throws(EvaluationError) { return try template.evaluate(frame) } catch { throw placing.failure(error) }
+      do throws(EvaluationError) { return try template.evaluate(frame) } catch {
+        throw placing.failure(error, of: template.programs, in: frame)
+      }
     }
   }
 
@@ -137,6 +165,34 @@ package indirect enum ValueTemplate: Sendable {
     }
   }
 
+  /// The texts that are made with secrets in a value that it gave, each part of them by itself.
+  package func secrets(in value: Value) -> [String] {
+    var found: [String] = []
+    _ = replacingSecrets(in: value) { part in
+      part.collectTexts(into: &found)
+      return part
+    }
+    return found
+  }
+
+  /// A value that it gave with something else in the place of what is made with a secret.
+  package func replacingSecrets(in value: Value, with replacement: (Value) -> Value) -> Value {
+    switch (self, value.content) {
+    case (.literal, _): return value
+    case (.template(let located), _): return located.template.type.replacingSecrets(in: value, with: replacement)
+    case (.list(let templates, _), .list(let items)):
+      return .list(zip(templates, items).map { $0.replacingSecrets(in: $1, with: replacement) })
+    case (.map(let members, _), .map(var map)):
+      for member in members {
+        if let part = map[member.key] {
+          map[member.key] = member.value.replacingSecrets(in: part, with: replacement)
+        }
+      }
+      return .map(map)
+    default: return value
+    }
+  }
+
   /// Whether any expression in it reads a variable.
   func reads(_ name: String) -> Bool {
     switch self {
@@ -144,6 +200,48 @@ package indirect enum ValueTemplate: Sendable {
     case .template(let located): !located.template.references(name).isEmpty
     case .list(let items, _): items.contains { $0.reads(name) }
     case .map(let members, _): members.contains { $0.value.reads(name) }
+    }
+  }
+}
+
+extension ValueType {
+  /// A value of the type with something else in the place of each secret in it.
+  fileprivate func replacingSecrets(in value: Value, with replacement: (Value) -> Value) -> Value {
+    guard holdsSecret else { return value }
+    switch (self, value.content) {
+    case (.list(let element), .list(let items)):
+      return .list(items.map { element.replacingSecrets(in: $0, with: replacement) })
+    case (.map(let key, let type), .map(var map)) where !key.holdsSecret:
+      for member in map.members { map[member.key] = type.replacingSecrets(in: member.value, with: replacement) }
+      return .map(map)
+    case (.object(let object), .map(var map)):
+      for field in object.fields {
+        if let part = map[field.name] { map[field.name] = field.type.replacingSecrets(in: part, with: replacement) }
+      }
+      return .map(map)
+    case (.optional(let wrapped), .optional(let inner?)):
+      return Value(.optional(wrapped.replacingSecrets(in: inner, with: replacement)))
+    case (.optional, .optional(nil)), (.wrapper, .null): return value
+    case (.wrapper(let wrapped), _): return wrapped.replacingSecrets(in: value, with: replacement)
+    default: return replacement(value)
+    }
+  }
+}
+
+extension Value {
+  /// The texts in the value, and its numbers as texts; its depth is limited where it is made.
+  fileprivate func collectTexts(into texts: inout [String]) {
+    switch content {
+    case .null: break
+    case .list(let items): for item in items { item.collectTexts(into: &texts) }
+    case .map(let map):
+      for member in map.members {
+        member.key.collectTexts(into: &texts)
+        member.value.collectTexts(into: &texts)
+      }
+    case .optional(let value): value?.collectTexts(into: &texts)
+    case .bytes(let bytes): texts.append(String(decoding: bytes, as: UTF8.self))
+    default: if !plainText.isEmpty { texts.append(plainText) }
     }
   }
 }

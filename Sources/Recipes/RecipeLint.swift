@@ -123,7 +123,7 @@ private struct Linter {
       }
     case .call(let call):
       let writes = call.recipe.all.flatMap(\.allSteps).compactMap(\.plainWrite)
-      if around.isTriedAgain || step.retry != nil, let write = writes.first, let key = value.key("call") {
+      if around.isTriedAgain || step.isTriedAgain, let write = writes.first, let key = value.key("call") {
         hint(
           "'\(write)' in the called recipe is a plain write, and is done once more each time that this is tried again; "
             + "take 'retry' to the steps that need it", at: key)
@@ -143,7 +143,7 @@ private struct Linter {
         inside.isGiven = gives(step, around)
       case .block:
         inner = value["steps"]
-        inside.isTriedAgain = around.isTriedAgain || step.retry != nil
+        inside.isTriedAgain = around.isTriedAgain || step.isTriedAgain
         inside.isGiven = gives(step, around)
         if case .block(_, let outputs?) = step.kind {
           inside.after = outputs.flatMap(\.template.references)
@@ -260,4 +260,9 @@ extension Value {
   fileprivate func key(_ name: String) -> Value? {
     map?.members.first { $0.name?.hasSameScalars(as: name) ?? false }?.key
   }
+}
+
+extension Step {
+  /// Whether `retry` has it done more than once.
+  fileprivate var isTriedAgain: Bool { retry.map { $0.schedule.maxAttempts > 1 } ?? false }
 }

@@ -33,11 +33,6 @@ extension StepReader {
     }
     let hasKey = action.acceptsKey && fields["key"] != nil
     let isBlindWrite = action.effect == .write && !action.canReconcile && !hasKey
-    if let member = fields.member("retry"), isBlindWrite {
-      findings.error(
-        "'\(action.id)' must not be tried again: it is a plain write, and nothing can tell whether an earlier try was "
-          + (action.acceptsKey ? "done; give the step a 'key'" : "done"), at: member.key)
-    }
     if retry == nil, !isBlindWrite, action.effect.standardRetry != nil { retry = defaults.retry }
     if let member = fields.member("repeat"), action.effect == .write {
       findings.error(

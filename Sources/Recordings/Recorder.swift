@@ -73,6 +73,11 @@ package final class Recorder: CallCarrier {
       content.entries.flatMap { Scrubbing.secrets(in: $0.request) }
       + content.calls.flatMap { Scrubbing.secrets(in: $0.call) }
     let redactor = Redactor(content.secrets.union(found).sorted { $0.precedesByScalars($1) })
+    // An address that an answer gave stays one, so that the run can be played.
+    let queries = Set(content.entries.compactMap { $0.request.hidesQuery ? HTTPURL($0.request.url)?.query : nil })
+    let redactBody = { (text: String) in
+      redactor.redact(queries.reduce(text) { $0.replacing("?\($1)", with: "?***") })
+    }
     return Recording(
       recipe: recipe, at: content.at ?? .earliest, folder: content.folder, steps: content.steps,
       connections: content.connections.mapValues { $0.scrubbed(redactor.redact) },
@@ -82,7 +87,7 @@ package final class Recorder: CallCarrier {
           case .success((let response, let body)):
             .response(
               status: response.status, headers: Scrubbing.fields(response.headers, of: entry.request, redactor),
-              body: body.map { Recording.Body($0, redact: redactor.redact) } ?? .omitted)
+              body: body.map { Recording.Body($0, redact: redactBody) } ?? .omitted)
           case .failure(let error):
             .failure(kind: error.kind.name, message: redactor.redact(error.message), sent: error.sent)
           }

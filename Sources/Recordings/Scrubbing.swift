@@ -18,13 +18,20 @@ enum Scrubbing {
     if isForm(request), let bytes = body {
       let query = HTTPQuery(
         HTTPQuery(decoding: String(decoding: bytes, as: UTF8.self)).items.map { item in
-          isSecret(item.name, of: request) ? HTTPQuery.Item(item.name, mark) : item
+          isSecret(item.name, of: request) || request.secrets.contains(item.value)
+            ? HTTPQuery.Item(item.name, mark) : item
         })
       body = Array(query.encoded.utf8)
     }
     return Recording.Request(
       method: request.method, url: redactor.redact(request.redactedURL),
-      body: body.flatMap { Recording.Body($0, redact: redactor.redact) })
+      body: body.flatMap { Recording.Body($0, redact: hiding(request.secrets, redactor)) })
+  }
+
+  /// Takes out secrets, and of parts that are as a whole made with one whatever they are.
+  private static func hiding(_ secrets: [String], _ redactor: Redactor) -> (String) -> String {
+    let secrets = Set(secrets)
+    return { secrets.contains($0) ? "•••" : redactor.redact($0) }
   }
 
   /// The fields of an answer that are kept.
@@ -33,6 +40,10 @@ enum Scrubbing {
     return headers.fields.compactMap { field in
       let name = field.name.lowercasedASCII
       if dropped.contains(name) { return nil }
+      // Where an answer redirects to may be signed.
+      if name == "location" {
+        return HTTPHeaders.Field(field.name, redactor.redact(HTTPRequest.hidingQuery(of: field.value)))
+      }
       return HTTPHeaders.Field(field.name, secret.contains(name) ? mark : redactor.redact(field.value))
     }
   }
@@ -43,7 +54,7 @@ enum Scrubbing {
     if isForm(request), let body = request.body {
       items += HTTPQuery(decoding: String(decoding: body, as: UTF8.self)).items
     }
-    var found = items.filter { isSecret($0.name, of: request) }.map(\.value)
+    var found = items.filter { isSecret($0.name, of: request) }.map(\.value) + request.secrets
     for name in request.credentialHeaders {
       for value in request.headers.values(name) {
         found.append(value)
@@ -53,6 +64,11 @@ enum Scrubbing {
     }
     if let url = HTTPURL(request.url) {
       if let info = url.userInfo { found.append(info) }
+      if request.hidesQuery, let query = url.query {
+        // Beside the whole its longer values, among which the signature is.
+        found.append(query)
+        found += items.map(\.value).filter { $0.utf8.count >= 16 }
+      }
       if request.hidesPath { found.append(url.query.map { "\(url.path)?\($0)" } ?? url.path) }
     }
     return found
@@ -62,12 +78,14 @@ enum Scrubbing {
   static func input(of call: ServiceCall, _ redactor: Redactor) -> Value {
     guard !call.input.hidesSecret(redactor) else { return .string("(left out)") }
     // What is made up comes last, because what is made up for a run that is played is a secret of it.
-    let scrubbed = call.input.scrubbed(redactor.redact)
+    let scrubbed = call.input.scrubbed(hiding(call.secrets, redactor))
     return Value.map(call.schema.withMadeUpSecrets(scrubbed.map ?? ValueMap())).stored
   }
 
   /// What a call is given in the places that are secret.
-  static func secrets(in call: ServiceCall) -> [String] { call.schema.secrets(in: call.input.map ?? ValueMap()) }
+  static func secrets(in call: ServiceCall) -> [String] {
+    call.schema.secrets(in: call.input.map ?? ValueMap()) + call.secrets
+  }
 
   private static func isSecret(_ name: String, of request: HTTPRequest) -> Bool {
     request.redactedParameters.contains { $0.lowercasedASCII.hasSameScalars(as: name.lowercasedASCII) }

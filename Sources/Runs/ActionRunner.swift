@@ -37,6 +37,10 @@ struct ActionRunner {
   /// What all attempts share.
   private struct Work {
     var input: Value
+    /// The texts of the input that are made with secrets.
+    var secrets: [String]
+    /// Takes them out beside the secrets themselves.
+    var redactor: Redactor
     var key: String
     var now: Timestamp
     var startedAt: Timestamp
@@ -48,6 +52,8 @@ struct ActionRunner {
     var startedAt: Timestamp
     var baseline: Value?
     let requests = RequestLog()
+    /// What takes secrets out of the requests.
+    var redactor: Redactor
   }
 
   /// What may follow from an attempt that gave no output.
@@ -92,7 +98,7 @@ struct ActionRunner {
       journal.hold((round.map { [$0.began] } ?? []) + [began])
     } else if let last = known?.lastAttempt {
       let baseline = if let baseline = last.baseline { try await journal.value(baseline) } else { Value?.none }
-      let attempt = Attempt(number: number, startedAt: last.startedAt, baseline: baseline)
+      let attempt = Attempt(number: number, startedAt: last.startedAt, baseline: baseline, redactor: work.redactor)
       if let due = last.retryAt, let error = last.error {
         if let output = try await paused(until: due, after: error, attempt, work) { return output }
       } else if last.endedAt == nil {
@@ -102,11 +108,11 @@ struct ActionRunner {
     while true {
       do throws(StepExit) { try scope.check() } catch .cancelled { return try await givenUp(work) }
       number += 1
-      var attempt = Attempt(number: number, startedAt: run.time.now())
+      var attempt = Attempt(number: number, startedAt: run.time.now(), redactor: work.redactor)
       var error: RunError
       switch try await result(of: &attempt, work) {
       case .success(let output): return try await succeeded(attempt, output)
-      case .failure(let failure): error = runError(failure, attempt: number)
+      case .failure(let failure): error = runError(failure, attempt: number, work)
       }
       var isDoubtful = false
       switch try await verdict(error, work, attempt) {
@@ -115,14 +121,14 @@ struct ActionRunner {
         if isKnown { error.effect = .none }
         // That this try did nothing says nothing of those before it.
         isDoubtful = isPlainWrite(work) && (error.effect == .unknown || hasEarlierDoubts)
-      case .over: return try await failed(attempt, error)
+      case .over: return try await failed(attempt, error.final)
       case .uncertain(let look): return try await uncertain(attempt, error, look)
       }
       let delay =
         Task.isCancelled
         ? nil
         : run.delay(
-          before: step, after: number, error, policy: step.retry?.schedule ?? action.retry, limits: limits,
+          before: step, after: number, error, standard: action.retry, limits: limits,
           frame: frame, startedAt: work.startedAt)
       guard let delay else {
         return try await isDoubtful ? uncertain(attempt, error, nil) : failed(attempt, error)
@@ -151,7 +157,7 @@ struct ActionRunner {
   /// twice.
   private func givenUp(_ work: Work) async throws(StepExit) -> Value {
     guard isPlainWrite(work), doubts > 0, let last = journal.step(path)?.lastAttempt else { throw .cancelled }
-    let attempt = Attempt(number: last.number, startedAt: last.startedAt)
+    let attempt = Attempt(number: last.number, startedAt: last.startedAt, redactor: work.redactor)
     return try await uncertain(attempt, last.error ?? lost(last.number), nil)
   }
 
@@ -173,7 +179,7 @@ struct ActionRunner {
         journal.hold([ended(attempt, error, retryAt: run.time.now())])
       }
       return nil
-    case .over: return try await failed(attempt, error)
+    case .over: return try await failed(attempt, error.final)
     case .uncertain(let look): return try await uncertain(attempt, error, look)
     }
   }
@@ -187,7 +193,10 @@ struct ActionRunner {
       if let template = call.key { key = try run.evaluate(template, in: frame, step: name).plainText }
       if let round { key += "#\(round.number)" }
     }
-    return Work(input: input, key: key, now: frame.now, startedAt: known?.startedAt ?? run.time.now())
+    let secrets = call.input.secrets(in: input)
+    return Work(
+      input: input, secrets: secrets, redactor: run.redactor.adding(secrets), key: key, now: frame.now,
+      startedAt: known?.startedAt ?? run.time.now())
   }
 
   /// Makes one attempt; what it needs beforehand fails like the attempt itself, and then nothing was done.
@@ -258,8 +267,11 @@ struct ActionRunner {
     var context = ActionContext(
       run: run.id, step: name, attempt: attempt.number, idempotencyKey: work.key, isKeyNamed: call.key != nil,
       now: work.now, time: run.services.time, folder: run.folder, values: journal.values(of: path), notes: journal.notes
-    ) { [run, name] progress in run.report(.reported(path: name, text: run.redactor.redact(progress.message))) }
+    ) { [run, name, redactor = work.redactor] progress in
+      run.report(.reported(path: name, text: redactor.redact(progress.message)))
+    }
     context.baseline = attempt.baseline
+    context.secrets = work.secrets
     context.confinement = run.services.confinement
     return context
   }
@@ -318,9 +330,9 @@ struct ActionRunner {
       let failure: RunError
       switch await looked(work, attempt, baseline) {
       case .success(let found):
-        if case .unknown(let text) = found { return .unknown(run.redactor.redact(text)) }
+        if case .unknown(let text) = found { return .unknown(work.redactor.redact(text)) }
         return found
-      case .failure(let error): failure = runError(error, attempt: attempt.number)
+      case .failure(let error): failure = runError(error, attempt: attempt.number, work)
       }
       let schedule = RetrySchedule.standard
       guard failure.retryable, number < schedule.maxAttempts, !Task.isCancelled,
@@ -364,7 +376,7 @@ struct ActionRunner {
     .attemptEnded(
       AttemptEnded(
         run: run.id, at: run.time.now(), step: path, number: attempt.number, error: error, retryAt: retryAt,
-        exchanges: attempt.requests.values(redactedBy: run.redactor)))
+        exchanges: attempt.requests.values(redactedBy: attempt.redactor)))
   }
 
   private func ended(_ status: StepStatus, output: StoredValue? = nil, error: RunError? = nil) -> StateEvent {
@@ -403,9 +415,18 @@ struct ActionRunner {
     throw .uncertain(uncertain)
   }
 
-  private func runError(_ error: ActionError, attempt: Int?) -> RunError {
-    var error = run.runError(error, step: name, attempt: attempt)
+  private func runError(_ error: ActionError, attempt: Int?, _ work: Work) -> RunError {
+    var error = RunError(error, step: name, attempt: attempt, redactedBy: work.redactor)
     run.place(&error, at: step.location)
+    return error
+  }
+}
+
+extension RunError {
+  /// The error of what was done and must not be done again, in a block around it no more than by itself.
+  fileprivate var final: RunError {
+    var error = self
+    error.retryable = false
     return error
   }
 }

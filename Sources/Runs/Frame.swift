@@ -6,6 +6,8 @@ import Recipes
 /// A frame is a value: blocks, items and branches work on copies, so what they bind ends with them.
 struct Frame: Sendable {
   private(set) var slots: [Value]
+  /// The items of the loops around, by their names.
+  private(set) var items: [(name: String, value: Value)] = []
 
   private static let stepsSlot = 1
   private static let nowSlot = 4
@@ -41,6 +43,12 @@ struct Frame: Sendable {
 
   /// Adds the value of the name that was declared next.
   mutating func bind(_ value: Value) { slots.append(value) }
+
+  /// Adds the item of a loop.
+  mutating func bind(item: Value, as name: String) {
+    bind(item)
+    items.append((name, item))
+  }
 
   /// Forgets the names that were declared after the first ones.
   mutating func truncate(to size: Int) { slots.removeLast(max(0, slots.count - size)) }

@@ -61,7 +61,7 @@ extension StepRunner {
   ) async throws(StepExit) -> [ItemResult] {
     @Sendable func itemFrame(_ index: Int) -> Frame {
       var inner = frame
-      inner.bind(items[index])
+      inner.bind(item: items[index], as: loop.itemName)
       if loop.hasIndex { inner.bind(.int(index)) }
       return inner
     }

@@ -37,7 +37,8 @@ extension Planner {
         return later
       }
     }
-    let answer = try await attempt(call, step, in: frame, at: path) { service, context async throws(ActionError) in
+    let answer = try await attempt(call, step, input, in: frame, at: path) {
+      service, context async throws(ActionError) in
       try await action.run(input, on: service, in: context)
     }
     let output = redactor.withoutSecrets(answer, of: action.outputType)
@@ -94,7 +95,7 @@ extension Planner {
     let action = call.action
     let found: [Change]?
     do throws(StepExit) {
-      found = try await attempt(call, step, in: frame, at: path) { service, context async throws(ActionError) in
+      found = try await attempt(call, step, input, in: frame, at: path) { service, context async throws(ActionError) in
         try await action.preview(input, on: service, in: context)
       }
     } catch {
@@ -105,6 +106,7 @@ extension Planner {
       return .failure(Plan.Reason("as things are, \(failure.message)"))
     }
     guard let found else { return .failure(Plan.Reason("\(action.id) cannot say beforehand what it changes")) }
+    let redactor = redactor.adding(call.input.secrets(in: input))
     var changes: [Change] = []
     for change in found {
       var change = Change(
@@ -127,21 +129,23 @@ extension Planner {
 
   /// Asks a service, and again if that may help and does not take long.
   private func attempt<Output: Sendable>(
-    _ call: ActionCall, _ step: Step, in frame: Frame, at path: StepPath,
+    _ call: ActionCall, _ step: Step, _ input: Value, in frame: Frame, at path: StepPath,
     _ body: @escaping @Sendable (any Sendable, ActionContext) async throws(ActionError) -> Output
   ) async throws(StepExit) -> Output {
     let action = call.action
     let limit = step.timeout.attempt ?? step.timeout.total ?? action.timeout
-    let context = ActionContext(
+    var context = ActionContext(
       run: "plan", step: path, idempotencyKey: "plan/\(path)", now: latest, time: time, folder: folder,
       values: values)
+    context.secrets = call.input.secrets(in: input)
+    let given = context
     var number = 1
     while true {
       let failure: ActionError
       do throws(ActionError) {
         let service = try await services.service(named: call.connection, of: action.plugin)
         let (result, isTimeout) = await withTimeLimit(limit, time: time) { () async throws(ActionError) in
-          try await body(service, context)
+          try await body(service, given)
         }
         if isTimeout, case .failure = result {
           throw ActionError(.timeout, "\(action.id) gave no result within \(limit)", effect: ActionError.Effect.none)
@@ -150,10 +154,9 @@ extension Planner {
       } catch {
         failure = error
       }
-      var error = RunError(failure, step: path, attempt: number, redactedBy: redactor)
+      var error = RunError(failure, step: path, attempt: number, redactedBy: redactor.adding(given.secrets))
       error.place(at: step.location)
-      guard let policy = step.retry?.schedule ?? action.retry, number < policy.maxAttempts,
-        policy.kinds.contains(error.kind), error.retryable || step.retry != nil
+      guard let policy = step.schedule(after: error, standard: action.retry), number < policy.maxAttempts
       else { throw .failed(error) }
       let delay = error.retryAfter ?? policy.delay(afterAttempt: number, chance: 0.5)
       guard delay <= Planner.mostPatience, (try? await time.sleep(for: delay)) != nil else { throw .failed(error) }
@@ -165,7 +168,8 @@ extension Planner {
 
   /// An action with its input, without secrets.
   func shown(_ call: ActionCall, _ input: Value) -> Plan.Call {
-    Plan.Call(
+    let input = call.input.replacingSecrets(in: input) { Unknown($0) == nil ? .string("•••") : $0 }
+    return Plan.Call(
       action: call.action.id, connection: call.connection, input: masked(input, FieldType.object(call.action.input)))
   }
 

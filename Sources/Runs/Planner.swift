@@ -210,8 +210,8 @@ package final class Planner {
         }
         return value
       } catch {
-        guard case .failed(let failure) = error, let policy = step.retry?.schedule, number < policy.maxAttempts,
-          policy.kinds.contains(failure.kind)
+        guard case .failed(let failure) = error, let policy = step.schedule(after: failure, standard: nil),
+          number < policy.maxAttempts
         else { throw error }
         let delay = failure.retryAfter ?? policy.delay(afterAttempt: number, chance: 0.5)
         guard delay <= Planner.mostPatience, (try? await time.sleep(for: delay)) != nil else { throw error }

@@ -1,5 +1,6 @@
 import ActionKit
 import Basics
+import Expressions
 import Recipes
 import RunState
 
@@ -42,13 +43,13 @@ final class RunContext: Sendable {
 
   func evaluate(_ template: ValueTemplate, in frame: Frame, step: StepPath) throws(StepExit) -> Value {
     do throws(ExpressionFailure) { return try template.evaluate(in: frame.slots) } catch {
-      throw failed(error.message, step, at: error.location)
+      throw failed(error.message, step, at: error.location, reading: error.detail, frame)
     }
   }
 
   func evaluate(_ expression: RecipeExpression, in frame: Frame, step: StepPath) throws(StepExit) -> Value {
     do throws(ExpressionFailure) { return try expression.evaluate(in: frame.slots) } catch {
-      throw failed(error.message, step, at: error.location)
+      throw failed(error.message, step, at: error.location, reading: error.detail, frame)
     }
   }
 
@@ -69,8 +70,16 @@ final class RunContext: Sendable {
     return value
   }
 
-  private func failed(_ message: String, _ step: StepPath, at location: Diagnostic.Location? = nil) -> StepExit {
-    var error = RunError(.expression, redactor.redact(message), step: step)
+  private func failed(
+    _ message: String, _ step: StepPath, at location: Diagnostic.Location? = nil, reading detail: String? = nil,
+    _ frame: Frame? = nil
+  ) -> StepExit {
+    // Whose values they are is told by the items of the loops around.
+    let items = (frame?.items ?? []).map { "\($0.name) is \($0.value.brief())" }
+    let parts = (detail.map { [$0] } ?? []) + items.filter { detail?.contains($0) != true }
+    var error = RunError(
+      .expression, redactor.redact(message),
+      detail: parts.isEmpty ? nil : redactor.redact(parts.joined(separator: "; ")), step: step)
     place(&error, at: location)
     return .failed(error)
   }
@@ -89,12 +98,10 @@ final class RunContext: Sendable {
 
   /// How long to wait before the next try of a step, or nil if there is none.
   func delay(
-    before step: Step, after number: Int, _ error: RunError, policy: RetrySchedule?, limits: TimeLimits, frame: Frame,
+    before step: Step, after number: Int, _ error: RunError, standard: RetrySchedule?, limits: TimeLimits, frame: Frame,
     startedAt: Timestamp
   ) -> TimeSpan? {
-    guard let policy, number < policy.maxAttempts, policy.kinds.contains(error.kind),
-      step.retry != nil || error.retryable
-    else { return nil }
+    guard let policy = step.schedule(after: error, standard: standard), number < policy.maxAttempts else { return nil }
     if let retry = step.retry, let condition = retry.condition {
       var inner = frame
       inner.truncate(to: retry.scopeSize)
@@ -156,5 +163,15 @@ final class RunContext: Sendable {
       let alarm = next.map { Parking.Alarm(at: $0, elapsed: elapsed) }
       try await parking.park(until: alarm, for: reason, since: calls, in: scope)
     }
+  }
+}
+
+extension Step {
+  /// How a try that failed so is followed by others, if its error is one of those that may be: those that the step names,
+  /// or else all that the action says may pass; without a `retry` those of the action's own schedule.
+  func schedule(after error: RunError, standard: RetrySchedule?) -> RetrySchedule? {
+    if let retry { return retry.kinds?.contains(error.kind) ?? error.retryable ? retry.schedule : nil }
+    guard let standard, standard.kinds.contains(error.kind), error.retryable else { return nil }
+    return standard
   }
 }

@@ -21,17 +21,21 @@ package struct ServiceCall: Sendable {
   package var input: Value
   /// What the input is declared as.
   package var schema: ObjectSchema
+  /// The texts in the input that are made with secrets.
+  package var secrets: [String]
   /// Whether it reaches nothing but the state, which a run apart has of its own.
   package var isLocal: Bool
 
   package init(
-    connection: String, action: String, part: Part, input: Value, schema: ObjectSchema, isLocal: Bool
+    connection: String, action: String, part: Part, input: Value, schema: ObjectSchema, secrets: [String] = [],
+    isLocal: Bool
   ) {
     self.connection = connection
     self.action = action
     self.part = part
     self.input = input
     self.schema = schema
+    self.secrets = secrets
     self.isLocal = isLocal
   }
 }

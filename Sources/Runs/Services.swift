@@ -73,7 +73,7 @@ package actor Services {
     }
     let call = ServiceCall(
       connection: call.connection, action: action.id, part: part, input: .map(input.map ?? ValueMap()),
-      schema: action.input, isLocal: plugin.isLocal)
+      schema: action.input, secrets: call.input.secrets(in: input), isLocal: plugin.isLocal)
     return await calls.carry(call, perform)
   }
 

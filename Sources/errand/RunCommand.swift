@@ -235,7 +235,7 @@ struct RunCommand {
         let guess = path[2].nearest(among: schema?.fields.map(\.name) ?? []).map { "; did you mean '\($0)'?" } ?? ""
         throw CommandFailure(.usage, "--set: connection '\(path[1])' has no setting '\(path[2])'\(guess)")
       }
-      if field.type.isSecret {
+      if field.isSecret {
         throw CommandFailure(
           .usage, "--set: '\(path[2])' is a secret, which the record of the run must not hold; set it in errand.yaml")
       }
@@ -245,16 +245,14 @@ struct RunCommand {
   }
 }
 
-extension FieldType {
+extension FieldSchema {
   /// Whether a value of it must not be kept.
   fileprivate var isSecret: Bool {
-    switch self {
-    case .secret: true
-    case .optional(let wrapped): wrapped.isSecret
-    default: false
-    }
+    if case .unless = secrecy { true } else { type.isSecret }
   }
+}
 
+extension FieldType {
   /// A setting as the command line writes it.
   fileprivate func value(ofText text: String) -> Value {
     switch self {

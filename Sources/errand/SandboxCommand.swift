@@ -19,14 +19,17 @@ extension Dispatch {
     } catch {
       throw CommandFailure(.unavailable, error.message)
     }
-    console.out("sandbox of \(name) at \(sandbox.baseURL)")
+    console.out("# sandbox of \(name) at \(sandbox.baseURL)")
     if sandbox.controlURL != sandbox.baseURL {
       console.say("It is told of trouble at \(sandbox.controlURL)/sandbox/fault.")
     }
     console.say("In errand.yaml, to run recipes against it:\n")
-    console.say("connections:\n  \(name):")
-    for member in sandbox.configuration.map?.members ?? [] {
-      console.say("    \(member.key.plain): \(JSON.quoted(member.value.plain))")
+    let settings = sandbox.configuration.map?.members ?? []
+    console.out("connections:\n  \(name):\(settings.isEmpty ? " {}" : "")")
+    for member in settings {
+      // YAML reads JSON, so that numbers and booleans stay what they are.
+      let value = (try? JSON.text(member.value)) ?? JSON.quoted(member.value.plain)
+      console.out("    \(member.key.plain): \(value)")
     }
     console.say("\nEnd it with Ctrl-C.")
     let signal = await Signals.shared.next()

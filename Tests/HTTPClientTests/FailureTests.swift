@@ -1,6 +1,7 @@
 import Basics
 import HTTPClient
 import HTTPServer
+import Synchronization
 import Testing
 
 @Suite struct FailureTests {
@@ -25,6 +26,33 @@ import Testing
       error, .connect, .nothing,
       "\(HTTPRequest.shown(base)): \(base) takes no connection; check that the service runs and that the address is "
         + "right.")
+  }
+
+  @Test func `the query of an address that an answer gave is shown nowhere`() async throws {
+    let server = try HTTPServer { request in
+      guard request.path == "/start" else { return .dropped }
+      var response = HTTPServerResponse.text("", status: 302)
+      response.headers["Location"] = "/file.zip?sig=hunter2&se=2026"
+      return response
+    }
+    let shown = Mutex<[String]>([])
+    let client = HTTPClient(
+      configuration: HTTPClientConfiguration(observer: { exchange in
+        shown.withLock { $0 += [exchange.redactedURL, exchange.error?.message ?? ""] }
+      }))
+    let redirected = await failure { () throws(HTTPError) in
+      try await client.send(HTTPRequest("GET", "\(server.baseURL)/start?page=1"))
+    }
+    #expect(redirected?.message.contains("GET \(server.baseURL)/file.zip?***: ") == true)
+    let given = await failure { () throws(HTTPError) in
+      try await client.download(
+        HTTPRequest("GET", "\(server.baseURL)/file.zip?sig=hunter2", hidesQuery: true), to: "/nowhere/at/all")
+    }
+    let texts = shown.withLock { $0 } + [redirected, given].map { $0?.message ?? "" }
+    #expect(texts.allSatisfy { !$0.contains("hunter2") })
+    #expect(texts.contains("\(server.baseURL)/start?page=1"))
+    #expect(texts.contains("\(server.baseURL)/file.zip?***"))
+    await server.stop()
   }
 
   @Test func `an unknown name sent nothing`() async {

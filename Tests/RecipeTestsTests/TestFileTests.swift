@@ -94,7 +94,11 @@ import Testing
                 status: failed
                 steps: { "each[0]/inner": succeeded }
                 outputs: { sum: 4, parts: [1, 3], text: { a: 1 } }
-                that: [outputs.sum > 3, has(run.wakeAt)]
+                that:
+                  - outputs.sum > 3
+                  - has(run.wakeAt)
+                  - outputs.parts.size() + 1 == outputs.sum + 1 && true
+                  - outputs.parts == [1, 3]
             - approve
             - run
       """,
@@ -123,13 +127,19 @@ import Testing
             -   "a": 1
             - }
             + n is 1
-      r.test.yaml:11:18: error: this does not hold: outputs.sum is 3
-                  that: [outputs.sum > 3, has(run.wakeAt)]
-                         ^~~~~~~~~~~~~~~
-      r.test.yaml:11:35: error: this does not hold: run.wakeAt is absent
-                  that: [outputs.sum > 3, has(run.wakeAt)]
-                                          ^~~~~~~~~~~~~~~
-      r.test.yaml:12:9: error: no run asks for a decision
+      r.test.yaml:12:15: error: this does not hold: outputs.sum is 3
+                    - outputs.sum > 3
+                      ^~~~~~~~~~~~~~~
+      r.test.yaml:13:15: error: this does not hold: run.wakeAt is absent
+                    - has(run.wakeAt)
+                      ^~~~~~~~~~~~~~~
+      r.test.yaml:14:15: error: this does not hold: outputs.sum is 3, the left side is 3, the right side is 4
+                    - outputs.parts.size() + 1 == outputs.sum + 1 && true
+                      ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+      r.test.yaml:15:15: error: this does not hold: the left side is [1, 2]
+                    - outputs.parts == [1, 3]
+                      ^~~~~~~~~~~~~~~~~~~~~~~
+      r.test.yaml:16:9: error: no run asks for a decision
               - approve
                 ^~~~~~~
       """

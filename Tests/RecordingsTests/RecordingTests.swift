@@ -28,6 +28,30 @@ import Testing
     HTTPRequest("GET", url, redactedParameters: secret)
   }
 
+  @Test func `the query of an address that an answer gave is recorded nowhere, and the address can be played`()
+    async throws
+  {
+    var signed = Self.get("https://b.example/f.zip?sig=c2lnbmF0dXJlLXY0&se=2026")
+    signed.hidesQuery = true
+    let recording = await Self.recorded(
+      [Self.get("https://a.example/url"), Self.get("https://a.example/f"), signed],
+      [
+        .on("GET", "https://a.example/url", #"{"url":"https://b.example/f.zip?sig=c2lnbmF0dXJlLXY0&se=2026"}"#),
+        .on(
+          "GET", "https://a.example/f", status: 302,
+          headers: ["Location": "https://b.example/f.zip?sig=c2lnbmF0dXJlLXY0&se=2026"]),
+        .on("GET", signed.url, status: 403, "c2lnbmF0dXJlLXY0 is over"),
+      ])
+    let text = recording.text
+    #expect(!text.contains("c2lnbmF0dXJlLXY0") && !text.contains("se=2026"))
+    let address = "https://b.example/f.zip?***"
+    #expect(text.ranges(of: address).count == 3)
+    let replay = Replay(recording, secrets: [], folder: "/tmp")
+    var played = Self.get(address)
+    played.hidesQuery = true
+    #expect(try await replay.transport(of: "site").send(played, into: nil).status == 403)
+  }
+
   @Test func `a recording can be read by people and by programs`() async throws {
     let recording = await Self.recorded(
       [

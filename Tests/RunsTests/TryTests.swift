@@ -87,6 +87,28 @@ import Testing
       acts: [.fail(ActionError(.server, "done, but", effect: .done)), .succeed], calls: 1, sleeps: [],
       status: .failed),
     Example(
+      name: "a plain write with a retry is tried again where nothing was done",
+      step: "uses: bench.post\n    retry: { jitter: none }", acts: [.fail(broken), .succeed], calls: 2,
+      sleeps: [.seconds(1)], status: .succeeded),
+    Example(
+      name: "not where that is not known", step: "uses: bench.post\n    retry: { jitter: none }",
+      acts: [.doneThenFail(lost)], calls: 1, sleeps: [], status: .uncertain),
+    Example(
+      name: "and not where it was done", step: "uses: bench.post\n    retry: { on: [plugin] }",
+      acts: [.doneThenFail(ActionError(.plugin, "no JSON", retryable: true, effect: .done)), .succeed], calls: 1,
+      sleeps: [], status: .failed),
+    Example(
+      name: "one try is no second one", step: "uses: bench.post\n    retry: { maxAttempts: 1 }",
+      acts: [.fail(broken), .succeed], calls: 1, sleeps: [], status: .failed),
+    Example(
+      name: "a retry without kinds is for what the action says may pass",
+      step: "uses: bench.read\n    retry: { jitter: none }",
+      acts: [.fail(ActionError(.plugin, "code 3", retryable: true, effect: .done)), .succeed], calls: 2,
+      sleeps: [.seconds(1)], status: .succeeded),
+    Example(
+      name: "which is not tried again without one", step: "uses: bench.read",
+      acts: [.fail(ActionError(.plugin, "code 3", retryable: true)), .succeed], calls: 1, sleeps: [], status: .failed),
+    Example(
       name: "a keyed write is tried again with its key",
       step: "uses: bench.postKeyed\n    key: k1\n    retry: { jitter: none }",
       acts: [.doneThenFail(lost), .succeed], calls: 2, sleeps: [.seconds(1)], status: .succeeded),
@@ -116,6 +138,68 @@ import Testing
       step: "uses: bench.postLooked\n    timeout: 250s", acts: [.doneThenFail(ActionError(.timeout, "slow"))],
       calls: 1, sleeps: [], status: .succeeded),
   ]
+
+  @Test(arguments: [
+    (BenchService.Act.fail(broken), 2, RunStatus.succeeded), (.doneThenFail(lost), 1, .uncertain),
+    (.doneThenFail(ActionError(.plugin, "no JSON", effect: .done)), 1, .failed),
+    (.doneThenFail(ActionError(.plugin, "code 3", retryable: true, effect: .done)), 1, .failed),
+  ])
+  func `a block around a plain write is tried again where the write did nothing`(
+    _ act: BenchService.Act, _ calls: Int, _ status: RunStatus
+  ) async throws {
+    let bench = try Bench(
+      """
+      steps:
+        - retry: { jitter: none, on: [network, plugin] }
+          steps:
+            - { id: a, uses: bench.post, with: { name: a } }
+      """)
+    bench.service.script("a", act, .succeed)
+    let run = try await bench.run()
+    #expect(run.status == status)
+    #expect(bench.service.names.count == calls)
+  }
+
+  @Test(arguments: [
+    ("stats.mean(student.marks)", #"student.marks is []; student is {name: "Ben", marks: []}"#),
+    (
+      "[student].map(s, stats.mean(s.marks))[0]", #"s is {name: "Ben", marks: []}; student is {name: "Ben", marks: []}"#
+    ),
+    (
+      "[student].all(s, stats.mean(s.marks) > 1.0)",
+      #"s is {name: "Ben", marks: []}; student is {name: "Ben", marks: []}"#
+    ),
+    (
+      "{'a': student}.exists(k, v, v.marks[3] > 1.0)",
+      #"v is {name: "Ben", marks: []}; student is {name: "Ben", marks: []}"#
+    ),
+  ])
+  func `an error of the data says of which item it is and what was read`(_ text: String, _ detail: String) async throws
+  {
+    let bench = try Bench(
+      """
+      steps:
+        - let: { none: "${{ [1.0].filter(x, x > 2.0) }}" }
+        - forEach: "[{'name': 'Ana', 'marks': [4.0, 4.0, 4.0, 4.0]}, {'name': 'Ben', 'marks': none}]"
+          as: student
+          steps:
+            - let: { mean: "${{ \(text) }}" }
+      """)
+    let run = try await bench.run()
+    #expect(run.error?.detail == detail)
+  }
+
+  @Test func `an error of the data shows no secret`() async throws {
+    let bench = try Bench(
+      """
+      steps:
+        - let: { people: "${{ [{'name': 'Ana', 'pin': secrets.PIN.reverse()}] }}" }
+        - let: { all: "${{ people.map(p, p.name + string(1 / (p.name.size() - 3))) }}" }
+      """, secrets: ["PIN": "1234567890"])
+    let run = try await bench.run()
+    #expect(run.error?.kind == .expression)
+    #expect(run.error?.detail == nil)
+  }
 
   @Test(arguments: examples)
   func `a step is tried as its policy says`(example: Example) async throws {

@@ -310,7 +310,6 @@ private func output(of command: ShellCommand, _ settings: ShellSettings = ShellS
       "with: { effect: \"${{ 'read' }}\", program: ls }",
       "'effect' must be written out, because what may be done twice is decided before the run"
     ),
-    ("with: { effect: write, program: ls }\n    retry: { maxAttempts: 2 }", "must not be tried again"),
     (
       "with: { effect: write, program: ls }\n    repeat: { until: result.exitCode == 0, every: 1s }",
       "must not be repeated"
@@ -324,6 +323,13 @@ private func output(of command: ShellCommand, _ settings: ShellSettings = ShellS
     let messages = checked.diagnostics.map(\.message)
     #expect(messages.contains { $0.contains(words) }, "\(messages)")
     #expect(checked.recipe == nil)
+  }
+
+  @Test func `a command that writes may be tried again, where it was not started`() {
+    let checked = ShellActionTests.checked(
+      "steps:\n  - uses: shell.run\n    with: { effect: write, program: ls }\n    retry: { maxAttempts: 2 }")
+    #expect(checked.diagnostics.isEmpty)
+    #expect(ShellError(.exited(3), "x").actionError.retryable)
   }
 
   @Test(arguments: ["retry: { maxAttempts: 2 }", "repeat: { until: result.exitCode == 0, every: 1s }"])

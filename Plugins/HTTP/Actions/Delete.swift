@@ -10,9 +10,8 @@ enum Delete: PreviewingAction {
 
   struct Input: FieldSet {
     @Field("Address, or path from the connection's `baseURL` on.", .notEmpty) var url: String
-    @Field("Parameters of the query; a list gives one for each of its values.") var query: ValueMap?
-    @Field("Header fields beside those of the connection; they are no place for secrets.") var headers:
-      [String: String]?
+    @Field("Parameters of the query; a list gives one for each of its values.", .mayHoldSecret) var query: ValueMap?
+    @Field("Header fields beside those of the connection.", .mayHoldSecret) var headers: [String: String]?
     @Field("The statuses that are expected; absent means 200 to 299, 404 and 410.", .notEmpty, .each(.range(100...599)))
     var expect: [Int]?
   }
@@ -22,16 +21,17 @@ enum Delete: PreviewingAction {
     @Field("Whether there was something to remove.") var deleted: Bool
   }
 
-  private static func call(_ input: Input) -> WebClient.Call {
-    WebClient.Call(method: "DELETE", url: input.url, query: input.query, headers: input.headers)
+  private static func call(_ input: Input, in context: ActionContext) -> WebClient.Call {
+    WebClient.Call(
+      method: "DELETE", url: input.url, query: input.query, headers: input.headers, secrets: context.secrets)
   }
 
   static func preview(_ input: Input, on service: WebClient, in context: ActionContext) throws -> [Change] {
-    [Change("DELETE \(try service.request(call(input)).redactedURL)", from: "there", to: nil)]
+    [Change("DELETE \(try service.request(call(input, in: context)).redactedURL)", from: "there", to: nil)]
   }
 
   static func run(_ input: Input, on service: WebClient, in context: ActionContext) async throws -> Output {
-    let request = try service.request(call(input))
+    let request = try service.request(call(input, in: context))
     let response = try await service.write(request)
     let isGone = input.expect == nil && (response.status == 404 || response.status == 410)
     if !isGone { try service.check(response, to: request, expecting: input.expect, isWrite: true) }

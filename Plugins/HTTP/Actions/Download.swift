@@ -14,9 +14,8 @@ enum Download: TimedAction, PreviewingAction {
 
   struct Input: FieldSet {
     @Field("Address, or path from the connection's `baseURL` on.", .notEmpty) var url: String
-    @Field("Parameters of the query; a list gives one for each of its values.") var query: ValueMap?
-    @Field("Header fields beside those of the connection; they are no place for secrets.") var headers:
-      [String: String]?
+    @Field("Parameters of the query; a list gives one for each of its values.", .mayHoldSecret) var query: ValueMap?
+    @Field("Header fields beside those of the connection.", .mayHoldSecret) var headers: [String: String]?
     @Field("Path of the file in the connection's folder; a file that is there is replaced.", .notEmpty) var to: String
     @Field("The SHA-256 that it must have, in hexadecimal digits.", .pattern(.sha256)) var sha256: String?
     @Field("The size that it must have, in bytes.", .range(0...1 << 40)) var bytes: Int?
@@ -37,18 +36,24 @@ enum Download: TimedAction, PreviewingAction {
     @Field("How many of its bytes an earlier attempt had left, which were not sent again.") var resumedBytes: Int
   }
 
-  private static func request(_ input: Input, _ service: WebClient) throws(ActionError) -> HTTPRequest {
-    try service.request(.init(method: "GET", url: input.url, query: input.query, headers: input.headers))
+  private static func request(
+    _ input: Input, _ service: WebClient, in context: ActionContext
+  ) throws(ActionError) -> HTTPRequest {
+    try service.request(
+      .init(method: "GET", url: input.url, query: input.query, headers: input.headers, secrets: context.secrets))
   }
 
   static func preview(_ input: Input, on service: WebClient, in context: ActionContext) async throws -> [Change] {
     let file = try service.files.file(input.to, in: context)
     let old = try await file.status().map { "\($0.bytes) bytes" }
-    return [Change("the file '\(file.path)'", from: old, to: "what is at \(try request(input, service).redactedURL)")]
+    return [
+      Change(
+        "the file '\(file.path)'", from: old, to: "what is at \(try request(input, service, in: context).redactedURL)")
+    ]
   }
 
   static func run(_ input: Input, on service: WebClient, in context: ActionContext) async throws -> Output {
-    let request = try request(input, service)
+    let request = try request(input, service, in: context)
     let path = try await service.files.file(input.to, in: context).prepared()
     let file = try await service.downloaded(
       request, to: path, bytes: input.bytes, sha256: input.sha256, resumes: input.resume,

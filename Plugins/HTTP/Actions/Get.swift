@@ -13,9 +13,8 @@ enum Get: Action {
 
   struct Input: ValidatedFieldSet {
     @Field("Address, or path from the connection's `baseURL` on.", .notEmpty) var url: String
-    @Field("Parameters of the query; a list gives one for each of its values.") var query: ValueMap?
-    @Field("Header fields beside those of the connection; they are no place for secrets.") var headers:
-      [String: String]?
+    @Field("Parameters of the query; a list gives one for each of its values.", .mayHoldSecret) var query: ValueMap?
+    @Field("Header fields beside those of the connection.", .mayHoldSecret) var headers: [String: String]?
     @Field("The statuses that are expected; absent means 200 to 299.", .notEmpty, .each(.range(100...599)))
     var expect: [Int]?
     @Field("What the answer must be.") var answer = AnswerKind.auto
@@ -47,7 +46,7 @@ enum Get: Action {
 
   static func run(_ input: Input, on service: WebClient, in context: ActionContext) async throws -> Output {
     let request = try service.request(
-      .init(method: "GET", url: input.url, query: input.query, headers: input.headers))
+      .init(method: "GET", url: input.url, query: input.query, headers: input.headers, secrets: context.secrets))
     let read = { @Sendable (response: HTTPResponse) throws(ActionError) -> (body: Value, isJSON: Bool) in
       try service.check(response, to: request, expecting: input.expect, isWrite: false)
       return try AnswerFields.body(of: response, to: request, as: input.answer, in: input.encoding, isWrite: false)

@@ -14,9 +14,8 @@ enum GetAll: Action {
 
   struct Input: ValidatedFieldSet {
     @Field("Address, or path from the connection's `baseURL` on.", .notEmpty) var url: String
-    @Field("Parameters of the query; a list gives one for each of its values.") var query: ValueMap?
-    @Field("Header fields beside those of the connection; they are no place for secrets.") var headers:
-      [String: String]?
+    @Field("Parameters of the query; a list gives one for each of its values.", .mayHoldSecret) var query: ValueMap?
+    @Field("Header fields beside those of the connection.", .mayHoldSecret) var headers: [String: String]?
     @Field("Place of the list in a page (RFC 6901); empty if the page is the list.", .pattern(.jsonPointer)) var items =
       ""
     @Field("How a page says which is next, if not in a Link header.") var cursor: Cursor?
@@ -50,7 +49,8 @@ enum GetAll: Action {
   }
 
   static func run(_ input: Input, on service: WebClient, in context: ActionContext) async throws -> Output {
-    var call = WebClient.Call(method: "GET", url: input.url, query: input.query, headers: input.headers)
+    var call = WebClient.Call(
+      method: "GET", url: input.url, query: input.query, headers: input.headers, secrets: context.secrets)
     var items: [Value] = []
     var last: [Value] = []
     var repeats = 0

@@ -17,7 +17,8 @@ enum Put: PreviewingAction {
   static func run(
     _ input: SendingFields, on service: WebClient, in context: ActionContext
   ) async throws -> AnswerFields {
-    let request = try service.request(input.call("PUT", body: try await input.body(on: service, in: context)))
+    let request = try service.request(
+      input.call("PUT", body: try await input.body(on: service, in: context), in: context))
     let response = try await service.write(request)
     try service.check(response, to: request, expecting: input.expect, isWrite: true)
     return try AnswerFields(response, to: request, as: input.answer, in: input.encoding, isWrite: true)

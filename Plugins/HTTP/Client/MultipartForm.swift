@@ -82,7 +82,7 @@ extension WebBody {
 
 /// A form with files, as a step gives it.
 struct MultipartFields: FieldSet {
-  @Field("Its fields; a list gives one for each of its values.") var fields: ValueMap?
+  @Field("Its fields; a list gives one for each of its values.", .mayHoldSecret) var fields: ValueMap?
   @Field("Its files.", .maxLength(50)) var files: [SentFile] = []
 
   /// One file.

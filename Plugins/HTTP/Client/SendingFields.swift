@@ -5,13 +5,13 @@ import LocalFiles
 /// What `post`, `put` and `patch` take.
 struct SendingFields: ValidatedFieldSet {
   @Field("Address, or path from the connection's `baseURL` on.", .notEmpty) var url: String
-  @Field("Parameters of the query; a list gives one for each of its values.") var query: ValueMap?
-  @Field("Header fields beside those of the connection; they are no place for secrets.") var headers: [String: String]?
-  @Field("A value to send as JSON.") var json: Value?
-  @Field("Fields to send as a web form does.") var form: ValueMap?
+  @Field("Parameters of the query; a list gives one for each of its values.", .mayHoldSecret) var query: ValueMap?
+  @Field("Header fields beside those of the connection.", .mayHoldSecret) var headers: [String: String]?
+  @Field("A value to send as JSON.", .mayHoldSecret) var json: Value?
+  @Field("Fields to send as a web form does.", .mayHoldSecret) var form: ValueMap?
   @Field("Fields and files to send as a web form with files does (multipart/form-data).") var multipart:
     MultipartFields?
-  @Field("A text to send.") var text: String?
+  @Field("A text to send.", .mayHoldSecret) var text: String?
   @Field("Type of the text.", .notEmpty) var contentType = "text/plain; charset=utf-8"
   @Field("The statuses that are expected; absent means 200 to 299.", .notEmpty, .each(.range(100...599)))
   var expect: [Int]?
@@ -24,8 +24,9 @@ struct SendingFields: ValidatedFieldSet {
       ? [Conflict("takes one of 'json', 'form', 'multipart' and 'text'")] : []
   }
 
-  func call(_ method: String, body: WebBody?) -> WebClient.Call {
-    WebClient.Call(method: method, url: url, query: query, headers: headers, body: body)
+  func call(_ method: String, body: WebBody?, in context: ActionContext) -> WebClient.Call {
+    WebClient.Call(
+      method: method, url: url, query: query, headers: headers, body: body, secrets: context.secrets)
   }
 
   /// What is sent, with what is in the files that belong to it.
@@ -44,16 +45,22 @@ struct SendingFields: ValidatedFieldSet {
       let names = (multipart.fields?.members.compactMap(\.name) ?? []) + multipart.files.map { "'\($0.path)'" }
       words = "multipart/form-data, \(names.joined(separator: ", "))"
     } else {
-      words = try await body(on: service, in: context).map { "\($0.type), \($0.bytes.count) bytes" } ?? "nothing"
+      // The length would tell that of a secret.
+      let isCounted = context.secrets.isEmpty
+      words =
+        try await body(on: service, in: context).map { isCounted ? "\($0.type), \($0.bytes.count) bytes" : $0.type }
+        ?? "nothing"
     }
-    return [Change("\(method) \(try service.request(call(method, body: nil)).redactedURL)", from: nil, to: words)]
+    return [
+      Change("\(method) \(try service.request(call(method, body: nil, in: context)).redactedURL)", from: nil, to: words)
+    ]
   }
 }
 
 extension WebClient {
   /// Sends what must not be done twice, with the step's key where the service honours keys.
   func change(_ method: String, _ input: SendingFields, in context: ActionContext) async throws -> AnswerFields {
-    var request = try request(input.call(method, body: try await input.body(on: self, in: context)))
+    var request = try request(input.call(method, body: try await input.body(on: self, in: context), in: context))
     if honoursKeys {
       request.headers["Idempotency-Key"] = WebClient.headerText(context.idempotencyKey)
     } else if context.isKeyNamed {

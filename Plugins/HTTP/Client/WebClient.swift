@@ -82,6 +82,8 @@ public final class WebClient: WebClientProtocol {
     var query: ValueMap?
     var headers: [String: String]?
     var body: WebBody?
+    /// The texts in it that are made with secrets.
+    var secrets: [String] = []
   }
 
   /// Whether the service does nothing twice for the same key.
@@ -110,12 +112,19 @@ public final class WebClient: WebClientProtocol {
       }
     }
     for (name, value) in (call.headers ?? [:]).sorted(by: { $0.key < $1.key }) { headers[name] = value }
+    // What a step gives that is made with a secret is shown no more than what the connection has.
+    let hidden = Set(call.secrets)
+    let parameters = HTTPQuery(decoding: HTTPURL(url)?.query ?? "").items.filter { hidden.contains($0.value) }
+    let fields = (call.headers ?? [:]).filter { hidden.contains($0.value) }
     return HTTPRequest(
       call.method, url, headers: headers, body: call.body?.bytes,
       limits: HTTPLimits(
         connect: settings.connectTimeout, attempt: settings.requestTimeout, maxBodyBytes: settings.maxAnswerBytes),
-      redirects: redirects(of: call), redactedParameters: Set(settings.secretQuery.keys),
-      credentialHeaders: HTTPRequest.standardCredentialHeaders.union(settings.secretHeaders.keys),
+      redirects: redirects(of: call),
+      redactedParameters: Set(settings.secretQuery.keys).union(parameters.map(\.name)),
+      secrets: call.secrets,
+      credentialHeaders: HTTPRequest.standardCredentialHeaders.union(settings.secretHeaders.keys).union(
+        fields.keys.map(\.lowercasedASCII)),
       acceptsCompression: call.method == "GET")
   }
 

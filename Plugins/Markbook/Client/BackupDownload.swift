@@ -27,7 +27,7 @@ extension MarkbookClient {
     let download: HTTPDownload
     do throws(HTTPError) {
       download = try await wire.http.download(
-        HTTPRequest("GET", url, limits: limits), to: path, check: verifiesZip ? check : nil)
+        HTTPRequest("GET", url, limits: limits, hidesQuery: true), to: path, check: verifiesZip ? check : nil)
     } catch {
       guard error.kind == .file else { throw MarkbookError(network: error, action: "download") }
       throw MarkbookError(

@@ -21,7 +21,7 @@ enum Ntfy: PreviewingAction {
     var tags: [String] = []
     @Field("What is opened when it is tapped.", .notEmpty) var click: String?
     @Field("Whether the message is Markdown.") var markdown = false
-    @Field("The topic, if not that of the connection.", .notEmpty) var topic: Secret<String>?
+    @Field("The topic, if not that of the connection.", .notEmpty, .mayHoldSecret) var topic: String?
 
     func conflicts() -> [Conflict] {
       // Characters beyond ASCII have more bytes than one.
@@ -40,7 +40,7 @@ enum Ntfy: PreviewingAction {
     let receipt = try await client.publish(
       NtfyMessage(
         input.message, title: input.title, priority: input.priority.priority, tags: input.tags, click: input.click,
-        isMarkdown: input.markdown, topic: input.topic?.reveal()))
+        isMarkdown: input.markdown, topic: input.topic))
     return try Output {
       $0.id = receipt.id
       $0.takenAt = receipt.takenAt

@@ -30,7 +30,7 @@ enum Run: StepEffectAction, PreviewingAction {
     var secretEnvironment: [String: Secret<String>] = [:]
     @Field("Folder in which it works, inside that of the connection; left out, that one.", .notEmpty)
     var folder: String?
-    @Field("What it reads from its standard input.") var input = ""
+    @Field("What it reads from its standard input.", .mayHoldSecret) var input = ""
     @Field("The exit codes that mean that it went well.", .notEmpty, .each(.range(0...255))) var expect = [0]
     @Field("As what its output is given beside the text: lines, or the value of its JSON.") var `as` = OutputForm.text
 
