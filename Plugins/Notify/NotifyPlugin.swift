@@ -41,9 +41,3 @@ public enum NotifyPlugin: ClientLibrary, WebPlugin {
     return NotifyClient(settings, http: context.httpClient(), time: context.time)
   }
 }
-
-/// A text for people, shortened if it is long.
-func shortened(_ text: String) -> String {
-  let scalars = text.unicodeScalars
-  return scalars.count <= 300 ? text : String(String.UnicodeScalarView(scalars.prefix(299))) + "…"
-}

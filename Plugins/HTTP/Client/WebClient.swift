@@ -224,7 +224,7 @@ public final class WebClient: WebClientProtocol {
   private func reason(in response: HTTPResponse) -> String? {
     guard response.body.count <= 1 << 16, let value = try? JSON.parse(response.body) else { return nil }
     let words = ["title", "detail", "message", "error", "error_description"].compactMap { value[$0]?.string }
-    return words.isEmpty ? nil : String(words.joined(separator: ": ").unicodeScalars.prefix(500)).safe
+    return words.isEmpty ? nil : words.joined(separator: ": ").excerpt(500).safe
   }
 
   private func failure(_ error: HTTPError, mayHaveHappened: Bool) -> ActionError {
