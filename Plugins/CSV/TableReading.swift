@@ -77,9 +77,7 @@ enum ColumnType: String, Choice {
     return Double(String(decoding: bytes, as: UTF8.self)).flatMap { $0.isFinite ? $0 : nil }
   }
 
-  private func quoted(_ text: String) -> String {
-    text.unicodeScalars.count > 40 ? "'\(String(text.unicodeScalars.prefix(37)))…'" : "'\(text)'"
-  }
+  private func quoted(_ text: String) -> String { "'\(text.excerpt(40))'" }
 }
 
 /// How a text in CSV is to be read.

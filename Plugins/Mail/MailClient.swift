@@ -42,7 +42,7 @@ public struct MailClient: MailSending {
   public func send(_ mail: Mail, id: String, date: Timestamp) async throws(MailError) {
     guard id.utf8.allSatisfy({ (0x21...0x7E).contains($0) && $0 != UInt8(ascii: "<") && $0 != UInt8(ascii: ">") })
     else {
-      throw MailError(.invalid, "'\(id.prefix(80))' cannot be a Message-ID.")
+      throw MailError(.invalid, "'\(id.excerpt(80))' cannot be a Message-ID.")
     }
     let size = mail.attachments.reduce(0) { $0 + $1.bytes.count }
     guard size <= settings.maxBytes else { throw tooLarge(size) }

@@ -46,9 +46,3 @@ public enum NotifyPlugin: ClientLibrary, WebPlugin {
       settings, http: context.httpClient(trusting: configuration.certificateAuthorities), time: context.time)
   }
 }
-
-/// A text for people, shortened if it is long.
-func shortened(_ text: String) -> String {
-  let scalars = text.unicodeScalars
-  return scalars.count <= 300 ? text : String(String.UnicodeScalarView(scalars.prefix(299))) + "…"
-}

@@ -43,7 +43,7 @@ final class NotifySandbox: RunningSandbox {
     messages.map { message in
       let text = message.body["message"]?.string ?? (try? JSON.text(message.body)) ?? ""
       return
-        "\(message.to): \(shortened([message.body["title"]?.string, text].compactMap(\.self).joined(separator: ": ")))"
+        "\(message.to): \([message.body["title"]?.string, text].compactMap(\.self).joined(separator: ": ").excerpt(300))"
     }
   }
 

@@ -93,8 +93,10 @@ public struct ShellClient: CommandRunning {
   private func judged(_ end: ChildProcess.End, _ command: ShellCommand) throws(ShellError) -> ShellResult {
     let name = name(of: command)
     let errors = redacted(end.errors, command)
-    // The end says most.
-    let detail = errors.isEmpty ? nil : String(decoding: errors.suffix(2000), as: UTF8.self).trimmed
+    // The end says most. What was killed may break off within a secret.
+    let isCut = if case .exit = end.reason { false } else { true }
+    let detail =
+      errors.isEmpty ? nil : String(decoding: errors, as: UTF8.self).trimmed.excerpt(2000, .end, isCut: isCut)
     switch end.reason {
     case .notStarted(let code):
       throw ShellError(.notStarted, "'\(name)' was not started: \(systemErrorText(code))")

@@ -67,13 +67,11 @@ public struct ShellService: Sendable {
 
 /// A command line for people, shortened if it is long: words that a shell would take apart are quoted.
 func shown(_ words: [String]) -> String {
-  let line = words.map { word in
+  words.map { word in
     let isPlain =
       !word.isEmpty && word.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && !"'\"\\$`*?[]{}()<>|&;~#!".utf8.contains($0) }
     return isPlain ? word : "'\(word.replacing("'", with: "'\\''"))'"
-  }.joined(separator: " ")
-  let scalars = line.unicodeScalars
-  return scalars.count <= 300 ? line : String(String.UnicodeScalarView(scalars.prefix(299))) + "…"
+  }.joined(separator: " ").excerpt(300)
 }
 
 extension ShellError: ActionErrorConvertible {

@@ -382,8 +382,7 @@ extension String {
   fileprivate var shortened: String {
     var text = String(String.UnicodeScalarView(unicodeScalars.map { $0.value < 32 ? " " : $0 })).trimmed
     while text.hasSuffix(".") { text.removeLast() }
-    guard text.unicodeScalars.count > 200 else { return text }
-    return String(String.UnicodeScalarView(text.unicodeScalars.prefix(200))) + "…"
+    return text.excerpt(200)
   }
 
   /// The text as a header may hold it.

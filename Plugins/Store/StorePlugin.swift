@@ -35,9 +35,4 @@ extension ActionContext {
 func subject(_ name: String) -> String { "The stored value '\(name)'" }
 
 /// A value as people read it, shortened if it is long.
-func shown(_ value: Value) -> String { (try? JSON.text(value)).map(shortened) ?? value.kindName }
-
-private func shortened(_ text: String) -> String {
-  let scalars = text.unicodeScalars
-  return scalars.count <= 200 ? text : String(String.UnicodeScalarView(scalars.prefix(199))) + "…"
-}
+func shown(_ value: Value) -> String { (try? JSON.text(value))?.excerpt(200) ?? value.kindName }

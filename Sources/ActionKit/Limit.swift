@@ -210,9 +210,7 @@ extension Value {
     case .int(let number): "\(number)"
     case .uint(let number): "\(number)"
     case .double(let number): "\(number)"
-    case .string(let text) where text.unicodeScalars.count > 60:
-      "'\(String(String.UnicodeScalarView(text.unicodeScalars.prefix(57))))…'"
-    case .string(let text): "'\(text)'"
+    case .string(let text): "'\(text.excerpt(60))'"
     case .timestamp(let instant): "\(instant)"
     case .duration(let span): span.spelled
     case .bytes, .list, .map, .optional, .type: kindName

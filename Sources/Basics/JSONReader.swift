@@ -371,8 +371,7 @@ struct JSONReader: ~Copyable {
 
   /// What is read from `start` to here, shortened.
   private func excerpt(_ start: Int) -> String {
-    let text = String(decoding: bytes[start..<min(index, start + 40)], as: UTF8.self)
-    return index - start > 40 ? text + "…" : text
+    String(decoding: bytes[start..<index], as: UTF8.self).excerpt(40)
   }
 
   // MARK: Errors
@@ -396,10 +395,12 @@ struct JSONReader: ~Copyable {
   }
 
   private func unknownValue() -> JSONError {
-    let word = String(decoding: bytes[index...].prefix(32).prefix(while: JSONReader.isWordByte), as: UTF8.self)
+    let word = String(decoding: bytes[index...].prefix(while: JSONReader.isWordByte), as: UTF8.self)
     if !word.isEmpty {
-      let guess = word.nearest(among: ["true", "false", "null"]).map { "; did you mean '\($0)'?" } ?? ""
-      return error("'\(word)' is no JSON value\(guess)", at: index)
+      let guess =
+        word.utf8.count > 32
+        ? "" : word.nearest(among: ["true", "false", "null"]).map { "; did you mean '\($0)'?" } ?? ""
+      return error("'\(word.excerpt(32))' is no JSON value\(guess)", at: index)
     }
     let hint =
       switch bytes[index] {

@@ -116,10 +116,9 @@ package final class TimeZoneDatabase: Sendable {
       names.filter { $0.lowercased().hasSuffix("/" + city) }.min() ?? name.nearest(among: names)
       ?? name.nearest(among: names.map { String($0.drop { $0 != "/" }.dropFirst()) })
       .flatMap { near in names.filter { $0.hasSuffix("/" + near) }.min() }
-    let shown = name.unicodeScalars.count <= 64 ? name : String(name.unicodeScalars.prefix(64)) + "…"
     return TimeZoneError(
       .unknown,
-      "'\(shown)' is no time zone; "
+      "'\(name.excerpt(64))' is no time zone; "
         + (guess.map { "did you mean '\($0)'?" }
           ?? "write an IANA name such as 'Australia/Sydney', or an offset such as '+05:30'"))
   }

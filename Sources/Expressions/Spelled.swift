@@ -8,8 +8,7 @@ func spelled(_ value: Value) -> String {
   case .int(let value): "\(value)"
   case .uint(let value): "\(value)u"
   case .double(let value): spelled(value)
-  case .string(let value):
-    value.unicodeScalars.count > 40 ? "'\(String(value.unicodeScalars.prefix(37)))…'" : "'\(value)'"
+  case .string(let value): "'\(value.excerpt(40))'"
   case .bytes(let value): "\(counted(value.count, "byte"))"
   case .timestamp(let value): "timestamp('\(value)')"
   case .duration(let value): "duration('\(value)')"

@@ -253,7 +253,6 @@ struct RequestMeaning {
   }
 
   private static func shown(_ value: Value) -> String {
-    let text = (try? JSON.text(value)) ?? value.kindName
-    return text.count <= 60 ? text : "\(text.prefix(57))…"
+    (try? JSON.text(value))?.excerpt(60) ?? value.kindName
   }
 }

@@ -66,11 +66,13 @@ package final class Planner {
     run["startedAt"] = .timestamp(planner.latest)
     run["attempt"] = .int(1)
     let frame = Frame(of: recipe, inputs: inputs, secrets: secrets, run: run, now: planner.latest)
-    do throws(StepExit) {
-      planner.plan.outputs = try await planner.outputs(of: recipe, in: frame, prefix: "")
-    } catch {
-      // A plan ends early in no other way.
-      planner.plan.error = if case .failed(let error) = error { error } else { RunError(.internal, "\(error)") }
+    await planner.redactor.hidingSecrets {
+      do throws(StepExit) {
+        planner.plan.outputs = try await planner.outputs(of: recipe, in: frame, prefix: "")
+      } catch {
+        // A plan ends early in no other way.
+        planner.plan.error = if case .failed(let error) = error { error } else { RunError(.internal, "\(error)") }
+      }
     }
     return planner.plan
   }

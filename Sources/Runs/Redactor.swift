@@ -31,6 +31,11 @@ package struct Redactor: Sendable {
   /// The text with each secret as `•••`; compared by bytes, because what follows a secret may combine with it.
   package func redact(_ text: String) -> String { secrets.redact(text) }
 
+  /// Does something in whose messages no secret may stand, however they are shortened.
+  func hidingSecrets<Result>(_ body: () async -> Result) async -> Result {
+    await OutsideText.redacted(by: { [secrets] in secrets.redact($0, isCut: $1) }, body)
+  }
+
   /// The output of an action without the longer secrets; the names of declared fields stay.
   ///
   /// Its depth is limited where it is read.
@@ -87,7 +92,8 @@ private struct Finder: Sendable {
     self.starts = starts
   }
 
-  func redact(_ text: String) -> String {
+  /// - Parameter isCut: Whether the text may break off within a secret, whose beginning at its end then goes as well.
+  func redact(_ text: String, isCut: Bool = false) -> String {
     guard !starts.isEmpty else { return text }
     let bytes = Array(text.utf8)
     var kept: [UInt8] = []
@@ -96,7 +102,7 @@ private struct Finder: Sendable {
     var end = 0
     for index in bytes.indices where starts[Int(bytes[index])] {
       var found = index
-      for needle in needles { found = max(found, needle.end(in: bytes, at: index) ?? index) }
+      for needle in needles { found = max(found, needle.end(in: bytes, at: index, isCut: isCut) ?? index) }
       guard found > index, found > end else { continue }
       if index >= end {
         kept += bytes[copied..<index]
@@ -149,19 +155,24 @@ private struct Needle: Sendable, Hashable {
   }
 
   /// Where a find ends that begins at an index.
-  func end(in bytes: [UInt8], at index: Int) -> Int? {
-    if let end = Needle.end(of: scalars, in: bytes, at: index) { return end }
-    for form in forms { if let end = Needle.end(of: form, in: bytes, at: index) { return end } }
+  ///
+  /// - Parameter isCut: Whether it may end with the bytes, before it is whole.
+  func end(in bytes: [UInt8], at index: Int, isCut: Bool = false) -> Int? {
+    if let end = Needle.end(of: scalars, in: bytes, at: index, isCut: isCut) { return end }
+    for form in forms {
+      if let end = Needle.end(of: form, in: bytes, at: index, isCut: isCut) { return end }
+    }
     return nil
   }
 
   /// Where the characters end that begin at an index, each written in one of its ways.
   ///
   /// `%25` is a percent sign that is encoded, or one that two digits follow: every way to read it is followed.
-  private static func end(of scalars: [Scalar], in bytes: [UInt8], at start: Int) -> Int? {
+  private static func end(of scalars: [Scalar], in bytes: [UInt8], at start: Int, isCut: Bool) -> Int? {
     var ends = [start]
     for scalar in scalars {
       var next: [Int] = []
+      if isCut, ends.contains(where: { $0 > start && isOver(bytes, at: $0) }) { return bytes.count }
       for index in ends where index < bytes.count {
         for end in Needle.ends(of: scalar, in: bytes, at: index) where !next.contains(end) { next.append(end) }
       }
@@ -170,6 +181,15 @@ private struct Needle: Sendable, Hashable {
     }
     return ends.max()
   }
+
+  /// Whether nothing follows, or an escape that is not whole.
+  private static func isOver(_ bytes: [UInt8], at index: Int) -> Bool {
+    guard index < bytes.count else { return true }
+    return bytes.count - index < longestEscape && "%\\&".utf8.contains(bytes[index])
+      || bytes.count - index < 4 && bytes[index] >= 0xC2
+  }
+
+  private static let longestEscape = 12
 
   private static func backslashes(in bytes: [UInt8], at start: Int) -> Int? {
     var index = start

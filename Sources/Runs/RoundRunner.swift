@@ -87,13 +87,11 @@ struct RoundRunner {
   }
 
   private func timedOut(_ limit: TimeSpan?, after number: Int, _ result: Value) -> StepExit {
-    let gist = (try? JSON.text(result)) ?? "nothing that can be shown"
-    let short =
-      gist.unicodeScalars.count > 200 ? String(String.UnicodeScalarView(gist.unicodeScalars.prefix(200))) + "…" : gist
+    let gist = (try? JSON.text(result))?.excerpt(200) ?? "nothing that can be shown"
     var error = RunError(
       .timeout,
       "'\(step.title)' was not as wanted after \(number == 1 ? "1 round" : "\(number) rounds") in "
-        + "\(limit?.spelled ?? "its time"); the last one gave \(run.redactor.redact(short))", step: path)
+        + "\(limit?.spelled ?? "its time"); the last one gave \(gist)", step: path)
     run.place(&error, at: step.location)
     return .failed(error)
   }

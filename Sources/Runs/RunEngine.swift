@@ -183,10 +183,12 @@ package final class RunEngine: Sendable {
     let runner = RecipeRunner(run: context, recipe: recipe, scope: own, prefix: "", depth: 0)
     let frame = frame(record)
     let task = Task(executorPreference: surroundings.walkers) { () -> Result<StoredValue, StepExit> in
-      do throws(StepExit) {
-        return .success(try await journal.stored(try await runner.outputs(in: frame)))
-      } catch {
-        return .failure(error)
+      await context.redactor.hidingSecrets {
+        do throws(StepExit) {
+          return .success(try await journal.stored(try await runner.outputs(in: frame)))
+        } catch {
+          return .failure(error)
+        }
       }
     }
     // Cancelled by `cancel`, when its grace is over.

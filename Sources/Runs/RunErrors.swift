@@ -19,11 +19,16 @@ extension RunError {
   }
 
   private static let mostCauses = 8
+  /// How long the texts of an error may be, in characters.
+  private static let mostOfMessage = 2000
+  private static let mostOfDetail = 4000
 
   private init(_ error: ActionError, step: StepPath?, attempt: Int?, _ redactor: Redactor, cause: RunError?) {
     self.init(
-      error.kind, redactor.redact(error.message),
-      detail: error.detail.map(redactor.redact), status: error.status, step: step, attempt: attempt,
+      error.kind, redactor.redact(error.message).shortened(to: RunError.mostOfMessage),
+      detail: error.detail.map { redactor.redact($0).shortened(to: RunError.mostOfDetail) }, status: error.status,
+      step: step,
+      attempt: attempt,
       retryable: error.retryable, retryAfter: error.retryAfter,
       effect: error.effect, cause: cause)
   }

@@ -85,7 +85,7 @@ public struct Mail: Sendable {
 
   private static func mailbox(_ text: String) throws(MailError) -> Mailbox {
     if let mailbox = Mailbox(text) { return mailbox }
-    let shown = String(String.UnicodeScalarView(text.unicodeScalars.prefix(80).map { $0.value < 0x20 ? "·" : $0 }))
+    let shown = String(String.UnicodeScalarView(text.excerpt(80).unicodeScalars.map { $0.value < 0x20 ? "·" : $0 }))
     throw MailError(
       .invalid, "'\(shown)' is no mail address; write it as ana@example.org or Ana <ana@example.org>.")
   }

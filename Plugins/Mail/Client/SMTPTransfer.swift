@@ -89,7 +89,7 @@ final class SMTPTransfer: @unchecked Sendable {
     return Outcome(
       code: Int((code ?? CURLE_ABORTED_BY_CALLBACK).rawValue), detail: String(cString: message),
       status: Int(ccurl_get_long(easy, CURLINFO_RESPONSE_CODE)),
-      reply: String(decoding: reply.prefix(500), as: UTF8.self).trimmed, lacksLogin: lacksLogin,
+      reply: String(decoding: reply, as: UTF8.self).trimmed, lacksLogin: lacksLogin,
       refusedRecipient: refusedRecipient, isHandedOver: isHandedOver, isCancelled: isCancelled,
       elapsed: SystemTime().elapsed() - start)
   }

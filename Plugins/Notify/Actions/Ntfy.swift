@@ -49,7 +49,7 @@ enum Ntfy: PreviewingAction {
 
   static func preview(_ input: Input, on client: NotifyClient, in context: ActionContext) -> [Change] {
     let text = [input.title, input.message].compactMap(\.self).joined(separator: ": ")
-    return [Change("A topic of \(client.ntfyHost)", from: nil, to: shortened(text))]
+    return [Change("A topic of \(client.ntfyHost)", from: nil, to: text.excerpt(300))]
   }
 }
 

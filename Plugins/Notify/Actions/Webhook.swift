@@ -36,6 +36,6 @@ enum Webhook: PreviewingAction {
 
   static func preview(_ input: Input, on client: NotifyClient, in context: ActionContext) -> [Change] {
     let text = (try? JSON.text(input.value)) ?? "a value"
-    return [Change("The webhook at \(client.webhookHost ?? "no address")", from: nil, to: shortened(text))]
+    return [Change("The webhook at \(client.webhookHost ?? "no address")", from: nil, to: text.excerpt(300))]
   }
 }

@@ -42,7 +42,7 @@ extension RailData {
     }
     throw TransitDataError(
       .checksumMismatch,
-      "The station file is damaged: its checksum is '\(stored.prefix(64))', and its content has another one.")
+      "The station file is damaged: its checksum is '\(stored.excerpt(64))', and its content has another one.")
   }
 }
 

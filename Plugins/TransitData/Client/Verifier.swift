@@ -44,7 +44,7 @@ final class Verifier: Sendable {
     if let digest = version.assetSHA256, digest != version.sha256 {
       throw TransitDataError(
         .digestMismatch,
-        "The file of the release '\(version.tag)' should have the SHA-256 \(digest.prefix(64)), but what arrived has "
+        "The file of the release '\(version.tag)' should have the SHA-256 \(digest.excerpt(64)), but what arrived has "
           + "\(version.sha256).")
     }
     return InstalledData(

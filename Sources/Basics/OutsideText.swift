@@ -1,0 +1,48 @@
+// How much of a text from outside stands in a message.
+//
+// A service, a command or a file may repeat a secret that it was given. Such a text is cut only here, after its secrets
+// are taken out of the whole of it: the beginning of a secret that is cut would be found no more. Which secrets there
+// are is known to the runs, which say so to everything that they call; where nobody says so there are none.
+
+/// Where a text from outside, in which secrets may be repeated, is shortened for messages.
+public enum OutsideText {
+  /// Takes the secrets out of a text; `isCut` says that the text may end within one.
+  package typealias Redaction = @Sendable (_ text: String, _ isCut: Bool) -> String
+
+  @TaskLocal private static var redaction: Redaction?
+
+  /// Does something in whose messages nothing of the secrets may stand.
+  package static func redacted<Result>(by redaction: @escaping Redaction, _ body: () async -> Result) async -> Result {
+    await $redaction.withValue(redaction) { await body() }
+  }
+
+  /// Which part of a text is kept.
+  public enum Part: Sendable {
+    case beginning, end
+  }
+
+  fileprivate static func withoutSecrets(_ text: String, isCut: Bool) -> String { redaction?(text, isCut) ?? text }
+}
+
+extension String {
+  /// The text without secrets, and after that no longer than so many characters (Unicode scalars), with `…` for what is
+  /// left out.
+  ///
+  /// - Parameters:
+  ///   - count: The most characters that are kept, the `…` not counted.
+  ///   - part: What is kept of a longer text.
+  ///   - isCut: Whether the text broke off anywhere, perhaps within a secret.
+  public func excerpt(_ count: Int, _ part: OutsideText.Part = .beginning, isCut: Bool = false) -> String {
+    OutsideText.withoutSecrets(self, isCut: isCut).shortened(to: count, part)
+  }
+
+  /// The text, whose secrets were taken out already, no longer than so many characters.
+  package func shortened(to count: Int, _ part: OutsideText.Part = .beginning) -> String {
+    let scalars = unicodeScalars
+    guard scalars.count > count else { return self }
+    switch part {
+    case .beginning: return String(String.UnicodeScalarView(scalars.prefix(max(count, 0)))) + "…"
+    case .end: return "…" + String(String.UnicodeScalarView(scalars.suffix(max(count, 0))))
+    }
+  }
+}

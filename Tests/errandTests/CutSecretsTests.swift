@@ -1,0 +1,103 @@
+import Basics
+import Foundation
+import HTTPServer
+import Testing
+
+// A text from outside that is cut before its secrets are taken out keeps what is left of a secret at the cut.
+
+@Suite(.timeLimit(.minutes(2))) struct CutSecretsTests {
+  private static let token = "tok-5Xw9QzLr7TnB2xWc9LmZ4kVb8HsJ3pGd6Ye"
+
+  /// What of a secret is enough to know it by: any eight characters in a row.
+  private static func parts(of secret: String) -> [String] {
+    let letters = Array(secret)
+    return (0...(letters.count - 8)).map { String(letters[$0..<$0 + 8]) }
+  }
+
+  private static func expectNothing(of secret: String, in program: Program, _ outcome: Program.Outcome) throws {
+    var texts = [("what was said", outcome.out + outcome.error)]
+    let state = program.folder.appending(path: ".errand").path
+    for path in FileManager.default.enumerator(atPath: state)?.compactMap({ $0 as? String }) ?? [] {
+      if let data = FileManager.default.contents(atPath: "\(state)/\(path)") {
+        texts.append((path, String(decoding: data, as: UTF8.self)))
+      }
+    }
+    for part in parts(of: secret) {
+      for (what, text) in texts { try #require(!text.contains(part), "'\(part)' is in \(what)") }
+    }
+  }
+
+  private func run(
+    _ recipe: String, secret: String, baseURL: String = "http://127.0.0.1:1", of check: String
+  ) async throws {
+    let program = try await Program()
+    try program.write(
+      "connections:\n  http:\n    baseURL: \(baseURL)\n    secretHeaders: { X-Token: \"${{ secrets.TOKEN }}\" }\n",
+      to: "errand.yaml")
+    try program.write(recipe, to: "cut.yaml")
+    let outcome = try await program.call("run", "cut.yaml", "--json", environment: ["TOKEN": secret])
+    #expect(outcome.code == 1, "\(outcome.error)")
+    #expect(outcome.out.contains(check), "\(outcome.out)")
+    try CutSecretsTests.expectNothing(of: secret, in: program, outcome)
+    await program.remove()
+  }
+
+  @Test(arguments: [0, 30, 462, 480, 499, 500])
+  func `an answer's reason is cut after its secrets are taken out`(_ before: Int) async throws {
+    let answer = "{\"message\": \"\(String(repeating: "x", count: before))\(Self.token)\"}"
+    let server = try HTTPServer { _ in .text(answer, status: 400, type: "application/json") }
+    try await run(
+      "steps:\n  - uses: http.get\n    with: { url: /a }\n", secret: Self.token, baseURL: server.baseURL,
+      of: before < 400 ? "•••" : "xxxx")
+    await server.stop()
+  }
+
+  @Test(arguments: [1, 1950, 1975, 1999, 2000])
+  func `what a command wrote is cut after its secrets are taken out`(_ after: Int) async throws {
+    let script = "printf %s \\\"$T\\\" | base64 -w0 >&2; head -c \(after) /dev/zero | tr '\\\\0' y >&2; exit 3"
+    let encoded = Data(Self.token.utf8).base64EncodedString()
+    let program = try await Program()
+    try program.write(
+      """
+      steps:
+        - uses: shell.run
+          with: { effect: read, script: "\(script)", secretEnvironment: { T: "${{ secrets.TOKEN }}" } }
+      """, to: "cut.yaml")
+    let outcome = try await program.call("run", "cut.yaml", "--json", environment: ["TOKEN": Self.token])
+    #expect(outcome.code == 1 && outcome.out.contains("y"), "\(outcome.error)")
+    try Self.expectNothing(of: encoded, in: program, outcome)
+    await program.remove()
+  }
+
+  /// It is killed while it writes a secret.
+  @Test(arguments: [8, 20, 38])
+  func `the beginning of a secret where a killed command's output ends is taken out as well`(_ kept: Int) async throws {
+    let program = try await Program()
+    try program.write(
+      """
+      steps:
+        - uses: shell.run
+          with:
+            effect: read
+            script: 'printf "%s" "because: $T" | head -c \(9 + kept) >&2; kill -9 $$'
+            secretEnvironment: { T: "${{ secrets.TOKEN }}" }
+      """, to: "cut.yaml")
+    let outcome = try await program.call("run", "cut.yaml", "--json", environment: ["TOKEN": Self.token])
+    #expect(outcome.out.contains("because"), "\(outcome.out)")
+    try Self.expectNothing(of: String(Self.token.prefix(kept)), in: program, outcome)
+    await program.remove()
+  }
+
+  @Test func `a value in a message of an expression is cut after its secrets are taken out`() async throws {
+    let server = try HTTPServer { _ in
+      .text("{\"n\": \"\(String(repeating: "x", count: 12))\(Self.token)\"}", status: 200, type: "application/json")
+    }
+    try await run(
+      """
+      steps:
+        - { id: a, uses: http.get, with: { url: /a } }
+        - let: { n: "${{ int(string(steps.a.body.n)) }}" }
+      """, secret: Self.token, baseURL: server.baseURL, of: "xxxx")
+    await server.stop()
+  }
+}
