@@ -115,16 +115,14 @@ import Testing
       return
     }
     let outcome = try await Self.outcome("uses: file.exists\n    with: { path: sub }", in: program)
-    withKnownIssue("it is taken as it is") {
-      #expect(outcome.code == 73)
-      #expect(
-        outcome.error.contains(
-          what == "owner"
-            ? "error: the state folder '\(state)' belongs to the user nobody, and this is root; "
-              + "work as that user, or take it over with: chown -R root '\(state)'"
-            : "error: others may write into the state folder '\(state)'; close it to them with: chmod go-w '\(state)'"))
-      #expect(!FileManager.default.fileExists(atPath: "\(state)/agent.lock"))
-    }
+    #expect(outcome.code == 73)
+    #expect(
+      outcome.error.contains(
+        what == "owner"
+          ? "error: the state folder '\(state)' belongs to the user nobody, and this is root; "
+            + "work as that user, or take it over with: chown -R root '\(state)'"
+          : "error: others may write into the state folder '\(state)'; close it to them with: chmod go-w '\(state)'"))
+    #expect(!FileManager.default.fileExists(atPath: "\(state)/agent.lock"))
     await program.remove()
   }
 
@@ -135,10 +133,8 @@ import Testing
       throw POSIXError(.EIO)
     }
     let outcome = try await Self.outcome("uses: file.exists\n    with: { path: sub }", in: program)
-    withKnownIssue("it is followed, and cut to nothing") {
-      #expect(outcome.code == 73)
-      try #expect(String(contentsOf: program.folder.appending(path: "sub/victim"), encoding: .utf8) == "mine")
-    }
+    #expect(outcome.code == 73)
+    #expect(try String(contentsOf: program.folder.appending(path: "sub/victim"), encoding: .utf8) == "mine")
     await program.remove()
   }
 
