@@ -34,9 +34,15 @@ package final class FolderLock: Sendable {
   /// Locks a folder that exists; throws `held` if another process has it.
   package static func take(_ folder: String, program: String) throws(AgentError) -> FolderLock {
     let path = "\(folder)/agent.lock"
-    let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+    let parent = try trusted(folder)
+    let descriptor = openat(parent.number, "agent.lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
     guard descriptor >= 0 else {
-      throw AgentError(.unavailable, "cannot open '\(path)': \(systemErrorText(errno))")
+      let code = errno
+      throw AgentError(
+        .unavailable,
+        code == ELOOP
+          ? "'\(path)' is a symbolic link, which a lock must not be; remove it"
+          : "cannot open '\(path)': \(systemErrorText(code))")
     }
     while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
       let code = errno
@@ -47,7 +53,7 @@ package final class FolderLock: Sendable {
     }
     // The folder may have changed its name since the file was opened; then this is another folder's lock.
     var (locked, named) = (stat(), stat())
-    guard fstat(descriptor, &locked) == 0, stat(path, &named) == 0, locked.st_ino == named.st_ino,
+    guard fstat(descriptor, &locked) == 0, lstat(path, &named) == 0, locked.st_ino == named.st_ino,
       locked.st_dev == named.st_dev
     else {
       close(descriptor)
@@ -61,9 +67,38 @@ package final class FolderLock: Sendable {
     return lock
   }
 
+  /// Opens a folder in which nobody else makes, replaces or removes files.
+  private static func trusted(_ folder: String) throws(AgentError) -> Descriptor {
+    let opened: Descriptor
+    do throws(FileError) { opened = try Descriptor(.read, folder, O_RDONLY | O_DIRECTORY) } catch {
+      throw AgentError(.unavailable, "cannot open '\(folder)/agent.lock': \(systemErrorText(error.code ?? EIO))")
+    }
+    var status = stat()
+    guard fstat(opened.number, &status) == 0 else {
+      throw AgentError(.unavailable, "cannot inspect '\(folder)': \(systemErrorText(errno))")
+    }
+    let word = "'\(folder.replacing("'", with: "'\\''"))'"
+    guard status.st_uid == geteuid() else {
+      throw AgentError(
+        .unavailable,
+        "the state folder '\(folder)' belongs to the user \(name(of: status.st_uid)), and this is \(name(of: geteuid())); "
+          + "work as that user, or take it over with: chown -R \(name(of: geteuid())) \(word)")
+    }
+    guard status.st_mode & 0o022 == 0 else {
+      throw AgentError(
+        .unavailable, "others may write into the state folder '\(folder)'; close it to them with: chmod go-w \(word)")
+    }
+    return opened
+  }
+
+  private static func name(of user: uid_t) -> String {
+    guard let entry = getpwuid(user), let name = entry.pointee.pw_name else { return "\(user)" }
+    return String(cString: name)
+  }
+
   /// Whether somebody holds a folder at this moment.
   package static func isHeld(_ folder: String) -> Bool {
-    let descriptor = open("\(folder)/agent.lock", O_RDONLY | O_CLOEXEC)
+    let descriptor = open("\(folder)/agent.lock", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
     guard descriptor >= 0 else { return false }
     defer { close(descriptor) }
     return flock(descriptor, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK

@@ -1,4 +1,5 @@
-import Basics
+package import Basics
+import Glibc
 
 /// What became of a download.
 public struct HTTPDownload: Sendable {
@@ -33,15 +34,30 @@ extension HTTPClient {
   ///   - bytes: the size it must have.
   ///   - sha256: the SHA-256 it must have, in hexadecimal digits.
   ///   - resuming: whether to go on from what an interrupted download left, and to leave something for the next one.
-  ///   - check: looks at the file under its temporary path before it is renamed, on a thread where it may take its
+  ///   - check: looks at the file by a path that leads to it before it is renamed, on a thread where it may take its
   ///     time, and says as a sentence what is wrong with it; nil lets it through.
   public func download(
     _ request: HTTPRequest, to path: String, bytes: Int? = nil, sha256: String? = nil, resuming: Bool = false,
     check: (@Sendable (_ temporaryPath: String) -> String?)? = nil
   ) async throws(HTTPError) -> HTTPDownload {
+    let place = try await onThread {
+      Result { () throws(FileError) in try FilePlace(path) }.mapError { error in
+        Failure(of: request).file(
+          "no file can be made beside '\(path)': \(String(cString: strerror(error.code ?? EIO))).", sent: .nothing)
+      }
+    }.get()
+    return try await download(
+      request, to: place, bytes: bytes, sha256: sha256, resuming: resuming, check: check)
+  }
+
+  /// The same in a folder that is open already, whatever becomes of its path meanwhile.
+  package func download(
+    _ request: HTTPRequest, to place: FilePlace, bytes: Int? = nil, sha256: String? = nil, resuming: Bool = false,
+    check: (@Sendable (_ temporaryPath: String) -> String?)? = nil
+  ) async throws(HTTPError) -> HTTPDownload {
     let expected = FileSink.Expected(bytes: bytes, sha256: sha256, check: check)
     let sink = try await onThread {
-      Result { () throws(HTTPError) in try FileSink(path, request, expected, isResuming: resuming) }
+      Result { () throws(HTTPError) in try FileSink(place, request, expected, isResuming: resuming) }
     }.get()
     // The transport may hold the sink a moment longer than its caller waits.
     defer { sink.end() }

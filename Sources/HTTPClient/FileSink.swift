@@ -30,8 +30,9 @@ final class FileSink: HTTPBodySink {
   }
 
   private let descriptor: Int32
-  private let path: String
-  private let temporaryPath: String
+  private let place: FilePlace
+  /// The name beside that of the file, under which its bytes are until it is whole.
+  private let temporaryName: String
   /// Whether the temporary file has the name under which the next download looks for it.
   private let isResumable: Bool
   private let request: HTTPRequest
@@ -40,8 +41,8 @@ final class FileSink: HTTPBodySink {
   private let failure: Failure
   private let writing: Mutex<Writing>
 
-  init(_ path: String, _ request: HTTPRequest, _ expected: Expected, isResuming: Bool) throws(HTTPError) {
-    self.path = path
+  init(_ place: FilePlace, _ request: HTTPRequest, _ expected: Expected, isResuming: Bool) throws(HTTPError) {
+    self.place = place
     self.request = request
     self.expected = expected
     let failure = Failure(of: request)
@@ -51,20 +52,21 @@ final class FileSink: HTTPBodySink {
     let hash: SHA256
     do throws(SHA256.Unavailable) { hash = try SHA256() } catch { throw failure.missingLibrary(error.message) }
     urlHash = SHA256.digest(of: Array(request.url.utf8)) ?? ""
-    if isResuming, let descriptor = FileSink.openLocked(path + ".part") {
+    if isResuming, let descriptor = FileSink.openLocked(place, "\(place.name).part") {
       self.descriptor = descriptor
       isResumable = true
-      temporaryPath = path + ".part"
+      temporaryName = "\(place.name).part"
     } else {
       isResumable = false
       // No other download has the name, and no result depends on it.
-      temporaryPath = "\(path).\(String(UInt64.random(in: .min ... .max), radix: 36)).part"
-      descriptor = open(temporaryPath, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+      temporaryName = "\(place.name).\(String(UInt64.random(in: .min ... .max), radix: 36)).part"
+      descriptor = place.open(temporaryName, O_WRONLY | O_CREAT | O_EXCL)
     }
     let code = errno
     writing = Mutex(Writing(hash: hash))
     guard descriptor >= 0 else {
-      throw failure.file("no file can be made beside '\(path)': \(String(cString: strerror(code))).", sent: .nothing)
+      throw failure.file(
+        "no file can be made beside '\(place.path)': \(String(cString: strerror(code))).", sent: .nothing)
     }
     if isResumable { try takeOver() }
   }
@@ -76,25 +78,23 @@ final class FileSink: HTTPBodySink {
   }
 
   /// Opens the part that others look for, too, unless one of them is at it.
-  private static func openLocked(_ path: String) -> Int32? {
-    let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+  private static func openLocked(_ place: FilePlace, _ name: String) -> Int32? {
+    let descriptor = place.open(name, O_RDWR | O_CREAT)
     guard descriptor >= 0 else { return nil }
-    var (opened, named) = (stat(), stat())
     // Whoever had it may have renamed or removed it between the two calls.
-    guard flock(descriptor, LOCK_EX | LOCK_NB) == 0, fstat(descriptor, &opened) == 0, lstat(path, &named) == 0,
-      opened.st_ino == named.st_ino, opened.st_dev == named.st_dev
-    else {
+    guard flock(descriptor, LOCK_EX | LOCK_NB) == 0, place.holds(descriptor, name) else {
       close(descriptor)
       return nil
     }
     return descriptor
   }
 
-  private var notePath: String { temporaryPath + ".json" }
+  private var noteName: String { temporaryName + ".json" }
 
   /// Goes on from what is there, if it is of use, or cuts it off.
   private func takeOver() throws(HTTPError) {
-    guard let note = PartialDownload.read(notePath), note.mayContinue(url: urlHash, hasHash: expected.sha256 != nil),
+    guard let note = PartialDownload.read(noteName, in: place),
+      note.mayContinue(url: urlHash, hasHash: expected.sha256 != nil),
       let size = readThrough(), size > 0, size <= request.limits.maxBodyBytes
     else {
       _ = writing.withLock { cutOff(&$0) }
@@ -128,7 +128,7 @@ final class FileSink: HTTPBodySink {
     writing.total = nil
     writing.resumed = 0
     guard writing.isOpen else { return false }
-    if isResumable { unlink(notePath) }
+    if isResumable { place.remove(noteName) }
     guard let hash = try? SHA256(), ftruncate(descriptor, 0) == 0, lseek(descriptor, 0, SEEK_SET) == 0 else {
       writing.fault = unwritten()
       return false
@@ -186,7 +186,9 @@ final class FileSink: HTTPBodySink {
         writing.total = total
         // Nobody asked for a part, or not for this one.
         writing.isMisfit = writing.resumed == 0 || total == nil
-      } else if cutOff(&writing), isResumable, let note = PartialDownload(head, url: urlHash), note.write(notePath) {
+      } else if cutOff(&writing), isResumable, let note = PartialDownload(head, url: urlHash),
+        note.write(noteName, in: place)
+      {
         writing.note = note
       }
     }
@@ -213,7 +215,7 @@ final class FileSink: HTTPBodySink {
   }
 
   private func unwritten() -> HTTPError {
-    failure.file("'\(path)' cannot be written: \(String(cString: strerror(errno))).", sent: .maybe)
+    failure.file("'\(place.path)' cannot be written: \(String(cString: strerror(errno))).", sent: .maybe)
   }
 
   private func write(_ bytes: UnsafeRawBufferPointer) -> Bool {
@@ -237,22 +239,23 @@ final class FileSink: HTTPBodySink {
       return (writing.bytes, writing.resumed, writing.total, writing.hash.finish(), writing.fault)
     }
     if let fault { throw fault }
-    guard let hash else { throw failure.file("the SHA-256 of '\(path)' cannot be computed.", sent: .maybe) }
+    guard let hash else { throw failure.file("the SHA-256 of '\(place.path)' cannot be computed.", sent: .maybe) }
     if let bytes = expected.bytes ?? total, bytes != count {
-      throw failure.file("'\(path)' should have \(bytes) bytes, but \(count) arrived.", sent: .maybe)
+      throw failure.file("'\(place.path)' should have \(bytes) bytes, but \(count) arrived.", sent: .maybe)
     }
     if let sha256 = expected.sha256, sha256.lowercased() != hash {
-      throw failure.file("'\(path)' should have the SHA-256 \(sha256), but what arrived has \(hash).", sent: .maybe)
+      throw failure.file(
+        "'\(place.path)' should have the SHA-256 \(sha256), but what arrived has \(hash).", sent: .maybe)
     }
     guard fsync(descriptor) == 0 else { throw unwritten() }
-    if let fault = expected.check?(temporaryPath) {
-      throw failure.file("'\(path)' is not kept: \(fault)", sent: .maybe)
+    if let fault = expected.check?(FilePlace.path(ofOpen: descriptor)) {
+      throw failure.file("'\(place.path)' is not kept: \(fault)", sent: .maybe)
     }
     // Whoever finds a note without its part starts over; a part whose note is gone is not gone on from.
-    if isResumable { unlink(notePath) }
-    guard rename(temporaryPath, path) == 0 else { throw unwritten() }
+    if isResumable { place.remove(noteName) }
+    guard place.replace(by: temporaryName) else { throw unwritten() }
     writing.withLock { $0.isOpen = false }
-    do { try Files.syncFolder(of: path) } catch { throw unwritten() }
+    guard place.sync() else { throw unwritten() }
     return HTTPDownload.File(bytes: count, sha256: hash, resumedBytes: resumed)
   }
 
@@ -262,8 +265,8 @@ final class FileSink: HTTPBodySink {
       guard writing.isOpen else { return }
       writing.isOpen = false
       if writing.note == nil || writing.isMisfit || writing.bytes == 0 {
-        unlink(temporaryPath)
-        if isResumable { unlink(notePath) }
+        place.remove(temporaryName)
+        if isResumable { place.remove(noteName) }
       }
       // The next download need not wait until the transport has let go.
       flock(descriptor, LOCK_UN)

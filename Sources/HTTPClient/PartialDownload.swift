@@ -63,8 +63,8 @@ struct PartialDownload: Equatable {
 
   // MARK: On disk
 
-  static func read(_ path: String) -> PartialDownload? {
-    guard let bytes = try? Files.read(path, limit: 1 << 16), let note = try? JSON.parse(bytes),
+  static func read(_ name: String, in place: FilePlace) -> PartialDownload? {
+    guard let bytes = place.read(name, limit: 1 << 16), let note = try? JSON.parse(bytes),
       let url = note["url"]?.string, let validator = note["validator"]?.string, let boot = note["boot"]?.string,
       // A header cannot hold what a damaged note may.
       validator.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F })
@@ -79,10 +79,10 @@ struct PartialDownload: Equatable {
   }
 
   /// Writes the note in one call, without waiting for the disk; false if that fails.
-  func write(_ path: String) -> Bool {
+  func write(_ name: String, in place: FilePlace) -> Bool {
     let note = Value.object(["boot": .string(boot), "url": .string(url), "validator": .string(validator)])
     guard let bytes = try? JSON.write(note) else { return false }
-    let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
+    let descriptor = place.open(name, O_WRONLY | O_CREAT | O_TRUNC)
     guard descriptor >= 0 else { return false }
     defer { close(descriptor) }
     return Glibc.write(descriptor, bytes, bytes.count) == bytes.count

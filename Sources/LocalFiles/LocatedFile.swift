@@ -217,22 +217,23 @@ package struct LocatedFile: Sendable {
     }
   }
 
-  /// Looks whether it is a folder, and gives the path for whoever works there by its name.
-  package func preparedFolder() async throws(ActionError) -> String {
-    try await call { () throws(ActionError) in
-      _ = try folder(.inspect, names[...])
-      return path
-    }
+  /// Opens the folder, for what works in it.
+  package func openedFolder() async throws(ActionError) -> FilePlace {
+    try await call { () throws(ActionError) in FilePlace(try folder(.inspect, names[...]), ".", path: path) }
   }
 
-  /// Makes the folders above the path, and gives the path for whoever writes there by its name.
-  package func prepared() async throws(ActionError) -> String {
+  /// Makes the folders above the path and opens the last one, for what writes the file over a long time.
+  package func prepared() async throws(ActionError) -> FilePlace {
     try await call { () throws(ActionError) in
       try refuseConfiguration()
       let folder = try folder(.write, making: true)
-      guard try status(in: folder, .write).map({ $0.kind == .file }) ?? true else { throw failure(.write, EISDIR) }
+      switch try status(in: folder, .write)?.kind {
+      case nil, .file: break
+      case .link: throw leads(through: names[...])
+      default: throw failure(.write, EISDIR)
+      }
       guard faccessat(folder.number, ".", W_OK | X_OK, AT_EACCESS) == 0 else { throw failure(.write, errno) }
-      return path
+      return FilePlace(folder, name, path: path)
     }
   }
 

@@ -87,8 +87,8 @@ private func files(_ settings: KeyValuePairs<String, Value> = [:]) throws -> Loc
       await failure(.validation, in: folder) { _ = try files.file("/etc/passwd", in: context) },
       await failure(.validation, in: folder) { _ = try files.file(".x", in: context) },
       await failure(.validation, in: folder) { _ = try await files.file("x", in: context).read(limit: 5) },
-      await failure(.validation, in: folder) { _ = try await files.file("away", in: context).preparedFolder() },
-      await failure(.notFound, in: folder) { _ = try await files.file("x", in: context).preparedFolder() },
+      await failure(.validation, in: folder) { _ = try await files.file("away", in: context).openedFolder() },
+      await failure(.notFound, in: folder) { _ = try await files.file("x", in: context).openedFolder() },
     ]
     #expect(
       messages == [
@@ -104,7 +104,7 @@ private func files(_ settings: KeyValuePairs<String, Value> = [:]) throws -> Loc
     #expect(await failure(.validation, in: folder) { _ = try await plain.read(limit: 5) }.hasSuffix("are allowed."))
     #expect(try await plain.readIfThere(limit: 6) == Array("longer".utf8))
     #expect(try await LocalFiles(folder: "a").file("x", in: context).readIfThere(limit: 6) == nil)
-    #expect(try await LocalFiles(folder: nil).file(".", in: context).preparedFolder() == folder.path)
+    #expect(try await LocalFiles(folder: nil).file(".", in: context).openedFolder().path == folder.path)
   }
 
   @Test func `uses other folders by their full paths, and hidden names when it may`() async throws {

@@ -54,12 +54,12 @@ enum Download: TimedAction, PreviewingAction {
 
   static func run(_ input: Input, on service: WebClient, in context: ActionContext) async throws -> Output {
     let request = try request(input, service, in: context)
-    let path = try await service.files.file(input.to, in: context).prepared()
+    let place = try await service.files.file(input.to, in: context).prepared()
     let file = try await service.downloaded(
-      request, to: path, bytes: input.bytes, sha256: input.sha256, resumes: input.resume,
+      request, to: place, bytes: input.bytes, sha256: input.sha256, resumes: input.resume,
       verifiesZip: input.verify == .zip)
     return try Output {
-      $0.path = path
+      $0.path = place.path
       $0.bytes = file.bytes
       $0.sha256 = file.sha256
       $0.resumedBytes = file.resumedBytes

@@ -202,7 +202,7 @@ public final class WebClient: WebClientProtocol {
 
   /// Stores a file.
   func download(
-    _ request: HTTPRequest, to path: String, bytes: Int?, sha256: String?, resumes: Bool, verifiesZip: Bool
+    _ request: HTTPRequest, to place: FilePlace, bytes: Int?, sha256: String?, resumes: Bool, verifiesZip: Bool
   ) async throws(ActionError) -> HTTPDownload {
     var request = request
     request.headers["Accept"] = "*/*"
@@ -213,7 +213,7 @@ public final class WebClient: WebClientProtocol {
       connect: settings.connectTimeout, attempt: nil, stall: .seconds(seconds), maxBodyBytes: settings.maxDownloadBytes)
     do throws(HTTPError) {
       return try await http.download(
-        request, to: path, bytes: bytes, sha256: sha256, resuming: resumes, check: verifiesZip ? zipFault : nil)
+        request, to: place, bytes: bytes, sha256: sha256, resuming: resumes, check: verifiesZip ? zipFault : nil)
     } catch {
       var failure = failure(error, mayHaveHappened: false)
       // What was spoilt on the way may arrive whole the next time.
@@ -283,15 +283,18 @@ extension WebClient {
     _ url: String, to path: String, bytes: Int? = nil, sha256: String? = nil
   ) async throws(ActionError) -> HTTPDownload.File {
     let request = try request(Call(method: "GET", url: url))
-    return try await downloaded(request, to: path, bytes: bytes, sha256: sha256, resumes: true, verifiesZip: false)
+    let place = try await onThread { Result { () throws(FileError) in try FilePlace(path) } }.mapError { error in
+      ActionError(.configuration, "\(error.description).", effect: ActionError.Effect.none, cause: error)
+    }.get()
+    return try await downloaded(request, to: place, bytes: bytes, sha256: sha256, resumes: true, verifiesZip: false)
   }
 
   /// Stores a file, or says why there is none.
   func downloaded(
-    _ request: HTTPRequest, to path: String, bytes: Int?, sha256: String?, resumes: Bool, verifiesZip: Bool
+    _ request: HTTPRequest, to place: FilePlace, bytes: Int?, sha256: String?, resumes: Bool, verifiesZip: Bool
   ) async throws(ActionError) -> HTTPDownload.File {
     let download = try await download(
-      request, to: path, bytes: bytes, sha256: sha256, resumes: resumes, verifiesZip: verifiesZip)
+      request, to: place, bytes: bytes, sha256: sha256, resumes: resumes, verifiesZip: verifiesZip)
     if let file = download.file { return file }
     try check(download.response, to: request, expecting: nil, isWrite: false)
     throw ActionError(.plugin, "GET \(request.redactedURL) was answered without a file.")

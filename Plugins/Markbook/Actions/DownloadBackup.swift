@@ -36,7 +36,7 @@ enum DownloadBackup: RetryingAction, TimedAction {
 
   static func run(_ input: Input, on markbook: MarkbookClient, in context: ActionContext) async throws -> Output {
     // First, because asking for the address is what cannot be taken back.
-    let path = try await markbook.files.file(input.to, in: context).prepared()
+    let place = try await markbook.files.file(input.to, in: context).prepared()
     let answer = try await markbook.getBackupURL()
     guard case .ready(let url) = answer.state else {
       return try Output {
@@ -45,10 +45,10 @@ enum DownloadBackup: RetryingAction, TimedAction {
       }
     }
     context.report("downloading the backup")
-    let bytes = try await markbook.downloadBackup(from: url, to: path, verifiesZip: input.verify == .zip)
+    let bytes = try await markbook.downloadBackup(from: url, to: place, verifiesZip: input.verify == .zip)
     return try Output {
       $0.state = .ready
-      $0.path = path
+      $0.path = place.path
       $0.bytes = bytes
     }
   }

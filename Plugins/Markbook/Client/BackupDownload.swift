@@ -16,6 +16,18 @@ extension MarkbookClient {
   public func downloadBackup(
     from url: String, to path: String, verifiesZip: Bool = true, maxBytes: Int = 8 << 30
   ) async throws(MarkbookError) -> Int {
+    let place: FilePlace
+    do throws(FileError) { place = try FilePlace(path) } catch {
+      throw MarkbookError(
+        .backupNotStored, action: "download", message: "The backup is not stored. \(error.description).", effect: .none)
+    }
+    return try await downloadBackup(from: url, to: place, verifiesZip: verifiesZip, maxBytes: maxBytes)
+  }
+
+  /// The same in a folder that is open already.
+  func downloadBackup(
+    from url: String, to place: FilePlace, verifiesZip: Bool, maxBytes: Int = 8 << 30
+  ) async throws(MarkbookError) -> Int {
     let limits = HTTPLimits(
       connect: wire.limits.connect, attempt: nil, total: nil, stall: .seconds(60), maxBodyBytes: maxBytes)
     let isDamaged = Mutex(false)
@@ -27,7 +39,7 @@ extension MarkbookClient {
     let download: HTTPDownload
     do throws(HTTPError) {
       download = try await wire.http.download(
-        HTTPRequest("GET", url, limits: limits, hidesQuery: true), to: path, check: verifiesZip ? check : nil)
+        HTTPRequest("GET", url, limits: limits, hidesQuery: true), to: place, check: verifiesZip ? check : nil)
     } catch {
       guard error.kind == .file else { throw MarkbookError(network: error, action: "download") }
       throw MarkbookError(

@@ -54,8 +54,8 @@ enum Run: StepEffectAction, PreviewingAction {
   }
 
   static func run(_ input: Input, on service: ShellService, in context: ActionContext) async throws -> Output {
-    let folder = try await service.files.file(input.folder ?? ".", in: context).preparedFolder()
-    let command = command(input, in: folder)
+    let folder = try await service.files.file(input.folder ?? ".", in: context).openedFolder()
+    let command = command(input, in: folder.path)
     let name = input.program ?? "sh"
     let code = try await service.faults?.code(for: command, called: name, words(of: input))
     guard code == nil, service.runs == .all || !input.effect.effect.isWrite else {
