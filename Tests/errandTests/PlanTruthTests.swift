@@ -81,10 +81,8 @@ import Testing
         """, to: "rows.yaml")
       let plan = try await program.call("plan", "rows.yaml", "--json", "--out", "plan.json")
       #expect(plan.code == 0, "\(plan.error)")
-      withKnownIssue("what a write changes is tracked by connection") {
-        #expect(
-          Self.shown(plan) == ["in.csv", "/x <for each item of `steps.rows.rows` (known after 'rows')>"])
-      }
+      #expect(
+        Self.shown(plan) == ["in.csv", "/x <for each item of `steps.rows.rows` (known after 'rows')>"])
       let run = try await program.call("run", "rows.yaml", "--plan", "plan.json")
       #expect(run.code == 0, "\(run.error)")
       #expect(desk.writes == ["PUT /x a", "PUT /x b", "PUT /x c"])
@@ -159,10 +157,8 @@ import Testing
       try program.write("recipe: some\nsteps:\n\(lines.joined(separator: "\n"))\n", to: "some.yaml")
       let plan = try await program.call("plan", "some.yaml", "--json")
       let waiting = (plan.json["notes"]?.list ?? []).filter { $0["kind"]?.string == "notRead" }
-      withKnownIssue("what a write changes is tracked by connection", isIntermittent: true) {
-        #expect(plan.code == 0, "\(plan.error)")
-        #expect(waiting.map { $0["path"]?.string } == (isKnown ? [] : ["r"]))
-      }
+      #expect(plan.code == 0, "\(plan.error)")
+      #expect(waiting.map { $0["path"]?.string } == (isKnown ? [] : ["r"]))
     }
   }
 
@@ -212,11 +208,9 @@ import Testing
 
         """, to: "certain.yaml")
       let plan = try await program.call("plan", "certain.yaml", "--json")
-      withKnownIssue("a failure after a write is not told from one that the write may mend") {
-        #expect(plan.code == 1)
-        #expect(plan.json["error"]?["kind"]?.string == "validation")
-        #expect(Self.shown(plan) == ["/first"])
-      }
+      #expect(plan.code == 1)
+      #expect(plan.json["error"]?["kind"]?.string == "validation")
+      #expect(Self.shown(plan) == ["/first"])
       #expect(desk.writes == [])
     }
   }
@@ -240,12 +234,10 @@ import Testing
       let outcome = try await program.shell(
         "printf 'y\\n' | script -qec '\(Program.binary.path) run growing.yaml --confirm' /dev/null")
       #expect(outcome.out.contains("Run growing? [y/N]"), "\(outcome.out) \(outcome.error)")
-      withKnownIssue("what is written after a yes is not what was shown") {
-        #expect(outcome.code == 1)
-        #expect(outcome.out.contains("moved: 'got' (http.get) reads something else in 'body'"))
-        #expect(outcome.out.contains("moved: 'put[1]' (http.put) is to be written, and was not"))
-        #expect(desk.writes == [])
-      }
+      #expect(outcome.code == 1)
+      #expect(outcome.out.contains("moved: 'got' (http.get) reads something else in 'body'"))
+      #expect(outcome.out.contains("moved: 'put[1]' (http.put) is to be written, and was not"))
+      #expect(desk.writes == [])
     }
   }
 }
