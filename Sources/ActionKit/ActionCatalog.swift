@@ -72,6 +72,13 @@ public struct PluginDescriptor: Sendable {
   /// The action of that name or former name, read.
   public func action(_ name: String) -> ActionDescriptor? { type.descriptor(of: name) }
 
+  /// What an action touches on a connection of these settings, as far as its input is known.
+  package func footprint(
+    of action: String, _ input: Value, settings: Value, in context: ActionContext
+  ) -> Footprint {
+    (type as? any FootprintPlugin.Type)?.footprint(of: action, input, settings: settings, in: context) ?? .everything
+  }
+
   /// Makes a client that actions can be run on; faults of the configuration are errors of that kind.
   public func connect(_ configuration: Value, in context: PluginContext) async throws(ActionError) -> any Sendable {
     do { return try await type.connect(reading: configuration, in: context) } catch { throw ActionError(error) }

@@ -98,7 +98,7 @@ extension ActionDescriptor {
   }
 
   /// Refuses an input that does not keep to the declaration, whatever was checked before.
-  private func checked(_ value: Value) throws(ActionError) {
+  package func checked(_ value: Value) throws(ActionError) {
     let faults = Faults(input.check(value, as: "input").filter { $0.severity == .error })
     if !faults.list.isEmpty { throw ActionError(.validation, faults.description, cause: faults) }
   }

@@ -65,6 +65,19 @@ extension Value {
     return nil
   }
 
+  /// The value without the fields and items that are not known.
+  package var withoutUnknowns: Value {
+    switch content {
+    case .list(let items): return .list(items.filter { Unknown($0) == nil }.map(\.withoutUnknowns))
+    case .map(let map):
+      var known = ValueMap()
+      for member in map.members where Unknown(member.value) == nil { known[member.key] = member.value.withoutUnknowns }
+      return .map(known)
+    case .optional(let wrapped?) where Unknown(wrapped) != nil: return Value(.optional(nil))
+    default: return self
+    }
+  }
+
   /// The first unknown in the value, if there is any.
   package var firstUnknown: Unknown? {
     var budget = 10_000_000

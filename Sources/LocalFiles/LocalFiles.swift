@@ -120,3 +120,17 @@ extension TextPattern {
     "a full path such as /srv/files", regex: "^/.*$", accepted: ["/", "/srv/files"], refused: ["", "srv/files", "~/x"]
   ) { $0.hasPrefix("/") }
 }
+
+extension LocalFiles {
+  /// What paths of a recipe lead to: all of the folders if one is not known, or leads nowhere.
+  package func resources(_ paths: [Value?], in context: ActionContext) -> [Resource] {
+    var found: [Resource] = []
+    for path in paths {
+      guard let path = path?.string, let file = try? file(path, in: context) else {
+        return [folder ?? "."].map { .file(context.path($0)) } + others.map { .file($0) }
+      }
+      found.append(.file(file.path))
+    }
+    return found
+  }
+}

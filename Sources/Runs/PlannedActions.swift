@@ -22,8 +22,12 @@ extension Planner {
       try await write(call, step, input, missing, in: frame, at: path)
       return later
     case .consume:
+      try check(input, missing, of: call, step, at: path)
       note(.notCalled(shown), at: path)
       noteRounds(of: call, at: path)
+      // What it makes on this machine, such as a file.
+      let changed = footprint(of: call, input, at: path).changes.filter { $0 != .everything }
+      changes.note(name(of: step, path), of: action.plugin, on: changed, told: nil, isCertain: conditions.isEmpty)
       return later
     case .pure:
       if let missing { return Unknown(missing.reason).value(of: action.outputType) }
@@ -32,7 +36,8 @@ extension Planner {
         note(.notRead(shown, Plan.Reason("what it asks for is \(missing.reason)")), at: path)
         return later
       }
-      if let writer = writers[call.connection] {
+      if let writer = changes.writer(before: footprint(of: call, input, at: path).reads) {
+        try check(input, missing, of: call, step, at: path)
         note(.notRead(shown, Plan.Reason("'\(writer)' writes there before")), at: path)
         return later
       }
@@ -52,6 +57,23 @@ extension Planner {
     if case .known(true) = try holds(repetition.until, in: inner, at: path) { return output }
     noteRounds(of: call, at: path)
     return later
+  }
+
+  /// What an action touches, as far as its input is known.
+  private func footprint(of call: ActionCall, _ input: Value, at path: StepPath) -> Footprint {
+    services.footprint(of: call, input.withoutUnknowns, in: context(at: path))
+  }
+
+  /// Refuses an input that the run would refuse, whatever there is by then.
+  private func check(
+    _ input: Value, _ missing: Unknown?, of call: ActionCall, _ step: Step, at path: StepPath
+  ) throws(StepExit) {
+    if missing != nil { return }
+    do throws(ActionError) { try call.action.checked(input) } catch {
+      var error = RunError(error, step: path, attempt: 1, redactedBy: redactor)
+      error.place(at: step.location)
+      throw .failed(error)
+    }
   }
 
   private func noteRounds(of call: ActionCall, at path: StepPath) {
@@ -78,19 +100,22 @@ extension Planner {
   private func write(
     _ call: ActionCall, _ step: Step, _ input: Value, _ missing: Unknown?, in frame: Frame, at path: StepPath
   ) async throws(StepExit) {
+    let footprint = footprint(of: call, input, at: path)
     let result: Result<[Change], Plan.Reason>
     if let missing {
       result = .failure(Plan.Reason("it needs what is \(missing.reason)"))
     } else {
-      result = try await preview(of: call, step, input, in: frame, at: path)
+      result = try await preview(of: call, step, input, footprint, in: frame, at: path)
     }
     note(.write(shown(call, input), result), at: path)
     noteRounds(of: call, at: path)
-    if writers[call.connection] == nil { writers[call.connection] = name(of: step, path) }
+    changes.note(
+      name(of: step, path), of: call.action.plugin, on: footprint.changes, told: try? result.get(),
+      isCertain: conditions.isEmpty)
   }
 
   private func preview(
-    of call: ActionCall, _ step: Step, _ input: Value, in frame: Frame, at path: StepPath
+    of call: ActionCall, _ step: Step, _ input: Value, _ footprint: Footprint, in frame: Frame, at path: StepPath
   ) async throws(StepExit) -> Result<[Change], Plan.Reason> {
     let action = call.action
     let found: [Change]?
@@ -99,30 +124,34 @@ extension Planner {
         try await action.preview(input, on: service, in: context)
       }
     } catch {
-      // What is not there may be made by the writes before; and what may not happen need not go well.
-      guard case .failed(let failure) = error, writers[call.connection] != nil || !conditions.isEmpty else {
-        throw error
-      }
+      // What is not there may be made by the writes before, and what may not happen need not go well; but an input that
+      // makes no sense makes none then.
+      guard case .failed(let failure) = error, failure.kind != .validation,
+        changes.writer(before: footprint.reads) != nil || !conditions.isEmpty
+      else { throw error }
       return .failure(Plan.Reason("as things are, \(failure.message)"))
     }
     guard let found else { return .failure(Plan.Reason("\(action.id) cannot say beforehand what it changes")) }
     let redactor = redactor.adding(call.input.secrets(in: input))
-    var changes: [Change] = []
+    var told: [Change] = []
     for change in found {
       var change = Change(
         redactor.redact(change.subject), from: change.before.map(redactor.redact), to: change.after.map(redactor.redact)
       )
       // What a write before this one leaves there.
-      if let before = planned[call.connection]?[change.subject], before != change.before {
+      switch changes.state(of: change.subject, action.plugin, on: footprint.changes) {
+      case .unchanged: break
+      case .left(let before) where before == change.before: break
+      case .left(let before):
         guard case .idempotentWrite = action.effect else {
           return .failure(Plan.Reason("a step before changes what it builds on: \(change.subject)"))
         }
         change.before = before
+      case .unknown(let writer): return .failure(Plan.Reason("'\(writer)' writes there before"))
       }
-      changes.append(change)
+      told.append(change)
     }
-    for change in changes { planned[call.connection, default: [:]][change.subject] = .some(change.after) }
-    return .success(changes)
+    return .success(told)
   }
 
   // MARK: Attempts
@@ -134,9 +163,7 @@ extension Planner {
   ) async throws(StepExit) -> Output {
     let action = call.action
     let limit = step.timeout.attempt ?? step.timeout.total ?? action.timeout
-    var context = ActionContext(
-      run: "plan", step: path, idempotencyKey: "plan/\(path)", now: latest, time: time, folder: folder,
-      values: values)
+    var context = context(at: path)
     context.secrets = call.input.secrets(in: input)
     let given = context
     var number = 1
@@ -162,6 +189,12 @@ extension Planner {
       guard delay <= Planner.mostPatience, (try? await time.sleep(for: delay)) != nil else { throw .failed(error) }
       number += 1
     }
+  }
+
+  private func context(at path: StepPath) -> ActionContext {
+    ActionContext(
+      run: "plan", step: path, idempotencyKey: "plan/\(path)", now: latest, time: time, folder: folder,
+      values: values)
   }
 
   // MARK: What is shown

@@ -2,12 +2,12 @@
 //
 // A plan walks the recipe as a run would (`StepRunner`), one thing after another and without records. What reads is done,
 // what computes is computed, and what writes is shown and taken for done. What only a write can tell is an unknown
-// (`Unknown`), and so is what is read on a connection after something is to be written there. An unknown goes on through
+// (`Unknown`), and so is what is read after a write that may change it (`Footprint`). An unknown goes on through
 // expressions as far as nothing needs it. A condition that needs one leaves open whether its step is done: then the step
 // is planned as if it were, what happens in it is marked with the condition, and its value may be absent. A list that
 // needs one is gone through once, for whatever item it may have.
 //
-// A wait is passed by, and so is an approval, which is taken for given. The clock of the plan is ahead of ours by the
+// A wait is passed by, and so is an approval, which is taken for given. The clock of the plan stands still but for the
 // waits that it passed; after a wait whose end nobody can tell, `now` is unknown.
 import ActionKit
 package import Basics
@@ -25,25 +25,27 @@ package final class Planner {
   var plan = Plan()
   /// What the steps around are subject to, from the outside in.
   var conditions: [String] = []
-  /// The name of the step that first writes, or may, by connection.
-  var writers: [String: String] = [:]
-  /// What is there after the writes so far, by connection and by what they change.
-  var planned: [String: [String: String?]] = [:]
-  /// How far the plan's clock is ahead.
+  /// What is there after the writes so far.
+  var changes = PlannedChanges()
+  /// Where the plan's clock begins; it stands still but for what is waited.
+  private let start: Timestamp
+  /// How far the plan's clock is ahead of where it began.
   private var ahead = TimeSpan.zero
   private(set) var latest: Timestamp
   /// Why the plan's clock shows nothing any more.
   private var lost: Unknown?
 
   private init(
-    services: Services, redactor: Redactor, values: [String: Value], time: any TimeSource, folder: String
+    services: Services, redactor: Redactor, values: [String: Value], time: any TimeSource, start: Timestamp,
+    folder: String
   ) {
     self.values = PlannedValues(values: values)
     self.services = services
     self.redactor = redactor
     self.time = time
     self.folder = folder
-    latest = time.now()
+    self.start = start
+    latest = start
   }
 
   /// Plans a run.
@@ -52,14 +54,15 @@ package final class Planner {
   ///   - recipe: Read with `RecipeEnvironment.isForPlan`, or what is unknown would be taken for a value.
   ///   - inputs: As a run's record holds them.
   ///   - values: Those that outlive runs.
+  ///   - start: When the plan's clock begins, so that a plan made again compares with the first; now unless it is given.
   ///   - folder: The folder that relative paths start from.
   package static func plan(
     _ recipe: Recipe, inputs: Value, secrets: Secrets, services: Services, values: [String: Value] = [:],
-    time: any TimeSource, folder: String
+    time: any TimeSource, start: Timestamp? = nil, folder: String
   ) async -> Plan {
     let planner = Planner(
       services: services, redactor: services.redactor.adding(recipe.secretInputs(inputs, in: secrets)), values: values,
-      time: time, folder: folder)
+      time: time, start: start ?? time.now(), folder: folder)
     var run = ValueMap()
     run["id"] = Unknown("known when the run begins").value
     run["recipe"] = .string(recipe.name)
@@ -202,7 +205,7 @@ package final class Planner {
     // Actions do so themselves.
     if case .action = step.kind { return try await value(of: step, in: frame, at: path) }
     let (ahead, entries, reads) = (self.ahead, plan.entries.count, plan.reads.count)
-    let (writers, planned) = (self.writers, self.planned)
+    let changes = self.changes
     var number = 1
     while true {
       do throws(StepExit) {
@@ -220,7 +223,7 @@ package final class Planner {
         // What was planned in vain is planned anew.
         plan.entries.removeSubrange(entries...)
         plan.reads.removeSubrange(reads...)
-        (self.ahead, self.writers, self.planned) = (ahead, writers, planned)
+        (self.ahead, self.changes) = (ahead, changes)
         number += 1
       }
     }
@@ -371,7 +374,7 @@ package final class Planner {
           throw failure("'wait' takes an instant, but this is \(value.kindName)", at: path)
         }
         note(.pause("would wait until \(due.inSeconds)"), at: path)
-        if lost == nil, due > latest { ahead = due.span(since: time.now()) ?? ahead }
+        if lost == nil, due > latest { ahead = due.span(since: start) ?? ahead }
       }
     case .event(let name, _, let onTimeout):
       note(.pause("would wait for the event '\(name)'"), at: path)
@@ -384,7 +387,7 @@ package final class Planner {
 
   private func pass(_ span: TimeSpan, at path: StepPath) {
     note(.pause("would wait \(span.spelled)"), at: path)
-    if lost == nil, let due = latest.advanced(by: span) { ahead = due.span(since: time.now()) ?? ahead }
+    if lost == nil, let due = latest.advanced(by: span) { ahead = due.span(since: start) ?? ahead }
   }
 
   private func value(of approval: Approval, _ step: Step, in frame: Frame, at path: StepPath) throws(StepExit) -> Value
@@ -403,7 +406,7 @@ package final class Planner {
   /// What the next step's expressions call `now`.
   private func now() -> Value {
     if let lost { return lost.value }
-    latest = max(latest, time.now().advanced(by: ahead) ?? .latest)
+    latest = max(latest, start.advanced(by: ahead) ?? .latest)
     return .timestamp(latest)
   }
 

@@ -77,6 +77,15 @@ package actor Services {
     return await calls.carry(call, perform)
   }
 
+  /// What an action touches outside, as far as its input is known.
+  nonisolated func footprint(of call: ActionCall, _ input: Value, in context: ActionContext) -> Footprint {
+    let action = call.action
+    guard let plugin = connections[call.connection]?.plugin ?? catalog.plugin(action.plugin) else { return .everything }
+    return plugin.footprint(
+      of: String(action.id.dropFirst(action.plugin.utf8.count + 1)), input,
+      settings: connections[call.connection]?.settings ?? .map(ValueMap()), in: context)
+  }
+
   deinit { pool.release(keys.withLock { $0 }) }
 
   /// The service of a connection; a plugin whose settings all have defaults needs none in `errand.yaml`.

@@ -23,10 +23,13 @@ extension RunCommand {
     var plan: Plan
     var recipe: String
     var document: Value
+
+    /// When its clock began.
+    var instant: Timestamp? { document["plannedAt"]?.string.flatMap { Timestamp($0) } }
   }
 
   private func plan(
-    _ request: Request, in sandboxes: RunSession.Sandboxes? = nil
+    _ request: Request, in sandboxes: RunSession.Sandboxes? = nil, at instant: Timestamp? = nil
   ) async throws(CommandFailure) -> Made {
     let (session, workspace) = (request.session, request.session.workspace)
     let preparation = session.preparation(standIns: sandboxes?.settings ?? [:])
@@ -50,10 +53,10 @@ extension RunCommand {
         throw CommandFailure(.unavailable, error.message)
       }
     }
-    let now = session.time.now()
+    let now = instant ?? session.time.now()
     let plan = await Planner.plan(
       recipe, inputs: inputs, secrets: request.secrets, services: services, values: values,
-      time: session.time, folder: sandboxes?.folder ?? workspace.root)
+      time: session.time, start: now, folder: sandboxes?.folder ?? workspace.root)
     var heading = ValueMap()
     heading["recipe"] = .string(recipe.name)
     heading["file"] = .string(request.path)
@@ -120,21 +123,24 @@ extension RunCommand {
   ) async throws(CommandFailure) {
     guard agreed != nil || parsed["confirm"].isGiven else { return }
     let made = try await plan(request, in: sandboxes)
-    if let agreed {
-      let moves = Plan.moves(from: agreed, to: made.document)
-      for move in moves { console.error("\(Style.yellow.applied(to: "moved", console.colourError)): \(move.safe)") }
-      if !moves.isEmpty {
-        throw CommandFailure(.failed, "the plan does not hold any more; nothing was started. Plan again and look at it")
-      }
-    }
+    if let agreed { try refuseMoves(from: agreed, to: made) }
     if parsed["confirm"].isGiven {
       PlanReport(plan: made.plan, recipe: made.recipe, console: console, isAside: parsed["json"].isGiven).show()
     } else if let error = made.plan.error {
       console.error(error.text(colour: console.colourError))
     }
     if made.plan.error != nil { throw CommandFailure(.failed, "the run would fail; nothing was started") }
-    if parsed["confirm"].isGiven, !console.confirms("Run \(made.recipe)?") {
-      throw CommandFailure(.failed, "nothing was started")
+    guard parsed["confirm"].isGiven else { return }
+    guard console.confirms("Run \(made.recipe)?") else { throw CommandFailure(.failed, "nothing was started") }
+    // Whoever answered may have taken a while, and said yes to what was shown.
+    try refuseMoves(from: made.document, to: try await plan(request, in: sandboxes, at: made.instant))
+  }
+
+  private func refuseMoves(from agreed: Value, to made: Made) throws(CommandFailure) {
+    let moves = Plan.moves(from: agreed, to: made.document)
+    for move in moves { console.error("\(Style.yellow.applied(to: "moved", console.colourError)): \(move.safe)") }
+    guard moves.isEmpty else {
+      throw CommandFailure(.failed, "the plan does not hold any more; nothing was started. Plan again and look at it")
     }
   }
 }

@@ -1,0 +1,17 @@
+public import ActionKit
+import LocalFiles
+
+extension MarkbookPlugin: FootprintPlugin {
+  public static func footprint(
+    of action: String, _ input: Value, on connection: Configuration, in context: ActionContext
+  ) -> Footprint {
+    let school = Resource.service(connection.baseURL)
+    switch action {
+    case "getBackupURL": return Footprint(reads: [school])
+    case "downloadBackup":
+      let file = LocalFiles(folder: connection.folder).resources([input["to"]], in: context)
+      return Footprint(reads: [school] + file, changes: file)
+    default: return Footprint([school])
+    }
+  }
+}

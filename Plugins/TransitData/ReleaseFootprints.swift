@@ -1,0 +1,15 @@
+public import ActionKit
+import LocalFiles
+
+extension TransitDataPlugin: FootprintPlugin {
+  public static func footprint(
+    of action: String, _ input: Value, on connection: Configuration, in context: ActionContext
+  ) -> Footprint {
+    let kept = Resource.own(name, connection.owner, connection.repository)
+    var reads = [kept, .service(connection.apiBase), .service(connection.webBase)]
+    if action == "install" {
+      reads += LocalFiles(folder: connection.folder).resources([input["from"]], in: context)
+    }
+    return Footprint(reads: reads, changes: [kept])
+  }
+}

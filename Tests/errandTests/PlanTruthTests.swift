@@ -1,0 +1,243 @@
+import Basics
+import Foundation
+import HTTPServer
+import Synchronization
+import Testing
+
+/// What a plan has to show so that the run then writes nothing else, with the real binary.
+@Suite(.timeLimit(.minutes(3))) struct PlanTruthTests {
+  /// A service that holds a list, which grows each time it is asked for if it is to, and takes down what it is sent.
+  private final class Desk: Sendable {
+    private let content = Mutex((asked: 0, writes: [String](), grows: false, refuses: ""))
+
+    func answer(_ request: HTTPServerRequest) -> HTTPServerResponse {
+      content.withLock { content in
+        guard request.method == "GET" else {
+          content.writes.append("\(request.method) \(request.target) \(String(decoding: request.body, as: UTF8.self))")
+          return .text("[1]", type: "application/json")
+        }
+        if !content.refuses.isEmpty, request.target.hasPrefix(content.refuses) {
+          return HTTPServerResponse(status: 404)
+        }
+        content.asked += 1
+        let count = content.grows ? content.asked : 1
+        return .text("[\((1...count).map { "\($0)" }.joined(separator: ","))]", type: "application/json")
+      }
+    }
+
+    var writes: [String] { content.withLock { $0.writes } }
+    func grow() { content.withLock { $0.grows = true } }
+    func refuse(_ path: String) { content.withLock { $0.refuses = path } }
+  }
+
+  private static func withDesk(_ body: (Program, Desk, _ port: Int) async throws -> Void) async throws {
+    let program = try await Program()
+    let desk = Desk()
+    let server = try HTTPServer { desk.answer($0) }
+    let port = try #require(server.baseURL.split(separator: ":").last.flatMap { Int($0) })
+    try program.write(
+      """
+      connections:
+        http: { baseURL: "http://127.0.0.1:\(port)" }
+        alias: { plugin: http, baseURL: "http://LocalHost:\(port)" }
+        below: { plugin: file, folder: sub }
+        roundabout: { plugin: json, folder: sub/../linked/. }
+
+      """, to: "errand.yaml")
+    try FileManager.default.createDirectory(
+      at: program.folder.appending(path: "sub"), withIntermediateDirectories: true)
+    try FileManager.default.createSymbolicLink(
+      atPath: program.folder.appending(path: "linked").path, withDestinationPath: "sub")
+    try program.write("name\na\nb\n", to: "in.csv")
+    try program.write("[1, 2]", to: "sub/in.json")
+    try await body(program, desk, port)
+    await server.stop()
+    await program.remove()
+  }
+
+  /// Writes of a plan with what they depend on: `PUT /a <if 'x' fails>`.
+  private static func shown(_ plan: Program.Outcome) -> [String] {
+    (plan.json["writes"]?.list ?? []).map { write in
+      let conditions = (write["if"]?.list ?? []).compactMap(\.string)
+      let place = write["input"]?["url"]?.string ?? write["input"]?["path"]?.string ?? write["action"]?.string ?? ""
+      return conditions.isEmpty ? place : "\(place) <\(conditions.joined(separator: ", "))>"
+    }
+  }
+
+  @Test func `what a write of another plugin changes is read in the run, and the plan says so`() async throws {
+    try await Self.withDesk { program, desk, _ in
+      try program.write(
+        """
+        recipe: rows
+        steps:
+          - { uses: file.append, with: { path: in.csv, text: "c\\n" } }
+          - { id: rows, uses: csv.read, with: { path: ./in.csv } }
+          - id: put
+            forEach: ${{ steps.rows.rows }}
+            as: row
+            uses: http.put
+            with: { url: /x, text: "${{ string(row.name) }}" }
+
+        """, to: "rows.yaml")
+      let plan = try await program.call("plan", "rows.yaml", "--json", "--out", "plan.json")
+      #expect(plan.code == 0, "\(plan.error)")
+      #expect(
+        Self.shown(plan) == ["in.csv", "/x <for each item of `steps.rows.rows` (known after 'rows')>"])
+      let run = try await program.call("run", "rows.yaml", "--plan", "plan.json")
+      #expect(run.code == 0, "\(run.error)")
+      #expect(desk.writes == ["PUT /x a", "PUT /x b", "PUT /x c"])
+    }
+  }
+
+  /// Steps, the last of which reads what one before it writes, or does not.
+  private static let readsAfterWrites: [(steps: [String], isKnown: Bool)] = [
+    (
+      [
+        "{ uses: csv.write, with: { path: new.csv, rows: [{ a: 1 }] } }",
+        "{ uses: file.read, with: { path: new.csv } }",
+      ], false
+    ),
+    (
+      [
+        "{ uses: file.write, with: { path: sub/in.json, text: '[3]' } }",
+        "{ uses: json.read, connection: roundabout, with: { path: in.json } }",
+      ], false
+    ),
+    (
+      [
+        "{ uses: file.write, connection: below, with: { path: new.txt, text: a } }",
+        "{ uses: file.list, with: { folder: sub } }",
+      ], false
+    ),
+    (
+      ["{ uses: file.move, with: { from: sub, to: other } }", "{ uses: json.read, with: { path: sub/in.json } }"], false
+    ),
+    (
+      ["{ uses: http.download, with: { url: /list, to: in.csv } }", "{ uses: csv.read, with: { path: in.csv } }"], false
+    ),
+    (["{ uses: http.post, with: { url: /a } }", "{ uses: http.get, connection: alias, with: { url: /list } }"], false),
+    (
+      ["{ uses: shell.run, with: { effect: write, program: 'true' } }", "{ uses: csv.read, with: { path: in.csv } }"],
+      false
+    ),
+    (
+      ["{ uses: shell.run, with: { effect: write, program: 'true' } }", "{ uses: http.get, with: { url: /list } }"],
+      false
+    ),
+    (
+      [
+        "{ uses: file.append, with: { path: in.csv, text: a } }",
+        "{ uses: shell.run, with: { effect: read, program: 'true' } }",
+      ], false
+    ),
+    (
+      [
+        "{ uses: http.post, with: { url: /a } }",
+        "{ uses: file.write, with: { path: '${{ string(steps.w.body) }}', text: a } }",
+        "{ uses: csv.read, with: { path: in.csv } }",
+      ], false
+    ),
+    (
+      ["{ uses: file.write, with: { path: in.csv.old, text: a } }", "{ uses: csv.read, with: { path: in.csv } }"], true
+    ),
+    (["{ uses: file.append, with: { path: in.csv, text: a } }", "{ uses: http.get, with: { url: /list } }"], true),
+    (["{ uses: http.put, with: { url: /a } }", "{ uses: csv.read, with: { path: in.csv } }"], true),
+    (["{ uses: store.put, with: { name: a, value: 1 } }", "{ uses: store.get, with: { name: b } }"], true),
+    (["{ uses: store.put, with: { name: a, value: 1 } }", "{ uses: store.list }"], false),
+  ]
+
+  @Test(arguments: readsAfterWrites)
+  func `a read waits for the run exactly if something before it may change what it reads`(
+    steps: [String], isKnown: Bool
+  ) async throws {
+    try await Self.withDesk { program, _, _ in
+      let lines = steps.enumerated().map { index, step in
+        "  - { id: \(index == 0 ? "w" : index == steps.count - 1 ? "r" : "v"),\(step.dropFirst())"
+      }
+      try program.write("recipe: some\nsteps:\n\(lines.joined(separator: "\n"))\n", to: "some.yaml")
+      let plan = try await program.call("plan", "some.yaml", "--json")
+      let waiting = (plan.json["notes"]?.list ?? []).filter { $0["kind"]?.string == "notRead" }
+      #expect(plan.code == 0, "\(plan.error)")
+      #expect(waiting.map { $0["path"]?.string } == (isKnown ? [] : ["r"]))
+    }
+  }
+
+  @Test func `what is written only if something fails is shown with that condition`() async throws {
+    try await Self.withDesk { program, desk, _ in
+      try program.write(
+        """
+        recipe: fallback
+        steps:
+          - id: got
+            uses: http.get
+            with: { url: /list }
+            onError:
+              - { uses: http.put, with: { url: /failed, text: a } }
+          - { if: "!has(steps.got)", uses: http.put, with: { url: /missing, text: b } }
+          - { uses: http.put, with: { url: /first, text: c } }
+          - { uses: http.put, with: { url: /second, text: d } }
+        onFailure:
+          - { uses: http.put, with: { url: /end, text: e } }
+
+        """, to: "fallback.yaml")
+      let plan = try await program.call("plan", "fallback.yaml", "--json", "--out", "plan.json")
+      #expect(plan.code == 0, "\(plan.error)")
+      withKnownIssue("writes that follow a failure are not mentioned") {
+        #expect(
+          Self.shown(plan) == [
+            "/failed <if 'got' fails>", "/missing <if 'got' fails (`!has(steps.got)`)>", "/first", "/second",
+            "/end <if the run fails>",
+          ])
+      }
+      #expect(desk.writes == [])
+      let run = try await program.call("run", "fallback.yaml", "--plan", "plan.json")
+      #expect(run.code == 0, "\(run.error)")
+      #expect(desk.writes == ["PUT /first c", "PUT /second d"])
+    }
+  }
+
+  @Test func `a certain failure after a write fails the plan`() async throws {
+    try await Self.withDesk { program, desk, _ in
+      try program.write(
+        """
+        recipe: certain
+        steps:
+          - { id: got, uses: http.get, with: { url: /list } }
+          - { uses: http.put, with: { url: /first, text: c } }
+          - { uses: http.put, with: { url: /second, text: d, expect: "${{ steps.got.body }}" } }
+
+        """, to: "certain.yaml")
+      let plan = try await program.call("plan", "certain.yaml", "--json")
+      #expect(plan.code == 1)
+      #expect(plan.json["error"]?["kind"]?.string == "validation")
+      #expect(Self.shown(plan) == ["/first"])
+      #expect(desk.writes == [])
+    }
+  }
+
+  @Test func `a run that was said yes to is planned again, and refused if the service changed meanwhile`() async throws
+  {
+    try await Self.withDesk { program, desk, _ in
+      desk.grow()
+      try program.write(
+        """
+        recipe: growing
+        steps:
+          - { id: got, uses: http.get, with: { url: /list } }
+          - id: put
+            forEach: ${{ steps.got.body }}
+            as: n
+            uses: http.put
+            with: { url: "/${{ string(n) }}", text: a }
+
+        """, to: "growing.yaml")
+      let outcome = try await program.shell(
+        "printf 'y\\n' | script -qec '\(Program.binary.path) run growing.yaml --confirm' /dev/null")
+      #expect(outcome.out.contains("Run growing? [y/N]"), "\(outcome.out) \(outcome.error)")
+      #expect(outcome.code == 1)
+      #expect(outcome.out.contains("moved: 'got' (http.get) reads something else in 'body'"))
+      #expect(outcome.out.contains("moved: 'put[1]' (http.put) is to be written, and was not"))
+      #expect(desk.writes == [])
+    }
+  }
+}
