@@ -17,16 +17,25 @@ extension MailPlugin: SandboxedPlugin {
   }
 }
 
+/// What can go wrong with a mail.
+enum MailFault: String, SandboxFaultKind {
+  case refuse, busy, recipient, cutOff, lostAnswer
+
+  var keys: Set<SandboxFaultKey> { self == .busy || self == .recipient ? [.status] : [] }
+  var standardStatus: Int { self == .busy ? 451 : 550 }
+  static let statuses = 400...599
+}
+
 /// A mail server on a loopback port.
 final class MailSandbox: RunningSandbox {
   let office: PostOffice
-  private let desk: FaultDesk
+  private let desk: FaultDesk<MailFault>
   /// Where attachments are, as other sandboxes left them.
   private let folder: FolderSandbox
 
   init(_ options: SandboxOptions) async throws {
     folder = try await FolderSandbox(options)
-    desk = try FaultDesk(kinds: PostOffice.faults)
+    desk = try FaultDesk()
     let office = try PostOffice(port: options.port, desk: desk)
     self.office = office
     // Ends when the server is stopped.

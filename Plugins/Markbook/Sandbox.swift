@@ -8,7 +8,7 @@ import Synchronization
 // The API lies under /markbook/api/v1.5, zips under /markbook/download. Beside them, for tests from outside:
 //
 //   /sandbox/log                                    how often each write was done, as JSON
-//   /sandbox/fault?kind=K&action=A&skip=N&times=N   makes a call go wrong (`SandboxFault`); `kind=none` takes all back
+//   /sandbox/fault?kind=K&call=C&skip=N&times=N   makes a call go wrong (`SandboxFault`); `kind=none` takes all back
 //   /sandbox/clock?advance=25h                      lets the school's time pass
 
 extension MarkbookPlugin: SandboxedPlugin {
@@ -50,7 +50,7 @@ final class MarkbookSandbox: RunningSandbox {
 final class SandboxDesk: Sendable {
   fileprivate struct State {
     var school: SandboxSchool
-    var faults = SandboxFaults()
+    var faults = SandboxFaults<SchoolFault>()
     var log = SandboxLog()
     /// How far the school's time is ahead.
     var ahead = TimeSpan.zero
@@ -68,7 +68,7 @@ final class SandboxDesk: Sendable {
   var log: SandboxLog { state.withLock(\.log) }
 
   func setOrigin(_ origin: String) { state.withLock { $0.school.origin = origin } }
-  func add(_ fault: SandboxFault) { state.withLock { $0.faults.add(fault) } }
+  func add(_ fault: MarkbookFault) { state.withLock { $0.faults.add(fault) } }
   func summaryLines() -> [String] { state.withLock { $0.log.lines($0.school) } }
 
   /// Answers a request.
@@ -86,7 +86,7 @@ final class SandboxDesk: Sendable {
     case ("GET", _) where path.hasPrefix(SandboxSchool.downloads):
       return await download(String(path.dropFirst(SandboxSchool.downloads.count)))
     case (_, "/sandbox/log"): return json(log.value)
-    case (_, "/sandbox/fault"): return setFault(request.query)
+    case (_, "/sandbox/fault"): return state.withLock { $0.faults.order(request.query) }
     case (_, "/sandbox/clock"): return setClock(request.query)
     default: return page("Not found", status: 404)
     }
@@ -99,27 +99,28 @@ final class SandboxDesk: Sendable {
   ) async -> HTTPServerResponse {
     let fault = state.withLock { state in
       state.log.requests += 1
-      return state.faults.strike(action)
+      return state.faults.strike([action])
     }
     switch fault?.kind {
     case .refuse: return .dropped
     case .html: return page("Down for maintenance")
     case .serverError: return page("Internal error", status: 500)
+    case .status: return notToday(fault)
     case .redirect:
       return HTTPServerResponse(status: 302, headers: ["Location": "http://elsewhere.example\(MarkbookSandbox.root)"])
     case .refusal:
-      return json(envelope(action, SandboxAnswer(status: .error(fault?.text ?? "")), at: now()))
+      return json(envelope(action, SandboxAnswer(status: .error(fault?.text ?? "ERROR:not today")), at: now()))
     case .expired: state.withLock { $0.school.endSessions() }
     default: break
     }
     let now = now()
     var answer = state.withLock { $0.answer(action, parameters, isForm: isForm, at: now) }
-    if fault?.kind == .doneRefusal { answer = SandboxAnswer(status: .error(fault?.text ?? "")) }
+    if fault?.kind == .doneRefusal { answer = SandboxAnswer(status: .error(fault?.text ?? "ERROR:not today")) }
     return await spoilt(envelope(action, answer, at: now), by: fault)
   }
 
   /// What goes wrong after it was done.
-  private func spoilt(_ answer: Value, by fault: SandboxFault?) async -> HTTPServerResponse {
+  private func spoilt(_ answer: Value, by fault: MarkbookFault?) async -> HTTPServerResponse {
     guard let fault else { return json(answer) }
     let text = (try? JSON.text(answer)) ?? ""
     switch fault.kind {
@@ -140,7 +141,7 @@ final class SandboxDesk: Sendable {
         })
     case .trailingComma: return .text(withTrailingCommas(text), type: "application/json")
     case .wrongType: return json(withoutLists(answer))
-    case .refuse, .html, .serverError, .redirect, .refusal, .doneRefusal, .expired: return json(answer)
+    case .refuse, .html, .serverError, .redirect, .refusal, .doneRefusal, .expired, .status: return json(answer)
     }
   }
 
@@ -152,16 +153,23 @@ final class SandboxDesk: Sendable {
 
   private func download(_ name: String) async -> HTTPServerResponse {
     let now = now()
-    let (fault, zip) = state.withLock { ($0.faults.strike("download"), $0.school.download(name, at: now)) }
+    let (fault, zip) = state.withLock { ($0.faults.strike(["download"]), $0.school.download(name, at: now)) }
     guard let zip else { return page("Not found", status: 404) }
     let headers: HTTPHeaders = ["Content-Type": "application/zip"]
     return switch fault?.kind {
     case .truncated: HTTPServerResponse(headers: headers, body: .truncated(zip, after: zip.count / 2))
     case .refuse, .lostAnswer: .dropped
     case .html: page("Down for maintenance")
+    case .status: notToday(fault)
     case .wrongType: HTTPServerResponse(headers: headers, body: .bytes(zip.map { $0 &+ ($0 == 0x50 ? 0 : 1) }))
     default: HTTPServerResponse(headers: headers, body: .bytes(zip))
     }
+  }
+
+  private func notToday(_ fault: MarkbookFault?) -> HTTPServerResponse {
+    var answer = page("Not today", status: fault?.status ?? 503)
+    answer.headers["Retry-After"] = fault?.retryAfter
+    return answer
   }
 
   /// The seven fields that every answer begins with, and what follows them.
@@ -181,25 +189,6 @@ final class SandboxDesk: Sendable {
   }
 
   // MARK: From outside
-
-  private func setFault(_ query: HTTPQuery) -> HTTPServerResponse {
-    guard let name = query["kind"], name != "none" else {
-      state.withLock { $0.faults.clear() }
-      return json(.object(["faults": .string("none")]))
-    }
-    guard let kind = SandboxFault.Kind(rawValue: name) else {
-      let kinds = SandboxFault.Kind.allCases.map(\.rawValue).joined(separator: ", ")
-      return .text("There is no fault '\(name)'; there are \(kinds), none.\n", status: 400)
-    }
-    var fault = SandboxFault(kind, action: query["action"])
-    if let skip = query["skip"].flatMap({ Int($0) }) { fault.skip = skip }
-    if let times = query["times"].flatMap({ Int($0) }) { fault.times = times }
-    if let size = query["size"].flatMap({ Int($0) }) { fault.size = max(0, size) }
-    if let delay = query["delay"].flatMap({ TimeSpan($0) }) { fault.delay = delay }
-    if let text = query["text"] { fault.text = text }
-    add(fault)
-    return json(.object(["fault": .string(name)]))
-  }
 
   private func setClock(_ query: HTTPQuery) -> HTTPServerResponse {
     guard let span = query["advance"].flatMap({ TimeSpan($0) }) else {

@@ -16,13 +16,22 @@ extension ShellPlugin: SandboxedPlugin {
   }
 }
 
+/// What can go wrong with a command.
+enum CommandFault: String, SandboxFaultKind {
+  case exit, timeOut
+
+  var keys: Set<SandboxFaultKey> { self == .exit ? [.status] : [] }
+  var standardStatus: Int { 1 }
+  static let statuses = 0...255
+}
+
 private final class ShellSandbox: RunningSandbox {
   let baseURL = "this machine, where nothing that writes is run"
-  private let desk: FaultDesk
+  private let desk: FaultDesk<CommandFault>
   private let folder: FolderSandbox
 
   init(_ options: SandboxOptions) async throws {
-    desk = try FaultDesk(kinds: ["exit", "timeOut"])
+    desk = try FaultDesk()
     folder = try await FolderSandbox(options)
   }
 
@@ -59,18 +68,18 @@ struct CommandFaults: Sendable {
         .configuration, "The sandbox at \(url) does not answer. \(error.message)", effect: ActionError.Effect.none)
     }
     let fault = try? JSON.parse(response.body)
-    switch fault?["kind"]?.string {
-    case "exit":
+    switch fault?["kind"]?.string.flatMap({ CommandFault(rawValue: $0) }) {
+    case .exit:
       let code = fault?["status"]?.int ?? 1
       guard command.expectedCodes.contains(code) else {
         throw ShellError(
           .exited(code), "'\(name)' ended with exit code \(code)", detail: "It was made to by the sandbox.")
       }
       return code
-    case "timeOut":
+    case .timeOut:
       throw ActionError(
         .timeout, "'\(name)' took too long", detail: "It was made to by the sandbox.", effect: .unknown)
-    default: return nil
+    case nil: return nil
     }
   }
 }

@@ -4,62 +4,50 @@ import Synchronization
 // What every sandbox has around the service that it plays. Beside the service's own paths, for tests from outside:
 //
 //   /sandbox/log                                  every call and how often it came, as JSON
-//   /sandbox/fault?kind=K&call=C&skip=N&times=N   makes calls go wrong (`ServiceFault`); `kind=none` takes all back
+//   /sandbox/fault?kind=K&call=C&skip=N&times=N   makes calls go wrong (`SandboxFault`); `kind=none` takes all back
 //   /sandbox/clock?advance=25h                    lets the service's time pass; `set=2026-03-10T09:00:00Z` sets it
 //
 // A call is named by its method and path, `GET /catalog.json`. A fault strikes the calls whose names contain its text.
 
-/// Something that goes wrong on demand, so that recipes and tests meet it before the real service does it.
-package struct ServiceFault: Hashable, Sendable {
-  /// What goes wrong.
-  package enum Kind: String, CaseIterable, Sendable {
-    /// The connection is dropped before anything is done.
-    case refuse
-    /// It is done, and the connection is dropped before the answer.
-    case lostAnswer
-    /// It is done, and the answer breaks off half-way.
-    case truncated
-    /// It is done, and the answer comes late.
-    case slow
-    /// It is done, and the answer is larger than anybody wants.
-    case oversized
-    /// It is done, and the answer is a JSON document that is not of the contract: a list in a list.
-    case wrongType
-    /// It is done, and the answer has bytes in its texts that are no UTF-8.
-    case badUTF8
-    /// Nothing is done, and the answer is a web page with status 200.
-    case html
-    /// Nothing is done, and the answer is a web page with the fault's status.
-    case status
-    /// Nothing is done, and the answer leads to another host.
-    case redirect
-    /// Nothing is done, and the answer leads to itself.
-    case redirectLoop
+/// What can go wrong with any service that speaks HTTP.
+package enum ServiceFaultKind: String, SandboxFaultKind {
+  /// The connection is dropped before anything is done.
+  case refuse
+  /// It is done, and the connection is dropped before the answer.
+  case lostAnswer
+  /// It is done, and the answer breaks off half-way.
+  case truncated
+  /// It is done, and the answer comes late.
+  case slow
+  /// It is done, and the answer is larger than anybody wants.
+  case oversized
+  /// It is done, and the answer is a JSON document that is not of the contract: a list in a list.
+  case wrongType
+  /// It is done, and the answer has bytes in its texts that are no UTF-8.
+  case badUTF8
+  /// Nothing is done, and the answer is a web page with status 200.
+  case html
+  /// Nothing is done, and the answer is a web page with the fault's status.
+  case status
+  /// Nothing is done, and the answer leads to another host.
+  case redirect
+  /// Nothing is done, and the answer leads to itself.
+  case redirectLoop
+
+  package var keys: Set<SandboxFaultKey> {
+    switch self {
+    case .status: [.status, .retryAfter]
+    case .slow: [.delay]
+    case .oversized: [.size]
+    default: []
+    }
   }
 
-  package var kind: Kind
-  /// The calls that it strikes: those whose names contain this.
-  package var call: String
-  /// How many such calls go well first.
-  package var skip: Int
-  /// How many are struck after that.
-  package var times: Int
-  /// The status of a fault that is one.
-  package var status = 503
-  /// What an answer of that status says of trying again: `Retry-After`.
-  package var retryAfter: String?
-  /// How late a slow answer is.
-  package var delay = TimeSpan.seconds(60)
-  /// How large an oversized answer is, in bytes.
-  package var size = 80 << 20
-
-  package init(_ kind: Kind, call: String = "", skip: Int = 0, times: Int = 1) {
-    self.kind = kind
-    self.call = call
-    self.skip = skip
-    self.times = times
-  }
+  package var standardStatus: Int { 503 }
+  package static let statuses = 200...599
 }
+
+package typealias ServiceFault = SandboxFault<ServiceFaultKind>
 
 /// A loopback port with a service behind it whose faults, log and clock can be reached from outside.
 package final class SandboxFrame: Sendable {
@@ -67,7 +55,7 @@ package final class SandboxFrame: Sendable {
   package typealias Service = @Sendable (HTTPServerRequest, Timestamp) async -> HTTPServerResponse
 
   fileprivate struct State {
-    var faults: [ServiceFault] = []
+    var faults = SandboxFaults<ServiceFaultKind>()
     /// Each call with its count, in the order in which they first came.
     var calls: [(name: String, count: Int)] = []
     /// How far the service's time is ahead.
@@ -105,7 +93,7 @@ package final class SandboxFrame: Sendable {
   /// How often calls came whose names contain a text.
   package func count(_ call: String) -> Int { calls.filter { $0.name.contains(call) }.reduce(0) { $0 + $1.count } }
   /// Makes calls go wrong.
-  package func add(_ fault: ServiceFault) { desk.state.withLock { $0.faults.append(fault) } }
+  package func add(_ fault: ServiceFault) { desk.state.withLock { $0.faults.add(fault) } }
   /// Lets the service's time pass.
   package func advance(by span: TimeSpan) { desk.state.withLock { $0.ahead = $0.ahead + span } }
   /// Ends it.
@@ -121,7 +109,7 @@ extension SandboxFrame.Desk {
   func answer(_ request: HTTPServerRequest) async -> HTTPServerResponse {
     switch request.path {
     case "/sandbox/log": return log()
-    case "/sandbox/fault": return setFault(request.query)
+    case "/sandbox/fault": return state.withLock { $0.faults.order(request.query) }
     case "/sandbox/clock": return setClock(request.query)
     default: break
     }
@@ -183,26 +171,6 @@ extension SandboxFrame.Desk {
       ]))
   }
 
-  private func setFault(_ query: HTTPQuery) -> HTTPServerResponse {
-    guard let name = query["kind"], name != "none" else {
-      state.withLock { $0.faults = [] }
-      return .json(.object(["faults": .string("none")]))
-    }
-    guard let kind = ServiceFault.Kind(rawValue: name) else {
-      let kinds = ServiceFault.Kind.allCases.map(\.rawValue).joined(separator: ", ")
-      return .text("There is no fault '\(name)'; there are \(kinds), none.\n", status: 400)
-    }
-    var fault = ServiceFault(kind, call: query["call"] ?? "")
-    if let skip = query["skip"].flatMap({ Int($0) }) { fault.skip = max(0, skip) }
-    if let times = query["times"].flatMap({ Int($0) }) { fault.times = times }
-    if let status = query["status"].flatMap({ Int($0) }), (200...599).contains(status) { fault.status = status }
-    if let size = query["size"].flatMap({ Int($0) }) { fault.size = max(0, size) }
-    if let delay = query["delay"].flatMap({ TimeSpan($0) }) { fault.delay = delay }
-    fault.retryAfter = query["retryAfter"]
-    state.withLock { $0.faults.append(fault) }
-    return .json(.object(["fault": .string(name)]))
-  }
-
   private func setClock(_ query: HTTPQuery) -> HTTPServerResponse {
     if let instant = query["set"].flatMap({ Timestamp($0) }), let ahead = instant.span(since: time.now()) {
       state.withLock { $0.ahead = ahead }
@@ -225,17 +193,7 @@ extension SandboxFrame.State {
     } else {
       calls.append((call, 1))
     }
-    var struck: ServiceFault?
-    for index in faults.indices where faults[index].call.isEmpty || call.contains(faults[index].call) {
-      if faults[index].skip > 0 {
-        faults[index].skip -= 1
-      } else if struck == nil {
-        struck = faults[index]
-        faults[index].times -= 1
-      }
-    }
-    faults.removeAll { $0.times <= 0 }
-    return struck
+    return faults.strike([call])
   }
 }
 

@@ -46,6 +46,26 @@ import Testing
     }
   }
 
+  @Test(arguments: [
+    ("", "An order says its 'kind': refuse, "),
+    ("kind=status&tmes=2", "An order of 'status' says no 'tmes'; did you mean 'times'?"),
+    ("kind=refuse&action=x", "An order of 'refuse' says no 'action'; did you mean 'call'?"),
+    ("kind=slow&status=429", "An order of 'slow' says no 'status'; it says kind, call, skip, times, delay."),
+    ("kind=none&call=x", "An order of 'none' says no 'call'; it says kind."),
+    ("kind=refuse&times=0", "'times' is a whole number from 1 to 2147483647, not '0'."),
+    ("kind=refuse&skip=-1", "'skip' is a whole number from 0 to 2147483647, not '-1'."),
+    ("kind=status&status=42", "'status' is a whole number from 200 to 599, not '42'."),
+    ("kind=slow&delay=soon", "'delay' is a time such as 2s, not 'soon'."),
+    ("kind=refuse&times=1&times=2", "An order says 'times' once."),
+  ])
+  func `an order that says something else strikes nothing`(_ order: String, _ words: String) async throws {
+    try await Self.withFrame { _, ask in
+      let answer = await ask("/sandbox/fault?\(order)")
+      #expect(answer.hasPrefix("400 \(words)"), "\(answer)")
+      #expect(await ask("/a") == #"200 {"now":"2026-11-20T09:30:00Z"}"#)
+    }
+  }
+
   @Test func `lets time pass, and takes down what was asked`() async throws {
     try await Self.withFrame { _, ask in
       #expect(await ask("/sandbox/clock?advance=25h") == #"200 {"now":"2026-11-21T10:30:00Z"}"#)

@@ -15,7 +15,7 @@ enum HTTPRequestStub {
 @Suite struct FaultTests {
   struct Case: Sendable, CustomTestStringConvertible {
     var testDescription: String { kind.rawValue }
-    var kind: SandboxFault.Kind
+    var kind: SchoolFault
     var error: ErrorKind
     var effect: ActionError.Effect
     /// Whether the write was done although it failed.
@@ -39,7 +39,7 @@ enum HTTPRequestStub {
     // Only the answer that never comes may be cut short, or a busy machine decides what goes wrong.
     let limits = HTTPLimits(attempt: c.kind == .slow ? .seconds(5) : .seconds(60), maxBodyBytes: 1 << 20)
     try await withSandbox(limits: limits) { sandbox, client, _ in
-      sandbox.desk.add(SandboxFault(c.kind, action: "createclass"))
+      sandbox.desk.add(MarkbookFault(c.kind, call: "createclass"))
       let error = try await client.failure {
         _ = try await $0.createClass(
           markbookKey: 1_207_731, name: "8GEO-W", teacherFamilyName: "f", teacherGivenName: "g")
@@ -55,11 +55,11 @@ enum HTTPRequestStub {
     }
   }
 
-  @Test(arguments: [SandboxFault.Kind.trailingComma, .expired])
-  func `a read gets over`(_ kind: SandboxFault.Kind) async throws {
+  @Test(arguments: [SchoolFault.trailingComma, .expired])
+  func `a read gets over`(_ kind: SchoolFault) async throws {
     try await withSandbox { sandbox, client, _ in
       _ = try await client.userList()
-      sandbox.desk.add(SandboxFault(kind, action: "getmarkbook"))
+      sandbox.desk.add(MarkbookFault(kind, call: "getmarkbook"))
       #expect(try await client.getMarkbook(key: 1_207_731).studentList.count == 24)
       #expect(sandbox.desk.log.logins == (kind == .expired ? 2 : 1))
     }
@@ -67,7 +67,7 @@ enum HTTPRequestStub {
 
   @Test func `a list that is no list is named`() async throws {
     try await withSandbox { sandbox, client, _ in
-      sandbox.desk.add(SandboxFault(.wrongType, action: "userlist"))
+      sandbox.desk.add(MarkbookFault(.wrongType, call: "userlist"))
       let error = try await client.failure { _ = try await $0.userList() }
       #expect(error.message == "The answer to 'userlist' cannot be read: 'list' should be a list and is a string.")
     }
@@ -83,8 +83,8 @@ enum HTTPRequestStub {
     #expect(error.message.hasPrefix("Logging in to Markbook Online failed. Asking Markbook Online for"))
   }
 
-  @Test(arguments: [SandboxFault.Kind.truncated, .wrongType, .html, .refuse])
-  func `a damaged backup leaves no file, and one that was there as it was`(_ kind: SandboxFault.Kind) async throws {
+  @Test(arguments: [SchoolFault.truncated, .wrongType, .html, .refuse])
+  func `a damaged backup leaves no file, and one that was there as it was`(_ kind: SchoolFault) async throws {
     try await withSandbox { sandbox, client, time in
       try await client.scheduleBackup(matching: "2026")
       time.advance(by: .seconds(24 * 3600))
@@ -94,7 +94,7 @@ enum HTTPRequestStub {
       defer { try? FileManager.default.removeItem(at: folder) }
       let file = folder.appending(path: "b.zip")
       try Data("old".utf8).write(to: file)
-      sandbox.desk.add(SandboxFault(kind, action: "download"))
+      sandbox.desk.add(MarkbookFault(kind, call: "download"))
       _ = try await client.failure { _ = try await $0.downloadBackup(from: url, to: file.path) }
       #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["b.zip"])
       #expect(try String(decoding: Data(contentsOf: file), as: UTF8.self) == "old")
@@ -110,7 +110,7 @@ enum HTTPRequestStub {
       func ask(_ path: String) async throws -> String {
         String(decoding: try await http.send(HTTPRequest("GET", origin + path)).body, as: UTF8.self)
       }
-      let fault = try await ask("/sandbox/fault?kind=lostAnswer&action=putstudentresult&skip=1")
+      let fault = try await ask("/sandbox/fault?kind=lostAnswer&call=putstudentresult&skip=1")
       #expect(fault == #"{"fault":"lostAnswer"}"#)
       for student in [(12, "0047218"), (13, "0047233")] {
         _ = try? await client.putStudentResult(
@@ -120,6 +120,8 @@ enum HTTPRequestStub {
       #expect(log == #"{"requests":3,"logins":1,"writes":{"putstudentresult":{"1207731/12/21":1,"1207731/13/21":1}}}"#)
       let unknown = try await ask("/sandbox/fault?kind=boom")
       #expect(unknown.hasPrefix("There is no fault 'boom'; there are refuse, "))
+      let misspelt = try await ask("/sandbox/fault?kind=refuse&action=userlist")
+      #expect(misspelt == "An order of 'refuse' says no 'action'; did you mean 'call'?\n")
       let clock = try await ask("/sandbox/clock?advance=1d")
       #expect(clock == #"{"now":"2026-11-21T09:30:00Z"}"#)
     }

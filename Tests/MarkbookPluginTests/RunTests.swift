@@ -2,6 +2,7 @@ import ActionKit
 import ActionTestKit
 import Basics
 import Foundation
+import HTTPServer
 import Recipes
 import RunState
 import RunTestKit
@@ -54,11 +55,11 @@ import Testing
       let client = sandbox.client(time: time)
       try await client.scheduleBackup(matching: "2026")
       time.advance(by: .seconds(24 * 3600))
-      sandbox.desk.add(SandboxFault(.lostAnswer, action: "getbackupurl"))
-      sandbox.desk.add(SandboxFault(.lostAnswer, action: "getbackupurl", skip: 2))
-      sandbox.desk.add(SandboxFault(.lostAnswer, action: "download"))
-      sandbox.desk.add(SandboxFault(.wrongType, action: "download", skip: 1))
-      sandbox.desk.add(SandboxFault(.truncated, action: "download", skip: 2))
+      sandbox.desk.add(MarkbookFault(.lostAnswer, call: "getbackupurl"))
+      sandbox.desk.add(MarkbookFault(.lostAnswer, call: "getbackupurl", skip: 2))
+      sandbox.desk.add(MarkbookFault(.lostAnswer, call: "download"))
+      sandbox.desk.add(MarkbookFault(.wrongType, call: "download", skip: 1))
+      sandbox.desk.add(MarkbookFault(.truncated, call: "download", skip: 2))
       let end = try await run.drive()
       #expect(end.status == .succeeded, "\(end.error?.message ?? "")")
       #expect(Self.delays(run) == [.zero, .zero, .seconds(1), .seconds(5), .seconds(30)])
@@ -75,7 +76,7 @@ import Testing
       outputs: { classKey: "${{ steps.gone.?classKey.orValue(0) }}" }
       """
     try await Self.withRun(of: steps) { run, sandbox, _ in
-      sandbox.desk.add(SandboxFault(.lostAnswer, action: "deletestudent"))
+      sandbox.desk.add(MarkbookFault(.lostAnswer, call: "deletestudent"))
       let end = try await run.drive()
       #expect(end.status == .succeeded, "\(end.error?.message ?? "")")
       #expect(try await run.outputs() == .object(["classKey": .int(9)]))
@@ -99,7 +100,7 @@ import Testing
     let steps = "steps:\n  - uses: markbook.userList\n  - id: write\n\(lines)\n"
     try await Self.withRun(of: steps) { run, sandbox, _ in
       for action in ["createstudent", "putstudentresult"] {
-        sandbox.desk.add(SandboxFault(.refusal, action: action, times: 9))
+        sandbox.desk.add(MarkbookFault(.refusal, call: action, times: 9))
       }
       let end = try await run.drive()
       #expect(end.status == .failed)
@@ -124,7 +125,7 @@ import Testing
       outputs: { books: "${{ steps.books.size() }}" }
       """
     try await Self.withRun(of: steps) { run, sandbox, _ in
-      sandbox.desk.add(SandboxFault(.expired, action: "getmarkbook"))
+      sandbox.desk.add(MarkbookFault(.expired, call: "getmarkbook"))
       let end = try await run.drive()
       #expect(end.status == .succeeded, "\(end.error?.message ?? "")")
       #expect(sandbox.desk.log.logins == 2)
@@ -153,7 +154,7 @@ import Testing
           with: { markbookKey: 1207731, \(fields) }
       """
     try await Self.withRun(of: steps) { run, sandbox, _ in
-      sandbox.desk.add(SandboxFault(.expired, action: wire))
+      sandbox.desk.add(MarkbookFault(.expired, call: wire))
       let end = try await run.drive()
       #expect(end.status == .succeeded, "\(end.error?.message ?? "")")
       #expect(sandbox.writes(wire).values.reduce(0, +) == 1)
@@ -183,7 +184,7 @@ import Testing
     let steps = "steps:\n  - uses: markbook.userList\n  - id: write\n    uses: markbook.\(step)\n"
     try await Self.withRun(of: steps) { run, sandbox, _ in
       // The baseline is read before.
-      sandbox.desk.add(SandboxFault(.expired, action: wire))
+      sandbox.desk.add(MarkbookFault(.expired, call: wire))
       let end = try await run.drive()
       #expect(end.status == .succeeded, "\(end.error?.message ?? "")")
       #expect(sandbox.writes(wire).values.reduce(0, +) == 1)
@@ -202,7 +203,7 @@ import Testing
       outputs: { key: "${{ steps.write.classKey }}" }
       """
     try await Self.withRun(of: steps) { run, sandbox, _ in
-      sandbox.desk.add(SandboxFault(.doneRefusal, action: "createclass"))
+      sandbox.desk.add(MarkbookFault(.doneRefusal, call: "createclass"))
       let end = try await run.drive()
       #expect(end.status == .succeeded, "\(end.error?.message ?? "")")
       #expect(sandbox.writes("createclass") == ["1207731/8GEO-W": 1])
@@ -219,9 +220,9 @@ import Testing
           with: { markbookKey: 1207731, name: 8GEO-W, teacherFamilyName: F, teacherGivenName: G }
       """
     try await Self.withRun(of: steps) { run, sandbox, _ in
-      sandbox.desk.add(SandboxFault(.expired, action: "createclass"))
+      sandbox.desk.add(MarkbookFault(.expired, call: "createclass"))
       // The baseline is read well, and the looks are not.
-      sandbox.desk.add(SandboxFault(.wrongType, action: "getmarkbook", skip: 1, times: 9))
+      sandbox.desk.add(MarkbookFault(.wrongType, call: "getmarkbook", skip: 1, times: 9))
       let end = try await run.drive()
       #expect(end.status == .uncertain)
       #expect(sandbox.writes("createclass").isEmpty)

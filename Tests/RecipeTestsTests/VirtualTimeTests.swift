@@ -146,7 +146,7 @@ import Testing
       recipe: r.yaml
       cases:
         - case: two dropped connections
-          sandboxes: { markbook: { fault: { kind: refuse, action: markbooklist, times: 2 } } }
+          sandboxes: { markbook: { fault: { kind: refuse, call: markbooklist, times: 2 } } }
           do:
             - run
             - advance: 1m

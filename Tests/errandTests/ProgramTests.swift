@@ -84,7 +84,7 @@ private let enrol = """
   @Test(arguments: zip([SIGINT, SIGTERM], [130, 143] as [Int32]))
   func `an interrupted run says how to go on`(_ signal: Int32, _ code: Int32) async throws {
     let program = try await Program()
-    try await program.control("fault?kind=slow&action=putstudentresult&times=1000&delay=100ms")
+    try await program.control("fault?kind=slow&call=putstudentresult&times=1000&delay=100ms")
     let run = try program.start(["run", averages, "--config", "errand.yaml", "-i", "markbook=1207731"])
     try await program.waitForWrites("putstudentresult", atLeast: 1)
     run.signal(signal)
@@ -103,7 +103,7 @@ private let enrol = """
 
   @Test func `a second command is the client of the first, and takes its place when it dies`() async throws {
     let program = try await Program()
-    try await program.control("fault?kind=slow&action=putstudentresult&times=1000&delay=50ms")
+    try await program.control("fault?kind=slow&call=putstudentresult&times=1000&delay=50ms")
     let arguments = ["run", averages, "--config", "errand.yaml", "-i", "markbook=1207731", "--json"]
     let agent = try program.start(arguments)
     try await program.waitForWrites("putstudentresult", atLeast: 1)
@@ -121,7 +121,7 @@ private let enrol = """
 
   @Test func `an agent of another configuration is not disturbed`() async throws {
     let program = try await Program()
-    try await program.control("fault?kind=slow&action=putstudentresult&times=1000&delay=50ms")
+    try await program.control("fault?kind=slow&call=putstudentresult&times=1000&delay=50ms")
     let agent = try program.start(["run", averages, "--config", "errand.yaml", "-i", "markbook=1207731"])
     try await program.waitForWrites("putstudentresult", atLeast: 1)
     try program.write("state: .errand\n", to: "other.yaml")
@@ -136,7 +136,7 @@ private let enrol = """
   @Test func `secrets are nowhere in the state or the output`() async throws {
     let program = try await Program()
     for fault in ["serverError", "html", "wrongType"] {
-      try await program.control("fault?kind=\(fault)&action=getmarkbook&times=1")
+      try await program.control("fault?kind=\(fault)&call=getmarkbook&times=1")
       let outcome = try await program.call("run", averages, "--config", "errand.yaml", "-i", "markbook=1207731", "-v")
       for name in ["apiKey", "password"] {
         let secret = try #require(program.sandbox.configuration[name]?.string)
@@ -234,7 +234,7 @@ private let enrol = """
   @Test func `a plain write whose answer is lost is looked up and not repeated`() async throws {
     let program = try await Program()
     try program.write(enrol, to: "enrol.yaml")
-    try await program.control("fault?kind=lostAnswer&action=createstudent&skip=1&times=1")
+    try await program.control("fault?kind=lostAnswer&call=createstudent&skip=1&times=1")
     let outcome = try await program.call("run", "enrol.yaml", "-i", #"sids=["A1","A2","A3"]"#)
     #expect(outcome.code == 0, "\(outcome.error)")
     let created = try await program.writes("createstudent")

@@ -59,7 +59,7 @@ import Testing
       try program.write(SoakTests.schedule(name, trigger, wait: wait), to: "recipes/\(name).yaml")
     }
     // An answer that comes late makes it likelier that a kill falls between the writing and the answer.
-    try await program.control("fault?kind=slow&action=createclass&times=100000000&delay=20ms")
+    try await program.control("fault?kind=slow&call=createclass&times=100000000&delay=20ms")
 
     var (kills, stops, killedCommands, batches) = (0, 0, 0, 0)
     var handed: [String: String] = [:]

@@ -42,10 +42,7 @@ final class PostOffice: Sendable {
   private let current = Mutex<(isOpen: Bool, client: Int32)>((true, -1))
   /// The line that greets clients.
   private let greeting: String
-  private let desk: FaultDesk?
-
-  /// What may be ordered of a desk.
-  static let faults = ["refuse", "busy", "recipient", "cutOff", "lostAnswer"]
+  private let desk: FaultDesk<MailFault>?
 
   /// What keeps a server from starting.
   struct NoPort: Error, CustomStringConvertible {
@@ -54,7 +51,7 @@ final class PostOffice: Sendable {
   }
 
   /// Listens on a port of the loopback interface; 0 for any that is free.
-  init(port wanted: Int = 0, greeting: String = "220 sandbox ESMTP", desk: FaultDesk? = nil) throws(NoPort) {
+  init(port wanted: Int = 0, greeting: String = "220 sandbox ESMTP", desk: FaultDesk<MailFault>? = nil) throws(NoPort) {
     self.greeting = greeting
     self.desk = desk
     let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
@@ -117,7 +114,7 @@ final class PostOffice: Sendable {
     setsockopt(client, SOL_SOCKET, SO_RCVTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
     var lines = Lines(client)
     var (sender, recipients) = ("", [String]())
-    guard desk?.strike(["refuse"]) == nil, say(greeting, to: client) else { return }
+    guard desk?.strike([.refuse]) == nil, say(greeting, to: client) else { return }
     while let line = lines.next() {
       let words = String(decoding: line, as: UTF8.self)
       let verb = String(words.prefix(4)).uppercased()
@@ -139,15 +136,15 @@ final class PostOffice: Sendable {
         return
       case "MAIL":
         (sender, recipients) = (address(in: words), [])
-        answer = desk?.strike(["busy"]).map { "\(code($0, 451)) 4.3.2 busy, try again later" } ?? "250 2.1.0 ok"
+        answer = desk?.strike([.busy]).map { "\($0.status) 4.3.2 busy, try again later" } ?? "250 2.1.0 ok"
       case "RCPT":
         let recipient = address(in: words)
         if recipient.hasPrefix("refused@") {
           answer = "550 5.1.1 nobody of that name"
         } else if recipient.hasPrefix("later@") {
           answer = "451 4.2.1 try again later"
-        } else if let fault = desk?.strike(["recipient"], [recipient]) {
-          answer = "\(code(fault, 550)) 5.1.1 nobody of that name"
+        } else if let fault = desk?.strike([.recipient], [recipient]) {
+          answer = "\(fault.status) 5.1.1 nobody of that name"
         } else {
           recipients.append(recipient)
           answer = "250 2.1.5 ok"
@@ -155,7 +152,7 @@ final class PostOffice: Sendable {
       case "DATA":
         if recipients.contains(where: { $0.hasPrefix("gone@") }) { return }
         for recipient in recipients { desk?.count(recipient) }
-        if desk?.strike(["cutOff"], recipients) != nil { return }
+        if desk?.strike([.cutOff], recipients) != nil { return }
         guard say("354 go on", to: client), let bytes = lines.mail() else { return }
         if recipients.contains(where: { $0.hasPrefix("full@") }) {
           answer = "552 5.2.2 mailbox full"
@@ -163,7 +160,7 @@ final class PostOffice: Sendable {
         }
         mails.withLock { $0.append(DeliveredMail(sender: sender, recipients: recipients, bytes: bytes)) }
         if recipients.contains(where: { $0.hasPrefix("lost@") }) { return }
-        if desk?.strike(["lostAnswer"], recipients) != nil { return }
+        if desk?.strike([.lostAnswer], recipients) != nil { return }
         if recipients.contains(where: { $0.hasPrefix("silent@") }) {
           while lines.next() != nil {}
           return
@@ -173,11 +170,6 @@ final class PostOffice: Sendable {
       }
       guard say(answer, to: client) else { return }
     }
-  }
-
-  /// The code of a refusal, as it was ordered.
-  private func code(_ fault: FaultDesk.Fault, _ standard: Int) -> Int {
-    fault.status.flatMap { (400...599).contains($0) ? $0 : nil } ?? standard
   }
 
   private func address(in line: String) -> String {
