@@ -253,7 +253,7 @@ struct RequestMeaning {
   }
 
   private static func shown(_ value: Value) -> String {
-    let text = (try? JSON.text(value)) ?? value.kindName
+    let text = JSON.shown(value)
     return text.count <= 60 ? text : "\(text.prefix(57))…"
   }
 }
