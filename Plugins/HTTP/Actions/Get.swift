@@ -1,7 +1,7 @@
 import ActionKit
 import HTTPClient
 
-enum Get: Action {
+enum Get: AddressedAction {
   static let name = "get"
   static let summary = "Asks for something (HTTP GET)."
   static let effect = Effect.read
@@ -11,7 +11,7 @@ enum Get: Action {
   ]
 
   struct Input: ValidatedFieldSet {
-    @Field("Address, or path from the connection's `baseURL` on.", .notEmpty) var url: String
+    @Field("Address, or path from the connection's `baseURL` on.", .pattern(.webAddress)) var url: String
     @Field("Parameters of the query; a list gives one for each of its values.") var query: ValueMap?
     @Field("Header fields beside those of the connection; they are no place for secrets.") var headers:
       [String: String]?
