@@ -201,26 +201,13 @@ struct CheckedCase: Sendable, CustomTestStringConvertible {
       .refused("the clause '%d' takes an int, and null was given")),
   ]
 
-  private static let rightToday = [
-    "an optional in the steps of the end", "a null that an expression gives to a field of a map",
-    "a cell of a CSV that is an optional",
-  ]
-
   @Test(arguments: nested)
   func `an optional in an optional has the type of its value`(_ one: CheckedCase) async throws {
-    try await withKnownIssue("types say less than the values are") {
-      try await expect(one)
-    } when: {
-      !Self.rightToday.contains(one.name)
-    }
+    try await expect(one)
   }
 
   @Test(arguments: calls)
   func `what a function refuses for its type is refused by the check`(_ one: CheckedCase) async throws {
-    try await withKnownIssue("types say less than the values are") {
-      try await expect(one)
-    } when: {
-      !Self.rightToday.contains(one.name)
-    }
+    try await expect(one)
   }
 }
