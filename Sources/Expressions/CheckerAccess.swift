@@ -298,7 +298,7 @@ extension Checker {
 
   /// Faults `value()` of an optional that is empty for what the recipe itself tells, unless that was asked before.
   mutating func requireValue(of optional: Result, _ receiver: Syntax) {
-    guard isSound, !optional.isLookup else { return }
+    guard isSound, !optional.isLookup, !(optional.node is LiteralNode) else { return }
     let path = heldPath(receiver)
     if let path, isPresent(path) { return }
     let text = source(receiver)

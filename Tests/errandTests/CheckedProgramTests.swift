@@ -47,7 +47,7 @@ import Testing
     try FileManager.default.removeItem(at: program.folder.appending(path: "errand.yaml"))
     #expect(
       try await said("odd").contains(
-        "'with.url' must be an address such as https://example.org/items, or a path such as /items, but found 'nonsense'"
+        "'with.url' must be an address such as https://example.org/items, or a path such as /items, but is 'nonsense'"
       ))
     for name in ["path", "whole", "mail"] { #expect(try await said(name).isEmpty) }
     try program.write("connections: { shop: { plugin: http } }\n", to: "errand.yaml")
