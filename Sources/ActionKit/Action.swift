@@ -3,7 +3,7 @@
 /// An action is a type and never a value: what it needs beside its input it is handed. None of the requirements has a
 /// default, because the compiler takes a default in silence when a plugin declares the requirement with the wrong
 /// type. What only some actions have is in protocols of their own: `PreviewingAction`, `ReconcilingAction`,
-/// `KeyedAction`, `RetryingAction`, `TimedAction`, `RenamedAction`, `ShapedAction`.
+/// `KeyedAction`, `RetryingAction`, `TimedAction`, `RenamedAction`, `ShapedAction`, `SettingsAction`.
 public protocol Action<Service>: Sendable {
   /// What the action works on; every action of a plugin has the same one.
   associatedtype Service: Sendable
@@ -105,6 +105,12 @@ public protocol ShapedAction<Service>: SpecialAction {
   ///
   /// What running the action gives for the same input keeps to it.
   static func output(for input: Value) -> ObjectSchema
+}
+
+/// An action that for some inputs needs settings of its connection which are optional for others.
+public protocol SettingsAction<Service>: SpecialAction {
+  /// The names of those settings for an input in which values may be missing, wrong, or texts that hold expressions.
+  static func neededSettings(for input: Value) -> [String]
 }
 
 /// A write whose service does nothing twice for the same `ActionContext.idempotencyKey`.

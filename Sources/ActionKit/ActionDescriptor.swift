@@ -17,6 +17,7 @@ public struct ActionDescriptor: Sendable {
   /// The type of what recipes get, whatever they give: only an optional field may be absent.
   public let outputType: ValueType
   private let shaping: (@Sendable (Value) -> ObjectSchema)?
+  private let needing: (@Sendable (Value) -> [String])?
   /// What is recorded before a write that can be reconciled.
   public let baseline: ObjectSchema?
   /// Inputs as recipes write them.
@@ -46,6 +47,8 @@ extension ActionDescriptor {
   public var inputType: ValueType { input.inputType }
   /// The type of what recipes get for an input as they write it, in which values may be expressions.
   public func outputType(for input: Value) -> ValueType { shaping?(input).outputType ?? outputType }
+  /// The settings, beside those that every connection of the plugin needs, that an input as recipes write it needs.
+  public func neededSettings(for input: Value) -> [String] { needing?(input) ?? [] }
   /// Whether it can be found out after an unknown outcome what happened.
   public var canReconcile: Bool { reconciling != nil }
   /// Whether a plan can show what would change.
@@ -121,6 +124,7 @@ extension ActionDescriptor {
     examples = A.examples
     let special = A.self as? any SpecialAction.Type
     shaping = (special as? any ShapedAction.Type).map { $0.shaping }
+    needing = (special as? any SettingsAction.Type).map { $0.needing }
     formerIDs = (special as? any RenamedAction.Type).map { $0.formerNames.map { "\(plugin).\($0)" } } ?? []
     takesEffect = special is any StepEffectAction.Type
     acceptsKey = special is any KeyedAction.Type
@@ -160,6 +164,10 @@ extension PreviewingAction {
 
 extension ShapedAction {
   fileprivate static var shaping: @Sendable (Value) -> ObjectSchema { { output(for: $0) } }
+}
+
+extension SettingsAction {
+  fileprivate static var needing: @Sendable (Value) -> [String] { { neededSettings(for: $0) } }
 }
 
 /// What a reconciling action has beside an ordinary one.

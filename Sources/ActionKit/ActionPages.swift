@@ -176,7 +176,7 @@ extension TimeSpan {
 
 extension Value {
   /// The value in JSON, as pages show defaults.
-  fileprivate var inJSON: String { (try? JSON.text(self)) ?? kindName }
+  fileprivate var inJSON: String { JSON.shown(self) }
 }
 
 extension String {

@@ -141,7 +141,7 @@ private func excerpt(_ location: Diagnostic.Location, _ palette: Palette) -> [St
   let start = min(max(location.range.lowerBound, 0), bytes.count)
   let isBreak: (UInt8) -> Bool = { $0 == 0x0A || $0 == 0x0D }
   // A line is looked at this far, which is more than is shown unless it is a heap of combining characters.
-  let reach = 1000
+  let reach = 300
   var first = start
   while first > 0, start - first < reach, !isBreak(bytes[first - 1]) { first -= 1 }
   var isCutBefore = first > 0 && !isBreak(bytes[first - 1])

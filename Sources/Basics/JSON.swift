@@ -6,7 +6,8 @@
 ///
 /// What JSON does not know is written as text: bytes in base64, instants in RFC 3339, lengths of time as `90s`, types by
 /// their name, and the keys of a map. An optional is its value or null. A double always has a point or an exponent,
-/// so that it is read as a double again; a double that is not finite is an error.
+/// so that it is read as a double again; a double that is not finite is an error, except in what is only shown: there it
+/// is the text `NaN`, `Infinity` or `-Infinity`, as in the JSON of protocol buffers.
 public enum JSON {
   /// How much is read before a text is refused.
   public struct Limits: Sendable {
@@ -28,6 +29,8 @@ public enum JSON {
     public var isIndented: Bool
     /// Whether members are in the order of their keys' scalars, not in that of the map.
     public var sortsKeys: Bool
+    /// Whether what JSON cannot hold is written as a text that says it, and not refused.
+    var isTotal = false
 
     /// Creates a style.
     public init(isIndented: Bool, sortsKeys: Bool) {
@@ -89,6 +92,13 @@ public enum JSON {
     var writer = JSONWriter(style)
     try writer.write(value)
     return writer.output.withBytes { String(decoding: $0, as: UTF8.self) }
+  }
+
+  /// Writes a value as text for those who only look at it: whatever it is, it can be written.
+  package static func shown(_ value: Value, _ style: Style = .compact) -> String {
+    var style = style
+    style.isTotal = true
+    do throws(JSONError) { return try text(value, style) } catch { return quoted(error.message) }
   }
 
   /// A text as a JSON string, in quotes.

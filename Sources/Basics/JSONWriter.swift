@@ -30,14 +30,25 @@ package struct JSONWriter: ~Copyable {
   }
 
   private mutating func write(_ value: Value, depth: Int) throws(Refusal) {
+    if style.isTotal, depth >= JSON.deepest {
+      switch value.content {
+      case .list, .map, .optional: return write("nested deeper than \(JSON.deepest) levels")
+      default: break
+      }
+    }
     switch value.content {
     case .null: output.append("null")
     case .bool(let flag): write(flag)
     case .int(let number): write(number)
     case .uint(let number): write(number)
     case .double(let number):
-      guard number.isFinite else { throw Refusal(reason: "it is \(number.isNaN ? "not a number" : "infinite")") }
-      write(number)
+      if number.isFinite {
+        write(number)
+      } else if style.isTotal {
+        write(number.isNaN ? "NaN" : number < 0 ? "-Infinity" : "Infinity")
+      } else {
+        throw Refusal(reason: "it is \(number.isNaN ? "not a number" : "infinite")")
+      }
     case .string(let text): write(text)
     case .bytes(let octets): write(octets.base64)
     case .timestamp(let instant): write(instant)
@@ -109,7 +120,8 @@ package struct JSONWriter: ~Copyable {
   private func named(_ map: ValueMap) throws(Refusal) -> ValueMap {
     var named = ValueMap()
     for member in map.members {
-      let name = try name(of: member.key)
+      var name = try name(of: member.key)
+      while style.isTotal, named[name] != nil { name += " (\(member.key.kindName))" }
       // An int 1 and a string '1' are two keys of a map, and would be one of JSON.
       if named.insert(.init(key: .string(name), value: member.value)) != nil {
         throw Refusal(reason: "two of its keys are written '\(name)'")

@@ -1,3 +1,5 @@
+import Synchronization
+
 /// Where a value begins in the text it was read from: a byte offset, from which the source tells line and column.
 public struct Place: Hashable, Sendable {
   /// The byte offset plus one, or zero for a value that was read from no text.
@@ -23,6 +25,9 @@ public final class Source: Sendable {
   public let name: String
   /// The text's bytes, as read; they need not be UTF-8.
   public let bytes: [UInt8]
+
+  /// The place that was asked for last: many faults of one text are told in its order, each from where the last one is.
+  private let latest = Mutex<Position.Mark>(Position.Mark())
 
   /// Creates a source.
   public init(name: String, bytes: [UInt8]) {
@@ -50,16 +55,30 @@ public final class Source: Sendable {
 
     /// The position of a byte offset in a text.
     init(of offset: Int, in bytes: UnsafeBufferPointer<UInt8>) {
-      let end = min(max(offset, 0), bytes.count)
-      line = 1
-      var start = 0
-      for index in 0..<end
-      where bytes[index] == 0x0A || bytes[index] == 0x0D && !(index + 1 < bytes.count && bytes[index + 1] == 0x0A) {
-        line += 1
-        start = index + 1
+      var mark = Mark()
+      mark.move(to: offset, in: bytes)
+      self = mark.position
+    }
+
+    /// A byte offset with its position.
+    struct Mark: Sendable {
+      private var offset = 0
+      private(set) var position = Position(line: 1, column: 1)
+
+      mutating func move(to offset: Int, in bytes: UnsafeBufferPointer<UInt8>) {
+        let end = min(max(offset, 0), bytes.count)
+        if end < self.offset { self = Mark() }
+        for index in self.offset..<end {
+          let byte = bytes[index]
+          if byte == 0x0A || byte == 0x0D && !(index + 1 < bytes.count && bytes[index + 1] == 0x0A) {
+            position = Position(line: position.line + 1, column: 1)
+          } else if byte & 0xC0 != 0x80 {
+            // Continuation bytes of UTF-8 begin no scalar.
+            position.column += 1
+          }
+        }
+        self.offset = end
       }
-      // Continuation bytes of UTF-8 begin no scalar.
-      column = bytes[start..<end].reduce(1) { $0 + ($1 & 0xC0 == 0x80 ? 0 : 1) }
     }
   }
 
@@ -67,7 +86,12 @@ public final class Source: Sendable {
   ///
   /// Lines end with LF, CR LF or CR.
   public func position(at offset: Int) -> Position {
-    bytes.withUnsafeBufferPointer { Position(of: offset, in: $0) }
+    bytes.withUnsafeBufferPointer { bytes in
+      latest.withLock { mark in
+        mark.move(to: offset, in: bytes)
+        return mark.position
+      }
+    }
   }
 
   /// The bytes of the line that holds an offset, as text without its line break, and the offset of its first byte.

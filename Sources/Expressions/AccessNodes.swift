@@ -140,6 +140,7 @@ final class IndexNode: Node {
 
   private func item(of value: Value, at key: Value) throws(EvaluationError) -> Value? {
     switch value.content {
+    case .optional(let wrapped): return if let wrapped { try item(of: wrapped, at: key) } else { nil }
     case .list(let items):
       let position: Int?
       switch key.content {

@@ -65,20 +65,25 @@ extension FunctionDeclaration {
 }
 
 extension ValueType {
-  /// Some value of the type, if all of its values are of one kind.
-  var example: Value? {
+  /// A value of each kind that values of the type may have; nil if that may be any.
+  var examples: [Value]? {
     switch self {
-    case .null: .null
-    case .bool: .bool(true)
-    case .int: .int(1)
-    case .uint: .uint(1)
-    case .double: .double(1)
-    case .string, .choice: .string("a")
-    case .bytes: .bytes([])
-    case .timestamp: .timestamp(.earliest)
-    case .duration: .duration(.zero)
-    case .list: .list([])
-    case .map, .object: .map(ValueMap())
+    case .null: [.null]
+    case .bool: [.bool(true)]
+    case .int: [.int(1)]
+    case .uint: [.uint(1)]
+    case .double: [.double(1)]
+    case .string, .choice: [.string("a")]
+    case .bytes: [.bytes([])]
+    case .timestamp: [.timestamp(.earliest)]
+    case .duration: [.duration(.zero)]
+    case .list: [.list([])]
+    case .map, .object: [.map(ValueMap())]
+    case .optional: [Value(.optional(nil))]
+    case .type: [Value(.type("int"))]
+    case .wrapper(let wrapped): wrapped.examples.map { [.null] + $0 }
+    case .opaque(ValueType.mixedName, let parts):
+      parts.contains { $0.examples == nil } ? nil : parts.flatMap { $0.examples ?? [] }
     default: nil
     }
   }

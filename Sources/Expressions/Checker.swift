@@ -17,6 +17,10 @@ struct Checker {
     var type: ValueType
     var whenTrue: Facts = []
     var whenFalse: Facts = []
+    /// Of an optional, whether only data can make it empty, as that of an item of a list.
+    var isLookup = false
+    /// Of a list that is written out, the types of its items.
+    var items: [ValueType]?
 
     init(_ node: any Node, _ type: ValueType) {
       self.node = node
@@ -38,8 +42,6 @@ struct Checker {
   var faults: [ExpressionFault] = []
   /// The part that was last faulted because it may be absent.
   var absent: Range<Int>?
-  /// The list that was checked last, with the types of its items.
-  var latestList: (range: Range<Int>, types: [ValueType])?
   var locals: [Local] = []
   var facts: Facts
   var slotCount: Int
@@ -53,7 +55,7 @@ struct Checker {
     self.scope = scope
     inference = Inference(isSound: scope.rules == .sound)
     facts = scope.facts
-    slotCount = scope.types.count
+    slotCount = scope.slotCount
   }
 
   /// The whole expression, with the type that it has as far as the faults leave no doubt of it.
@@ -95,7 +97,8 @@ struct Checker {
     switch inference.finished(type) {
     case .null: "null"
     case .wrapper(let wrapped): "\(article(wrapped)) or null"
-    case .optional(let wrapped): "an optional \(wrapped)"
+    case .optional(let wrapped):
+      if case .optional = wrapped { "an optional of \(show(wrapped))" } else { "an optional \(wrapped)" }
     case .choice(let options) where options.count > 6: "a choice of \(options.count) texts"
     case .dyn: "anything"
     case .object: "an object"
@@ -290,10 +293,13 @@ struct Checker {
     let node = ConditionalNode(test.node, one.node, other.node, syntax.range)
     guard let type = inference.join(one.type, other.type) else {
       var message = "`? :` gives one type, and these are \(show(one.type)) and \(show(other.type))"
-      message += conversionHint(one.type, first, other.type, second)
+      let hint = conversionHint(one.type, first, other.type, second)
+      message += hint.isEmpty ? difference(one.type, other.type) : hint
       return isChecked ? faulty(message, syntax.range) : Result(node, .dyn)
     }
-    return sealed(Result(node, type), if: isSecret)
+    var result = Result(node, type)
+    result.isLookup = one.isLookup && other.isLookup
+    return sealed(result, if: isSecret)
   }
 
   // MARK: Collections
@@ -315,10 +321,11 @@ struct Checker {
       type = type.map { inference.join($0, item) ?? inference.mixed($0, item) } ?? item
       types.append(element.isOptional ? .dyn : item)
     }
-    latestList = (syntax.range, types)
     let node: any Node = constants.map { LiteralNode(.list($0), syntax.range) } ?? ListNode(nodes, syntax.range)
     guard isChecked else { return Result(node, .dyn) }
-    return Result(node, bounded(.list(type ?? inference.variable()), syntax))
+    var result = Result(node, bounded(.list(type ?? inference.variable()), syntax))
+    result.items = types
+    return result
   }
 
   /// The type in an optional, which an element or entry with `?` must be.
@@ -396,12 +403,18 @@ struct Checker {
     let result = check(body)
     locals.removeLast()
     let node = OptionalMapNode(receiver.node, local.slot, result.node, isFlat: isFlat, syntax.range)
-    guard isFlat else { return sealed(Result(node, isChecked ? .optional(result.type) : .dyn), if: isSecret) }
+    guard isFlat else {
+      var mapped = Result(node, isChecked ? .optional(result.type) : .dyn)
+      mapped.isLookup = receiver.isLookup
+      return sealed(mapped, if: isSecret)
+    }
     switch inference.resolved(result.type) {
     case .optional, .dyn, .parameter: break
     case let other:
       fault("optFlatMap() gives an optional, and this is \(show(other)); optMap() makes one of it", body.range)
     }
-    return sealed(Result(node, result.type), if: isSecret)
+    var mapped = Result(node, result.type)
+    mapped.isLookup = receiver.isLookup && result.isLookup
+    return sealed(mapped, if: isSecret)
   }
 }

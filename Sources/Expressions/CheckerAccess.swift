@@ -18,9 +18,9 @@ extension Checker {
 
   /// The declared variable that a name stands for.
   private func declared(_ name: String, isRooted: Bool) -> (name: String, slot: Int)? {
-    if scope.container.isEmpty || isRooted { return scope.slots[name].map { (name, $0) } }
+    if scope.container.isEmpty || isRooted { return scope.slot(of: name).map { (name, $0) } }
     for candidate in scope.candidates(name) {
-      if let slot = scope.slots[candidate] { return (candidate, slot) }
+      if let slot = scope.slot(of: candidate) { return (candidate, slot) }
     }
     return nil
   }
@@ -40,7 +40,7 @@ extension Checker {
 
   private mutating func variable(_ name: String, _ slot: Int, _ syntax: Syntax, asOperand: Bool) -> Result {
     if !asOperand { refer(syntax) }
-    let type = isChecked ? scope.types[slot] : .dyn
+    let type = isChecked ? scope.type(of: name) ?? .dyn : .dyn
     return Result(VariableNode(slot, syntax.range), asOperand ? type : narrowed(type, syntax))
   }
 
@@ -126,15 +126,25 @@ extension Checker {
     return type
   }
 
-  /// Records that a declared variable is read, and which of its fields.
+  /// Records that a declared variable is read, and which of its fields, as far as they are constant.
   private mutating func refer(_ syntax: Syntax, _ last: (name: String, mark: Range<Int>)? = nil) {
-    guard let path = path(syntax), path.local == nil, let slot = scope.slots[path.root] else { return }
+    var part = syntax
+    var path = path(part)
+    // What is read at a computed index is all that it may be.
+    while path == nil {
+      switch part.kind {
+      case .select(let operand, _, isOptional: false), .index(let operand, _, isOptional: false): part = operand
+      default: return
+      }
+      path = self.path(part)
+    }
+    guard let path, path.local == nil, let slot = scope.slot(of: path.root) else { return }
     var names: [String] = []
     for step in path.steps {
       guard case .field(let name) = step else { break }
       names.append(name)
     }
-    if let last, names.count == path.steps.count { names.append(last.name) }
+    if let last, part.range == syntax.range, names.count == path.steps.count { names.append(last.name) }
     let range = syntax.range.lowerBound..<max(syntax.range.upperBound, last?.mark.upperBound ?? 0)
     var reference = Program.Reference(slot: slot, name: path.root, path: names, range: range)
     reference.isSecret = scope.hasSecrets && Checker.holdsSecret(scope.types[slot], at: names[...])
@@ -162,18 +172,14 @@ extension Checker {
       if isOptional { refer(operand, (name, syntax.mark)) } else { refer(syntax) }
     }
     let (type, isSecret) = unsealed(base.type)
-    var result: Result
-    if isOptional {
-      let found = field(name, of: type, syntax, isRead: false)
-      let node = OptionalSelectNode(
-        base.node, name, isNullAbsent: found.isNullAbsent, syntax.range, mark: syntax.mark)
-      result = Result(node, isChecked ? optional(found.type) : .dyn)
-    } else {
-      let found = field(name, of: type, syntax, isRead: true)
-      let node = SelectNode(base.node, name, syntax.range, mark: syntax.mark)
-      result = Result(node, asOperand ? found.type : narrowed(found.type, syntax))
-    }
-    return sealed(result, if: isSecret || hasSecretKeys(type))
+    let found = field(name, of: type, syntax, isRead: !isOptional)
+    let node: any Node =
+      isOptional
+      ? OptionalSelectNode(base.node, name, isNullAbsent: found.isNullAbsent, syntax.range, mark: syntax.mark)
+      : SelectNode(base.node, name, syntax.range, mark: syntax.mark)
+    return sealed(
+      accessed(node, found, base, isOptional: isOptional, syntax, asOperand: asOperand),
+      if: isSecret || hasSecretKeys(type))
   }
 
   /// Whether what is found in a value tells of the keys of a map that are secret.
@@ -191,7 +197,7 @@ extension Checker {
     guard let (name, isRooted) = qualifiedName(syntax) else { return nil }
     if let (name, slot) = declared(name, isRooted: isRooted) {
       references.append(Program.Reference(slot: slot, name: name, path: [], range: syntax.range))
-      return Result(VariableNode(slot, syntax.range), isChecked ? scope.types[slot] : .dyn)
+      return Result(VariableNode(slot, syntax.range), isChecked ? scope.type(of: name) ?? .dyn : .dyn)
     }
     return Checker.typeNames[name].map { typeName(name, $0, syntax) }
   }
@@ -203,39 +209,58 @@ extension Checker {
     return true
   }
 
-  private func optional(_ type: ValueType) -> ValueType {
-    if case .optional = type { return type }
-    return .optional(type)
+  /// What a field or an item is.
+  private struct Found {
+    var type: ValueType
+    /// Whether a null in its place counts as absent.
+    var isNullAbsent = false
+    /// Whether it is read from what is in an optional, however many are around it, so that it is in one too.
+    var isInOptional = false
+    /// Whether only data can decide that it is not there.
+    var isLookup = true
+  }
+
+  /// The result of reading a field or an item.
+  private func accessed(
+    _ node: any Node, _ found: Found, _ base: Result, isOptional: Bool, _ syntax: Syntax, asOperand: Bool
+  ) -> Result {
+    guard isChecked else { return Result(node, .dyn) }
+    if isOptional || found.isInOptional {
+      var result = Result(node, .optional(found.type))
+      result.isLookup = found.isLookup && (!found.isInOptional || base.isLookup)
+      return result
+    }
+    return Result(node, asOperand ? found.type : narrowed(found.type, syntax))
   }
 
   /// The type of a field, with what is wrong about reading it.
-  private mutating func field(
-    _ name: String, of type: ValueType, _ syntax: Syntax, isRead: Bool
-  ) -> (type: ValueType, isNullAbsent: Bool) {
+  private mutating func field(_ name: String, of type: ValueType, _ syntax: Syntax, isRead: Bool) -> Found {
     switch inference.resolved(type) {
-    case .dyn, .parameter: return (.dyn, false)
+    case .dyn, .parameter: return Found(type: .dyn)
     case .optional(let wrapped):
-      let found = field(name, of: wrapped, syntax, isRead: false)
-      return (optional(found.type), found.isNullAbsent)
+      var found = field(name, of: wrapped, syntax, isRead: false)
+      found.isInOptional = true
+      return found
     case .secret(let of):
-      let found = field(name, of: of, syntax, isRead: isRead)
-      return (.secret(found.type), found.isNullAbsent)
+      var found = field(name, of: of, syntax, isRead: isRead)
+      found.type = .secret(found.type)
+      return found
     case .object(let object):
       guard let field = object[name] else {
         fault(unknownField(name, in: object), syntax.mark)
-        return (.dyn, false)
+        return Found(type: .dyn)
       }
       if isRead, field.isOptional, isSound { requirePresence(name, syntax, syntax.mark) }
-      return (field.type, isSound && field.isOptional)
+      return Found(type: field.type, isNullAbsent: isSound && field.isOptional, isLookup: !field.isOptional)
     case .map(let key, let value):
       if isSound, !inference.accepts(key, .string) {
         fault("the keys of this map are \(key)s, so it has no field `\(name)`; write […]", syntax.mark)
       }
-      return (value, false)
+      return Found(type: value)
     case .wrapper(let wrapped) where !isSound: return field(name, of: wrapped, syntax, isRead: isRead)
     case let type:
       fault(noFields(name, type, syntax), syntax.mark)
-      return (.dyn, false)
+      return Found(type: .dyn)
     }
   }
 
@@ -248,9 +273,63 @@ extension Checker {
     if !isFollowing { fault(mayBeAbsent(name, syntax), mark) }
   }
 
-  private func isPresent(_ syntax: Syntax) -> Bool {
-    guard !facts.isEmpty || !scope.presumed.isEmpty, let path = path(syntax) else { return false }
-    return facts.contains(path) || scope.presumed.contains(path.owner)
+  private func isPresent(_ syntax: Syntax) -> Bool { path(syntax).map(isPresent) ?? false }
+
+  private func isPresent(_ path: Path) -> Bool { facts.contains(path) || scope.presumed.contains(path.owner) }
+
+  // MARK: Optionals
+
+  /// The path that is present where the optional that a part gives holds a value: `a.b` of `a.?b`.
+  private func heldPath(_ syntax: Syntax) -> Path? {
+    guard let found = pathThroughOptionals(syntax) else { return nil }
+    var path = found.path
+    if !found.isOptional { path.steps.append(.held) }
+    return path
+  }
+
+  /// The path that a part reads, also where steps of it are optional, and whether any is.
+  private func pathThroughOptionals(_ syntax: Syntax) -> (path: Path, isOptional: Bool)? {
+    let operand: Syntax
+    let isOptional: Bool
+    let step: Path.Step
+    switch syntax.kind {
+    case .select(let of, let name, let flag): (operand, isOptional, step) = (of, flag, .field(name))
+    case .index(let of, let index, let flag):
+      guard case .literal(let value) = index.kind else { return nil }
+      switch value.content {
+      case .string(let name): (operand, isOptional, step) = (of, flag, .field(name))
+      case .int(let position): (operand, isOptional, step) = (of, flag, .index(position))
+      default: return nil
+      }
+    default: return path(syntax).map { ($0, false) }
+    }
+    guard let before = pathThroughOptionals(operand) else { return nil }
+    var path = before.path
+    path.steps.append(step)
+    return (path, isOptional || before.isOptional)
+  }
+
+  /// What is known to be present where the optional that a part gives holds a value.
+  func factsWhereHeld(_ syntax: Syntax) -> Facts {
+    guard let path = heldPath(syntax) else { return [] }
+    var facts: Facts = []
+    for count in 1...path.steps.count {
+      facts.insert(Path(root: path.root, local: path.local, steps: Array(path.steps.prefix(count))))
+    }
+    return facts
+  }
+
+  /// Faults `value()` of an optional that is empty for what the recipe itself tells, unless that was asked before.
+  mutating func requireValue(of optional: Result, _ receiver: Syntax) {
+    guard isSound, !optional.isLookup, !(optional.node is LiteralNode) else { return }
+    let path = heldPath(receiver)
+    if let path, isPresent(path) { return }
+    let text = source(receiver)
+    var name = text
+    if case .field(let field)? = path?.steps.last { name = field }
+    fault(
+      "value() fails where `\(name)` is absent; ask first, as in `\(text).hasValue() && …`, or write "
+        + "`\(text).orValue(…)`", receiver.range)
   }
 
   private func unknownField(_ name: String, in object: ObjectType) -> String {
@@ -324,25 +403,24 @@ extension Checker {
     let found = item(of: type, at: keyType, key.node, operand, index, syntax, isRead: !isOptional)
     let node = IndexNode(
       base.node, key.node, isOptional: isOptional, isNullAbsent: found.isNullAbsent, syntax.range)
-    var result = Result(node, isChecked ? found.type : .dyn)
-    if isOptional, isChecked { result.type = optional(result.type) }
-    if !asOperand, !isOptional { result.type = narrowed(result.type, syntax) }
-    result = folded(result, of: [base.node, key.node])
-    return sealed(result, if: isSecret || isKeySecret || hasSecretKeys(type))
+    let result = accessed(node, found, base, isOptional: isOptional, syntax, asOperand: asOperand)
+    return sealed(folded(result, of: [base.node, key.node]), if: isSecret || isKeySecret || hasSecretKeys(type))
   }
 
   private mutating func item(
     of type: ValueType, at key: ValueType, _ keyNode: any Node, _ operand: Syntax, _ index: Syntax, _ syntax: Syntax,
     isRead: Bool
-  ) -> (type: ValueType, isNullAbsent: Bool) {
+  ) -> Found {
     switch inference.resolved(type) {
-    case .dyn, .parameter: return (.dyn, false)
+    case .dyn, .parameter: return Found(type: .dyn)
     case .optional(let wrapped):
-      let found = item(of: wrapped, at: key, keyNode, operand, index, syntax, isRead: false)
-      return (optional(found.type), found.isNullAbsent)
+      var found = item(of: wrapped, at: key, keyNode, operand, index, syntax, isRead: false)
+      found.isInOptional = true
+      return found
     case .secret(let of):
-      let found = item(of: of, at: key, keyNode, operand, index, syntax, isRead: isRead)
-      return (.secret(found.type), found.isNullAbsent)
+      var found = item(of: of, at: key, keyNode, operand, index, syntax, isRead: isRead)
+      found.type = .secret(found.type)
+      return found
     case .list(let element):
       if !inference.accepts(.int, key) {
         let hint =
@@ -359,38 +437,38 @@ extension Checker {
         fault(
           "items are counted from 0; the last one is `\(source(operand))[size(\(source(operand))) - 1]`", index.range)
       }
-      return (element, false)
+      return Found(type: element)
     case .map(let keyType, let value):
       if !inference.accepts(keyType, key) {
         fault("the keys of this map are \(keyType)s, and this is \(show(key))", index.range)
       }
-      return (value, false)
+      return Found(type: value)
     case .object(let object):
       if !inference.accepts(.string, key) {
         fault("the fields of an object are read by their names, and this is \(show(key))", index.range)
-        return (.dyn, false)
+        return Found(type: .dyn)
       }
       guard let name = (keyNode as? LiteralNode)?.value.string else {
         let type = inference.member(of: object)
         if type.mixedParts != nil {
           fault("the fields of this object have different types, so which one is read must be written out", index.range)
         }
-        return (type, isSound)
+        return Found(type: type, isNullAbsent: isSound)
       }
       guard let field = object[name] else {
         fault(unknownField(name, in: object), index.range)
-        return (.dyn, false)
+        return Found(type: .dyn)
       }
       if isRead, field.isOptional, isSound { requirePresence(name, syntax, index.range) }
-      return (field.type, isSound && field.isOptional)
+      return Found(type: field.type, isNullAbsent: isSound && field.isOptional, isLookup: !field.isOptional)
     case .wrapper(let wrapped) where !isSound:
       return item(of: wrapped, at: key, keyNode, operand, index, syntax, isRead: isRead)
     case .string:
       fault("a text has no items; write `\(source(operand)).charAt(\(source(index)))`", syntax.range)
-      return (.dyn, false)
+      return Found(type: .dyn)
     case let type:
       fault("\(show(type)) has no items or keys", syntax.range)
-      return (.dyn, false)
+      return Found(type: .dyn)
     }
   }
 }

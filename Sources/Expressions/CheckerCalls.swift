@@ -21,7 +21,7 @@ extension Checker {
         let forms = scope.functions.functions(named: candidate)
         if !forms.isEmpty { return resolve(full, forms, receiver: nil, arguments, syntax) }
       }
-      if scope.functions.namespaces.contains(prefix), scope.slots[prefix] == nil {
+      if scope.functions.namespaces.contains(prefix), scope.slot(of: prefix) == nil {
         for argument in arguments { _ = check(argument) }
         return faulty(unknownIn(prefix, name), syntax.mark)
       }
@@ -35,7 +35,7 @@ extension Checker {
 
   /// The namespace whose name, for that of a variable that does not exist, is misspelt.
   private func namespace(meantBy name: String) -> String? {
-    guard isChecked, !locals.contains(where: { $0.name.hasSameScalars(as: name) }), scope.slots[name] == nil,
+    guard isChecked, !locals.contains(where: { $0.name.hasSameScalars(as: name) }), scope.slot(of: name) == nil,
       Checker.typeNames[name] == nil, name.nearest(among: locals.map(\.name) + scope.names) == nil
     else { return nil }
     return name.lowercased().nearest(among: Array(scope.functions.namespaces))
@@ -97,8 +97,11 @@ extension Checker {
         mismatchMessage(name, forms, receiver, arguments, types), syntax.range, type: commonResult(forms))
     }
     let constants = nodes.map { ($0 as? LiteralNode)?.value }
+    if isSound, let fault = form.typeCheck?(types.map { inference.finished($0) }) {
+      return faulty(fault.message, parts.indices.contains(fault.argument) ? parts[fault.argument].range : syntax.range)
+    }
     if isSound, let check = form.literalCheck,
-      let fault = examples(constants, parts).lazy.compactMap({ check($0) }).first
+      let fault = examples(constants, results, types).lazy.compactMap({ check($0) }).first
     {
       self.fault(fault.message, parts.indices.contains(fault.argument) ? parts[fault.argument].range : syntax.range)
       return Result(FailureNode(fault.message, syntax.range), result)
@@ -106,20 +109,30 @@ extension Checker {
     let node = node(for: form, name, fitting, nodes, constants, isExact: isExact, syntax)
     var call = Result(node, result)
     if !(node is OptionalElseNode) { call = folded(call, of: nodes) }
+    if let receiver, case .optional = form.receiver {
+      switch name {
+      case "hasValue": call.whenTrue = factsWhereHeld(receiver)
+      case "value": requireValue(of: results[0], receiver)
+      default: break
+      }
+    }
+    if case .optional = form.result {
+      call.isLookup = name == "or" ? results.contains(where: \.isLookup) : name != "optional.none"
+    }
     return sealed(call, if: isSecret)
   }
 
-  /// The constants, and for a list that is written out but not constant such with items of the kinds that it may have,
-  /// so that what a format wants is compared with all that it may be given.
-  private func examples(_ constants: [Value?], _ parts: [Syntax]) -> [[Value?]] {
-    guard let latestList, let index = parts.lastIndex(where: { $0.range == latestList.range }), constants[index] == nil
+  /// The constants, and for a list that is not constant such with items of the kinds that it may have, so that what a
+  /// format wants is compared with all that it may be given.
+  private func examples(_ constants: [Value?], _ results: [Result], _ types: [ValueType]) -> [[Value?]] {
+    guard let index = types.lastIndex(where: { if case .list = $0 { true } else { false } }), constants[index] == nil,
+      case .list(let element) = types[index]
     else { return [constants] }
     var choices: [[Value]] = []
-    for type in latestList.types {
-      let type = inference.resolved(type).disclosed
-      let kinds = type.mixedParts ?? [type]
-      let values = kinds.compactMap { inference.resolved($0).example }
-      guard !values.isEmpty, values.count == kinds.count else { return [constants] }
+    // Of a list that is not written out the number of items is for the run to see; there are as many as are asked for.
+    let asked = constants.compactMap { $0?.string?.utf8.count }.max() ?? 0
+    for type in results[index].items ?? Array(repeating: element, count: min(asked, 1000)) {
+      guard let values = inference.finished(type).disclosed.examples else { return [constants] }
       choices.append(values)
     }
     return (0..<(choices.map(\.count).max() ?? 1)).map { row in
@@ -206,7 +219,12 @@ extension Checker {
         return "contains() belongs to texts; write `\(source(parts[1])) in \(text)`"
       }
       let place = receiver != nil && index == 0 ? "\(name)() belongs to" : "\(name)() wants"
-      let hint = choices.count == 1 ? argumentHint(choices[0], types[index], parts[index]) : ""
+      var hint = choices.count == 1 ? argumentHint(choices[0], types[index], parts[index]) : ""
+      if name == "orValue", index == 1, case .optional(.optional(let inner)) = types[0],
+        inference.accepts(inner, types[1])
+      {
+        hint = "; write `\(source(parts[0])).orValue(optional.none()).orValue(\(text))`"
+      }
       return "\(place) \(listed(choices)), and `\(text)` is \(show(types[index]))\(hint)"
     }
     let given = arguments.indices.map { show(types[$0 + (receiver == nil ? 0 : 1)]) }.joined(separator: ", ")
@@ -240,13 +258,13 @@ extension Checker {
     case (.double, .int):
       if case .literal(let value) = syntax.kind, let number = value.int { return "; write `\(number).0`" }
       return "; write `double(\(text))`"
-    case (.double, .uint), (.double, .string): return "; write `double(\(text))`"
-    case (.int, .double), (.int, .uint), (.int, .string): return "; write `int(\(text))`"
+    case (.double, .uint), (.double, .string): return conversion("double", syntax)
+    case (.int, .double), (.int, .uint), (.int, .string): return conversion("int", syntax)
     case (.string, .int), (.string, .uint), (.string, .double), (.string, .bool), (.string, .timestamp),
       (.string, .duration), (.string, .bytes):
       return "; write `string(\(text))`"
-    case (.timestamp, .string): return "; write `timestamp(\(text))`"
-    case (.duration, .string): return "; write `duration(\(text))`"
+    case (.timestamp, .string): return conversion("timestamp", syntax)
+    case (.duration, .string): return conversion("duration", syntax)
     case (.list(.dyn), let given) where given != .dyn: return "; a list of one is `[\(text)]`"
     case (.list(let element), let given) where inference.finished(element) == inference.finished(given):
       return "; a list of one is `[\(text)]`"
@@ -254,6 +272,18 @@ extension Checker {
     case (.bool, .string): return "; compare it, as in `\(text) == 'yes'`"
     default: return ""
     }
+  }
+
+  /// That a part is to be converted, if that can be done: no text says so that is no number.
+  private func conversion(_ function: String, _ syntax: Syntax) -> String {
+    converts(syntax, by: function) ? "; write `\(function)(\(source(syntax)))`" : ""
+  }
+
+  /// Whether a function takes what is written out there; it may take whatever is computed.
+  func converts(_ syntax: Syntax, by function: String) -> Bool {
+    guard case .literal = syntax.kind else { return true }
+    let scope = ExpressionScope(functions: scope.functions)
+    return if case .success = Program.compile("\(function)(\(source(syntax)))", in: scope) { true } else { false }
   }
 
   /// What other languages call it.

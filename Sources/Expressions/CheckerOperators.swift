@@ -121,8 +121,10 @@ extension Checker {
       (.subtract, .timestamp, .double), (.add, .duration, .int), (.subtract, .duration, .int):
       return head + "; a length of time is written duration('24h')"
     case (.add, .timestamp, .timestamp): return "two timestamps are not added; `-` gives the time between them"
-    case (.add, .timestamp, .string) where isLength(right.syntax), (.subtract, .timestamp, .string),
-      (.add, .duration, .string), (.subtract, .duration, .string):
+    case (.add, .timestamp, .string) where isLength(right.syntax),
+      (.subtract, .timestamp, .string) where converts(right.syntax, by: "duration"),
+      (.add, .duration, .string) where converts(right.syntax, by: "duration"),
+      (.subtract, .duration, .string) where converts(right.syntax, by: "duration"):
       return head + "; write `\(source(left.syntax)) \(symbol.rawValue) duration(\(source(right.syntax)))`"
     case (.add, .timestamp, .string): return head + "; write `string(\(source(left.syntax))) + \(source(right.syntax))`"
     case (.add, .list, _):
@@ -132,13 +134,13 @@ extension Checker {
     }
     if case .optional = types.0 { return head + "; write `\(source(left.syntax)).orValue(…)`" }
     if case .optional = types.1 { return head + "; write `\(source(right.syntax)).orValue(…)`" }
-    return head
+    return head + difference(types.0, types.1)
   }
 
   /// Whether a text begins as a length of time does.
   private func isLength(_ syntax: Syntax) -> Bool {
     guard case .literal(let value) = syntax.kind, let first = value.string?.utf8.first else { return false }
-    return (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(first)
+    return (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(first) && converts(syntax, by: "duration")
   }
 
   /// How to convert one of two values so that they fit, as a clause that begins with a semicolon; empty if no
@@ -188,12 +190,22 @@ extension Checker {
     _ text: Syntax, _ type: ValueType, _ other: String, isLeft: Bool, _ symbol: BinaryOperator?
   ) -> String {
     guard let symbol else { return "" }
+    // No reading of a text fails that is compared with another.
+    if symbol == .equal || symbol == .notEqual, isLiteralNumber(other) {
+      return isLeft
+        ? "; write `\(source(text)) \(symbol.rawValue) '\(other)'`"
+        : "; write `'\(other)' \(symbol.rawValue) \(source(text))`"
+    }
     var read = "\(inference.finished(type))(\(source(text)))"
     if case .literal(let value) = text.kind, let string = value.string {
       guard Double(string) != nil || string == "true" || string == "false" else { return "" }
       read = string
     }
     return isLeft ? "; write `\(read) \(symbol.rawValue) \(other)`" : "; write `\(other) \(symbol.rawValue) \(read)`"
+  }
+
+  private func isLiteralNumber(_ text: String) -> Bool {
+    !text.isEmpty && text.utf8.allSatisfy { (0x30...0x39).contains($0) || $0 == UInt8(ascii: ".") }
   }
 
   private mutating func checkOrder(
@@ -226,7 +238,7 @@ extension Checker {
     if !hint.isEmpty { return head + hint }
     func unwrap(_ operand: Operand) -> String { "; write `\(source(operand.syntax)).orValue(…)`" }
     switch (one, other) {
-    case (.optional, .optional): return head
+    case (.optional, .optional): return head + difference(one, other)
     case (.optional, _): return head + unwrap(left)
     case (_, .optional): return head + unwrap(right)
     case (.list, .int), (.map, .int):
@@ -235,11 +247,11 @@ extension Checker {
       guard case .binary(let first, let low, let middle) = left.syntax.kind else { return head }
       return "comparisons do not chain; write `\(source(low)) \(first.rawValue) \(source(middle)) && "
         + "\(source(middle)) \(symbol.rawValue) \(source(right.syntax))`"
-    case (.timestamp, .string):
+    case (.timestamp, .string) where isDate(right.syntax) || converts(right.syntax, by: "timestamp"):
       return head + "; write `\(source(left.syntax)) \(symbol.rawValue) \(timestamp(right.syntax))`"
-    case (.string, .timestamp):
+    case (.string, .timestamp) where isDate(left.syntax) || converts(left.syntax, by: "timestamp"):
       return head + "; write `\(timestamp(left.syntax)) \(symbol.rawValue) \(source(right.syntax))`"
-    case (.duration, .string):
+    case (.duration, .string) where converts(right.syntax, by: "duration"):
       return head + "; write `\(source(left.syntax)) \(symbol.rawValue) duration(\(source(right.syntax)))`"
     case (.duration, .int), (.duration, .double):
       return head + "; a length of time is written duration('90m')"
@@ -248,16 +260,48 @@ extension Checker {
     case (.type, .string):
       guard case .literal(let value) = right.syntax.kind, let name = value.string else { return head }
       return head + "; write `\(source(left.syntax)) \(symbol.rawValue) \(name)`"
-    default: return head
+    default: return head + difference(one, other)
+    }
+  }
+
+  /// In which field two types differ that messages show alike, as a clause that begins with a semicolon; else empty.
+  func difference(_ one: ValueType, _ other: ValueType) -> String {
+    let types = (inference.finished(one), inference.finished(other))
+    guard show(types.0) == show(types.1), let (path, left, right) = difference(types, at: "") else { return "" }
+    return "; they differ in `\(path)`, which is \(left) in one and \(right) in the other"
+  }
+
+  private func difference(
+    _ types: (ValueType, ValueType), at path: String
+  ) -> (path: String, left: String, right: String)? {
+    switch types {
+    case (.list(let one), .list(let other)), (.optional(let one), .optional(let other)),
+      (.wrapper(let one), .wrapper(let other)), (.map(_, let one), .map(_, let other)),
+      (.secret(let one), .secret(let other)):
+      return difference((one, other), at: path)
+    case (.object(let one), .object(let other)):
+      for field in one.fields {
+        let name = path.isEmpty ? field.name : "\(path).\(field.name)"
+        guard let second = other[field.name] else { return (name, show(field.type), "missing") }
+        if let found = difference((field.type, second.type), at: name) { return found }
+      }
+      return other.fields.first { one[$0.name] == nil }.map {
+        (path.isEmpty ? $0.name : "\(path).\($0.name)", "missing", show($0.type))
+      }
+    default:
+      return path.isEmpty || types.0 == types.1 ? nil : (path, show(types.0), show(types.1))
     }
   }
 
   /// The timestamp that a text is meant for; of a date alone its first second.
   private func timestamp(_ syntax: Syntax) -> String {
-    if case .literal(let value) = syntax.kind, let text = value.string, text.utf8.count == 10 {
-      return "timestamp('\(text)T00:00:00Z')"
-    }
+    if isDate(syntax), case .literal(let value) = syntax.kind { return "timestamp('\(value.string ?? "")T00:00:00Z')" }
     return "timestamp(\(source(syntax)))"
+  }
+
+  private func isDate(_ syntax: Syntax) -> Bool {
+    guard case .literal(let value) = syntax.kind, let text = value.string else { return false }
+    return text.utf8.count == 10 && Timestamp("\(text)T00:00:00Z") != nil
   }
 
   private mutating func checkEquality(

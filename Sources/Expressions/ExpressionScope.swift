@@ -22,8 +22,9 @@ package struct ExpressionScope: Sendable {
   package let container: String
   /// Whether values may be unknown, as in a plan: then reading one is an error of its own kind (`Unknown`).
   package let mayMeetUnknowns: Bool
-  private(set) var types: [ValueType] = []
-  private(set) var slots: [String: Int] = [:]
+  private var variables = LayeredMap<Variable>()
+  /// How many slots the variables have, those that are hidden included.
+  package private(set) var slotCount = 0
   private(set) var facts: Facts = []
   private(set) var hasQualifiedNames = false
   private(set) var hasSecrets = false
@@ -42,32 +43,46 @@ package struct ExpressionScope: Sendable {
   }
 
   /// The names of the variables, in no order.
-  package var names: some Collection<String> { slots.keys }
+  package var names: some Collection<String> { variables.names }
+
+  private struct Variable {
+    var slot: Int
+    var type: ValueType
+  }
 
   /// Declares a variable, or gives a declared one another type; its slot stays.
   package mutating func declare(_ name: String, _ type: ValueType) {
-    if let slot = slots[name] {
-      types[slot] = type
-    } else {
-      slots[name] = types.count
-      types.append(type)
-    }
+    let slot = variables[name]?.slot ?? slotCount
+    if slot == slotCount { slotCount += 1 }
+    note(Variable(slot: slot, type: type), name)
+  }
+
+  private mutating func note(_ variable: Variable, _ name: String) {
+    variables.insert(variable, for: name)
     if name.utf8.contains(UInt8(ascii: ".")) { hasQualifiedNames = true }
-    if type.holdsSecret { hasSecrets = true }
+    if variable.type.holdsSecret { hasSecrets = true }
   }
 
   /// Declares a variable with a slot of its own, which hides the one of the same name.
   package mutating func shadow(_ name: String, _ type: ValueType) {
-    facts = facts.filter { !$0.root.hasSameScalars(as: name) }
-    slots[name] = nil
-    declare(name, type)
+    if facts.contains(where: { $0.root.hasSameScalars(as: name) }) {
+      facts = facts.filter { !$0.root.hasSameScalars(as: name) }
+    }
+    note(Variable(slot: slotCount, type: type), name)
+    slotCount += 1
   }
 
   /// The type of a variable.
-  package func type(of name: String) -> ValueType? { slots[name].map { types[$0] } }
+  package func type(of name: String) -> ValueType? { variables[name]?.type }
 
   /// The slot of a variable.
-  package func slot(of name: String) -> Int? { slots[name] }
+  package func slot(of name: String) -> Int? { variables[name]?.slot }
+
+  /// The variables from a slot on that are not hidden, in the order of their slots.
+  package func variables(from slot: Int) -> [(name: String, type: ValueType)] {
+    names.compactMap { name in variables[name].map { (name, $0) } }.filter { $0.1.slot >= slot }
+      .sorted { $0.1.slot < $1.1.slot }.map { ($0.0, $0.1.type) }
+  }
 
   /// Takes what a condition says about presence for granted from here on: after `if: C` with a `fail`, that C does not
   /// hold.
@@ -109,11 +124,12 @@ package struct ExpressionScope: Sendable {
   }
 }
 
-/// A chain of fields and constant indexes from a variable: `steps.book.tasks[0]`.
+/// A chain of fields and constant indexes from a variable, `steps.book.tasks[0]`, or what the optional at its end holds.
 struct Path: Hashable, Sendable {
   enum Step: Hashable, Sendable {
     case field(String)
     case index(Int)
+    case held
   }
 
   var root: String

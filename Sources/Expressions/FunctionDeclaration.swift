@@ -25,6 +25,7 @@ package final class FunctionDeclaration: Sendable {
   /// An expression that is true and shows the use; empty for a form that another one's example covers.
   package let example: String
   let literalCheck: LiteralCheck?
+  let typeCheck: TypeCheck?
   let body: Body
   /// Receiver and parameters, as the body sees them.
   let allParameters: [ValueType]
@@ -42,9 +43,14 @@ package final class FunctionDeclaration: Sendable {
   /// checked, and tells what is wrong with one of them.
   package typealias LiteralCheck = @Sendable (_ constants: [Value?]) -> LiteralFault?
 
+  /// Looks at the types of the arguments (the receiver first), which those of the declaration take, when the expression
+  /// is checked, and tells what is wrong with one of them that a declaration cannot say.
+  package typealias TypeCheck = @Sendable (_ types: [ValueType]) -> LiteralFault?
+
   package init(
     _ name: String, receiver: ValueType? = nil, parameters: [ValueType], isVariadic: Bool = false, result: ValueType,
-    summary: String, example: String = "", literalCheck: LiteralCheck? = nil, body: @escaping Body
+    summary: String, example: String = "", literalCheck: LiteralCheck? = nil, typeCheck: TypeCheck? = nil,
+    body: @escaping Body
   ) {
     self.name = name
     self.receiver = receiver
@@ -54,6 +60,7 @@ package final class FunctionDeclaration: Sendable {
     self.summary = summary
     self.example = example
     self.literalCheck = literalCheck
+    self.typeCheck = typeCheck
     self.body = body
     allParameters = receiver.map { [$0] + parameters } ?? parameters
     isGeneric = result.hasParameter || allParameters.contains { $0.hasParameter }
@@ -69,7 +76,7 @@ package final class FunctionDeclaration: Sendable {
   }
 }
 
-/// A constant argument that the function would refuse, found before anything runs.
+/// An argument that the function would refuse, found before anything runs.
 package struct LiteralFault: Error {
   /// Which argument, the receiver being the first of a method.
   package let argument: Int

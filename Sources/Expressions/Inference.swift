@@ -1,4 +1,4 @@
-import Basics
+package import Basics
 
 /// Decides whether one type may stand for another, and finds what type parameters stand for.
 ///
@@ -115,6 +115,10 @@ struct Inference {
   private mutating func unify(_ wanted: ValueType, _ given: ValueType) -> Bool {
     if case .parameter(let name) = wanted, let index = index(name), let bound = bindings[index] {
       // What a parameter stands for grows to the most general type that was given for it.
+      if isSound, case .choice = resolved(bound), case .string = resolved(given) {
+        set(index, .string)
+        return true
+      }
       guard unify(bound, given) else { return false }
       if case .parameter = resolved(bound) { return true }
       set(index, general(bound, given))
@@ -341,6 +345,14 @@ extension ValueType {
   }
 
   static let mixedName = "mixed"
+
+  /// The type of a value that is of any of several types; nil of none.
+  package static func joined(_ types: [ValueType]) -> ValueType? {
+    var inference = Inference(isSound: true)
+    guard var joined = types.first else { return nil }
+    for type in types.dropFirst() { joined = inference.join(joined, type) ?? inference.mixed(joined, type) }
+    return joined
+  }
 
   /// What is of one of several types.
   static func mixed(_ parts: [ValueType]) -> ValueType { .opaque(mixedName, parts) }

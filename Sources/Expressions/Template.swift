@@ -168,6 +168,8 @@ package struct Template: Sendable {
     case .null: return "null cannot be written into a text"
     case .object, .map: return "an object cannot be written into a text; write one of its fields"
     case .bytes: return "bytes cannot be written into a text; write `string(\(source))` or `base64.encode(\(source))`"
+    case let type where type.mixedParts != nil:
+      return (type.mixedParts ?? []).lazy.compactMap { notWritable($0, source) }.first
     default: return "\(type) cannot be written into a text"
     }
   }

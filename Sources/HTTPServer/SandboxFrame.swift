@@ -200,7 +200,7 @@ extension SandboxFrame.State {
 extension HTTPServerResponse {
   /// An answer that is JSON.
   package static func json(_ value: Value, status: Int = 200) -> HTTPServerResponse {
-    .text((try? JSON.text(value)) ?? "null", status: status, type: "application/json; charset=utf-8")
+    .text(JSON.shown(value), status: status, type: "application/json; charset=utf-8")
   }
 
   /// A web page that says one thing.

@@ -43,6 +43,20 @@ package struct Configuration: Sendable {
     Dictionary(connections.map { ($0.name, $0.plugin) }, uniquingKeysWith: { first, _ in first })
   }
 
+  /// The names of the settings that each connection has.
+  package var settings: [String: Set<String>] {
+    Dictionary(
+      connections.map { connection in
+        let keys =
+          switch connection.settings {
+          case .literal(let value, _): value.map?.members.map(\.key)
+          case .map(let members, _): members.map(\.key)
+          default: nil as [Value]?
+          }
+        return (connection.name, Set((keys ?? []).compactMap(\.string)))
+      }, uniquingKeysWith: { first, _ in first })
+  }
+
   /// Reads and checks `errand.yaml`.
   package static func read(
     _ source: Source, catalog: ActionCatalog

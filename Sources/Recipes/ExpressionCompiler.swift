@@ -8,11 +8,37 @@ import YAMLReader
 struct ExpressionCompiler {
   let findings: Findings
   private let secretsRead = SecretsRead()
+  private let evaluated = EvaluatedPlaces()
 
   init(findings: Findings) { self.findings = findings }
 
   /// The secrets that the expressions compiled so far read.
   var secrets: [(name: String, location: Diagnostic.Location?)] { secretsRead.list }
+
+  /// Faults each `${{ … }}` of a file that nothing evaluates, unless what it is part of is at fault itself.
+  func refuseUnevaluated(in root: Value) {
+    let faults = findings.list.filter { $0.severity == .error }.compactMap(\.location?.range.lowerBound)
+    refuseUnevaluated(in: root, isFaulty: Set(faults))
+  }
+
+  private func refuseUnevaluated(in value: Value, isFaulty: Set<Int>) {
+    func isAtFault(_ value: Value) -> Bool {
+      findings.location(of: value).map { isFaulty.contains($0.range.lowerBound) } ?? false
+    }
+    guard value.mayHoldExpression, !isAtFault(value) else { return }
+    switch value.content {
+    case .string:
+      guard let offset = value.place.offset, !evaluated.contains(offset) else { return }
+      findings.error("nothing evaluates an expression here; write the value out", at: value)
+    case .list(let items): for item in items { refuseUnevaluated(in: item, isFaulty: isFaulty) }
+    case .map(let map):
+      for member in map.members where !isAtFault(member.key) {
+        if member.name?.holdsExpression == true { findings.error("no expression can stand in a name", at: member.key) }
+        refuseUnevaluated(in: member.value, isFaulty: isFaulty)
+      }
+    default: break
+    }
+  }
 
   // MARK: Places that want an expression
 
@@ -30,6 +56,7 @@ struct ExpressionCompiler {
     _ value: Value, of what: String, in scope: Scope, expecting: ValueType? = nil
   ) -> RecipeExpression? {
     guard let (text, placing) = text(of: value, what) else { return nil }
+    evaluated.insert(value)
     let compiled = Template.parseExpression(text).flatMap { $0.compile(in: scope.expressions, expecting: expecting) }
     switch compiled {
     case .failure(let faults):
@@ -168,13 +195,16 @@ struct ExpressionCompiler {
   fileprivate func report(
     _ faults: ExpressionFaults, _ placing: Placing, _ value: Value, secretHint: String = ""
   ) {
-    for fault in faults.list {
+    for (fault, location) in zip(faults.list, placing.locations(faults.list.map(\.range))) {
       findings.add(
         Diagnostic(
           fault.isAboutSecret ? fault.message + secretHint : fault.message,
-          at: placing.location(fault.range) ?? findings.location(of: value), severity: fault.severity))
+          at: location ?? findings.location(of: value), severity: fault.severity))
     }
   }
+
+  /// Takes down that a text's expressions are evaluated.
+  fileprivate func noteEvaluated(_ value: Value) { evaluated.insert(value) }
 
   fileprivate func note(_ template: CompiledTemplate, _ placing: Placing) {
     for reference in template.references("secrets") {
@@ -199,6 +229,15 @@ struct ExpressionCompiler {
       return nil
     }
   }
+}
+
+/// Where the texts stand whose expressions were compiled.
+private final class EvaluatedPlaces {
+  private var offsets: Set<Int> = []
+
+  func insert(_ value: Value) { if let offset = value.place.offset { offsets.insert(offset) } }
+
+  func contains(_ offset: Int) -> Bool { offsets.contains(offset) }
 }
 
 /// The secrets that are read, each with its first place.
@@ -232,6 +271,7 @@ private struct Compilation {
 
   private mutating func expression(_ text: String, _ value: Value, expecting: ValueType?) -> ValueTemplate {
     let placing = compiler.placing(of: value)
+    compiler.noteEvaluated(value)
     switch Template.parse(text).flatMap({ $0.compile(in: scope.expressions, expecting: expecting) }) {
     case .failure(let faults):
       compiler.report(faults, placing, value, secretHint: secretHint)
@@ -250,7 +290,16 @@ private struct Compilation {
       let name = member.name ?? member.key.plainText
       let template = template(member.value, expecting: expecting?.member(name))
       members.append((member.key, template))
-      fields.append(ObjectType.Field(name, template.type))
+      var field = ObjectType.Field(name, template.type)
+      if case .template = template {
+        // A null that an expression gives is an absent field.
+        switch template.type {
+        case .wrapper(let wrapped): (field.type, field.isOptional) = (wrapped, true)
+        case .null: field.isOptional = true
+        default: break
+        }
+      }
+      fields.append(field)
     }
     return .map(members, expecting ?? .object(ObjectType(fields: fields)))
   }
@@ -263,6 +312,16 @@ extension Value {
     case .string(let text): text.holdsExpression
     case .list(let items): items.contains(where: \.holdsExpression)
     case .map(let map): map.members.contains { $0.value.holdsExpression }
+    default: false
+    }
+  }
+
+  /// Whether a text or key in the value holds an expression.
+  fileprivate var mayHoldExpression: Bool {
+    switch content {
+    case .string(let text): text.holdsExpression
+    case .list(let items): items.contains(where: \.mayHoldExpression)
+    case .map(let map): map.members.contains { $0.name?.holdsExpression == true || $0.value.mayHoldExpression }
     default: false
     }
   }
@@ -324,10 +383,10 @@ extension ValueType {
     }
   }
 
-  /// The one type of several values: the same of all, or `dyn`; nil for no values.
+  /// The one type of several values; nil for no values.
   fileprivate static func common(_ types: [ValueType]) -> ValueType? {
     guard let first = types.first else { return nil }
     if types.allSatisfy({ $0 == first }) { return first }
-    return types.contains(where: \.holdsSecret) ? .secret(.dyn) : .dyn
+    return types.contains(where: \.holdsSecret) ? .secret(.dyn) : joined(types)
   }
 }

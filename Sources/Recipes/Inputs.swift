@@ -141,7 +141,8 @@ extension Value {
     case .string(let text): text
     case .timestamp(let instant): "\(instant)"
     case .duration(let span): "\(span)"
-    default: (try? JSON.text(self)) ?? kindName
+    case .double(let number) where !number.isFinite: number.isNaN ? "NaN" : number < 0 ? "-Infinity" : "Infinity"
+    default: JSON.shown(self)
     }
   }
 }

@@ -55,6 +55,11 @@ struct Placing: Sendable {
 
   func location(_ range: Range<Int>) -> Diagnostic.Location? { scalar?.location(of: range) }
 
+  /// The places of many parts, found together.
+  func locations(_ ranges: [Range<Int>]) -> [Diagnostic.Location?] {
+    scalar?.locations(of: ranges) ?? ranges.map { _ in nil }
+  }
+
   func failure(_ error: EvaluationError) -> ExpressionFailure {
     ExpressionFailure(
       message: error.message, location: error.range.flatMap(location), detail: error.item, unknown: error.unknown)

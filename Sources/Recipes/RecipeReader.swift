@@ -21,6 +21,8 @@ package struct RecipeEnvironment: Sendable {
   package var catalog: ActionCatalog
   /// The plugin of each connection of `errand.yaml`; nil where there is no such file.
   package var connections: [String: String]?
+  /// The settings that each connection of `errand.yaml` has, if recipes are to be refused that need others.
+  package var settings: [String: Set<String>]?
   /// The zone that entries of `on` have if nothing else says so.
   package var zone: String?
   /// Reads a file that a recipe names, another recipe or a calendar, by a path relative to the working folder.
@@ -196,6 +198,7 @@ struct RecipeReader {
       inner.declare("error", .optional(.object(RecipeTypes.error)))
       return steps.block(value, of: "'finally'", in: &inner, isOver: { isOver("#finally/\($0)") })
     }
+    if !environment.passesOverTriggers { compiler.refuseUnevaluated(in: findings.document.root) }
     guard let block, steps.called.areWhole else { return nil }
     return Recipe(
       name: name, summary: summary, source: findings.source, inputs: inputs, triggers: triggers,

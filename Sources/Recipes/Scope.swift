@@ -8,9 +8,8 @@ import Expressions
 struct Scope {
   private(set) var expressions: ExpressionScope
   /// Where each name was declared, to point at it when it is declared again.
-  private var declared: [String: Value] = [:]
-  private var names: [String] = []
-  var size: Int { names.count }
+  private var declared = LayeredMap<Value>()
+  var size: Int { expressions.slotCount }
   /// The steps that are visible, which are the fields of `steps`.
   private(set) var steps: [ObjectType.Field] = []
 
@@ -20,7 +19,6 @@ struct Scope {
   /// Declares a name that the language gives, or one that was checked already; it hides one of the same name.
   mutating func declare(_ name: String, _ type: ValueType) {
     expressions.shadow(name, type)
-    names.append(name)
   }
 
   /// Declares a name that a person chose, with an error if it is taken.
@@ -32,7 +30,7 @@ struct Scope {
       // Whichever of the two is meant later, its use is no second error.
       return expressions.declare(name, .dyn)
     }
-    declared[name] = place
+    declared.insert(place, for: name)
     declare(name, type)
   }
 
@@ -80,9 +78,7 @@ struct Scope {
   func afterwards(from first: Scope) -> Scope {
     var scope = first
     scope.declared = declared
-    for name in names.dropFirst(first.size) {
-      scope.declare(name, (expressions.type(of: name) ?? .dyn).asOptional)
-    }
+    for (name, type) in expressions.variables(from: first.size) { scope.declare(name, type.asOptional) }
     guard !steps.isEmpty else { return scope }
     let added = steps.map { step in
       var step = step

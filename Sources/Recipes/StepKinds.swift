@@ -23,6 +23,7 @@ extension StepReader {
     }
     let input = compiler.fields(with, of: action.input, path: "with", in: scope)
     let connection = fields["connection"].flatMap { self.connection($0, of: action) } ?? action.plugin
+    requireSettings(of: connection, for: action, with: with, at: fields["connection"] ?? value)
     var key: ValueTemplate?
     if let member = fields.member("key") {
       if action.acceptsKey {
@@ -72,6 +73,25 @@ extension StepReader {
     return name
   }
 
+  /// Faults a connection that lacks what an action needs, once.
+  private func requireSettings(of connection: String, for action: ActionDescriptor, with input: Value, at place: Value)
+  {
+    guard let known = environment.settings, let plugin = environment.catalog.plugin(action.plugin) else { return }
+    // That a connection is not there at all was said already, where it is named.
+    let isNamed = environment.connections?[connection] != nil
+    guard isNamed || connection.hasSameScalars(as: action.plugin) else { return }
+    let given = known[connection] ?? []
+    let needed = plugin.configuration.fields.filter(\.isRequired).map(\.name) + action.neededSettings(for: input)
+    let missing = needed.filter { !given.contains($0) }
+    guard !missing.isEmpty, called.faultyConnections.insert(connection).inserted else { return }
+    let list = missing.map { "'\($0)'" }.joined(separator: ", ")
+    findings.error(
+      isNamed
+        ? "connection '\(connection)' of errand.yaml has no \(list), which this '\(action.id)' needs"
+        : "errand.yaml has no connection '\(connection)', which needs \(list) here; add it under 'connections'",
+      at: place)
+  }
+
   func bindings(
     _ value: Value, isConditional: Bool, inner: Scope, scope: inout Scope
   ) -> (Step.Kind?, ValueType) {
@@ -90,7 +110,7 @@ extension StepReader {
         continue
       }
       inner.declare(name, type)
-      scope.declare(name, isConditional ? type.asOptional : type, at: member.key, findings)
+      scope.declare(name, isConditional ? .optional(type) : type, at: member.key, findings)
       if let template { templates.append(NamedTemplate(name: name, template: template)) }
     }
     return (.bindings(templates), nothing)

@@ -269,6 +269,8 @@ struct StepDefaults {
 /// The recipes that a recipe calls.
 final class CalledRecipes {
   var recipes: [Recipe] = []
+  /// The connections of which it was said that they lack a setting.
+  var faultyConnections: Set<String> = []
   /// Whether each of them is without errors, which are reported with the file that has them.
   var areWhole = true
 }

@@ -165,7 +165,7 @@ extension Recording {
     document["connections"] = .map(connections)
     document["exchanges"] = .list(exchanges.map(\.value))
     document["calls"] = calls.map { .list($0) }
-    return ((try? JSON.text(.map(document), .pretty)) ?? "{}") + "\n"
+    return JSON.shown(.map(document), .pretty) + "\n"
   }
 
   /// Reads a file.

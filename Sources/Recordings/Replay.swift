@@ -253,6 +253,6 @@ struct RequestMeaning {
   }
 
   private static func shown(_ value: Value) -> String {
-    (try? JSON.text(value))?.excerpt(60) ?? value.kindName
+    JSON.shown(value).excerpt(60)
   }
 }

@@ -197,6 +197,6 @@ extension Plan {
 
   private static func words(_ value: Value?) -> String {
     guard let value else { return "nothing" }
-    return (try? JSON.text(value)) ?? value.kindName
+    return JSON.shown(value)
   }
 }

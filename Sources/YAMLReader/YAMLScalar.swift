@@ -40,20 +40,31 @@ package struct YAMLScalar: Sendable {
   /// What an escape or a fold made belongs to where that begins. The value's end, and what lies beyond, is at the
   /// closing quote or the end of the text. Takes time in proportion to the scalar.
   package func offset(ofValueOffset offset: Int) -> Int {
-    let walk = walk(to: offset)
-    return walk.found?.lowerBound ?? walk.end
+    let walk = walk(to: [max(0, offset)])
+    return walk.found.first?.lowerBound ?? walk.end
   }
 
   /// Where a part of the value stands.
   package func location(of valueRange: Range<Int>) -> Diagnostic.Location {
-    let start = offset(ofValueOffset: valueRange.lowerBound)
-    guard !valueRange.isEmpty else { return Diagnostic.Location(source, at: start) }
-    let last = walk(to: valueRange.upperBound - 1)
-    return Diagnostic.Location(source, start..<max(start, last.found?.upperBound ?? last.end))
+    locations(of: [valueRange]).first ?? Diagnostic.Location(source, range)
   }
 
-  private func walk(to offset: Int) -> ScalarWalk {
-    var walk = ScalarWalk(source.bytes, target: max(0, offset))
+  /// Where parts of the value stand, found in one walk through the scalar.
+  package func locations(of valueRanges: [Range<Int>]) -> [Diagnostic.Location] {
+    let offsets = valueRanges.flatMap { [$0.lowerBound, $0.upperBound - 1] }.map { max(0, $0) }
+    let targets = Set(offsets).sorted()
+    let walk = walk(to: targets)
+    let found = Dictionary(uniqueKeysWithValues: zip(targets, walk.found))
+    return valueRanges.map { range in
+      let start = found[max(0, range.lowerBound)]?.lowerBound ?? walk.end
+      guard !range.isEmpty else { return Diagnostic.Location(source, at: start) }
+      return Diagnostic.Location(
+        source, start..<max(start, found[max(0, range.upperBound - 1)]?.upperBound ?? walk.end))
+    }
+  }
+
+  private func walk(to offsets: [Int]) -> ScalarWalk {
+    var walk = ScalarWalk(source.bytes, targets: offsets)
     switch style {
     case .plain: walk.plain(range)
     case .singleQuoted: walk.singleQuoted(range.lowerBound + 1..<max(range.lowerBound + 1, range.upperBound - 1))
@@ -64,33 +75,36 @@ package struct YAMLScalar: Sendable {
   }
 }
 
-/// Reads a scalar once more as YAML does, only counting what comes out, until it is at the wanted offset.
+/// Reads a scalar once more as YAML does, only counting what comes out, until it is at the last wanted offset.
 private struct ScalarWalk {
-  /// The bytes that made what is at the wanted offset.
-  private(set) var found: Range<Int>?
+  /// The bytes that made what is at each wanted offset, as far as the scalar has them.
+  private(set) var found: [Range<Int>] = []
   /// Where the scalar's text ends.
   private(set) var end = 0
 
   private let bytes: [UInt8]
-  /// How many bytes of the value are still before the wanted offset.
-  private var left: Int
+  /// The wanted offsets, in ascending order.
+  private let targets: [Int]
+  /// How many bytes of the value are counted.
+  private var count = 0
 
-  init(_ bytes: [UInt8], target: Int) {
+  init(_ bytes: [UInt8], targets: [Int]) {
     self.bytes = bytes
-    left = target
+    self.targets = targets
   }
+
+  private var isOver: Bool { found.count == targets.count }
 
   /// Counts bytes of the value that all come from one place.
   private mutating func emit(_ count: Int, from offset: Int, length: Int = 1) {
-    if found != nil { return }
-    if left < count { found = offset..<offset + length }
-    left -= count
+    self.count += count
+    while !isOver, targets[found.count] < self.count { found.append(offset..<offset + length) }
   }
 
   mutating func plain(_ range: Range<Int>) {
     end = range.upperBound
     var offset = range.lowerBound
-    while offset < range.upperBound, found == nil {
+    while offset < range.upperBound, !isOver {
       if isBlankOrBreak(bytes[offset]) {
         offset = fold(offset..<range.upperBound)
       } else {
@@ -103,7 +117,7 @@ private struct ScalarWalk {
   mutating func singleQuoted(_ range: Range<Int>) {
     end = range.upperBound
     var offset = range.lowerBound
-    while offset < range.upperBound, found == nil {
+    while offset < range.upperBound, !isOver {
       if isBlankOrBreak(bytes[offset]) {
         offset = fold(offset..<range.upperBound)
       } else {
@@ -117,7 +131,7 @@ private struct ScalarWalk {
   mutating func doubleQuoted(_ range: Range<Int>) {
     end = range.upperBound
     var offset = range.lowerBound
-    while offset < range.upperBound, found == nil {
+    while offset < range.upperBound, !isOver {
       if isBlankOrBreak(bytes[offset]) {
         offset = fold(offset..<range.upperBound)
       } else if bytes[offset] == UInt8(ascii: "\\"), offset + 1 < range.upperBound {
@@ -198,7 +212,7 @@ extension ScalarWalk {
     var emptyLines: [Int] = []
     var isAfterBlank = false
     offset = readEmptyLines(offset..<range.upperBound, margin, &emptyLines)
-    while offset < range.upperBound, hasMargin(offset, margin), found == nil {
+    while offset < range.upperBound, hasMargin(offset, margin), !isOver {
       let isBlank = isBlank(bytes[offset])
       if let lineBreak, isFolded, !isAfterBlank, !isBlank {
         if emptyLines.isEmpty { emit(1, from: lineBreak) }

@@ -30,7 +30,7 @@ extension Dispatch {
     return .done
   }
 
-  private func text(_ value: Value) -> String { (try? JSON.text(value, .pretty)) ?? "null" }
+  private func text(_ value: Value) -> String { JSON.shown(value, .pretty) }
 }
 
 extension ActionDescriptor {

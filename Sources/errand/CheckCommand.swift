@@ -13,10 +13,12 @@ extension Dispatch {
     var found: [Diagnostic] = []
     var recipes: [Recipe?] = []
     var isMissing = false
+    var environment = workspace.environment
+    if workspace.configurationPath != nil { environment.settings = workspace.configuration.settings }
     for path in paths {
       let checked: CheckedRecipe
       do throws(FileError) {
-        checked = Recipe.check(try workspace.environment.read(path), in: workspace.environment)
+        checked = Recipe.check(try environment.read(path), in: environment)
       } catch {
         isMissing = isMissing || error.isNotFound
         found.append(Diagnostic(error.description + workspace.hint(on: error)))
@@ -36,8 +38,8 @@ extension Dispatch {
   /// Writes what is to be said of recipes, in the format that is asked for.
   func show(_ faults: Diagnostics, of count: Int, _ nothing: String) {
     switch parsed["format"].text ?? "text" {
-    case "json": console.out((try? JSON.text(.list(faults.list.map(\.value)), .pretty)) ?? "[]")
-    case "sarif": console.out((try? JSON.text(sarif(faults.list), .pretty)) ?? "{}")
+    case "json": console.out(JSON.shown(.list(faults.list.map(\.value)), .pretty))
+    case "sarif": console.out(JSON.shown(sarif(faults.list), .pretty))
     case "github": for fault in faults.list { console.out(fault.githubCommand) }
     default:
       if !faults.list.isEmpty { console.error(faults.rendered(colour: console.colourError)) }

@@ -34,7 +34,7 @@ struct Dispatch {
       case "eval": return try evaluate()
       case "schema":
         let schema = parsed["file"].text.flatMap(FileSchema.init(rawValue:)) ?? .recipe
-        console.out((try? JSON.text(schema.document(catalog), .pretty)) ?? "{}")
+        console.out(JSON.shown(schema.document(catalog), .pretty))
         return .done
       case "sandbox": return try await keepSandbox()
       case "state": return try StateCommand(self).run()

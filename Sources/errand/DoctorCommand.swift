@@ -114,7 +114,7 @@ struct DoctorCommand {
           "repairable": .bool($0.isRepairable),
         ])
       })
-    console.out((try? JSON.text(.map(document), .pretty)) ?? "{}")
+    console.out(JSON.shown(.map(document), .pretty))
   }
 }
 

@@ -36,7 +36,7 @@ extension Dispatch {
       _ = fail([(error.message, error.range)])
       throw CommandFailure(.failed, "the expression has no value")
     }
-    let written = (try? JSON.text(value, .pretty)) ?? value.kindName
+    let written = JSON.shown(value, .pretty)
     console.out(
       parsed["json"].isGiven ? written : "\(written)  \(Style.dim.applied(to: "\(program.type)", console.colourOut))")
     return .done

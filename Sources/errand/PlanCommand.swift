@@ -80,7 +80,7 @@ extension RunCommand {
   }
 
   private func show(_ made: Made) throws(CommandFailure) -> ExitCode {
-    let text = (try? JSON.text(made.document, .pretty)) ?? "{}"
+    let text = JSON.shown(made.document, .pretty)
     if parsed["json"].isGiven {
       console.out(text)
     } else {

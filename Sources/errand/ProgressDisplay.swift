@@ -49,7 +49,7 @@ final class ProgressDisplay: Sendable {
 
   func show(_ progress: Progress) {
     switch format {
-    case .json: console.error((try? JSON.text(progress.value)) ?? "{}")
+    case .json: console.error(JSON.shown(progress.value))
     case .github, .text: shown.withLock { show(progress, &$0) }
     }
   }
@@ -60,7 +60,7 @@ final class ProgressDisplay: Sendable {
       var map = ValueMap()
       map["waits"] = .string(reason ?? "")
       map["until"] = instant.map { .string("\($0)") }
-      return console.error((try? JSON.text(.map(map))) ?? "{}")
+      return console.error(JSON.shown(.map(map)))
     }
     shown.withLock { shown in
       shown.running = []

@@ -53,7 +53,7 @@ struct Report {
     document["error"] = record.error?.encoded()
     document["reason"] = record.reason.map { .string($0) }
     document["steps"] = .list(record.stepsInOrder.map(\.summary))
-    console.out((try? JSON.text(.map(document), .pretty)) ?? "{}")
+    console.out(JSON.shown(.map(document), .pretty))
   }
 
   private var took: TimeSpan { record.endedAt?.span(since: record.createdAt) ?? .zero }

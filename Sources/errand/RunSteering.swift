@@ -207,7 +207,7 @@ struct RunSteering {
     }
     let id = answer["received"]?.string ?? ""
     if asJSON {
-      console.out((try? JSON.text(answer)) ?? "{}")
+      console.out(JSON.shown(answer))
     } else if answer["isNew"]?.bool == false {
       console.say("the event \(id) was received before; nothing changed")
     } else {

@@ -37,7 +37,7 @@ struct RunsCommand {
       )
     }
     if parsed["json"].isGiven {
-      console.out((try? JSON.text(answer, .pretty)) ?? "{}")
+      console.out(JSON.shown(answer, .pretty))
       return .done
     }
     var rows = open.map { run in
@@ -134,7 +134,7 @@ struct RunsCommand {
     }
     let steps = record.stepsInOrder.filter { $0.lastAttempt != nil }
     if parsed["json"].isGiven {
-      console.out((try? JSON.text(.list(steps.map { $0.encoded() }), .pretty)) ?? "[]")
+      console.out(JSON.shown(.list(steps.map { $0.encoded() }), .pretty))
       return .done
     }
     for step in steps {

@@ -37,7 +37,7 @@ struct ScheduleCommand {
     _ all: [KnownSchedule], _ broken: [BrokenRecipe], _ asker: Asker, _ workspace: Workspace, _ own: WallClock
   ) async throws(CommandFailure) -> ExitCode {
     if asJSON {
-      console.out((try? JSON.text(.list(all.map { $0.value(own.now) }), .pretty)) ?? "[]")
+      console.out(JSON.shown(.list(all.map { $0.value(own.now) }), .pretty))
       return .done
     }
     for recipe in broken {
@@ -93,7 +93,7 @@ struct ScheduleCommand {
           "local": .string(schedule.clock(own).dateWithOffset(slot)), "isPaused": .bool(schedule.record.pause != nil),
         ])
       }
-      console.out((try? JSON.text(.list(Array(values)), .pretty)) ?? "[]")
+      console.out(JSON.shown(.list(Array(values)), .pretty))
       return .done
     }
     guard !slots.isEmpty else {
@@ -144,7 +144,7 @@ struct ScheduleCommand {
     }
     slots = Array(slots.sorted { ($0.slot, $0.at) > ($1.slot, $1.at) }.prefix(limit))
     if asJSON {
-      console.out((try? JSON.text(.list(slots.map { $0.encoded() }), .pretty)) ?? "[]")
+      console.out(JSON.shown(.list(slots.map { $0.encoded() }), .pretty))
       return .done
     }
     guard !slots.isEmpty else {

@@ -128,7 +128,7 @@ struct SecretsCommand {
       return .map(map)
     }
     let document = Value.object(["secrets": .list(secrets), "faults": .list(faults.map { .string($0) })])
-    console.out((try? JSON.text(document, .pretty)) ?? "{}")
+    console.out(JSON.shown(document, .pretty))
   }
 }
 

@@ -33,7 +33,7 @@ final class ServeLog: Sendable {
       map["event"] = .string(event)
       map["message"] = .string(text)
       for (name, member) in members { map[name] = member.map { .string($0) } }
-      console.error((try? JSON.text(.map(map))) ?? "{}")
+      console.error(JSON.shown(.map(map)))
     case .github where level != .info: console.error("::\(level.rawValue)::\(text.safe)")
     case .text, .github:
       let colour = console.colourError

@@ -35,7 +35,7 @@ struct WhyCommand {
       return stories
     }
     if parsed["json"].isGiven {
-      console.out((try? JSON.text(.list(stories.map(\.value)), .pretty)) ?? "[]")
+      console.out(JSON.shown(.list(stories.map(\.value)), .pretty))
       return .done
     }
     for (index, story) in stories.enumerated() {

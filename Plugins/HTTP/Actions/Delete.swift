@@ -1,7 +1,7 @@
 import ActionKit
 import HTTPClient
 
-enum Delete: PreviewingAction {
+enum Delete: AddressedAction, PreviewingAction {
   static let name = "delete"
   static let summary = "Removes what is at an address (HTTP DELETE); what is not there needs no removing."
   // RFC 9110, section 9.2.2.
@@ -9,7 +9,7 @@ enum Delete: PreviewingAction {
   static let examples = [Example("One item", "url: /items/1")]
 
   struct Input: FieldSet {
-    @Field("Address, or path from the connection's `baseURL` on.", .notEmpty) var url: String
+    @Field("Address, or path from the connection's `baseURL` on.", .pattern(.webAddress)) var url: String
     @Field("Parameters of the query; a list gives one for each of its values.", .mayHoldSecret) var query: ValueMap?
     @Field("Header fields beside those of the connection.", .mayHoldSecret) var headers: [String: String]?
     @Field("The statuses that are expected; absent means 200 to 299, 404 and 410.", .notEmpty, .each(.range(100...599)))

@@ -2,7 +2,7 @@ import ActionKit
 import HTTPClient
 import LocalFiles
 
-enum Download: TimedAction, PreviewingAction {
+enum Download: AddressedAction, TimedAction, PreviewingAction {
   static let name = "download"
   static let summary = "Downloads a file, which appears whole and checked or not at all (HTTP GET)."
   static let effect = Effect.idempotentWrite(within: .forever)
@@ -13,7 +13,7 @@ enum Download: TimedAction, PreviewingAction {
   ]
 
   struct Input: FieldSet {
-    @Field("Address, or path from the connection's `baseURL` on.", .notEmpty) var url: String
+    @Field("Address, or path from the connection's `baseURL` on.", .pattern(.webAddress)) var url: String
     @Field("Parameters of the query; a list gives one for each of its values.", .mayHoldSecret) var query: ValueMap?
     @Field("Header fields beside those of the connection.", .mayHoldSecret) var headers: [String: String]?
     @Field("Path of the file in the connection's folder; a file that is there is replaced.", .notEmpty) var to: String

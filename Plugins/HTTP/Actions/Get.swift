@@ -2,7 +2,7 @@ import ActionKit
 import HTTPClient
 import LocalFiles
 
-enum Get: Action {
+enum Get: AddressedAction {
   static let name = "get"
   static let summary = "Asks for something (HTTP GET)."
   static let effect = Effect.read
@@ -12,7 +12,7 @@ enum Get: Action {
   ]
 
   struct Input: ValidatedFieldSet {
-    @Field("Address, or path from the connection's `baseURL` on.", .notEmpty) var url: String
+    @Field("Address, or path from the connection's `baseURL` on.", .pattern(.webAddress)) var url: String
     @Field("Parameters of the query; a list gives one for each of its values.", .mayHoldSecret) var query: ValueMap?
     @Field("Header fields beside those of the connection.", .mayHoldSecret) var headers: [String: String]?
     @Field("The statuses that are expected; absent means 200 to 299.", .notEmpty, .each(.range(100...599)))

@@ -1,7 +1,7 @@
 import ActionKit
 import HTTPClient
 
-enum GetAll: Action {
+enum GetAll: AddressedAction {
   static let name = "getAll"
   static let summary = "Asks for a list page by page, until there is no next one (HTTP GET)."
   static let effect = Effect.read
@@ -13,7 +13,7 @@ enum GetAll: Action {
   ]
 
   struct Input: ValidatedFieldSet {
-    @Field("Address, or path from the connection's `baseURL` on.", .notEmpty) var url: String
+    @Field("Address, or path from the connection's `baseURL` on.", .pattern(.webAddress)) var url: String
     @Field("Parameters of the query; a list gives one for each of its values.", .mayHoldSecret) var query: ValueMap?
     @Field("Header fields beside those of the connection.", .mayHoldSecret) var headers: [String: String]?
     @Field("Place of the list in a page (RFC 6901); empty if the page is the list.", .pattern(.jsonPointer)) var items =

@@ -1,6 +1,6 @@
 import ActionKit
 
-enum Patch: KeyedAction, PreviewingAction {
+enum Patch: AddressedAction, KeyedAction, PreviewingAction {
   static let name = "patch"
   static let summary = "Changes a part of what is at an address (HTTP PATCH)."
   // RFC 5789: neither safe nor idempotent.

@@ -1,7 +1,7 @@
 import ActionKit
 import HTTPClient
 
-enum Post: KeyedAction, PreviewingAction {
+enum Post: AddressedAction, KeyedAction, PreviewingAction {
   static let name = "post"
   static let summary = "Sends something that makes something new or starts something (HTTP POST)."
   static let effect = Effect.write

@@ -1,7 +1,7 @@
 import ActionKit
 import HTTPClient
 
-enum Put: PreviewingAction {
+enum Put: AddressedAction, PreviewingAction {
   static let name = "put"
   static let summary = "Puts something at an address, in place of what is there (HTTP PUT)."
   // RFC 9110, section 9.2.2.

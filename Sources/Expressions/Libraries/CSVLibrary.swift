@@ -24,7 +24,8 @@ let csvFunctions: [FunctionDeclaration] = [
   FunctionDeclaration(
     "csv.format", parameters: [.list(.map(.string, .dyn))], result: .string,
     summary: "Rows as text in CSV, with a first line of all their keys.",
-    example: "csv.format([{'name': 'Ada, Countess', 'mark': 93}]) == 'name,mark\\n\"Ada, Countess\",93\\n'"
+    example: "csv.format([{'name': 'Ada, Countess', 'mark': 93}]) == 'name,mark\\n\"Ada, Countess\",93\\n'",
+    typeCheck: cellCheck
   ) { arguments, context throws(EvaluationError) in
     try format(arguments.list(0), separator: UInt8(ascii: ","), &context)
   },
@@ -32,11 +33,36 @@ let csvFunctions: [FunctionDeclaration] = [
     "csv.format", parameters: [.list(.map(.string, .dyn)), .string], result: .string,
     summary: "The same with another separator.",
     example: "csv.format([{'a': 1, 'b': 2}], ';') == 'a;b\\n1;2\\n'",
-    literalCheck: checking((1, { text throws(EvaluationError) in _ = try separator(text) }))
+    literalCheck: checking((1, { text throws(EvaluationError) in _ = try separator(text) })), typeCheck: cellCheck
   ) { arguments, context throws(EvaluationError) in
     try format(arguments.list(0), separator: separator(arguments.string(1)), &context)
   },
 ]
+
+/// What is wrong with the values of the rows.
+private let cellCheck: FunctionDeclaration.TypeCheck = { types in
+  func fault(_ type: ValueType, _ name: String?) -> LiteralFault? {
+    let found: String
+    switch type {
+    case .optional(let of), .wrapper(let of), .secret(let of): return fault(of, name)
+    case .list: found = "list"
+    case .map, .object: found = "map"
+    case .bytes: found = "bytes"
+    case .type: found = "type"
+    case let type where type.mixedParts != nil:
+      return (type.mixedParts ?? []).lazy.compactMap { fault($0, name) }.first
+    default: return nil
+    }
+    let cell = name.map { "a cell, as `\($0)` has it" } ?? "a cell"
+    return LiteralFault(argument: 0, "csv.format() writes no \(found) into \(cell); write json.format(x) for it")
+  }
+  guard case .list(let row)? = types.first else { return nil }
+  return switch row {
+  case .map(_, let value): fault(value, nil)
+  case .object(let object): object.fields.lazy.compactMap { fault($0.type, $0.name) }.first
+  default: nil
+  }
+}
 
 private let rows = ValueType.list(.map(.string, .string))
 

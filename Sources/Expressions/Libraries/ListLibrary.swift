@@ -63,7 +63,12 @@ let listFunctions: [FunctionDeclaration] = [
     "sort", receiver: .list(item), parameters: [], result: .list(item),
     summary:
       "The items in ascending order, equal ones in the order they had; they must be of one kind that has an order.",
-    example: "['b', 'c', 'a'].sort() == ['a', 'b', 'c']"
+    example: "['b', 'c', 'a'].sort() == ['a', 'b', 'c']",
+    typeCheck: { types in
+      guard case .list(let element)? = types.first, let fault = orderFault(element) else { return nil }
+      return LiteralFault(
+        argument: 0, "sort() wants items \(fault); sort by what has an order, as in items.sortBy(x, x.name)")
+    }
   ) { arguments, context throws(EvaluationError) in
     let list = try arguments.list(0)
     return try context.made(sorted(list, &context))
@@ -72,6 +77,19 @@ let listFunctions: [FunctionDeclaration] = [
 
 /// Any type of items.
 private let item = ValueType.parameter("T")
+
+/// What items of the type would need to be sorted, as the end of a sentence; nil if they can be.
+private func orderFault(_ type: ValueType) -> String? {
+  switch type {
+  case .bool, .int, .uint, .double, .string, .choice, .bytes, .timestamp, .duration, .dyn: nil
+  case .secret(let of): orderFault(of)
+  case let type where type.mixedParts != nil:
+    "of one type, and these are \((type.mixedParts ?? []).map(\.description).joined(separator: " or "))"
+  case .wrapper: "that have an order, and these may be null"
+  case .object: "that have an order, and an object has none"
+  case let type: "that have an order, and \(type) has none"
+  }
+}
 
 private func sorted(_ list: [Value], _ context: inout EvaluationContext) throws(EvaluationError) -> [Value] {
   guard list.count > 1 else { return list }

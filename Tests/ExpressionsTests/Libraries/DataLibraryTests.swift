@@ -22,7 +22,7 @@ import Testing
     ("csv.format([{'a': 'x;y', 'b': true}], ';')", "'a;b\n\"x;y\";true\n'"),
     ("csv.format([{'a': 'say \"hi\"\\n'}])", "'a\n\"say \"\"hi\"\"\n\"\n'"),
     (
-      "csv.format([{'a': [1]}].map(x, x))",
+      "csv.format([{'a': json.parse('[1]')}].map(x, x))",
       "ran: 'a' is a list, which no field of a CSV can hold; write json.format(x) for it"
     ),
     ("csv.parse('a', ';;')", "checked: ';;' is no separator; give one ASCII character such as ';' or '\\t'"),

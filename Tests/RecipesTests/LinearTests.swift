@@ -1,0 +1,47 @@
+import Basics
+import Glibc
+import Testing
+
+@testable import Recipes
+
+/// Checking a recipe takes time in proportion to it: four times as much takes four times as long, not sixteen times.
+@Suite struct `How long checking takes` {
+  /// The processor time of this thread that checking a recipe and showing its faults takes, at best.
+  private func time(of text: String) -> Double {
+    func now() -> Double {
+      var time = timespec()
+      clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+      return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+    }
+    return (0..<3).map { _ in
+      let start = now()
+      let checked = Recipe.check(Source(name: "test.yaml", text: text), in: .test())
+      #expect(!Diagnostics(checked.diagnostics).rendered().isEmpty || checked.recipe != nil)
+      return now() - start
+    }.min() ?? 0
+  }
+
+  @Test(arguments: [
+    "names", "names that are read", "conditional names", "unknown names", "unknown names on many lines",
+  ])
+  func `is in proportion`(_ kind: String) {
+    func text(_ count: Int) -> String {
+      let numbers = 0..<count
+      return switch kind {
+      case "names": "steps:\n" + numbers.map { "  - let: { v\($0): 1 }\n" }.joined()
+      case "names that are read":
+        "steps:\n  - let: { v0: 1 }\n"
+          + numbers.dropFirst().map { "  - let: { v\($0): \"${{ v\($0 - 1) + 1 }}\" }\n" }.joined()
+      case "conditional names": "steps:\n" + numbers.map { "  - { if: \"1 < 2\", let: { v\($0): 1 } }\n" }.joined()
+      case "unknown names":
+        "steps:\n  - let: { a: \"${{ [" + numbers.map { "x\($0)" }.joined(separator: ", ") + "] }}\" }\n"
+      default:
+        "steps:\n  - let:\n      a: >-\n        ${{ [\n" + numbers.map { "        x\($0),\n" }.joined()
+          + "        1] }}\n"
+      }
+    }
+    let (few, many) = (time(of: text(400)), time(of: text(3200)))
+    // A square would be 64 times as much.
+    #expect(many < 24 * few, "400: \(few) s, 3200: \(many) s")
+  }
+}
