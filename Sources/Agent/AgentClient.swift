@@ -46,10 +46,12 @@ package final class AgentClient: Sendable {
     guard let socket = try opened.get() else { return nil }
     let (replies, continuation) = AsyncThrowingStream<Value, any Error>.makeStream()
     let end = End()
+    let lines = Mutex(AgentProtocol.Assembler())
     let loop = try LineLoop(limits: LineLoop.Limits(), clock: clock, listener: nil) { event in
       switch event {
       case .line(_, let line):
-        if let value = try? JSON.parse(line, limits: AgentProtocol.limits) {
+        guard let text = lines.withLock({ $0.take(line) }) else { return }
+        if let value = try? JSON.parse(text, limits: AgentProtocol.limits) {
           continuation.yield(value)
         } else {
           continuation.finish(throwing: AgentError(.broken, "the agent of '\(folder)' sent a line that is no JSON"))

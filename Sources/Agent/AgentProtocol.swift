@@ -11,6 +11,9 @@
 /// After that each line is a request, which the agent answers with any number of lines; what they say is the handler's
 /// business. Requests of one connection are served side by side. A line that is no JSON object gets an error line, and the
 /// next line is read; a line that is too long gets one and ends the connection.
+///
+/// What has more than a mebibyte comes in pieces, each a line of its own: those before the last begin with `+`, the last
+/// with `=`, and the text is what stands after these signs. Lines of other answers never come between the pieces.
 import Basics
 
 /// Who an agent or a client is.
@@ -30,9 +33,39 @@ enum AgentProtocol {
   static let version = 1
   static let limits = JSON.Limits(depth: JSON.deepest)
 
+  /// The most bytes of a line that isn't sent in pieces.
+  static let piece = 1 << 20
+
   static func line(_ value: Value) -> [UInt8]? {
     guard let bytes = try? JSON.write(value) else { return nil }
-    return bytes + [0x0A]
+    if bytes.count <= piece { return bytes + [0x0A] }
+    var lines: [UInt8] = []
+    lines.reserveCapacity(bytes.count + 2 * (bytes.count / piece + 1))
+    for start in stride(from: 0, to: bytes.count, by: piece) {
+      let end = min(start + piece, bytes.count)
+      lines.append(UInt8(ascii: end < bytes.count ? "+" : "="))
+      lines += bytes[start..<end]
+      lines.append(0x0A)
+    }
+    return lines
+  }
+
+  /// Puts the pieces of long lines together again.
+  struct Assembler {
+    private var pieces: [UInt8] = []
+
+    /// The whole text that a line completes; nil if more of it follows, which is refused beyond what is ever read.
+    mutating func take(_ line: [UInt8]) -> [UInt8]? {
+      switch line.first {
+      case UInt8(ascii: "+"):
+        if pieces.count <= limits.bytes { pieces += line.dropFirst() }
+        return nil
+      case UInt8(ascii: "="):
+        defer { pieces = [] }
+        return pieces + line.dropFirst()
+      default: return line
+      }
+    }
   }
 
   static func hello(_ identity: AgentIdentity, pid: Int? = nil) -> Value {

@@ -29,6 +29,7 @@ package final class AgentServer: Sendable {
     var isKnown = false
     var hasEnded = false
     var tasks: [Int: Task<Void, Never>] = [:]
+    var lines = AgentProtocol.Assembler()
   }
 
   private struct Content {
@@ -128,9 +129,10 @@ package final class AgentServer: Sendable {
   }
 
   private func take(_ line: [UInt8], of id: LineLoop.ID) {
+    guard let text = content.withLock({ $0.clients[id]?.lines.take(line) }) ?? nil else { return }
     let value: Value
     do {
-      value = try JSON.parse(line, limits: AgentProtocol.limits)
+      value = try JSON.parse(text, limits: AgentProtocol.limits)
       guard value.map != nil else {
         send(id, AgentProtocol.error("broken", "a line has to be a JSON object, not \(value.kindName)"))
         return

@@ -245,7 +245,8 @@ extension RunRecord {
       return wakeAt == nil ? (reason ?? "").safe : "until \(wakeAt.map(clock.dateFromNow) ?? "")"
     case .uncertain:
       let count = stepsInOrder.count { $0.status == .uncertain }
-      return "somebody has to look at \(counted(count, "step"))"
+      let steps = count < RunRecord.mostListed ? counted(count, "step") : "\(count) steps or more"
+      return "somebody has to look at \(steps)"
     default: return (reason ?? "").safe
     }
   }

@@ -112,6 +112,7 @@ struct SlotTeller {
     case .coalesced: text = "\(name) stood on \(due) for several times of day.\(reason)"
     case .dropped: text = because("too many slots waited already")
     case .refused: text = because("its run was refused")
+    case .reset: text = "The slots of \(name) from \(due) on were decided again from \(clock.date(record.at)).\(reason)"
     }
     if record.count > 1, record.until != nil {
       let (first, last) = (clock.date(record.slot), clock.date(record.until ?? record.slot))
@@ -172,6 +173,12 @@ struct SlotTeller {
       story.say(.next, "It runs no more: 'remainingRuns' is used up.")
     } else if let next = facts.upcoming {
       let left = schedule.remainingRuns.map { " It may run \($0 == 1 ? "once" : "\($0) times") more." } ?? ""
+      if let until = schedule.decidedAhead(of: clock.now) {
+        story.say(
+          .next,
+          "The clock was once ahead, and the slots of \(name) until \(clock.date(until)) are decided; none of them starts. To decide them again from now on:",
+          commands: ["errand schedule reset \(name.shellQuoted)"], at: until)
+      }
       let verb = schedule.pause == nil ? "It is due next on" : "Its next slot is"
       story.say(.next, "\(verb) \(clock.dateFromNow(next)).\(left)", at: next)
       if !isServed, schedule.pause == nil {

@@ -36,6 +36,8 @@ final class LineLoop: Sendable {
     var input: [UInt8] = []
     var output: [UInt8] = []
     var sent = 0
+    /// The bytes of the largest answer so far, which fits whatever its size.
+    var largest = 0
     var reads = true
     var closesOnceSent = false
 
@@ -103,7 +105,8 @@ final class LineLoop: Sendable {
   func send(_ id: ID, _ bytes: [UInt8]) -> Bool {
     content.withLock { content in
       guard var connection = content.connections[id], !connection.closesOnceSent else { return false }
-      guard connection.output.count - connection.sent + bytes.count <= limits.output else {
+      connection.largest = max(connection.largest, bytes.count)
+      guard connection.output.count - connection.sent + bytes.count <= limits.output + connection.largest else {
         // Closed by the loop, which alone closes sockets.
         shutdown(connection.socket, Int32(SHUT_RDWR))
         return false

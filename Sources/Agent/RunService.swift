@@ -15,12 +15,13 @@ import Runs
 ///     {"ask":"resolve","run":id,"step":path,…}   {"resolved":id}
 ///     {"ask":"signal","event":{id?,name,data?,run?}}   {"received":id,"isNew":bool}
 ///     {"ask":"decide","run":id,"step":path?,"approved":bool,"by":…,"comment":…?}   {"decided":path,"run":id}
-///     {"ask":"runs","limit":n,"recipe":…}        {"open":[record…],"finished":[summary…]}
+///     {"ask":"runs","limit":n,"recipe":…}        {"open":[record, as lists show it…],"finished":[summary…]}
 ///     {"ask":"show","run":prefix}                {"run":record,"outputs":…}
 ///     {"ask":"why","run":prefix}                 {"facts":facts}, which a run is explained from
 ///     {"ask":"schedules"}                        {"schedules":[record with its texts…]}
 ///     {"ask":"slots","schedule":…?,"limit":n,"from":…?,"before":…?}   {"slots":[slot record…]}
 ///     {"ask":"pauseSchedule"|"resumeSchedule","id":…,"note":…?}   {"slots":[slot record…]}
+///     {"ask":"resetSchedule","id":…}             {"slots":[the reset as a slot record]}
 ///     {"ask":"trigger","id":…,"overlap":…?}      {"slots":[slot record…]}
 ///     {"ask":"backfill","id":…,"from":…,"to":…,"overlap":…?,"dryRun":bool}
 ///                                                {"slots":[instant…],"hasMore":bool} if dry, else {"slots":[slot record…]}
@@ -80,7 +81,8 @@ package struct RunService: Sendable {
       case "resolve": reply(try await resolve(request))
       case "signal": reply(try await signal(request))
       case "decide": reply(try await decide(request))
-      case "pauseSchedule", "resumeSchedule", "trigger", "backfill": reply(try await steerSchedule(request))
+      case "pauseSchedule", "resumeSchedule", "resetSchedule", "trigger", "backfill":
+        reply(try await steerSchedule(request))
       default: throw Refusal("request", "the agent does not know what '\(request["ask"]?.string ?? "")' asks for")
       }
     } catch {
@@ -174,7 +176,7 @@ package struct RunService: Sendable {
     let open = store.openRuns.filter { recipe == nil || $0.recipe == recipe }
     let query = HistoryQuery(limit: request["limit"]?.int ?? 20, recipe: recipe)
     let finished = try await kept { () async throws(StateError) in try await store.finishedRuns(query) }
-    reply(.object(["open": .list(open.map { $0.encoded() }), "finished": .list(finished.map { $0.encoded() })]))
+    reply(.object(["open": .list(open.map { $0.listed.encoded() }), "finished": .list(finished.map { $0.encoded() })]))
   }
 
   private func show(_ request: Value, _ reply: @Sendable (Value) -> Void) async throws(Refusal) {

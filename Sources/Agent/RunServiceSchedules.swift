@@ -11,6 +11,7 @@ extension RunService {
       switch request["ask"]?.string {
       case "pauseSchedule": return answer(try await schedules.pause(id, note: request["note"]?.string))
       case "resumeSchedule": return answer(try await schedules.resume(id))
+      case "resetSchedule": return answer(try await schedules.reset(id))
       case "trigger": return answer(try await schedules.trigger(id, overlap: try overlap(request)))
       default: return try await backfill(id, request, schedules)
       }

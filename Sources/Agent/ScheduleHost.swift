@@ -9,6 +9,8 @@ package enum ScheduleNews: Sendable {
   case decided(SlotRecord)
   /// A schedule's slots will be refused until something is mended.
   case refuses(schedule: String, reason: String)
+  /// A schedule starts nothing for some time, because the clock was once ahead.
+  case isAhead(schedule: String, until: Timestamp)
   /// A schedule follows a recipe of which there is none.
   case followsNone(schedule: String, reason: String)
   /// The schedules had to be made again from the state, because that has gone another way.
@@ -44,6 +46,8 @@ package actor ScheduleHost {
   private var generation = 0
   /// The schedules of which it is told that they follow a recipe of which there is none, with that recipe.
   private var astray: [String: String] = [:]
+  /// The schedules of which it is told that their marks are ahead of the clock.
+  private var ahead: Set<String> = []
   /// Whether slots are fired.
   private(set) var isServing = false
 
@@ -142,6 +146,19 @@ package actor ScheduleHost {
     guard isServing else { return }
     await carryOut(due + [Decision(schedule: "", events: events)])
     planAlarm()
+    tellAhead()
+  }
+
+  /// Tells once of each schedule whose slots are decided until some time to come.
+  private func tellAhead() {
+    let now = time.now()
+    var found: Set<String> = []
+    for record in store.state.schedules.values.sorted(by: { $0.id.precedesByScalars($1.id) }) {
+      guard let until = record.decidedAhead(of: now) else { continue }
+      found.insert(record.id)
+      if !ahead.contains(record.id) { tell(.isAhead(schedule: record.id, until: until)) }
+    }
+    ahead = found
   }
 
   /// Tells once of each entry that follows a recipe of which there is none.
@@ -396,6 +413,39 @@ extension ScheduleHost {
     // A command that nobody serves for has not read the recipes yet.
     if !isServing { _ = await look() }
     return try await decided(scheduler.resume(id, at: time.now()))
+  }
+
+  /// Has the slots decided again that were decided while the clock was ahead, except those that have a run.
+  package func reset(_ id: String) async throws(Refusal) -> [SlotRecord] {
+    try known(id)
+    let now = time.now()
+    guard let record = store.state.schedules[id], let until = record.decidedAhead(of: now) else {
+      throw Refusal(
+        kind: "ended",
+        message:
+          "the slots of '\(id)' are decided until \(store.state.schedules[id]?.processedUntil ?? now), which isn't ahead of the clock, so there is nothing to reset"
+      )
+    }
+    var started = Set(record.buffered.map(\.slot)).union(record.started)
+    do throws(StateError) {
+      let query = SlotQuery(limit: .max, schedule: id, from: now)
+      for slot in try await store.slots(query) where slot.outcome == .started { started.insert(slot.slot) }
+    } catch {
+      throw Refusal(kind: "state", message: error.message)
+    }
+    let slots = started.filter { $0 > now }.sorted()
+    if isServing, let decisions = scheduler.reset(id, to: now, started: slots, at: now) {
+      ahead.remove(id)
+      return try await decided(decisions)
+    }
+    return try await decided([
+      Decision(
+        schedule: id,
+        events: [
+          .scheduleReset(ScheduleReset(at: now, schedule: id, processedUntil: now, started: slots)),
+          .slotDecided(.reset(id, from: until, to: now, started: slots.count, at: now)),
+        ])
+    ])
   }
 
   /// Starts a run of a schedule out of turn.

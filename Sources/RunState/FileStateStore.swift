@@ -20,9 +20,21 @@ package final class FileStateStore: StateStore {
   private let trouble: Trouble
   private let workers: Workers
 
-  /// Why the last maintenance failed.
+  /// Why the last maintenance failed, and who is told.
   private final class Trouble: Sendable {
-    let error = Mutex<StateError?>(nil)
+    struct Content {
+      var error: StateError?
+      var observer: (@Sendable (StateError) -> Void)?
+    }
+    let content = Mutex(Content())
+
+    func set(_ error: StateError?) {
+      let observer = content.withLock { content in
+        content.error = error
+        return content.observer
+      }
+      if let error { observer?(error) }
+    }
   }
 
   private init(
@@ -75,8 +87,12 @@ package final class FileStateStore: StateStore {
       try JournalWriter(folder, logs: logs, rule: compaction) {
         if retention == nil { return }
         _ = chores.put {
-          let result = Result { () throws(StateError) in try maintenance.runIfDue() }
-          trouble.error.withLock { if case .failure(let error) = result { $0 = error } else { $0 = nil } }
+          do throws(StateError) {
+            try maintenance.runIfDue()
+            trouble.set(nil)
+          } catch {
+            trouble.set(error)
+          }
         }
       }
     }
@@ -182,7 +198,16 @@ package final class FileStateStore: StateStore {
   }
 
   /// Why the maintenance after the last snapshot failed, if it did; nothing is lost by that but space.
-  package var maintenanceTrouble: StateError? { trouble.error.withLock { $0 } }
+  package var maintenanceTrouble: StateError? { trouble.content.withLock { $0.error } }
+
+  /// Has somebody told whenever the maintenance after a snapshot fails, and at once if the last one did.
+  package func observeMaintenance(_ observer: @escaping @Sendable (StateError) -> Void) {
+    let error = trouble.content.withLock { content in
+      content.observer = observer
+      return content.error
+    }
+    if let error { observer(error) }
+  }
 
   private func onFilesThread<Outcome: Sendable>(
     _ body: @escaping @Sendable () throws(StateError) -> Outcome

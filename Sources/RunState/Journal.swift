@@ -33,6 +33,9 @@ enum Journal {
 
   static func name(_ generation: Int) -> String { "journal-\(generation).jsonl" }
 
+  /// Where a damaged journal is kept for a person to look at.
+  static func damagedName(_ generation: Int) -> String { "journal-\(generation).damaged.jsonl" }
+
   /// The generation in a journal's name.
   static func generation(ofName name: String) -> Int? {
     guard name.hasPrefix("journal-"), name.hasSuffix(".jsonl") else { return nil }

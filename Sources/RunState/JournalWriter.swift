@@ -39,14 +39,19 @@ package struct CompactionRule: Sendable {
   package var smallest: Int
   /// Nor before it is that many times as large as the snapshot.
   package var timesSnapshot: Int
+  /// But sooner, once so many runs and slots are over, which a snapshot takes out of memory and out of the journal.
+  package var mostOver: Int
 
-  package init(smallest: Int = 16 << 20, timesSnapshot: Int = 2) {
+  package init(smallest: Int = 16 << 20, timesSnapshot: Int = 2, mostOver: Int? = nil) {
     self.smallest = smallest
     self.timesSnapshot = timesSnapshot
+    // Who wants none wants none for this reason either.
+    self.mostOver = mostOver ?? (smallest == .max ? .max : 2000)
   }
 
   func applies(to opened: StateFolder.Opened) -> Bool {
-    opened.journalSize > max(smallest, timesSnapshot * opened.snapshotSize)
+    let least = opened.state.ended.count + opened.state.slots.count > mostOver ? 0 : smallest
+    return opened.journalSize > max(least, timesSnapshot * opened.snapshotSize)
   }
 }
 
@@ -76,7 +81,9 @@ struct JournalWriter {
     _ folder: StateFolder, logs: StateLogs, rule: CompactionRule, didCompact: @escaping @Sendable () -> Void
   ) throws(StateError) {
     var opened = try folder.open()
-    if opened.snapshotGeneration == nil || opened.isOld {
+    // Rows of slots grow until a snapshot; one that is in the ledger already, after a crash, must not.
+    let hasRow = opened.state.slots.contains { $0.until != nil && $0.outcome == .skippedOverlap }
+    if opened.snapshotGeneration == nil || opened.isOld || hasRow {
       if opened.isOld { try logs.history.removeOldIndexes() }
       try logs.take(from: &opened)
       journal = try folder.compact(&opened)

@@ -36,6 +36,9 @@ final class Maintenance: Sendable {
   /// When what is under way has to end, once the store is being closed.
   private let deadline = Mutex<ContinuousClock.Instant?>(nil)
 
+  /// The file that says when and why maintenance failed last, until it succeeds.
+  static let failureName = "maintenance.failed"
+
   private static let interval = TimeSpan.seconds(3600)
 
   init(_ folder: StateFolder, _ logs: StateLogs, _ blobs: Blobs, _ retention: Retention, _ time: any TimeSource) {
@@ -59,7 +62,18 @@ final class Maintenance: Sendable {
       last = elapsed
       return true
     }
-    if isDue { _ = try run(isForced: false) }
+    if !isDue { return }
+    let mark = folder.path + "/" + Maintenance.failureName
+    do throws(StateError) { _ = try run(isForced: false) } catch {
+      // There was no time left, which the next agent has.
+      if error.kind == .closed { return }
+      // For `errand doctor`; where not even that can be written, it finds the cause itself.
+      try? folder.fileSystem.write(Array("\(time.now()) \(error.message)\n".utf8), to: mark)
+      throw error
+    }
+    try onDisk { () throws(FileError) in
+      if try folder.fileSystem.size(mark) != nil { try folder.fileSystem.remove(mark) }
+    }
   }
 
   /// Forgets what is too old, and removes the blobs that nothing names, unless that was done within the hour and nobody

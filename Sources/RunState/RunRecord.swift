@@ -34,6 +34,34 @@ package struct RunRecord: Sendable, Equatable {
   }
 }
 
+extension RunRecord {
+  /// How many steps a list is told of.
+  package static let mostListed = 100
+
+  /// What lists show of an open run: no more of its steps than people wait for or have to look at, without what they
+  /// hold, and nothing of what it was created with but what tells it from others.
+  package var listed: RunRecord {
+    var run = self
+    run.origin.texts = .inline(.object([:]))
+    run.origin.inputs = .object([:])
+    run.origin.overrides = [:]
+    run.outputs = nil
+    run.notes = [:]
+    run.steps = StepRecords()
+    for step in steps.inOrder where [.waiting, .retrying, .uncertain].contains(step.status) {
+      if run.steps.count == RunRecord.mostListed { break }
+      var step = step
+      step.items = nil
+      step.output = nil
+      step.change = nil
+      step.lastAttempt?.baseline = nil
+      step.lastAttempt?.exchanges = []
+      run.steps.put(step)
+    }
+    return run
+  }
+}
+
 extension RunRecord: Record {
   package func write(to record: inout RecordWriter) {
     record.set("origin", origin)

@@ -2,8 +2,10 @@
 ///
 /// A schedule is one entry of a recipe's `on:`; its id is the recipe's name, and the entry's id after a slash if it has
 /// one. A slot is one instant at which it is due, before jitter. `processedUntil` is the schedule's high-water mark:
-/// every slot at or before it has been decided, none after it has, and it never goes back. So the slots to decide are a
-/// function of the schedule, the zone's rules, the mark and the clock, and nothing else has to be kept of the future.
+/// every slot at or before it has been decided, none after it has, and it never goes back by itself. So the slots to
+/// decide are a function of the schedule, the zone's rules, the mark and the clock, and nothing else has to be kept of the
+/// future. Where the clock was once ahead, the mark is too, and no slot starts before the clock is there again; a person
+/// may reset it, and the slots after it that have a run by then are kept (`started`), so that none starts twice.
 ///
 /// A decision is one batch: `slotDecided`, with `runCreated` if a run is started. The record of a slot is written once,
 /// when it is settled; while a slot is only buffered it stands in its schedule's `buffered`. A long row of slots with
@@ -38,6 +40,8 @@ package struct ScheduleRecord: Record, Equatable {
   package var buffered: [BufferedSlot] = []
   /// Its open runs, oldest first.
   package var openRuns: [String] = []
+  /// Slots after the mark that have a run, from a time when the clock was ahead.
+  package var started: [Timestamp] = []
   /// How many slots ended how, since it was created.
   package var counts: [String: Int] = [:]
   package var lastRun: String?
@@ -77,6 +81,7 @@ package struct ScheduleRecord: Record, Equatable {
     record.set("endsToFollow", endsToFollow)
     record.set("buffered", buffered)
     record.set("openRuns", openRuns)
+    record.set("started", started)
     record.set("counts", counts)
     record.set("lastRun", lastRun)
     record.set("lastStatus", lastStatus)
@@ -93,9 +98,18 @@ package struct ScheduleRecord: Record, Equatable {
     endsToFollow = try record.takeAll("endsToFollow")
     buffered = try record.takeAll("buffered")
     openRuns = try record.takeAll("openRuns")
+    started = try record.takeAll("started")
     counts = try record.takeNamed("counts")
     lastRun = try record.takeIfPresent("lastRun")
     lastStatus = try record.takeIfPresent("lastStatus")
+  }
+}
+
+extension ScheduleRecord {
+  /// Until when no slot starts because the clock was once ahead; nil if it wasn't, or not by more than it may be off.
+  package func decidedAhead(of now: Timestamp) -> Timestamp? {
+    guard let ahead = processedUntil.span(since: now), ahead > .seconds(60) else { return nil }
+    return processedUntil
   }
 }
 
@@ -194,6 +208,8 @@ package struct FollowedEnd: Record, Equatable {
 /// What became of a slot, or of a row of slots.
 package enum SlotOutcome: String, Recordable, CaseIterable {
   case started, buffered, skippedOverlap, missedWindow, missedPolicy, superseded, paused, coalesced, dropped, refused
+  /// No slot, but that a person set the mark back: from `until` to `slot`.
+  case reset
 }
 
 /// A slot's line in the ledger.
@@ -358,5 +374,35 @@ package struct SchedulePaused: Record, Equatable {
   package init(from record: inout RecordReader) throws(RecordFault) {
     schedule = try record.take("schedule")
     pause = try record.takeIfPresent("pause")
+  }
+}
+
+/// A person set a schedule's mark back, because the clock had been ahead.
+package struct ScheduleReset: Record, Equatable {
+  package var at: Timestamp
+  package var schedule: String
+  package var processedUntil: Timestamp
+  /// The slots after it that have a run.
+  package var started: [Timestamp]
+
+  package init(at: Timestamp, schedule: String, processedUntil: Timestamp, started: [Timestamp]) {
+    self.at = at
+    self.schedule = schedule
+    self.processedUntil = processedUntil
+    self.started = started
+  }
+
+  package func write(to record: inout RecordWriter) {
+    record.set("at", at)
+    record.set("schedule", schedule)
+    record.set("processedUntil", processedUntil)
+    record.set("started", started)
+  }
+
+  package init(from record: inout RecordReader) throws(RecordFault) {
+    at = try record.take("at")
+    schedule = try record.take("schedule")
+    processedUntil = try record.take("processedUntil")
+    started = try record.takeAll("started")
   }
 }

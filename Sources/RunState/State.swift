@@ -16,6 +16,8 @@ package struct State: Sendable, Equatable {
   package private(set) var slots: [SlotRecord] = []
   /// The schedules that follow the runs of a recipe, by its name; found again from `schedules`.
   private var followers: [String: [String]] = [:]
+  /// Where the last slot of each schedule is among `slots`.
+  private var rows: [String: Int] = [:]
 
   package init() {}
 
@@ -65,6 +67,10 @@ package struct State: Sendable, Equatable {
     case .schedulePaused(let event):
       guard schedules[event.schedule] != nil else { throw .noSchedule(event.schedule) }
       schedules[event.schedule]?.pause = event.pause
+    case .scheduleReset(let event):
+      guard schedules[event.schedule] != nil else { throw .noSchedule(event.schedule) }
+      schedules[event.schedule]?.processedUntil = event.processedUntil
+      schedules[event.schedule]?.started = event.started
     case .slotDecided(let slot): try settle(slot)
     }
   }
@@ -73,6 +79,7 @@ package struct State: Sendable, Equatable {
   mutating func forgetOver() {
     ended = []
     slots = []
+    rows = [:]
   }
 
   private mutating func take(
@@ -153,17 +160,39 @@ extension State {
   private mutating func settle(_ slot: SlotRecord) throws(RecordFault) {
     guard let index = schedules.index(forKey: slot.schedule) else { throw .noSchedule(slot.schedule) }
     schedules.values[index].settle(slot)
-    if slot.outcome != .buffered { slots.append(slot) }
+    if slot.outcome == .buffered { return }
+    if let row = rows[slot.schedule], row < slots.count, slots[row].continues(with: slot) {
+      slots[row].until = slot.until ?? slot.slot
+      slots[row].count += slot.count
+    } else {
+      rows[slot.schedule] = slots.count
+      slots.append(slot)
+    }
   }
 
   /// Finds again what is not written down because it follows from the rest.
-  fileprivate mutating func indexFollowers() { for schedule in schedules.values { follow(schedule) } }
+  fileprivate mutating func index() {
+    for schedule in schedules.values { follow(schedule) }
+    for (place, slot) in slots.enumerated() { rows[slot.schedule] = place }
+  }
+}
+
+extension SlotRecord {
+  /// Whether another slot, the next of its schedule that was decided, has the same fate for the same reason, so that
+  /// both are one row.
+  fileprivate func continues(with next: SlotRecord) -> Bool {
+    outcome == .skippedOverlap && next.outcome == outcome && cause.kind == .slot && next.cause.kind == .slot
+      && run == next.run && reason == next.reason && lateBy == nil && next.lateBy == nil
+      && until ?? slot < next.slot
+  }
 }
 
 extension ScheduleRecord {
   fileprivate mutating func settle(_ decided: SlotRecord) {
     switch decided.cause.kind {
-    case .slot: processedUntil = max(processedUntil, decided.until ?? decided.slot)
+    case .slot:
+      processedUntil = max(processedUntil, decided.until ?? decided.slot)
+      if !started.isEmpty { started = started.filter { $0 > processedUntil } }
     case .afterRecipe: endsToFollow.removeAll { $0.run == decided.cause.run }
     default: break
     }
@@ -224,7 +253,7 @@ extension RunRecord {
       guard let reference = event.change else { throw .changesNoRun }
       try change(reference.step) { $0.change = ValueState(nil) }
     case .runCreated, .eventReceived, .eventConsumed, .eventsForgotten, .scheduleSet,
-      .scheduleRemoved, .schedulePaused, .slotDecided:
+      .scheduleRemoved, .schedulePaused, .scheduleReset, .slotDecided:
       throw .changesNoRun
     }
   }
@@ -316,7 +345,7 @@ extension State: Record {
     events = try record.takeNamed("events")
     schedules = try record.takeNamed("schedules")
     slots = try record.takeAll("slots")
-    indexFollowers()
+    index()
     for (id, run) in runs where run.id != id || run.status.isEnded {
       throw RecordFault("the run \(run.id), which is \(run.status), is kept as the open run \(id)")
     }

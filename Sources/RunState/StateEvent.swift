@@ -28,6 +28,7 @@ package indirect enum StateEvent: Sendable, Equatable {
   case scheduleSet(ScheduleSet)
   case scheduleRemoved(ScheduleRemoved)
   case schedulePaused(SchedulePaused)
+  case scheduleReset(ScheduleReset)
   case slotDecided(SlotRecord)
 }
 

@@ -61,6 +61,9 @@ extension StateEvent: Record {
     case .schedulePaused(let event):
       record.set("event", "schedulePaused")
       event.write(to: &record)
+    case .scheduleReset(let event):
+      record.set("event", "scheduleReset")
+      event.write(to: &record)
     case .slotDecided(let event):
       record.set("event", "slotDecided")
       event.write(to: &record)
@@ -89,6 +92,7 @@ extension StateEvent: Record {
     case "scheduleSet": self = .scheduleSet(try ScheduleSet(from: &record))
     case "scheduleRemoved": self = .scheduleRemoved(try ScheduleRemoved(from: &record))
     case "schedulePaused": self = .schedulePaused(try SchedulePaused(from: &record))
+    case "scheduleReset": self = .scheduleReset(try ScheduleReset(from: &record))
     case "slotDecided": self = .slotDecided(try SlotRecord(from: &record))
     default: throw RecordFault("the event '\(kind)' is not known to this version")
     }

@@ -73,6 +73,7 @@ package struct StateDoctor: Sendable {
     }
     try examineModes(&result)
     try examineDisk(&result)
+    try examineMaintenance(&result)
     let opened = try examineGenerations(&result)
     let (state, newest) = (opened?.state, opened?.newest ?? NewestRecords())
     let text = if let state { try recordedBytes(of: state) } else { [UInt8]() }
@@ -127,19 +128,35 @@ package struct StateDoctor: Sendable {
         result.note(.warning, "\(path) is left of a write that was cut short; nothing needs it", isRepairable: true)
       }
     }
-    let damaged = "\(path)/\(Snapshot.damagedName)"
-    if try onDisk({ () throws(FileError) in try fileSystem.size(damaged) }) != nil {
-      result.note(.note, "\(damaged) is a damaged snapshot that was kept to be looked at; remove it when you have")
+    let names = try onDisk { () throws(FileError) in try fileSystem.list(path) }.sorted { $0.precedesByScalars($1) }
+    for name in names where name.hasSuffix(".damaged.jsonl") || name == Snapshot.damagedName {
+      let kind = name == Snapshot.damagedName ? "snapshot" : "journal"
+      result.note(.note, "\(path)/\(name) is a damaged \(kind) that was kept to be looked at; remove it when you have")
     }
+  }
+
+  private func examineMaintenance(_ result: inout StateExamination) throws(StateError) {
+    let mark = "\(path)/\(Maintenance.failureName)"
+    guard let bytes = try onDisk({ () throws(FileError) in try fileSystem.read(mark) }) else { return }
+    let line = String(decoding: bytes.prefix(4096).prefix { $0 != 0x0A }, as: UTF8.self)
+    let parts = line.split(separator: " ", maxSplits: 1)
+    result.note(
+      .warning,
+      "maintenance failed at \(parts.first ?? "an unknown time"): \(parts.count > 1 ? String(parts[1]) : "nothing says why"); runs, slots and blobs that are too old stay until it succeeds, an hour later at the earliest"
+    )
   }
 
   private func examineDisk(_ result: inout StateExamination) throws(StateError) {
     guard let space = try onDisk({ () throws(FileError) in try fileSystem.space(of: path) }) else { return }
-    let sentence = "the disk of '\(path)' has \(space.free >> 20) MiB free of \(space.total >> 20); make room"
-    if space.free < 64 << 20 {
-      result.note(.fault, "\(sentence), or runs will stop")
-    } else if space.free / 20 < space.total / 400 {
-      result.note(.warning, sentence)
+    let snapshot = try onDisk { () throws(FileError) in try fileSystem.size("\(path)/\(Snapshot.name)") } ?? 0
+    // A journal grows until its snapshot is written beside it; what was over goes to the logs meanwhile.
+    let journal = max(CompactionRule().smallest, CompactionRule().timesSnapshot * snapshot)
+    let need = 2 * journal + snapshot
+    if space.free < need {
+      result.note(
+        .warning,
+        "the disk of '\(path)' has \(space.free >> 20) MiB free of \(space.total >> 20), and this state may need \(need >> 20) until its next snapshot; make room, or runs will stop"
+      )
     }
   }
 
@@ -214,6 +231,13 @@ package struct StateDoctor: Sendable {
       result.note(
         .warning,
         "the state knows of things at \(latest), but the clock says \(now); it was ahead then, or is behind now: set it, and schedules wait until it is there"
+      )
+    }
+    for schedule in state.schedules.values.sorted(by: { $0.id.precedesByScalars($1.id) }) {
+      guard let until = schedule.decidedAhead(of: now) else { continue }
+      result.note(
+        .warning,
+        "the schedule '\(schedule.id)' starts no slot before \(until), because the clock was once ahead and its slots until then are decided; to go back to now: errand schedule reset \(schedule.id)"
       )
     }
     if now.seconds < 1_700_000_000 { result.note(.fault, "the clock says \(now), which cannot be: set it") }

@@ -23,6 +23,16 @@ struct StateFolder {
   let fileSystem: any FileSystem
   let program: String
 
+  /// Damage in a journal.
+  struct Damage {
+    /// The journal's.
+    var generation: Int
+    /// Where the last good batch before it ends.
+    var end: Int
+    /// A sentence that names the journal.
+    var reason: String
+  }
+
   /// What was found, ready to go on.
   struct Opened {
     var state = State()
@@ -43,6 +53,8 @@ struct StateFolder {
     var isOld = false
     /// Bytes at the end of the last journal that nobody was told of, which begin there.
     var tornTail: (journal: String, end: Int)?
+    /// Where reading ended because of damage, if it was to end there.
+    var damage: Damage?
     /// Sentences about what was dropped or recovered.
     var notices: [String] = []
 
@@ -73,7 +85,9 @@ struct StateFolder {
   }
 
   /// Reads the state and changes nothing; if asked to, as if there were no `state.json`.
-  func read(fromPrevious: Bool = false) throws(StateError) -> Opened {
+  ///
+  /// - Parameter untilDamage: Whether what was read before a damaged batch is given, instead of an error.
+  func read(fromPrevious: Bool = false, untilDamage: Bool = false) throws(StateError) -> Opened {
     let names = try onDisk { () throws(FileError) in try fileSystem.list(path) }
     let generations = names.compactMap(Journal.generation(ofName:)).sorted()
     var opened = Opened()
@@ -92,7 +106,10 @@ struct StateFolder {
     } else {
       throw StateFolder.refusal(opened.notices.isEmpty ? ["\(file(Snapshot.name)) is missing"] : opened.notices)
     }
-    try fold(generations, into: &opened)
+    if let damage = try fold(generations, into: &opened) {
+      guard untilDamage else { throw StateFolder.refusal(opened.notices + [damage.reason], isKeepable: !fromPrevious) }
+      opened.damage = damage
+    }
     if !fromPrevious, opened.snapshotGeneration == nil, opened.position.sequence > 0 {
       opened.notices.append(
         "\(file(Snapshot.name)) was missing or damaged; the state was recovered from what was before it")
@@ -111,29 +128,31 @@ struct StateFolder {
     }
   }
 
-  private static func refusal(_ reasons: [String]) -> StateError {
-    StateError(
+  private static func refusal(_ reasons: [String], isKeepable: Bool = false) -> StateError {
+    let keep =
+      isKeepable ? " keep what was written before the damage (errand doctor --repair --keep-until-damage)," : ""
+    return StateError(
       .damaged,
       reasons.joined(separator: "; ")
-        + ". Nothing was changed. Put a backup of the folder in its place, or move it away to begin with an empty state."
+        + ". Nothing was changed. Put a backup of the folder in its place,\(keep) or move it away to begin with an empty state."
     )
   }
 
-  /// Folds the journals from the snapshot's generation on.
-  private func fold(_ generations: [Int], into opened: inout Opened) throws(StateError) {
+  /// Folds the journals from the snapshot's generation on, up to damage if there is any.
+  private func fold(_ generations: [Int], into opened: inout Opened) throws(StateError) -> Damage? {
     let first = opened.generation
     let last = max(first, generations.last ?? first)
     for generation in first...last {
       let name = file(Journal.name(generation))
       guard let bytes = try onDisk({ () throws(FileError) in try fileSystem.read(name) }) else {
-        throw StateFolder.refusal(opened.notices + ["\(name) is missing"])
+        return Damage(generation: generation, end: 0, reason: "\(name) is missing")
       }
       var reader = JournalReader(bytes, name: name, after: opened.position)
       let tail: JournalReader.Tail
       do {
         tail = try reader.read(generation: generation) { event throws(RecordFault) in try opened.state.apply(event) }
       } catch  where error.kind == .damaged {
-        throw StateFolder.refusal(opened.notices + [error.message])
+        return Damage(generation: generation, end: 0, reason: error.message)
       }
       if reader.format < Journal.format { opened.isOld = true }
       opened.position = reader.position
@@ -147,11 +166,15 @@ struct StateFolder {
           "\(name): \(count) bytes after the last commit were dropped; they were being written when the machine or the program stopped, and nobody was told of them"
         )
       case .torn:
-        throw StateFolder.refusal(opened.notices + ["\(name) ends in half a batch, though another journal follows"])
+        return Damage(
+          generation: generation, end: reader.end,
+          reason: "\(name) ends in half a batch, though another journal follows")
       case .damaged(let offset, let reason):
-        throw StateFolder.refusal(opened.notices + ["\(name) is damaged at byte \(offset): \(reason)"])
+        return Damage(
+          generation: generation, end: reader.end, reason: "\(name) is damaged at byte \(offset): \(reason)")
       }
     }
+    return nil
   }
 
   // MARK: - Going on

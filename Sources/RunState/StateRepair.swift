@@ -1,12 +1,15 @@
 /// Mends what can be mended without losing anything that was acknowledged.
 ///
 /// What is damaged is made good from the generation before, or made anew where it holds nothing of its own, or put aside
-/// and told of; damage that only a backup can mend is left as it is.
+/// and told of; damage that only a backup can mend is left as it is, unless what was before it is to be kept
+/// (`StateSalvage`).
 import Basics
 
 extension StateDoctor {
   /// Mends what the examination says can be, and tells what was done; whoever calls holds the folder's lock.
-  package func repair() throws(StateError) -> [String] {
+  ///
+  /// - Parameter keepingUntilDamage: Whether of a damaged journal what was written before is kept, and the rest lost.
+  package func repair(keepingUntilDamage: Bool = false) throws(StateError) -> [String] {
     var done: [String] = []
     guard try onDisk({ () throws(FileError) in try fileSystem.status(path) }) != nil else { return done }
     for (path, mode) in try openToOthers() {
@@ -17,6 +20,7 @@ extension StateDoctor {
       try onDisk { () throws(FileError) in try fileSystem.remove(path) }
       done.append("\(path) is removed")
     }
+    if keepingUntilDamage { done += try keepUntilDamage() }
     try repairGenerations(&done)
     try repair(logs.history, &done)
     try repair(logs.slots, &done)

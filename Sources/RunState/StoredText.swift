@@ -70,7 +70,7 @@ extension StateEvent {
     case .eventReceived(let event): event.data?.isTooDeep ?? false
     case .scheduleSet(let event): event.texts?.isTooDeep ?? false
     case .runStatusChanged, .cancelRequested, .valueRemoved, .stepWaits, .decisionGiven, .eventConsumed,
-      .eventsForgotten, .scheduleRemoved, .schedulePaused, .slotDecided:
+      .eventsForgotten, .scheduleRemoved, .schedulePaused, .scheduleReset, .slotDecided:
       false
     }
   }

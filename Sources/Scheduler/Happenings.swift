@@ -121,6 +121,14 @@ extension Scheduler {
     }
   }
 
+  /// Decides the slots after an instant again, except those that have a run; nil if there is no such schedule.
+  package mutating func reset(_ id: String, to instant: Timestamp, started: [Timestamp], at now: Timestamp)
+    -> [Decision]?
+  {
+    guard let index = indexes[id] else { return nil }
+    return turn(index, at: now) { $0.reset(to: instant, started: started) }
+  }
+
   /// The slots from one instant up to before another that may be made up for, oldest first and at most that many, and
   /// whether there are more; nil if there is no such schedule.
   ///

@@ -6,9 +6,10 @@
 // away, and made again from the state. What it knows of a schedule is the fold of the events that it gave, so that it
 // need not wait for one batch before it decides on the next.
 //
-// Slots are decided from the schedule's mark (`processedUntil`) up to now. The mark never goes back, so a clock that is
-// set back decides nothing twice; a clock that is set forward, a machine that slept and an agent that was down are all
-// the same thing, a long way from the mark to now. Of those slots
+// Slots are decided from the schedule's mark (`processedUntil`) up to now. The mark never goes back unless a person resets
+// it, after which slots that have a run are `dropped`; so a clock that is set back decides nothing twice. A clock that is
+// set forward, a machine that slept and an agent that was down are all the same thing, a long way from the mark to now. Of
+// those slots
 //
 //   1. what is older than the catch-up window is `missedWindow` (a year if nothing is said);
 //   2. of the rest, `catchup: last` starts the newest and leaves the others `superseded`; `none` starts the newest if it

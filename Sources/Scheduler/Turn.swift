@@ -1,7 +1,7 @@
-import Basics
+package import Basics
 import Calendars
 import Recipes
-import RunState
+package import RunState
 
 /// What is kept of a schedule beside its mark.
 struct Life: Equatable {
@@ -13,6 +13,8 @@ struct Life: Equatable {
   var remaining: Int?
   /// Ends of runs that it follows and has not decided on.
   var ends: [FollowedEnd] = []
+  /// Slots after the mark that have a run, from a time when the clock was ahead.
+  var started: [Timestamp] = []
   /// Runs that were asked to end.
   var asked: Set<String> = []
 
@@ -24,6 +26,7 @@ struct Life: Equatable {
     pause = record.pause
     remaining = record.remainingRuns
     ends = record.endsToFollow
+    started = record.started
   }
 
   /// Whether an agent that just came up may have to start or to end something.
@@ -174,11 +177,23 @@ struct Turn {
     return pause.note.map { "\(who): \($0)" } ?? who
   }
 
+  /// Sets the mark back, and remembers which slots after it have a run.
+  mutating func reset(to instant: Timestamp, started: [Timestamp]) {
+    let until = mark
+    mark = instant
+    life.started = started
+    add(.scheduleReset(ScheduleReset(at: now, schedule: id, processedUntil: instant, started: started)))
+    add(.slotDecided(.reset(id, from: until, to: instant, started: started.count, at: now)))
+  }
+
   // MARK: One start
 
   /// Puts a slot of the schedule's own through the overlap policy.
   private mutating func offer(_ slot: Timestamp) {
     let cause = RunCause(.slot, schedule: id, slot: slot)
+    if life.started.contains(slot) {
+      return settle(slot, cause, .dropped, "it was started already, while the clock was ahead")
+    }
     let times = plan.recurrence?.wallTimes(at: slot) ?? []
     if times.count > 1 {
       let words = times.map { "\(twoDigits($0.hour)):\(twoDigits($0.minute))" }.joined(separator: ", ")
@@ -259,7 +274,10 @@ struct Turn {
   /// Takes in a record as the state's fold does.
   private mutating func record(_ slot: SlotRecord) {
     events.append(.slotDecided(slot))
-    if slot.cause.kind == .slot { mark = max(mark, slot.until ?? slot.slot) }
+    if slot.cause.kind == .slot {
+      mark = max(mark, slot.until ?? slot.slot)
+      life.started = life.started.isEmpty ? [] : life.started.filter { $0 > mark }
+    }
     if slot.outcome == .buffered {
       life.buffered.append(BufferedSlot(slot: slot.slot, at: now, cause: slot.cause))
       return
@@ -329,3 +347,18 @@ struct Turn {
 
 /// A number below 100 in two digits.
 private func twoDigits(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
+
+extension SlotRecord {
+  /// The ledger's record of a mark that was set back.
+  package static func reset(
+    _ schedule: String, from until: Timestamp, to instant: Timestamp, started: Int, at now: Timestamp
+  ) -> SlotRecord {
+    let rest =
+      started == 0
+      ? "" : "; \(started) of them \(started == 1 ? "has a run and doesn't" : "have runs and don't") start again"
+    return SlotRecord(
+      schedule: schedule, slot: instant, until: until, outcome: .reset, at: now,
+      cause: RunCause(.trigger, schedule: schedule, slot: instant),
+      reason: "the clock was once ahead, and a person had the slots until \(until) decided again\(rest)")
+  }
+}

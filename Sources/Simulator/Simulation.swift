@@ -490,10 +490,19 @@ final class Director {
       audit.fail("the run \(run.id) ended as \(run.status.rawValue), but that is not in the history")
     }
     let settled = audit.recorded.filter { $0.outcome != .buffered }
-    for slot in settled where !found.slots.contains(slot) && isKept(slot.at, for: Retention.usual.slotsFor) {
+    /// Alone, or in a row with others of its fate.
+    func isThere(_ slot: SlotRecord) -> Bool {
+      found.slots.contains(slot)
+        || found.slots.contains { row in
+          row.count > 1 && row.schedule == slot.schedule && row.outcome == slot.outcome && row.run == slot.run
+            && row.slot <= slot.slot && (slot.until ?? slot.slot) <= (row.until ?? row.slot)
+        }
+    }
+    for slot in settled where isKept(slot.at, for: Retention.usual.slotsFor) && !isThere(slot) {
       audit.fail("the slot \(slot.schedule) \(slot.slot) was \(slot.outcome), but that is not in the ledger")
     }
-    if found.slots.count > settled.count { audit.fail("the ledger has slots that were never settled") }
+    let (rows, all) = (found.slots.reduce(0) { $0 + $1.count }, settled.reduce(0) { $0 + $1.count })
+    if rows > all { audit.fail("the ledger has slots that were never settled") }
   }
 
   /// What ended well was done, once; what failed for a reason that did nothing was not done.

@@ -1,6 +1,7 @@
 import Agent
 import Basics
 import Calendars
+import Glibc
 import Recipes
 import RunState
 
@@ -64,10 +65,13 @@ struct Asker {
 
 extension RunSession {
   /// Takes a seat for a few questions.
+  ///
+  /// - Parameter isReading: Whether they change nothing, so that a disk that can only be read is enough.
   func asking<Output>(
-    _ body: (Asker) async throws(CommandFailure) -> Output
+    isReading: Bool = false, _ body: (Asker) async throws(CommandFailure) -> Output
   ) async throws(CommandFailure) -> Output {
-    let seat = try await self.seat()
+    let isReadOnly = isReading && access(workspace.stateFolder, W_OK) != 0 && errno == EROFS
+    let seat = isReadOnly ? try await readingSeat() : try await self.seat()
     let result: Result<Output, CommandFailure>
     do throws(CommandFailure) { result = .success(try await body(Asker(seat: seat))) } catch {
       result = .failure(error)

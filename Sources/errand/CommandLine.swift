@@ -219,6 +219,8 @@ private let doctorCommand = Command(
   "doctor", "Finds what is wrong with the state, and says what to do.",
   options: [
     .flag("repair", "Mends what can be mended without losing anything."),
+    .flag(
+      "keep-until-damage", "With --repair, keeps what a damaged journal holds before the damage, and pauses its runs."),
     .flag("json", "Prints JSON."),
   ],
   examples: [.init("doctor", "Looks at everything, and changes nothing.")])

@@ -118,6 +118,12 @@ let scheduleCommand = Command(
       examples: [.init("schedule pause weekly-report --note 'Holidays.'", "Until schedule resume.")]),
     Command("resume", "Lets a paused schedule start runs again.", arguments: [scheduleArgument]),
     Command(
+      "reset",
+      "Decides the slots again that were decided while the clock was ahead; those that have a run don't start twice.",
+      arguments: [scheduleArgument],
+      examples: [.init("schedule reset weekly-report", "Where 'schedule list' says that nothing starts for some time.")]
+    ),
+    Command(
       "trigger", "Starts a schedule's run now, out of turn.", arguments: [scheduleArgument], options: [overlap]),
     Command(
       "backfill", "Makes up for the slots of a time gone by that have no run.", arguments: [scheduleArgument],

@@ -18,10 +18,17 @@ struct DoctorCommand {
   func run() throws(CommandFailure) -> ExitCode {
     let folder = workspace.stateFolder
     var repaired: [String] = []
+    let keepsUntilDamage = dispatch.parsed["keep-until-damage"].isGiven
+    if keepsUntilDamage, !dispatch.parsed["repair"].isGiven {
+      throw CommandFailure(
+        .usage, "--keep-until-damage changes the state; write: errand doctor --repair --keep-until-damage")
+    }
     let lock = dispatch.parsed["repair"].isGiven ? try FolderLock.held(by: "errand \(version)", folder) : nil
     var (examination, isHeld) = try examine(holdingIt: lock != nil)
-    if lock != nil, examination.findings.contains(where: \.isRepairable) {
-      repaired = try kept { () throws(StateError) in try doctor(isHeld: false).repair() }
+    if lock != nil, keepsUntilDamage || examination.findings.contains(where: \.isRepairable) {
+      repaired = try kept { () throws(StateError) in
+        try doctor(isHeld: false).repair(keepingUntilDamage: keepsUntilDamage)
+      }
       (examination, isHeld) = try examine(holdingIt: true)
     }
     lock?.release()

@@ -29,7 +29,7 @@ extension Dispatch {
 
   private func drawing(ofRun subject: String) async throws(CommandFailure) -> GraphDrawing {
     let session = try session()
-    let facts = try await session.asking { asker throws(CommandFailure) in
+    let facts = try await session.asking(isReading: true) { asker throws(CommandFailure) in
       try asker.record(try await asker.ask("why", ["run": .string(subject)])["facts"], as: RunFacts.self)
     }
     let run = facts.run

@@ -21,11 +21,11 @@ struct KnownSchedule: Sendable {
   /// When it is due, in words.
   var words: String { (trigger?.words ?? record.spec).safe }
 
-  /// The slots after an instant, as long as it may start runs.
+  /// The slots after an instant that are not decided yet, as long as it may start runs.
   func upcoming(_ count: Int, after instant: Timestamp) -> [Timestamp] {
     guard let recurrence = trigger?.recurrence else { return [] }
     var slots: [Timestamp] = []
-    var last = instant
+    var last = max(instant, record.processedUntil)
     while slots.count < min(count, record.remainingRuns ?? count), let next = recurrence.next(after: last) {
       slots.append(next)
       last = next

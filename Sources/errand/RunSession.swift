@@ -211,6 +211,17 @@ struct RunSession: Sendable {
     }
   }
 
+  /// A seat for whoever only reads, on a disk that takes no writes: what would be written is in memory alone.
+  func readingSeat() async throws(CommandFailure) -> Seat {
+    let preparation = preparation()
+    do throws(AgentError) {
+      return .agent(
+        try await agent(nil, identity, isServing: false, on: OverlayFileSystem()) { preparation })
+    } catch {
+      throw CommandFailure(.cannotCreate, error.message)
+    }
+  }
+
   /// Makes this process the folder's agent for good; refused while another process is.
   ///
   /// A run in the foreground may hold the folder for days; it is asked for it, and goes on as a client of this process.
@@ -275,15 +286,16 @@ struct RunSession: Sendable {
       pid: Int(getpid()), version: version, isServing: isServing, since: time.now(), folder: workspace.stateFolder)
   }
 
-  /// Makes this process the agent of the folder whose lock it has.
+  /// Makes this process the agent of the folder whose lock it has; without one, it only reads, and is not listening.
   func agent(
-    _ lock: FolderLock, _ identity: AgentIdentity, isServing: Bool,
+    _ lock: FolderLock?, _ identity: AgentIdentity, isServing: Bool, on fileSystem: any FileSystem = DiskFileSystem(),
     preparation: @escaping @Sendable () -> Preparation
   ) async throws(AgentError) -> Seat.Agent {
     let store: FileStateStore
     do throws(StateError) {
       store = try await FileStateStore.open(
-        workspace.stateFolder, program: version, keeping: workspace.retention, time: time)
+        workspace.stateFolder, program: version, fileSystem: fileSystem,
+        keeping: lock == nil ? nil : workspace.retention, time: time)
     } catch {
       throw AgentError(.unavailable, error.message)
     }
@@ -296,10 +308,10 @@ struct RunSession: Sendable {
     ) { await preparation().refusal(of: $0, inputs: $1) }
     let service = RunService(
       host, store, time: time, agent: status(isServing: isServing), schedules: schedules)
-    let server = try AgentServer.start(
-      in: workspace.stateFolder, lock: lock, identity: identity, clock: time
-    ) { request in
-      await service.handle(request.value) { request.reply($0) }
+    let server = try lock.map { lock throws(AgentError) in
+      try AgentServer.start(in: workspace.stateFolder, lock: lock, identity: identity, clock: time) { request in
+        await service.handle(request.value) { request.reply($0) }
+      }
     }
     return Seat.Agent(host: host, service: service, schedules: schedules, lock: lock, server: server, store: store)
   }

@@ -17,7 +17,9 @@ struct RunsCommand {
     case "show": return try await show(session)
     case "logs": return try await logs(session)
     case "follow":
-      let run = try await session.asking { asker throws(CommandFailure) in try await asker.run(parsed["run"].text) }
+      let run = try await session.asking(isReading: true) { asker throws(CommandFailure) in
+        try await asker.run(parsed["run"].text)
+      }
       return try await session.follow(run.id, isOver: run.status.isEnded)
     case "list": return try await list(session)
     default: return try await RunSteering(dispatch, session).run()
@@ -28,7 +30,7 @@ struct RunsCommand {
 
   private func list(_ session: RunSession) async throws(CommandFailure) -> ExitCode {
     let clock = session.workspace.wallClock(session.time.now())
-    let (answer, open, finished, isAgent) = try await session.asking { asker throws(CommandFailure) in
+    let (answer, open, finished, isAgent) = try await session.asking(isReading: true) { asker throws(CommandFailure) in
       let answer = try await asker.ask(
         "runs", ["limit": .int(parsed["limit"].int ?? 20), "recipe": parsed["recipe"].text.map { .string($0) }])
       return (
@@ -74,7 +76,7 @@ struct RunsCommand {
   }
 
   private func show(_ session: RunSession) async throws(CommandFailure) -> ExitCode {
-    let (record, outputs, facts, isServed) = try await session.asking { asker throws(CommandFailure) in
+    let (record, outputs, facts, isServed) = try await session.asking(isReading: true) { asker throws(CommandFailure) in
       let name = parsed["run"].text.map { Value.string($0) }
       let answer = try await asker.ask("show", ["run": name])
       let record = try asker.record(answer["run"], as: RunRecord.self)
@@ -128,7 +130,7 @@ struct RunsCommand {
   }
 
   private func logs(_ session: RunSession) async throws(CommandFailure) -> ExitCode {
-    let record = try await session.asking { asker throws(CommandFailure) in
+    let record = try await session.asking(isReading: true) { asker throws(CommandFailure) in
       try asker.record(
         try await asker.ask("show", ["run": parsed["run"].text.map { .string($0) }])["run"], as: RunRecord.self)
     }

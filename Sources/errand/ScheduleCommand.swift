@@ -17,13 +17,15 @@ struct ScheduleCommand {
 
   func run() async throws(CommandFailure) -> ExitCode {
     let session = try dispatch.session()
-    return try await session.asking { asker throws(CommandFailure) in
+    let isReading = ["list", "next", "log"].contains(parsed.command.last ?? "list")
+    return try await session.asking(isReading: isReading) { asker throws(CommandFailure) in
       let (all, broken) = try await KnownSchedule.all(asker, session.workspace)
       let own = session.workspace.wallClock(session.time.now())
       switch parsed.command.last {
       case "next": return try next(all, own)
       case "log": return try await log(all, asker, own)
       case "pause", "resume": return try await pause(all, asker)
+      case "reset": return try await reset(all, asker, own)
       case "trigger": return try await trigger(all, asker)
       case "backfill": return try await backfill(all, asker, own)
       default: return try await list(all, broken, asker, session.workspace, own)
@@ -74,6 +76,9 @@ struct ScheduleCommand {
       let why =
         pause.note ?? (pause.origin == .recipe ? "the recipe says so" : pause.origin == .failure ? "a run failed" : "")
       return "paused\(why.isEmpty ? "" : ": \(why.safe.clipped)")"
+    }
+    if let until = record.decidedAhead(of: clock.now) {
+      return "nothing before \(clock.date(until)), because the clock was ahead; see errand why \(record.id.shellQuoted)"
     }
     if let run = record.openRuns.first { return "run \(run) is open" }
     if let left = record.remainingRuns { return "\(counted(left, "run")) left" }
@@ -197,6 +202,20 @@ struct ScheduleCommand {
     return .done
   }
 
+  private func reset(_ all: [KnownSchedule], _ asker: Asker, _ own: WallClock) async throws(CommandFailure) -> ExitCode
+  {
+    let schedule = try one(all)
+    let id = schedule.record.id
+    let clock = schedule.clock(own)
+    let answer = try await asker.ask("resetSchedule", ["id": .string(id)])
+    let slots = try asker.records(answer["slots"], as: SlotRecord.self)
+    let until = slots.first?.until.map { " until \(clock.date($0))" } ?? ""
+    console.say(
+      "\(id) decides its slots from now on again\(until); those that have a run don't start twice, and the ledger says so. See when with: errand schedule next \(id.shellQuoted)"
+    )
+    return .done
+  }
+
   private func trigger(_ all: [KnownSchedule], _ asker: Asker) async throws(CommandFailure) -> ExitCode {
     let id = try one(all).record.id
     let answer = try await asker.ask(
@@ -264,6 +283,7 @@ extension KnownSchedule {
     map["zone"] = zone.map { .string($0.name) }
     map["next"] = upcoming(1, after: now).first.map { .string("\($0)") }
     map["isRead"] = .bool(isRead)
+    map["decidedUntil"] = record.decidedAhead(of: now).map { .string("\($0)") }
     map["pause"] = record.pause?.encoded()
     map["remainingRuns"] = record.remainingRuns.map { .int($0) }
     map["openRuns"] = .list(record.openRuns.map { .string($0) })

@@ -90,6 +90,11 @@ private struct Service {
       if case .failed(let error) = news { duty.yield(.fail(error)) }
     }
     await schedules.observe { [log] in log.say($0) }
+    (agent.store as? FileStateStore)?.observeMaintenance { [log] error in
+      log.say(
+        "maintenanceFailed", "what is too old could not be removed: \(error.message.safe); tried again in an hour",
+        .warning)
+    }
     // Cancelled when the service has ended.
     let hangUps = Task { for await _ in Signals.shared.hangUps() { duty.yield(.reload) } }
     // Ends with the signal; one that never comes is waited for as long as the process lives.

@@ -108,6 +108,11 @@ final class ServeLog: Sendable {
         [("schedule", slot.schedule), ("slot", "\(slot.slot)"), ("outcome", slot.outcome.rawValue)])
     case .refuses(let schedule, let reason):
       say("refusing", "slots of \(schedule) will be refused: \(reason.safe)", .warning, [("schedule", schedule)])
+    case .isAhead(let schedule, let until):
+      say(
+        "ahead",
+        "\(schedule) starts nothing before \(until), because the clock was once ahead; to go back to now: errand schedule reset \(schedule.shellQuoted)",
+        .warning, [("schedule", schedule), ("until", "\(until)")])
     case .followsNone(let schedule, let reason):
       say("followsNone", "\(schedule): \(reason.safe)", .warning, [("schedule", schedule)])
     case .madeAgain(let reason):

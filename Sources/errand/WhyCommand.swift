@@ -17,7 +17,7 @@ struct WhyCommand {
   func run() async throws(CommandFailure) -> ExitCode {
     let session = try dispatch.session()
     let subject = parsed["subject"].text ?? ""
-    let stories = try await session.asking { asker throws(CommandFailure) in
+    let stories = try await session.asking(isReading: true) { asker throws(CommandFailure) in
       let now = session.time.now()
       let (all, broken) = try await KnownSchedule.all(asker, session.workspace)
       let named = all.filter {

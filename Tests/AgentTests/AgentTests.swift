@@ -76,6 +76,26 @@ final class TemporaryFolder: Sendable {
     #expect(try await AgentTests.connect(folder) == nil)
   }
 
+  @Test(arguments: [1 << 20, 12 << 20, 40 << 20])
+  func `a line of any size arrives whole, in pieces beside other answers`(_ size: Int) async throws {
+    let folder = try TemporaryFolder()
+    let server = try AgentTests.serve(folder)
+    let client = try #require(try await AgentTests.connect(folder))
+    let text = String(repeating: "+=äöü", count: size / 8)
+    try client.send(.object(["text": .string(text)]))
+    for number in 0..<3 { try client.send(.object(["number": .int(number)])) }
+    var numbers: Set<Int> = []
+    var hasText = false
+    for try await reply in client.replies {
+      if let number = reply["echo"]?["number"]?.int { numbers.insert(number) }
+      if reply["echo"]?["text"]?.string == text { hasText = true }
+      if hasText, numbers.count == 3 { break }
+    }
+    #expect(hasText && numbers == [0, 1, 2])
+    await client.close()
+    await server.stop()
+  }
+
   @Test func `a socket that a dead agent left is nobody's, and the next agent replaces it`() async throws {
     let folder = try TemporaryFolder()
     let dead = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)

@@ -125,6 +125,7 @@ final class HostBench: Sendable {
         found.append("\(slot.schedule) \(slot.slot.description.dropFirst(11).dropLast())\(rows) \(slot.outcome)")
       case .refuses(let schedule, let reason): found.append("\(schedule) refuses: \(reason)")
       case .followsNone(let schedule, let reason): found.append("\(schedule): \(reason)")
+      case .isAhead(let schedule, let until): found.append("\(schedule) starts nothing before \(until)")
       case .madeAgain: found.append("made again")
       }
       if found.last == wanted { break }

@@ -52,6 +52,54 @@ import Testing
     #expect(try await second.store.slots(SlotQuery()).first?.lateBy == .seconds(1800))
   }
 
+  @Test func `a mark that is ahead of the clock is told, and after a reset no slot starts twice`() async throws {
+    let folder = try ScheduleHostTests.folder([
+      "tick": "on: [{ cron: \"0 * * * *\", overlap: allowAll }]\n" + ScheduleHostTests.done
+    ])
+    let first = await HostBench(folder: folder.path)
+    await first.serve()
+    // The clock was a day ahead, and a slot of tomorrow has a run.
+    await first.pass(.seconds(86_400))
+    await first.slots(until: "tick 09:00:00 started")
+    await first.schedules.stop()
+    await first.host.stop()
+
+    let second = await HostBench(first.store, folder: folder.path)
+    await second.serve()
+    let told = "tick starts nothing before 2026-11-21T09:00:00Z"
+    #expect(await second.slots(until: told) == [told])
+    #expect(await second.schedules.nextDue == Timestamp("2026-11-21T10:00:00Z"))
+    _ = try await second.ask(#"{"ask":"resetSchedule","id":"tick"}"#)
+    let record = try #require(try await second.store.slots(SlotQuery()).first { $0.outcome == .reset })
+    #expect(record.slot == second.time.now())
+    #expect(record.until == Timestamp("2026-11-21T09:00:00Z"))
+    #expect(
+      record.reason
+        == "the clock was once ahead, and a person had the slots until 2026-11-21T09:00:00Z decided again; 1 of them has a run and doesn't start again"
+    )
+    #expect(try await second.ask(#"{"ask":"resetSchedule","id":"tick"}"#).first?.contains("nothing to reset") == true)
+    #expect(await second.schedules.nextDue == Timestamp("2026-11-20T10:00:00Z"))
+    await second.pass(.seconds(1800))
+    await second.slots(until: "tick 10:00:00 started")
+    await second.schedules.stop()
+    await second.host.stop()
+
+    // Also by an agent that reads it from the state.
+    let third = await HostBench(first.store, time: second.time, folder: folder.path)
+    await third.serve()
+    await third.pass(.seconds(82_000))
+    await third.slots(until: "tick 08:00:00 started")
+    await third.pass(ScheduleHostTests.hour)
+    await third.slots(until: "tick 09:00:00 dropped")
+    let started = try await third.store.slots(SlotQuery(limit: 1000)).filter {
+      $0.slot == Timestamp("2026-11-21T09:00:00Z") && $0.outcome == .started
+    }
+    #expect(started.count == 1)
+    await third.pass(ScheduleHostTests.hour)
+    await third.slots(until: "tick 10:00:00 started")
+    #expect(third.store.state.schedules["tick"]?.started == [])
+  }
+
   @Test func `an entry that follows no recipe of the folders is told once`() async throws {
     let folder = try ScheduleHostTests.folder([
       "first": ScheduleHostTests.done, "then": "on: [{ afterRecipe: frst }]\n" + ScheduleHostTests.done,

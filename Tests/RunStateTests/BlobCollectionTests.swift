@@ -1,5 +1,7 @@
 import Basics
+import Glibc
 import RunTestKit
+import Synchronization
 import Testing
 
 @testable import RunState
@@ -105,6 +107,35 @@ import Testing
     #expect(BlobCollectionTests.blobs(disk) == 4)
     #expect(disk["/state/blobs/collected"] == [])
     #expect(store.maintenanceTrouble == nil)
+    #expect(disk["/state/maintenance.failed"] == nil)
+  }
+
+  @Test func `maintenance that fails is told to the agent and to the doctor, until it succeeds`() async throws {
+    var failures = 0
+    for operation in 1...60 {
+      let disk = try await BlobCollectionTests.filled()
+      disk.now = instant(90 * 86_400)
+      let store = try await BlobCollectionTests.open(disk, keeping: .usual)
+      let told = Mutex<[String]>([])
+      store.observeMaintenance { error in told.withLock { $0.append(error.message) } }
+      try await store.append(Example.set("y", .int(1)))
+      disk.fail(at: operation, .error(EIO))
+      try? await store.close()
+      guard let trouble = store.maintenanceTrouble else { continue }
+      failures += 1
+      #expect(told.withLock { $0 } == [trouble.message])
+      func warnings() throws -> [String] {
+        try StateDoctor("/state", program: "1", now: instant(90 * 86_400), isHeld: false, fileSystem: disk).examine()
+          .findings.map(\.message).filter { $0.hasPrefix("maintenance failed at ") }
+      }
+      #expect(try warnings().count == 1)
+      #expect(try warnings().first?.contains(trouble.message) == true)
+      let again = try await BlobCollectionTests.open(disk, keeping: .usual)
+      try await again.append(Example.set("z", .int(1)))
+      try await again.close()
+      #expect(try warnings() == [])
+    }
+    #expect(failures > 0)
   }
 }
 

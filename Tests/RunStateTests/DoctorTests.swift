@@ -103,10 +103,10 @@ import Testing
     Case(
       "a damaged journal",
       found: [
-        "fault /state/journal-2.jsonl is damaged at byte 0: its header is damaged. Nothing was changed. Put a backup of the folder in its place, or move it away to begin with an empty state."
+        "fault /state/journal-2.jsonl is damaged at byte 0: its header is damaged. Nothing was changed. Put a backup of the folder in its place, keep what was written before the damage (errand doctor --repair --keep-until-damage), or move it away to begin with an empty state."
       ],
       left: [
-        "fault /state/journal-2.jsonl is damaged at byte 0: its header is damaged. Nothing was changed. Put a backup of the folder in its place, or move it away to begin with an empty state."
+        "fault /state/journal-2.jsonl is damaged at byte 0: its header is damaged. Nothing was changed. Put a backup of the folder in its place, keep what was written before the damage (errand doctor --repair --keep-until-damage), or move it away to begin with an empty state."
       ]
     ) { $0["/state/journal-2.jsonl"]?[3] ^= 1 },
     Case(
@@ -166,8 +166,12 @@ import Testing
     ) { try? $0.setMode(0o644, of: "/state/state.json") },
     Case(
       "a full disk",
-      found: ["fault the disk of '/state' has 5 MiB free of 1024; make room, or runs will stop"],
-      left: ["fault the disk of '/state' has 5 MiB free of 1024; make room, or runs will stop"]
+      found: [
+        "warning the disk of '/state' has 5 MiB free of 1024, and this state may need 32 until its next snapshot; make room, or runs will stop"
+      ],
+      left: [
+        "warning the disk of '/state' has 5 MiB free of 1024, and this state may need 32 until its next snapshot; make room, or runs will stop"
+      ]
     ) { $0.setSpace(DiskSpace(free: 5 << 20, total: 1 << 30)) },
     Case("a blob that nothing names", found: ["note* 1 blobs are named by nothing any more"]) { disk in
       disk["/state/blobs/03/039058c6f2c0cb492c533b0a4d14ef77cc0f78abccced5287d84a1a2011cfb81"] = [1, 2, 3]
@@ -247,7 +251,8 @@ import Testing
     let disk = try await DoctorTests.healthy()
     #expect(
       DoctorTests.texts(try DoctorTests.doctor(disk, at: -3600).examine().findings) == [
-        "warning the state knows of things at 2026-11-20T09:00:01Z, but the clock says 2026-11-20T08:00:00Z; it was ahead then, or is behind now: set it, and schedules wait until it is there"
+        "warning the state knows of things at 2026-11-20T09:00:01Z, but the clock says 2026-11-20T08:00:00Z; it was ahead then, or is behind now: set it, and schedules wait until it is there",
+        "warning the schedule 'weekly' starts no slot before 2026-11-20T09:00:02Z, because the clock was once ahead and its slots until then are decided; to go back to now: errand schedule reset weekly",
       ])
   }
 

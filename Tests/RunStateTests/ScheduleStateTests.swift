@@ -144,4 +144,67 @@ import Testing
     #expect(state.runs["r"]?.steps["ask"]?.decision == decision)
     #expect(try State(reading: state.encoded()) == state)
   }
+
+  // MARK: Rows
+
+  /// A slot that the run `r` was in the way of.
+  private static func skipped(_ slot: Int, by run: String = "r") -> StateEvent {
+    .slotDecided(
+      SlotRecord(
+        schedule: "backup/night", slot: instant(slot), outcome: .skippedOverlap, at: instant(slot),
+        cause: RunCause(.slot, schedule: "backup/night", slot: instant(slot)), run: run,
+        reason: "the run \(run) has not ended"))
+  }
+
+  @Test func `skipped slots in a row are one record, as long as one run is in the way`() throws {
+    let state = try Example.fold(
+      [Self.set] + (1...50).map { Self.skipped($0) } + [Self.decided(.refused, slot: 51)]
+        + (52...60).map { Self.skipped($0) } + (61...70).map { Self.skipped($0, by: "s") })
+    #expect(
+      state.slots.map {
+        "\($0.slot.seconds - instant(0).seconds) \($0.until.map { $0.seconds - instant(0).seconds } ?? 0) \($0.count) \($0.outcome)"
+      }
+        == ["1 50 50 skippedOverlap", "51 0 1 refused", "52 60 9 skippedOverlap", "61 70 10 skippedOverlap"])
+    #expect(state.schedules["backup/night"]?.counts["skippedOverlap"] == 69)
+    #expect(state.schedules["backup/night"]?.processedUntil == instant(70))
+    #expect(try State(reading: state.encoded()) == state)
+  }
+
+  @Test func `no slot of a row is lost or told twice, whichever operation of a snapshot is the last`() async throws {
+    func store(_ disk: FaultyFileSystem) async throws -> FileStateStore {
+      try await FileStateStore.open("/state", program: "1", fileSystem: disk)
+    }
+    let before = FaultyFileSystem()
+    let first = try await store(before)
+    try await first.append([Self.set] + (1...50).map { Self.skipped($0) })
+    for phase in FaultyFileSystem.Phase.allCases {
+      for loss in [FaultyFileSystem.Loss.everything, .nothing, .some(seed: 3)] {
+        for operation in 1... {
+          let disk = before.restarted(losing: .nothing)
+          disk.fail(at: operation, .crash(phase))
+          if let crashed = try? await store(disk) { try? await crashed.compact() }
+          guard disk.isStopped else { break }
+          let after = disk.restarted(losing: loss)
+          let again = try await store(after)
+          try await again.append((51...60).map { Self.skipped($0) })
+          try await again.close()
+          let last = try await store(after)
+          let place: Comment = "operation \(operation), \(phase), losing \(loss)"
+          #expect(try await last.slots(SlotQuery(limit: 1000)).reduce(0) { $0 + $1.count } == 60, place)
+        }
+      }
+    }
+  }
+
+  @Test func `a snapshot takes what is over out of memory before the journal is large`() async throws {
+    let store = try await FileStateStore.open("/state", program: "1", fileSystem: FaultyFileSystem())
+    for batch in 0..<30 {
+      try await store.append(
+        (0..<100).flatMap { [Example.created("r\(batch)-\($0)"), Example.over("r\(batch)-\($0)")] })
+      #expect(store.state.ended.count <= 2100)
+    }
+    #expect(store.state.ended.count < 1000)
+    #expect(try await store.finishedRuns(HistoryQuery(limit: 10_000)).count == 3000)
+    try await store.close()
+  }
 }

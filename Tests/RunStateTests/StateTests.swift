@@ -266,4 +266,23 @@ import Testing
     let value = try JSON.parse(text)
     #expect { try StoredValue(reading: value) } throws: { ($0 as? RecordFault)?.message == message }
   }
+
+  @Test func `what lists show of a run does not grow with the run`() throws {
+    var events = [Example.created("r", inputs: .object(["text": .string(String(repeating: "x", count: 50_000))]))]
+    for item in 0..<5000 { events += [Example.began("r", "put[\(item)]"), Example.ended("r", "put[\(item)]")] }
+    for item in 5000..<6000 {
+      events.append(
+        .stepWaits(
+          StepWaits(
+            run: "r", at: instant(1), step: "put[\(item)]", now: instant(1),
+            wait: WaitRecord(.until, wakeAt: instant(60)))))
+    }
+    let run = try #require(try Example.fold(events).runs["r"])
+    let listed = run.listed
+    #expect(listed.steps.count == RunRecord.mostListed)
+    #expect(listed.steps["put[5000]"]?.wait?.wakeAt == instant(60))
+    #expect((listed.id, listed.recipe, listed.status) == (run.id, run.recipe, run.status))
+    #expect(try JSON.write(listed.encoded()).count < 40_000)
+    #expect(try RunRecord(reading: listed.encoded()) == listed)
+  }
 }

@@ -82,6 +82,43 @@ import Testing
   }
 }
 
+extension MovedClockTests {
+  @Test func `schedules of a clock that was ahead are silent, which everything says, and start again after a reset`()
+    async throws
+  {
+    let program = try await Program()
+    guard let clock = try await MovableClock(in: program.folder) else { return await program.remove() }
+    try FileManager.default.createDirectory(
+      at: program.folder.appending(path: "recipes"), withIntermediateDirectories: true)
+    try program.write("on: [{ cron: '0 * * * *' }]\nsteps: [{ let: { x: 1 } }]\n", to: "recipes/tick.yaml")
+    let ahead = clock.showing(try #require(Timestamp("2027-01-10T10:59:58Z")))
+    var serve = try program.serve("serve", environment: ahead)
+    #expect(await serve.line(with: "succeeded") != nil, "\(serve.before)")
+    serve.signal(SIGKILL)
+    _ = await serve.end()
+
+    let now = clock.showing(try #require(Timestamp("2026-12-06T08:30:00Z")))
+    serve = try program.serve("serve", environment: now)
+    let warning = await serve.line(with: "tick starts nothing before 2027-01-10T11:00:00Z")
+    #expect(warning?.contains("errand schedule reset tick") == true, "\(serve.before)")
+    _ = await serve.line(with: " serves ")
+    func says(_ arguments: [String], _ text: String) async throws {
+      let said = try await program.start(arguments, environment: now).outcome()
+      #expect((said.out + said.error).contains(text), "\(arguments): \(said.out)\(said.error)")
+    }
+    try await says(["schedule", "list"], "nothing before")
+    try await says(["schedule", "next", "tick", "--json"], "2027-01-10T12:00:00Z")
+    try await says(["why", "tick"], "errand schedule reset tick")
+    try await says(["doctor"], "errand schedule reset tick")
+    try await says(["schedule", "reset", "tick"], "tick decides its slots from now on again")
+    try await says(["schedule", "next", "tick", "--json"], "2026-12-06T09:00:00Z")
+    try await says(["schedule", "log", "tick"], "reset")
+    serve.signal(SIGTERM)
+    _ = await serve.end()
+    await program.remove()
+  }
+}
+
 /// A wall clock for programs, which shows what a test says when they start and goes on from there.
 struct MovableClock {
   private let libraries: String

@@ -37,4 +37,45 @@ import Testing
     #expect(try await program.call("runs", "list", "--json", "--state", "other").json["finished"] == runs)
     await program.remove()
   }
+
+  @Test func `what only reads works on a disk that can only be read`() async throws {
+    let program = try await Program()
+    try FileManager.default.createDirectory(
+      at: program.folder.appending(path: "recipes"), withIntermediateDirectories: true)
+    try program.write("on: [{ every: 1h }]\nsteps: [{ let: { x: 1 } }]\n", to: "recipes/tick.yaml")
+    #expect(try await program.call("run", "recipes/tick.yaml").code == 0)
+    let run = try await program.call("runs", "list", "--json").json["finished"]?.list?.first?["id"]?.string ?? ""
+    let folder = program.folder.path
+    func reading(_ command: String) async throws -> Program.Outcome {
+      try await program.shell(
+        "exec unshare -m sh -c 'cd / && mount --bind \(folder) \(folder) && mount -o remount,bind,ro \(folder) && cd \(folder) && exec \(command)'"
+      )
+    }
+    let can = try await reading("true")
+    guard can.code == 0 else {
+      print("skipped: no disk can be mounted here: \(can.error)")
+      return await program.remove()
+    }
+    let errand = Program.binary.path
+    let expected = try await program.call("runs", "list")
+    let list = try await reading("\(errand) runs list")
+    #expect((list.code, list.out) == (0, expected.out), "\(list.error)")
+    for command in [
+      "runs show \(run)", "runs logs \(run)", "why \(run)", "schedule list", "schedule next", "schedule log", "doctor",
+    ] {
+      let outcome = try await reading("\(errand) \(command)")
+      #expect(outcome.code == 0, "\(command): \(outcome.out)\(outcome.error)")
+    }
+    let refused = try await reading("\(errand) runs resume")
+    #expect(refused.code == 73, "\(refused.error)")
+    await program.remove()
+  }
+
+  @Test func `keeping what was before damage is asked for together with a repair`() async throws {
+    let program = try await Program()
+    let outcome = try await program.call("doctor", "--keep-until-damage")
+    #expect(outcome.code == 64)
+    #expect(outcome.error.contains("errand doctor --repair --keep-until-damage"), "\(outcome.error)")
+    await program.remove()
+  }
 }
