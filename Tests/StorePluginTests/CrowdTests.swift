@@ -83,10 +83,8 @@ private struct SlowDisk: FileSystem {
       let items = (1...Self.crowd).map(String.init).joined(separator: ", ")
       let text = "steps: [{ forEach: \"[\(items)]\", as: n, maxParallel: \(Self.crowd), \(change) }]"
       let end = try await Self.run(text, 1, on: store)
-      withKnownIssue("an append is refused for what is not published yet") {
-        #expect(end.error == nil)
-        if change.contains("increment") { #expect(store.state.values["n"] == .inline(.int(Self.crowd))) }
-      }
+      #expect(end.error == nil)
+      if change.contains("increment") { #expect(store.state.values["n"] == .inline(.int(Self.crowd))) }
     }
   }
 
@@ -107,10 +105,8 @@ private struct SlowDisk: FileSystem {
         }
         return try await group.reduce(into: [RunError]()) { if let error = $1 { $0.append(error) } }
       }
-      withKnownIssue("an append is refused for what is not published yet") {
-        #expect(errors.isEmpty)
-        if change.contains("increment") { #expect(store.state.values["n"] == .inline(.int(2 * Self.crowd))) }
-      }
+      #expect(errors.isEmpty)
+      if change.contains("increment") { #expect(store.state.values["n"] == .inline(.int(2 * Self.crowd))) }
     }
   }
 }
