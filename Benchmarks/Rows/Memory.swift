@@ -129,7 +129,6 @@ extension Serving {
 /// A client of an agent, which hears one answer after another.
 private final class Talk {
   private let client: AgentClient
-  private var answers: AsyncThrowingStream<Value, any Error>.Iterator
 
   init(_ home: URL, program: String) async throws {
     let identity = AgentIdentity(program: program, configuration: home.appending(path: "errand.yaml").path)
@@ -138,14 +137,13 @@ private final class Talk {
       throw NotMeasured("there is no agent in \(state)")
     }
     self.client = client
-    answers = client.replies.makeAsyncIterator()
   }
 
   func ask(_ request: Value) throws { try client.send(request) }
 
   /// Waits for an answer with that member.
   func hear(_ member: String) async throws {
-    while let answer = try await answers.next() {
+    for try await answer in client.replies {
       if let failure = answer["failed"] ?? answer["error"] { throw NotMeasured((try? JSON.text(failure)) ?? "failed") }
       if answer[member] != nil { return }
     }

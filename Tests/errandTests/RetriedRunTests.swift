@@ -183,7 +183,7 @@ import Testing
               - { uses: http.put, with: { url: /bad } }
       """)
     #expect(retried.code == 0, "\(retried.error)")
-    #expect(writes == ["/one": 1, "/two": 3, "/bad": 1])
+    #expect(writes == ["/one": 1, "/two": 2, "/bad": 1])
   }
 
   @Test func `rounds that finished are not done again`() async throws {
