@@ -126,7 +126,8 @@ let package = Package(
     .executableTarget(
       name: "Benchmarks",
       dependencies: [
-        "ActionKit", "Basics", "CBaselines", "Calendars", "Expressions", "HTTPClient", "HTTPServer", "PluginList",
+        "ActionKit", "Agent", "Basics", "CBaselines", "Calendars", "Expressions", "HTTPClient", "HTTPServer",
+        "PluginList",
         "Recipes", "RunState", "Runs", "Scheduler", "YAMLReader",
       ],
       path: "Benchmarks/Rows"),

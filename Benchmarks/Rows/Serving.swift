@@ -3,8 +3,8 @@ import Foundation
 
 /// `errand serve` itself: what it costs while nothing is due, and how late its runs begin.
 struct Serving {
-  private let folder: WorkFolder
-  private let errand = WorkFolder.programs.appending(path: "errand")
+  let folder: WorkFolder
+  let errand = WorkFolder.programs.appending(path: "errand")
 
   init(_ folder: WorkFolder) { self.folder = folder }
 
@@ -90,7 +90,7 @@ struct Serving {
     try Data(text.utf8).write(to: recipes.appending(path: "\(name).yaml"))
   }
 
-  private func serve(_ home: URL) throws -> Process {
+  func serve(_ home: URL) throws -> Process {
     guard FileManager.default.isExecutableFile(atPath: errand.path) else {
       throw NotMeasured("there is no \(errand.path); build it with 'swift build -c release --product errand'")
     }
@@ -106,16 +106,16 @@ struct Serving {
     return server
   }
 
-  private func end(_ server: Process) {
+  func end(_ server: Process) {
     server.terminate()
     server.waitUntilExit()
   }
 
-  private func log(_ home: URL) throws -> String {
+  func log(_ home: URL) throws -> String {
     String(decoding: try Data(contentsOf: home.appending(path: "log")), as: UTF8.self)
   }
 
-  private func wait(for seconds: Double, _ server: Process, until isThere: () throws -> Bool) throws {
+  func wait(for seconds: Double, _ server: Process, until isThere: () throws -> Bool) throws {
     let end = ContinuousClock.now + .seconds(seconds)
     while try !isThere() {
       if !server.isRunning { throw NotMeasured("serve ended early") }
@@ -134,7 +134,7 @@ struct Serving {
     return own + system
   }
 
-  private func residentBytes(_ server: Process) throws -> Int {
+  func residentBytes(_ server: Process) throws -> Int {
     let text = try String(contentsOfFile: "/proc/\(server.processIdentifier)/statm", encoding: .utf8)
     let words = text.split(separator: " ")
     guard words.count > 1, let pages = Int(words[1]) else { throw NotMeasured("the kernel tells no memory") }

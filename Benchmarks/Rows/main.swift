@@ -37,6 +37,7 @@ let groups: [(name: String, rows: () async throws -> [Row])] = [
   ("texts", { try Texts().rows() }),
   ("idle", { try Serving(folder).idle() }),
   ("lateness", { [try Serving(folder).lateness()] }),
+  ("memory", { try await Serving(folder).growth() + [try Serving(folder).cases()] }),
   ("schedules", { try Schedules().rows() }),
   ("rail", { try await RailFile(folder).rows() }),
   ("http", { try await FanOut().rows() }),

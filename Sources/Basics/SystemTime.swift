@@ -22,7 +22,9 @@ public struct SystemTime: TimeSource {
   ///
   /// A machine that sleeps meanwhile may prolong it by as much, so whoever waits for an instant waits in portions.
   public func sleep(for span: TimeSpan) async throws {
-    try await Task.sleep(for: .nanoseconds(max(0, span.nanoseconds)))
+    try Task.checkCancellation()
+    guard span > .zero else { return await Task.yield() }
+    try await Sleepers.all.sleep(until: elapsed() + span)
   }
 
   private func read(_ clock: clockid_t) -> timespec {

@@ -4,7 +4,8 @@
 /// everybody sees, then acknowledged. Whoever was acknowledged often comes back at once with what follows, so the thread
 /// waits for as many as took part in the last batch or came meanwhile, but for no longer than a part of what a sync
 /// takes: otherwise two halves would take turns and each wait for the sync of the other. An append that does not fit the
-/// state is refused by itself, before anything of it is written. The first failure of the file system is the last thing
+/// state is refused by itself, before anything of it is written; it hears of it after the batch was acknowledged, so that
+/// what it was refused for is in the state that it sees. The first failure of the file system is the last thing
 /// the thread does with files: after a failed sync nobody knows what is on the disk (the kernel may have dropped the
 /// pages), so only a new start, which reads the files, can tell. Everyone who waits then, or comes later, gets that error.
 import Basics
@@ -119,13 +120,14 @@ struct JournalWriter {
     var batch = JournalBatch(opened.position)
     var accepted: [StateEvent] = []
     var waiting: [Answer] = []
+    var refused: [(Answer, StateError)] = []
     for request in requests {
       switch request {
       case .append(let events, let lines, let answer):
         if let failure {
           answer.give(.failure(failure))
         } else if let error = take(events, after: accepted) {
-          answer.give(.failure(error))
+          refused.append((answer, error))
         } else {
           batch.add(lines)
           accepted += events
@@ -143,6 +145,7 @@ struct JournalWriter {
       }
     }
     commit(&batch, &accepted, &waiting)
+    for (answer, error) in refused { answer.give(.failure(error)) }
     if failure == nil, rule.applies(to: opened) { compact() }
   }
 

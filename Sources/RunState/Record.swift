@@ -22,8 +22,13 @@ extension Recordable {
 /// Why a value is not the record it should be.
 package struct RecordFault: Error, Sendable {
   package var message: String
+  /// Whether it comes of a decision on what is no longer so.
+  package var isOutrun = false
 
-  package init(_ message: String) { self.message = message }
+  package init(_ message: String, isOutrun: Bool = false) {
+    self.message = message
+    self.isOutrun = isOutrun
+  }
 }
 
 /// An object whose members are known by name.

@@ -87,7 +87,7 @@ package struct State: Sendable, Equatable {
     by step: StepReference?
   ) throws(RecordFault) {
     if let condition, condition.value != values[name] {
-      throw RecordFault("the value '\(name)' is not what it was")
+      throw RecordFault("the value '\(name)' is not what it was", isOutrun: true)
     }
     if let step { try apply(event, to: step.run) }
     values[name] = value
@@ -243,7 +243,7 @@ extension RunRecord {
     case .decisionGiven(let event): try change(event.step) { $0.decision = event.decision }
     case .runNoted(let event):
       guard event.condition.value == notes[event.name] else {
-        throw RecordFault("the note '\(event.name)' of the run \(id) is not what it was")
+        throw RecordFault("the note '\(event.name)' of the run \(id) is not what it was", isOutrun: true)
       }
       notes[event.name] = event.value
     case .valueSet(let event):

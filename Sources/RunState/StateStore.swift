@@ -170,6 +170,10 @@ package struct StateError: Error, Sendable, Equatable {
   package var kind: Kind
   /// A sentence that names the file and the way out.
   package var message: String
+  /// Whether the events are `invalid` because they depend on something that was changed since it was looked at.
+  ///
+  /// The change is in the state when this is thrown, so that who looks again sees it, and may decide anew.
+  package var isOutrun = false
 
   package init(_ kind: Kind, _ message: String) {
     self.kind = kind

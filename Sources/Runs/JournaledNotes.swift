@@ -25,7 +25,7 @@ struct JournaledNotes: RunNotes {
         return
       } catch {
         // Another step was faster, and the decision is made anew.
-        if error.kind == .invalid, let run = store.run(run), run.notes[name] != current { continue }
+        if error.isOutrun { continue }
         throw ActionError(error)
       }
     }

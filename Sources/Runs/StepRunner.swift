@@ -167,7 +167,7 @@ struct StepRunner {
     if record.status == .cancelled { throw journal.rejection.map { .rejected($0) } ?? .cancelled }
     let error = record.error ?? RunError(.internal, "the record of '\(record.path)' holds no error", step: record.path)
     if record.decision?.isApproved == false { throw .rejected(error) }
-    if isHandled, StepExit.failed(error).catchable != nil { return .caught(error) }
+    if record.isPassed(isHandled: isHandled) { return .caught(error) }
     throw .failed(error)
   }
 

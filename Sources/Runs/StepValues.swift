@@ -69,7 +69,7 @@ struct StepValues: ValueStore {
         return ValueOutcome(isChanged: true, value: result)
       } catch {
         // Somebody else was faster, and the decision is made anew.
-        if error.kind == .invalid, store.state.values[name] != current { continue }
+        if error.isOutrun { continue }
         throw ActionError(error)
       }
     }

@@ -1,0 +1,154 @@
+import Agent
+import Basics
+import Foundation
+
+/// What `errand serve` and `errand test` hold of what is over: nothing that grows with it.
+extension Serving {
+  private static let recipe = """
+    recipe: small
+    summary: Does two trivial steps.
+    steps:
+      - { id: first, uses: store.get, with: { name: a } }
+      - { id: second, uses: store.get, with: { name: b } }
+
+    """
+  private static let waiting = """
+    recipe: waiting
+    summary: Waits until tomorrow.
+    steps:
+      - { id: first, uses: store.get, with: { name: a } }
+      - { wait: 1d }
+
+    """
+
+  /// The memory that is held for each run that is over, and for each time that a run was woken.
+  func growth() async throws -> [Row] {
+    [
+      try await growth("a run that is over: memory", 2000, 20_000, bar: 0.5, "runs") { client, count in
+        for number in 0..<count {
+          try client.ask(Serving.submit(Serving.recipe, isDetached: false, number))
+          try await client.hear("ended")
+        }
+      },
+      try await growth("a wake of a run: memory", 200, 2000, bar: 0.5, "wakes") { client, count in
+        let run = Serving.submit(Serving.waiting, isDetached: true, 0)
+        try client.ask(run)
+        try await client.hear("accepted")
+        let id = run["run"]?["run"]?.string ?? ""
+        for _ in 0..<count {
+          try client.ask(.object(["ask": .string("pause"), "run": .string(id), "reason": .string("measured")]))
+          try await client.hear("paused")
+          try client.ask(.object(["ask": .string("resume"), "run": .string(id)]))
+          try await client.hear("waits")
+        }
+      },
+    ]
+  }
+
+  /// The memory that is held for each case of a test file that is over.
+  func cases() throws -> Row {
+    let home = folder.url.appending(path: "cases")
+    try FileManager.default.createDirectory(at: home, withIntermediateDirectories: true)
+    try Data(Serving.recipe.utf8).write(to: home.appending(path: "small.yaml"))
+    let (few, many) = (100, 1100)
+    func peak(_ count: Int) throws -> Double {
+      var text = "recipe: small.yaml\ncases:\n"
+      for number in 0..<count {
+        text += "  - { case: number \(number), do: [run, { expect: { status: succeeded } }] }\n"
+      }
+      let file = home.appending(path: "\(count).test.yaml")
+      try Data(text.utf8).write(to: file)
+      return try peakBytes(of: ["test", file.path]) / 1024
+    }
+    let each = (try peak(many) - peak(few)) / Double(many - few)
+    return Row(
+      what: "a case of errand test: memory", figure: "\(shown(each)) KB", bar: "≤ 5 KB", baseline: "", isMet: each <= 5)
+  }
+
+  private func growth(
+    _ what: String, _ few: Int, _ many: Int, bar: Double, _ name: String,
+    _ body: (Talk, _ count: Int) async throws -> Void
+  ) async throws -> Row {
+    let home = folder.url.appending(path: name)
+    try FileManager.default.createDirectory(at: home, withIntermediateDirectories: true)
+    let server = try serve(home)
+    defer { end(server) }
+    try wait(for: 30, server) { try log(home).contains("\"serving\"") }
+    let talk = try await Talk(home, program: try version())
+    try await body(talk, few)
+    let before = try residentBytes(server)
+    try await body(talk, many - few)
+    let each = Double(try residentBytes(server) - before) / 1024 / Double(many - few)
+    await talk.end()
+    return Row(
+      what: what, figure: "\(shown(each)) KB", bar: "≤ \(shown(bar)) KB", baseline: "", isMet: each <= bar)
+  }
+
+  private static func submit(_ recipe: String, isDetached: Bool, _ number: Int) -> Value {
+    let file = "recipes/measured.yaml"
+    return .object([
+      "ask": .string("submit"), "detach": .bool(isDetached),
+      "run": .object([
+        "run": .string("\(UUID())".lowercased()), "at": .string("\(SystemTime().now())"), "recipe": .string("measured"),
+        "file": .string(file), "texts": .object([file: .string(recipe)]), "inputs": .object([:]),
+        "sandbox": .bool(false), "program": .string("benchmarks"),
+      ]),
+    ])
+  }
+
+  private func version() throws -> String {
+    let process = Process()
+    let out = Pipe()
+    process.executableURL = errand
+    process.arguments = ["--version"]
+    process.standardOutput = out
+    try process.run()
+    let text = String(decoding: out.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+    process.waitUntilExit()
+    return text.trimmingCharacters(in: .whitespacesAndNewlines)
+  }
+
+  /// The most memory that a call of the program held at once.
+  private func peakBytes(of arguments: [String]) throws -> Double {
+    var words = ([errand.path] + arguments).map { strdup($0) } + [nil]
+    defer { for word in words { free(word) } }
+    var process: pid_t = 0
+    guard posix_spawn(&process, errand.path, nil, nil, &words, environ) == 0 else {
+      throw NotMeasured("'\(errand.path)' does not start")
+    }
+    var status: Int32 = 0
+    var usage = rusage()
+    guard wait4(process, &status, 0, &usage) == process, status == 0 else {
+      throw NotMeasured("errand \(arguments.joined(separator: " ")) failed")
+    }
+    // In kilobytes.
+    return Double(usage.ru_maxrss) * 1024
+  }
+}
+
+/// A client of an agent, which hears one answer after another.
+private final class Talk {
+  private let client: AgentClient
+
+  init(_ home: URL, program: String) async throws {
+    let identity = AgentIdentity(program: program, configuration: home.appending(path: "errand.yaml").path)
+    let state = home.appending(path: ".errand").path
+    guard let client = try await AgentClient.connect(state, identity: identity, clock: SystemTime()) else {
+      throw NotMeasured("there is no agent in \(state)")
+    }
+    self.client = client
+  }
+
+  func ask(_ request: Value) throws { try client.send(request) }
+
+  /// Waits for an answer with that member.
+  func hear(_ member: String) async throws {
+    for try await answer in client.replies {
+      if let failure = answer["failed"] ?? answer["error"] { throw NotMeasured((try? JSON.text(failure)) ?? "failed") }
+      if answer[member] != nil { return }
+    }
+    throw NotMeasured("the agent went away")
+  }
+
+  func end() async { await client.close() }
+}

@@ -1,0 +1,194 @@
+// What a new run takes over from one that ended and is tried again.
+//
+// The new run gets the records that the old one would have if it had been interrupted just before what failed: the walk
+// finds them and goes on from there, as after a crash (`StepRunner`). So nothing that finished is done again, at any
+// depth. A record of a step, an item or a call is one of these:
+//
+//     passed    it succeeded, was skipped, or failed and `onError` took that: taken over with what it gave, without what
+//               is inside it
+//     open      it holds steps and did not come to its end: taken over as begun, with its list, its `now` and as many
+//               rounds as finished; its time limit begins anew, and what is inside is looked at in turn
+//     handled   its handler did not come to its end: taken over with the failure that led there, and what is inside the
+//               handler is looked at in turn; so the step itself is not tried again
+//     undone    anything else, such as an action that failed or was cancelled: left out, so that it begins anew
+//
+// A step with `retry` that holds steps is undone as a whole, because each try of it is a new scope. `onFailure` and
+// `finally` belong to the end of a recipe: where the steps before them did not come to their end, what they did is
+// left out, because they have to run at the new end. Where they did (only `finally` failed), it is looked at too.
+package import Basics
+package import Recipes
+package import RunState
+
+extension RunRecord {
+  /// The events by which a new run takes over what finished of this one, which has ended.
+  ///
+  /// - Parameter start: When the new run begins, and with it the time limits of what is open.
+  package func takenOver(by run: String, of recipe: Recipe, at start: Timestamp) -> [StateEvent] {
+    var taking = TakingOver(old: self, run: run, start: start)
+    taking.take(recipe, "")
+    return taking.events
+  }
+}
+
+private struct TakingOver {
+  let old: RunRecord
+  let run: String
+  let start: Timestamp
+  var events: [StateEvent] = []
+  /// The indexes of the items that have a record, by the path of their loop.
+  private let items: [StepPath: [Int]]
+
+  init(old: RunRecord, run: String, start: Timestamp) {
+    self.old = old
+    self.run = run
+    self.start = start
+    var items: [StepPath: [Int]] = [:]
+    for record in old.stepsInOrder {
+      guard let (loop, index) = record.path.asItem else { continue }
+      items[loop, default: []].append(index)
+    }
+    self.items = items
+  }
+
+  /// Takes over what finished of a recipe.
+  mutating func take(_ recipe: Recipe, _ prefix: String) {
+    let isPassed = take(recipe.steps, prefix)
+    let outputs = old.steps["\(prefix)#outputs"]
+    guard isPassed, outputs?.status != .failed, old.steps.inOrder.allSatisfy({ !$0.path.isIn("\(prefix)#onFailure/") })
+    else { return }
+    if let outputs { takePassed(outputs) }
+    if let finally = recipe.finally { take(finally, "\(prefix)#finally/") }
+  }
+
+  /// Takes over what finished of a block; true if all of it that has a record did.
+  @discardableResult private mutating func take(_ block: Block, _ prefix: String) -> Bool {
+    for step in block.steps {
+      let path = prefix + step.element
+      guard let record = old.steps[path] else {
+        // Names that depend on nothing but what was there before have no record.
+        if case .bindings = step.kind { continue }
+        return false
+      }
+      // What takes the failures of a loop's items is theirs, and not the loop's.
+      if record.isPassed(isHandled: step.onError != nil && step.loop == nil) {
+        takePassed(record)
+        continue
+      }
+      takeUnfinished(step, record)
+      return false
+    }
+    return true
+  }
+
+  private mutating func takePassed(_ record: StepRecord) {
+    events.append(
+      .stepBegan(StepBegan(run: run, at: record.startedAt, step: record.path, now: record.now, key: record.key)))
+    events.append(
+      .stepEnded(
+        StepEnded(
+          run: run, at: record.endedAt ?? record.startedAt, step: record.path, now: record.now, status: record.status,
+          output: record.output, error: record.error)))
+  }
+
+  private mutating func takeOpen(_ record: StepRecord) {
+    events.append(
+      .stepBegan(StepBegan(run: run, at: start, step: record.path, now: record.now, items: record.items)))
+  }
+
+  private mutating func takeUnfinished(_ step: Step, _ record: StepRecord) {
+    guard step.loop != nil else { return takeUnfinishedOnce(step, record) }
+    // One that never began its list is undone.
+    guard record.items != nil else { return }
+    takeOpen(record)
+    for index in items[record.path] ?? [] {
+      guard let item = old.steps["\(record.path)[\(index)]"] else { continue }
+      if item.isPassed(isHandled: step.onError != nil, inLoop: step.loop) {
+        takePassed(item)
+      } else {
+        takeUnfinishedOnce(step, item)
+      }
+    }
+  }
+
+  /// Takes over what finished of a step, or of an item of a loop, that did not come to its end.
+  private mutating func takeUnfinishedOnce(_ step: Step, _ record: StepRecord) {
+    let path = record.path
+    if case .steps(let handler)? = step.onError, record.failedInHandler, let first = firstFailure(of: record) {
+      events.append(
+        .stepBegan(StepBegan(run: run, at: record.startedAt, step: path, now: record.now, key: record.key)))
+      events.append(
+        .stepEnded(StepEnded(run: run, at: start, step: path, now: record.now, status: .running, error: first)))
+      take(handler, "\(path)!/")
+      return
+    }
+    switch step.kind {
+    case .action(let call): if call.repetition != nil { takeRounds(record) }
+    case .block, .parallel, .call:
+      // A new try is a new scope.
+      if step.retry != nil { return }
+      takeOpen(record)
+      switch step.kind {
+      case .block(let block, _): take(block, "\(path)/")
+      case .parallel(let branches): for branch in branches { take(branch.block, "\(path)/\(branch.name)/") }
+      case .call(let call): take(call.recipe, "\(path)/")
+      default: break
+      }
+    case .bindings, .wait, .approval, .failure: break
+    }
+  }
+
+  /// A step that is repeated goes on with the round that did not finish, or with what followed from the last one.
+  private mutating func takeRounds(_ record: StepRecord) {
+    let round = old.steps["\(record.path)/#round"]
+    let isFinished = round?.status == .succeeded
+    let rounds = isFinished ? record.attempts : record.attempts - 1
+    guard rounds > 0 else { return }
+    takeOpen(record)
+    events.append(.attemptBegan(AttemptBegan(run: run, at: start, step: record.path, number: rounds)))
+    if let round, isFinished { takePassed(round) }
+  }
+
+  /// The failure of a step itself, where its record tells of the failure of its handler.
+  private func firstFailure(of record: StepRecord) -> RunError? {
+    if let error = record.lastAttempt?.error { return error }
+    // The handler's failure has the step's as its cause, unless it had another.
+    if let cause = record.error?.cause, let step = cause.step, step == record.path || step.isIn(record.path + "/") {
+      return cause
+    }
+    return old.stepsInOrder.last { inner in
+      inner.error != nil && inner.status.isEnded && inner.path.isIn(record.path + "/")
+    }?.error
+  }
+}
+
+extension StepRecord {
+  /// Whether the walk went on from it.
+  ///
+  /// - Parameters:
+  ///   - isHandled: Whether the step has an `onError`, which takes what may be caught.
+  ///   - loop: The loop that it is an item of, which may go on whatever becomes of an item.
+  func isPassed(isHandled: Bool, inLoop loop: Loop? = nil) -> Bool {
+    switch status {
+    case .succeeded, .skipped: true
+    case .failed, .timedOut:
+      (isHandled && !failedInHandler || loop?.onItemError == .continue) && decision?.isApproved != false
+        && error.map { StepExit.failed($0).catchable != nil } ?? false
+    default: false
+    }
+  }
+
+  /// Whether what `onError` did about a failure of the step failed, so that nothing took the failure.
+  var failedInHandler: Bool { error?.step?.isIn(path + "!/") ?? false }
+}
+
+extension StepPath {
+  /// Whether the path begins so.
+  fileprivate func isIn(_ beginning: String) -> Bool { utf8.starts(with: beginning.utf8) }
+
+  /// The loop and the index, if the path is that of an item.
+  fileprivate var asItem: (loop: StepPath, index: Int)? {
+    guard utf8.last == UInt8(ascii: "]"), let bracket = utf8.lastIndex(of: UInt8(ascii: "[")) else { return nil }
+    let digits = self[utf8.index(after: bracket)...].dropLast()
+    return Int(digits).map { (String(self[..<bracket]), $0) }
+  }
+}

@@ -1,0 +1,57 @@
+import Foundation
+import Testing
+
+@testable import Basics
+
+@Suite(.timeLimit(.minutes(5))) struct SleepTests {
+  @Test func `a sleep lasts as long as it is asked to, and sleepers wake in the order of their ends`() async throws {
+    let time = SystemTime()
+    let start = time.elapsed()
+    let order = await withTaskGroup(of: Int.self) { group in
+      for number in [3, 1, 2] {
+        group.addTask {
+          try? await time.sleep(for: .milliseconds(number * 50))
+          return number
+        }
+      }
+      return await group.reduce(into: [Int]()) { $0.append($1) }
+    }
+    #expect(order == [1, 2, 3])
+    #expect(time.elapsed() - start >= .milliseconds(150))
+  }
+
+  @Test func `a sleep that is cancelled ends at once, before and after it began`() async throws {
+    let time = SystemTime()
+    let sleep = Task { try await time.sleep(for: .seconds(86_400)) }
+    sleep.cancel()
+    await #expect(throws: CancellationError.self) { try await sleep.value }
+    let later = Task { try await time.sleep(for: .seconds(86_400)) }
+    try await time.sleep(for: .milliseconds(20))
+    later.cancel()
+    await #expect(throws: CancellationError.self) { try await later.value }
+  }
+
+  @Test func `a sleep that was cancelled takes no memory until its end`() async throws {
+    // In a process of its own, in which nothing else takes memory.
+    await #expect(processExitsWith: .success) {
+      let time = SystemTime()
+      func sleepInVain(_ count: Int) async {
+        for _ in 0..<count {
+          let sleep = Task { try await time.sleep(for: .seconds(3600)) }
+          await Task.yield()
+          sleep.cancel()
+          _ = await sleep.result
+        }
+      }
+      func residentBytes() throws -> Int {
+        let words = try String(contentsOfFile: "/proc/self/statm", encoding: .utf8).split(separator: " ")
+        return (words.count > 1 ? Int(words[1]) ?? 0 : 0) * 4096
+      }
+      await sleepInVain(1000)
+      let before = try residentBytes()
+      await sleepInVain(20_000)
+      let grown = try residentBytes() - before
+      exit(grown < 4 << 20 ? 0 : 1)
+    }
+  }
+}

@@ -1,0 +1,228 @@
+import Basics
+import Foundation
+import HTTPServer
+import Synchronization
+import Testing
+
+/// `errand runs retry` writes nothing a second time that was written, with the real binary and a service that counts.
+///
+/// Each recipe has a step that fails in the first run and not in the second, at some depth of some shapes; every write
+/// around it has to reach the service exactly once.
+@Suite(.timeLimit(.minutes(10))) struct RetriedRunTests {
+  // MARK: The service
+
+  /// Counts what it did; what has `bad` in its path is refused until it is mended.
+  private final class Service: Sendable {
+    let done = Mutex<[String: Int]>([:])
+    let isMended = Atomic(false)
+
+    func take(_ path: String) -> Bool {
+      if path.contains("bad"), !isMended.load(ordering: .sequentiallyConsistent) { return false }
+      done.withLock { $0[path, default: 0] += 1 }
+      return true
+    }
+  }
+
+  /// How often each path was written, after a run that failed and after the run that tried it again.
+  private static func writes(
+    _ steps: String, calling files: [String: String] = [:], rest: String = ""
+  ) async throws -> (first: [String: Int], second: [String: Int], failed: Program.Outcome, retried: Program.Outcome) {
+    let program = try await Program()
+    let service = Service()
+    let server = try HTTPServer { request in
+      service.take(request.path) ? .text("{}", type: "application/json") : .text("no", status: 400)
+    }
+    try program.write("connections: { http: { baseURL: \"\(server.baseURL)\" } }\n", to: "errand.yaml")
+    for (name, text) in files { try program.write(text, to: name) }
+    try program.write("recipe: tried\nsteps:\n\(steps)\n\(rest)", to: "tried.yaml")
+    let failed = try await program.call("run", "tried.yaml", "--json")
+    let first = service.done.withLock { $0 }
+    service.isMended.store(true, ordering: .sequentiallyConsistent)
+    let retried = try await program.call("runs", "retry", failed.json["run"]?.string ?? "none")
+    await server.stop()
+    await program.remove()
+    return (first, service.done.withLock { $0 }, failed, retried)
+  }
+
+  // MARK: The matrix
+
+  /// Steps that are written, the recipes that they call, and the writes that they make.
+  private struct Part: Sendable {
+    var step: String
+    var writes: [String]
+    var files: [String: String] = [:]
+  }
+
+  private static func write(_ path: String) -> String { "{ uses: http.post, with: { url: \"/\(path)\" } }" }
+
+  /// Steps of the kinds that fail at first.
+  private static let failures: [(name: String, part: Part)] = [
+    ("a plain write", Part(step: write("bad"), writes: ["bad"])),
+    ("an idempotent write", Part(step: "{ uses: http.put, with: { url: /bad } }", writes: ["bad"])),
+    ("fail", Part(step: "{ if: run.attempt == 1, fail: not yet }", writes: [])),
+    ("an expression", Part(step: "{ let: { broken: \"${{ 1 / (run.attempt - 1) }}\" } }", writes: [])),
+    (
+      "a tried write",
+      Part(step: "{ retry: { maxAttempts: 2, initial: 1ms }, uses: http.put, with: { url: /bad } }", writes: ["bad"])
+    ),
+    (
+      "a loop of writes",
+      Part(
+        step:
+          "{ forEach: \"['i1', 'i2', 'bad', 'i4']\", as: name, uses: http.post, with: { url: \"/${{ name }}\" } }",
+        writes: ["i1", "i2", "bad", "i4"])
+    ),
+  ]
+
+  /// Shapes of steps that hold others, each with writes before, beside and after them; `p` tells the depth.
+  private static let shapes: [(name: String, around: @Sendable (Part, _ p: String) -> Part)] = [
+    (
+      "block",
+      { part, p in
+        Part(
+          step: "{ steps: [\(write("\(p)1")), \(part.step), \(write("\(p)2"))] }",
+          writes: ["\(p)1", "\(p)2"] + part.writes, files: part.files)
+      }
+    ),
+    (
+      "loop",
+      { part, p in
+        Part(
+          step:
+            "{ forEach: \"[1, 2, 3, 4]\", as: n\(p), steps: [{ uses: http.post, with: { url: \"/\(p)${{ n\(p) }}\" } }"
+            + ", { if: n\(p) == 3, steps: [\(part.step)] }, { uses: http.post, with: { url: \"/\(p)x${{ n\(p) }}\" } }] }",
+          writes: (1...4).flatMap { ["\(p)\($0)", "\(p)x\($0)"] } + part.writes, files: part.files)
+      }
+    ),
+    (
+      "loop side by side",
+      { part, p in
+        Part(
+          step:
+            "{ forEach: \"[1, 2, 3, 4]\", as: n\(p), maxParallel: 3, steps: [{ if: n\(p) == 2, steps: [\(part.step)] }"
+            + ", { uses: http.post, with: { url: \"/\(p)${{ n\(p) }}\" } }] }",
+          writes: (1...4).map { "\(p)\($0)" } + part.writes, files: part.files)
+      }
+    ),
+    (
+      "branches",
+      { part, p in
+        Part(
+          step: "{ parallel: { left: [\(write("\(p)1")), \(write("\(p)2"))], right: [\(write("\(p)3")), \(part.step), "
+            + "\(write("\(p)4"))] } }", writes: (1...4).map { "\(p)\($0)" } + part.writes, files: part.files)
+      }
+    ),
+    (
+      "call",
+      { part, p in
+        let text =
+          "recipe: called-\(p)\nsteps:\n  - \(write("\(p)1"))\n  - \(part.step)\n  - \(write("\(p)2"))\n"
+          + "finally:\n  - { let: { over: true } }\n"
+        return Part(
+          step: "{ call: called-\(p).yaml }", writes: ["\(p)1", "\(p)2"] + part.writes,
+          files: part.files.merging(["called-\(p).yaml": text]) { $1 })
+      }
+    ),
+    (
+      "handler",
+      { part, p in
+        Part(
+          step: "{ onError: [\(write("\(p)1")), \(part.step), \(write("\(p)2"))], steps: [\(write("\(p)3")), "
+            + "{ fail: broken }] }", writes: (1...3).map { "\(p)\($0)" } + part.writes, files: part.files)
+      }
+    ),
+  ]
+
+  struct Example: Sendable, CustomTestStringConvertible {
+    /// Shapes from the outside in.
+    var shapes: [Int]
+    var failure: Int
+    var testDescription: String {
+      (shapes.map { RetriedRunTests.shapes[$0].name } + [RetriedRunTests.failures[failure].name]).joined(
+        separator: " > ")
+    }
+  }
+
+  static let examples: [Example] = {
+    var examples = failures.indices.map { Example(shapes: [], failure: $0) }
+    for outer in shapes.indices {
+      for failure in failures.indices { examples.append(Example(shapes: [outer], failure: failure)) }
+      for inner in shapes.indices {
+        examples.append(Example(shapes: [outer, inner], failure: (outer + inner) % failures.count))
+      }
+      let inner = [(outer + 1) % shapes.count, (outer + 3) % shapes.count]
+      examples.append(Example(shapes: [outer] + inner, failure: outer))
+    }
+    return examples
+  }()
+
+  @Test(arguments: examples) func `what finished is written once, at every depth`(_ example: Example) async throws {
+    var part = Self.failures[example.failure].part
+    for (depth, shape) in example.shapes.enumerated().reversed() {
+      part = Self.shapes[shape].around(part, ["a", "b", "c"][depth])
+    }
+    let steps = "  - \(Self.write("before"))\n  - \(part.step)\n  - \(Self.write("after"))"
+    let (first, second, failed, retried) = try await Self.writes(steps, calling: part.files)
+    #expect(failed.code == 1, "\(failed.error)")
+    #expect(first["after"] == nil)
+    #expect(retried.code == 0, "\(retried.error)")
+    let expected = Dictionary(uniqueKeysWithValues: (["before", "after"] + part.writes).map { ("/\($0)", 1) })
+    #expect(second == expected, "\(steps)")
+  }
+
+  // MARK: What asks to be done again, or goes on
+
+  @Test func `a block that is tried again as a whole begins anew, and what is around it does not`() async throws {
+    let (_, writes, _, retried) = try await Self.writes(
+      """
+        - steps:
+          - { uses: http.put, with: { url: /one } }
+          - retry: { maxAttempts: 2, initial: 1ms }
+            steps:
+              - { uses: http.put, with: { url: /two } }
+              - { uses: http.put, with: { url: /bad } }
+      """)
+    #expect(retried.code == 0, "\(retried.error)")
+    #expect(writes == ["/one": 1, "/two": 2, "/bad": 1])
+  }
+
+  @Test func `rounds that finished are not done again`() async throws {
+    let (first, writes, _, retried) = try await Self.writes(
+      """
+        - uses: http.put
+          with: { url: /round }
+          repeat: { until: "run.attempt == 2", every: 1ms, timeout: 50ms }
+      """)
+    #expect(retried.code == 0, "\(retried.error)")
+    #expect(writes == first)
+  }
+
+  @Test func `handlers of the end run again at the new end, and what of them finished does not where only they failed`()
+    async throws
+  {
+    let cleaning = "finally:\n  - { uses: http.post, with: { url: /clean } }\n"
+    let (_, writes, _, retried) = try await Self.writes(
+      "  - { uses: http.post, with: { url: /one } }\n  - { uses: http.post, with: { url: /bad } }", rest: cleaning)
+    #expect(retried.code == 0, "\(retried.error)")
+    #expect(writes == ["/one": 1, "/bad": 1, "/clean": 2])
+    let (_, others, _, again) = try await Self.writes(
+      "  - { uses: http.post, with: { url: /one } }",
+      rest: cleaning + "  - { uses: http.post, with: { url: /bad } }\n")
+    #expect(again.code == 0, "\(again.error)")
+    #expect(others == ["/one": 1, "/clean": 1, "/bad": 1])
+  }
+
+  @Test func `items that were let fail stay as they are`() async throws {
+    let (_, writes, _, retried) = try await Self.writes(
+      """
+        - forEach: "['one', 'bad', 'two']"
+          as: name
+          onItemError: continue
+          uses: http.post
+          with: { url: "/${{ name }}" }
+        - { if: run.attempt == 1, fail: not yet }
+      """)
+    #expect(retried.code == 0, "\(retried.error)")
+    #expect(writes == ["/one": 1, "/two": 1])
+  }
+}
