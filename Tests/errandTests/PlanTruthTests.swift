@@ -251,6 +251,7 @@ import Testing
   @Test func `resources in several spellings are one, and those that only begin alike are two`() {
     let folder = FileManager.default.temporaryDirectory.path
     #expect(Resource.file("\(folder)/./a//b").overlaps(.file("\(folder)/x/../a/b")))
+    #expect(Resource.file("\(folder)/x/y/../../a") == .file("\(folder)/a"))
     #expect(Resource.file("\(folder)/a").overlaps(.file("\(folder)/a/b")))
     #expect(!Resource.file("\(folder)/a").overlaps(.file("\(folder)/ab")))
     #expect(Resource.file("/").overlaps(.file("\(folder)/a")))
