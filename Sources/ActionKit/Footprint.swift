@@ -25,15 +25,20 @@ public struct Resource: Hashable, Sendable {
   public static func file(_ path: String) -> Resource {
     var there = path.split(separator: "/").filter { $0 != "." }.map(String.init)
     var missing: [String] = []
+    /// How many of the folders that follow, from the end on, are left again.
+    var ups = 0
     while true {
       if let resolved = realpath("/\(there.joined(separator: "/"))", nil) {
         defer { free(resolved) }
-        return Resource(["file"] + String(cString: resolved).split(separator: "/").map(String.init) + missing)
+        let found = String(cString: resolved).split(separator: "/").map(String.init).dropLast(ups)
+        return Resource(["file"] + found + missing)
       }
       guard let last = there.popLast() else { return Resource(["file"] + missing) }
-      // Above what is not there is the folder that would hold it.
-      if last == "..", there.last != nil, there.last != ".." {
-        there.removeLast()
+      // Of what is not there the names alone tell where it would be.
+      if last == ".." {
+        ups += 1
+      } else if ups > 0 {
+        ups -= 1
       } else {
         missing.insert(last, at: 0)
       }

@@ -11,8 +11,11 @@ extension Explanation {
   /// - Parameters:
   ///   - conditions: The conditions of its recipe, if that still checks.
   ///   - isServed: Whether an agent is there that wakes what waits.
-  package init(of facts: RunFacts, conditions: ConditionReplay? = nil, clock: WallClock, isServed: Bool) {
-    let teller = RunTeller(facts: facts, conditions: conditions, clock: clock, isServed: isServed)
+  ///   - holder: The process that carries this run on and is no such agent, as 'errand run' does.
+  package init(
+    of facts: RunFacts, conditions: ConditionReplay? = nil, clock: WallClock, isServed: Bool, holder: Int? = nil
+  ) {
+    let teller = RunTeller(facts: facts, conditions: conditions, clock: clock, isServed: isServed, holder: holder)
     teller.tellStatus(&self)
     teller.tellCause(&self)
     teller.tellPeople(&self)
@@ -29,6 +32,7 @@ struct RunTeller {
   let conditions: ConditionReplay?
   let clock: WallClock
   let isServed: Bool
+  let holder: Int?
 
   var run: RunRecord { facts.run }
   var id: String { facts.run.id }
@@ -90,8 +94,9 @@ struct RunTeller {
     let places = inner.prefix(3).map { "'\($0.path.safe)' since \(clock.date($0.startedAt))" }
     let more = inner.count > 3 ? " and \(inner.count - 3) more" : ""
     let place = places.isEmpty ? "between two steps" : "in \(joined(places))\(more)"
-    if isServed {
+    if isServed || holder != nil {
       story.say(.status, "\(run.recipe.safe) is running, \(place).", step: inner.first?.path)
+      if let holder { story.say(.wake, "Process \(holder) carries it on.") }
     } else {
       story.say(
         .status, "\(run.recipe.safe) was running, \(place), when its agent ended; nobody carries it on.",
@@ -114,12 +119,14 @@ struct RunTeller {
       if waiting.count > 12 { story.say(.wait, "So do \(waiting.count - 12) more steps.") }
     }
     let needsClock = run.wakeAt != nil
-    if needsClock || !isServed { tellWaker(needsClock ? "wakes it then" : "hears of it", &story) }
+    if needsClock || !isServed || holder != nil { tellWaker(needsClock ? "wakes it then" : "hears of it", &story) }
   }
 
   private func tellWaker(_ verb: String, _ story: inout Explanation) {
     if isServed {
       story.say(.wake, "The folder's agent \(verb).")
+    } else if let holder {
+      story.say(.wake, "Process \(holder) \(verb), as long as it runs.")
     } else {
       story.say(
         .wake, "No agent is there, so nothing \(verb). Start one, or go on with it:",

@@ -17,7 +17,8 @@ import Runs
 ///     {"ask":"decide","run":id,"step":path?,"approved":bool,"by":…,"comment":…?}   {"decided":path,"run":id}
 ///     {"ask":"runs","limit":n,"recipe":…}        {"open":[record, as lists show it…],"finished":[summary…]}
 ///     {"ask":"show","run":prefix}                {"run":record,"outputs":…}
-///     {"ask":"why","run":prefix}                 {"facts":facts}, which a run is explained from
+///     {"ask":"why","run":prefix}                 {"facts":facts,"holder":pid?}, which a run is explained from; the holder
+///                                                carries it on, and will not be there for good
 ///     {"ask":"schedules"}                        {"schedules":[record with its texts…]}
 ///     {"ask":"slots","schedule":…?,"limit":n,"from":…?,"before":…?}   {"slots":[slot record…]}
 ///     {"ask":"pauseSchedule"|"resumeSchedule","id":…,"note":…?}   {"slots":[slot record…]}

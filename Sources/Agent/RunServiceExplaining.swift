@@ -7,7 +7,10 @@ extension RunService {
     let run = try await record(request["run"]?.string ?? "")
     let facts = try await kept { () async throws(StateError) in try await RunFacts(of: run, in: store, now: time.now())
     }
-    return .object(["facts": facts.encoded()])
+    var answer = ValueMap([("facts", facts.encoded())])
+    // A process that carries on its own runs alone, as 'errand run' does.
+    if !agent.isServing, await host.isOwn(run.id) { answer["holder"] = .int(agent.pid) }
+    return .map(answer)
   }
 
   /// Every schedule with its texts, so that it can be told in words and followed into the future.

@@ -147,7 +147,7 @@ extension Checker {
     if let last, part.range == syntax.range, names.count == path.steps.count { names.append(last.name) }
     let range = syntax.range.lowerBound..<max(syntax.range.upperBound, last?.mark.upperBound ?? 0)
     var reference = Program.Reference(slot: slot, name: path.root, path: names, range: range)
-    reference.isSecret = scope.hasSecrets && Checker.holdsSecret(scope.types[slot], at: names[...])
+    reference.isSecret = scope.hasSecrets && Checker.holdsSecret(scope.type(of: path.root) ?? .dyn, at: names[...])
     references.append(reference)
   }
 

@@ -285,7 +285,9 @@ actor TestBench {
   /// Starts the recipe.
   func run(_ inputs: ValueMap) async throws(TestFault) {
     let agent = try running()
-    let id = ids.next(at: time.now())
+    let next = ids.next(at: time.now())
+    // Requests of the run that was recorded may hold its id.
+    let id = runs.isEmpty ? recording?.run ?? next : next
     let group = recipe.concurrency.map { RunGroup(name: $0.name, limit: $0.limit, onLimit: $0.onLimit.rawValue) }
     try await kept { () async throws(StateError) in
       try await agent.host.create(
@@ -349,6 +351,13 @@ actor TestBench {
   }
 
   // MARK: What came of it
+
+  /// What of a recording was asked for and not there, or there and not asked for.
+  var strays: [String] {
+    guard let replay else { return [] }
+    if let mismatch = replay.mismatch { return [mismatch.message] }
+    return replay.unplayed.map { "recorded, and not asked for: \($0)" }
+  }
 
   /// Every run, in the order of their beginning.
   var runs: [RunRecord] {

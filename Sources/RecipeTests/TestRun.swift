@@ -85,6 +85,9 @@ package struct TestRun: Sendable {
         let facts = try await TestFacts(bench)
         failures += action.expectations.compactMap { $0.failure(facts, in: file.source) }
       }
+      for stray in await bench.strays {
+        failures.append(TestFailure(fault: Diagnostic(stray, at: test.location)))
+      }
     } catch {
       failures.append(TestFailure(fault: Diagnostic(error.message, at: location)))
     }

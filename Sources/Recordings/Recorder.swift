@@ -21,6 +21,8 @@ package final class Recorder: CallCarrier {
     var at: Timestamp?
     var folder: String?
     var steps: [(path: String, now: Timestamp)] = []
+    var run: String?
+    var acts: [RecordedAct] = []
   }
 
   private let content = Mutex(Content())
@@ -33,6 +35,7 @@ package final class Recorder: CallCarrier {
   }
 
   package let confinement: String? = nil
+  package let mismatch: ActionError? = nil
 
   package func carry(
     _ call: ServiceCall, _ perform: () async -> Result<Value, ActionError>
@@ -50,8 +53,16 @@ package final class Recorder: CallCarrier {
     }
   }
 
-  /// Takes down when the run was begun.
-  package func begin(at instant: Timestamp) { content.withLock { $0.at = instant } }
+  /// Takes down which run it is, and when it was begun.
+  package func begin(_ run: String? = nil, at instant: Timestamp) {
+    content.withLock { content in
+      content.run = run
+      content.at = instant
+    }
+  }
+
+  /// Takes down what people and other programs did that the run went on by.
+  package func note(acts: [RecordedAct]) { content.withLock { $0.acts = acts.sorted { $0.at < $1.at } } }
 
   /// Takes down where the run's paths start.
   package func note(folder: String) { content.withLock { $0.folder = folder } }
@@ -78,8 +89,11 @@ package final class Recorder: CallCarrier {
     let redactBody = { (text: String) in
       redactor.redact(queries.reduce(text) { $0.replacing("?\($1)", with: "?***") })
     }
+    // What is kept of an act is read again as it is written, so that it is without secrets from here on.
+    let acts = content.acts.compactMap { RecordedAct(reading: $0.value(redactor.redact)) }
     return Recording(
-      recipe: recipe, at: content.at ?? .earliest, folder: content.folder, steps: content.steps,
+      recipe: recipe, run: content.run, at: content.at ?? .earliest, folder: content.folder, steps: content.steps,
+      acts: acts,
       connections: content.connections.mapValues { $0.scrubbed(redactor.redact) },
       exchanges: content.entries.map { entry in
         let outcome: Recording.Outcome =

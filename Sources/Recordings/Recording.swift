@@ -12,6 +12,9 @@
 //         { "connection": "shell", "action": "shell.run", "input": { "program": "date", … }, "output": { "exitCode": 0, … } },
 //         { "connection": "mail", "action": "mail.send", "input": { … }, "error": { "kind": "network", … } } ] }
 //
+// With `"run"` is the run's id, which requests may hold, and with `"acts"` what the run went on by that people and other
+// programs did: `{"step": "ask", "decision": {…}}`, `{"event": {…}, "data": …}`, both as the state has them.
+//
 // `at` is when the run was begun, and `steps` says what each step called `now`: requests may hold the time, so a run that is
 // played goes by these instants.
 //
@@ -64,12 +67,16 @@ package struct Recording: Sendable {
   }
 
   package var recipe: String
+  /// The id of the run; nil if it was not taken down.
+  package var run: String?
   /// When it was begun.
   package var at: Timestamp
   /// Where its paths started; nil if it was not taken down.
   package var folder: String?
   /// What each step called `now`, in the order in which they began.
   package var steps: [(path: String, now: Timestamp)] = []
+  /// What people and other programs did that the run went on by, in the order of time.
+  package var acts: [RecordedAct] = []
   /// The settings of the connections, with something made up for what is secret in them.
   package var connections: [String: Value]
   var exchanges: [Exchange]
@@ -159,9 +166,11 @@ extension Recording {
     var document = ValueMap()
     document["recording"] = .int(calls == nil ? 1 : 2)
     document["recipe"] = .string(recipe)
+    document["run"] = run.map { .string($0) }
     document["at"] = .string("\(at)")
     document["folder"] = folder.map { .string($0) }
     if !steps.isEmpty { document["steps"] = .map(ValueMap(steps.map { ($0.path, .string("\($0.now)")) })) }
+    if !acts.isEmpty { document["acts"] = .list(acts.map { $0.value { $0 } }) }
     document["connections"] = .map(connections)
     document["exchanges"] = .list(exchanges.map(\.value))
     document["calls"] = calls.map { .list($0) }
@@ -186,6 +195,13 @@ extension Recording {
     recipe = root["recipe"]?.string ?? ""
     self.at = at
     folder = root["folder"]?.string
+    run = root["run"]?.string
+    for act in root["acts"]?.list ?? [] {
+      guard let act = RecordedAct(reading: act) else {
+        throw fault("an act needs 'step' and 'decision', or 'event', as the state has them", at: act)
+      }
+      acts.append(act)
+    }
     for member in root["steps"]?.map?.members ?? [] {
       guard let path = member.key.string, let now = member.value.string.flatMap({ Timestamp($0) }) else {
         throw fault("'steps' takes an instant for each step", at: member.value)

@@ -17,6 +17,8 @@ package final class Replay: CallCarrier {
   private let redactor: Redactor
   private let isPlayed: Mutex<[Bool]>
   private let isCallPlayed: Mutex<[Bool]>
+  /// The first thing that was asked for and is not recorded.
+  private let stray = Mutex<ActionError?>(nil)
 
   /// - Parameters:
   ///   - secrets: What stands for secrets now, which the recording does not hold.
@@ -39,6 +41,16 @@ package final class Replay: CallCarrier {
       .compactMap { $0.0["action"]?.string }
   }
 
+  /// The first thing that was asked for and is not recorded, after which nothing more is answered: whatever a plugin or
+  /// a recipe makes of it, the run is another one.
+  package var mismatch: ActionError? { stray.withLock { $0 } }
+
+  /// Refuses what does not match, and keeps it as an error that no recipe catches.
+  fileprivate func keep(_ message: String) -> ActionError {
+    stray.withLock { $0 = $0 ?? ActionError(.internal, message, effect: ActionError.Effect.none) }
+    return ActionError(.validation, message, effect: ActionError.Effect.none)
+  }
+
   /// Where the files go that answers are written to.
   package let confinement: String?
 
@@ -49,7 +61,7 @@ package final class Replay: CallCarrier {
       // The state is one that goes with the run.
       if call.isLocal { return await perform() }
       return .failure(
-        refusal("The recording is of an earlier form, which holds no call of \(call.action); record the run again."))
+        keep("The recording is of an earlier form, which holds no call of \(call.action); record the run again."))
     }
     let input = Scrubbing.input(of: call, Redactor(secrets + Scrubbing.secrets(in: call)))
     // As it is in a file.
@@ -72,16 +84,12 @@ package final class Replay: CallCarrier {
       let reason =
         nearest.map { "in the nearest one \($0.joined(separator: ", "))" }
         ?? "all that it holds of '\(call.connection)' has been played"
-      return .failure(refusal("The recording holds no such call of \(call.action); \(reason)."))
+      return .failure(keep("The recording holds no such call of \(call.action); \(reason)."))
     }
     return found.flatMap {
       Recording.result(of: $0)
-        ?? .failure(refusal("The recording left the output of this call out, because of its size or a secret."))
+        ?? .failure(keep("The recording left the output of this call out, because of its size or a secret."))
     }
-  }
-
-  private func refusal(_ message: String) -> ActionError {
-    ActionError(.validation, message, effect: ActionError.Effect.none)
   }
 
   /// What answers a connection's requests.
@@ -110,8 +118,8 @@ package final class Replay: CallCarrier {
             + $0.differences.joined(separator: ", ")
         } ?? "all that it holds of '\(connection)' has been played"
       let shown = redactor.redact("\(request.method) \(request.redactedURL)")
-      return .failure(
-        HTTPError(.invalidRequest, "The recording holds no request \(shown); \(reason).", sent: .nothing))
+      let error = keep("The recording holds no request \(shown); \(reason).")
+      return .failure(HTTPError(.invalidRequest, error.message, sent: .nothing))
     }
   }
 }
@@ -128,9 +136,9 @@ private struct ReplayTransport: HTTPTransport {
       var response = HTTPResponse(status: status, headers: HTTPHeaders(headers), url: request.url)
       if let body {
         guard let bytes = body.bytes else {
-          throw HTTPError(
-            .invalidRequest, "The recording left the body of this answer out, because of its size or a secret.",
-            sent: .nothing)
+          let error = replay.keep(
+            "The recording left the body of this answer out, because of its size or a secret.")
+          throw HTTPError(.invalidRequest, error.message, sent: .nothing)
         }
         response.body = bytes
         response.bodyBytes = bytes.count

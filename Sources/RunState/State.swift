@@ -271,6 +271,7 @@ extension RunRecord {
       path: event.step, ordinal: before?.ordinal ?? steps.count, status: event.status, now: event.now,
       startedAt: event.at, key: event.key, items: event.items)
     record.resolution = event.resolution ?? before?.resolution
+    if let before { record.keepAttempts(of: before) }
     steps.put(record)
     now = max(now, event.now)
   }
@@ -315,6 +316,7 @@ extension StepRecord {
     if let lastAttempt, lastAttempt.endedAt == nil { doubts += 1 }
     status = .running
     attempts = max(attempts, event.number)
+    keepAttempts(of: self)
     lastAttempt = AttemptRecord(number: event.number, startedAt: event.at, baseline: event.baseline)
   }
 

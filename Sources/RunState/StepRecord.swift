@@ -23,8 +23,10 @@ package struct StepRecord: Sendable, Equatable {
   package var attempts: Int
   /// How many of the tries before may have done something, or ended with the program.
   package var doubts: Int
-  /// The last try; those before it are in the journal alone.
+  /// The last try.
   package var lastAttempt: AttemptRecord?
+  /// The tries before the last one, also those before a person had the step begin anew; of many, the latest.
+  package private(set) var earlierAttempts: [AttemptRecord] = []
   package var output: StoredValue?
   package var error: RunError?
   /// What the action made of a value that outlives runs, until the step ends: so it is done once, crash or not.
@@ -61,6 +63,17 @@ package struct StepRecord: Sendable, Equatable {
 }
 
 extension StepRecord {
+  /// How many of the tries before the last one are kept.
+  private static let mostEarlierAttempts = 100
+
+  /// Keeps the tries of a record in whose place, or of a try in whose place, another comes.
+  mutating func keepAttempts(of before: StepRecord) {
+    guard var last = before.lastAttempt else { return }
+    // It is of use to the last try alone.
+    last.baseline = nil
+    earlierAttempts = Array((before.earlierAttempts + [last]).suffix(StepRecord.mostEarlierAttempts))
+  }
+
   /// Whether an action's try was begun and nothing is known of its end.
   package var isInFlight: Bool {
     // Only actions have keys; the tries of a block are no more than their steps.
@@ -109,6 +122,7 @@ extension StepRecord: Record {
     record.set("items", items)
     record.set("attempts", attempts)
     record.set("doubts", doubts > 0 ? doubts : nil)
+    record.set("earlierAttempts", earlierAttempts)
     record.set("lastAttempt", lastAttempt)
     record.set("output", output)
     record.set("error", error)
@@ -128,6 +142,7 @@ extension StepRecord: Record {
       output: try record.takeIfPresent("output"),
       error: try record.takeIfPresent("error"), wait: try record.takeIfPresent("wait"),
       decision: try record.takeIfPresent("decision"))
+    earlierAttempts = try record.takeAll("earlierAttempts")
     change = try record.takeIfPresent("change")
     resolution = try record.takeIfPresent("resolution")
   }

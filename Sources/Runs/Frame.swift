@@ -62,6 +62,28 @@ struct Frame: Sendable {
     slots[Frame.stepsSlot] = .map(steps)
   }
 
+  /// The steps that have a value, with it.
+  var steps: [(id: String, value: Value)] {
+    slots[Frame.stepsSlot].map?.members.compactMap { member in member.name.map { ($0, member.value) } } ?? []
+  }
+
+  /// Something that expressions read.
+  enum Place {
+    case step(String)
+    case slot(Int)
+  }
+
+  /// Makes a place what it is in another frame.
+  mutating func take(_ place: Place, from other: Frame) {
+    switch place {
+    case .slot(let slot): slots[slot] = other.slots[slot]
+    case .step(let id):
+      var steps = slots[Frame.stepsSlot].map ?? ValueMap()
+      steps[id] = other.slots[Frame.stepsSlot].map?[id]
+      slots[Frame.stepsSlot] = .map(steps)
+    }
+  }
+
   /// The frame of a recipe that this one calls: its own inputs, no steps, no names.
   func forCall(inputs: ValueMap) -> Frame {
     var frame = self

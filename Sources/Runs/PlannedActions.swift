@@ -10,16 +10,24 @@ extension Planner {
 
   /// What an action gives, or what is known of it before the run.
   func output(
-    of call: ActionCall, _ step: Step, in frame: Frame, at path: StepPath
-  ) async throws(StepExit) -> Value {
+    of call: ActionCall, _ step: Step, in frame: PlannedFrame, at path: StepPath
+  ) async throws(StepExit) -> PlannedValue {
     let action = call.action
-    let input = try evaluate(call.input, in: frame, at: path)
+    let given = try evaluate(call.input, in: frame, at: path)
+    let input = given.value ?? .null
     let missing = input.firstUnknown
+    /// What leaves the input open if something fails before.
+    var doubt = missing == nil ? given.otherwise?.firstUnknown : nil
     let shown = shown(call, input)
-    let later = Unknown("known after '\(name(of: step, path))'").value(of: action.outputType)
+    let later = PlannedValue(Unknown("known after '\(name(of: step, path))'").value(of: action.outputType))
     switch action.effect {
     case .write, .idempotentWrite:
-      try await write(call, step, input, missing, in: frame, at: path)
+      try await write(call, step, input, missing, at: path)
+      if let doubt, let other = given.otherwise {
+        await suppose(after: doubt, at: path) { () async throws(StepExit) in
+          try await write(call, step, other, doubt, at: path)
+        }
+      }
       return later
     case .consume:
       try check(input, missing, of: call, step, at: path)
@@ -27,23 +35,30 @@ extension Planner {
       noteRounds(of: call, at: path)
       // What it makes on this machine, such as a file.
       let changed = footprint(of: call, input, at: path).changes.filter { $0 != .everything }
-      changes.note(name(of: step, path), of: action.plugin, on: changed, told: nil, isCertain: conditions.isEmpty)
+      noteChanges(changed, by: name(of: step, path), of: call, told: nil)
       return later
     case .pure:
-      if let missing { return Unknown(missing.reason).value(of: action.outputType) }
+      if let missing { return PlannedValue(Unknown(missing.reason).value(of: action.outputType)) }
     case .read:
       if let missing {
         note(.notRead(shown, Plan.Reason("what it asks for is \(missing.reason)")), at: path)
         return later
       }
-      if let writer = changes.writer(before: footprint(of: call, input, at: path).reads) {
+      let reads = footprint(of: call, input, at: path).reads
+      if let writer = changes.writer(before: reads) {
         try check(input, missing, of: call, step, at: path)
         note(.notRead(shown, Plan.Reason("'\(writer)' writes there before")), at: path)
         return later
       }
+      if let reason = otherChanges.writer(before: reads) {
+        if failing != nil {
+          note(.notRead(shown, Plan.Reason("what is there then is \(reason)")), at: path)
+          return later
+        }
+        doubt = doubt ?? Unknown(reason)
+      }
     }
-    let answer = try await attempt(call, step, input, in: frame, at: path) {
-      service, context async throws(ActionError) in
+    let answer = try await attempt(call, step, input, at: path) { service, context async throws(ActionError) in
       try await action.run(input, on: service, in: context)
     }
     let output = redactor.withoutSecrets(answer, of: action.outputType)
@@ -51,10 +66,11 @@ extension Planner {
       plan.reads.append(
         Plan.Read(path: path, call: shown, output: try hashes(of: action.output.withoutVolatile(output))))
     }
-    guard let repetition = call.repetition else { return output }
-    var inner = frame
+    let planned = PlannedValue(output, otherwise: doubt.map { Unknown($0.reason).value(of: action.outputType) })
+    guard let repetition = call.repetition else { return planned }
+    var inner = frame.frame
     inner.bind(output)
-    if case .known(true) = try holds(repetition.until, in: inner, at: path) { return output }
+    if case .known(true) = try holds(repetition.until, in: inner, at: path) { return planned }
     noteRounds(of: call, at: path)
     return later
   }
@@ -98,29 +114,36 @@ extension Planner {
   // MARK: Writes
 
   private func write(
-    _ call: ActionCall, _ step: Step, _ input: Value, _ missing: Unknown?, in frame: Frame, at path: StepPath
+    _ call: ActionCall, _ step: Step, _ input: Value, _ missing: Unknown?, at path: StepPath
   ) async throws(StepExit) {
     let footprint = footprint(of: call, input, at: path)
     let result: Result<[Change], Plan.Reason>
     if let missing {
       result = .failure(Plan.Reason("it needs what is \(missing.reason)"))
     } else {
-      result = try await preview(of: call, step, input, footprint, in: frame, at: path)
+      result = try await preview(of: call, step, input, footprint, at: path)
     }
     note(.write(shown(call, input), result), at: path)
     noteRounds(of: call, at: path)
-    changes.note(
-      name(of: step, path), of: call.action.plugin, on: footprint.changes, told: try? result.get(),
-      isCertain: conditions.isEmpty)
+    noteChanges(footprint.changes, by: name(of: step, path), of: call, told: try? result.get())
+  }
+
+  private func noteChanges(_ resources: [Resource], by name: String, of call: ActionCall, told: [Change]?) {
+    let plugin = call.action.plugin
+    if let failing {
+      otherChanges.note(failing, of: plugin, on: resources, told: told, isCertain: false)
+    } else {
+      changes.note(name, of: plugin, on: resources, told: told, isCertain: conditions.isEmpty)
+    }
   }
 
   private func preview(
-    of call: ActionCall, _ step: Step, _ input: Value, _ footprint: Footprint, in frame: Frame, at path: StepPath
+    of call: ActionCall, _ step: Step, _ input: Value, _ footprint: Footprint, at path: StepPath
   ) async throws(StepExit) -> Result<[Change], Plan.Reason> {
     let action = call.action
     let found: [Change]?
     do throws(StepExit) {
-      found = try await attempt(call, step, input, in: frame, at: path) { service, context async throws(ActionError) in
+      found = try await attempt(call, step, input, at: path) { service, context async throws(ActionError) in
         try await action.preview(input, on: service, in: context)
       }
     } catch {
@@ -141,7 +164,8 @@ extension Planner {
       // What a write before this one leaves there.
       switch changes.state(of: change.subject, action.plugin, on: footprint.changes) {
       case .unchanged: break
-      case .left(let before) where before == change.before: break
+      // A write that cannot say what is there now need not write the same, though it has the same words for it.
+      case .left(let before) where before == change.before || change.before == nil && before == change.after: break
       case .left(let before):
         guard case .idempotentWrite = action.effect else {
           return .failure(Plan.Reason("a step before changes what it builds on: \(change.subject)"))
@@ -158,7 +182,7 @@ extension Planner {
 
   /// Asks a service, and again if that may help and does not take long.
   private func attempt<Output: Sendable>(
-    _ call: ActionCall, _ step: Step, _ input: Value, in frame: Frame, at path: StepPath,
+    _ call: ActionCall, _ step: Step, _ input: Value, at path: StepPath,
     _ body: @escaping @Sendable (any Sendable, ActionContext) async throws(ActionError) -> Output
   ) async throws(StepExit) -> Output {
     let action = call.action

@@ -7,6 +7,10 @@
 // is planned as if it were, what happens in it is marked with the condition, and its value may be absent. A list that
 // needs one is gone through once, for whatever item it may have.
 //
+// What a plan did without trouble may still fail in the run. Where the recipe catches that (`onError`, `onItemError`,
+// `onFailure`), and goes on in another way, the plan shows both: what follows if nothing fails, and, marked with the
+// failure, what would follow from it (`PlannedFrame`).
+//
 // A wait is passed by, and so is an approval, which is taken for given. The clock of the plan stands still but for the
 // waits that it passed; after a wait whose end nobody can tell, `now` is unknown.
 import ActionKit
@@ -27,6 +31,10 @@ package final class Planner {
   var conditions: [String] = []
   /// What is there after the writes so far.
   var changes = PlannedChanges()
+  /// What may be there beside it, by the failures that lead to it.
+  var otherChanges = PlannedChanges()
+  /// The failure after which what is planned would come; nil for none.
+  var failing: String?
   /// Where the plan's clock begins; it stands still but for what is waited.
   private let start: Timestamp
   /// How far the plan's clock is ahead of where it began.
@@ -68,10 +76,10 @@ package final class Planner {
     run["recipe"] = .string(recipe.name)
     run["startedAt"] = .timestamp(planner.latest)
     run["attempt"] = .int(1)
-    let frame = Frame(of: recipe, inputs: inputs, secrets: secrets, run: run, now: planner.latest)
+    let frame = PlannedFrame(Frame(of: recipe, inputs: inputs, secrets: secrets, run: run, now: planner.latest))
     await planner.redactor.hidingSecrets {
       do throws(StepExit) {
-        planner.plan.outputs = try await planner.outputs(of: recipe, in: frame, prefix: "")
+        planner.plan.outputs = try await planner.outputs(of: recipe, in: frame, prefix: "").value ?? .null
       } catch {
         // A plan ends early in no other way.
         planner.plan.error = if case .failed(let error) = error { error } else { RunError(.internal, "\(error)") }
@@ -82,106 +90,133 @@ package final class Planner {
 
   // MARK: Recipes
 
-  private func outputs(of recipe: Recipe, in frame: Frame, prefix: String) async throws(StepExit) -> Value {
+  private func outputs(
+    of recipe: Recipe, in frame: PlannedFrame, prefix: String
+  ) async throws(StepExit) -> PlannedValue {
     var frame = frame
-    var result: Result<Value, StepExit>
+    let who = prefix.isEmpty ? "the run" : "'\(String(prefix.dropLast()).withoutIndexes)'"
+    let failing = Unknown(Planner.whether + "\(who) fails", mayBeAbsent: true)
+    var result: Result<PlannedValue, StepExit>
     do throws(StepExit) {
       try await run(recipe.steps, in: &frame, prefix: prefix)
-      frame.nowValue = now()
+      frame.now = now()
       result = .success(try values(recipe.outputs, in: frame, at: "\(prefix)#outputs"))
     } catch {
       result = .failure(error)
     }
     var failure: RunError?
-    if case .failure(.failed(let error)) = result {
-      failure = error
-      if let block = recipe.onFailure {
+    if case .failure(.failed(let error)) = result { failure = error }
+    if let block = recipe.onFailure {
+      let path = "\(prefix)#onFailure/"
+      var handler = frame.forHandlers(names: recipe.topLevelNames, failing: failing)
+      if let failure {
+        handler.bind(failure.value)
         // The error that led here is the one to be told.
-        try? await handler(block, of: recipe, "\(prefix)#onFailure/", error.value, in: frame)
+        _ = try? await run(block, in: &handler, prefix: path)
+      } else {
+        handler = PlannedFrame(handler.otherwise ?? handler.frame)
+        handler.now = now()
+        handler.bind(Unknown(failing.reason).value)
+        await suppose(after: failing, at: path) { () async throws(StepExit) in
+          try await run(block, in: &handler, prefix: path)
+        }
       }
     }
     if let block = recipe.finally {
-      do throws(StepExit) {
-        try await handler(block, of: recipe, "\(prefix)#finally/", Value(.optional(failure?.value)), in: frame)
-      } catch {
+      var handler = frame.forHandlers(names: recipe.topLevelNames, failing: failing)
+      handler.bind(Value(.optional(failure?.value)), otherwise: failure == nil ? failing.value : nil)
+      do throws(StepExit) { try await run(block, in: &handler, prefix: "\(prefix)#finally/") } catch {
         if case .success = result { throw error }
       }
     }
     return try result.get()
   }
 
-  private func handler(
-    _ block: Block, of recipe: Recipe, _ prefix: String, _ error: Value, in frame: Frame
-  ) async throws(StepExit) {
-    var frame = frame.forHandlers(names: recipe.topLevelNames)
-    frame.bind(error)
-    try await run(block, in: &frame, prefix: prefix)
-  }
-
   // MARK: Blocks
 
   @discardableResult
-  private func run(_ block: Block, in frame: inout Frame, prefix: String) async throws(StepExit) -> ValueMap {
+  private func run(
+    _ block: Block, in frame: inout PlannedFrame, prefix: String
+  ) async throws(StepExit) -> PlannedValue {
     var own = ValueMap()
+    var other = ValueMap()
+    var isSame = true
     for step in block.steps {
       if case .bindings(let names) = step.kind {
-        try bind(names, of: step, in: &frame, prefix: prefix)
-      } else if let value = try await run(step, in: frame, prefix: prefix), let id = step.id {
-        own[id] = value
-        frame.setStep(id, value)
+        try await bind(names, of: step, in: &frame, prefix: prefix)
+        continue
       }
+      let planned = try await run(step, in: frame, prefix: prefix)
+      if case .failure = step.kind, let condition = step.condition { settle(&frame, by: condition) }
+      guard let id = step.id else { continue }
+      own[id] = planned.value
+      other[id] = planned.otherwise ?? planned.value
+      if planned.otherwise != nil { isSame = false }
+      frame.setStep(id, planned)
     }
-    return own
+    return PlannedValue(.map(own), otherwise: isSame ? nil : .map(other))
   }
 
   private func bind(
-    _ names: [NamedTemplate], of step: Step, in frame: inout Frame, prefix: String
-  ) throws(StepExit) {
+    _ names: [NamedTemplate], of step: Step, in frame: inout PlannedFrame, prefix: String
+  ) async throws(StepExit) {
     let path = prefix + step.element
     var inner = frame
-    inner.nowValue = now()
-    guard let condition = step.condition else {
+    inner.now = now()
+    let decision = try step.condition.map { condition throws(StepExit) in try decide(condition, in: inner, at: path) }
+    switch decision?.now {
+    case nil, .known(true)?:
       for name in names {
-        let value = try evaluate(name.template, in: inner, at: path)
-        inner.bind(value)
-        frame.bind(value)
+        let planned = try evaluate(name.template, in: inner, at: path)
+        let value = planned.value ?? .null
+        inner.bind(value, otherwise: planned.otherwise)
+        if let decision {
+          let otherwise = decision.otherwise.map { Unknown($0.reason, mayBeAbsent: true).value }
+          frame.bind(
+            Value(.optional(value)), otherwise: otherwise ?? planned.otherwise.map { Value(.optional($0)) })
+        } else {
+          frame.bind(value, otherwise: planned.otherwise)
+        }
       }
-      return
-    }
-    switch try holds(condition, in: inner, at: path) {
-    case .known(let holds):
-      for name in names {
-        let value = holds ? try evaluate(name.template, in: inner, at: path) : nil
-        if let value { inner.bind(value) }
-        frame.bind(Value(.optional(value)))
-      }
-    case .unknown(let unknown):
+    case .known(false)?:
+      let otherwise = decision?.otherwise.map { Unknown($0.reason, mayBeAbsent: true).value }
+      for _ in names { frame.bind(Value(.optional(nil)), otherwise: otherwise) }
+    case .unknown(let unknown)?:
       for _ in names { frame.bind(Unknown(unknown.reason, mayBeAbsent: true).value) }
     }
   }
 
   // MARK: Steps
 
-  /// The value of a step, or nil if it is left out or its error is caught.
-  private func run(_ step: Step, in frame: Frame, prefix: String) async throws(StepExit) -> Value? {
+  /// The value of a step; none if it is left out or its error is caught.
+  private func run(_ step: Step, in frame: PlannedFrame, prefix: String) async throws(StepExit) -> PlannedValue {
     let path = prefix + step.element
     var frame = frame
-    frame.nowValue = now()
+    frame.now = now()
     guard let condition = step.condition else { return try await whole(step, in: frame, at: path) }
-    switch try holds(condition, in: frame, at: path) {
-    case .known(true): return try await whole(step, in: frame, at: path)
+    let decision = try decide(condition, in: frame, at: path)
+    let open = decision.otherwise.map { Unknown($0.reason, mayBeAbsent: true).value }
+    switch decision.now {
+    case .known(true):
+      settle(&frame, by: condition)
+      let planned = try await whole(step, in: frame, at: path)
+      return PlannedValue(planned.value, otherwise: open ?? planned.otherwise)
     case .known(false):
-      if case .action(let call) = step.kind, step.loop == nil, call.action.effect.isWrite {
+      if let unknown = decision.otherwise, let other = frame.otherwise {
+        await suppose(after: unknown, if: condition, at: path) { () async throws(StepExit) in
+          _ = try await whole(step, in: PlannedFrame(other), at: path)
+        }
+      } else if case .action(let call) = step.kind, step.loop == nil, call.action.effect.isWrite {
         note(.leftOut(shown(call, .null)), at: path)
       }
-      return nil
+      return PlannedValue(nil, otherwise: open)
     case .unknown(let unknown):
       let count = plan.entries.count
       await suppose("if `\(condition.text)` (\(unknown.reason))", at: path) { () async throws(StepExit) in
         _ = try await whole(step, in: frame, at: path)
         if plan.entries.count == count { note(.undecided, at: path) }
       }
-      return Unknown(unknown.reason, mayBeAbsent: true).value
+      return PlannedValue(Unknown(unknown.reason, mayBeAbsent: true).value)
     }
   }
 
@@ -194,18 +229,35 @@ package final class Planner {
     conditions.removeLast()
   }
 
-  private func whole(_ step: Step, in frame: Frame, at path: StepPath) async throws(StepExit) -> Value? {
+  /// Begins the reason of what something depends on that may fail, or be rejected.
+  static let whether = "decided by whether "
+
+  /// Plans what would follow from a failure, of which the rest of the plan knows nothing.
+  func suppose(
+    after unknown: Unknown, if condition: RecipeExpression? = nil, at path: StepPath,
+    _ body: () async throws(StepExit) -> Void
+  ) async {
+    var text = "if `\(condition?.text ?? "")` (\(unknown.reason))"
+    if unknown.reason.hasPrefix(Planner.whether) {
+      text = "if \(unknown.reason.dropFirst(Planner.whether.count))" + (condition.map { " (`\($0.text)`)" } ?? "")
+    }
+    let (ahead, latest, lost, failing) = (ahead, latest, lost, failing)
+    self.failing = unknown.reason
+    await suppose(text, at: path, body)
+    (self.ahead, self.latest, self.lost, self.failing) = (ahead, latest, lost, failing)
+  }
+
+  private func whole(_ step: Step, in frame: PlannedFrame, at path: StepPath) async throws(StepExit) -> PlannedValue {
     if let loop = step.loop { return try await value(of: loop, step, in: frame, at: path) }
-    if case .succeeded(let value) = try await once(step, in: frame, at: path) { return value }
-    return nil
+    return try await once(step, in: frame, at: path).planned
   }
 
   /// The value of a step, which is tried again as its `retry` says if that does not take long.
-  private func tried(_ step: Step, in frame: Frame, at path: StepPath) async throws(StepExit) -> Value {
+  private func tried(_ step: Step, in frame: PlannedFrame, at path: StepPath) async throws(StepExit) -> PlannedValue {
     // Actions do so themselves.
     if case .action = step.kind { return try await value(of: step, in: frame, at: path) }
     let (ahead, entries, reads) = (self.ahead, plan.entries.count, plan.reads.count)
-    let changes = self.changes
+    let (changes, otherChanges) = (self.changes, self.otherChanges)
     var number = 1
     while true {
       do throws(StepExit) {
@@ -223,86 +275,109 @@ package final class Planner {
         // What was planned in vain is planned anew.
         plan.entries.removeSubrange(entries...)
         plan.reads.removeSubrange(reads...)
-        (self.ahead, self.changes) = (ahead, changes)
+        (self.ahead, self.changes, self.otherChanges) = (ahead, changes, otherChanges)
         number += 1
       }
     }
   }
 
-  private func once(_ step: Step, in frame: Frame, at path: StepPath) async throws(StepExit) -> StepRunner.Outcome {
-    do throws(StepExit) { return .succeeded(try await tried(step, in: frame, at: path)) } catch {
+  /// What a step gives once, and how it failed if that is caught.
+  private func once(
+    _ step: Step, in frame: PlannedFrame, at path: StepPath
+  ) async throws(StepExit) -> (planned: PlannedValue, caught: RunError?) {
+    let planned: PlannedValue
+    do throws(StepExit) { planned = try await tried(step, in: frame, at: path) } catch {
       guard let failure = error.catchable, let onError = step.onError else { throw error }
       if case .steps(let block) = onError {
         var inner = frame
         inner.bind(failure.value)
         try await run(block, in: &inner, prefix: path + "!/")
       }
-      return .caught(failure)
+      let open = Unknown("\(Planner.whether)'\(path.withoutIndexes)' succeeds", mayBeAbsent: true)
+      return (PlannedValue(nil, otherwise: open.value), failure)
     }
+    guard let onError = step.onError, mayFail(step, planned) else { return (planned, nil) }
+    let open = Unknown("\(Planner.whether)'\(path.withoutIndexes)' fails", mayBeAbsent: true)
+    if case .steps(let block) = onError {
+      await suppose(after: open, at: path) { () async throws(StepExit) in
+        var inner = PlannedFrame(frame.otherwise ?? frame.frame)
+        inner.bind(Unknown(open.reason).value)
+        try await run(block, in: &inner, prefix: path + "!/")
+      }
+    }
+    return (PlannedValue(planned.value, otherwise: open.value), nil)
   }
 
-  private func value(of step: Step, in frame: Frame, at path: StepPath) async throws(StepExit) -> Value {
+  /// Whether what went well in the plan can fail in the run.
+  private func mayFail(_ step: Step, _ planned: PlannedValue) -> Bool {
+    guard case .action(let call) = step.kind, call.action.effect == .pure else { return true }
+    return planned.otherwise != nil || planned.value?.firstUnknown != nil
+  }
+
+  private func value(of step: Step, in frame: PlannedFrame, at path: StepPath) async throws(StepExit) -> PlannedValue {
     switch step.kind {
     case .action(let call): return try await output(of: call, step, in: frame, at: path)
-    case .wait(let wait): return try value(of: wait, step, in: frame, at: path)
-    case .approval(let approval): return try value(of: approval, step, in: frame, at: path)
+    case .wait(let wait): return PlannedValue(try value(of: wait, step, in: frame.frame, at: path))
+    case .approval(let approval): return try value(of: approval, step, in: frame.frame, at: path)
     case .failure(let message):
-      var error = RunError(.validation, try text(message, in: frame, at: path), step: path)
+      var error = RunError(.validation, try text(message, in: frame.frame, at: path), step: path)
       error.place(at: step.location)
       throw .failed(error)
     case .block(let block, let outputs):
       var frame = frame
       let own = try await run(block, in: &frame, prefix: path + "/")
-      return if let outputs { try values(outputs, in: frame, at: path) } else { .map(own) }
+      return if let outputs { try values(outputs, in: frame, at: path) } else { own }
     case .parallel(let branches):
       var value = ValueMap()
+      var other = ValueMap()
+      var isSame = true
       // The branches begin at once, so that what they wait for does not add up; the longest counts.
       let (before, known) = (ahead, latest)
       var end = (ahead: ahead, latest: latest)
       for branch in branches {
         (ahead, latest) = (before, known)
         var frame = frame
-        value[branch.name] = .map(try await run(branch.block, in: &frame, prefix: "\(path)/\(branch.name)/"))
+        let own = try await run(branch.block, in: &frame, prefix: "\(path)/\(branch.name)/")
+        value[branch.name] = own.value
+        other[branch.name] = own.otherwise ?? own.value
+        if own.otherwise != nil { isSame = false }
         end = (max(end.ahead, ahead), max(end.latest, latest))
       }
       (ahead, latest) = end
-      return .map(value)
+      return PlannedValue(.map(value), otherwise: isSame ? nil : .map(other))
     case .call(let call):
       let given = try evaluate(call.inputs, in: frame, at: path)
       let inputs: ValueMap
-      do throws(Faults) { inputs = try call.recipe.inputs(ofPlannedCall: given) } catch {
+      do throws(Faults) { inputs = try call.recipe.inputs(ofPlannedCall: given.value ?? .null) } catch {
         var error = RunError(.validation, redactor.redact("the inputs of '\(call.recipe.name)': \(error)"), step: path)
         error.place(at: step.location)
         throw .failed(error)
       }
-      return try await outputs(of: call.recipe, in: frame.forCall(inputs: inputs), prefix: path + "/")
-    case .bindings: return .null
+      let others = given.otherwise.flatMap { try? call.recipe.inputs(ofPlannedCall: $0) }
+      return try await outputs(of: call.recipe, in: frame.forCall(inputs, otherwise: others), prefix: path + "/")
+    case .bindings: return PlannedValue(.null)
     }
   }
 
   // MARK: Loops
 
   private func value(
-    of loop: Loop, _ step: Step, in frame: Frame, at path: StepPath
-  ) async throws(StepExit) -> Value {
+    of loop: Loop, _ step: Step, in frame: PlannedFrame, at path: StepPath
+  ) async throws(StepExit) -> PlannedValue {
     let list: Value
-    switch try known(loop.items, in: frame, at: path) {
+    switch try known(loop.items, in: frame.frame, at: path) {
     case .known(let value): list = value
     case .unknown(let unknown):
-      let element: ValueType = if case .list(let element) = loop.items.program.type { element } else { .dyn }
-      var inner = frame
-      inner.bind(unknown.value(of: element))
-      if loop.hasIndex { inner.bind(unknown.value) }
-      var text = "for each item of `\(loop.items.text)` (\(unknown.reason))"
-      if let condition = loop.condition {
-        switch try holds(condition, in: inner, at: path) {
-        case .known(true): break
-        case .known(false): return unknown.value
-        case .unknown: text += " where `\(condition.text)`"
-        }
+      try await supposeItems(of: loop, unknown, step, in: frame, at: path)
+      return PlannedValue(unknown.value)
+    }
+    // The list may be another if something fails.
+    var otherwise: Unknown?
+    if let other = frame.otherwise, case .unknown(let unknown)? = try? known(loop.items, in: other, at: path) {
+      otherwise = unknown
+      await suppose(after: unknown, at: path) { () async throws(StepExit) in
+        try await supposeItems(of: loop, unknown, step, in: PlannedFrame(other), at: path)
       }
-      await supposeItem(text, step, in: inner, at: "\(path)[*]")
-      return unknown.value
     }
     guard let items = list.list else {
       throw failure("'forEach' takes a list, but this is \(list.kindName)", at: path)
@@ -316,9 +391,17 @@ package final class Planner {
       inner.bind(item)
       if loop.hasIndex { inner.bind(.int(index)) }
       if let condition = loop.condition {
-        switch try holds(condition, in: inner, at: path) {
-        case .known(true): break
-        case .known(false): continue
+        let decision = try decide(condition, in: inner, at: path)
+        otherwise = otherwise ?? decision.otherwise
+        switch decision.now {
+        case .known(true): settle(&inner, by: condition)
+        case .known(false):
+          if let unknown = decision.otherwise, let other = inner.otherwise {
+            await suppose(after: unknown, if: condition, at: path) { () async throws(StepExit) in
+              _ = try await once(step, in: PlannedFrame(other), at: path)
+            }
+          }
+          continue
         case .unknown(let unknown):
           doubt = doubt ?? unknown
           await supposeItem("where `\(condition.text)` (\(unknown.reason))", step, in: inner, at: path)
@@ -326,21 +409,43 @@ package final class Planner {
         }
       }
       do throws(StepExit) {
-        switch try await once(step, in: inner, at: path) {
-        case .succeeded(let value): results.append(StepRunner.ItemResult(index: index, output: value))
-        case .caught(let error): results.append(StepRunner.ItemResult(index: index, error: error))
-        }
+        let (planned, caught) = try await once(step, in: inner, at: path)
+        otherwise = otherwise ?? planned.otherwise?.firstUnknown
+        results.append(StepRunner.ItemResult(index: index, output: caught == nil ? planned.value : nil, error: caught))
       } catch {
         guard loop.onItemError == .continue, let failure = error.catchable else { throw error }
         results.append(StepRunner.ItemResult(index: index, error: failure))
       }
     }
-    if let doubt { return doubt.value }
-    return .list(loop.givesOutcomes(step) ? results.map(\.value) : results.compactMap(\.output))
+    if loop.onItemError == .continue, !results.isEmpty {
+      otherwise = otherwise ?? Unknown("\(Planner.whether)'\(path.withoutIndexes)' fails for an item")
+    }
+    if let doubt { return PlannedValue(doubt.value) }
+    let value = Value.list(loop.givesOutcomes(step) ? results.map(\.value) : results.compactMap(\.output))
+    return PlannedValue(value, otherwise: otherwise.map { Unknown($0.reason).value })
+  }
+
+  /// Plans what may be done for the items of a list that is not known.
+  private func supposeItems(
+    of loop: Loop, _ unknown: Unknown, _ step: Step, in frame: PlannedFrame, at path: StepPath
+  ) async throws(StepExit) {
+    let element: ValueType = if case .list(let element) = loop.items.program.type { element } else { .dyn }
+    var inner = frame
+    inner.bind(unknown.value(of: element))
+    if loop.hasIndex { inner.bind(Unknown(unknown.reason).value) }
+    var text = "for each item of `\(loop.items.text)` (\(unknown.reason))"
+    if let condition = loop.condition {
+      switch try holds(condition, in: inner.frame, at: path) {
+      case .known(true): break
+      case .known(false): return
+      case .unknown: text += " where `\(condition.text)`"
+      }
+    }
+    await supposeItem(text, step, in: inner, at: "\(path)[*]")
   }
 
   /// Plans what may be done for an item.
-  private func supposeItem(_ text: String, _ step: Step, in frame: Frame, at path: StepPath) async {
+  private func supposeItem(_ text: String, _ step: Step, in frame: PlannedFrame, at path: StepPath) async {
     let count = plan.entries.count
     await suppose(text, at: path) { () async throws(StepExit) in
       _ = try await once(step, in: frame, at: path)
@@ -390,17 +495,23 @@ package final class Planner {
     if lost == nil, let due = latest.advanced(by: span) { ahead = due.span(since: start) ?? ahead }
   }
 
-  private func value(of approval: Approval, _ step: Step, in frame: Frame, at path: StepPath) throws(StepExit) -> Value
-  {
+  private func value(
+    of approval: Approval, _ step: Step, in frame: Frame, at path: StepPath
+  ) throws(StepExit) -> PlannedValue {
     let question = try text(approval.prompt, in: frame, at: path)
     let whom = approval.by.isEmpty ? "" : " \(approval.by.joined(separator: ", "))"
     note(.pause("would ask\(whom): \(question) (taken for approved)"), at: path)
     let later = Unknown("known after '\(self.name(of: step, path))'", mayBeAbsent: approval.onTimeout == .continue)
     lost = lost ?? later
-    return .object([
+    let value = Value.object([
       "approved": .bool(true), "by": later.value, "at": later.value,
       "comment": Unknown(later.reason, mayBeAbsent: true).value,
     ])
+    guard approval.onReject == .continue || approval.onTimeout == .continue, var other = value.map else {
+      return PlannedValue(value)
+    }
+    other["approved"] = Unknown("\(Planner.whether)'\(path.withoutIndexes)' is rejected").value
+    return PlannedValue(value, otherwise: .map(other))
   }
 
   /// What the next step's expressions call `now`.
@@ -415,6 +526,15 @@ package final class Planner {
   enum Knowledge<Content> {
     case known(Content)
     case unknown(Unknown)
+  }
+
+  /// The value as far as it is known, also if something fails before.
+  func evaluate(_ template: ValueTemplate, in frame: PlannedFrame, at path: StepPath) throws(StepExit) -> PlannedValue {
+    let value = try evaluate(template, in: frame.frame, at: path)
+    guard let frame = frame.otherwise, let other = try? evaluate(template, in: frame, at: path), other != value else {
+      return PlannedValue(value)
+    }
+    return PlannedValue(value, otherwise: other)
   }
 
   /// The value as far as it is known.
@@ -453,10 +573,38 @@ package final class Planner {
     }
   }
 
-  private func values(_ outputs: [NamedTemplate], in frame: Frame, at path: StepPath) throws(StepExit) -> Value {
+  /// Whether a condition holds, and what leaves that open if something fails before.
+  private func decide(
+    _ condition: RecipeExpression, in frame: PlannedFrame, at path: StepPath
+  ) throws(StepExit) -> (now: Knowledge<Bool>, otherwise: Unknown?) {
+    let now = try holds(condition, in: frame.frame, at: path)
+    guard case .known = now, let other = frame.otherwise,
+      case .unknown(let unknown)? = try? holds(condition, in: other, at: path)
+    else { return (now, nil) }
+    return (now, unknown)
+  }
+
+  /// Takes it for decided that those failures have not happened by which a condition would be open.
+  private func settle(_ frame: inout PlannedFrame, by condition: RecipeExpression) {
+    guard case .known? = try? holds(condition, in: frame.frame, at: "") else { return }
+    frame.settle { candidate in
+      if case .unknown? = try? holds(condition, in: candidate, at: "") { true } else { false }
+    }
+  }
+
+  private func values(
+    _ outputs: [NamedTemplate], in frame: PlannedFrame, at path: StepPath
+  ) throws(StepExit) -> PlannedValue {
     var values = ValueMap()
-    for output in outputs { values[output.name] = try evaluate(output.template, in: frame, at: path) }
-    return .map(values)
+    var others = ValueMap()
+    var isSame = true
+    for output in outputs {
+      let planned = try evaluate(output.template, in: frame, at: path)
+      values[output.name] = planned.value
+      others[output.name] = planned.otherwise ?? planned.value
+      if planned.otherwise != nil { isSame = false }
+    }
+    return PlannedValue(.map(values), otherwise: isSame ? nil : .map(others))
   }
 
   private func failure(_ message: String, at path: StepPath, _ location: Diagnostic.Location? = nil) -> StepExit {
@@ -470,6 +618,20 @@ package final class Planner {
 
   func note(_ event: Plan.Event, at path: StepPath) {
     plan.entries.append(Plan.Entry(path: path, conditions: conditions, event: event))
+  }
+}
+
+extension String {
+  /// A step's path without the numbers of items.
+  package var withoutIndexes: String {
+    var path = ""
+    var isInside = false
+    for scalar in unicodeScalars {
+      if scalar == "[" { isInside = true }
+      if !isInside { path.unicodeScalars.append(scalar) }
+      if scalar == "]" { isInside = false }
+    }
+    return path
   }
 }
 

@@ -44,6 +44,8 @@ package struct ServiceCall: Sendable {
 package protocol CallCarrier: Sendable {
   /// The folder that all paths lead into if it answers in their place, so that nothing outside is touched.
   var confinement: String? { get }
+  /// What was asked for that does not belong to the run that is played, once there is something.
+  var mismatch: ActionError? { get }
 
   /// What comes of a call.
   func carry(

@@ -66,15 +66,18 @@ package actor Services {
     guard let calls, action.takesEffect || action.effect != .pure, let plugin = catalog.plugin(action.plugin) else {
       return await perform()
     }
+    if let mismatch = calls.mismatch { return .failure(mismatch) }
     guard !plugin.isWeb else {
       let result = await perform()
+      if let mismatch = calls.mismatch { return .failure(mismatch) }
       // Told as if it were where it is said to be, as whoever reads the path next expects.
       return confinement.map { folder in result.map { $0.replacing(folder, with: "") } } ?? result
     }
     let call = ServiceCall(
       connection: call.connection, action: action.id, part: part, input: .map(input.map ?? ValueMap()),
       schema: action.input, secrets: call.input.secrets(in: input), isLocal: plugin.isLocal)
-    return await calls.carry(call, perform)
+    let result = await calls.carry(call, perform)
+    return calls.mismatch.map { .failure($0) } ?? result
   }
 
   /// What an action touches outside, as far as its input is known.

@@ -44,6 +44,7 @@ private let runCommand = Command(
     .option(
       "plan", "FILE", "Runs only if a plan that 'errand plan --out' wrote still holds, with its inputs.", .file),
     .option("record", "FILE", "Writes what came from outside to a file, without secrets.", .file),
+    .flag("force", "Replaces a recording that is there."),
     .option(
       "replay", "FILE", "Answers from a recording what came from outside, with a state that is thrown away.", .file),
     .flag("detach", "Hands the run to the folder's agent, prints its id, and does not wait for it."),

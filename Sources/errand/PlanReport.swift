@@ -142,17 +142,3 @@ struct PlanReport {
     return "plan of \(recipe): \(text)\(end). Nothing was written."
   }
 }
-
-extension String {
-  /// A step's path without the numbers of items.
-  fileprivate var withoutIndexes: String {
-    var path = ""
-    var isInside = false
-    for scalar in unicodeScalars {
-      if scalar == "[" { isInside = true }
-      if !isInside { path.unicodeScalars.append(scalar) }
-      if scalar == "]" { isInside = false }
-    }
-    return path
-  }
-}

@@ -70,7 +70,8 @@ struct RunCommand {
   ) async throws(CommandFailure) -> ExitCode {
     let (session, asJSON) = (request.session, parsed["json"].isGiven)
     if let replay {
-      return try await session.replay(replay, origin(request, at: replay.at), of: request.recipe, asJSON: asJSON)
+      return try await session.replay(
+        replay, origin(request, at: replay.at, id: replay.run), of: request.recipe, asJSON: asJSON)
     }
     guard request.isSandbox else {
       try await approve(request, agreed)
@@ -109,12 +110,13 @@ struct RunCommand {
       session: RunSession(workspace: workspace, secrets: sources, console: console, time: time, display: display))
   }
 
-  private func origin(_ request: Request, at instant: Timestamp? = nil) -> RunCreated {
+  private func origin(_ request: Request, at instant: Timestamp? = nil, id: String? = nil) -> RunCreated {
     var random = SystemRandomNumberGenerator()
     let now = instant ?? time.now()
-    request.session.recorder?.begin(at: now)
+    let run = id ?? UUID7(at: now, using: &random).description
+    request.session.recorder?.begin(run, at: now)
     return RunCreated(
-      run: UUID7(at: now, using: &random).description, at: now, recipe: request.recipe.name, file: request.path,
+      run: run, at: now, recipe: request.recipe.name, file: request.path,
       texts: .inline(.map(request.recipe.texts)), inputs: .map(request.inputs), overrides: request.overrides,
       sandbox: request.isSandbox || request.isReplay, program: version, group: request.recipe.group)
   }
@@ -136,8 +138,10 @@ struct RunCommand {
 
   /// Refuses, before anything is done that would be lost, a path at which no recording can be kept.
   private func makeRoom(forRecordingAt path: String) throws(CommandFailure) {
+    var isThere = false
     do throws(FileError) {
       try Files.makeFolder(Workspace.folder(of: path))
+      isThere = try Files.kind(of: path) == .file
       if let kind = try Files.kind(of: path), kind != .file {
         throw FileError(.write, path, .system(kind == .folder ? EISDIR : EINVAL))
       }
@@ -148,6 +152,11 @@ struct RunCommand {
       throw CommandFailure(
         .cannotCreate,
         "--record: \(error.description); name a file that can be written beside others. Nothing was started")
+    }
+    guard !isThere || parsed["force"].isGiven else {
+      throw CommandFailure(
+        .cannotCreate,
+        "--record: '\(path)' is there already; name another file, or replace it with --force. Nothing was started")
     }
   }
 

@@ -17,6 +17,8 @@ struct RunSession: Sendable {
   let display: ProgressDisplay
   /// What takes down the exchanges of services.
   var recorder: Recorder?
+  /// What people and other programs did while a run that is played was recorded.
+  var acts: [RecordedAct] = []
 
   func preparation(standIns: [String: Value] = [:]) -> Preparation {
     Preparation(
@@ -125,7 +127,9 @@ struct RunSession: Sendable {
     preparation.carrier = { connection, _ in replay.transport(of: connection) }
     preparation.calls = replay
     preparation.folder = recording.folder
-    let code = try await runApart(origin, preparation, on: clock, asJSON: asJSON)
+    var played = self
+    played.acts = recording.acts
+    let code = try await played.runApart(origin, preparation, on: clock, asJSON: asJSON)
     for request in replay.unplayed { console.say("recorded, and not asked for: \(request)") }
     return code
   }
@@ -147,7 +151,10 @@ struct RunSession: Sendable {
     if let clock {
       let (waits, wait) = AsyncStream.makeStream(of: Void.self)
       await host.observe { if case .waits = $0 { wait.yield() } }
-      passing = Task { for await _ in waits { await pass(clock, for: host) } }
+      passing = Task {
+        var acts = acts[...]
+        for await _ in waits { await pass(clock, for: host, store, origin.run, &acts) }
+      }
     }
     defer { passing?.cancel() }
     let submit = Value.object(["ask": .string("submit"), "run": origin.encoded()])
@@ -161,13 +168,39 @@ struct RunSession: Sendable {
   }
 
   /// Moves a clock that stands still to where a run that waits goes on.
-  private func pass(_ clock: StandingTime, for host: RunHost) async {
-    guard let due = await host.nextAlarm else {
+  private func pass(
+    _ clock: StandingTime, for host: RunHost, _ store: MemoryStateStore, _ run: String,
+    _ acts: inout ArraySlice<RecordedAct>
+  ) async {
+    let due = await host.nextAlarm
+    if let act = acts.first, due.map({ act.at <= $0 }) ?? true {
+      acts.removeFirst()
+      clock.advance(by: max(act.at.span(since: clock.now()) ?? .zero, .zero))
+      return await repeatAct(act, for: host, store, run)
+    }
+    guard let due else {
       console.say("only somebody could end this wait, and a run that is played again meets nobody")
       return await host.stop()
     }
     clock.advance(by: max(due.span(since: clock.now()) ?? .zero, .zero))
     await host.lookAtClock()
+  }
+
+  /// Does once more what was done while a run was recorded.
+  private func repeatAct(_ act: RecordedAct, for host: RunHost, _ store: MemoryStateStore, _ run: String) async {
+    do {
+      switch act.kind {
+      case .decision(let step, let decision): _ = try await host.decide(run, step: step, decision)
+      case .event(var event, let data):
+        event.run = run
+        event.consumedBy = nil
+        event.data = if let data { try await store.keep(data) } else { nil }
+        _ = try await host.receive(event)
+      }
+    } catch {
+      console.error("recorded, and nothing waits for it: \(act.words)")
+      await host.stop()
+    }
   }
 
   // MARK: On a state folder
@@ -446,7 +479,7 @@ struct RunSession: Sendable {
     defer { animation.cancel() }
     // Whichever is first: the end of the run, or the wish of whoever sits at the terminal. The task ends with either.
     let reading = Task { () -> Result<Following, CommandFailure> in
-      do throws(CommandFailure) { return .success(try await read(answers)) } catch { return .failure(error) }
+      do throws(CommandFailure) { return .success(try await read(answers, seat)) } catch { return .failure(error) }
     }
     let interruption = Task { () -> ExitCode? in
       let code = await Signals.shared.next()
@@ -467,7 +500,9 @@ struct RunSession: Sendable {
   }
 
   /// Shows progress until a run ends or nothing more comes.
-  private func read(_ answers: AsyncThrowingStream<Value, any Error>) async throws(CommandFailure) -> Following {
+  private func read(
+    _ answers: AsyncThrowingStream<Value, any Error>, _ seat: Seat
+  ) async throws(CommandFailure) -> Following {
     do {
       for try await answer in answers {
         if answer["progress"] != nil {
@@ -477,7 +512,10 @@ struct RunSession: Sendable {
         } else if let record = answer["ended"] {
           let record = try RunRecord(reading: record)
           display.show(.runEnded(record))
-          recorder?.note(steps: record.stepsInOrder.map { ($0.path, $0.now) })
+          if let recorder {
+            recorder.note(steps: record.stepsInOrder.map { ($0.path, $0.now) })
+            recorder.note(acts: try await acts(of: record, in: seat))
+          }
           return .ended(record, outputs: try restored(answer["outputs"]))
         } else if let failed = answer["failed"] {
           throw CommandFailure(refusal: failed)
@@ -491,6 +529,19 @@ struct RunSession: Sendable {
     } catch {
       return .lost
     }
+  }
+
+  /// What people and other programs did that a run went on by.
+  private func acts(of record: RunRecord, in seat: Seat) async throws -> [RecordedAct] {
+    var acts = record.stepsInOrder.compactMap { step in
+      step.decision.map { RecordedAct(.decision(step.path, $0)) }
+    }
+    guard case .agent(let agent) = seat else { return acts }
+    for event in agent.store.state.events.values where event.consumedBy == record.id {
+      let data = if let stored = event.data { try await agent.store.value(stored) } else { Value?.none }
+      acts.append(RecordedAct(.event(event, data: data)))
+    }
+    return acts
   }
 
   private func report(_ record: RunRecord, _ outputs: Value, asJSON: Bool, isApart: Bool = false) -> ExitCode {

@@ -76,17 +76,19 @@ struct RunsCommand {
   }
 
   private func show(_ session: RunSession) async throws(CommandFailure) -> ExitCode {
-    let (record, outputs, facts, isServed) = try await session.asking(isReading: true) { asker throws(CommandFailure) in
+    let (record, outputs, facts, isServed, holder) = try await session.asking(isReading: true) {
+      asker throws(CommandFailure) in
       let name = parsed["run"].text.map { Value.string($0) }
       let answer = try await asker.ask("show", ["run": name])
       let record = try asker.record(answer["run"], as: RunRecord.self)
-      let facts = try await asker.ask("why", ["run": .string(record.id)])["facts"]
+      let why = try await asker.ask("why", ["run": .string(record.id)])
       return (
-        record, try asker.value(answer["outputs"]), try asker.record(facts, as: RunFacts.self),
-        try await asker.isServed()
+        record, try asker.value(answer["outputs"]), try asker.record(why["facts"], as: RunFacts.self),
+        try await asker.isServed(), why["holder"]?.int
       )
     }
-    let report = Report(record: record, outputs: outputs, console: console, isPartOfPage: true, isServed: isServed)
+    let report = Report(
+      record: record, outputs: outputs, console: console, isPartOfPage: true, isServed: isServed || holder != nil)
     if parsed["json"].isGiven {
       report.showJSON()
       return .done
@@ -108,7 +110,7 @@ struct RunsCommand {
     for (path, value) in record.origin.overrides.sorted(by: { $0.key.precedesByScalars($1.key) }) {
       console.out("set      \(path) = \(value.plain)")
     }
-    let explanation = Explanation(of: facts, clock: clock, isServed: isServed)
+    let explanation = Explanation(of: facts, clock: clock, isServed: isServed, holder: holder)
     let told: [(Explanation.Topic, String)] = [
       (.cause, "cause"), (.wait, "waits"), (.person, "person"), (.event, "event"),
     ]
@@ -140,17 +142,25 @@ struct RunsCommand {
       return .done
     }
     for step in steps {
-      guard let attempt = step.lastAttempt else { continue }
-      let took = attempt.endedAt?.span(since: attempt.startedAt)?.spoken ?? "in flight"
-      console.out(
-        "\(attempt.startedAt.toSeconds)  \(step.path)  attempt \(attempt.number)  \(step.status.rawValue)  \(took)")
-      for exchange in attempt.exchanges {
-        let words = ["method", "url", "status", "bytes", "took"].compactMap { exchange[$0]?.plain }
-        console.out("  \(words.joined(separator: "  "))")
+      guard let last = step.lastAttempt else { continue }
+      for attempt in step.earlierAttempts {
+        let isUncertain = attempt.error == nil || attempt.error?.kind == .uncertain
+        show(attempt, of: step, isUncertain ? .uncertain : .failed, unended: "lost")
       }
-      if let error = attempt.error { console.out("  \(error.kind.rawValue): \(error.message.safe)") }
+      show(last, of: step, step.status, unended: "in flight")
     }
     return .done
+  }
+
+  private func show(_ attempt: AttemptRecord, of step: StepRecord, _ status: StepStatus, unended: String) {
+    let took = attempt.endedAt?.span(since: attempt.startedAt)?.spoken ?? unended
+    console.out(
+      "\(attempt.startedAt.toSeconds)  \(step.path)  attempt \(attempt.number)  \(status.rawValue)  \(took)")
+    for exchange in attempt.exchanges {
+      let words = ["method", "url", "status", "bytes", "took"].compactMap { exchange[$0]?.plain }
+      console.out("  \(words.joined(separator: "  "))")
+    }
+    if let error = attempt.error { console.out("  \(error.kind.rawValue): \(error.message.safe)") }
   }
 }
 

@@ -74,14 +74,16 @@ struct WhyCommand {
       }
       prefix = latest
     }
-    let facts = try asker.record(try await asker.ask("why", ["run": .string(prefix)])["facts"], as: RunFacts.self)
+    let answer = try await asker.ask("why", ["run": .string(prefix)])
+    let facts = try asker.record(answer["facts"], as: RunFacts.self)
     let conditions = workspace.recipe(facts.run.origin.file, among: facts.texts).recipe.map { recipe in
       ConditionReplay(of: recipe, facts.run) { facts.output(of: $0) }
     }
     let zone = schedules.first { $0.record.id == facts.run.origin.cause.schedule }?.zone
     let clock = zone.map { WallClock($0, now: now) } ?? workspace.wallClock(now)
     let explanation = Explanation(
-      of: facts, conditions: conditions, clock: clock, isServed: try await asker.isServed())
+      of: facts, conditions: conditions, clock: clock, isServed: try await asker.isServed(),
+      holder: answer["holder"]?.int)
     return Story(kind: "run", id: facts.run.id, explanation: explanation)
   }
 

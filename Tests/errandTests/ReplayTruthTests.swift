@@ -1,0 +1,212 @@
+import Basics
+import Foundation
+import HTTPServer
+import Synchronization
+import Testing
+
+/// What a run that is played again, `why` and `runs logs` say of what was and is, with the real binary.
+@Suite(.timeLimit(.minutes(3))) struct ReplayTruthTests {
+  private static func withService(
+    _ answer: @escaping @Sendable (HTTPServerRequest) -> HTTPServerResponse = { _ in
+      .text("{}", type: "application/json")
+    }, _ body: (Program) async throws -> Void
+  ) async throws {
+    let program = try await Program()
+    let server = try HTTPServer { answer($0) }
+    try program.write("connections: { http: { baseURL: \"\(server.baseURL)\" } }\n", to: "errand.yaml")
+    try await body(program)
+    await server.stop()
+    await program.remove()
+  }
+
+  private static let test = """
+    recipe: some.yaml
+    replay: some.json
+    cases:
+      - case: as it was
+        do: [{ run: {}, expect: { status: succeeded } }]
+
+    """
+
+  /// Steps that catch whatever fails, with what is asked for in them.
+  static let catching = [
+    "{ id: got, uses: http.get, with: { url: /one }, onError: continue }",
+    "{ id: got, uses: http.get, with: { url: /one }, onError: [ { let: { a: 1 } } ] }",
+    "{ id: got, forEach: '[1]', onItemError: continue, uses: http.get, with: { url: /one } }",
+    "{ id: got, onError: continue, steps: [ { uses: http.get, with: { url: /one } } ] }",
+    "{ id: got, uses: shell.run, with: { effect: read, program: echo, arguments: [/one] }, onError: continue }",
+  ]
+
+  @Test(arguments: catching)
+  func `nothing catches what does not match a recording, and a test fails by it`(step: String) async throws {
+    try await Self.withService { program in
+      try program.write("recipe: some\nsteps:\n  - \(step)\n", to: "some.yaml")
+      let run = try await program.call("run", "some.yaml", "--record", "some.json")
+      #expect(run.code == 0, "\(run.error)")
+      try program.write(Self.test, to: "some.test.yaml")
+      let before = try await program.call("test", "some.test.yaml")
+      #expect(before.code == 0, "\(before.out)\(before.error)")
+
+      try program.write(
+        "recipe: some\nsteps:\n  - \(step.replacingOccurrences(of: "/one", with: "/two"))\n", to: "some.yaml")
+      let replay = try await program.call("run", "some.yaml", "--replay", "some.json")
+      #expect(replay.code == 1, "\(replay.error)")
+      #expect(replay.error.contains("The recording holds no "), "\(replay.error)")
+      let after = try await program.call("test", "some.test.yaml")
+      #expect(after.code == 1)
+      #expect(after.out.contains("The recording holds no "), "\(after.out)")
+      // Also where the case expects the failure.
+      try program.write(Self.test.replacingOccurrences(of: "succeeded", with: "failed"), to: "some.test.yaml")
+      #expect(try await program.call("test", "some.test.yaml").code == 1)
+    }
+  }
+
+  @Test func `a test fails by what is recorded and not asked for`() async throws {
+    try await Self.withService { program in
+      let steps = ["one", "two"].map { "  - { uses: http.get, with: { url: /\($0) } }\n" }
+      try program.write("recipe: some\nsteps:\n\(steps.joined())", to: "some.yaml")
+      let run = try await program.call("run", "some.yaml", "--record", "some.json")
+      #expect(run.code == 0, "\(run.error)")
+      try program.write("recipe: some\nsteps:\n\(steps[0])", to: "some.yaml")
+      try program.write(Self.test, to: "some.test.yaml")
+      let test = try await program.call("test", "some.test.yaml")
+      #expect(test.code == 1)
+      #expect(test.out.contains("recorded, and not asked for: GET http://127.0.0.1:"), "\(test.out)")
+    }
+  }
+
+  @Test func `a recording replaces a file only if that is asked for`() async throws {
+    try await Self.withService { program in
+      try program.write("recipe: some\nsteps:\n  - { uses: http.get, with: { url: /one } }\n", to: "some.yaml")
+      try program.write("precious", to: "some.json")
+      let refused = try await program.call("run", "some.yaml", "--record", "some.json")
+      #expect(refused.code == 73)
+      #expect(
+        refused.error
+          == "error: --record: 'some.json' is there already; name another file, or replace it with --force. Nothing was "
+          + "started\n")
+      #expect(try String(contentsOf: program.folder.appending(path: "some.json"), encoding: .utf8) == "precious")
+      let forced = try await program.call("run", "some.yaml", "--record", "some.json", "--force")
+      #expect(forced.code == 0, "\(forced.error)")
+      #expect(try await program.call("run", "some.yaml", "--replay", "some.json").code == 0)
+    }
+  }
+
+  private static let asking = """
+    recipe: asking
+    steps:
+      - { uses: http.put, with: { url: /begun, text: "${{ run.id }} at ${{ string(now) }}" } }
+      - id: ask
+        approve: { prompt: "Go on?", onReject: continue, timeout: 1d }
+      - { id: paid, wait: { event: paid } }
+      - uses: http.put
+        with: { url: /over, text: "${{ string(steps.ask.approved) }} ${{ string(steps.ask.at) }} ${{ string(now) }}" }
+    outputs:
+      run: ${{ run.id }}
+      by: ${{ steps.ask.by }}
+      comment: ${{ steps.ask.?comment.orValue('none') }}
+      at: ${{ steps.ask.at }}
+      event: ${{ steps.paid.event }}
+
+    """
+
+  /// The id of the run that a folder has open, once it waits in a step.
+  private static func waiting(_ program: Program, for word: String) async throws -> String {
+    for _ in 0..<200 {
+      let runs = try await program.call("runs", "list")
+      if let line = runs.out.split(separator: "\n").first(where: { $0.contains(" waiting ") && $0.contains(word) }) {
+        return String(line.prefix { $0 != " " })
+      }
+    }
+    Issue.record("no run waits for '\(word)'")
+    return ""
+  }
+
+  @Test(arguments: ["approve", "reject"])
+  func `a run with a decision and an event is played to the same end, with the same id and outputs`(
+    decision: String
+  ) async throws {
+    try await Self.withService { program in
+      try program.write(Self.asking, to: "asking.yaml")
+      let running = try program.start(["run", "asking.yaml", "--record", "asking.json", "--json"])
+      let id = try await Self.waiting(program, for: "asks ")
+      let why = try await program.call("why", id)
+      #expect(why.out.contains("Process \(running.process.processIdentifier) wakes it then, as long as it runs."))
+      #expect(!why.out.contains("No agent is there"), "\(why.out)")
+      let decided = try await program.call(
+        "runs", decision, id, "ask", "--by", "ana", "--comment", "as far as I know")
+      #expect(decided.code == 0, "\(decided.error)")
+      _ = try await Self.waiting(program, for: "event")
+      let sent = try await program.call("runs", "signal", id, "paid", "--data", "{\"sum\": 12}")
+      #expect(sent.code == 0, "\(sent.error)")
+      let run = await running.outcome()
+      #expect(run.code == 0, "\(run.error)")
+
+      let replay = try await program.call("run", "asking.yaml", "--replay", "asking.json", "--json")
+      #expect(replay.code == 0, "\(replay.error)")
+      #expect(try JSON.text(replay.json["outputs"] ?? .null) == JSON.text(run.json["outputs"] ?? .null))
+      #expect(replay.json["run"]?.string == id)
+      #expect(!replay.error.contains("not asked for"), "\(replay.error)")
+    }
+  }
+
+  @Test func `why says which process carries a run on that is in the foreground`() async throws {
+    let gate = DispatchSemaphore(value: 0)
+    let isAsked = Mutex(false)
+    try await Self.withService({ _ in
+      isAsked.withLock { $0 = true }
+      gate.wait()
+      return .text("{}", type: "application/json")
+    }) { program in
+      try program.write("recipe: slow\nsteps:\n  - { id: got, uses: http.get, with: { url: /one } }\n", to: "slow.yaml")
+      let running = try program.start(["run", "slow.yaml"])
+      while !isAsked.withLock({ $0 }) { await Task.yield() }
+      let why = try await program.call("why", "slow")
+      #expect(why.out.hasPrefix("slow is running, in 'got' since "), "\(why.out)\(why.error)")
+      #expect(
+        why.out.contains("Process \(running.process.processIdentifier) carries it on."), "\(why.out)")
+      #expect(!why.out.contains("nobody carries it on"), "\(why.out)")
+      gate.signal()
+      #expect(await running.outcome().code == 0)
+    }
+  }
+
+  @Test func `the logs of a run show every attempt, also those before a person had it done again`() async throws {
+    let count = Mutex(0)
+    try await Self.withService({ _ in
+      let number = count.withLock { count in
+        count += 1
+        return count
+      }
+      var response = HTTPServerResponse.text("busy \(number)")
+      response.status = number < 3 || number == 4 ? 503 : 200
+      return response
+    }) { program in
+      try program.write(
+        """
+        recipe: some
+        steps:
+          - id: got
+            uses: http.get
+            retry: { maxAttempts: 3, initial: 10ms, jitter: none }
+            with: { url: /one }
+          - { id: sent, uses: http.post, with: { url: /two, text: a } }
+
+        """, to: "some.yaml")
+      let run = try await program.call("run", "some.yaml")
+      #expect(run.code == 4, "\(run.error)")
+      let id = try #require(try await program.call("runs", "list").out.split(separator: "\n").dropFirst().first)
+        .prefix { $0 != " " }
+      func attempts() async throws -> [String] {
+        let logs = try await program.call("runs", "logs", String(id))
+        return logs.out.split(separator: "\n").filter { $0.contains("  attempt ") }
+          .map { $0.split(separator: " ").dropFirst().prefix(4).joined(separator: " ") }
+      }
+      let first = ["got attempt 1 failed", "got attempt 2 failed", "got attempt 3 succeeded"]
+      #expect(try await attempts() == first + ["sent attempt 1 uncertain"])
+      let resolved = try await program.call("runs", "resolve", String(id), "sent", "--retry")
+      #expect(resolved.code == 0, "\(resolved.error)")
+      #expect(try await attempts() == first + ["sent attempt 1 uncertain", "sent attempt 1 succeeded"])
+    }
+  }
+}
