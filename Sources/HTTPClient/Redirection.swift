@@ -15,7 +15,8 @@ extension HTTPRequest {
     guard redirects.allows(from, to) else { throw failure.refusedRedirect(to: to, elapsed: response.elapsed) }
     var next = self
     next.url = to.text
-    next.hidesQuery = true
+    // What the request did not say itself may be signed.
+    if to.query != from.query { next.hidesQuery = true }
     if response.status == 303 && method != "HEAD" || response.status < 303 && method == "POST" {
       next.method = "GET"
       next.body = nil

@@ -107,6 +107,12 @@ import Testing
     #expect(program.type.holdsSecret, "\(text) is \(program.type)")
   }
 
+  @Test func `what is told of the values that are read leaves secrets out`() throws {
+    let program = try Program.compile("has(person.token) && person.name == 'a' && flag", in: Self.scope).get()
+    let values = [Value](repeating: .null, count: 20)
+    #expect(program.reads(in: values).map(\.name) == ["person.name", "flag"])
+  }
+
   // MARK: Where anything is taken
 
   @Test(arguments: [

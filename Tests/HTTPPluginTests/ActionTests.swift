@@ -215,6 +215,28 @@ import Testing
     #expect(
       try await preview("download", #"{"url":"/","to":"no/such.zip"}"#)
         == [Change("the file '/tmp/no/such.zip'", from: nil, to: "what is at https://a.example/?k=***")])
+    #expect(
+      try await preview("download", #"{"url":"/f?sig=s1gned","to":"no/such.zip"}"#)
+        == [Change("the file '/tmp/no/such.zip'", from: nil, to: "what is at https://a.example/f?***")])
+  }
+
+  @Test
+  func `what a step makes with a secret is masked in the address, stays behind at other hosts, and has no length`()
+    async throws
+  {
+    let service = try service(#"{"baseURL":"https://a.example"}"#)
+    var context = ActionContext.testing()
+    context.secrets = ["s1gned", "hush"]
+    let request = try service.request(
+      .init(
+        method: "GET", url: "/f?t=hush", query: ValueMap([("sig", .string("s1gned")), ("page", .int(1))]),
+        headers: ["X-Key": "hush", "X-Plain": "a"], secrets: context.secrets))
+    #expect(request.redactedURL == "https://a.example/f?t=***&sig=***&page=1")
+    #expect(request.credentialHeaders == ["authorization", "cookie", "proxy-authorization", "x-key"])
+    #expect(
+      try await action("post").preview(
+        try JSON.parse(#"{"url":"/","json":{"a":"hush"},"query":{"k":"hush"}}"#), on: service, in: context)
+        == [Change("POST https://a.example/?k=***", from: nil, to: "application/json")])
   }
 
   @Test func `sends a key where the service honours it, and refuses one where nobody says so`() async throws {

@@ -39,8 +39,11 @@ enum Download: AddressedAction, TimedAction, PreviewingAction {
   private static func request(
     _ input: Input, _ service: WebClient, in context: ActionContext
   ) throws(ActionError) -> HTTPRequest {
-    try service.request(
+    var request = try service.request(
       .init(method: "GET", url: input.url, query: input.query, headers: input.headers, secrets: context.secrets))
+    // An address that comes with its query is mostly one that an answer gave, and may be signed.
+    request.hidesQuery = input.url.utf8.contains(UInt8(ascii: "?"))
+    return request
   }
 
   static func preview(_ input: Input, on service: WebClient, in context: ActionContext) async throws -> [Change] {
