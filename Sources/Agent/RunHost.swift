@@ -187,9 +187,14 @@ package actor RunHost {
 
   /// Takes over every open run: goes on with what was going on, and waits for what waits.
   ///
+  /// - Parameter folder: Where an agent that brought itself down left its mark, which is taken away.
   /// - Returns: The runs that stand until a person does something about them.
-  package func recover() async -> [RunRecord] {
+  package func recover(in folder: String? = nil) async -> [RunRecord] {
     ownsAll = true
+    if let folder, CrashMark.isThere(in: folder) {
+      // A state that takes nothing more is known by then.
+      if (try? await blame()) != nil { CrashMark.remove(in: folder) }
+    }
     var left: [RunRecord] = []
     let events = store.state.events.values.filter { $0.consumedBy == nil }
     for id in store.openRuns.map(\.id) where active[id] == nil {

@@ -335,6 +335,7 @@ struct RunSession: Sendable {
     for notice in store.notices {
       console.error("\(Style.yellow.applied(to: "note", console.colourError)): \(notice)")
     }
+    CrashMark.arm(in: workspace.stateFolder)
     let host = host(store, preparation: preparation)
     let schedules = ScheduleHost(
       host, store, time: time, program: version, folders: workspace.recipeFolders, in: workspace.environment
@@ -433,7 +434,7 @@ struct RunSession: Sendable {
     var request = request
     while true {
       let seat = try await seat()
-      if isOneOfAll, case .agent(let agent) = seat { _ = await agent.host.recover() }
+      if isOneOfAll, case .agent(let agent) = seat { _ = await agent.host.recover(in: workspace.stateFolder) }
       let following = try await following(seat, request)
       await seat.leave()
       switch following {

@@ -106,7 +106,7 @@ private struct Service {
     defer { for task in [hangUps, end, life] { task.cancel() } }
 
     tell(await schedules.look())
-    let left = await agent.host.recover()
+    let left = await agent.host.recover(in: current.value.workspace.stateFolder)
     await schedules.serve()
     log.say("serving", "errand \(version) serves \(current.value.workspace.root): \(await summary())")
     for run in left { log.say(.stands(run)) }

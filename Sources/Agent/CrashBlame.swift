@@ -1,0 +1,61 @@
+// Which run is paused because it brings the agent down.
+//
+// A run counts as suspected of a crash if it was under way (`running`) when an agent brought itself down (`CrashMark`);
+// crashes from outside, such as `kill -9`, a power cut or a full memory, count for nothing, so that no number of them
+// pauses a run. With a suspicion is kept, as a note of the run, where the run was: which attempts were in flight, or,
+// where none was, the last step that it had reached, after which something was computed. A run that is suspected twice
+// in a row at the same place is paused when the next agent takes the folder over, instead of being resumed a third time,
+// and says so; a run that came further in between is suspected anew. A person may resume it: that is one more try.
+//
+// Which of several runs brought the agent down cannot be known from outside. One that was under way beside the culprit
+// is paused with it only if it, too, was at the same place both times, and the reason names the others, so that a person
+// can resume them one by one.
+import Basics
+import RunState
+import Runs
+
+extension RunHost {
+  /// Notes which runs a crash may be owed to, and pauses those that were suspected at the same place before.
+  func blame() async throws(StateError) {
+    let suspects = store.openRuns.filter { $0.status == .running }
+    let again = suspects.filter { $0.suspicion == $0.whereabouts }
+    for run in suspects {
+      let place = run.whereabouts
+      try await append([
+        .runNoted(
+          RunNoted(
+            run: run.id, at: time.now(), name: RunRecord.crashNote, value: .inline(.string(place)),
+            condition: ValueState(run.notes[RunRecord.crashNote])))
+      ])
+      guard run.suspicion == place else { continue }
+      let others = again.map(\.id).filter { $0 != run.id }
+      let doubt =
+        others.isEmpty
+        ? "" : "; these were under way both times as well, and it may be one of them: \(others.joined(separator: ", "))"
+      try await append([
+        .runStatusChanged(
+          RunStatusChanged(
+            run: run.id, at: time.now(), status: .paused,
+            reason: "the agent crashed twice while this run was \(place)\(doubt); errand runs resume tries it once more"
+          ))
+      ])
+    }
+  }
+}
+
+extension RunRecord {
+  fileprivate static let crashNote = "agent.crashedAt"
+
+  /// Where the run was at the last crash that it may have brought about.
+  fileprivate var suspicion: String? {
+    guard case .inline(let value)? = notes[RunRecord.crashNote] else { return nil }
+    return value.string
+  }
+
+  /// Where the run is, as people read it.
+  fileprivate var whereabouts: String {
+    let inFlight = stepsInOrder.filter(\.isInFlight).prefix(5).map { "'\($0.path.shown)'" }
+    if !inFlight.isEmpty { return "at \(inFlight.joined(separator: ", ")) or at what follows" }
+    return stepsInOrder.last.map { "at what follows '\($0.path.shown)'" } ?? "at its first step"
+  }
+}

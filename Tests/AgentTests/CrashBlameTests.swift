@@ -1,0 +1,89 @@
+import ActionTestKit
+import Basics
+import Foundation
+import RunState
+import Runs
+import Testing
+
+@testable import Agent
+
+/// A run that brings the agent down again and again is paused, and no other is.
+@Suite(.timeLimit(.minutes(5))) struct CrashBlameTests {
+  private static let recipe = "steps: [{ id: a, wait: 9h }, { id: b, wait: 9h }]"
+
+  /// An agent that finds some runs at some steps, as one left them that was brought down by itself or from outside.
+  private static func found(
+    _ places: [String: StepPath], on store: MemoryStateStore, time: TestTime, isMarked: Bool = true
+  ) async throws -> [String] {
+    let folder = FileManager.default.temporaryDirectory.appending(path: "errand-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let bench = await HostBench(store, time: time)
+    for (id, step) in places {
+      if store.run(id) == nil { try await bench.accept(id, recipe) }
+      try await store.append([
+        .runStatusChanged(RunStatusChanged(run: id, at: time.now(), status: .running)),
+        .stepBegan(StepBegan(run: id, at: time.now(), step: step, now: time.now(), key: id)),
+        .attemptBegan(AttemptBegan(run: id, at: time.now(), step: step, number: 1)),
+      ])
+    }
+    let mark = folder.appending(path: "agent.crashed")
+    if isMarked { try Data().write(to: mark) }
+    let left = await bench.host.recover(in: folder.path)
+    #expect(!FileManager.default.fileExists(atPath: mark.path))
+    await bench.host.stop()
+    return left.map { "\($0.id) \($0.status.rawValue): \($0.reason ?? "")" }
+  }
+
+  @Test func `a run under way twice in a row at the same step is paused, and says why`() async throws {
+    let (store, time) = (MemoryStateStore(), TestTime())
+    #expect(try await Self.found(["r1": "a"], on: store, time: time).isEmpty)
+    #expect(
+      try await Self.found(["r1": "a"], on: store, time: time) == [
+        "r1 paused: the agent crashed twice while this run was at 'a' or at what follows; errand runs resume tries it once more"
+      ])
+  }
+
+  @Test func `a run that came further, and one that was stopped from outside, go on`() async throws {
+    let (store, time) = (MemoryStateStore(), TestTime())
+    for _ in 0..<3 {
+      #expect(try await Self.found(["r1": "a"], on: store, time: time, isMarked: false).isEmpty)
+    }
+    #expect(try await Self.found(["r1": "a"], on: store, time: time).isEmpty)
+    #expect(try await Self.found(["r1": "b"], on: store, time: time).isEmpty)
+  }
+
+  @Test func `of several runs at a crash, those at the same place both times are paused and name each other`()
+    async throws
+  {
+    let (store, time) = (MemoryStateStore(), TestTime())
+    #expect(try await Self.found(["r1": "a", "r2": "a", "r3": "a"], on: store, time: time).isEmpty)
+    let left = try await Self.found(["r1": "a", "r2": "a", "r3": "b"], on: store, time: time)
+    #expect(
+      left.map { $0.prefix(9) + ($0.contains("both times as well, and it may be one of them: r") ? " …" : "") } == [
+        "r1 paused …", "r2 paused …",
+      ])
+  }
+
+  /// Where the process of a test leaves its mark: it is the child of this one.
+  private static func folder(_ process: pid_t, _ name: String) -> String { "/tmp/errand-crash-\(process)-\(name)" }
+
+  @Test func `a process that traps leaves a mark, and one that is sent a signal does not`() async throws {
+    let (own, sent) = (Self.folder(getpid(), "own"), Self.folder(getpid(), "sent"))
+    for folder in [own, sent] {
+      try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    }
+    defer { for folder in [own, sent] { try? FileManager.default.removeItem(atPath: folder) } }
+    await #expect(processExitsWith: .failure) {
+      CrashMark.arm(in: CrashBlameTests.folder(getppid(), "own"))
+      fatalError("on purpose")
+    }
+    await #expect(processExitsWith: .signal(SIGSEGV)) {
+      CrashMark.arm(in: CrashBlameTests.folder(getppid(), "sent"))
+      kill(getpid(), SIGSEGV)
+      while true { pause() }
+    }
+    #expect(CrashMark.isThere(in: own))
+    #expect(!CrashMark.isThere(in: sent))
+  }
+}
