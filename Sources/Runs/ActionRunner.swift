@@ -259,6 +259,7 @@ struct ActionRunner {
       now: work.now, time: run.services.time, folder: run.folder, values: journal.values(of: path), notes: journal.notes
     ) { [run, name] progress in run.report(.reported(path: name, text: run.redactor.redact(progress.message))) }
     context.confinement = run.services.confinement
+    context.ownFiles = run.services.ownFiles
     return context
   }
 

@@ -132,9 +132,11 @@ extension Planner {
   ) async throws(StepExit) -> Output {
     let action = call.action
     let limit = step.timeout.attempt ?? step.timeout.total ?? action.timeout
-    let context = ActionContext(
+    var made = ActionContext(
       run: "plan", step: path, idempotencyKey: "plan/\(path)", now: latest, time: time, folder: folder,
       values: values)
+    made.ownFiles = services.ownFiles
+    let context = made
     var number = 1
     while true {
       let failure: ActionError
