@@ -218,8 +218,11 @@ static void keep(const struct CProcessCommand *command, int control, int report,
   if (keeper.command == 0) {
     // The keeper has one thread, so that this holds as long as it does.
     prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+    // Where the command's own three descriptors do not come to be.
+    int answer = fcntl(start[1], F_DUPFD_CLOEXEC, 10);
+    close(start[1]);
     int code = becomeCommand(command);
-    ssize_t written = write(start[1], &code, sizeof(code));
+    ssize_t written = write(answer, &code, sizeof(code));
     (void)written;
     _exit(127);
   }
