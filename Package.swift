@@ -98,7 +98,9 @@ let package = Package(
     .target(
       name: "Runs", dependencies: ["ActionKit", "Basics", "Calendars", "Expressions", "Recipes", "RunState"]),
     .target(name: "SecretSources", dependencies: ["Basics", "ChildProcesses", "Recipes", "YAMLReader"]),
-    .target(name: "Agent", dependencies: ["Basics", "Calendars", "Recipes", "RunState", "Runs", "Scheduler"]),
+    .target(
+      name: "Agent",
+      dependencies: ["Basics", "Calendars", "ChildProcesses", "Recipes", "RunState", "Runs", "Scheduler"]),
     .target(
       name: "Simulator",
       dependencies: [

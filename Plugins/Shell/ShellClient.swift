@@ -8,7 +8,7 @@ public protocol CommandRunning: Sendable {
   func run(_ command: ShellCommand) async throws(ShellError) -> ShellResult
 }
 
-/// Runs commands in an environment that holds only what is named, each in a process group of its own that ends with it.
+/// Runs commands in an environment that holds only what is named, each of which ends with all that it started.
 ///
 ///     let shell = ShellClient()
 ///     let result = try await shell.run(ShellCommand(.program("git"), ["log", "-1", "--format=%s"], folder: "/srv/site"))
@@ -51,10 +51,15 @@ public struct ShellClient: CommandRunning {
 
     let process = ChildProcess(
       path: words[0], arguments: words.dropFirst().map { $0 }, environment: environment, folder: command.folder,
-      input: command.input, maxOutputBytes: settings.maxOutputBytes, grace: settings.grace)
+      place: command.place, input: command.input, maxOutputBytes: settings.maxOutputBytes, grace: settings.grace)
     let start = SystemTime().elapsed()
     let end = await process.run()
-    let result = Result { () throws(ShellError) in try judged(end, command) }
+    let result = Result { () throws(ShellError) in try judged(end, command) }.mapError { error in
+      if end.left.isEmpty { return error }
+      var error = error
+      error.message += "; it left processes that cannot be ended: \(end.left.joined(separator: ", "))"
+      return error
+    }
     report(Array(words.dropFirst()), result, SystemTime().elapsed() - start)
     return try result.get()
   }
@@ -106,13 +111,17 @@ public struct ShellClient: CommandRunning {
     case .tooMuchOutput:
       throw ShellError(
         .tooMuchOutput, "'\(name)' wrote more than \(settings.maxOutputBytes) bytes, and was killed", detail: detail)
+    case .lost:
+      throw ShellError(
+        .lost, "what watched over '\(name)' was killed, and the command with it; what it left running is not known",
+        detail: detail)
     case .signal(let number):
       throw ShellError(.signalled(number), "'\(name)' was ended by signal \(number)", detail: detail)
     case .exit(let code):
       guard command.expectedCodes.contains(code) else {
         throw ShellError(.exited(code), "'\(name)' ended with exit code \(code)", detail: detail)
       }
-      return ShellResult(exitCode: code, output: redacted(end.output, command), errors: errors)
+      return ShellResult(exitCode: code, output: redacted(end.output, command), errors: errors, unended: end.left)
     }
   }
 

@@ -82,7 +82,7 @@ extension ShellError: ActionErrorConvertible {
     case .notStarted: ActionError(.plugin, message, effect: ActionError.Effect.none)
     // It said itself that it failed, and did what it did; it may do better the next time.
     case .exited: ActionError(.plugin, message, detail: detail, retryable: true, effect: .done)
-    case .signalled, .tooMuchOutput: ActionError(.plugin, message, detail: detail, effect: .unknown)
+    case .signalled, .tooMuchOutput, .lost: ActionError(.plugin, message, detail: detail, effect: .unknown)
     case .cancelled: ActionError(.cancelled, message, detail: detail, effect: .unknown)
     }
   }

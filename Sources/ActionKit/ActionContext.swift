@@ -26,6 +26,8 @@ public struct ActionContext: Sendable {
   public var secrets: [String] = []
   /// The folder that every path leads into, full ones too, in a run that touches nothing outside.
   package var confinement: String?
+  /// What belongs to the program itself, which no path leads to.
+  package var ownFiles = OwnFiles()
   private let onProgress: @Sendable (Progress) -> Void
 
   /// How far an action is.

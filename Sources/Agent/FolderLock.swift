@@ -1,9 +1,11 @@
 /// The lock of a state folder, whose holder is the folder's agent.
 ///
 /// `agent.lock` is locked with `flock`, which the kernel lets go when its process ends, however it ends; so there is no
-/// stale lock. The file says who holds it, for messages only: `{"pid":4711,"program":"errand 0.1"}`. It is never removed,
-/// because two processes could then hold a lock each on two files of that name.
+/// stale lock. Those who keep the agent's commands hold it as well: after a kill it is free when the commands are gone.
+/// The file says who holds it, for messages only: `{"pid":4711,"program":"errand 0.1"}`. It is never removed, because two
+/// processes could then hold a lock each on two files of that name.
 import Basics
+import ChildProcesses
 import Glibc
 import Synchronization
 
@@ -25,8 +27,11 @@ package final class FolderLock: Sendable {
     descriptor.withLock { descriptor in
       guard let held = descriptor else { return }
       descriptor = nil
+      ChildProcess.letGo(held)
       // The content goes first, so that nobody is named who holds nothing.
       ftruncate(held, 0)
+      // Those who keep commands have it open as well.
+      flock(held, LOCK_UN)
       close(held)
     }
   }
@@ -44,9 +49,16 @@ package final class FolderLock: Sendable {
           ? "'\(path)' is a symbolic link, which a lock must not be; remove it"
           : "cannot open '\(path)': \(systemErrorText(code))")
     }
+    var patience = 100
     while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
       let code = errno
       if code == EINTR { continue }
+      // One that was killed holds it until its commands are gone, which takes some milliseconds.
+      if code == EWOULDBLOCK, patience > 0, let pid = holder(of: folder)?.pid, kill(pid_t(clamping: pid), 0) != 0 {
+        patience -= 1
+        usleep(10_000)
+        continue
+      }
       defer { close(descriptor) }
       if code == EWOULDBLOCK { throw held(folder, by: holder(of: folder)) }
       throw AgentError(.unavailable, "cannot lock '\(path)': \(systemErrorText(code))")
@@ -60,6 +72,8 @@ package final class FolderLock: Sendable {
       throw held(folder, by: nil)
     }
     let lock = FolderLock(descriptor)
+    // What a killed agent's command is must be gone before another agent runs it again.
+    ChildProcess.keepLocked(descriptor)
     let text = Array("{\"pid\":\(getpid()),\"program\":\(JSON.quoted(program))}\n".utf8)
     guard ftruncate(descriptor, 0) == 0, pwrite(descriptor, text, text.count, 0) == text.count else {
       throw AgentError(.unavailable, "cannot write '\(path)': \(systemErrorText(errno))")

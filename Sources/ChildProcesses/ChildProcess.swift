@@ -3,12 +3,17 @@ import CProcess
 import Glibc
 import Synchronization
 
-// One program as a process: started in a process group of its own, fed and read through pipes, and ended with the whole
-// group. Three calls block, each on a thread of its own: `start`, then `follow` beside `awaitExit`.
+// One program as a process: started by a keeper of its own (CProcess), fed and read through pipes, and ended with all
+// that it started. Two calls block, each on a thread of its own: `start`, and then `follow`.
 //
-// The process stays a zombie until `follow` has killed what it left running in its group: until it is reaped no other
-// group can have its number. All descriptors but the three are closed for it, its signals are as the system has them,
-// and its environment holds what it was given and nothing else.
+// What holds where: whatever descends from the command is ended with it, in whatever group or session it is, also when
+// this program is killed; a lock that was named by `keepLocked` stays held until then. What is no descendant is not
+// ended: what another program starts on request (a service manager, a container engine, at). What became another user
+// (sudo) cannot be ended by one who is not root; it is named in `End.left`. Where there is no /proc, only the command's
+// process group is ended.
+//
+// The command's environment holds what it was given and nothing else, it has no descriptor but the three, and its
+// signals are as the system has them.
 
 /// A process that is started, fed, read and ended.
 package final class ChildProcess: Sendable {
@@ -19,6 +24,8 @@ package final class ChildProcess: Sendable {
       case exit(Int)
       case signal(Int)
       case tooMuchOutput
+      /// Its keeper was killed, so that what it left running is not known.
+      case lost
       /// The calling task was cancelled: it was asked to end, and killed if it did not.
       case cancelled
       /// Its time was over, and it was ended likewise.
@@ -28,16 +35,20 @@ package final class ChildProcess: Sendable {
     package var reason: Reason
     package var output: [UInt8] = []
     package var errors: [UInt8] = []
+    /// What it left running and could not be ended, as number and name: `4711 sudo`.
+    package var left: [String] = []
   }
 
   private struct State {
-    var pid: pid_t = 0
-    var hasExited = false
+    var keeper: pid_t = 0
     var isToEnd = false
-    /// The ends of the pipes that are ours: to its input, from its outputs, and by which `follow` is woken.
+    /// The ends of the pipes that are ours: to its input, from its outputs, to and from its keeper, and by which
+    /// `follow` is woken.
     var input: Int32 = -1
     var output: Int32 = -1
     var errors: Int32 = -1
+    var control: Int32 = -1
+    var report: Int32 = -1
     var alarm: Int32 = -1
     var alarmBell: Int32 = -1
   }
@@ -46,6 +57,7 @@ package final class ChildProcess: Sendable {
   private let arguments: [String]
   private let environment: [String: String]
   private let folder: String
+  private let place: FilePlace?
   private let input: [UInt8]
   private let maxOutputBytes: Int
   private let grace: TimeSpan
@@ -55,17 +67,19 @@ package final class ChildProcess: Sendable {
   ///   - path: The program's file.
   ///   - arguments: The first is the program's own name.
   ///   - environment: All that it has.
+  ///   - place: The working folder, if it is open already; `folder` is its path.
   ///   - input: What it reads, and then the end.
   ///   - maxOutputBytes: The most that it may write to each of its outputs.
   ///   - grace: How long it has to end when it is asked to, before it is killed.
   package init(
-    path: String, arguments: [String], environment: [String: String], folder: String, input: [UInt8] = [],
-    maxOutputBytes: Int, grace: TimeSpan
+    path: String, arguments: [String], environment: [String: String], folder: String, place: FilePlace? = nil,
+    input: [UInt8] = [], maxOutputBytes: Int, grace: TimeSpan
   ) {
     self.path = path
     self.arguments = arguments
     self.environment = environment
     self.folder = folder
+    self.place = place
     self.input = input
     self.maxOutputBytes = maxOutputBytes
     self.grace = grace
@@ -96,10 +110,7 @@ package final class ChildProcess: Sendable {
     await withTaskCancellationHandler {
       let code = await onThread { self.start() }
       guard code == 0 else { return End(reason: .notStarted(code)) }
-      async let exit: Void = onThread { self.awaitExit() }
-      let end = await onThread { self.follow(for: limit) }
-      await exit
-      return end
+      return await onThread { self.follow(for: limit) }
     } onCancel: {
       end()
     }
@@ -108,53 +119,90 @@ package final class ChildProcess: Sendable {
   /// Starts it; gives 0, or why it could not.
   private func start() -> Int32 {
     var pipes: [[Int32]] = []
-    for _ in 0..<4 {
+    defer { for end in pipes.joined() where end >= 0 { close(end) } }
+    // To the command, from it twice, to its keeper, from that, and the alarm.
+    for _ in 0..<6 {
       var ends: [Int32] = [-1, -1]
       let code = cprocess_pipe(&ends)
-      if code != 0 {
-        for end in pipes.joined() { close(end) }
-        return code
-      }
+      if code != 0 { return code }
       pipes.append(ends)
     }
-    let (code, pid) = spawned(input: pipes[0][0], output: pipes[1][1], errors: pipes[2][1])
-    for end in [pipes[0][0], pipes[1][1], pipes[2][1]] { close(end) }
+    var keeper: pid_t = 0
+    var code = kept(pipes, &keeper)
+    guard code == 0 else { return code }
+    // The ends of the command and its keeper; what is ours is closed by whoever follows.
+    for (pipe, end) in [(0, 0), (1, 1), (2, 1), (3, 0), (4, 1)] {
+      close(pipes[pipe][end])
+      pipes[pipe][end] = -1
+    }
+    code = EIO
+    if let record = record(from: pipes[4][0]), Int(record.kind) == CProcessStarted { code = record.value }
     guard code == 0 else {
-      for end in [pipes[0][1], pipes[1][0], pipes[2][0], pipes[3][0], pipes[3][1]] { close(end) }
+      _ = reaped(keeper)
       return code
     }
-    for end in [pipes[0][1], pipes[1][0], pipes[2][0], pipes[3][0]] {
+    let ours = (pipes[0][1], pipes[1][0], pipes[2][0], pipes[3][1], pipes[4][0], pipes[5][0], pipes[5][1])
+    for end in [ours.0, ours.1, ours.2, ours.3, ours.4, ours.5] {
       _ = fcntl(end, F_SETFL, fcntl(end, F_GETFL) | O_NONBLOCK)
     }
     state.withLock { state in
-      state.pid = pid
-      state.input = pipes[0][1]
-      state.output = pipes[1][0]
-      state.errors = pipes[2][0]
-      state.alarm = pipes[3][0]
-      state.alarmBell = pipes[3][1]
+      state.keeper = keeper
+      (state.input, state.output, state.errors, state.control, state.report, state.alarm, state.alarmBell) = ours
     }
+    pipes = []
     return 0
   }
 
-  private func spawned(input: Int32, output: Int32, errors: Int32) -> (code: Int32, pid: pid_t) {
+  private func kept(_ pipes: [[Int32]], _ keeper: inout pid_t) -> Int32 {
     var words: [UnsafeMutablePointer<CChar>?] = arguments.map { strdup($0) }
     words.append(nil)
     var variables: [UnsafeMutablePointer<CChar>?] = environment.sorted { $0.key.precedesByScalars($1.key) }.map {
       strdup("\($0.key)=\($0.value)")
     }
     variables.append(nil)
-    defer { for text in words + variables { free(text) } }
-    var pid: pid_t = 0
-    var code = cprocess_spawn(&pid, path, &words, &variables, folder, input, output, errors)
-    // Another process that is just being started has, until it has become its program, what was open here for writing
-    // when it was forked: also a program that was stored a moment ago.
-    for _ in 0..<50 where code == ETXTBSY {
-      usleep(2000)
-      code = cprocess_spawn(&pid, path, &words, &variables, folder, input, output, errors)
+    let program = strdup(path)
+    defer {
+      for text in words + variables { free(text) }
+      free(program)
     }
-    return (code, pid)
+    let opened: FilePlace
+    if let place {
+      opened = place
+    } else {
+      do throws(FileError) { opened = try FilePlace("\(folder)/.") } catch { return error.code ?? EIO }
+    }
+    guard let program else { return ENOMEM }
+    return Self.locks.withLock { locks in
+      words.withUnsafeBufferPointer { words in
+        variables.withUnsafeBufferPointer { variables in
+          guard let words = words.baseAddress, let variables = variables.baseAddress else { return EINVAL }
+          var command = CProcessCommand(
+            path: program, words: words, environment: variables, folder: opened.number, input: pipes[0][0],
+            output: pipes[1][1], errors: pipes[2][1])
+          return cprocess_start(
+            &keeper, &command, pipes[3][0], pipes[4][1], Array(locks), Int32(locks.count))
+        }
+      }
+    }
   }
+
+  // MARK: Locks
+
+  /// The descriptors of locks that stay held, if this program is killed, until nothing is left of its commands.
+  private static let locks = Mutex<Set<Int32>>([])
+
+  /// Has a lock stay held for as long as there are commands that this program started.
+  package static func keepLocked(_ descriptor: Int32) {
+    locks.withLock { locks in
+      if locks.count < Int(CPROCESS_KEPT) { locks.insert(descriptor) }
+    }
+  }
+
+  /// Has it stay held no longer, before the descriptor is closed.
+  package static func letGo(_ descriptor: Int32) { _ = locks.withLock { $0.remove(descriptor) } }
+
+  /// Keeps other processes of the same user, which commands are, from reading this one's environment and memory.
+  package static func hideFromOthers() { cprocess_hide() }
 
   /// Asks it to end; whoever follows it sees to that.
   private func end() {
@@ -164,15 +212,26 @@ package final class ChildProcess: Sendable {
     }
   }
 
-  /// Blocks until the process itself has ended, and wakes whoever follows it.
-  private func awaitExit() {
-    let pid = state.withLock { $0.pid }
-    var info = siginfo_t()
-    while waitid(P_PID, id_t(pid), &info, WEXITED | WNOWAIT) != 0, errno == EINTR {}
-    state.withLock { state in
-      state.hasExited = true
-      ring(state.alarmBell)
+  /// What the keeper tells next; nil if it has nothing more to tell, or not yet.
+  private func record(from report: Int32, isOver: inout Bool) -> CProcessRecord? {
+    var record = CProcessRecord()
+    while true {
+      let count = Glibc.read(report, &record, MemoryLayout<CProcessRecord>.size)
+      if count == MemoryLayout<CProcessRecord>.size { return record }
+      if count < 0, errno == EINTR { continue }
+      isOver = count >= 0 || errno != EAGAIN
+      return nil
     }
+  }
+
+  private func record(from report: Int32) -> CProcessRecord? {
+    var isOver = false
+    return record(from: report, isOver: &isOver)
+  }
+
+  private func order(_ byte: Int, _ control: Int32) {
+    var byte = UInt8(truncatingIfNeeded: byte)
+    _ = write(control, &byte, 1)
   }
 
   /// Wakes whoever follows; a full pipe has woken it already.
@@ -198,20 +257,23 @@ package final class ChildProcess: Sendable {
     /// Why it is asked to end.
     var reason: End.Reason?
     var isTooMuch = false
+    var isKilled = false
     var killAt: TimeSpan?
     let time = SystemTime()
     let deadline = limit.map { time.elapsed() + $0 }
-    while true {
-      let (hasExited, isToEnd) = state.withLock { ($0.hasExited, $0.isToEnd) }
-      if hasExited { break }
+    var status: Int32?
+    var command: pid_t = 0
+    var isOver = false
+    while !isOver {
+      let isToEnd = state.withLock { $0.isToEnd }
       let now = time.elapsed()
       if reason == nil, isToEnd || deadline.map({ $0 <= now }) ?? false {
         reason = isToEnd ? .cancelled : .late
-        kill(-own.pid, SIGTERM)
+        order(CProcessEnd, own.control)
         killAt = now + grace
       }
       if let due = killAt, due <= now {
-        kill(-own.pid, SIGKILL)
+        order(CProcessKill, own.control)
         killAt = nil
       }
       if own.input >= 0, written == input.count { shut(&own.input) }
@@ -220,10 +282,11 @@ package final class ChildProcess: Sendable {
         pollfd(fd: own.output, events: Int16(POLLIN), revents: 0),
         pollfd(fd: own.errors, events: Int16(POLLIN), revents: 0),
         pollfd(fd: own.alarm, events: Int16(POLLIN), revents: 0),
+        pollfd(fd: own.report, events: Int16(POLLIN), revents: 0),
       ]
       let next = killAt ?? (reason == nil ? deadline : nil)
       let patience = next.map { max(0, min(($0 - now).nanoseconds / 1_000_000 + 1, 60_000)) } ?? -1
-      if poll(&watched, 4, Int32(patience)) <= 0 { continue }
+      if poll(&watched, nfds_t(watched.count), Int32(patience)) <= 0 { continue }
       if watched[0].revents != 0 { feed(&own.input, &written) }
       if watched[1].revents != 0 { read(&own.output, into: &end.output, &isTooMuch) }
       if watched[2].revents != 0 { read(&own.errors, into: &end.errors, &isTooMuch) }
@@ -231,22 +294,40 @@ package final class ChildProcess: Sendable {
         var bytes: [UInt8] = [0, 0, 0, 0]
         _ = Glibc.read(own.alarm, &bytes, bytes.count)
       }
-      if isTooMuch { kill(-own.pid, SIGKILL) }
+      while watched[4].revents != 0, let record = record(from: own.report, isOver: &isOver) {
+        switch Int(record.kind) {
+        case CProcessNumber: command = record.value
+        case CProcessLeft:
+          let name = withUnsafeBytes(of: record.name) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+          end.left.append("\(record.value) \(name)")
+        case CProcessExited: status = record.value
+        default: break
+        }
+      }
+      if isTooMuch, !isKilled {
+        isKilled = true
+        order(CProcessKill, own.control)
+      }
     }
     // What it wrote last; what it left running writes no more.
-    kill(-own.pid, SIGKILL)
     read(&own.output, into: &end.output, &isTooMuch)
     read(&own.errors, into: &end.errors, &isTooMuch)
-    let status = reaped(own.pid)
+    _ = reaped(own.keeper)
+    // The command itself went with its keeper, and the group that it leads has no other's number while it is there.
+    if status == nil, command > 0 { kill(-command, SIGKILL) }
     state.withLock { $0.alarmBell = -1 }
-    for end in [own.input, own.output, own.errors, own.alarm, own.alarmBell] where end >= 0 { close(end) }
+    for end in [own.input, own.output, own.errors, own.control, own.report, own.alarm, own.alarmBell] where end >= 0 {
+      close(end)
+    }
     if isTooMuch {
       end.reason = .tooMuchOutput
     } else if let reason {
       end.reason = reason
-    } else {
+    } else if let status {
       // The macros of the system: the low seven bits are the signal, and the next eight the exit code.
       end.reason = status & 0x7F == 0 ? .exit(Int(status >> 8 & 0xFF)) : .signal(Int(status & 0x7F))
+    } else {
+      end.reason = .lost
     }
     return end
   }

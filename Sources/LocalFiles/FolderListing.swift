@@ -9,24 +9,38 @@ package struct ListedFile: Sendable {
 }
 
 extension LocatedFile {
-  /// What is in the folder, in the order of its paths' scalars.
+  /// What is in the folder, in the order of its paths' scalars, but for errand's own files.
   ///
   /// - Parameters:
   ///   - pattern: The form of the names that are wanted, in which `*` is any text and `?` any character.
   ///   - isRecursive: Whether folders are looked into; symbolic links never are.
   ///   - limit: The most files that are wanted; more are an error.
-  package func list(matching pattern: String, isRecursive: Bool, limit: Int) async throws(ActionError) -> [ListedFile] {
-    let pattern = Array(pattern.unicodeScalars)
+  package func list(
+    matching pattern: String, isRecursive: Bool, limit: Int
+  ) async throws(ActionError) -> (files: [ListedFile], unreadable: [String]) {
+    let pattern = Array(pattern)
     return try await call { () throws(ActionError) in
       var found: [ListedFile] = []
+      var unreadable: [String] = []
       var rest: [[String]] = [[]]
       var seen = 0
       while let below = rest.popLast() {
-        let folder = try folder(.list, names + below[...])
-        for name in try Self.names(in: folder, of: self) where rules.allowsHidden || !name.hasPrefix(".") {
+        let folder: OpenFolder
+        do throws(ActionError) { folder = try self.folder(.list, names + below[...]) } catch {
+          // A folder of errand's own inside of the one that is listed.
+          guard !below.isEmpty, error.kind == .validation else { throw error }
+          continue
+        }
+        let (readable, others) = try Self.names(in: folder.descriptor, of: self)
+        unreadable += others.map { (below + [$0]).joined(separator: "/") }
+        for name in readable where rules.allowsHidden || !name.hasPrefix(".") {
           seen += 1
+          if TemporaryFile.isOne(name) { continue }
           let child = LocatedFile(root: root, names: names + below + [name], rules: rules)
-          guard let status = try child.status(in: folder, .list) else { continue }
+          guard let status = try child.found(in: folder, .list),
+            folder.bounds.kind(of: [name], from: folder.descriptor) == nil,
+            folder.bounds.kind(of: status.system, named: name, amongRecipes: folder.isAmongRecipes) == nil
+          else { continue }
           if isRecursive, status.kind == .folder { rest.append(below + [name]) }
           guard name.isOfForm(pattern) else { continue }
           found.append(ListedFile(path: (below + [name]).joined(separator: "/"), status: status))
@@ -37,41 +51,38 @@ extension LocatedFile {
           }
         }
       }
-      return found.sorted { $0.path.precedesByScalars($1.path) }
+      return (found.sorted { $0.path.precedesByScalars($1.path) }, unreadable.sorted { $0.precedesByScalars($1) })
     }
   }
 
-  /// The names in an open folder; those that are no UTF-8 are left out.
-  private static func names(in folder: borrowing Descriptor, of file: LocatedFile) throws(ActionError) -> [String] {
-    // The stream closes what it is given.
-    let copy = openat(folder.number, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-    guard copy >= 0 else { throw file.failure(.list, errno) }
-    guard let stream = fdopendir(copy) else {
-      let code = errno
-      close(copy)
-      throw file.failure(.list, code)
-    }
-    defer { closedir(stream) }
-    var names: [String] = []
-    while true {
-      errno = 0
-      guard let entry = readdir(stream) else {
-        guard errno == 0 else { throw file.failure(.list, errno) }
-        return names
+  /// The names in an open folder; in those that are no UTF-8 each byte that is none of plain text is `\xE9`.
+  static func names(
+    in folder: borrowing Descriptor, of file: LocatedFile
+  ) throws(ActionError) -> (readable: [String], unreadable: [String]) {
+    guard let entries = FileTree.entries(in: folder.number) else { throw file.failure(.list, errno) }
+    var (readable, unreadable): ([String], [String]) = ([], [])
+    for entry in entries {
+      let bytes = entry.dropLast().map { UInt8(bitPattern: $0) }
+      if let name = String(validating: bytes, as: UTF8.self) {
+        readable.append(name)
+      } else {
+        unreadable.append(
+          bytes.map { byte in
+            (0x20..<0x7F).contains(byte)
+              ? String(UnicodeScalar(byte)) : "\\x" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
+          }.joined())
       }
-      let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
-        String(validating: bytes.prefix { $0 != 0 }, as: UTF8.self)
-      }
-      if let name, name != ".", name != ".." { names.append(name) }
     }
+    return (readable, unreadable)
   }
 }
 
 extension String {
   /// Whether the name is of a form in which `*` is any text and `?` any character.
-  func isOfForm(_ pattern: [Unicode.Scalar]) -> Bool {
-    // Greedy with one step back: a star that was followed in vain takes one scalar more.
-    let text = Array(unicodeScalars)
+  func isOfForm(_ pattern: [Character]) -> Bool {
+    // Greedy with one step back: a star that was followed in vain takes one character more. Characters are equal in any
+    // of their Unicode forms.
+    let text = Array(self)
     var (at, wanted) = (0, 0)
     var star: (at: Int, wanted: Int)?
     while at < text.count {

@@ -37,7 +37,7 @@ public final class FolderSandbox: RunningSandbox {
   public func summaryLines() async -> [String] {
     let listed = try? await LocatedFile(root: folder, names: [], rules: .init())
       .list(matching: "*", isRecursive: true, limit: 1000)
-    return (listed ?? []).filter { $0.status.kind == .file }.map { "\($0.path): \($0.status.bytes) bytes" }
+    return (listed?.files ?? []).filter { $0.status.kind == .file }.map { "\($0.path): \($0.status.bytes) bytes" }
   }
 
   public func stop() async {

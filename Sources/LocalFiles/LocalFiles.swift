@@ -11,8 +11,11 @@ public import ActionKit
 // Every path that a recipe gives to an action goes through here, also those of services that write or send files. Their
 // connections have the folder as their only setting.
 //
-// Names that begin with a dot are left alone unless the connection says otherwise: the state, repositories and keys have
-// such names. errand.yaml is never written.
+// Names that begin with a dot are left alone unless the connection says otherwise: repositories and keys have such
+// names. What belongs to errand itself is out of bounds under any name (`Bounds`).
+//
+// Names are bytes to the file system. Those that are no UTF-8 are told of in listings and cannot be used; those in
+// other Unicode forms (NFC, NFD) are other names, which listings give as they are and find by a pattern in any form.
 
 /// What `errand.yaml` says of a connection to files.
 public struct LocalFilesConfiguration: FieldSet {
@@ -21,6 +24,7 @@ public struct LocalFilesConfiguration: FieldSet {
   @Field("Full paths of other folders whose files may be used, by their full paths.", .each(.pattern(.fullPath)))
   var others: [String] = []
   @Field("Whether files and folders may be used whose names begin with a dot.") var hidden = false
+  @Field("Whether recipes may be read and written; errand's other files never are.") var allowRecipes = false
   @Field("The largest file that is read, in bytes.", .range(1...1 << 30)) var maxBytes = 64 << 20
 
   public init() {}
@@ -37,6 +41,9 @@ public struct LocalFiles: Sendable {
   /// What holds for every path, and which settings a message may advise.
   struct Rules: Sendable {
     var allowsHidden = false
+    var allowsRecipes = false
+    /// What is out of bounds in the run.
+    var own = OwnFiles()
     /// Whether the connection has `others` and `hidden` beside `folder`.
     var hasOthers = false
     /// The setting that bounds what is read, if there is one.
@@ -48,7 +55,8 @@ public struct LocalFiles: Sendable {
     folder = configuration.folder
     others = configuration.others
     maxBytes = configuration.maxBytes
-    rules = Rules(allowsHidden: configuration.hidden, hasOthers: true, limit: "maxBytes")
+    rules = Rules(
+      allowsHidden: configuration.hidden, allowsRecipes: configuration.allowRecipes, hasOthers: true, limit: "maxBytes")
   }
 
   /// Creates access to the files in one folder, or in that of errand.yaml, for a service whose connection has the
@@ -90,6 +98,8 @@ public struct LocalFiles: Sendable {
           ? "'\(path)' is hidden; say 'hidden: true' in the connection to use files whose names begin with a dot"
           : "'\(path)' is hidden; give it a name that does not begin with a dot")
     }
+    var rules = rules
+    rules.own = context.ownFiles
     return LocatedFile(root: start, names: names, rules: rules)
   }
 

@@ -31,8 +31,11 @@ package struct LocatedFile: Sendable {
     package var mode: mode_t
     /// Which file of the machine it is, whatever its path.
     package var identity: String
+    /// The file system's own words.
+    let system: stat
 
     init(_ status: stat) {
+      system = status
       kind =
         switch status.st_mode & S_IFMT {
         case S_IFREG: .file
@@ -90,11 +93,11 @@ package struct LocatedFile: Sendable {
 
   /// Creates or replaces the file in one step, with the folders above it; says whether anything changed.
   ///
-  /// A file that holds the same bytes is left as it is. One that is replaced keeps its permissions.
+  /// A file that holds the same bytes is left as it is. One that is replaced keeps its permissions, and a new one has
+  /// those that the process's mask leaves. A symbolic link is neither followed nor replaced.
   @discardableResult
   package func write(_ bytes: [UInt8], replacing: Bool = true) async throws(ActionError) -> Bool {
     try await call { () throws(ActionError) in
-      try refuseConfiguration()
       let folder = try folder(.write, making: true)
       let old = try status(in: folder, .write)
       if let old, replacing, old.kind == .file, old.bytes == bytes.count,
@@ -103,31 +106,30 @@ package struct LocatedFile: Sendable {
       {
         return false
       }
+      if old?.kind == .link { throw leads(through: names[...]) }
       if old != nil, !replacing { throw isThereAlready }
       guard old?.kind != .folder, old?.kind != .other else { throw failure(.write, EISDIR) }
-      let temporary = ".errand-\(getpid())-\(Self.serial.wrappingAdd(1, ordering: .relaxed).newValue).new"
-      // What a process of the same number left behind when the power went.
-      unlinkat(folder.number, temporary, 0)
-      let number = openat(folder.number, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
-      guard number >= 0 else { throw failure(.write, errno) }
-      let file = Descriptor(owning: number)
+      folder.cleanOnce()
+      guard let temporary = TemporaryFile(in: folder.descriptor, mode: old == nil ? 0o666 : 0o600) else {
+        throw failure(.write, errno)
+      }
       do throws(ActionError) {
-        try checked { () throws(FileError) in try file.write(bytes, path) }
-        let mode: mode_t = if let old, old.kind == .file { old.mode } else { 0o644 }
-        guard fchmod(file.number, mode) == 0, fsync(file.number) == 0 else {
-          throw failure(.write, errno)
-        }
+        try checked { () throws(FileError) in try temporary.file.write(bytes, path) }
+        if let old, fchmod(temporary.file.number, old.mode) != 0 { throw failure(.write, errno) }
+        guard fsync(temporary.file.number) == 0 else { throw failure(.write, errno) }
         if replacing {
-          guard renameat(folder.number, temporary, folder.number, name) == 0 else { throw failure(.write, errno) }
+          guard renameat(folder.number, temporary.name, folder.number, name) == 0 else {
+            throw failure(.write, errno)
+          }
         } else {
           // Fails, other than renaming, if something is there by now.
-          guard linkat(folder.number, temporary, folder.number, name, 0) == 0 else {
+          guard linkat(folder.number, temporary.name, folder.number, name, 0) == 0 else {
             throw errno == EEXIST ? isThereAlready : failure(.write, errno)
           }
-          unlinkat(folder.number, temporary, 0)
+          unlinkat(folder.number, temporary.name, 0)
         }
       } catch {
-        unlinkat(folder.number, temporary, 0)
+        unlinkat(folder.number, temporary.name, 0)
         throw error
       }
       try sync(folder, .write)
@@ -135,14 +137,11 @@ package struct LocatedFile: Sendable {
     }
   }
 
-  private static let serial = Atomic<Int>(0)
-
   /// Adds bytes to the end of the file, which is made if it is missing, and gives its size.
   ///
   /// What can be written only in part is taken back.
   package func append(_ bytes: [UInt8]) async throws(ActionError) -> Int {
     try await call { () throws(ActionError) in
-      try refuseConfiguration()
       let folder = try folder(.append, making: true)
       let file = try opened(.append, in: folder, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK)
       // Others that append wait, so that what is taken back is nobody else's. Closing unlocks.
@@ -170,16 +169,20 @@ package struct LocatedFile: Sendable {
   /// Removes the file, the link or the empty folder; says whether there was one.
   package func delete() async throws(ActionError) -> Bool {
     try await call { () throws(ActionError) in
-      try refuseConfiguration()
       guard !names.isEmpty else { throw failure(.remove, EBUSY) }
       let status: Status?
       do throws(ActionError) {
         let folder = try folder(.remove)
         status = try self.status(in: folder, .remove)
         if let status {
-          guard unlinkat(folder.number, name, status.kind == .folder ? AT_REMOVEDIR : 0) == 0 || errno == ENOENT else {
-            throw failure(.remove, errno)
+          let flags = status.kind == .folder ? AT_REMOVEDIR : 0
+          var code = unlinkat(folder.number, name, flags) == 0 ? 0 : errno
+          if code == ENOTEMPTY {
+            // What killed writers left is nobody's.
+            try self.folder(.remove, names[...]).clean()
+            code = unlinkat(folder.number, name, flags) == 0 ? 0 : errno
           }
+          guard code == 0 || code == ENOENT else { throw failure(.remove, code) }
           try sync(folder, .remove)
         }
       } catch {
@@ -191,41 +194,97 @@ package struct LocatedFile: Sendable {
   }
 
   /// Gives the file or folder another path, whose folders are made.
+  ///
+  /// To another file system it is copied, with its time and permissions, and then removed.
   package func move(to other: LocatedFile, replacing: Bool) async throws(ActionError) {
     try await call { () throws(ActionError) in
-      try refuseConfiguration()
-      try other.refuseConfiguration()
       guard !names.isEmpty, !other.names.isEmpty else { throw failure(.move, EBUSY) }
       let folder = try folder(.move)
-      guard let status = try status(in: folder, .move) else { throw failure(.move, ENOENT) }
+      guard let status = try status(in: folder, .move) else { throw missing(.move, name, in: folder) }
       let target = try other.folder(.move, making: true)
+      if status.kind == .folder {
+        if folder.bounds.isAbove(status.system) { throw ownFiles(nil) }
+        if target.isAmongRecipes, !rules.allowsRecipes || !other.rules.allowsRecipes { throw other.ownFiles(.recipes) }
+      }
       let there = try other.status(in: target, .move)
       // The file has both names already when the program ended between giving it the new one and taking the old one.
       if let there, there.identity == status.identity, status.kind != .folder {
         guard path == other.path || unlinkat(folder.number, name, 0) == 0 else { throw failure(.move, errno) }
-      } else if there != nil, !replacing {
-        throw other.isThereAlready
+      } else if let there, !replacing {
+        guard status.isCopied(as: there), same(in: folder, as: other, in: target) else { throw other.isThereAlready }
+        guard unlinkat(folder.number, name, 0) == 0 else { throw failure(.move, errno) }
       } else if !replacing, status.kind != .folder, linkat(folder.number, name, target.number, other.name, 0) == 0 {
         guard unlinkat(folder.number, name, 0) == 0 else { throw failure(.move, errno) }
       } else {
         // Folders, and file systems without hard links, have no way that cannot be crossed in the very moment.
         guard replacing || errno != EEXIST || status.kind == .folder else { throw other.isThereAlready }
-        guard renameat(folder.number, name, target.number, other.name) == 0 else { throw failure(.move, errno) }
+        if renameat(folder.number, name, target.number, other.name) != 0 {
+          guard errno == EXDEV else { throw failure(.move, errno) }
+          try copy(status, from: folder, to: other, in: target, replacing: replacing)
+        }
       }
       try sync(target, .move)
       try sync(folder, .move)
     }
   }
 
+  /// Moves to another file system: the copy is whole before it has its name, and only then the original goes.
+  private func copy(
+    _ status: Status, from folder: borrowing OpenFolder, to other: LocatedFile, in target: borrowing OpenFolder,
+    replacing: Bool
+  ) throws(ActionError) {
+    target.cleanOnce()
+    let temporary = TemporaryFile.newName
+    do throws(FileError) {
+      try FileTree(folder.descriptor, name).copy(to: target.descriptor, as: temporary, path)
+      // Only a folder's name can be taken in this very moment.
+      let isFree = replacing || status.kind == .folder
+      let code =
+        isFree
+        ? renameat(target.number, temporary, target.number, other.name)
+        : linkat(target.number, temporary, target.number, other.name, 0)
+      guard code == 0 else { throw FileError(.move, path, .system(errno)) }
+      if !isFree { unlinkat(target.number, temporary, 0) }
+      guard fsync(target.number) == 0 else { throw FileError(.move, path, .system(errno)) }
+    } catch {
+      FileTree(target.descriptor, temporary).remove()
+      throw error.code == EEXIST ? other.isThereAlready : self.error(error)
+    }
+    // In one step, so that no half of it is left under its name.
+    let gone = TemporaryFile.newName
+    guard renameat(folder.number, name, folder.number, gone) == 0 else { throw failure(.move, errno) }
+    FileTree(folder.descriptor, gone).remove()
+  }
+
+  /// Whether two files hold the same bytes.
+  private func same(
+    in folder: borrowing OpenFolder, as other: LocatedFile, in target: borrowing OpenFolder
+  ) -> Bool {
+    guard let one = try? opened(.move, in: folder, O_RDONLY), let two = try? other.opened(.move, in: target, O_RDONLY)
+    else { return false }
+    var chunks = ([UInt8](repeating: 0, count: 1 << 16), [UInt8](repeating: 0, count: 1 << 16))
+    var offset = 0
+    while true {
+      let count = pread(one.number, &chunks.0, chunks.0.count, offset)
+      guard count >= 0, pread(two.number, &chunks.1, count, offset) == count else { return false }
+      if count == 0 { return true }
+      guard chunks.0.prefix(count) == chunks.1.prefix(count) else { return false }
+      offset += count
+    }
+  }
+
   /// Opens the folder, for what works in it.
   package func openedFolder() async throws(ActionError) -> FilePlace {
-    try await call { () throws(ActionError) in FilePlace(try folder(.inspect, names[...]), ".", path: path) }
+    try await call { () throws(ActionError) in
+      // A command may work anywhere, also among recipes.
+      let folder = try folder(.inspect, names[...], isBound: false)
+      return FilePlace(folder.descriptor, ".", path: path)
+    }
   }
 
   /// Makes the folders above the path and opens the last one, for what writes the file over a long time.
   package func prepared() async throws(ActionError) -> FilePlace {
     try await call { () throws(ActionError) in
-      try refuseConfiguration()
       let folder = try folder(.write, making: true)
       switch try status(in: folder, .write)?.kind {
       case nil, .file: break
@@ -233,7 +292,7 @@ package struct LocatedFile: Sendable {
       default: throw failure(.write, EISDIR)
       }
       guard faccessat(folder.number, ".", W_OK | X_OK, AT_EACCESS) == 0 else { throw failure(.write, errno) }
-      return FilePlace(folder, name, path: path)
+      return FilePlace(folder.descriptor, name, path: path)
     }
   }
 
@@ -242,21 +301,46 @@ package struct LocatedFile: Sendable {
   /// The last component; that of the root for the root itself.
   private var name: String { names.last ?? "." }
 
+  /// A folder that was reached, and what is out of bounds in it.
+  struct OpenFolder: ~Copyable {
+    let descriptor: Descriptor
+    let bounds: Bounds
+    let isAmongRecipes: Bool
+
+    var number: Int32 { descriptor.number }
+
+    /// Removes what killed writers left, once in the life of this program.
+    func cleanOnce() {
+      guard let identity = Bounds.Identity(descriptor) else { return }
+      let isNew = Self.cleaned.withLock { cleaned in
+        if cleaned.count > 10_000 { cleaned = [] }
+        return cleaned.insert(identity).inserted
+      }
+      if isNew { clean() }
+    }
+
+    func clean() { TemporaryFile.removeLeft(in: descriptor) }
+
+    private static let cleaned = Mutex<Set<Bounds.Identity>>([])
+  }
+
   /// Opens the folder that holds the path.
-  private func folder(_ operation: FileError.Operation, making: Bool = false) throws(ActionError) -> Descriptor {
+  private func folder(_ operation: FileError.Operation, making: Bool = false) throws(ActionError) -> OpenFolder {
     try folder(operation, names.dropLast(), making: making)
   }
 
   /// Opens a folder beneath the root.
   func folder(
-    _ operation: FileError.Operation, _ names: ArraySlice<String>, making: Bool = false
-  ) throws(ActionError) -> Descriptor {
+    _ operation: FileError.Operation, _ names: ArraySlice<String>, making: Bool = false, isBound: Bool = true
+  ) throws(ActionError) -> OpenFolder {
+    let bounds = Bounds(isBound ? rules.own : OwnFiles(), allowsRecipes: rules.allowsRecipes)
     if making, !Files.exists(root) {
       try checked { () throws(FileError) in try Files.makeFolder(root) }
     }
     var folder = try checked { () throws(FileError) in
       try Descriptor(operation, root, O_RDONLY | O_DIRECTORY)
     }
+    if let kind = bounds.kind(of: self.names[...], from: folder) { throw ownFiles(kind) }
     for (index, name) in names.enumerated() {
       var isMade = false
       while true {
@@ -268,32 +352,41 @@ package struct LocatedFile: Sendable {
         let code = errno
         if code == EINTR { continue }
         if code == ENOENT, making, !isMade {
-          guard mkdirat(folder.number, name, 0o755) == 0 || errno == EEXIST else { throw failure(operation, errno) }
-          try sync(folder, operation)
+          if let kind = bounds.kind(ofOpen: folder), kind != .recipes { throw ownFiles(kind) }
+          guard mkdirat(folder.number, name, 0o777) == 0 || errno == EEXIST else { throw failure(operation, errno) }
+          guard fsync(folder.number) == 0 else { throw failure(operation, errno) }
           isMade = true
           continue
         }
-        throw isLink(name, in: folder) ? leads(through: names.prefix(index + 1)) : failure(operation, code)
+        if isLink(name, in: folder) { throw leads(through: names.prefix(index + 1)) }
+        throw code == ENOENT ? missing(operation, name, in: folder) : failure(operation, code)
       }
+      if let kind = bounds.kind(of: self.names.dropFirst(index + 1), from: folder) { throw ownFiles(kind) }
     }
-    return folder
+    let kind = bounds.kind(ofOpen: folder)
+    if let kind, kind != .recipes { throw ownFiles(kind) }
+    return OpenFolder(descriptor: folder, bounds: bounds, isAmongRecipes: kind == .recipes)
   }
 
   /// Opens the file itself, which is a regular one.
   private func opened(
-    _ operation: FileError.Operation, in folder: borrowing Descriptor, _ flags: Int32
+    _ operation: FileError.Operation, in folder: borrowing OpenFolder, _ flags: Int32
   ) throws(ActionError) -> Descriptor {
     guard !names.isEmpty else { throw failure(operation, EISDIR) }
+    // Before the file is made, if it is to be.
+    if folder.isAmongRecipes, !rules.allowsRecipes, Bounds.isRecipe(name) { throw ownFiles(.recipes) }
     while true {
-      let number = openat(folder.number, name, flags | O_NOFOLLOW | O_CLOEXEC, 0o644)
+      let number = openat(folder.number, name, flags | O_NOFOLLOW | O_CLOEXEC, 0o666)
       if number < 0 {
         if errno == EINTR { continue }
         let code = errno
-        throw isLink(name, in: folder) ? leads(through: names[...]) : failure(operation, code)
+        if isLink(name, in: folder.descriptor) { throw leads(through: names[...]) }
+        throw code == ENOENT ? missing(operation, name, in: folder) : failure(operation, code)
       }
       let file = Descriptor(owning: number)
       var status = stat()
       guard fstat(number, &status) == 0 else { throw failure(operation, errno) }
+      try refuseOwn(status, in: folder)
       switch Status(status).kind {
       case .file: return file
       case .folder: throw failure(operation, EISDIR)
@@ -309,16 +402,30 @@ package struct LocatedFile: Sendable {
     return fstatat(folder.number, name, &status, AT_SYMLINK_NOFOLLOW) == 0 && status.st_mode & S_IFMT == S_IFLNK
   }
 
-  func status(
-    in folder: borrowing Descriptor, _ operation: FileError.Operation
+  private func status(
+    in folder: borrowing OpenFolder, _ operation: FileError.Operation
   ) throws(ActionError) -> Status? {
+    if folder.isAmongRecipes, !rules.allowsRecipes, Bounds.isRecipe(name) { throw ownFiles(.recipes) }
+    guard let status = try found(in: folder, operation) else { return nil }
+    try refuseOwn(status.system, in: folder)
+    return status
+  }
+
+  /// What is there, errand's own files too.
+  func found(in folder: borrowing OpenFolder, _ operation: FileError.Operation) throws(ActionError) -> Status? {
     var status = stat()
     if fstatat(folder.number, name, &status, AT_SYMLINK_NOFOLLOW) == 0 { return Status(status) }
     guard errno == ENOENT else { throw failure(operation, errno) }
     return nil
   }
 
-  private func sync(_ folder: borrowing Descriptor, _ operation: FileError.Operation) throws(ActionError) {
+  private func refuseOwn(_ status: stat, in folder: borrowing OpenFolder) throws(ActionError) {
+    if let kind = folder.bounds.kind(of: status, named: name, amongRecipes: folder.isAmongRecipes) {
+      throw ownFiles(kind)
+    }
+  }
+
+  private func sync(_ folder: borrowing OpenFolder, _ operation: FileError.Operation) throws(ActionError) {
     guard fsync(folder.number) == 0 else { throw failure(operation, errno) }
   }
 
@@ -374,11 +481,47 @@ package struct LocatedFile: Sendable {
       effect: ActionError.Effect.none)
   }
 
-  /// The file that says which files may be used is not for the ones that use them.
-  private func refuseConfiguration() throws(ActionError) {
-    guard name != "errand.yaml" else {
-      throw ActionError(
-        .validation, "'\(path)' is the configuration, which recipes do not write.", effect: ActionError.Effect.none)
+  private func ownFiles(_ kind: OwnFiles.Kind?) -> ActionError {
+    let what =
+      switch kind {
+      case .configuration: "the configuration"
+      case .secrets: "secrets"
+      case .state: "the state"
+      case .recipes: "recipes"
+      case nil: "its folder holds them"
+      }
+    let advice =
+      kind == .recipes && rules.hasOthers ? "; say 'allowRecipes: true' in the connection if this one may" : ""
+    return ActionError(
+      .validation, "'\(path)' is among errand's own files (\(what)), which actions leave alone\(advice).",
+      effect: ActionError.Effect.none)
+  }
+
+  /// The error of a name that is not there, or is in another form.
+  private func missing(
+    _ operation: FileError.Operation, _ name: String, in folder: borrowing OpenFolder
+  ) -> ActionError {
+    missing(operation, name, in: folder.descriptor)
+  }
+
+  private func missing(
+    _ operation: FileError.Operation, _ name: String, in folder: borrowing Descriptor
+  ) -> ActionError {
+    var error = failure(operation, ENOENT)
+    // Strings are equal in Swift if they are canonically equivalent; names are other files if they are other bytes.
+    if !name.utf8.allSatisfy({ $0 < 0x80 }), (try? Self.names(in: folder, of: self))?.readable.contains(name) == true {
+      error.message.removeLast()
+      error.message +=
+        "; '\(name)' is there in another Unicode form, and names are compared byte by byte: write it as file.list gives it."
     }
+    return error
+  }
+}
+
+extension LocatedFile.Status {
+  /// Whether another file can be a copy of this one, on another file system.
+  fileprivate func isCopied(as other: Self) -> Bool {
+    kind == .file && other.kind == .file && system.st_dev != other.system.st_dev && bytes == other.bytes
+      && modifiedAt == other.modifiedAt
   }
 }

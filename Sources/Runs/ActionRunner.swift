@@ -273,6 +273,7 @@ struct ActionRunner {
     context.baseline = attempt.baseline
     context.secrets = work.secrets
     context.confinement = run.services.confinement
+    context.ownFiles = run.services.ownFiles
     return context
   }
 

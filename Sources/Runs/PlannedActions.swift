@@ -189,6 +189,7 @@ extension Planner {
     let limit = step.timeout.attempt ?? step.timeout.total ?? action.timeout
     var context = context(at: path)
     context.secrets = call.input.secrets(in: input)
+    context.ownFiles = services.ownFiles
     let given = context
     var number = 1
     while true {

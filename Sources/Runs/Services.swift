@@ -30,6 +30,8 @@ package actor Services {
   private let carrier: PluginContext.Carrier?
   /// What stands between runs and the actions of plugins that speak something else than HTTP.
   private let calls: (any CallCarrier)?
+  /// What actions leave alone.
+  package nonisolated let ownFiles: OwnFiles
   /// What is taken out of everything that is shown or kept.
   package nonisolated let redactor: Redactor
   private let pool: ServicePool
@@ -41,8 +43,9 @@ package actor Services {
   package init(
     catalog: ActionCatalog, connections: [String: Connection], redactor: Redactor, time: any TimeSource,
     cacheFolder: String? = nil, folder: String? = nil, pool: ServicePool? = nil, carrier: PluginContext.Carrier? = nil,
-    calls: (any CallCarrier)? = nil
+    calls: (any CallCarrier)? = nil, ownFiles: OwnFiles = OwnFiles()
   ) {
+    self.ownFiles = ownFiles
     self.catalog = catalog
     self.connections = connections
     self.redactor = redactor

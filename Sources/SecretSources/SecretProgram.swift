@@ -50,6 +50,7 @@ struct SecretProgram: Sendable {
     case .signal(let number): reason = "was ended by signal \(number)"
     case .notStarted(let code): reason = "was not started: \(systemErrorText(code))"
     case .tooMuchOutput: reason = "printed more than \(largest) bytes"
+    case .lost: reason = "was killed with what watched over it"
     case .late: reason = "did not end within \(timeout)"
     case .cancelled: reason = "was ended before it was done"
     }

@@ -118,6 +118,7 @@ private let serveCommand = Command(
       "log-format", "FORMAT", "How the log is written: text, json or github.",
       .choice(ProgressDisplay.Format.allCases.map(\.rawValue))),
     .flag("systemd-unit", "Prints a unit for systemd with the paths of here, and ends."),
+    .flag("user", "With --systemd-unit: a unit of your own systemd, without a sandbox."),
   ],
   examples: [
     .init("serve", "Serves the recipes of the folders that errand.yaml names, or of 'recipes'."),

@@ -23,9 +23,10 @@ struct ServeCommand {
   func run() async throws(CommandFailure) -> ExitCode {
     let workspace = try dispatch.workspace()
     if parsed["systemd-unit"].isGiven {
-      console.out(systemdUnit(for: workspace))
+      console.out(systemdUnit(for: workspace, isUsers: parsed["user"].isGiven))
       return .done
     }
+    if parsed["user"].isGiven { throw CommandFailure(.usage, "--user belongs to --systemd-unit") }
     let time = SystemTime()
     let secrets = try await workspace.soundSecretSources()
     let current = Current(

@@ -1,30 +1,43 @@
+import Basics
 import Glibc
+import Recipes
 
 /// The unit with which systemd keeps `errand serve` running, with this program's and this workspace's paths.
 ///
-/// The hardening leaves what recipes need: the network, the state, and the folder of `errand.yaml`, into which they may
-/// write files. Secrets belong into credentials, or into an environment file that only root reads.
-func systemdUnit(for workspace: Workspace) -> String {
+/// The hardening leaves what recipes need: the network, the state, and the folders into which connections may write.
+/// What it takes from recipes and commands all the same is said in the unit, with the line that gives it back. A unit of
+/// a user has none of it, because a user's manager may not set most of it up.
+func systemdUnit(for workspace: Workspace, isUsers: Bool) -> String {
   let program = realPath(of: "/proc/self/exe") ?? "errand"
   let config = workspace.configurationPath.map { " --config \(quoted($0))" } ?? ""
-  return """
+  let secrets = isUsers ? "%h/.config/errand" : "/etc/errand"
+  let head =
+    isUsers
+    ? """
+    # Save as ~/.config/systemd/user/errand.service, then: systemctl --user enable --now errand
+    # So that it also runs while you are not logged in: loginctl enable-linger
+    """
+    : """
     # Save as /etc/systemd/system/errand.service, then: systemctl enable --now errand
+    """
+  let network = isUsers ? "" : "\nWants=network-online.target\nAfter=network-online.target"
+  let user = isUsers ? "" : "\nUser=\(userName)"
+  return """
+    \(head)
     [Unit]
-    Description=Errand, the automation agent of \(workspace.root)
-    Documentation=man:systemd.service(5)
-    Wants=network-online.target
-    After=network-online.target
+    Description=Errand, the automation agent of \(unitText(workspace.root))
+    Documentation=man:systemd.service(5)\(network)
 
     [Service]
-    Type=notify-reload
+    Type=notify
     ExecStart=\(quoted(program)) serve\(config) --state \(quoted(workspace.stateFolder))
-    WorkingDirectory=\(unitText(workspace.root))
-    User=\(userName)
-    # Secrets, one NAME=value a line; a file of mode 0600 that root owns.
-    EnvironmentFile=-/etc/errand/secrets.env
+    ExecReload=/bin/kill -HUP $MAINPID
+    WorkingDirectory=\(unitText(workspace.root))\(user)
+    # Secrets, one NAME=value a line; a file of mode 0600\(isUsers ? "" : " that root owns").
+    EnvironmentFile=-\(secrets)/secrets.env
     # Or each as a credential, which only this unit can read: a file of its name, or one that systemd-creds encrypted.
-    #LoadCredential=NAME:/etc/errand/NAME
-    #LoadCredentialEncrypted=NAME:/etc/errand/NAME.cred
+    #LoadCredential=NAME:\(secrets)/NAME
+    #LoadCredentialEncrypted=NAME:\(secrets)/NAME.cred
     Restart=on-failure
     RestartSec=5
     # Nothing is won by trying again: another agent has the folder, or errand.yaml is at fault.
@@ -34,25 +47,55 @@ func systemdUnit(for workspace: Workspace) -> String {
     TimeoutStopSec=120
     KillMode=mixed
     UMask=0077
-    NoNewPrivileges=yes
-    PrivateDevices=yes
-    PrivateTmp=yes
-    ProtectSystem=strict
-    ProtectControlGroups=yes
-    ProtectKernelLogs=yes
-    ProtectKernelModules=yes
-    ProtectKernelTunables=yes
-    ReadWritePaths=-\(quoted(workspace.root)) -\(quoted(workspace.stateFolder))
-    RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6
-    RestrictRealtime=yes
-    RestrictSUIDSGID=yes
-    LockPersonality=yes
-    MemoryDenyWriteExecute=yes
-    SystemCallArchitectures=native
-
+    \(isUsers ? "" : sandbox(for: workspace) + "\n")
     [Install]
-    WantedBy=multi-user.target
+    WantedBy=\(isUsers ? "default" : "multi-user").target
     """
+}
+
+/// What the unit forbids, each part with what it costs recipes and how to allow it.
+private func sandbox(for workspace: Workspace) -> String {
+  """
+
+  # The sandbox. What follows is forbidden here though it works by hand. To allow more: systemctl edit errand, and below
+  # [Service] the line that is named.
+  # Files may be written in the folders of errand.yaml, of the state and of connections, and nowhere else:
+  #   ReadWritePaths=/srv/more        or all but /usr, /boot and /etc: ProtectSystem=full
+  ProtectSystem=strict
+  ReadWritePaths=\(writablePaths(of: workspace).map { "-" + quoted($0, isCommand: false) }.joined(separator: " "))
+  # /tmp is the unit's own, so that files there are not those of other programs: PrivateTmp=no
+  PrivateTmp=yes
+  # Devices, such as serial ports and disks: PrivateDevices=no
+  PrivateDevices=yes
+  # Commands become no other user: sudo, su, ping and other set-user-ID programs fail. All of these lines have to be
+  # answered with =no, and RestrictAddressFamilies with an empty value: each of them implies the first.
+  NoNewPrivileges=yes
+  LockPersonality=yes
+  ProtectControlGroups=yes
+  ProtectKernelLogs=yes
+  ProtectKernelModules=yes
+  ProtectKernelTunables=yes
+  RestrictRealtime=yes
+  RestrictSUIDSGID=yes
+  SystemCallArchitectures=native
+  # Sockets other than local ones and the Internet's, such as Bluetooth: RestrictAddressFamilies=
+  RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6
+  # Commands may make code while they run, as Node, Java and Python's libraries do. If yours do not: MemoryDenyWriteExecute=yes
+  """
+}
+
+/// The folders into which recipes may write: where errand.yaml is, the state, and those that connections name.
+private func writablePaths(of workspace: Workspace) -> [String] {
+  var paths = [workspace.root, workspace.stateFolder]
+  for connection in workspace.configuration.connections {
+    // No secret is read for this; a folder that is computed from one is not known here.
+    var secrets = ValueMap()
+    for secret in connection.secrets { secrets[secret.name] = .string("secret") }
+    guard let settings = try? connection.settings.evaluate(in: [.map(secrets)]).map else { continue }
+    paths += [settings["folder"]?.string].compactMap(\.self) + (settings["others"]?.list ?? []).compactMap(\.string)
+  }
+  var known: Set<String> = []
+  return paths.map { Workspace.absolute($0, in: workspace.root) }.filter { known.insert($0).inserted }
 }
 
 private var userName: String {
@@ -69,11 +112,11 @@ private func realPath(of path: String) -> String? {
 /// A text in which systemd takes no specifier and no variable for one.
 private func unitText(_ text: String) -> String { text.map { $0 == "%" ? "%%" : String($0) }.joined() }
 
-/// The text as one word of a command line.
-private func quoted(_ text: String) -> String {
+/// The text as one word of a command line, in which variables are put in, or of another list.
+private func quoted(_ text: String, isCommand: Bool = true) -> String {
   let escaped = unitText(text).map { character in
     switch character {
-    case "$": "$$"
+    case "$" where isCommand: "$$"
     case "\"", "\\": "\\\(character)"
     default: String(character)
     }

@@ -142,8 +142,18 @@ struct Workspace: Sendable {
     return Services(
       catalog: catalog, connections: connections, redactor: Redactor(known), time: time,
       cacheFolder: standIns.isEmpty && recorder == nil ? "\(stateFolder)/cache" : nil, folder: root, pool: pool,
-      carrier: carrier,
-      calls: recorder ?? calls)
+      carrier: carrier, calls: recorder ?? calls, ownFiles: ownFiles)
+  }
+
+  /// What no action may read or write.
+  private var ownFiles: OwnFiles {
+    let secrets = configuration.secrets
+    return OwnFiles(
+      configuration: configurationPath.map { [$0] } ?? [],
+      secrets: (secrets.files + secrets.ageFiles + [secrets.ageIdentity].compactMap(\.self)).map {
+        Workspace.absolute($0, in: root)
+      },
+      state: stateFolder.isEmpty ? [] : [stateFolder], recipes: configurationPath == nil ? [] : recipeFolders)
   }
 
   // MARK: Paths

@@ -68,13 +68,11 @@ import Testing
   func `files of errand's own are out of bounds for actions, whatever their name`(_ step: String) async throws {
     let program = try await Self.program(step.contains("meant") ? Self.meant : "")
     let outcome = try await Self.outcome(step, in: program)
-    withKnownIssue("what lies in the folder is read and written") {
-      #expect(outcome.code == 1)
-      #expect(outcome.json["error"]?["kind"]?.string == "validation")
-      #expect(outcome.json["error"]?["message"]?.string?.contains("errand's own") == true)
-      #expect(FileManager.default.fileExists(atPath: program.folder.appending(path: "secrets.yaml").path))
-      #expect(!FileManager.default.fileExists(atPath: program.folder.appending(path: "recipes/new.yaml").path))
-    }
+    #expect(outcome.code == 1)
+    #expect(outcome.json["error"]?["kind"]?.string == "validation")
+    #expect(outcome.json["error"]?["message"]?.string?.contains("errand's own") == true)
+    #expect(FileManager.default.fileExists(atPath: program.folder.appending(path: "secrets.yaml").path))
+    #expect(!FileManager.default.fileExists(atPath: program.folder.appending(path: "recipes/new.yaml").path))
     await program.remove()
   }
 
@@ -84,21 +82,15 @@ import Testing
     let program = try await Self.program(Self.meant)
     let written = try await Self.outcome(
       "uses: file.write\n    connection: meant\n    with: { path: recipes/new.yaml, text: 'steps: []' }", in: program)
-    withKnownIssue("there is no such setting") {
-      #expect(written.code == 0)
-    }
+    #expect(written.code == 0)
     let listed = try await Self.outcome("uses: file.list\n    with: { recursive: true }", in: program)
     let names = listed.json["outputs"]?["result"]?["entries"]?.list?.compactMap { $0["path"]?.string } ?? []
-    withKnownIssue("they are listed") {
-      #expect(names == ["sub", "try.yaml"])
-    }
+    #expect(names == ["recipes", "sub", "try.yaml"])
     let name = program.folder.lastPathComponent
     let moved = try await Self.outcome(
       "uses: file.move\n    connection: above\n    with: { from: \(name), to: \(name)-away }", in: program)
-    withKnownIssue("the whole folder is moved") {
-      #expect(moved.code == 1)
-      #expect(FileManager.default.fileExists(atPath: program.folder.path))
-    }
+    #expect(moved.code == 1)
+    #expect(FileManager.default.fileExists(atPath: program.folder.path))
     try? FileManager.default.removeItem(atPath: "\(program.folder.path)-away")
     await program.remove()
   }
@@ -156,9 +148,7 @@ import Testing
         try FileManager.default.attributesOfItem(atPath: program.folder.appending(path: name).path)[.posixPermissions]
           as? Int
       }
-      withKnownIssue("they are readable by everyone") {
-        #expect(modes == [file, file, file, file, folder])
-      }
+      #expect(modes == [file, file, file, file, folder])
     }
     await program.remove()
   }
@@ -176,9 +166,7 @@ import Testing
         - { uses: file.delete, with: { path: out } }
       """, to: "try.yaml")
     let outcome = try await program.call("run", "try.yaml")
-    withKnownIssue("the folder is not empty") {
-      #expect(outcome.code == 0)
-    }
+    #expect(outcome.code == 0)
     await program.remove()
   }
 
@@ -204,13 +192,11 @@ import Testing
         - { uses: file.move, with: { from: tree, to: \(other)/tree } }
       """, to: "try.yaml")
     let outcome = try await program.call("run", "try.yaml")
-    withKnownIssue("the two paths are on different file systems") {
-      #expect(outcome.code == 0, "\(outcome.error)")
-      try #expect(String(contentsOfFile: "\(other)/new/one", encoding: .utf8) == "whole")
-      try #expect(String(contentsOfFile: "\(other)/tree/deep/file", encoding: .utf8) == "inside")
-      #expect(!FileManager.default.fileExists(atPath: program.folder.appending(path: "tree").path))
-      #expect(!FileManager.default.fileExists(atPath: program.folder.appending(path: "one").path))
-    }
+    #expect(outcome.code == 0, "\(outcome.error)")
+    #expect(try String(contentsOfFile: "\(other)/new/one", encoding: .utf8) == "whole")
+    #expect(try String(contentsOfFile: "\(other)/tree/deep/file", encoding: .utf8) == "inside")
+    #expect(!FileManager.default.fileExists(atPath: program.folder.appending(path: "tree").path))
+    #expect(!FileManager.default.fileExists(atPath: program.folder.appending(path: "one").path))
     await program.remove()
   }
 
@@ -229,15 +215,11 @@ import Testing
     let listed = try await Self.outcome("uses: file.list\n    with: { folder: in, pattern: 'caf\u{E9}*' }", in: program)
     let result = listed.json["outputs"]?["result"]
     let names = result?["entries"]?.list?.compactMap { $0["name"]?.string?.unicodeScalars.map(\.value) }
-    withKnownIssue("neither is found") {
-      #expect(names == ["cafe\u{301}.txt".unicodeScalars.map(\.value)])
-      #expect(result?["unreadable"]?.list?.compactMap(\.string) == [#"caf\xE9"#])
-    }
+    #expect(names == ["cafe\u{301}.txt".unicodeScalars.map(\.value)])
+    #expect(result?["unreadable"]?.list?.compactMap(\.string) == [#"caf\xE9"#])
     let read = try await Self.outcome("uses: file.read\n    with: { path: \"in/caf\u{E9}.txt\" }", in: program)
     #expect(read.code == 1)
-    withKnownIssue("the other form is not named") {
-      #expect(read.json["error"]?["message"]?.string?.contains("in another Unicode form") == true)
-    }
+    #expect(read.json["error"]?["message"]?.string?.contains("in another Unicode form") == true)
     await program.remove()
   }
 }

@@ -202,13 +202,61 @@ import Testing
     await program.remove()
   }
 
+  /// Has systemd look at a unit; its words are empty if nothing is wrong with it.
+  private static func verified(_ unit: String, in program: Program, isUsers: Bool) async throws -> String {
+    guard FileManager.default.isExecutableFile(atPath: "/usr/bin/systemd-analyze") else {
+      print("skipped: systemd-analyze is not installed (apt install systemd)")
+      return ""
+    }
+    try program.write(unit, to: "errand.service")
+    let outcome = try await program.shell(
+      "export XDG_RUNTIME_DIR=\"$PWD\"; systemd-analyze verify\(isUsers ? " --user" : "") ./errand.service 2>&1")
+    // What is not about this unit is about this machine.
+    return outcome.out.split(separator: "\n").filter { $0.contains("errand.service") }.joined(separator: "\n")
+  }
+
+  @Test func `a unit lets connections write into their folders, and says what it forbids`() async throws {
+    let program = try await ServeTests.program()
+    try program.write(
+      """
+        file: { folder: out, others: [/srv/more files, "/srv/100%"] }
+        site: { plugin: http, token: "${{ secrets.TOKEN }}", folder: /srv/site }
+
+      """, after: "errand.yaml")
+    let folder = try #require(realpath(program.folder.path, nil).map { String(cString: $0) })
+    let outcome = try await program.call("serve", "--systemd-unit")
+    let lines = outcome.out.split(separator: "\n").map(String.init)
+    #expect(
+      lines.contains(
+        "ReadWritePaths=-\(folder) -\(folder)/.errand -\(folder)/out -\"/srv/more files\" -\"/srv/100%%\" -/srv/site"))
+    #expect(!lines.contains { $0.hasPrefix("MemoryDenyWriteExecute") })
+    for word in ["systemctl edit errand", "ReadWritePaths=/srv/more", "sudo", "PrivateTmp=no", "PrivateDevices=no"] {
+      #expect(lines.contains { $0.hasPrefix("#") && $0.contains(word) }, "\(word)")
+    }
+    #expect(try await Self.verified(outcome.out, in: program, isUsers: false) == "")
+    await program.remove()
+  }
+
+  @Test func `a unit of a user asks for nothing that a user's systemd may not give`() async throws {
+    let program = try await ServeTests.program()
+    let outcome = try await program.call("serve", "--systemd-unit", "--user")
+    #expect(outcome.code == 0)
+    let lines = outcome.out.split(separator: "\n").map(String.init)
+    #expect(lines.contains("WantedBy=default.target"))
+    #expect(lines.contains("EnvironmentFile=-%h/.config/errand/secrets.env"))
+    #expect(!lines.contains { $0.hasPrefix("User=") || $0.hasPrefix("Protect") || $0.hasPrefix("Private") })
+    #expect(try await Self.verified(outcome.out, in: program, isUsers: true) == "")
+    #expect(try await program.call("serve", "--user").code == 64)
+    await program.remove()
+  }
+
   @Test func `prints a unit with the paths of here`() async throws {
     let program = try await ServeTests.program()
     let outcome = try await program.call("serve", "--systemd-unit")
     #expect(outcome.code == 0)
     let lines = outcome.out.split(separator: "\n").map(String.init)
     let folder = try #require(realpath(program.folder.path, nil).map { String(cString: $0) })
-    #expect(lines.contains("Type=notify-reload"))
+    #expect(lines.contains("Type=notify"))
     #expect(lines.contains("WorkingDirectory=\(folder)"))
     #expect(lines.contains { $0.hasPrefix("ExecStart=/") && $0.hasSuffix("--state \(folder)/.errand") })
     await program.remove()

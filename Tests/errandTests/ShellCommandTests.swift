@@ -59,9 +59,7 @@ import Testing
       """, to: "try.yaml")
     let outcome = try await Self.runAsNobody(program)
     #expect(outcome.code == 0, "\(outcome.error)")
-    withKnownIssue("it reads that of errand") {
-      #expect(outcome.json["outputs"]?["found"]?.string == "looked")
-    }
+    #expect(outcome.json["outputs"]?["found"]?.string == "looked")
     await program.remove()
   }
 
@@ -80,9 +78,7 @@ import Testing
     let outcome = try await program.call("run", "try.yaml")
     #expect(outcome.code == 0, "\(outcome.error)")
     let left = await Self.pid("left", in: program)
-    withKnownIssue("it goes on") {
-      #expect(!Self.isAlive(left))
-    }
+    #expect(!Self.isAlive(left))
     if left > 0 { kill(left, SIGKILL) }
     await program.remove()
   }
@@ -118,11 +114,9 @@ import Testing
     let shown = try await program.call("runs", "list", "--json")
     let id = shown.json.list?.first?["id"]?.string ?? shown.json["runs"]?.list?.first?["id"]?.string ?? ""
     let run = try await program.call("runs", "show", id, "--json")
-    withKnownIssue("both go on") {
-      #expect(run.json["outputs"]?["found"]?.string == "", "\(run.out)\(shown.out)")
-      #expect(!Self.isAlive(own))
-      #expect(!Self.isAlive(left))
-    }
+    #expect(run.json["outputs"]?["found"]?.string == "", "\(run.out)\(shown.out)")
+    #expect(!Self.isAlive(own))
+    #expect(!Self.isAlive(left))
     for pid in [own, left] where pid > 0 { kill(pid, SIGKILL) }
     await program.remove()
   }
@@ -149,10 +143,8 @@ import Testing
         + "--clear-groups \(Program.binary.path) run try.yaml --json")
     let left = await Self.pid("left", in: program)
     #expect(Self.isAlive(left))
-    withKnownIssue("it is not mentioned") {
-      #expect(outcome.code == 0, "\(outcome.error)")
-      #expect(outcome.json["outputs"]?["work"]?["unended"]?.list?.compactMap(\.string) == ["\(left) sleep"])
-    }
+    #expect(outcome.code == 0, "\(outcome.error)")
+    #expect(outcome.json["outputs"]?["work"]?["unended"]?.list?.compactMap(\.string) == ["\(left) sleep"])
     if left > 0 { kill(left, SIGKILL) }
     await program.remove()
   }

@@ -3,7 +3,7 @@ import LocalFiles
 
 enum ListFiles: Action {
   static let name = "list"
-  static let summary = "Lists what is in a folder."
+  static let summary = "Lists what is in a folder, but for errand's own files."
   static let effect = Effect.read
   static let examples = [
     Example("Every table, in folders inside as well", "pattern: \"*.csv\"\nrecursive: true"),
@@ -12,7 +12,9 @@ enum ListFiles: Action {
 
   struct Input: FieldSet {
     @Field("Path of the folder; absent means the one that paths start from.", .notEmpty) var folder: String?
-    @Field("Only names of this form, in which `*` is any text and `?` any one character.", .notEmpty) var pattern = "*"
+    @Field(
+      "Only names of this form, in which `*` is any text and `?` any one character, in any Unicode form.", .notEmpty)
+    var pattern = "*"
     @Field("Whether folders inside are looked into; symbolic links never are.") var recursive = false
     @Field("The most entries that are given; if there are more, the step fails.", .range(1...100_000)) var limit =
       10_000
@@ -21,6 +23,9 @@ enum ListFiles: Action {
   struct Output: FieldSet {
     @Field("The entries, in the order of their paths.") var entries: [Entry]
     @Field("Full path of the folder.") var path: String
+    @Field(
+      "Paths that aren't valid UTF-8, with such bytes as `\\xE9`, which no action can use; absent if there are none.")
+    var unreadable: [String]?
   }
 
   struct Entry: FieldSet {
@@ -33,10 +38,12 @@ enum ListFiles: Action {
 
   static func run(_ input: Input, on files: LocalFiles, in context: ActionContext) async throws -> Output {
     let folder = try files.file(input.folder ?? ".", in: context)
-    let listed = try await folder.list(matching: input.pattern, isRecursive: input.recursive, limit: input.limit)
+    let (listed, unreadable) = try await folder.list(
+      matching: input.pattern, isRecursive: input.recursive, limit: input.limit)
     let prefix = input.folder.map { $0.hasSuffix("/") ? $0 : "\($0)/" } ?? ""
     return try Output { output in
       output.path = folder.path
+      output.unreadable = unreadable.isEmpty ? nil : unreadable
       output.entries = try listed.map { file in
         try Entry {
           $0.name = String(file.path.split(separator: "/").last ?? "")

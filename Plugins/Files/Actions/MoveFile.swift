@@ -3,7 +3,7 @@ import LocalFiles
 
 enum MoveFile: PreviewingAction, ReconcilingAction {
   static let name = "move"
-  static let summary = "Gives a file or folder another path."
+  static let summary = "Gives a file or folder another path, also on another file system."
   static let effect = Effect.write
   static let examples = [Example("Into a folder", "from: notes.txt\nto: archive/notes.txt")]
 
@@ -19,6 +19,8 @@ enum MoveFile: PreviewingAction, ReconcilingAction {
 
   struct Baseline: FieldSet {
     @Field("Which file of the machine it was.") var identity: String?
+    @Field("Its size; absent of what is no file.") var bytes: Int?
+    @Field("When its content was last changed.") var modifiedAt: Timestamp?
   }
 
   static func preview(_ input: Input, on files: LocalFiles, in context: ActionContext) async throws -> [Change] {
@@ -33,7 +35,11 @@ enum MoveFile: PreviewingAction, ReconcilingAction {
 
   static func baseline(_ input: Input, on files: LocalFiles, in context: ActionContext) async throws -> Baseline {
     let status = try await files.file(input.from, in: context).status()
-    return try Baseline { $0.identity = status?.identity }
+    return try Baseline {
+      $0.identity = status?.identity
+      $0.bytes = status.flatMap { $0.kind == .file ? $0.bytes : nil }
+      $0.modifiedAt = status?.modifiedAt
+    }
   }
 
   static func reconcile(
@@ -44,6 +50,12 @@ enum MoveFile: PreviewingAction, ReconcilingAction {
     let (source, target) = (try await from.status(), try await to.status())
     if source?.identity == identity { return .notDone }
     if target?.identity == identity { return .done(try Output { $0.path = to.path }) }
+    // On another file system it is another file, of the same size and time.
+    if source == nil, let target, target.kind == .file, target.bytes == baseline.bytes,
+      target.modifiedAt == baseline.modifiedAt
+    {
+      return .done(try Output { $0.path = to.path })
+    }
     return .unknown("look whether '\(to.path)' is what '\(from.path)' was")
   }
 

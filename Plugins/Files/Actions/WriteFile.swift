@@ -11,7 +11,8 @@ enum WriteFile: PreviewingAction {
   ]
 
   struct Input: ValidatedFieldSet {
-    @Field("Path of the file; its folder is made if it is missing.", .notEmpty) var path: String
+    @Field("Path of the file; its folder is made if it is missing, and a symbolic link is refused.", .notEmpty)
+    var path: String
     @Field("What is to be in it, as UTF-8; either this or `bytes`.") var text: String?
     @Field("What is to be in it, as it is; either this or `text`.") var bytes: [UInt8]?
 

@@ -51,11 +51,13 @@ enum Run: StepEffectAction, PreviewingAction {
     @Field("The lines of the output, with 'as: lines'.") var lines: [String]?
     @Field("The value of the output, with 'as: json'.") var json: Value?
     @Field("Whether the connection let it run; in a sandbox what writes does not.") var isRun: Bool
+    @Field("What it left running and could not be ended, as number and name: `4711 sudo`; absent if nothing.")
+    var unended: [String]?
   }
 
   static func run(_ input: Input, on service: ShellService, in context: ActionContext) async throws -> Output {
     let folder = try await service.files.file(input.folder ?? ".", in: context).openedFolder()
-    let command = command(input, in: folder.path)
+    let command = command(input, in: folder)
     let name = input.program ?? "sh"
     let code = try await service.faults?.code(for: command, called: name, words(of: input))
     guard code == nil, service.runs == .all || !input.effect.effect.isWrite else {
@@ -87,6 +89,7 @@ enum Run: StepEffectAction, PreviewingAction {
       $0.lines = input.as == .lines ? lines(of: text) : nil
       $0.json = json
       $0.isRun = true
+      $0.unended = result.unended.isEmpty ? nil : result.unended
     }
   }
 
@@ -98,12 +101,14 @@ enum Run: StepEffectAction, PreviewingAction {
     input.program.map { [$0] + input.arguments } ?? ["sh", "-c", input.script ?? "", "sh"] + input.arguments
   }
 
-  private static func command(_ input: Input, in folder: String) -> ShellCommand {
-    ShellCommand(
+  private static func command(_ input: Input, in folder: FilePlace) -> ShellCommand {
+    var command = ShellCommand(
       input.program.map { .program($0) } ?? .script(input.script ?? ""), input.arguments,
       environment: input.environment, secretEnvironment: input.secretEnvironment.mapValues { $0.reveal() },
-      folder: folder, input: Array(input.input.utf8),
+      folder: folder.path, input: Array(input.input.utf8),
       expectedCodes: input.expect)
+    command.place = folder
+    return command
   }
 
   private static func withoutLastLineEnds(_ text: String) -> String {

@@ -20,6 +20,8 @@ public struct ShellCommand: Sendable {
   public var secretEnvironment: [String: String]
   /// The working folder, absolute.
   public var folder: String
+  /// The working folder, if it is open already.
+  package var place: FilePlace?
   /// What the command reads, and then the end.
   public var input: [UInt8]
   /// The exit codes that mean that it went well.
@@ -48,6 +50,8 @@ public struct ShellResult: Sendable {
   public var output: [UInt8]
   /// What it wrote to its standard error.
   public var errors: [UInt8]
+  /// What it left running and could not be ended, as number and name: `4711 sudo`.
+  public var unended: [String]
 }
 
 /// What commands may do, and what all of them have.
@@ -87,6 +91,8 @@ public struct ShellError: Error, Sendable, Equatable, CustomStringConvertible {
     case signalled(Int)
     /// It wrote too much, and was killed.
     case tooMuchOutput
+    /// What watched over it was killed, so that it was ended and nobody knows what it left.
+    case lost
     /// The calling task was cancelled, and it was ended with all that it had started.
     case cancelled
   }
