@@ -136,9 +136,6 @@ private final class Ear: Sendable {
       - id: data
         uses: http.get
         with: { url: /json }
-      - id: post
-        uses: http.post
-        with: { url: /text, json: { a: 1 } }
       - id: shell
         uses: shell.run
         with:
@@ -156,6 +153,9 @@ private final class Ear: Sendable {
           effect: read
           script: 'printf "%s" "$TOKEN" >&2; exit 3'
           secretEnvironment: { TOKEN: "${{ inputs.token }}" }
+      - id: post
+        uses: http.post
+        with: { url: /text, json: { a: 1 } }
       - id: save
         uses: file.write
         with: { path: saved.txt, text: "${{ string(steps.page.body) + steps.shell.output }}" }
@@ -269,7 +269,7 @@ private final class Ear: Sendable {
       #expect(try JSON.text(outputs[name] ?? .null).contains("•••"), "\(name)")
     }
     try await call(["run"] + planting, endsWith: 0)
-    // The answers hold the time, so that they are others than the plan was made with.
+    // The file that is saved is there by now, which it was not when the plan was made.
     try await call(["run"] + planting + ["--plan", "plan.json"], endsWith: 1)
     try await call(["run"] + planting + ["--replay", "recording.json", "--json"], endsWith: 0)
     try await call(["test", "-v"], endsWith: nil)
