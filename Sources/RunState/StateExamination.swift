@@ -105,7 +105,8 @@ package struct StateDoctor: Sendable {
     try onDisk { () throws(FileError) in
       var found: [(path: String, mode: UInt32)] = []
       let names = try fileSystem.list(path).filter { name in
-        ["history", "slots", "blobs", "agent.crashed", "agent.lock", "agent.sock"].contains(name) || name.hasPrefix("state.")
+        ["history", "slots", "blobs", "agent.crashed", "agent.lock", "agent.sock"].contains(name)
+          || name.hasPrefix("state.")
           || name.hasPrefix("journal-")
       }
       for path in [path] + names.map({ "\(path)/\($0)" }) {

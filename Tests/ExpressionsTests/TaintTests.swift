@@ -29,7 +29,8 @@ import Testing
         form.receiver == nil
         ? "\(form.name)(\(names.joined(separator: ", ")))"
         : "\(names[0]).\(form.name)(\(names.dropFirst().joined(separator: ", ")))"
-      return Program.compile(call, in: scope)
+      // What may be empty is asked first.
+      return Program.compile(form.name == "value" ? "a0.hasValue() ? [\(call)] : []" : call, in: scope)
     }
 
     static let all = FunctionLibrary.standard.declarations

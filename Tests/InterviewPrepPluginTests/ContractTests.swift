@@ -272,7 +272,8 @@ import Testing
     "routine, invalid profile, newer server": "2026-04-14, version 1: 0 blocks of 0.0 h, 0 tasks, canned",
     "routine, invalid profile, older server":
       "The server refused the request. POST URL/generate/routine was answered with HTTP status 400: profile is not "
-      + "valid (demo wording). | targetRole is required; /timeBudgetHoursPerDay: at least 0.5. \(trace)",
+      + "valid (demo wording). targetRole is required; /timeBudgetHoursPerDay: at least 0.5. | "
+      + "targetRole is required; /timeBudgetHoursPerDay: at least 0.5. \(trace)",
     "routine, slow":
       "The request took too long. Please try again. POST URL/generate/routine: URL did not answer whole within 0.3s; "
       + "try later or raise the time limit. \(paid) | retryable",
@@ -312,7 +313,8 @@ import Testing
       + "currentPlan are required (demo wording). | \(trace)",
     "reroll with an invalid plan":
       "The server refused the request. POST URL/reroll/resources was answered with HTTP status 400: currentPlan is not "
-      + "valid (demo wording). | /timeBlocks/Mon/0: durationHours is required; /weekOf: not a date. \(trace)",
+      + "valid (demo wording). /timeBlocks/Mon/0: durationHours is required; /weekOf: not a date. | "
+      + "/timeBlocks/Mon/0: durationHours is required; /weekOf: not a date. \(trace)",
     "malformed body":
       "The server refused the request. POST URL/generate/routine was answered with HTTP status 400: body is not JSON "
       + "(demo wording).",

@@ -165,7 +165,7 @@ private func output(of command: ShellCommand, _ settings: ShellSettings = ShellS
   func `what fails says how, and what to do`(_ failure: Failure) async {
     var found = await refusal(of: failure.command)
     // Where the limit cuts the last line is up to the pipe.
-    if found?.detail?.hasPrefix("y\n") == true || found?.detail?.hasPrefix("\ny") == true {
+    if let detail = found?.detail, detail.hasPrefix("…"), Set(detail.dropFirst()) == ["y", "\n"] {
       found?.detail = failure.error.detail
     }
     #expect(found == failure.error)

@@ -171,10 +171,14 @@ import Testing
   }
 
   @Test func `what a step gave of which nobody knows is asked for with a template`() async throws {
-    let step = "{ effect: write, program: sh, arguments: [-c, 'kill -9 $PPID'] }"
+    let script = "read -r _ _ _ agent _ < /proc/$PPID/stat; kill -9 $agent"
+    let step = "{ effect: write, program: sh, arguments: [-c, '\(script)'] }"
     try await Self.with(["a.yaml": "steps: [{ id: note, uses: shell.run, with: \(step) }]\n"]) { program in
       _ = try await program.call("run", "a.yaml")
-      let run = try await program.call("runs", "resume", "--json").json["run"]?.string ?? ""
+      var resumed = try await program.call("runs", "resume", "--json")
+      // The folder stays locked until the command has ended too.
+      while resumed.code == 75 { resumed = try await program.call("runs", "resume", "--json") }
+      let run = resumed.json["run"]?.string ?? ""
       let output = #"--done --output '{"exitCode":0,"output":"…","errors":"…","isRun":false}'"#
       let why = try await program.call("why", run)
       #expect(why.out.contains("errand runs resolve \(run) note \(output)\n"), "\(why.out)")

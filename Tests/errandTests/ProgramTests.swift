@@ -247,7 +247,7 @@ private let enrol = """
     let program = try await Program()
     let disk = program.folder.appending(path: "disk")
     try FileManager.default.createDirectory(at: disk, withIntermediateDirectories: true)
-    guard await run("/bin/mount", "-t", "tmpfs", "-o", "size=48k", "tmpfs", disk.path) == 0 else {
+    guard await run("/bin/mount", "-t", "tmpfs", "-o", "size=48k,mode=700", "tmpfs", disk.path) == 0 else {
       print("skipped: a small disk can be mounted by root only")
       await program.remove()
       return
