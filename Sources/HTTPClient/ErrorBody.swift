@@ -52,10 +52,22 @@ extension Value {
         add(member.reasons(depth + 1))
       }
     }
-    // Where a validator says it.
-    let place = (map["loc"]?.list ?? []).compactMap { $0.string ?? $0.int.map { "\($0)" } }.joined(separator: ".")
+    let place = map["loc"].map(Self.place) ?? ""
     if !place.isEmpty, !words.isEmpty { words = ["\(place): \(words.joined(separator: ": "))"] }
     return words
+  }
+
+  /// Where in the input a validator found something: `body.items.3`.
+  private static func place(_ location: Value) -> String {
+    var parts: [String] = []
+    for part in location.list ?? [] {
+      switch part.content {
+      case .string(let text): parts.append(text)
+      case .int(let number): parts.append(String(number))
+      default: break
+      }
+    }
+    return parts.joined(separator: ".")
   }
 }
 
