@@ -44,9 +44,11 @@ extension StateStore {
 
   /// Prepares a value for an event: as it is, or as a blob if its text is larger than 64 KiB.
   package func keep(_ value: Value) async throws(StateError) -> StoredValue {
-    if ValueExtent(of: value, upTo: StoredValue.largest) != nil { return .inline(value) }
-    if let reason = value.oversize { throw StateError(.invalid, "the value cannot be kept in the state: \(reason)") }
-    if value.isNested(deeperThan: StoredValue.deepest) { throw StoredValue.tooDeep }
+    guard let extent = ValueExtent(of: value) else {
+      throw StateError(.invalid, "the value cannot be kept in the state: \(value.oversize ?? "it is too large")")
+    }
+    if extent.depth > StoredValue.deepest { throw StoredValue.tooDeep }
+    if extent.bytes <= StoredValue.largestInline { return .inline(value) }
     return .blob(try await putBlob(try recordedBytes(of: value)))
   }
 

@@ -6,9 +6,6 @@ extension StoredValue {
   /// How deep a value may be nested: each level may become three, and everything has to fit into `JSON.deepest`.
   static let deepest = 150
 
-  /// What is kept in an event itself.
-  static let largest = ValueExtent(parts: largestInline, bytes: largestInline, depth: deepest)
-
   static let tooDeep = StateError(
     .invalid, "a value that is nested deeper than \(deepest) lists and maps cannot be kept in the state")
 }
