@@ -39,7 +39,9 @@ enum ColumnType: String, Choice {
   }
 
   /// The value of a field, nil for an absent one, or what is wrong with it.
-  func value(of field: String, decimal: UInt8) -> Result<Value?, Objection> {
+  ///
+  /// - Parameter whole: The text in which the field stands.
+  func value(of field: String, decimal: UInt8, in whole: String) -> Result<Value?, Objection> {
     if self == .string { return .success(.string(field)) }
     if field.isEmpty, isOptional { return .success(nil) }
     let text = self == .optionalString ? field : field.trimmed
@@ -59,7 +61,8 @@ enum ColumnType: String, Choice {
     if let value { return .success(value) }
     return .failure(
       Objection(
-        text: field.isEmpty ? "it is empty; write \(rawValue)? if it may be" : "\(quoted(field)) is not \(wanted)"))
+        text: field.isEmpty
+          ? "it is empty; write \(rawValue)? if it may be" : "'\(field.excerpt(40, of: whole.utf8))' is not \(wanted)"))
   }
 
   struct Objection: Error { var text: String }
@@ -76,8 +79,6 @@ enum ColumnType: String, Choice {
     }
     return Double(String(decoding: bytes, as: UTF8.self)).flatMap { $0.isFinite ? $0 : nil }
   }
-
-  private func quoted(_ text: String) -> String { "'\(text.excerpt(40))'" }
 }
 
 /// How a text in CSV is to be read.
@@ -124,7 +125,7 @@ struct TableReading {
             continue
           }
           guard let type = types[index] else { continue }
-          switch type.value(of: field, decimal: decimal.rawValue.utf8.first ?? UInt8(ascii: ".")) {
+          switch type.value(of: field, decimal: decimal.rawValue.utf8.first ?? UInt8(ascii: "."), in: text) {
           case .success(let value): row[names[index]] = value
           case .failure(let objection):
             faults.append("line \(reader.recordLine), column '\(names[index])': \(objection.text)")

@@ -371,7 +371,7 @@ struct JSONReader: ~Copyable {
 
   /// What is read from `start` to here, shortened.
   private func excerpt(_ start: Int) -> String {
-    String(decoding: bytes[start..<index], as: UTF8.self).excerpt(40)
+    String(decoding: bytes[start..<index], as: UTF8.self).excerpt(40, of: bytes)
   }
 
   // MARK: Errors
@@ -400,7 +400,7 @@ struct JSONReader: ~Copyable {
       let guess =
         word.utf8.count > 32
         ? "" : word.nearest(among: ["true", "false", "null"]).map { "; did you mean '\($0)'?" } ?? ""
-      return error("'\(word.excerpt(32))' is no JSON value\(guess)", at: index)
+      return error("'\(word.excerpt(32, of: bytes))' is no JSON value\(guess)", at: index)
     }
     let hint =
       switch bytes[index] {

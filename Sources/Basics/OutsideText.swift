@@ -21,6 +21,14 @@ public enum OutsideText {
     case beginning, end
   }
 
+  fileprivate static let mark = "•••"
+
+  fileprivate static func hidesSecret(_ bytes: some Collection<UInt8>) -> Bool {
+    guard let redaction else { return false }
+    let text = String(decoding: bytes, as: UTF8.self)
+    return !redaction(text, false).hasSameScalars(as: text)
+  }
+
   fileprivate static func withoutSecrets(_ text: String, isCut: Bool) -> String { redaction?(text, isCut) ?? text }
 }
 
@@ -34,6 +42,15 @@ extension String {
   ///   - isCut: Whether the text broke off anywhere, perhaps within a secret.
   public func excerpt(_ count: Int, _ part: OutsideText.Part = .beginning, isCut: Bool = false) -> String {
     OutsideText.withoutSecrets(self, isCut: isCut).shortened(to: count, part)
+  }
+
+  /// The text without secrets; before anything else is done with it, such as to its blanks and line ends.
+  public var withoutSecrets: String { OutsideText.withoutSecrets(self, isCut: false) }
+
+  /// The text, a part of a larger one, as messages quote it: `•••` if any secret stands in the whole, because the part
+  /// may be a part of that secret.
+  package func excerpt(_ count: Int, of whole: some Collection<UInt8>) -> String {
+    OutsideText.hidesSecret(whole) ? OutsideText.mark : shortened(to: count)
   }
 
   /// The text, whose secrets were taken out already, no longer than so many characters.

@@ -11,10 +11,26 @@ extension HTTPResponse {
   public var reason: String? {
     guard body.count <= 1 << 16 else { return nil }
     if let value = try? JSON.parse(body) {
-      return value.reasons(0).joined(separator: ": ").onOneLine
+      return value.reasons(0) { said($0) }.joined(separator: ": ").onOneLine
     }
-    guard let text = String(validating: body, as: UTF8.self)?.trimmed, !text.hasPrefix("<") else { return nil }
-    return text.onOneLine
+    guard let text = String(validating: body, as: UTF8.self), !text.trimmed.hasPrefix("<") else { return nil }
+    return said(text).onOneLine
+  }
+
+  /// A text of the body without secrets, and without the query of the address if that is one.
+  private func said(_ text: String) -> String {
+    var text = text.withoutSecrets
+    guard hidesQuery, let query = HTTPURL(url)?.query, !query.isEmpty else { return text }
+    // As it was sent, and each value by itself, also decoded.
+    var hidden = [query]
+    for pair in query.split(separator: "&") {
+      guard let value = pair.split(separator: "=", maxSplits: 1).dropFirst().first, value.utf8.count >= 4 else {
+        continue
+      }
+      hidden += [String(value), PercentEncoding.decode(value, plusIsSpace: true)]
+    }
+    for part in hidden { text = text.replacing(part, with: Redaction.mark) }
+    return text
   }
 }
 
@@ -23,36 +39,39 @@ extension Value {
   private static let lists = ["errors", "detail", "details", "error", "fault"]
 
   /// The texts in the members that are usual for it, each once.
-  fileprivate func reasons(_ depth: Int) -> [String] {
+  fileprivate func reasons(_ depth: Int, _ said: (String) -> String) -> [String] {
     guard depth < 4 else { return [] }
-    if let text = string { return text.trimmed.isEmpty ? [] : [text.trimmed] }
+    if let text = string {
+      let words = said(text).trimmed
+      return words.isEmpty ? [] : [words]
+    }
     var words: [String] = []
     func add(_ more: [String]) {
       for word in more where !words.contains(where: { $0.hasSameScalars(as: word) }) { words.append(word) }
     }
     if let items = list {
       for item in items.prefix(5) {
-        let said = item.reasons(depth + 1).joined(separator: ": ")
+        let said = item.reasons(depth + 1, said).joined(separator: ": ")
         if !said.isEmpty { add([said]) }
       }
       return words.count > 1 ? [words.joined(separator: "; ")] : words
     }
     guard let map else { return [] }
-    for name in Self.texts { if let text = map[name]?.string { add([text.trimmed].filter { !$0.isEmpty }) } }
+    for name in Self.texts { if map[name]?.string != nil { add(map[name]?.reasons(depth + 1, said) ?? []) } }
     for name in Self.lists {
       guard let member = map[name], member.string == nil else { continue }
       if name == "errors", let fields = member.map {
         // By the names of fields, as Rails has it.
         let said = fields.members.prefix(5).compactMap { field -> String? in
-          let words = field.value.reasons(depth + 1).joined(separator: "; ")
-          return words.isEmpty ? nil : "\(field.name ?? ""): \(words)"
+          let words = field.value.reasons(depth + 1, said).joined(separator: "; ")
+          return words.isEmpty ? nil : "\(said(field.name ?? "")): \(words)"
         }
         if !said.isEmpty { add([said.joined(separator: "; ")]) }
       } else {
-        add(member.reasons(depth + 1))
+        add(member.reasons(depth + 1, said))
       }
     }
-    let place = map["loc"].map(Self.place) ?? ""
+    let place = said(map["loc"].map(Self.place) ?? "")
     if !place.isEmpty, !words.isEmpty { words = ["\(place): \(words.joined(separator: ": "))"] }
     return words
   }

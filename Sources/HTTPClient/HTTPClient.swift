@@ -91,6 +91,7 @@ public final class HTTPClient: Sendable {
       response.elapsed = elapsed
       guard request.redirects.limit > 0, let next = try request.redirected(by: response) else {
         response.url = request.url
+        response.hidesQuery = request.hidesQuery
         return response
       }
       guard redirects < request.redirects.limit else { throw Failure(of: request).tooManyRedirects(elapsed: elapsed) }

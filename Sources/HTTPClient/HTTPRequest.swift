@@ -68,10 +68,12 @@ public struct HTTPRequest: Sendable {
     return hidesQuery ? HTTPRequest.hidingQuery(of: shown) : shown
   }
 
-  /// An address as it is shown where its query is secret.
+  /// An address as it is shown where its query is secret; its fragment goes with it.
   package static func hidingQuery(of url: String) -> String {
-    guard let mark = url.utf8.firstIndex(of: UInt8(ascii: "?")) else { return url }
-    return "\(url[..<mark])?\(Redaction.mark)"
+    guard let mark = url.utf8.firstIndex(where: { $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: "#") }) else {
+      return url
+    }
+    return "\(url[...mark])\(Redaction.mark)"
   }
 }
 

@@ -13,6 +13,8 @@ public struct HTTPResponse: Sendable {
   public var bodyBytes: Int
   /// The URL that answered, after redirects; it holds the secrets of the request, so show `HTTPRequest.redactedURL`.
   public var url: String
+  /// Whether the query of the URL is secret.
+  package var hidesQuery = false
   /// The network address that answered, if a network did; of a proxy, its own.
   package var remoteAddress: String?
   /// The time of all exchanges that led here.

@@ -28,14 +28,16 @@ import Testing
   }
 
   private func run(
-    _ recipe: String, secret: String, baseURL: String = "http://127.0.0.1:1", of check: String
+    _ recipe: String, secret: String, isKnown: Bool = true, header: String = "${{ secrets.TOKEN }}",
+    baseURL: String = "http://127.0.0.1:1", of check: String
   ) async throws {
     let program = try await Program()
     try program.write(
-      "connections:\n  http:\n    baseURL: \(baseURL)\n    secretHeaders: { X-Token: \"${{ secrets.TOKEN }}\" }\n",
+      "connections:\n  http:\n    baseURL: \(baseURL)\n    secretHeaders: { X-Token: \"\(header)\" }\n",
       to: "errand.yaml")
     try program.write(recipe, to: "cut.yaml")
-    let outcome = try await program.call("run", "cut.yaml", "--json", environment: ["TOKEN": secret])
+    let outcome = try await program.call(
+      "run", "cut.yaml", "--json", environment: ["TOKEN": isKnown ? secret : Self.token])
     #expect(outcome.code == 1, "\(outcome.error)")
     #expect(outcome.out.contains(check), "\(outcome.out)")
     try CutSecretsTests.expectNothing(of: secret, in: program, outcome)
@@ -49,6 +51,54 @@ import Testing
     try await run(
       "steps:\n  - uses: http.get\n    with: { url: /a }\n", secret: Self.token, baseURL: server.baseURL,
       of: before < 400 ? "•••" : "xxxx")
+    await server.stop()
+  }
+
+  @Test(arguments: [
+    "-----BEGIN KEY-----\nMIIEvQIBADANBgkq\nhkiG9w0BAQEFAASC\n-----END KEY-----\n", "correct  horse battery\tstaple ",
+  ])
+  func `line ends and blanks of a secret in an answer's reason change nothing`(_ secret: String) async throws {
+    for type in ["text/plain", "application/json"] {
+      let words = "no: \(secret)"
+      let body = type == "text/plain" ? words : try JSON.text(.object(["message": .string(words)]))
+      let server = try HTTPServer { _ in .text(body, status: 400, type: type) }
+      try await run(
+        "steps:\n  - uses: http.post\n    with: { url: /a, json: { key: \"${{ secrets.TOKEN }}\" } }\n", secret: secret,
+        header: "none", baseURL: server.baseURL, of: "no: ")
+      await server.stop()
+    }
+  }
+
+  @Test(arguments: ["json", "csv"])
+  func `the words of an answer that cannot be read are not quoted where a secret stands in it`(
+    _ form: String
+  ) async throws {
+    let secret = "hunterTwo,blueMoon]rises"
+    let server = try HTTPServer { _ in .text(form == "json" ? secret : "a,b\n\(secret)\n", type: "text/plain") }
+    let reading =
+      form == "json"
+      ? "  - { uses: http.get, with: { url: /a, answer: json } }\n"
+      : """
+        - { id: a, uses: http.get, with: { url: /a, answer: text } }
+        - { uses: csv.parse, with: { text: "${{ steps.a.body }}", columns: { a: int, b: int } } }
+
+      """
+    try await run(
+      "steps:\n\(reading)", secret: secret, baseURL: server.baseURL,
+      of: form == "json" ? "is no JSON" : "cannot be read")
+    await server.stop()
+  }
+
+  @Test func `the secret query of a redirect is taken out of what the service says`() async throws {
+    let server = try HTTPServer { request in
+      guard request.path == "/a" else {
+        return .text("denied: sig+SIGsecret+998877 of \(request.target)", status: 403)
+      }
+      return HTTPServerResponse(status: 302, headers: ["Location": "/final?sig=sig%2BSIGsecret%2B998877"])
+    }
+    try await run(
+      "steps:\n  - uses: http.get\n    with: { url: /a }\n", secret: "sig+SIGsecret+998877", isKnown: false,
+      baseURL: server.baseURL, of: "denied")
     await server.stop()
   }
 
