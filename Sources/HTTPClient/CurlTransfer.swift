@@ -227,7 +227,11 @@ final class CurlTransfer: @unchecked Sendable {
       String($0).trimmed
     }
     guard Set(lengths).count < 2 else { return failure.unequalLengths(elapsed: elapsed) }
-    if request.acceptsCompression, request.method != "HEAD" {
+    if let length = lengths.first, Int(length).map({ $0 < 0 }) ?? true {
+      return failure.unreadableLength(length, elapsed: elapsed)
+    }
+    // Some encode what nobody asked them to encode. A part of it can't be decoded by itself.
+    if request.method != "HEAD", request.acceptsCompression || answer.status != 206 {
       let encodings = answer.headers.values("Content-Encoding").flatMap { $0.split(separator: ",") }
         .map { String($0).trimmed.lowercasedASCII }.filter { $0 != "identity" && !$0.isEmpty }
       if !encodings.isEmpty {

@@ -112,6 +112,13 @@ struct Failure {
       elapsed: elapsed)
   }
 
+  func unreadableLength(_ length: String, elapsed: TimeSpan) -> HTTPError {
+    error(
+      .malformedResponse,
+      "\(host) gives its answer the length '\(length.excerpt(40))', which is none, so where it ends can't be known.",
+      sent: .maybe, elapsed: elapsed)
+  }
+
   func interrupted(sent: HTTPError.Sent, elapsed: TimeSpan) -> HTTPError {
     error(.interrupted, "\(host) closed the connection before its answer was whole.", sent: sent, elapsed: elapsed)
   }

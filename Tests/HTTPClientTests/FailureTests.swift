@@ -292,6 +292,14 @@ import Testing
     #expect(script.requests.isEmpty)
   }
 
+  @Test(arguments: ["99999999999999999999999", "-1", "0x10", "ten"])
+  func `an answer with a length that is none is refused`(_ length: String) async throws {
+    let server = try RawServer { _ in .init(text: "HTTP/1.1 200 OK\r\nContent-Length: \(length)\r\n\r\nabc") }
+    let base = "http://127.0.0.1:\(server.port)"
+    let error = await failure { () throws(HTTPError) in try await HTTPClient().send(HTTPRequest("GET", base)) }
+    #expect(error?.kind == .malformedResponse, "\(error?.message ?? "")")
+  }
+
   @Test(arguments: [
     ("Content-Length: 5\r\nContent-Length: 2", true), ("Content-Length: 2\r\nContent-Length: 5", true),
     ("Content-Length: 5, 2", true), ("Content-Length: 5\r\nContent-Length: 5", false),
