@@ -1,7 +1,8 @@
 /// How old records leave a log.
 ///
-/// By age, whole months go, a month after another, so that a record is kept until its whole month is old enough. By
-/// number, the oldest months go as long as enough is left without them; of the month where that ends, the first blocks go
+/// By age, whole months go, a month after another, so that a record is kept until its whole month is old enough. Age
+/// counts from the end of the last month but one that has records, and not from the clock alone: a clock that is years
+/// ahead for a while would take everything. By number, the oldest months go as long as enough is left without them; of the month where that ends, the first blocks go
 /// once they are at least a fifth of it and a thousand records, because its files have to be written anew for that.
 ///
 /// A month's index goes before its records do, durably, so that no index is ever taken for that of another file. Files
@@ -15,10 +16,13 @@ extension MonthlyLog {
   ///
   /// Whoever calls is the only one who prunes.
   func prune(
-    before cutoff: Timestamp?, keeping most: Int?, leastBlocks: Int = 8
+    olderThan age: TimeSpan?, at now: Timestamp, keeping most: Int?, leastBlocks: Int = 8
   ) throws(StateError) -> [String] {
     let months = try months()
-    let old = months.filter { month in cutoff.map { month.end <= $0 } ?? false }
+    let cutoff = months.dropLast().last.flatMap { last in
+      age.flatMap { min(now, last.end).advanced(by: TimeSpan(nanoseconds: -max(0, $0.nanoseconds))) }
+    }
+    let old = months.prefix { month in cutoff.map { month.end <= $0 } ?? false }
     var pruned = try old.map { month throws(StateError) in try remove(month) }
     guard let most else { return pruned }
     var left = most

@@ -81,12 +81,9 @@ final class Maintenance: Sendable {
   func run(isForced: Bool) throws(StateError) -> MaintenanceReport {
     var report = MaintenanceReport()
     let now = time.now()
-    func cutoff(_ span: TimeSpan?) -> Timestamp? {
-      span.flatMap { now.advanced(by: TimeSpan(nanoseconds: -max(0, $0.nanoseconds))) }
-    }
     if isForced || !isOver {
-      report.prunedRuns = try logs.history.prune(before: cutoff(retention.runsFor), keeping: retention.runs)
-      report.prunedSlots = try logs.slots.prune(before: cutoff(retention.slotsFor), keeping: nil)
+      report.prunedRuns = try logs.history.prune(olderThan: retention.runsFor, at: now, keeping: retention.runs)
+      report.prunedSlots = try logs.slots.prune(olderThan: retention.slotsFor, at: now, keeping: nil)
     }
     let mark = "\(blobs.folder)/collected"
     guard try !blobs.parts().isEmpty else { return report }

@@ -133,12 +133,28 @@ import Testing
 
   // MARK: - Pruning
 
+  @Test func `a clock that is years ahead for a while takes nothing`() throws {
+    let disk = try MonthlyLogTests.filled()
+    let log = MonthlyLogTests.log(disk)
+    let ahead = try #require(Timestamp("2031-03-01T00:00:00Z"))
+    let year = TimeSpan.seconds(365 * 86_400)
+    #expect(try log.prune(olderThan: year, at: ahead, keeping: nil) == [])
+    // A run that ended by that clock.
+    let seconds = ahead.seconds - instant(0).seconds
+    let record = try #require(
+      try Example.fold([Example.created("ahead", recipe: "r1"), Example.over("ahead", at: seconds, .succeeded)]).ended
+        .first)
+    try log.add([record])
+    #expect(try log.prune(olderThan: year, at: ahead, keeping: nil) == [])
+    #expect(try log.runs(HistoryQuery(limit: 5000)).count == MonthlyLogTests.runs.count + 1)
+  }
+
   @Test func `months that are old enough go, and no others`() throws {
     let disk = try MonthlyLogTests.filled()
     let log = MonthlyLogTests.log(disk)
     let december = try #require(Timestamp("2026-12-01T00:00:00Z"))
-    #expect(try log.prune(before: instant(0), keeping: nil) == [])
-    #expect(try log.prune(before: december, keeping: nil) == ["2026-11"])
+    #expect(try log.prune(olderThan: .zero, at: instant(0), keeping: nil) == [])
+    #expect(try log.prune(olderThan: .zero, at: december, keeping: nil) == ["2026-11"])
     #expect(disk.paths.filter { $0.contains("2026-11") } == [])
     let left = MonthlyLogTests.runs.filter { $0.endedAt ?? $0.now >= december }
     #expect(try log.runs(HistoryQuery(limit: 1000)).map(\.id) == left.reversed().map(\.id))
@@ -153,8 +169,8 @@ import Testing
       return try #require(try Example.fold([Example.created(id), Example.over(id, at: number)]).ended.first)
     }
     try log.add(runs)
-    #expect(try log.prune(before: nil, keeping: 1900) == [])
-    #expect(try log.prune(before: nil, keeping: 500) == ["2026-11"])
+    #expect(try log.prune(olderThan: nil, at: instant(0), keeping: 1900) == [])
+    #expect(try log.prune(olderThan: nil, at: instant(0), keeping: 500) == ["2026-11"])
     let left = Array(runs.suffix(2000 - 11 * 128))
     #expect(try log.runs(HistoryQuery(limit: 3000)).map(\.id) == left.reversed().map(\.id))
     #expect(try log.entry(left[0].id) == left[0])
@@ -171,7 +187,7 @@ import Testing
     try MonthlyLogTests.log(template).add(runs)
     func filled() -> FaultyFileSystem { template.restarted(losing: .nothing) }
     func prune(_ disk: FaultyFileSystem) throws -> [String] {
-      try MonthlyLogTests.log(disk).prune(before: nil, keeping: 20, leastBlocks: 1)
+      try MonthlyLogTests.log(disk).prune(olderThan: nil, at: instant(0), keeping: 20, leastBlocks: 1)
     }
     func found(_ disk: FaultyFileSystem) throws -> [String] {
       try MonthlyLogTests.log(disk).runs(HistoryQuery(limit: 1000)).map(\.id)
