@@ -43,6 +43,8 @@ struct LostEvents {
         if let event = try? StateEvent(from: &record) {
           note(number)
           known.append(event)
+          // The damage may be in the name of a run or a schedule, or in the word before it.
+          named.formUnion(runs(namedBy: line))
           continue
         }
       }
@@ -69,8 +71,22 @@ struct LostEvents {
     Set(kept.runs.keys.filter { line.holds(Array("\"\($0)\"".utf8)) })
   }
 
-  /// Whether events are lost of which nothing is known.
-  private var hidesEvents: Bool { isUncertain || unreadable != count - known.count }
+  /// Whether events are lost of which nothing is known, or of which it isn't known whom they concern.
+  private var hidesEvents: Bool { isUncertain || unreadable != count - known.count || namesStrangers }
+
+  /// Whether an event names a run or a schedule that there never was, because the damage is in its name.
+  private var namesStrangers: Bool {
+    var names = Set(kept.runs.keys).union(kept.ended.map(\.id)).union(kept.schedules.keys)
+    for event in known {
+      switch event {
+      case .runCreated(let event): names.insert(event.run)
+      case .scheduleSet(let event): names.insert(event.schedule)
+      default: break
+      }
+      if !names.isSuperset(of: event.runs + (event.schedule.map { [$0] } ?? [])) { return true }
+    }
+    return false
+  }
 
   // MARK: - Whom it concerns
 

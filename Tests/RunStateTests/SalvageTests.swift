@@ -92,6 +92,22 @@ import Testing
     #expect(state.schedules.values.allSatisfy { $0.pause != nil })
   }
 
+  @Test(arguments: [0x01, 0x10] as [UInt8])
+  func `wherever a bit of a batch is flipped, the run that it was about is paused`(_ bit: UInt8) async throws {
+    let sound = try await SalvageTests.disk()
+    let bytes = try #require(sound["/state/journal-2.jsonl"])
+    let lines = bytes.split(separator: 0x0A)
+    // The batch by which the second run tried its step.
+    let end = try #require(lines.first { $0.holds("attemptBegan") }).endIndex
+    let begin = try #require(lines.first { $0.holds("stepBegan") && $0.holds("put") }).startIndex
+    for place in begin..<end where bytes[place] ^ bit != 0x0A {
+      let disk = sound.restarted(losing: .nothing)
+      disk["/state/journal-2.jsonl"]?[place] ^= bit
+      _ = try SalvageTests.doctor(disk).repair(keepingUntilDamage: true)
+      #expect(try await SalvageTests.state(disk).run("b")?.status == .paused, "byte \(place - begin)")
+    }
+  }
+
   @Test func `a journal that is missing is lost alone`() async throws {
     let disk = try await SalvageTests.disk()
     disk["/state/journal-2.jsonl"] = nil
@@ -152,4 +168,8 @@ import Testing
 
 extension State {
   fileprivate func run(_ id: String) -> RunRecord? { runs[id] }
+}
+
+extension ArraySlice<UInt8> {
+  fileprivate func holds(_ text: String) -> Bool { indices.contains { self[$0...].starts(with: text.utf8) } }
 }
