@@ -54,8 +54,33 @@ extension RunRecord {
 
   /// Where the run is, as people read it.
   fileprivate var whereabouts: String {
-    let inFlight = stepsInOrder.filter(\.isInFlight).prefix(5).map { "'\($0.path.shown)'" }
+    // Of a loop, other items are under way at each crash.
+    var inFlight: [String] = []
+    for step in stepsInOrder where step.isInFlight && inFlight.count < 5 {
+      let place = "'\(step.path.shown.withoutItems)'"
+      if !inFlight.contains(place) { inFlight.append(place) }
+    }
     if !inFlight.isEmpty { return "at \(inFlight.joined(separator: ", ")) or at what follows" }
-    return stepsInOrder.last.map { "at what follows '\($0.path.shown)'" } ?? "at its first step"
+    return stepsInOrder.last.map { "at what follows '\($0.path.shown.withoutItems)'" } ?? "at its first step"
+  }
+}
+
+extension StepPath {
+  /// The place in the recipe: `put/write` for `put[3]/write` and for `put[4]/write~2`.
+  fileprivate var withoutItems: String {
+    var place = ""
+    var rest = unicodeScalars[...]
+    while let scalar = rest.popFirst() {
+      if scalar == "[" || scalar == "~" {
+        let digits = rest.prefix { ("0"..."9").contains($0) }
+        let after = rest.dropFirst(digits.count)
+        if !digits.isEmpty, scalar == "~" || after.first == "]" {
+          rest = scalar == "[" ? after.dropFirst() : after
+          continue
+        }
+      }
+      place.unicodeScalars.append(scalar)
+    }
+    return place
   }
 }

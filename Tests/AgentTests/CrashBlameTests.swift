@@ -44,6 +44,13 @@ import Testing
       ])
   }
 
+  @Test func `a run under way twice in a row at the same step of a loop is paused, whatever the item`() async throws {
+    let (store, time) = (MemoryStateStore(), TestTime())
+    #expect(try await Self.found(["r1": "a[3]/put~2"], on: store, time: time).isEmpty)
+    let left = try await Self.found(["r1": "a[64]/put"], on: store, time: time)
+    #expect(left.map { $0.contains("twice while this run was at 'a/put' or") } == [true], "\(left)")
+  }
+
   @Test func `a run that came further, and one that was stopped from outside, go on`() async throws {
     let (store, time) = (MemoryStateStore(), TestTime())
     for _ in 0..<3 {
