@@ -212,7 +212,7 @@ struct RunSession: Sendable {
     // An agent that starts or ends is not to be reached for a moment.
     var patience = 100
     while true {
-      let held: AgentError
+      var held: AgentError
       do throws(AgentError) {
         let lock = try FolderLock.take(folder, program: identity.program)
         return .agent(try await agent(lock, identity, isServing: false) { preparation })
@@ -223,13 +223,12 @@ struct RunSession: Sendable {
       }
       do throws(AgentError) {
         if let client = try await AgentClient.connect(folder, identity: identity, clock: time) {
-          guard recorder == nil else {
-            await client.close()
-            throw AgentError(
-              .held,
-              "--record has to carry the run on itself, and another process is the agent of the state: \(held.message)")
-          }
-          return .client(client)
+          guard recorder != nil else { return .client(client) }
+          await client.close()
+          held.message =
+            "--record has to carry the run on itself, and another process is the agent of the state: \(held.message)"
+          // A command that only asks something holds the folder for a moment; an agent stays.
+          patience = min(patience, 20)
         }
       } catch  where error.kind == .held {
         throw CommandFailure(.locked, error.message)
