@@ -12,6 +12,8 @@ package struct PreparedRun: Sendable {
   package var folder: String
   /// What `now` is of its steps, if it is played again.
   package var instants: (@Sendable (StepPath) -> Timestamp?)?
+  /// Told what `now` is of each step, for a recording.
+  package var notingInstants: (@Sendable (StepPath, Timestamp) -> Void)?
 
   package init(recipe: Recipe, secrets: Secrets, services: Services, folder: String) {
     self.recipe = recipe
@@ -95,6 +97,8 @@ package actor RunHost {
   private var resumed: Set<String> = []
   /// What keeps a resolution of a run, which is not walked meanwhile.
   private var resolving: [String: Task<Result<Void, NotRunnable>, Never>] = [:]
+  /// The ended runs that are being tried again.
+  var retrying: Set<String> = []
   /// The steps for which a decision is being kept.
   var deciding: Set<String> = []
   private var followers: [String: [Int: AsyncStream<RunUpdate>.Continuation]] = [:]
@@ -271,6 +275,7 @@ package actor RunHost {
       store: store, time: time, folder: prepared.folder, report: { sink.yield($0) }, chance: chance)
     if activity != nil { surroundings.stay = .zero }
     surroundings.instants = prepared.instants
+    surroundings.notingInstants = prepared.notingInstants
     surroundings.walkers = walkers
     let engine = RunEngine(
       record, of: prepared.recipe, secrets: prepared.secrets, services: prepared.services, in: surroundings)

@@ -19,6 +19,18 @@ extension RunHost {
       throw NotRunnable(
         "the run \(ended.id) has succeeded, so there is nothing to try again; errand run starts a new one")
     }
+    // A second run would take over the same, and do once more what the first has done since.
+    guard retrying.insert(ended.id).inserted else {
+      throw NotRunnable("the run \(ended.id) is being tried again at this moment; errand runs list shows as which run")
+    }
+    defer { retrying.remove(ended.id) }
+    if let (later, status) = try await retry(of: ended) {
+      throw NotRunnable(
+        "the run \(ended.id) was tried again as \(later) (\(status.rawValue)), which took over what was done; "
+          + (status == .succeeded
+            ? "errand run starts a new one"
+            : "go on with: errand runs \(status.isEnded ? "retry" : "resume") \(later)"))
+    }
     let recipe = try await recipe(of: ended)
     var origin = ended.origin
     origin.run = id
@@ -29,5 +41,29 @@ extension RunHost {
     let events = [.runCreated(origin)] + ended.takenOver(by: id, of: recipe, at: origin.at)
     do throws(StateError) { try await append(events) } catch { throw NotRunnable(error.message) }
     return origin
+  }
+
+  /// The run that tried an ended one again.
+  private func retry(of ended: RunRecord) async throws(NotRunnable) -> (String, RunStatus)? {
+    func isRetry(_ run: RunRecord) -> Bool { run.origin.cause.kind == .retry && run.origin.cause.run == ended.id }
+    if let run = store.openRuns.first(where: isRetry) { return (run.id, run.status) }
+    // It ended after this one.
+    var query = HistoryQuery(limit: 100, recipe: ended.recipe)
+    var seen: Set<String> = []
+    do throws(StateError) {
+      while true {
+        let page = try await store.finishedRuns(query)
+        for summary in page where seen.insert(summary.id).inserted {
+          if let end = ended.endedAt, summary.endedAt < end { return nil }
+          if let run = try await store.finishedRun(summary.id), isRetry(run) { return (run.id, run.status) }
+        }
+        guard page.count == query.limit, let last = page.last else { return nil }
+        query.endedBefore = last.endedAt.advanced(by: TimeSpan(nanoseconds: 1))
+        // More than a page may have ended at one instant.
+        query.limit += 100
+      }
+    } catch {
+      throw NotRunnable(error.message)
+    }
   }
 }

@@ -21,6 +21,8 @@ package final class Recorder: CallCarrier {
     var at: Timestamp?
     var folder: String?
     var steps: [(path: String, now: Timestamp)] = []
+    /// What each thing in the run called `now`, by its path.
+    var instants: [String: Timestamp] = [:]
     var run: String?
     var acts: [RecordedAct] = []
   }
@@ -67,8 +69,19 @@ package final class Recorder: CallCarrier {
   /// Takes down where the run's paths start.
   package func note(folder: String) { content.withLock { $0.folder = folder } }
 
+  /// Takes down what something in the run called `now`.
+  package func note(now: Timestamp, of path: String) { content.withLock { $0.instants[path] = now } }
+
   /// Takes down what each step of the run called `now`, in the order in which they began.
-  package func note(steps: [(path: String, now: Timestamp)]) { content.withLock { $0.steps = steps } }
+  package func note(steps: [(path: String, now: Timestamp)]) {
+    content.withLock { content in
+      let known = Set(steps.map(\.path))
+      content.steps =
+        steps
+        + content.instants.filter { !known.contains($0.key) }.map { ($0.key, $0.value) }
+        .sorted { ($0.1, $1.0) < ($1.1, $0.0) }
+    }
+  }
 
   fileprivate func add(
     _ connection: String, _ request: HTTPRequest,

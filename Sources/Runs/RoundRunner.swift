@@ -44,7 +44,7 @@ struct RoundRunner {
         number += 1
       }
       var inner = frame
-      inner.now = current?.now ?? journal.instant()
+      inner.now = current?.now ?? journal.instant(of: "\(roundPath)~\(number)")
       let result = try await round(number, in: inner, known: current)
       current = nil
       inner.bind(result)

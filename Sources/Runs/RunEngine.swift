@@ -15,6 +15,8 @@ package struct RunSurroundings: Sendable {
   package var skip: (@Sendable (TimeSpan) -> Void)?
   /// What `now` is of steps of a run that is played again; others take the clock's.
   package var instants: (@Sendable (StepPath) -> Timestamp?)?
+  /// Told what `now` is of each step, for a recording.
+  package var notingInstants: (@Sendable (StepPath, Timestamp) -> Void)?
   /// Where runs are walked; nil for the threads of Swift's concurrency.
   package var walkers: (any TaskExecutor)?
   /// A run that only waits is left to its host, unless it goes on sooner than that.
@@ -129,7 +131,8 @@ package final class RunEngine: Sendable {
     let record = surroundings.store.run(id) ?? given
     if record.pendingCancel != nil { own.end(.cancelled) }
     let journal = RunJournal(
-      record, store: surroundings.store, time: surroundings.time, instants: surroundings.instants, ending: program)
+      record, store: surroundings.store, time: surroundings.time, instants: surroundings.instants,
+      notingInstants: surroundings.notingInstants, ending: program)
     life.withLock { life in
       if case .prepared(isPausing: true) = life { journal.pause() }
       life = .walking(journal, nil)

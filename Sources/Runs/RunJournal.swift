@@ -37,18 +37,22 @@ final class RunJournal: Sendable {
   private let content: Mutex<Content>
   private let order = Order()
   private let instants: (@Sendable (StepPath) -> Timestamp?)?
+  private let notingInstants: (@Sendable (StepPath, Timestamp) -> Void)?
   /// Ends when the state takes nothing more, so that nothing more begins or is waited for.
   private let scope: CancelScope?
 
   /// - Parameters:
   ///   - instants: What `now` is of steps of a run that is played again.
+  ///   - notingInstants: Told what `now` is of each step, of each round (`path/#round~2`), and of outputs.
   ///   - scope: What is ended when the state takes nothing more, so that nothing more begins or is waited for.
   init(
     _ record: RunRecord, store: any StateStore, time: any TimeSource,
-    instants: (@Sendable (StepPath) -> Timestamp?)? = nil, ending scope: CancelScope? = nil
+    instants: (@Sendable (StepPath) -> Timestamp?)? = nil,
+    notingInstants: (@Sendable (StepPath, Timestamp) -> Void)? = nil, ending scope: CancelScope? = nil
   ) {
     id = record.id
     self.instants = instants
+    self.notingInstants = notingInstants
     self.scope = scope
     self.store = store
     self.time = time
@@ -65,18 +69,17 @@ final class RunJournal: Sendable {
 
   /// What is known of a step that is reached, and the instant that its expressions call `now`.
   func reached(_ path: StepPath) -> (known: StepRecord?, now: Timestamp) {
-    let instant = time.now()
+    if let known = step(path) { return (known, known.now) }
+    return (nil, instant(of: path))
+  }
+
+  /// What `now` is of something that is reached for the first time.
+  func instant(of path: StepPath) -> Timestamp {
     let played = instants?(path)
-    return content.withLock { content in
-      if let known = content.record.steps[path] { return (known, known.now) }
-      if let played {
-        content.record.now = played
-        return (nil, played)
-      }
-      // Never earlier than a step of this run was told before.
-      content.record.now = max(instant, content.record.now)
-      return (nil, content.record.now)
-    }
+    let now = played ?? instant()
+    if played != nil { content.withLock { $0.record.now = now } }
+    notingInstants?(path, now)
+    return now
   }
 
   /// An instant for something that a step does anew, never earlier than one that the run was told before.

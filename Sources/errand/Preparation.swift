@@ -36,7 +36,13 @@ struct Preparation: Sendable {
     let checked = check(record.origin.file, among: texts) { record.steps[$0]?.status.isEnded ?? false }
     guard let recipe = checked.recipe else {
       let faults = Diagnostics(checked.diagnostics.filter { $0.severity == .error })
-      throw NotRunnable("its recipe does not fit this version of errand any more:\n\(faults.rendered())")
+      throw NotRunnable(
+        """
+        its recipe, as it was when the run began, does not fit this version of errand any more:
+        \(faults.rendered())
+        End it with 'errand runs cancel \(record.id)', mend \(record.origin.file), and start it anew; \
+        \(record.origin.program) can still finish it
+        """)
     }
     do throws(CommandFailure) {
       let inputs = record.origin.inputs
@@ -50,6 +56,7 @@ struct Preparation: Sendable {
       recorder?.note(folder: folder ?? workspace.root)
       var run = PreparedRun(recipe: recipe, secrets: secrets, services: services, folder: folder ?? workspace.root)
       run.instants = instants?(record)
+      if let recorder { run.notingInstants = { recorder.note(now: $1, of: $0) } }
       return run
     } catch {
       throw NotRunnable(error.message)

@@ -236,6 +236,26 @@ import Testing
       try await bench.ask("{\"ask\":\"retry\",\"run\":\"\(id)\"}") == [
         #"{"failed":{"kind":"ended","message":"the run \#(id) has succeeded, so there is nothing to try again; errand run starts a new one"}}"#
       ])
+    // Once more, with what the first try took over, would do its work twice.
+    #expect(
+      try await bench.ask(#"{"ask":"retry","run":"r1"}"#) == [
+        #"{"failed":{"kind":"ended","message":"the run r1 was tried again as \#(id) (succeeded), which took over what was done; errand run starts a new one"}}"#
+      ])
+  }
+
+  @Test func `of two who try a run again at once, one is refused, and the one later is told of the first`() async throws
+  {
+    let bench = await HostBench()
+    try await bench.start("r1", "steps: [{ id: a, wait: { event: e, timeout: 1d } }, { fail: never }]")
+    await bench.until("r1 waits")
+    _ = try await bench.ask(#"{"ask":"cancel","run":"r1"}"#)
+    await bench.until("r1 cancelled")
+    let answers = try await withThrowingTaskGroup(of: [String].self) { group in
+      for _ in 0..<8 { group.addTask { try await bench.ask(#"{"ask":"retry","run":"r1"}"#) } }
+      return try await group.reduce(into: [String]()) { $0 += $1 }
+    }
+    #expect(answers.filter { $0.contains("accepted") }.count == 1, "\(answers)")
+    #expect(bench.host.store.openRuns.count == 1)
   }
 
   // MARK: Events

@@ -92,6 +92,34 @@ import Testing
     }
   }
 
+  @Test func `rounds, outputs and called recipes call the same now when they are played again`() async throws {
+    try await Self.withService { program in
+      try program.write("recipe: inner\nsteps: [{ wait: 10ms }]\noutputs: { at: \"${{ now }}\" }\n", to: "inner.yaml")
+      try program.write(
+        """
+        recipe: some
+        steps:
+          - id: polled
+            uses: http.put
+            with: { url: /round, text: "${{ string(now) }}" }
+            repeat: { until: "now > run.startedAt + duration('30ms')", every: 10ms, timeout: 1m }
+          - { id: called, call: inner.yaml }
+          - id: block
+            steps: [{ wait: 10ms }]
+            outputs: { at: "${{ now }}" }
+          - { uses: http.put, with: { url: /over, text: "${{ string(steps.called.at) + string(steps.block.at) }}" } }
+          - { wait: 10ms }
+        outputs: { at: "${{ now }}", inner: "${{ steps.called.at }}", block: "${{ steps.block.at }}" }
+
+        """, to: "some.yaml")
+      let run = try await program.call("run", "some.yaml", "--record", "some.json", "--json")
+      #expect(run.code == 0, "\(run.error)")
+      let replay = try await program.call("run", "some.yaml", "--replay", "some.json", "--json")
+      #expect(replay.code == 0, "\(replay.error)")
+      #expect(try JSON.text(replay.json["outputs"] ?? .null) == JSON.text(run.json["outputs"] ?? .null))
+    }
+  }
+
   private static let asking = """
     recipe: asking
     steps:
