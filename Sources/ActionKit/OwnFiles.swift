@@ -7,7 +7,7 @@ package struct OwnFiles: Hashable, Sendable {
 
   /// Full paths of `errand.yaml`.
   package var configuration: [String]
-  /// Full paths of files that hold secrets, or the key to them.
+  /// Full paths of files that hold secrets or the key to them, and of programs that give secrets.
   package var secrets: [String]
   /// Full paths of the folders of the state.
   package var state: [String]

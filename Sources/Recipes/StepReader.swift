@@ -39,6 +39,10 @@ struct StepReader {
     for (index, item) in items.enumerated() {
       let found = findings.list.count
       let areWhole = called.areWhole
+      if let id = item["id"]?.string {
+        scope.explainAbsence(
+          ofStep: id, "step '\(id)' is not over here; in 'until' of 'repeat', 'result' is what the round gave")
+      }
       let step = step(item, number: index + 1, in: &scope, isOver: isOver)
       let element = item["id"]?.string ?? "#\(index + 1)"
       // What `let` names is computed anew whenever a run goes on, so that has to fit in any case.

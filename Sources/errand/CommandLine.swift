@@ -169,7 +169,7 @@ private let newCommand = Command(
       examples: [
         .init("new recipe", "Asks which service, which action, and when."),
         .init("new recipe my-averages --from markbook-averages", "Writes recipes/my-averages.yaml."),
-        .init("new recipe --uses timetable.loadTimetable --cron '0 6 * * *'", "Runs an action each morning."),
+        .init("new recipe --uses timetable.today --cron '0 6 * * *'", "Runs an action each morning."),
       ])
   ])
 

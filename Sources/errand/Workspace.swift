@@ -148,9 +148,11 @@ struct Workspace: Sendable {
   /// What no action may read or write.
   private var ownFiles: OwnFiles {
     let secrets = configuration.secrets
+    // A program that is named alone is one of the system's.
+    let programs = secrets.commands.values.compactMap(\.words.first).filter { $0.contains("/") }
     return OwnFiles(
       configuration: configurationPath.map { [$0] } ?? [],
-      secrets: (secrets.files + secrets.ageFiles + [secrets.ageIdentity].compactMap(\.self)).map {
+      secrets: (secrets.files + secrets.ageFiles + [secrets.ageIdentity].compactMap(\.self) + programs).map {
         Workspace.absolute($0, in: root)
       },
       state: stateFolder.isEmpty ? [] : [stateFolder], recipes: configurationPath == nil ? [] : recipeFolders)

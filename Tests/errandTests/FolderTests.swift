@@ -17,7 +17,7 @@ import Testing
     try program.write(
       """
       state: data
-      secrets: { files: [secrets.yaml, later.yaml], age: { files: [sealed.age], identity: key.txt } }
+      secrets: { files: [secrets.yaml, later.yaml], age: { files: [sealed.age], identity: key.txt }, commands: { GIVEN: [sub/give.sh, x] } }
       \(configuration)  file: {}
         inner: { plugin: file, folder: data, hidden: true }
         above: { plugin: file, folder: "\(program.folder.deletingLastPathComponent().path)" }
@@ -57,6 +57,7 @@ import Testing
     "uses: file.move\n    with: { from: recipes, to: x }",
     "uses: file.write\n    with: { path: recipes/new.yaml, text: 'steps: []' }",
     "uses: file.append\n    with: { path: recipes/own.yaml, text: '# x' }",
+    "uses: file.append\n    with: { path: sub/give.sh, text: 'echo x' }",
     "uses: file.append\n    with: { path: own.txt, text: '# x' }",
     "uses: file.write\n    with: { path: data/state.json, text: x }",
     "uses: file.list\n    with: { folder: data }",
