@@ -97,11 +97,10 @@ public struct ShellClient: CommandRunning {
 
   private func judged(_ end: ChildProcess.End, _ command: ShellCommand) throws(ShellError) -> ShellResult {
     let name = name(of: command)
-    let errors = redacted(end.errors, command)
     // The end says most. What was killed may break off within a secret.
     let isCut = if case .exit = end.reason { false } else { true }
     let detail =
-      errors.isEmpty ? nil : String(decoding: errors, as: UTF8.self).trimmed.excerpt(2000, .end, isCut: isCut)
+      end.errors.isEmpty ? nil : String(decoding: end.errors, as: UTF8.self).trimmed.excerpt(2000, .end, isCut: isCut)
     switch end.reason {
     case .notStarted(let code):
       throw ShellError(.notStarted, "'\(name)' was not started: \(systemErrorText(code))")
@@ -121,27 +120,7 @@ public struct ShellClient: CommandRunning {
       guard command.expectedCodes.contains(code) else {
         throw ShellError(.exited(code), "'\(name)' ended with exit code \(code)", detail: detail)
       }
-      return ShellResult(exitCode: code, output: redacted(end.output, command), errors: errors, unended: end.left)
+      return ShellResult(exitCode: code, output: end.output, errors: end.errors, unended: end.left)
     }
-  }
-
-  /// What a command wrote without the secrets that it was given; those of fewer than four bytes are left alone.
-  private func redacted(_ bytes: [UInt8], _ command: ShellCommand) -> [UInt8] {
-    let secrets = command.secretEnvironment.values.map { Array($0.utf8) }.filter { $0.count >= 4 }
-      .sorted { $0.count > $1.count }
-    if secrets.isEmpty { return bytes }
-    var kept: [UInt8] = []
-    kept.reserveCapacity(bytes.count)
-    var rest = bytes[...]
-    while let first = rest.first {
-      if let secret = secrets.first(where: { $0.first == first && rest.starts(with: $0) }) {
-        kept += "•••".utf8
-        rest = rest.dropFirst(secret.count)
-      } else {
-        kept.append(first)
-        rest = rest.dropFirst()
-      }
-    }
-    return kept
   }
 }

@@ -213,7 +213,7 @@ extension Value {
     case .string(let text): "'\(text.excerpt(60))'"
     case .timestamp(let instant): "\(instant)"
     case .duration(let span): span.spelled
-    case .bytes, .list, .map, .optional, .type: kindName
+    case .bytes, .list, .map, .optional, .type, .masked: kindName
     }
   }
 }

@@ -71,6 +71,11 @@ extension ObjectSchema {
     }
   }
 
+  /// The texts in a value that must not be seen, each with the path of its setting and a number: `connections.mail #1`.
+  package func namedSecrets(in value: ValueMap, of owner: String) -> [(name: String, text: String)] {
+    secrets(in: value).enumerated().map { ("\(owner) #\($0.offset + 1)", $0.element) }
+  }
+
   /// The texts in a value that must not be seen.
   package func secrets(in value: ValueMap) -> [String] {
     FieldType.object(self).secrets(in: .map(value)).compactMap(\.string)

@@ -194,7 +194,7 @@ struct RunTeller {
       .status, "\(run.recipe.safe) is uncertain: nobody knows whether \(which), and a person has to look.",
       step: open.count == 1 ? open[0].path : nil)
     for step in open.prefix(12) {
-      let key = step.key.map { " Its idempotency key is \($0.safe)." } ?? ""
+      let key = step.key.map { " Its idempotency key is \(SecretBook.shown(text: $0).safe)." } ?? ""
       let message = (step.error?.message ?? "nothing is known of it").asEnd
       let command = "errand runs resolve \(id) \(step.path.shellQuoted)"
       let output = conditions?.outputTemplate(ofStepAt: step.path).map { " --output \($0.shellQuoted)" } ?? ""

@@ -6,7 +6,7 @@ import Runs
 ///
 /// A request is `{"ask": …}` with what it needs; the answers to it are
 ///
-///     {"ask":"submit","run":{…},"detach":bool,"again":bool}
+///     {"ask":"submit","run":{…},"secrets":[name, …],"detach":bool,"again":bool}
 ///                                                {"accepted":id,"isServing":bool}, then updates unless detached
 ///     {"ask":"resume"|"follow","run":id}         updates; of a run that is over, the end
 ///     {"ask":"cancel","run":id,"reason":…}       {"cancelled":id}
@@ -106,6 +106,8 @@ package struct RunService: Sendable {
         if try await store.finishedRun(accepted.run) != nil { return }
       }
       var run = accepted
+      // Nothing of the run is kept before what it must not hold is known.
+      await store.secrets.learn(named: request["secrets"]?.list?.compactMap(\.string) ?? [])
       if case .inline(let texts) = run.texts { run.texts = try await store.keep(texts) }
       try await host.create(run)
     }

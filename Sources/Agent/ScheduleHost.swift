@@ -121,7 +121,9 @@ package actor ScheduleHost {
     let schedules = store.state.schedules.values.sorted { $0.id.precedesByScalars($1.id) }
     for schedule in schedules where texts[schedule.file] == nil {
       guard let stored = schedule.texts else { continue }
-      do throws(StateError) { texts[schedule.file] = try await store.value(stored).map } catch { continue }
+      do throws(StateError) { texts[schedule.file] = try await store.restored(stored, as: "the recipe").map } catch {
+        continue
+      }
     }
     shelf.remember(texts)
   }
@@ -183,7 +185,8 @@ package actor ScheduleHost {
     let specs = Dictionary(entries.map { ($0.id, $0.plan.spec) }) { first, _ in first }
     var earlier: [String: SchedulePlan] = [:]
     for record in store.state.schedules.values where !scheduler.knows(record.id) && specs[record.id] != record.spec {
-      guard let stored = record.texts, let value = try? await store.value(stored), let texts = value.map,
+      guard let stored = record.texts, let value = try? await store.restored(stored, as: "the recipe"),
+        let texts = value.map,
         let recipe = shelf.recipe(of: record.file, from: texts)
       else { continue }
       for trigger in recipe.triggers {
@@ -197,6 +200,7 @@ package actor ScheduleHost {
 
   private func plans(of item: RecipeShelf.Item) async -> [SchedulePlan] {
     guard let recipe = shelf.takeRecipe(of: item), !recipe.triggers.isEmpty else { return [] }
+    await store.secrets.learn(named: recipe.allSecrets.map(\.name))
     var texts = StoredValue.inline(.map(item.texts))
     do throws(StateError) { texts = try await store.keep(.map(item.texts)) } catch { await host.fail(error) }
     let group = recipe.concurrency.map { RunGroup(name: $0.name, limit: $0.limit, onLimit: $0.onLimit.rawValue) }
@@ -292,7 +296,7 @@ package actor ScheduleHost {
     guard let event = store.state.events[id], event.consumedBy == nil, isServing else { return }
     var value = Value.null
     if let data = event.data {
-      do throws(StateError) { value = try await store.value(data) } catch { return }
+      do throws(StateError) { value = try await store.restored(data, as: "the event") } catch { return }
     }
     guard let decision = scheduler.eventReceived(event, as: value, at: time.now()) else { return }
     await carryOut([decision])

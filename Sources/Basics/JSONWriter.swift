@@ -59,6 +59,7 @@ package struct JSONWriter: ~Copyable {
       try checkDepth(depth + 1)
       try write(wrapped ?? .null, depth: depth + 1)
     case .type(let name): write(name)
+    case .masked(let text): write(text.shown)
     }
   }
 
@@ -121,7 +122,7 @@ package struct JSONWriter: ~Copyable {
     var named = ValueMap()
     for member in map.members {
       var name = try name(of: member.key)
-      while style.isTotal, named[name] != nil { name += " (\(member.key.kindName))" }
+      while style.isTotal || member.key.isMaskedText, named[name] != nil { name += " (\(member.key.kindName))" }
       // An int 1 and a string '1' are two keys of a map, and would be one of JSON.
       if named.insert(.init(key: .string(name), value: member.value)) != nil {
         throw Refusal(reason: "two of its keys are written '\(name)'")
@@ -158,6 +159,7 @@ package struct JSONWriter: ~Copyable {
     case .int(let number): return String(number)
     case .uint(let number): return String(number)
     case .bool(let flag): return flag ? "true" : "false"
+    case .masked(let text): return text.shown
     default: throw Refusal(reason: "\(key.kindName) is no key")
     }
   }

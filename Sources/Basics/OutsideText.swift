@@ -16,6 +16,13 @@ public enum OutsideText {
     await $redaction.withValue(redaction) { await body() }
   }
 
+  /// Whether a secret stands in the bytes.
+  package static func holdsSecret(_ bytes: [UInt8]) -> Bool {
+    guard let redaction else { return false }
+    let text = String(decoding: bytes, as: UTF8.self)
+    return redaction(text, false) != text
+  }
+
   /// Which part of a text is kept.
   public enum Part: Sendable {
     case beginning, end

@@ -38,6 +38,8 @@ public struct Value: Sendable {
     indirect case optional(Value?)
     /// A type as a value, by its CEL name. Only expressions make it.
     case type(String)
+    /// What the state keeps in the place of a value that holds a secret. Nothing that computes meets it.
+    indirect case masked(MaskedText)
   }
 
   /// Creates a value, with its place if it was read from a file.
@@ -116,6 +118,7 @@ extension Value {
     case .map: "a map"
     case .optional: "an optional"
     case .type: "a type"
+    case .masked: "a value that holds a secret"
     }
   }
 }
@@ -140,6 +143,7 @@ extension Value: Equatable {
     case (.map(let left), .map(let right)): left == right
     case (.optional(let left), .optional(let right)): left == right
     case (.type(let left), .type(let right)): left == right
+    case (.masked(let left), .masked(let right)): left == right
     default: false
     }
   }

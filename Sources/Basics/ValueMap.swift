@@ -1,9 +1,9 @@
 /// Keys and values in the order they were written, with look-up by key in constant time.
 ///
-/// Keys are strings, ints, uints or bools. Following CEL, an int and a uint of the same value are one key, and a
-/// double that is exactly an integer finds it. Up to eight members are searched one by one; beyond that an
-/// open-addressing table of member indexes is kept, whose hash is seeded per process, so that nobody can
-/// prepare keys that collide.
+/// Keys are strings, ints, uints or bools, and in the state texts that are kept by reference. Following CEL, an int and a
+/// uint of the same value are one key, and a double that is exactly an integer finds it. Up to eight members are searched
+/// one by one; beyond that an open-addressing table of member indexes is kept, whose hash is seeded per process, so that
+/// nobody can prepare keys that collide.
 public struct ValueMap: Sendable {
   /// One key with its value.
   public struct Member: Sendable {
@@ -153,6 +153,7 @@ public struct ValueMap: Sendable {
     case (.uint(let left), .double(let right)): left == UInt(exactly: right)
     case (.double(let left), .uint(let right)): UInt(exactly: left) == right
     case (.bool(let left), .bool(let right)): left == right
+    case (.masked(let left), .masked(let right)): left == right
     default: false
     }
   }
@@ -173,6 +174,7 @@ public struct ValueMap: Sendable {
         hasher.combine(UInt64(integer))
       }
     case .bool(let flag): hasher.combine(flag)
+    case .masked(let text): hasher.combine(text.shown)
     default: break
     }
     return hasher.finalize()

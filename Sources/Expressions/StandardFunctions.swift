@@ -304,6 +304,7 @@ func typeName(of value: Value) -> String {
   case .map: "map"
   case .optional: "optional_type"
   case .type: "type"
+  case .masked: "masked"
   }
 }
 
@@ -438,6 +439,6 @@ private func isZero(_ value: Value) -> Bool {
   case .map(let value): value.isEmpty
   case .duration(let value): value.nanoseconds == 0
   case .timestamp(let value): value.seconds == 0 && value.nanoseconds == 0
-  case .optional, .type: false
+  case .optional, .type, .masked: false
   }
 }

@@ -8,8 +8,11 @@ import Synchronization
 // user's answers are never another's) and is only ever replaced whole. Whoever writes holds the folder's lock and first
 // looks at what is there now: an answer that was checked later than the one in hand stays. Reading takes no lock.
 //
-// Files of other names may stand beside them. Together the answers' files are no larger than the bound. When one more would be too much, those go first that were written
-// longest ago, which for an answer that is asked for again and again is when the server last confirmed it.
+// Files of other names may stand beside them. Together the answers' files are no larger than the bound. When one more
+// would be too much, those go first that were written longest ago, which for an answer that is asked for again and again
+// is when the server last confirmed it.
+//
+// An answer that holds a secret of the run is in no file: this process remembers it, and the next one asks again.
 
 /// Keeps answers of services between requests and, in a folder, between programs; for `HTTPClient.send(_:through:_:)`.
 public final class HTTPCache: Sendable {
@@ -51,7 +54,8 @@ public final class HTTPCache: Sendable {
   // MARK: Reading
 
   func entry(_ key: String) async -> HTTPCacheEntry? {
-    guard let folder else { return memory.withLock { $0.entries[key] } }
+    if let entry = memory.withLock({ $0.entries[key] }) { return entry }
+    guard let folder else { return nil }
     return await onThread { [maxBytes] in Self.read(key, in: folder, limit: maxBytes) }
   }
 
@@ -68,19 +72,16 @@ public final class HTTPCache: Sendable {
 
   /// Keeps an answer, and says as a sentence why it could not be kept.
   func keep(_ entry: HTTPCacheEntry, as key: String, of request: HTTPRequest) async -> String? {
-    guard let folder else {
-      guard entry.response.body.count <= maxBytes else { return tooLarge }
-      memory.withLock { memory in
-        // That the server was asked in vain says nothing of an answer that came meanwhile.
-        if entry.failure != nil, let other = memory.entries[key], other.checkedAt > entry.checkedAt { return }
-        memory.insert(entry, key, maxBytes: maxBytes)
-      }
-      return nil
-    }
+    guard let folder else { return remember(entry, key) }
     guard let bytes = entry.file(redactedURL: request.redactedURL) else {
       return "The answer cannot be written down."
     }
     guard bytes.count <= maxBytes else { return tooLarge }
+    if OutsideText.holdsSecret(bytes) {
+      await remove(key)
+      return remember(entry, key)
+    }
+    memory.withLock { $0.remove(key) }
     return await onThread { [maxBytes] in
       do throws(FileError) {
         try Self.locking(folder) { () throws(FileError) in
@@ -96,11 +97,22 @@ public final class HTTPCache: Sendable {
     }
   }
 
+  private func remember(_ entry: HTTPCacheEntry, _ key: String) -> String? {
+    guard entry.response.body.count <= maxBytes else { return tooLarge }
+    memory.withLock { memory in
+      // That the server was asked in vain says nothing of an answer that came meanwhile.
+      if entry.failure != nil, let other = memory.entries[key], other.checkedAt > entry.checkedAt { return }
+      memory.insert(entry, key, maxBytes: maxBytes)
+    }
+    return nil
+  }
+
   private var tooLarge: String { "The answer is larger than the whole cache may be, \(maxBytes) bytes." }
 
   /// Forgets the answer to a request, if there is one.
   func remove(_ key: String) async {
-    guard let folder else { return memory.withLock { $0.remove(key) } }
+    memory.withLock { $0.remove(key) }
+    guard let folder else { return }
     await onThread {
       // What cannot be removed is replaced or pushed out later.
       try? Files.remove(Self.path(key, in: folder))

@@ -144,18 +144,18 @@ actor TestBench {
     let pool = ServicePool(time: services)
     let (recipe, connections, secrets, ledger) = (recipe, connections, secrets, ledger)
     let (catalog, folder, files) = (surroundings.catalog, folder, files)
-    let known = recipe.allSecrets.compactMap { secrets[$0.name] }
+    let known = recipe.allSecrets.compactMap { secret in secrets[secret.name].map { (name: secret.name, text: $0) } }
     let hidden = connections.values.flatMap { connection in
       connection.plugin.configuration.secrets(in: connection.settings.map ?? ValueMap())
     }
-    if replay == nil { replay = recording.map { Replay($0, secrets: known + hidden, folder: files) } }
+    if replay == nil { replay = recording.map { Replay($0, secrets: known.map(\.text) + hidden, folder: files) } }
     let replay = replay
     let (recording, time) = (recording, time)
     let host = RunHost(store: store, time: time, activity: activity, chance: { 0 }) { record throws(NotRunnable) in
       var run = PreparedRun(
         recipe: recipe, secrets: secrets,
         services: Services(
-          catalog: catalog, connections: connections, redactor: Redactor(known), time: services,
+          catalog: catalog, connections: connections, redactor: Redactor(named: known), time: services,
           cacheFolder: "\(folder)/cache", folder: files, pool: pool,
           carrier: { connection, network in
             ledger.transport(of: connection, over: replay?.transport(of: connection) ?? network)

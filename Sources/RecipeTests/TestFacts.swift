@@ -17,7 +17,9 @@ struct TestFacts {
 
     func value(_ stored: StoredValue?) async throws(TestFault) -> Value? {
       guard let stored else { return nil }
-      do throws(StateError) { return try await store.value(stored) } catch { throw TestFault(message: error.message) }
+      do throws(StateError) { return try await store.restored(stored, as: "a value") } catch {
+        throw TestFault(message: error.message)
+      }
     }
 
     let last = runs.last

@@ -343,7 +343,7 @@ extension Value {
       .object(
         ObjectType(
           fields: map.members.map { ObjectType.Field($0.name ?? $0.key.plainText, $0.value.inferredType) }))
-    case .optional, .type: .dyn
+    case .optional, .type, .masked: .dyn
     }
   }
 }

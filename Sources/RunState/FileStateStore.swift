@@ -8,6 +8,7 @@ import Synchronization
 package final class FileStateStore: StateStore {
   /// What was dropped or recovered when the state was opened, in sentences for the user.
   package let notices: [String]
+  package let secrets = SecretBook()
   private let published: PublishedState
   private let logs: StateLogs
   private let blobs: Blobs
@@ -131,6 +132,7 @@ package final class FileStateStore: StateStore {
 
   package func append(_ events: [StateEvent]) async throws(StateError) {
     if events.isEmpty { return }
+    let events = try events.map { event throws(StateError) in try event.withoutSecrets(secrets) }
     let lines = try JournalLines(events)
     try await request { .append(events, lines, $0) }
   }

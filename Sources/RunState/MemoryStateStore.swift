@@ -11,12 +11,15 @@ package final class MemoryStateStore: StateStore {
 
   private let content = Mutex(Content())
 
+  package let secrets = SecretBook()
+
   package init() {}
 
   package var state: State { content.withLock { $0.state } }
   package func run(_ id: String) -> RunRecord? { content.withLock { $0.state.runs[id] } }
 
   package func append(_ events: [StateEvent]) async throws(StateError) {
+    let events = try events.map { event throws(StateError) in try event.withoutSecrets(secrets) }
     for event in events { try event.check() }
     try change { content throws(StateError) in
       var state = content.state

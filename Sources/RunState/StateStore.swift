@@ -14,6 +14,9 @@ package protocol StateStore: Sendable {
   /// A copy held for long makes the next change copy what it touches; prefer `run(_:)` for one run.
   var state: State { get }
 
+  /// The secrets that nothing kept here may hold.
+  var secrets: SecretBook { get }
+
   /// The finished runs that match, latest end first.
   func finishedRuns(_ query: HistoryQuery) async throws(StateError) -> [RunSummary]
   /// One finished run, if there is one of exactly that id.
@@ -42,17 +45,25 @@ extension StateStore {
   /// The open runs, oldest first.
   package var openRuns: [RunRecord] { state.openRuns }
 
-  /// Prepares a value for an event: as it is, or as a blob if its text is larger than 64 KiB.
+  /// Prepares a value for an event, without the secrets in it: as it is, or as a blob if its text is larger than 64 KiB.
   package func keep(_ value: Value) async throws(StateError) -> StoredValue {
     guard let extent = ValueExtent(of: value) else {
       throw StateError(.invalid, "the value cannot be kept in the state: \(value.oversize ?? "it is too large")")
     }
     if extent.depth > StoredValue.deepest { throw StoredValue.tooDeep }
+    let value = try secrets.masked(value)
     if extent.bytes <= StoredValue.largestInline { return .inline(value) }
     return .blob(try await putBlob(try recordedBytes(of: value)))
   }
 
-  /// The value that `keep` prepared.
+  /// The value that was given to `keep`, for whoever computes with it.
+  ///
+  /// - Parameter what: The value within a sentence.
+  package func restored(_ stored: StoredValue, as what: @autoclosure () -> String) async throws(StateError) -> Value {
+    try await secrets.restored(try await value(stored), as: what())
+  }
+
+  /// The value that `keep` prepared, for whoever shows it: it has no secrets in it.
   package func value(_ stored: StoredValue) async throws(StateError) -> Value {
     switch stored {
     case .inline(let value): return value
@@ -161,6 +172,8 @@ package struct StateError: Error, Sendable, Equatable {
     case damaged
     /// A newer version wrote the files.
     case newer
+    /// A value holds a secret that has changed or is missing.
+    case secret
     /// The file system refused, before anything was promised.
     case unavailable
     /// Something could not be made durable; the store takes nothing more, and the program has to start again.

@@ -7,6 +7,9 @@
 ///     {"$bytes": "aGVsbG8="}               {"$timestamp": "2026-11-20T09:30:00Z"}
 ///     {"$duration": "5400s"}               {"$map": [[key, value], …]}
 ///     {"$optional": [value] or []}         {"$type": "int"}
+///     {"$masked": …}  {"$maskedBytes": …}  {"$maskedJSON": …}
+///
+/// The last three stand for a value that holds a secret; `SecretBook` says what is in them.
 ///
 /// `$map` also holds a map of one member whose name begins with `$`, so that nothing that a service sends can be taken
 /// for one of these. Places are not kept.
@@ -83,6 +86,7 @@ extension Value: Recordable {
     case .duration(let span): return .object(["$duration": span.encoded()])
     case .optional(let value): return .object(["$optional": .list(value.map { [$0.encoded()] } ?? [])])
     case .type(let name): return .object(["$type": .string(name)])
+    case .masked(let text): return text.encoded()
     case .list(let items): return .list(items.map { $0.encoded() })
     case .map(let map):
       if Value.isPlain(map) {
@@ -96,7 +100,7 @@ extension Value: Recordable {
     switch content {
     case .null, .bool, .int, .string: true
     case .double(let number): number.isFinite
-    case .uint, .bytes, .timestamp, .duration, .optional, .type: false
+    case .uint, .bytes, .timestamp, .duration, .optional, .type, .masked: false
     case .list(let items): items.allSatisfy(\.isWrittenAsItIs)
     case .map(let map): Value.isPlain(map) && map.members.allSatisfy(\.value.isWrittenAsItIs)
     }
@@ -143,6 +147,10 @@ extension Value: Recordable {
     case ("$timestamp", _): return .timestamp(try Timestamp(reading: value))
     case ("$duration", _): return .duration(try TimeSpan(reading: value))
     case ("$type", .string(let name)): return Value(.type(name))
+    case ("$masked", .list(let parts)), ("$maskedBytes", .list(let parts)), ("$maskedJSON", .list(let parts)):
+      if let kind = MaskedText.Kind(rawValue: tag), let text = MaskedText(kind, reading: parts) {
+        return Value(.masked(text))
+      }
     case ("$optional", .list(let items)):
       if items.count <= 1 {
         return Value(.optional(try items.first.map { item throws(RecordFault) in try Value(reading: item) }))

@@ -62,9 +62,9 @@ package final class RunDriver: Sendable {
   /// Carries the run on until it ends, waits, or has to be looked at.
   package func carryOn() async throws -> RunRecord {
     try await begin()
-    let given = recipe.allSecrets.compactMap { secrets[$0.name] }
+    let given = recipe.allSecrets.compactMap { secret in secrets[secret.name].map { (name: secret.name, text: $0) } }
     let services = Services(
-      catalog: catalog, connections: connections, redactor: Redactor(given), time: time)
+      catalog: catalog, connections: connections, redactor: Redactor(named: given), time: time)
     var surroundings = RunSurroundings(
       store: store, time: time, folder: folder,
       report: { [self] event in reports.withLock { $0.append(event) } }, chance: { 0 })
@@ -111,7 +111,7 @@ package final class RunDriver: Sendable {
   /// The outputs of the run, once it has succeeded.
   package func outputs() async throws -> Value {
     guard let record = try await store.finishedRun(id), let outputs = record.outputs else { throw RunIsOver() }
-    return try await store.value(outputs)
+    return try await store.restored(outputs, as: "the outputs")
   }
 }
 

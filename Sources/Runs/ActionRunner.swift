@@ -89,15 +89,17 @@ struct ActionRunner {
   func output(in frame: Frame, known: StepRecord?) async throws(StepExit) -> Value {
     // The last try failed for good, and the program ended before what follows from that was recorded.
     if let last = known?.lastAttempt, let error = last.error, last.retryAt == nil { throw .failed(error) }
-    let work = try work(in: frame, known: known)
+    let work = try await work(in: frame, known: known)
     var number = known?.attempts ?? 0
     if known == nil {
       try scope.check()
       let began = StateEvent.stepBegan(
-        StepBegan(run: run.id, at: work.startedAt, step: path, now: frame.now, key: work.key))
+        StepBegan(
+          run: run.id, at: work.startedAt, step: path, now: frame.now, key: try journal.kept(work.key, of: name)))
       journal.hold((round.map { [$0.began] } ?? []) + [began])
     } else if let last = known?.lastAttempt {
-      let baseline = if let baseline = last.baseline { try await journal.value(baseline) } else { Value?.none }
+      var baseline: Value?
+      if let kept = last.baseline { baseline = try await journal.value(kept, as: "what was there before '\(name)'") }
       let attempt = Attempt(number: number, startedAt: last.startedAt, baseline: baseline, redactor: work.redactor)
       if let due = last.retryAt, let error = last.error {
         if let output = try await paused(until: due, after: error, attempt, work) { return output }
@@ -113,6 +115,12 @@ struct ActionRunner {
       switch try await result(of: &attempt, work) {
       case .success(let output): return try await succeeded(attempt, output)
       case .failure(let failure): error = runError(failure, attempt: number, work)
+      }
+      if let reason = journal.takeRefusal(of: path) {
+        // Nothing was done, and it is tried again when the secret is what it was.
+        error.effect = .none
+        journal.hold([ended(attempt, error, retryAt: run.time.now())])
+        throw .halted(reason)
       }
       var isDoubtful = false
       switch try await verdict(error, work, attempt) {
@@ -186,9 +194,10 @@ struct ActionRunner {
 
   // MARK: One attempt
 
-  private func work(in frame: Frame, known: StepRecord?) throws(StepExit) -> Work {
+  private func work(in frame: Frame, known: StepRecord?) async throws(StepExit) -> Work {
     let input = try run.evaluate(call.input, in: frame, step: name)
-    var key = known?.key ?? "\(run.id)/\(name)"
+    var key = "\(run.id)/\(name)"
+    if let kept = known?.key { key = try await journal.key(kept, of: name) }
     if known == nil {
       if let template = call.key { key = try run.evaluate(template, in: frame, step: name).plainText }
       if let round { key += "#\(round.number)" }
@@ -266,7 +275,8 @@ struct ActionRunner {
   private func context(_ work: Work, _ attempt: Attempt) -> ActionContext {
     var context = ActionContext(
       run: run.id, step: name, attempt: attempt.number, idempotencyKey: work.key, isKeyNamed: call.key != nil,
-      now: work.now, time: run.services.time, folder: run.folder, values: journal.values(of: path), notes: journal.notes
+      now: work.now, time: run.services.time, folder: run.folder, values: journal.values(of: path),
+      notes: journal.notes(of: path)
     ) { [run, name, redactor = work.redactor] progress in
       run.report(.reported(path: name, text: redactor.redact(progress.message)))
     }
@@ -387,8 +397,6 @@ struct ActionRunner {
 
   /// Records a success; the attempt and the step end in one event list, so that no crash comes between them.
   private func succeeded(_ attempt: Attempt, _ output: Value) async throws(StepExit) -> Value {
-    // A service may send back what it was given.
-    let output = run.redactor.withoutSecrets(output, of: action.outputType)
     let stored: StoredValue
     do throws(StepExit) { stored = try await journal.stored(output) } catch .failed(let error) {
       return try await failed(attempt, error)

@@ -115,7 +115,10 @@ extension Recipe {
   }
 
   /// The values of the secret inputs.
-  func secretInputs(_ given: Value, in secrets: Secrets) -> [String] {
-    inputs.compactMap { secret(of: $0, given, in: secrets) }
+  func secretInputs(_ given: Value, in secrets: Secrets) -> [(name: String, text: String)] {
+    inputs.compactMap { input in
+      guard let text = secret(of: input, given, in: secrets) else { return nil }
+      return (given[input.name]?["secret"]?.string ?? "", text)
+    }
   }
 }

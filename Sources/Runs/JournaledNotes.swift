@@ -9,13 +9,18 @@ struct JournaledNotes: RunNotes {
   let store: any StateStore
   let time: any TimeSource
   let run: String
+  /// Told why a note is not given of which a secret has changed.
+  let refuse: @Sendable (String) -> Void
 
   func change(_ name: String, _ decide: (_ current: Value?) throws(ActionError) -> Value) async throws(ActionError) {
     while true {
       let current = store.run(run)?.notes[name]
       var value: Value?
       if let current {
-        do throws(StateError) { value = try await store.value(current) } catch { throw ActionError(error) }
+        do throws(StateError) { value = try await store.restored(current, as: "the note '\(name)'") } catch {
+          if error.kind == .secret { refuse(error.message) }
+          throw ActionError(error)
+        }
       }
       let new = try decide(value)
       do throws(StateError) {
@@ -33,6 +38,8 @@ struct JournaledNotes: RunNotes {
 }
 
 extension RunJournal {
-  /// What the run notes of itself, for its actions.
-  var notes: JournaledNotes { JournaledNotes(store: store, time: time, run: id) }
+  /// What the run notes of itself, for the action of a step.
+  func notes(of path: StepPath) -> JournaledNotes {
+    JournaledNotes(store: store, time: time, run: id) { [weak self] in self?.refuse(path, because: $0) }
+  }
 }

@@ -19,7 +19,7 @@ extension StepRunner {
     }
     let items: [Value]
     if let known {
-      items = try await run.journal.value(known.items).list ?? []
+      items = try await run.journal.value(known.items, as: "the list of '\(path)'").list ?? []
     } else {
       let list = try run.items(of: loop, in: frame, step: path)
       items = list.list ?? []

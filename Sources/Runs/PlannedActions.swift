@@ -58,13 +58,12 @@ extension Planner {
         doubt = doubt ?? Unknown(reason)
       }
     }
-    let answer = try await attempt(call, step, input, at: path) { service, context async throws(ActionError) in
+    let output = try await attempt(call, step, input, at: path) { service, context async throws(ActionError) in
       try await action.run(input, on: service, in: context)
     }
-    let output = redactor.withoutSecrets(answer, of: action.outputType)
     if action.effect == .read {
       plan.reads.append(
-        Plan.Read(path: path, call: shown, output: try hashes(of: action.output.withoutVolatile(output))))
+        Plan.Read(path: path, call: shown, output: try hashes(of: masked(action.output.withoutVolatile(output)))))
     }
     let planned = PlannedValue(output, otherwise: doubt.map { Unknown($0.reason).value(of: action.outputType) })
     guard let repetition = call.repetition else { return planned }
@@ -231,25 +230,28 @@ extension Planner {
       action: call.action.id, connection: call.connection, input: masked(input, FieldType.object(call.action.input)))
   }
 
-  private func masked(_ value: Value, _ type: FieldType?) -> Value {
+  /// A value with no secret in it.
+  func masked(_ value: Value, _ type: FieldType? = nil) -> Value {
     if Unknown(value) != nil { return value }
     switch (type, value.content) {
     case (.secret, _): return .string("•••")
     case (.optional(let wrapped), _): return masked(value, wrapped)
     case (_, .string(let text)): return .string(redactor.redact(text))
+    case (_, .bytes(let bytes)):
+      let text = String(decoding: bytes, as: UTF8.self)
+      return redactor.redact(text) == text ? value : .string(MaskedText.mark)
     case (_, .list(let items)):
       let element: FieldType? = if case .list(let element)? = type { element } else { nil }
       return .list(items.map { masked($0, element) })
     case (_, .map(let map)):
       var shown = ValueMap()
       for member in map.members {
-        let field: FieldType? =
-          switch type {
-          case .object(let schema): schema.fields.first { $0.name == member.name }?.type
-          case .map(let value): value
-          default: nil
-          }
-        shown[member.key] = masked(member.value, field)
+        switch type {
+        case .object(let schema):
+          shown[member.key] = masked(member.value, schema.fields.first { $0.name == member.name }?.type)
+        case .map(let element): shown[masked(member.key)] = masked(member.value, element)
+        default: shown[masked(member.key)] = masked(member.value)
+        }
       }
       return .map(shown)
     default: return value

@@ -69,8 +69,8 @@ package final class Planner {
     time: any TimeSource, start: Timestamp? = nil, folder: String
   ) async -> Plan {
     let planner = Planner(
-      services: services, redactor: services.redactor.adding(recipe.secretInputs(inputs, in: secrets)), values: values,
-      time: time, start: start ?? time.now(), folder: folder)
+      services: services, redactor: services.redactor.adding(recipe.secretInputs(inputs, in: secrets).map(\.text)),
+      values: values, time: time, start: start ?? time.now(), folder: folder)
     var run = ValueMap()
     run["id"] = Unknown("known when the run begins").value
     run["recipe"] = .string(recipe.name)
@@ -79,7 +79,8 @@ package final class Planner {
     let frame = PlannedFrame(Frame(of: recipe, inputs: inputs, secrets: secrets, run: run, now: planner.latest))
     await planner.redactor.hidingSecrets {
       do throws(StepExit) {
-        planner.plan.outputs = try await planner.outputs(of: recipe, in: frame, prefix: "").value ?? .null
+        planner.plan.outputs = planner.masked(
+          try await planner.outputs(of: recipe, in: frame, prefix: "").value ?? .null)
       } catch {
         // A plan ends early in no other way.
         planner.plan.error = if case .failed(let error) = error { error } else { RunError(.internal, "\(error)") }

@@ -69,7 +69,7 @@ struct RoundRunner {
     let runner = ActionRunner(
       run: run, step: step, call: call, path: roundPath, scope: scope, round: (path, number, .attemptBegan(began)))
     if let known {
-      if known.status == .succeeded { return try await journal.value(known.output) }
+      if known.status == .succeeded { return try await journal.value(known.output, as: "the output of '\(path)'") }
       // As with any step: until a person has said what became of it, or when what follows was interrupted.
       if known.status == .uncertain { throw .uncertain(known.error ?? .lost(path)) }
       if known.status == .cancelled { throw .cancelled }

@@ -159,6 +159,7 @@ package final class RunEngine: Sendable {
         case .failure(.waiting): last = waiting()
         case .failure(.uncertain): last = journal.current.uncertainty(at: surroundings.time.now())
         case .failure(.stopped): last = nil
+        case .failure(.halted(let reason)): last = halted(reason, journal.current)
         case .failure(.stateFailed(let error)): throw .stateFailed(error)
         }
         try await journal.commit(last.map { [$0] } ?? [])
@@ -180,13 +181,18 @@ package final class RunEngine: Sendable {
   private func walked(
     _ record: RunRecord, _ journal: RunJournal, _ isWalkedAgain: Bool
   ) async -> Result<StoredValue, StepExit> {
-    let secretInputs = recipe.secretInputs(record.origin.inputs, in: secrets)
+    let book = surroundings.store.secrets
+    book.learn(services.redactor.secrets + recipe.secretInputs(record.origin.inputs, in: secrets))
+    let inputs: Value
+    do throws(StateError) { inputs = try await book.restored(record.origin.inputs, as: "the run's inputs") } catch {
+      return .failure(error.kind == .secret ? .halted(error.message) : .stateFailed(error))
+    }
     let context = RunContext(
-      recipe: recipe, journal: journal, services: services, redactor: services.redactor.adding(secretInputs),
+      recipe: recipe, journal: journal, services: services, redactor: Redactor(book),
       parking: parking, isWalkedAgain: isWalkedAgain, time: surroundings.time, folder: surroundings.folder,
       report: surroundings.report, chance: surroundings.chance)
     let runner = RecipeRunner(run: context, recipe: recipe, scope: own, prefix: "", depth: 0)
-    let frame = frame(record)
+    let frame = frame(record, inputs)
     let task = Task(executorPreference: surroundings.walkers) { () -> Result<StoredValue, StepExit> in
       await context.redactor.hidingSecrets {
         do throws(StepExit) {
@@ -220,6 +226,21 @@ package final class RunEngine: Sendable {
         reason: (reasons.prefix(RunEngine.mostReasons) + more).joined(separator: "; "), wakeAt: departure?.wakeAt))
   }
 
+  /// What becomes of a run that a secret keeps from going on.
+  private func halted(_ reason: String, _ record: RunRecord) -> StateEvent {
+    if surroundings.store.run(id)?.pendingCancel != nil, record.uncertainSteps.isEmpty {
+      // Nobody could ever end it otherwise.
+      return ended(
+        .cancelled,
+        RunError(
+          .configuration, "the run was cancelled without its 'finally' steps, which cannot run: \(reason)"))
+    }
+    return .runStatusChanged(
+      RunStatusChanged(
+        run: id, at: surroundings.time.now(), status: .paused,
+        reason: "\(reason), then: errand runs resume \(id); or give it up with: errand runs cancel \(id)"))
+  }
+
   /// A loop may wait for a thousand things.
   private static let mostReasons = 5
 
@@ -227,13 +248,13 @@ package final class RunEngine: Sendable {
     .runStatusChanged(RunStatusChanged(run: id, at: surroundings.time.now(), status: status))
   }
 
-  private func frame(_ record: RunRecord) -> Frame {
+  private func frame(_ record: RunRecord, _ inputs: Value) -> Frame {
     var run = ValueMap()
     run["id"] = .string(id)
     run["recipe"] = .string(recipe.name)
     run["startedAt"] = .timestamp(record.createdAt)
     run["slot"] = record.origin.cause.slot.map { .timestamp($0) }
     run["attempt"] = .int(record.origin.attempt)
-    return Frame(of: recipe, inputs: record.origin.inputs, secrets: secrets, run: run, now: record.now)
+    return Frame(of: recipe, inputs: inputs, secrets: secrets, run: run, now: record.now)
   }
 }

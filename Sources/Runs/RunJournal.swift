@@ -21,6 +21,8 @@ final class RunJournal: Sendable {
     var failure: StateError?
     /// Whether the run is being paused, so that it must not be said to go on or to wait.
     var isPausing = false
+    /// Why the actions of steps were not given a value that is kept.
+    var refusals: [StepPath: String] = [:]
 
     mutating func hold(_ events: [StateEvent]) {
       for event in events {
@@ -123,14 +125,37 @@ final class RunJournal: Sendable {
   }
 
   /// The value that was stored, read back from its blob if it lies in one; null for none.
-  func value(_ stored: StoredValue?) async throws(StepExit) -> Value {
+  ///
+  /// - Parameter what: The value within a sentence.
+  func value(_ stored: StoredValue?, as what: @autoclosure () -> String) async throws(StepExit) -> Value {
     guard let stored else { return .null }
-    if case .inline(let value) = stored { return value }
-    do throws(StateError) { return try await store.value(stored) } catch {
+    do throws(StateError) { return try await store.restored(stored, as: what()) } catch {
+      // For a person to put right; the run is whole.
+      if error.kind == .secret { throw .halted(error.message) }
       fail(error)
       throw .stateFailed(error)
     }
   }
+
+  /// The idempotency key that was kept.
+  func key(_ kept: String, of step: StepPath) async throws(StepExit) -> String {
+    do throws(StateError) { return try await store.secrets.restored(text: kept, as: "the key of '\(step)'") } catch {
+      throw .halted(error.message)
+    }
+  }
+
+  /// An idempotency key as it may be kept.
+  func kept(_ key: String, of step: StepPath) throws(StepExit) -> String {
+    do throws(StateError) { return try store.secrets.masked(text: key) } catch {
+      throw .failed(RunError(.validation, error.message, step: step, effect: RunError.Effect.none))
+    }
+  }
+
+  /// The action of a step was not given a value, because a secret in it is not what it was.
+  func refuse(_ path: StepPath, because reason: String) { content.withLock { $0.refusals[path] = reason } }
+
+  /// Why the action of a step was not given a value, told once.
+  func takeRefusal(of path: StepPath) -> String? { content.withLock { $0.refusals.removeValue(forKey: path) } }
 
   // MARK: Keeping
 

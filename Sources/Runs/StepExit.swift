@@ -13,6 +13,8 @@ enum StepExit: Error {
   case waiting
   /// The program ends, or the run stops as uncertain; the run stays open, and the step goes on when it is resumed.
   case stopped
+  /// A value of the run cannot be put together again; the run is paused until a person has seen to that.
+  case halted(String)
   /// A plain write may have been done; a person has to say.
   case uncertain(RunError)
   /// The state cannot be kept, so nothing more may be done.
@@ -33,7 +35,7 @@ extension StepExit {
   var leavesRunOpen: Bool {
     switch self {
     case .failed, .cancelled, .rejected: false
-    case .waiting, .stopped, .uncertain, .stateFailed: true
+    case .waiting, .stopped, .halted, .uncertain, .stateFailed: true
     }
   }
 
@@ -47,7 +49,7 @@ extension StepExit {
     switch self {
     case .failed(let error): (.ended(by: error), error)
     case .cancelled, .rejected: (.cancelled, nil)
-    case .waiting, .stopped, .uncertain, .stateFailed: nil
+    case .waiting, .stopped, .halted, .uncertain, .stateFailed: nil
     }
   }
 
@@ -58,8 +60,9 @@ extension StepExit {
 
   private var weight: Int {
     switch self {
-    case .stateFailed: 6
-    case .uncertain: 5
+    case .stateFailed: 7
+    case .uncertain: 6
+    case .halted: 5
     case .stopped: 4
     case .waiting: 3
     case .rejected: 2

@@ -163,7 +163,9 @@ struct StepRunner {
 
   /// What a step or an item that had ended before gives.
   func replayed(_ record: StepRecord, isHandled: Bool) async throws(StepExit) -> Outcome {
-    if record.status == .succeeded { return .succeeded(try await journal.value(record.output)) }
+    if record.status == .succeeded {
+      return .succeeded(try await journal.value(record.output, as: "the output of '\(record.path)'"))
+    }
     if record.status == .cancelled { throw journal.rejection.map { .rejected($0) } ?? .cancelled }
     let error = record.error ?? RunError(.internal, "the record of '\(record.path)' holds no error", step: record.path)
     if record.decision?.isApproved == false { throw .rejected(error) }
@@ -198,7 +200,8 @@ struct StepRunner {
       return try await ActionRunner(run: run, step: step, call: call, path: path, scope: scope)
         .output(in: frame, known: known)
     case .failure(let message):
-      var error = RunError(.validation, try run.evaluate(message, in: frame, step: path).plainText, step: path)
+      let text = run.redactor.redact(try run.evaluate(message, in: frame, step: path).plainText)
+      var error = RunError(.validation, text, step: path)
       run.place(&error, at: step.location)
       throw .failed(error)
     case .wait(let wait):

@@ -10,6 +10,8 @@ struct StepValues: ValueStore {
   let store: any StateStore
   let time: any TimeSource
   let step: StepReference
+  /// Told why a value is not given of which a secret has changed.
+  var refuse: @Sendable (String) -> Void = { _ in }
 
   /// How many values there may be: each is read at every start.
   static let mostValues = 10_000
@@ -21,13 +23,13 @@ struct StepValues: ValueStore {
 
   func value(of name: String) async throws(ActionError) -> Value? {
     guard let stored = store.state.values[name] else { return nil }
-    return try await read(stored)
+    return try await read(stored, name)
   }
 
   func earlierChange() async throws(ActionError) -> ValueOutcome? {
     guard let change = store.run(step.run)?.steps[step.step]?.change else { return nil }
     guard let stored = change.value else { return ValueOutcome(isChanged: true, value: nil) }
-    return ValueOutcome(isChanged: true, value: try await read(stored))
+    return ValueOutcome(isChanged: true, value: try await read(stored, step.step))
   }
 
   func change(
@@ -36,7 +38,7 @@ struct StepValues: ValueStore {
     if let earlier = try await earlierChange() { return earlier }
     for _ in 0..<StepValues.mostTries {
       let (current, count) = (store.state.values[name], store.state.values.count)
-      let value: Value? = if let current { try await read(current) } else { nil }
+      let value: Value? = if let current { try await read(current, name) } else { nil }
       let event: StateEvent
       let result: Value?
       switch try decide(value) {
@@ -77,15 +79,20 @@ struct StepValues: ValueStore {
       .conflict, "the stored value '\(name)' was changed by others \(StepValues.mostTries) times meanwhile")
   }
 
-  private func read(_ stored: StoredValue) async throws(ActionError) -> Value {
-    do throws(StateError) { return try await store.value(stored) } catch { throw ActionError(error) }
+  private func read(_ stored: StoredValue, _ name: String) async throws(ActionError) -> Value {
+    do throws(StateError) { return try await store.restored(stored, as: "the stored value '\(name)'") } catch {
+      if error.kind == .secret { refuse(error.message) }
+      throw ActionError(error)
+    }
   }
 }
 
 extension RunJournal {
   /// The values that outlive runs, for the action of a step.
   func values(of path: StepPath) -> StepValues {
-    StepValues(store: store, time: time, step: StepReference(run: id, step: path))
+    StepValues(store: store, time: time, step: StepReference(run: id, step: path)) { [weak self] in
+      self?.refuse(path, because: $0)
+    }
   }
 }
 
@@ -94,6 +101,7 @@ extension ActionError {
   init(_ error: StateError) {
     switch error.kind {
     case .invalid: self.init(.validation, error.message)
+    case .secret: self.init(.configuration, error.message, effect: ActionError.Effect.none)
     // Whether it is on the disk is known when the state is read again.
     case .fatal: self.init(.internal, error.message, effect: .unknown)
     case .damaged, .newer, .unavailable, .closed:

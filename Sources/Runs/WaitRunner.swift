@@ -82,7 +82,7 @@ struct WaitRunner {
     let found = try await run.wait(until: limit, for: reason, in: scope, tell: { tell(wait) }) {
       () async throws(StepExit) -> Value? in
       for event in journal.events(named: name) {
-        let data = try await journal.value(event.data)
+        let data = try await journal.value(event.data, as: "the data of the event '\(event.id)'")
         if let match {
           var inner = frame
           inner.bind(data)

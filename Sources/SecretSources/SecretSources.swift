@@ -96,6 +96,14 @@ package actor SecretSources {
     return Found(origin: .environment, value: value)
   }
 
+  /// Every secret of the files that are not encrypted, as far as they can be read.
+  package func inFiles() -> [(name: String, text: String)] {
+    if let fixed { return fixed.map { ($0.key, $0.value) } }
+    return settings.files.flatMap { path in
+      do throws(SecretFault) { return try members(of: path).map { (name: $0.key, text: $0.value) } } catch { return [] }
+    }
+  }
+
   /// What is wrong with sources, found without running anything: files that are not there or that others can read, and
   /// programs that are not installed.
   package func faults() -> [SecretFault] {

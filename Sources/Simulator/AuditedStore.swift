@@ -36,6 +36,7 @@ package protocol WrappingStore: StateStore {
 }
 
 extension WrappingStore {
+  package var secrets: SecretBook { store.secrets }
   package func finishedRuns(_ query: HistoryQuery) async throws(StateError) -> [RunSummary] {
     try await store.finishedRuns(query)
   }

@@ -16,7 +16,7 @@ package struct Seams: Sendable {
   /// What an error of the service says to whoever called.
   package var error: @Sendable (ActionError) -> ActionError = { $0 }
   /// What keeps secrets out of the state.
-  package var redactor = Redactor([SimulatedService.secret])
+  package var redactor = Redactor(named: [("SECRET", SimulatedService.secret)])
 
   package init() {}
 }

@@ -49,7 +49,9 @@ extension World {
     let host = RunHost(store: agentStore, time: agentTime, chance: { [chances] in chances.next() }) {
       [checks, seams] record throws(NotRunnable) in
       var texts = ValueMap()
-      do throws(StateError) { texts = try await store.value(record.origin.texts).map ?? texts } catch {
+      do throws(StateError) {
+        texts = try await store.restored(record.origin.texts, as: "the run's recipe").map ?? texts
+      } catch {
         throw NotRunnable(error.message)
       }
       let recipe = try checks.recipe(record.origin.file, among: texts)

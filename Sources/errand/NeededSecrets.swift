@@ -51,6 +51,55 @@ extension Workspace {
     return needed
   }
 
+  /// The secrets that can be had without running a command: those of the files, and of the connections.
+  ///
+  /// They are known before the first run, so that nothing that is kept before it holds one.
+  func knownSecrets(_ sources: SecretSources) async -> [(name: String, text: String)] {
+    var known = await sources.inFiles()
+    for connection in configuration.connections {
+      for secret in connection.secrets where !known.contains(where: { $0.name == secret.name }) {
+        guard let text = (try? await sources.find(secret.name, runsCommands: false))?.value else { continue }
+        known.append((secret.name, text))
+      }
+      known = Workspace.adding(await secrets(in: connection, from: sources, runsCommands: false), to: known)
+    }
+    return known
+  }
+
+  /// A secret by the name under which the state refers to it: one of a source, or a setting of a connection.
+  func secret(named name: String, from sources: SecretSources) async -> String? {
+    for connection in configuration.connections where name.hasPrefix(Workspace.settings(of: connection.name) + " ") {
+      let found = await secrets(in: connection, from: sources, runsCommands: true)
+      return found.first { $0.name == name }?.text
+    }
+    return (try? await sources.find(name))?.value
+  }
+
+  /// The secret settings of a connection: those that stand in errand.yaml itself, and what other secrets are made into.
+  private func secrets(
+    in connection: Configuration.Connection, from sources: SecretSources, runsCommands: Bool
+  ) async -> [(name: String, text: String)] {
+    var values = ValueMap()
+    for secret in connection.secrets {
+      let text = (try? await sources.find(secret.name, runsCommands: runsCommands))?.value
+      values[secret.name] = text.map { .string($0) }
+    }
+    guard let plugin = catalog.plugin(connection.plugin),
+      let settings = (try? connection.settings.evaluate(in: [.map(values)]))?.map
+    else { return [] }
+    return plugin.configuration.namedSecrets(in: settings, of: Workspace.settings(of: connection.name))
+  }
+
+  /// What the secret settings of a connection are called in the state.
+  static func settings(of connection: String) -> String { "connections.\(connection)" }
+
+  /// Secrets with settings that are no text of theirs already, so that a text goes by the name that people gave it.
+  static func adding(
+    _ settings: [(name: String, text: String)], to secrets: [(name: String, text: String)]
+  ) -> [(name: String, text: String)] {
+    secrets + settings.filter { setting in !secrets.contains { $0.text.hasSameScalars(as: setting.text) } }
+  }
+
   /// What is said of each connection that a recipe uses, that has settings without a default, and that is not there.
   ///
   /// - Parameter overrides: The settings that are given beside errand.yaml.

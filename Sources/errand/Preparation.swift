@@ -30,8 +30,15 @@ struct Preparation: Sendable {
   /// Checks a run's recipe again, as it was when the run was accepted, against the actions of this program.
   func prepared(_ record: RunRecord, from store: some StateStore) async throws(NotRunnable) -> PreparedRun {
     let texts: Value
-    do throws(StateError) { texts = try await store.value(record.origin.texts) } catch {
-      throw NotRunnable(error.message)
+    var overrides: [String: Value] = [:]
+    do throws(StateError) {
+      texts = try await store.restored(record.origin.texts, as: "the run's recipe")
+      for (path, value) in record.origin.overrides {
+        overrides[path] = try await store.secrets.restored(value, as: "the setting '\(path)'")
+      }
+    } catch {
+      throw NotRunnable(
+        error.kind == .secret ? "\(error.message), then: errand runs resume \(record.id)" : error.message)
     }
     let checked = check(record.origin.file, among: texts) { record.steps[$0]?.status.isEnded ?? false }
     guard let recipe = checked.recipe else {
@@ -48,10 +55,10 @@ struct Preparation: Sendable {
       let inputs = record.origin.inputs
       let secrets =
         standIns.isEmpty
-        ? try await workspace.secrets(of: recipe, inputs: inputs, overrides: record.origin.overrides, from: secrets)
+        ? try await workspace.secrets(of: recipe, inputs: inputs, overrides: overrides, from: secrets)
         : Secrets(environment: await workspace.secretsApart(of: recipe, inputs: inputs, from: secrets))
       let services = try workspace.services(
-        for: recipe, secrets: secrets, overrides: record.origin.overrides, standIns: standIns, time: time, pool: pool,
+        for: recipe, secrets: secrets, overrides: overrides, standIns: standIns, time: time, pool: pool,
         carrier: carrier, calls: calls, recorder: recorder)
       recorder?.note(folder: folder ?? workspace.root)
       var run = PreparedRun(recipe: recipe, secrets: secrets, services: services, folder: folder ?? workspace.root)

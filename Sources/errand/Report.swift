@@ -50,6 +50,8 @@ struct Report {
     document["wakeAt"] = record.wakeAt.map { .string("\($0)") }
     document["endedAt"] = record.endedAt.map { .string("\($0)") }
     document["outputs"] = outputs.isNull ? nil : outputs
+    let masked = outputs.maskedPaths.map { Value.string("outputs.\($0)") }
+    document["masked"] = masked.isEmpty ? nil : .list(masked)
     document["error"] = record.error?.encoded()
     document["reason"] = record.reason.map { .string($0) }
     document["steps"] = .list(record.stepsInOrder.map(\.summary))

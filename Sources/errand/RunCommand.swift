@@ -76,8 +76,9 @@ struct RunCommand {
     guard request.isSandbox else {
       try await approve(request, agreed)
       let origin = origin(request)
-      if parsed["detach"].isGiven { return try await session.detach(origin) }
-      return try await session.run(origin, asJSON: asJSON)
+      let secrets = session.workspace.neededSecrets(of: request.recipe, inputs: .map(request.inputs)).map(\.name)
+      if parsed["detach"].isGiven { return try await session.detach(origin, reading: secrets) }
+      return try await session.run(origin, reading: secrets, asJSON: asJSON)
     }
     return try await session.inSandboxes(of: request.recipe, isTold: !asJSON) {
       sandboxes async throws(CommandFailure) in

@@ -335,6 +335,11 @@ struct RunSession: Sendable {
       console.error("\(Style.yellow.applied(to: "note", console.colourError)): \(notice)")
     }
     CrashMark.arm(in: workspace.stateFolder)
+    let workspace = workspace
+    store.secrets.ask { name, isFresh in
+      await workspace.secret(named: name, from: isFresh ? workspace.secretSources() : preparation().secrets)
+    }
+    store.secrets.learn(await workspace.knownSecrets(secrets))
     let host = host(store, preparation: preparation)
     let schedules = ScheduleHost(
       host, store, time: time, program: version, folders: workspace.recipeFolders, in: workspace.environment
@@ -360,9 +365,22 @@ struct RunSession: Sendable {
   }
 
   /// Accepts a run, and carries it on or follows it until it is over.
-  func run(_ origin: RunCreated, asJSON: Bool) async throws(CommandFailure) -> ExitCode {
-    let submit = Value.object(["ask": .string("submit"), "run": origin.encoded()])
+  ///
+  /// - Parameter secrets: The names of the secrets that it reads, of which nothing is kept.
+  func run(
+    _ origin: RunCreated, reading secrets: [String], asJSON: Bool
+  ) async throws(CommandFailure) -> ExitCode {
+    let submit = RunSession.submission(of: origin, reading: secrets)
     return try await follow(origin.run, asking: submit, asJSON: asJSON)
+  }
+
+  private static func submission(
+    of origin: RunCreated, reading secrets: [String], isDetached: Bool = false
+  ) -> Value {
+    var request = ValueMap([("ask", .string("submit")), ("run", origin.encoded())])
+    if !secrets.isEmpty { request["secrets"] = .list(secrets.map { .string($0) }) }
+    if isDetached { request["detach"] = .bool(true) }
+    return .map(request)
   }
 
   /// What continues a run that no agent has.
@@ -371,9 +389,9 @@ struct RunSession: Sendable {
   }
 
   /// Hands a run to the folder's agent, and returns once it is on disk there.
-  func detach(_ origin: RunCreated) async throws(CommandFailure) -> ExitCode {
+  func detach(_ origin: RunCreated, reading secrets: [String]) async throws(CommandFailure) -> ExitCode {
     let run = origin.run
-    var request = Value.object(["ask": .string("submit"), "run": origin.encoded(), "detach": .bool(true)])
+    var request = RunSession.submission(of: origin, reading: secrets, isDetached: true)
     var isServed: Bool?
     while isServed == nil {
       let seat = try await seat()
@@ -579,7 +597,7 @@ extension CommandFailure {
   init(_ error: StateError) {
     let code: ExitCode =
       switch error.kind {
-      case .invalid, .damaged, .newer: .configuration
+      case .invalid, .damaged, .newer, .secret: .configuration
       case .unavailable, .fatal, .closed: .cannotCreate
       }
     self.init(code, error.message)

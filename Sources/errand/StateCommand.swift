@@ -109,7 +109,7 @@ struct StateCommand {
     do throws(StateError) { return try body() } catch {
       let code: ExitCode =
         switch error.kind {
-        case .invalid: .cannotCreate
+        case .invalid, .secret: .cannotCreate
         case .damaged, .newer: .invalid
         case .unavailable, .fatal, .closed: .unavailable
         }

@@ -104,7 +104,7 @@ struct Workspace: Sendable {
     recorder: Recorder? = nil
   ) throws(CommandFailure) -> Services {
     var connections: [String: Services.Connection] = [:]
-    var known: [String] = recipe.allSecrets.compactMap { secrets[$0.name] }
+    var known = recipe.allSecrets.compactMap { secret in secrets[secret.name].map { (name: secret.name, text: $0) } }
     for name in recipe.connectionNames {
       let declared = configuration.connections.first { $0.name == name }
       guard let plugin = catalog.plugin(declared?.plugin ?? name) else { continue }
@@ -115,15 +115,16 @@ struct Workspace: Sendable {
         var values = ValueMap()
         for secret in declared.secrets {
           values[secret.name] = secrets[secret.name].map { .string($0) }
-          known += secrets[secret.name].map { [$0] } ?? []
+          known += secrets[secret.name].map { [(secret.name, $0)] } ?? []
         }
         do throws(ExpressionFailure) {
           settings = try declared.settings.evaluate(in: [.map(values)]).map ?? settings
         } catch {
-          throw CommandFailure(.configuration, Redactor(known).redact(error.message))
+          throw CommandFailure(.configuration, Redactor(named: known).redact(error.message))
         }
         // Those that stand in errand.yaml itself, and what others were made into.
-        known += plugin.configuration.secrets(in: settings)
+        let hidden = plugin.configuration.namedSecrets(in: settings, of: Workspace.settings(of: name))
+        known = Workspace.adding(hidden, to: known)
       }
       for (path, value) in overrides {
         let parts = path.split(separator: ".").map(String.init)
@@ -134,13 +135,13 @@ struct Workspace: Sendable {
       }
       recorder?.note(
         name, settings: .map(plugin.configuration.withMadeUpSecrets(settings)),
-        secrets: known + plugin.configuration.secrets(in: settings))
+        secrets: known.map(\.text) + plugin.configuration.secrets(in: settings))
     }
     // What a sandbox answers is not to be met again by runs against the real service, and a recording is whole by itself.
     var carrier = carrier
     if let recorder { carrier = { recorder.transport(of: $0, over: $1) } }
     return Services(
-      catalog: catalog, connections: connections, redactor: Redactor(known), time: time,
+      catalog: catalog, connections: connections, redactor: Redactor(named: known), time: time,
       cacheFolder: standIns.isEmpty && recorder == nil ? "\(stateFolder)/cache" : nil, folder: root, pool: pool,
       carrier: carrier, calls: recorder ?? calls, ownFiles: ownFiles)
   }

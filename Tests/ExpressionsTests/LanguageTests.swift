@@ -41,6 +41,7 @@ import Testing
     case .timestamp(let value): "\(value)"
     case .duration(let value): "\(value)"
     case .type(let name): name
+    case .masked(let text): text.shown
     }
   }
 

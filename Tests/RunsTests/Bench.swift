@@ -103,7 +103,7 @@ final class Bench: Sendable {
     services = Services(
       catalog: catalog,
       connections: ["bench": Services.Connection(plugin: PluginDescriptor(BenchPlugin.self), settings: settings)],
-      redactor: Redactor(recipe.allSecrets.compactMap { secrets[$0.name] }), time: time)
+      redactor: Redactor(named: secrets.map { ($0.key, $0.value) }), time: time)
     current = Mutex(CrashingStore(dyingAt: point))
     time.isHeld.withLock { $0 = { [service] in service.awaitsHang } }
   }

@@ -57,6 +57,7 @@ final class CrashingStore: StateStore {
   }
 
   var state: State { memory.state }
+  var secrets: SecretBook { memory.secrets }
   func run(_ id: String) -> RunRecord? { memory.run(id) }
   func finishedRuns(_ query: HistoryQuery) async throws(StateError) -> [RunSummary] {
     try await memory.finishedRuns(query)

@@ -26,7 +26,7 @@ enum Run: StepEffectAction, PreviewingAction {
     @Field("What follows the program's name, each as it is: nothing in it is expanded.") var arguments: [String] = []
     @Field("Variables of the environment, beside PATH, LANG and those that the connection lets commands inherit.")
     var environment: [String: String] = [:]
-    @Field("Variables that hold secrets; where the command writes one of at least four bytes, it is taken out.")
+    @Field("Variables that hold secrets.")
     var secretEnvironment: [String: Secret<String>] = [:]
     @Field("Folder in which it works, inside that of the connection; left out, that one.", .notEmpty)
     var folder: String?

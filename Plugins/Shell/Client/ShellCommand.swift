@@ -16,7 +16,7 @@ public struct ShellCommand: Sendable {
   public var arguments: [String]
   /// Variables beside those that every command has (`ShellSettings.environment`).
   public var environment: [String: String]
-  /// Variables whose values are taken out of what the command writes.
+  /// Variables that hold secrets; what the command writes is given as it is.
   public var secretEnvironment: [String: String]
   /// The working folder, absolute.
   public var folder: String

@@ -1,0 +1,125 @@
+/// A text in which secrets stand, without them: what is between them, and how each is put back.
+///
+/// The state keeps one in the place of a value that holds a secret. It shows as `•••`, and becomes the value again only
+/// where the secrets are known.
+public struct MaskedText: Sendable, Equatable {
+  /// What the whole is when it is put together.
+  package enum Kind: String, Sendable {
+    case string = "$masked"
+    case bytes = "$maskedBytes"
+    /// Another value, by the JSON text that the state has for it.
+    case json = "$maskedJSON"
+  }
+
+  /// A secret as it is written in the text.
+  package struct Secret: Sendable, Equatable {
+    package var name: String
+    /// Tells whether the secret is still the same.
+    package var print: String
+    /// As it is, or in which digits.
+    package var form: String
+    /// How the characters of the form are escaped.
+    package var spelling: String
+    /// How many of its bytes are left out at the beginning, because they belong to a secret before it too.
+    package var from: Int
+
+    package init(name: String, print: String, form: String, spelling: String, from: Int = 0) {
+      self.name = name
+      self.print = print
+      self.form = form
+      self.spelling = spelling
+      self.from = from
+    }
+  }
+
+  package enum Part: Sendable, Equatable {
+    case plain([UInt8])
+    case secret(Secret)
+  }
+
+  package var kind: Kind
+  package var parts: [Part]
+
+  package init(_ kind: Kind, _ parts: [Part]) {
+    self.kind = kind
+    self.parts = parts
+  }
+
+  /// The text for people.
+  package var shown: String {
+    if kind != .string { return MaskedText.mark }
+    var text: [UInt8] = []
+    var isAfterSecret = false
+    for part in parts {
+      switch part {
+      case .plain(let bytes):
+        text += bytes
+        isAfterSecret = false
+      case .secret:
+        if !isAfterSecret { text += MaskedText.mark.utf8 }
+        isAfterSecret = true
+      }
+    }
+    return String(decoding: text, as: UTF8.self)
+  }
+
+  package static let mark = "•••"
+}
+
+extension Value {
+  /// Whether a secret stands somewhere in it that is kept by reference.
+  package var isMasked: Bool {
+    switch content {
+    case .masked: true
+    case .list(let items): items.contains(where: \.isMasked)
+    case .map(let map): map.members.contains { $0.key.isMasked || $0.value.isMasked }
+    case .optional(let wrapped): wrapped?.isMasked ?? false
+    default: false
+    }
+  }
+
+  /// Whether it is itself a text that is kept by reference.
+  var isMaskedText: Bool { if case .masked = content { true } else { false } }
+
+  /// The value for people and for recordings: a text with marks for each part that is kept by reference.
+  package var shown: Value {
+    guard isMasked else { return self }
+    switch content {
+    case .masked(let text): return .string(text.shown)
+    case .list(let items): return .list(items.map(\.shown))
+    case .optional(let wrapped): return Value(.optional(wrapped?.shown))
+    case .map(let map):
+      var shown = ValueMap()
+      for member in map.members {
+        var key = member.key.shown
+        while shown[key] != nil { key = .string("\(key.string ?? "") (\(member.key.kindName))") }
+        shown[key] = member.value.shown
+      }
+      return .map(shown)
+    default: return self
+    }
+  }
+
+  /// Where secrets stand in the value, each as the names and indexes that lead there: `rows[3].name`.
+  package var maskedPaths: [String] {
+    var paths: [String] = []
+    collectMasked("", &paths)
+    return paths
+  }
+
+  private func collectMasked(_ path: String, _ paths: inout [String]) {
+    switch content {
+    case .masked: paths.append(path)
+    case .list(let items): for (index, item) in items.enumerated() { item.collectMasked("\(path)[\(index)]", &paths) }
+    case .map(let map):
+      for member in map.members {
+        let name = member.key.shown.string ?? MaskedText.mark
+        let inner = path.isEmpty ? name : "\(path).\(name)"
+        if member.key.isMaskedText { paths.append(inner) }
+        member.value.collectMasked(inner, &paths)
+      }
+    case .optional(let value): value?.collectMasked(path, &paths)
+    default: break
+    }
+  }
+}

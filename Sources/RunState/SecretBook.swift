@@ -1,0 +1,396 @@
+// Keeping values that hold secrets.
+//
+// No file of the state holds a secret, and no step sees another value than it was given. So a value in which a secret
+// stands is kept by reference (`MaskedText`): what stands around the secret, and for the secret itself its name, eight
+// bits of its text (`print`), the form that was found (`plain`, `hex`, `base64 from 1`, …) and how the form's characters
+// are escaped (`SecretSpelling`). When the value is computed with again, it is put together from the secret as it is
+// then; where nothing of that name has those eight bits, the secret has changed, and the value is not to be had.
+//
+//     {"$masked": ["Bearer ", ["TOKEN", "a7"]]}
+//     {"$masked": ["id=", ["TOKEN", "a7", "base64", "percent"], "&x=1"]}
+//     {"$masked": [["TOKEN", "a7", "plain", "plain", 4]]}               from the fifth of the form's bytes on
+//     {"$maskedBytes": ["aGVs", ["TOKEN", "a7"]]}                       what stands between as base64
+//     {"$maskedJSON": ["12", ["PIN", "03"]]}                            the number 124711
+//
+// What is found is written out and read back before it is kept, so that what cannot be described is refused and never
+// kept otherwise. The eight bits are the same in each record and each folder, so that all of them together rule out 255
+// of 256 guesses and no more.
+package import Basics
+import Synchronization
+
+/// The secrets that this program knows, for all that is kept in one state.
+package final class SecretBook: Sendable {
+  /// Finds a secret's text by its name; `isFresh` wants it as its source has it now.
+  package typealias Source = @Sendable (_ name: String, _ isFresh: Bool) async -> String?
+
+  private struct Content {
+    /// The newest first.
+    var needles: [Needle] = []
+    var finder = SecretFinder([Needle]())
+    var source: Source?
+  }
+
+  private let content = Mutex(Content())
+
+  package init() {}
+
+  /// Says where a secret is found by its name that no run has brought yet.
+  package func ask(_ source: @escaping Source) { content.withLock { $0.source = source } }
+
+  /// Keeps secrets out of the state from now on; what was known before stays known, because it may be met again.
+  package func learn(_ secrets: [(name: String, text: String)]) {
+    content.withLock { content in
+      let new = secrets.filter { secret in
+        !secret.name.isEmpty && secret.text.utf8.count >= SecretFinder.shortest
+          && !content.needles.contains { $0.name == secret.name && $0.text.hasSameScalars(as: secret.text) }
+      }
+      if new.isEmpty { return }
+      content.needles = new.map { Needle($0.text, named: $0.name) } + content.needles
+      content.finder = SecretFinder(content.needles)
+    }
+  }
+
+  /// Keeps the secrets of these names out of the state from now on, as far as they are found.
+  package func learn(named names: [String]) async {
+    for name in names where !knows(name) {
+      if let source = content.withLock({ $0.source }), let text = await source(name, false) { learn([(name, text)]) }
+    }
+  }
+
+  private func knows(_ name: String) -> Bool { content.withLock { $0.needles.contains { $0.name == name } } }
+
+  /// The secrets by name, the newest first.
+  package var all: [(name: String, text: String)] { content.withLock { $0.needles.map { ($0.name, $0.text) } } }
+
+  /// What looks for all secrets that are known.
+  package var finder: SecretFinder { content.withLock { $0.finder } }
+
+  // MARK: Keeping
+
+  /// The value as it may be kept.
+  package func masked(_ value: Value) throws(StateError) -> Value {
+    let finder = finder
+    return finder.isEmpty ? value : try masked(value, finder) ?? value
+  }
+
+  /// The value as it may be kept; nil if it holds no secret.
+  private func masked(_ value: Value, _ finder: SecretFinder) throws(StateError) -> Value? {
+    switch value.content {
+    case .string(let text):
+      let finds = finder.finds(in: text)
+      return finds.isEmpty ? nil : try masked(Array(text.utf8), finds, .string, finder, value)
+    case .bytes(let bytes):
+      let finds = finder.finds(in: bytes)
+      return finds.isEmpty ? nil : try masked(bytes, finds, .bytes, finder, value)
+    case .int, .uint, .double, .timestamp, .duration:
+      guard finder.hasNumbers, let text = try? JSON.text(value.encoded()) else { return nil }
+      let finds = finder.finds(in: text)
+      return finds.isEmpty ? nil : try masked(Array(text.utf8), finds, .json, finder, value)
+    case .null, .bool, .type, .masked: return nil
+    case .optional(let wrapped):
+      guard let wrapped, let masked = try masked(wrapped, finder) else { return nil }
+      return Value(.optional(masked))
+    case .list(var items):
+      var isChanged = false
+      for index in items.indices {
+        guard let masked = try masked(items[index], finder) else { continue }
+        items[index] = masked
+        isChanged = true
+      }
+      return isChanged ? .list(items) : nil
+    case .map(let map):
+      var changes: [Int: ValueMap.Member] = [:]
+      for (index, member) in map.members.enumerated() {
+        let (key, inner) = (try masked(member.key, finder), try masked(member.value, finder))
+        if key == nil, inner == nil { continue }
+        changes[index] = ValueMap.Member(key: key ?? member.key, value: inner ?? member.value)
+      }
+      if changes.isEmpty { return nil }
+      var made = ValueMap()
+      made.reserveCapacity(map.count)
+      for (index, member) in map.members.enumerated() { _ = made.insert(changes[index] ?? member) }
+      return .map(made)
+    }
+  }
+
+  private func masked(
+    _ bytes: [UInt8], _ finds: [SecretFinder.Find], _ kind: MaskedText.Kind, _ finder: SecretFinder, _ whole: Value
+  ) throws(StateError) -> Value {
+    var parts: [MaskedText.Part] = []
+    var copied = 0
+    for find in finds {
+      if find.range.lowerBound > copied { parts.append(.plain(Array(bytes[copied..<find.range.lowerBound]))) }
+      let needle = finder.needles[find.needle]
+      guard let secret = needle.description(of: find, in: bytes) else { throw SecretBook.undescribable(needle.name) }
+      parts.append(.secret(secret))
+      copied = find.range.upperBound
+    }
+    if copied < bytes.count { parts.append(.plain(Array(bytes[copied...]))) }
+    let text = MaskedText(kind, parts)
+    guard let back = try? restored(text), back == whole else {
+      throw SecretBook.undescribable(finder.needles[finds[0].needle].name)
+    }
+    return Value(.masked(text))
+  }
+
+  private static func undescribable(_ name: String) -> StateError {
+    StateError(.invalid, "a value holds the secret '\(name)', spelled so that the state cannot keep it by reference")
+  }
+
+  /// A text as it may be kept where there is room for no more than a text: of one that holds a secret, what stands for
+  /// it, as JSON.
+  package func masked(text: String) throws(StateError) -> String {
+    var value = try masked(.string(text))
+    if !value.isMasked {
+      // Nothing that looks like what stands for another is taken for that.
+      guard text.utf8.starts(with: SecretBook.beginning.utf8) else { return text }
+      value = Value(.masked(MaskedText(.string, [.plain(Array(text.utf8))])))
+    }
+    return JSON.shown(value.encoded())
+  }
+
+  private static let beginning = "{\"\(MaskedText.Kind.string.rawValue)\":"
+
+  // MARK: Putting back
+
+  /// The text that was given to `masked(text:)`.
+  package func restored(text: String, as what: @autoclosure () -> String) async throws(StateError) -> String {
+    try await restored(SecretBook.value(ofText: text), as: what()).string ?? text
+  }
+
+  /// What `masked(text:)` gave, for people.
+  package static func shown(text: String) -> String { value(ofText: text).shown.string ?? text }
+
+  private static func value(ofText text: String) -> Value {
+    guard text.utf8.starts(with: beginning.utf8), let value = try? Value(reading: JSON.parse(text)) else {
+      return .string(text)
+    }
+    return value
+  }
+
+  /// The value with the secrets that it was kept without.
+  ///
+  /// - Parameter what: The value within a sentence.
+  package func restored(_ value: Value, as what: @autoclosure () -> String) async throws(StateError) -> Value {
+    guard value.isMasked else { return value }
+    var asked: Set<String> = []
+    while true {
+      let name: String
+      do throws(Change) { return try restoredNow(value) } catch { name = error.name }
+      guard asked.insert(name).inserted, let source = content.withLock({ $0.source }) else {
+        throw StateError(
+          .secret,
+          knows(name)
+            ? "the secret '\(name)' has changed since \(what()) was kept, which holds its former text; set '\(name)' "
+              + "to that text"
+            : "the secret '\(name)' is missing, and \(what()) holds its text; set '\(name)'")
+      }
+      for isFresh in [false, true] { if let text = await source(name, isFresh) { learn([(name, text)]) } }
+    }
+  }
+
+  /// A secret that is not what it was.
+  private struct Change: Error {
+    var name: String
+  }
+
+  private func restoredNow(_ value: Value) throws(Change) -> Value {
+    switch value.content {
+    case .masked(let text): return try restored(text)
+    case .optional(let wrapped?): return Value(.optional(try restoredNow(wrapped)))
+    case .list(let items):
+      var restored: [Value] = []
+      restored.reserveCapacity(items.count)
+      for item in items { restored.append(try restoredNow(item)) }
+      return .list(restored)
+    case .map(let map):
+      var restored = ValueMap()
+      restored.reserveCapacity(map.count)
+      for member in map.members { restored[try restoredNow(member.key)] = try restoredNow(member.value) }
+      return .map(restored)
+    default: return value
+    }
+  }
+
+  private func restored(_ text: MaskedText) throws(Change) -> Value {
+    var bytes: [UInt8] = []
+    var last = ""
+    for part in text.parts {
+      switch part {
+      case .plain(let plain): bytes += plain
+      case .secret(let secret):
+        bytes += try self.text(of: secret)
+        last = secret.name
+      }
+    }
+    switch text.kind {
+    case .string: return .string(String(decoding: bytes, as: UTF8.self))
+    case .bytes: return .bytes(bytes)
+    case .json:
+      guard let value = try? Value(reading: JSON.parse(bytes)) else { throw Change(name: last) }
+      return value
+    }
+  }
+
+  private func text(of secret: MaskedText.Secret) throws(Change) -> [UInt8] {
+    for needle in content.withLock({ $0.needles }) where needle.name == secret.name && needle.print == secret.print {
+      if let bytes = needle.text(of: secret) { return bytes }
+    }
+    throw Change(name: secret.name)
+  }
+}
+
+// MARK: - Events
+
+extension StateEvent {
+  /// The event with no secret in what `keep` did not prepare: what a run is created with, what comes from outside, and
+  /// the sentences for people.
+  func withoutSecrets(_ book: SecretBook) throws(StateError) -> StateEvent {
+    let finder = book.finder
+    if finder.isEmpty { return self }
+    func refuse(_ text: String, _ what: String) throws(StateError) {
+      guard let name = finder.names(in: text).first else { return }
+      throw StateError(.invalid, "\(what) holds the secret '\(name)', and names are kept as they are; use another")
+    }
+    switch self {
+    case .runCreated(var event):
+      event.texts = try event.texts.withoutSecrets(book)
+      event.inputs = try book.masked(event.inputs)
+      for (name, value) in event.overrides { event.overrides[name] = try book.masked(value) }
+      return .runCreated(event)
+    case .eventReceived(var event):
+      try refuse(event.name, "the name of an event")
+      try refuse(event.id, "the id of an event")
+      event.data = try event.data?.withoutSecrets(book)
+      return .eventReceived(event)
+    case .scheduleSet(var event):
+      event.texts = try event.texts?.withoutSecrets(book)
+      return .scheduleSet(event)
+    case .valueSet(let event):
+      try refuse(event.name, "the name of a stored value")
+    case .runStatusChanged(var event):
+      guard let reason = event.reason else { return self }
+      event.reason = finder.redact(reason)
+      return .runStatusChanged(event)
+    case .cancelRequested(var event):
+      guard let reason = event.reason else { return self }
+      event.reason = finder.redact(reason)
+      return .cancelRequested(event)
+    case .decisionGiven(var event):
+      event.decision.by = finder.redact(event.decision.by)
+      event.decision.comment = event.decision.comment.map { finder.redact($0) }
+      return .decisionGiven(event)
+    case .attemptEnded(var event):
+      guard let error = event.error else { return self }
+      event.error = error.redacted(by: finder)
+      return .attemptEnded(event)
+    case .stepEnded(var event):
+      guard event.error != nil || event.resolution != nil else { return self }
+      event.error = event.error?.redacted(by: finder)
+      event.resolution = event.resolution?.redacted(by: finder)
+      return .stepEnded(event)
+    case .stepBegan(var event):
+      guard let resolution = event.resolution else { return self }
+      event.resolution = resolution.redacted(by: finder)
+      return .stepBegan(event)
+    case .runEnded(var event):
+      guard let error = event.error else { return self }
+      event.error = error.redacted(by: finder)
+      return .runEnded(event)
+    case .stepWaits(var event):
+      guard let prompt = event.wait.prompt else { return self }
+      event.wait.prompt = finder.redact(prompt)
+      return .stepWaits(event)
+    case .slotDecided(var slot):
+      guard let reason = slot.reason else { return self }
+      slot.reason = finder.redact(reason)
+      return .slotDecided(slot)
+    case .attemptBegan, .runNoted, .valueRemoved, .eventConsumed, .eventsForgotten, .scheduleRemoved,
+      .schedulePaused, .scheduleReset:
+      break
+    }
+    return self
+  }
+}
+
+extension StoredValue {
+  fileprivate func withoutSecrets(_ book: SecretBook) throws(StateError) -> StoredValue {
+    if case .inline(let value) = self { .inline(try book.masked(value)) } else { self }
+  }
+}
+
+extension RunError {
+  /// The error without secrets in its sentences.
+  fileprivate func redacted(by finder: SecretFinder) -> RunError {
+    var error = self
+    error.message = finder.redact(error.message)
+    error.detail = error.detail.map { finder.redact($0) }
+    error.cause = error.cause?.redacted(by: finder)
+    return error
+  }
+}
+
+extension ResolutionRecord {
+  fileprivate func redacted(by finder: SecretFinder) -> ResolutionRecord {
+    var resolution = self
+    resolution.by = by.map { finder.redact($0) }
+    resolution.doubt = doubt.map { finder.redact($0) }
+    return resolution
+  }
+}
+
+// MARK: - In JSON
+
+extension MaskedText {
+  func encoded() -> Value {
+    .object([
+      kind.rawValue: .list(
+        parts.map { part in
+          switch part {
+          case .plain(let bytes): .string(kind == .bytes ? bytes.base64 : String(decoding: bytes, as: UTF8.self))
+          case .secret(let secret): secret.encoded()
+          }
+        })
+    ])
+  }
+
+  /// Reads what `encoded` made.
+  init?(_ kind: Kind, reading parts: [Value]) {
+    var read: [Part] = []
+    for part in parts {
+      switch part.content {
+      case .string(let text):
+        guard let bytes = kind == .bytes ? [UInt8](base64: text) : Array(text.utf8) else { return nil }
+        read.append(.plain(bytes))
+      case .list(let items):
+        guard let secret = Secret(reading: items) else { return nil }
+        read.append(.secret(secret))
+      default: return nil
+      }
+    }
+    self.init(kind, read)
+  }
+}
+
+extension MaskedText.Secret {
+  private static let usual = SecretSpelling.plain.rawValue
+
+  fileprivate func encoded() -> Value {
+    var words: [Value] = [.string(name), .string(print)]
+    if form != Self.usual || spelling != Self.usual || from > 0 { words += [.string(form), .string(spelling)] }
+    if from > 0 { words.append(.int(from)) }
+    return .list(words)
+  }
+
+  fileprivate init?(reading items: [Value]) {
+    let words = items.prefix(4).compactMap(\.string)
+    guard words.count == min(items.count, 4), words.count == 2 || words.count == 4, items.count <= 5 else { return nil }
+    self.init(
+      name: words[0], print: words[1], form: words.count == 4 ? words[2] : Self.usual,
+      spelling: words.count == 4 ? words[3] : Self.usual)
+    if items.count == 5 {
+      guard let from = items[4].int, from > 0 else { return nil }
+      self.from = from
+    }
+  }
+}

@@ -1,0 +1,203 @@
+// How the characters of a secret are escaped where it was found.
+//
+// Mostly all of them are in one of the usual ways, which has a name. What is escaped otherwise is described character by
+// character, by patterns in which what stands for the character itself is left out:
+//
+//     c      the character as it is           e      the letter of its short escape: n of \n
+//     h H    a digit of its hexadecimal form  d      a digit of its decimal number
+//     n      the name of its entity           all else stands for itself
+//
+// `%25hh` is a percent-encoded byte whose percent sign is encoded, `\\uhhhh` an escape of JSON in JSON. A spelling is one
+// pattern for all characters, or several with the number of characters for each: `3c 1%HH 4c`.
+import Basics
+
+/// A usual way to escape a text.
+enum SecretSpelling: String, CaseIterable {
+  case plain, json
+  case jsonTwice = "json json"
+  case jsonASCII = "json ascii"
+  case percent
+  case percentSmall = "percent small"
+  case percentTwice = "percent percent"
+  case form
+  case formSmall = "form small"
+  case html
+
+  func text(of scalars: [Needle.Scalar]) -> [UInt8] { scalars.flatMap(text) }
+
+  private func text(of scalar: Needle.Scalar) -> [UInt8] {
+    switch self {
+    case .plain: scalar.utf8
+    case .json: json(scalar.utf8)
+    case .jsonTwice: json(json(scalar.utf8))
+    case .jsonASCII: scalar.value > 0x7E ? SecretPattern.text("\\uhhhh", of: scalar) ?? [] : json(scalar.utf8)
+    case .percent: percent(scalar, "%HH")
+    case .percentSmall: percent(scalar, "%hh")
+    case .percentTwice: percent(scalar, "%25HH")
+    case .form: scalar.value == 0x20 ? [0x2B] : percent(scalar, "%HH")
+    case .formSmall: scalar.value == 0x20 ? [0x2B] : percent(scalar, "%hh")
+    case .html: SecretPattern.text("&n;", of: scalar) ?? scalar.utf8
+    }
+  }
+
+  private func json(_ text: [UInt8]) -> [UInt8] {
+    Array(JSON.quoted(String(decoding: text, as: UTF8.self)).utf8.dropFirst().dropLast())
+  }
+
+  private func percent(_ scalar: Needle.Scalar, _ pattern: String) -> [UInt8] {
+    switch scalar.value {
+    case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2D, 0x2E, 0x5F, 0x7E: scalar.utf8
+    default: scalar.utf8.flatMap { SecretPattern.text(pattern, of: Needle.Scalar(value: UInt32($0), utf8: [$0])) ?? [] }
+    }
+  }
+}
+
+/// How one character is escaped.
+enum SecretPattern {
+  /// Which digits are written with small letters.
+  enum Digits: CaseIterable { case capital, small, asTheyAre }
+
+  /// The character escaped so; nil if the pattern wants what the character does not have.
+  ///
+  /// A pattern is repeated for each byte that is percent-encoded and for each half of a surrogate pair.
+  static func text(_ pattern: String, of scalar: Needle.Scalar) -> [UInt8]? {
+    var digits: [UInt8]
+    switch pattern.utf8.first {
+    case UInt8(ascii: "%"): digits = scalar.utf8.flatMap { hex(UInt32($0), 2) }
+    case UInt8(ascii: "\\"):
+      guard let character = Unicode.Scalar(scalar.value) else { return nil }
+      digits = String(character).utf16.flatMap { hex(UInt32($0), 4) }
+    default: digits = hex(scalar.value, 1)
+    }
+    digits.reverse()
+    var decimals = Array(String(scalar.value).utf8.reversed())
+    let usesDigits = pattern.utf8.contains { $0 == UInt8(ascii: "h") || $0 == UInt8(ascii: "H") }
+    var text: [UInt8] = []
+    repeat {
+      for byte in pattern.utf8 {
+        switch byte {
+        case UInt8(ascii: "c"): text += scalar.utf8
+        case UInt8(ascii: "h"), UInt8(ascii: "H"):
+          guard let digit = digits.popLast() else { return nil }
+          text.append(byte == UInt8(ascii: "H") && digit >= 0x61 ? digit - 0x20 : digit)
+        case UInt8(ascii: "d"):
+          guard let digit = decimals.popLast() else { return nil }
+          text.append(digit)
+        case UInt8(ascii: "e"):
+          guard let letter = Needle.shortEscapes.first(where: { $0.value == scalar.value }) else { return nil }
+          text.append(letter.letter)
+        case UInt8(ascii: "n"):
+          guard let entity = Needle.entities.first(where: { $0.value == scalar.value }) else { return nil }
+          text += entity.name
+        default: text.append(byte)
+        }
+      }
+    } while usesDigits && !digits.isEmpty
+    return text
+  }
+
+  /// The pattern by which a character is escaped so; nil if there is none with such digits.
+  static func pattern(of piece: [UInt8], for scalar: Needle.Scalar, _ digits: Digits) -> String? {
+    if piece == scalar.utf8 { return "c" }
+    var pattern: [UInt8] = []
+    func add(_ data: ArraySlice<UInt8>) {
+      for digit in data {
+        let isSmall = digits == .small || digits == .asTheyAre && digit >= 0x61
+        pattern.append(UInt8(ascii: isSmall ? "h" : "H"))
+      }
+    }
+    switch piece.first {
+    case UInt8(ascii: "%"):
+      for run in piece.split(separator: UInt8(ascii: "%")) {
+        pattern.append(UInt8(ascii: "%"))
+        pattern += run.dropLast(2)
+        add(run.suffix(2))
+      }
+    case UInt8(ascii: "\\"):
+      var rest = piece[...]
+      while !rest.isEmpty {
+        let marks = rest.prefix { $0 == UInt8(ascii: "\\") }
+        rest = rest.dropFirst(marks.count)
+        if rest.isEmpty {
+          pattern += marks.dropLast() + [UInt8(ascii: "c")]
+        } else if rest.first == UInt8(ascii: "u"), rest.count >= 5 {
+          pattern += marks + [UInt8(ascii: "u")]
+          add(rest.dropFirst().prefix(4))
+          rest = rest.dropFirst(5)
+        } else {
+          pattern += marks + [UInt8(ascii: rest.elementsEqual(scalar.utf8) ? "c" : "e")]
+          rest = []
+        }
+      }
+    case UInt8(ascii: "&"):
+      guard piece.count > 2, piece[1] == UInt8(ascii: "#") else {
+        pattern = Array("&n;".utf8)
+        break
+      }
+      let isHex = piece[2] == UInt8(ascii: "x") || piece[2] == UInt8(ascii: "X")
+      pattern += piece[..<(isHex ? 3 : 2)]
+      let number = piece.dropFirst(pattern.count).dropLast()
+      let count = String(scalar.value, radix: isHex ? 16 : 10).utf8.count
+      pattern += number.dropLast(count)
+      if isHex { add(number.suffix(count)) } else { pattern += number.suffix(count).map { _ in UInt8(ascii: "d") } }
+      pattern.append(UInt8(ascii: ";"))
+    default: pattern = piece
+    }
+    let found = String(decoding: pattern, as: UTF8.self)
+    return text(found, of: scalar) == piece ? found : nil
+  }
+
+  private static func hex(_ value: UInt32, _ count: Int) -> [UInt8] {
+    let digits = Array(String(value, radix: 16).utf8)
+    return [UInt8](repeating: UInt8(ascii: "0"), count: max(0, count - digits.count)) + digits
+  }
+}
+
+extension Needle {
+  /// How what was found is written; nil if that cannot be described.
+  func description(of find: SecretFinder.Find, in bytes: [UInt8]) -> MaskedText.Secret? {
+    let form = forms[find.form]
+    let whole = Array(bytes[find.start..<find.range.upperBound])
+    let usual = SecretSpelling.allCases.first { $0.text(of: form.scalars) == whole }?.rawValue
+    guard let spelling = usual ?? bytes.withUnsafeBufferPointer({ spelling(of: find, in: $0) }) else { return nil }
+    return MaskedText.Secret(
+      name: name, print: print, form: form.name, spelling: spelling, from: find.range.lowerBound - find.start)
+  }
+
+  private func spelling(of find: SecretFinder.Find, in bytes: UnsafeBufferPointer<UInt8>) -> String? {
+    guard let pieces = pieces(of: find, in: bytes) else { return nil }
+    let scalars = forms[find.form].scalars
+    for digits in SecretPattern.Digits.allCases {
+      var runs: [(pattern: String, count: Int)] = []
+      for (piece, scalar) in zip(pieces, scalars) {
+        guard let pattern = SecretPattern.pattern(of: Array(bytes[piece]), for: scalar, digits) else { break }
+        if runs.last?.pattern == pattern { runs[runs.count - 1].count += 1 } else { runs.append((pattern, 1)) }
+      }
+      guard runs.reduce(0, { $0 + $1.count }) == scalars.count else { continue }
+      return runs.count == 1 ? runs[0].pattern : runs.map { "\($0.count)\($0.pattern)" }.joined(separator: " ")
+    }
+    return nil
+  }
+
+  /// What a secret was written as; nil if this is not how it can be written.
+  func text(of secret: MaskedText.Secret) -> [UInt8]? {
+    guard let scalars = forms.first(where: { $0.name == secret.form })?.scalars else { return nil }
+    var text: [UInt8] = []
+    if let usual = SecretSpelling(rawValue: secret.spelling) {
+      text = usual.text(of: scalars)
+    } else {
+      var rest = scalars[...]
+      for run in secret.spelling.split(separator: " ") {
+        let digits = run.prefix { ("0"..."9").contains($0) }
+        for scalar in rest.prefix(digits.isEmpty ? scalars.count : max(Int(digits) ?? 0, 0)) {
+          guard let piece = SecretPattern.text(String(run.dropFirst(digits.count)), of: scalar) else { return nil }
+          text += piece
+          rest = rest.dropFirst()
+        }
+      }
+      guard rest.isEmpty else { return nil }
+    }
+    guard 0 <= secret.from, secret.from < text.count else { return nil }
+    return Array(text.dropFirst(secret.from))
+  }
+}

@@ -1,0 +1,120 @@
+import Basics
+import Testing
+
+@testable import RunState
+
+@Suite struct SecretBookTests {
+  private static let secrets = [
+    "abcd", "tok-5Xw9QzLr7TnB2xWc9LmZ4kVb8HsJ3pGd6Ye", #"p"%+ä\/ é😀"#, "line one\nline two", "4711", "a%2Bb&<c>'d",
+    "Konstanz",
+  ]
+
+  /// Every way to write a secret that services use, alone and within something longer.
+  private static func spellings(of secret: String) -> [String] {
+    var texts = [
+      secret, secret.percentEncoded, secret.percentEncoded.percentEncoded,
+    ]
+    texts += [secret.percentEncoded.replacing("%20", with: "+")]
+    let quoted = String(JSON.quoted(secret).dropFirst().dropLast())
+    texts += [quoted, String(JSON.quoted(quoted).dropFirst().dropLast()), quoted.replacing("/", with: "\\/")]
+    texts.append(
+      secret.unicodeScalars.map { scalar in
+        String(scalar).utf16.map {
+          "\\u" + String(repeating: "0", count: 4 - String($0, radix: 16).count)
+            + String($0, radix: 16)
+        }.joined()
+      }.joined())
+    texts.append(
+      secret.replacing("&", with: "&amp;").replacing("<", with: "&lt;").replacing(">", with: "&gt;")
+        .replacing("\"", with: "&quot;"))
+    let bytes = Array(secret.utf8)
+    texts += [bytes.base64, bytes.hexadecimal, bytes.hexadecimal.uppercased()]
+    let scalars = secret.unicodeScalars
+    func all(_ form: (Unicode.Scalar) -> String) -> String { scalars.map(form).joined() }
+    func hex(_ number: UInt32, _ count: Int) -> String {
+      let digits = String(number, radix: 16)
+      return String(repeating: "0", count: max(0, count - digits.count)) + digits
+    }
+    texts += [
+      all { "&#\($0.value);" }, all { "&#x\(hex($0.value, 1).uppercased());" }, all { "&#X\(hex($0.value, 6));" },
+      all { "\($0)".utf8.map { "%\(hex(UInt32($0), 2).uppercased())" }.joined() },
+      all { "\($0)".utf8.map { "%252525\(hex(UInt32($0), 2))" }.joined() },
+      all { "\($0)".utf16.map { "\\\\u\(hex(UInt32($0), 4).uppercased())" }.joined() },
+      String(JSON.quoted(String(JSON.quoted(quoted).dropFirst().dropLast())).dropFirst().dropLast()),
+      // Each character in a way of its own.
+      scalars.enumerated().map { index, scalar in
+        index % 2 == 0 ? "\(scalar)" : "\(scalar)".utf8.map { "%\(hex(UInt32($0), 2))" }.joined()
+      }.joined(),
+    ]
+    // Of fewer bytes too little is left where neighbours have a part in the digits.
+    for before in ["x", "xy", "xyz"] where bytes.count >= 6 { texts.append(Array("\(before)\(secret)-".utf8).base64) }
+    return texts
+  }
+
+  @Test(arguments: secrets)
+  func `what is kept holds no secret, and becomes what it was`(_ secret: String) async throws {
+    let book = SecretBook()
+    book.learn([("OTHER", "something else"), ("S", secret)])
+    for text in SecretBookTests.spellings(of: secret) {
+      for value in [
+        Value.string(text), .string("before \(text) after \(text)"), .object(["a": .list([.string(text), .null])]),
+        .map(ValueMap([(text, .string("x"))])), .bytes([0xFF] + Array(text.utf8) + [0]),
+        Value(.optional(.string(text))),
+      ] {
+        let masked = try book.masked(value)
+        #expect(masked.isMasked, "\(text)")
+        let kept = try JSON.text(masked.encoded())
+        #expect(SecretFinder([("S", secret)]).finds(in: kept).isEmpty, "\(kept)")
+        let read = try Value(reading: JSON.parse(kept))
+        #expect(read == masked)
+        #expect(try await book.restored(read, as: "it") == value, "\(text)")
+        #expect(!(try JSON.text(read)).contains(secret))
+      }
+    }
+  }
+
+  @Test func `overlapping secrets leave nothing of either`() async throws {
+    let book = SecretBook()
+    book.learn([("A", "abcdef"), ("B", "defghijkl"), ("C", "abcdefgh")])
+    for text in ["abcdefghijkl", "xabcdefghx", "abcdefabcdefghijkl"] {
+      let masked = try book.masked(.string(text))
+      let kept = try JSON.text(masked.encoded())
+      for part in ["abc", "fgh", "ijkl"] { #expect(!kept.contains(part), "\(kept)") }
+      #expect(try await book.restored(masked, as: "it") == .string(text))
+    }
+  }
+
+  @Test func `numbers that hold a secret are kept by reference`() async throws {
+    let book = SecretBook()
+    book.learn([("PIN", "4711")])
+    for value in [Value.int(4711), .int(-124711), .uint(47110), .double(4711.5)] {
+      let masked = try book.masked(value)
+      #expect(masked.isMasked)
+      #expect(try await book.restored(Value(reading: masked.encoded()), as: "it") == value)
+    }
+    #expect(try book.masked(.int(4712)) == .int(4712))
+  }
+
+  @Test func `a secret that has changed or is missing is said`() async throws {
+    let book = SecretBook()
+    book.learn([("A", "first text")])
+    let masked = try book.masked(.string("it is first text"))
+    let other = SecretBook()
+    await #expect(throws: StateError(.secret, "the secret 'A' is missing, and the list holds its text; set 'A'")) {
+      try await other.restored(masked, as: "the list")
+    }
+    other.learn([("A", "another text")])
+    let changed = """
+      the secret 'A' has changed since the list was kept, which holds its former text; set 'A' to that text
+      """
+    await #expect(throws: StateError(.secret, changed)) { try await other.restored(masked, as: "the list") }
+    let asking = SecretBook()
+    asking.ask { name, isFresh in name == "A" && isFresh ? "first text" : "what was read before" }
+    #expect(try await asking.restored(masked, as: "the list") == .string("it is first text"))
+  }
+
+  @Test func `a value that looks like one kept by reference stays what it is`() async throws {
+    let value = Value.object(["$masked": .list([.string("x")])])
+    #expect(try Value(reading: JSON.parse(JSON.text(value.encoded()))) == value)
+  }
+}

@@ -1,0 +1,357 @@
+import ActionKit
+import Basics
+import Foundation
+import Glibc
+import HTTPServer
+import Synchronization
+import Testing
+
+// What a service sends is what every step gets, whatever it holds; and no file of the state holds a secret, however it is
+// spelled there.
+
+@Suite(.timeLimit(.minutes(5))) struct KeptSecretsTests {
+  private static func state(of program: Program) -> [(path: String, data: Data)] {
+    let state = program.folder.appending(path: ".errand").path
+    return (FileManager.default.enumerator(atPath: state)?.compactMap { $0 as? String } ?? []).compactMap { path in
+      FileManager.default.contents(atPath: "\(state)/\(path)").map { (path, $0) }
+    }
+  }
+
+  private static func expectNothing(of secret: String, in program: Program) {
+    let files = state(of: program)
+    #expect(files.contains { $0.path == "state.json" || $0.path.hasPrefix("journal-") })
+    for form in SpelledSecret.forms(of: secret) {
+      for (path, data) in files where data.range(of: Data(form.utf8)) != nil {
+        Issue.record("'\(form)' is in \(path)")
+      }
+    }
+  }
+
+  @Test func `a student who is named as the login is written back with that name`() async throws {
+    let program = try await Program()
+    let name = try #require(program.sandbox.configuration["username"]?.string)
+    try program.write(
+      """
+      recipe: rename
+      steps:
+        - id: old
+          uses: markbook.getMarkbook
+          with: { markbookKey: 1207731 }
+        - uses: markbook.createStudent
+          with:
+            markbookKey: 1207731
+            sid: S4711
+            familyName: \(name)
+            givenName: Sam
+            gender: other
+            classKey: ${{ steps.old.classes[0].key }}
+        - id: book
+          uses: markbook.getMarkbook
+          with: { markbookKey: 1207731 }
+        - forEach: ${{ steps.book.students.filter(s, s.sid == 'S4711') }}
+          as: student
+          uses: markbook.updateStudent
+          with:
+            markbookKey: 1207731
+            studentKey: ${{ student.key }}
+            sid: ${{ student.sid }}
+            familyName: ${{ student.familyName }}
+            givenName: Samuel
+            preferredName: ""
+            gender: other
+        - id: new
+          uses: markbook.getMarkbook
+          with: { markbookKey: 1207731 }
+        - uses: file.write
+          with:
+            path: names.txt
+            text: ${{ steps.new.students.filter(s, s.sid == 'S4711').map(s, s.familyName + ' ' + s.givenName).join() }}
+      outputs:
+        students: ${{ steps.new.students.filter(s, s.sid == 'S4711') }}
+      """, to: "rename.yaml")
+    let outcome = try await program.call("run", "rename.yaml", "--json")
+    #expect(outcome.code == 0, "\(outcome.error)")
+    let names = try String(contentsOf: program.folder.appending(path: "names.txt"), encoding: .utf8)
+    #expect(names == "\(name) Samuel")
+    #expect(outcome.json["outputs"]?["students"]?.list?.first?["familyName"]?.string == "•••")
+    #expect(!outcome.out.contains(name))
+    Self.expectNothing(of: name, in: program)
+    await program.remove()
+  }
+
+  @Test func `a train goes to the town that the topic is named after`() async throws {
+    let program = try await Program()
+    let asked = Mutex<[String]>([])
+    let server = try HTTPServer { request in
+      asked.withLock { $0.append(request.target) }
+      let body = request.path == "/town" ? #"{"to":"Konstanz","Konstanz":["Konstanz"]}"# : #"{"id":"1","time":1}"#
+      return .text(body, type: "application/json")
+    }
+    try program.write(
+      """
+      connections:
+        http: { baseURL: "\(server.baseURL)" }
+        notify: { ntfyURL: "\(server.baseURL)", topic: "${{ secrets.TOPIC }}" }
+      """, to: "errand.yaml")
+    try program.write(
+      """
+      recipe: train
+      steps:
+        - { id: town, uses: http.get, with: { url: /town } }
+        - uses: http.get
+          with: { url: "${{ '/trains/' + string(steps.town.body.to) + '/' + string(steps.town.body.Konstanz[0]) }}" }
+        - { uses: notify.ntfy, with: { message: gone } }
+      """, to: "train.yaml")
+    let outcome = try await program.call("run", "train.yaml", "--json", environment: ["TOPIC": "Konstanz"])
+    #expect(outcome.code == 0, "\(outcome.error)")
+    #expect(asked.withLock { $0 }.contains("/trains/Konstanz/Konstanz"), "\(asked.withLock { $0 })")
+    Self.expectNothing(of: "Konstanz", in: program)
+    await server.stop()
+    await program.remove()
+  }
+
+  // MARK: Every spelling, everywhere, and kills
+
+  /// A service that sends a secret in every way, and is told what the steps saw.
+  private final class Mirror: Sendable {
+    struct Content {
+      var seen: [String: Value] = [:]
+      var requests = 0
+      var dying: (number: Int, isAnswered: Bool)?
+      var victim: Call?
+    }
+    let content = Mutex(Content())
+    let sent: [String: Value]
+
+    init(_ secret: String) {
+      let spellings = SpelledSecret.forms(of: secret) + SpelledSecret.odd(secret)
+      var sent: [String: Value] = [:]
+      sent["list"] = .list(spellings.map { .string($0) })
+      sent["keys"] = .map(ValueMap(spellings.map { ($0, Value.string("x \($0) y \($0)")) }))
+      sent["deep"] = .object(["a": .list([.object([secret: .list([.null, .string("<\(secret)>"), .int(4711)])])])])
+      // More than fits an event, so that it lies in a blob.
+      sent["large"] = .list((0..<3000).map { .string("row \($0) of \(spellings[$0 % spellings.count]) and \(secret)") })
+      self.sent = sent
+    }
+
+    func answer(_ request: HTTPServerRequest) async -> HTTPServerResponse {
+      let (isVictim, isAnswered) = content.withLock { content -> (Bool, Bool) in
+        content.requests += 1
+        guard let dying = content.dying, dying.number == content.requests else { return (false, true) }
+        content.dying = nil
+        if !dying.isAnswered { content.victim?.signal(SIGKILL) }
+        return (dying.isAnswered, dying.isAnswered)
+      }
+      let parts = request.path.split(separator: "/").map(String.init)
+      if parts.count == 2, parts[0] == "seen" {
+        let value = try? JSON.parse(request.body)
+        content.withLock { $0.seen[parts[1]] = value }
+      }
+      // Some time after the answer, in the midst of what follows from it.
+      if isVictim, isAnswered {
+        Task {
+          try? await Task.sleep(for: .milliseconds(3))
+          content.withLock { $0.victim }?.signal(SIGKILL)
+        }
+      }
+      let body = parts.count == 2 && parts[0] == "sent" ? sent[parts[1]] : nil
+      return .text((try? JSON.text(body ?? .object([:]))) ?? "", type: "application/json")
+    }
+  }
+
+  private static let mirrored = """
+    recipe: mirrored
+    steps:
+      - { id: rows, uses: http.get, with: { url: /sent/list } }
+      - { uses: http.put, with: { url: /seen/list, json: "${{ steps.rows.body }}" } }
+      - { id: keys, uses: http.get, with: { url: /sent/keys } }
+      - let: { again: "${{ steps.keys.body }}", at: "${{ now }}" }
+      - { uses: http.put, with: { url: /seen/keys, json: "${{ again }}" } }
+      - { id: deep, uses: http.get, with: { url: /sent/deep } }
+      - uses: store.put
+        with: { name: deep, value: "${{ steps.deep.body }}" }
+      - id: each
+        forEach: ${{ [steps.deep.body] }}
+        maxParallel: 2
+        steps:
+          - { id: kept, uses: store.get, with: { name: deep } }
+          - { uses: http.put, with: { url: /seen/deep, json: "${{ steps.kept.?value.orValue(null) }}" } }
+          - { uses: http.put, with: { url: /seen/item, json: "${{ item }}" } }
+      - { id: large, uses: http.get, with: { url: /sent/large } }
+      - { uses: http.put, with: { url: /seen/large, json: "${{ steps.large.body }}" } }
+      - { uses: http.put, with: { url: /seen/first, json: "${{ steps.rows.body }}" } }
+    outputs:
+      list: ${{ steps.rows.body }}
+      deep: ${{ steps.deep.body }}
+    """
+
+  @Test(arguments: ["p\u{E4}\"ss/w+ &<%41>\\ 😀", "Konstanz", "svc.automation"])
+  func `each step sees what was sent and no file holds it, whenever the program is killed`(
+    _ secret: String
+  ) async throws {
+    let program = try await Program()
+    let mirror = Mirror(secret)
+    let server = try HTTPServer { await mirror.answer($0) }
+    try program.write(
+      """
+      connections:
+        http: { baseURL: "\(server.baseURL)", secretQuery: { key: "${{ secrets.TOKEN }}" } }
+      """, to: "errand.yaml")
+    try program.write(Self.mirrored, to: "mirrored.yaml")
+    let environment = ["TOKEN": secret]
+    for number in [0, 2, 5, 8, 11] {
+      for isAnswered in [false, true] where number > 0 || isAnswered {
+        mirror.content.withLock { content in
+          content.seen = [:]
+          content.requests = 0
+          content.dying = number > 0 ? (number, isAnswered) : nil
+        }
+        let call = try program.start(["run", "mirrored.yaml", "--json"], environment: environment)
+        mirror.content.withLock { $0.victim = call }
+        var outcome = await call.outcome()
+        if outcome.code == -SIGKILL {
+          Self.expectNothing(of: secret, in: program)
+          outcome = try await program.call("runs", "resume", environment: environment)
+        }
+        #expect(outcome.code == 0, "\(number): \(outcome.error)")
+        #expect(!(outcome.out + outcome.error).contains(secret))
+        let seen = mirror.content.withLock { $0.seen }
+        for name in ["list", "keys", "deep", "large"] {
+          let isAsSent = seen[name] == mirror.sent[name]
+          #expect(isAsSent, "\(name), killed at \(number)")
+        }
+        let isAsSent = seen["item"] == mirror.sent["deep"] && seen["first"] == mirror.sent["list"]
+        #expect(isAsSent, "killed at \(number)")
+        Self.expectNothing(of: secret, in: program)
+      }
+    }
+    await server.stop()
+    await program.remove()
+  }
+
+  // MARK: Another secret
+
+  @Test func `a run whose secret has changed is paused with the reason, and goes on when it is put back`() async throws
+  {
+    let program = try await Program()
+    let asked = Mutex<[String]>([])
+    let server = try HTTPServer { request in
+      asked.withLock { $0.append(request.target) }
+      return .text(#"{"token":"Bearer-sesame-4711"}"#, type: "application/json")
+    }
+    try program.write(
+      """
+      connections:
+        http: { baseURL: "\(server.baseURL)", secretHeaders: { X-Token: "${{ secrets.TOKEN }}" } }
+      """, to: "errand.yaml")
+    try program.write(
+      """
+      recipe: changed
+      steps:
+        - { id: told, uses: http.get, with: { url: /token } }
+        - { wait: { event: go } }
+        - { uses: http.get, with: { url: "${{ '/with/' + string(steps.told.body.token) }}" } }
+      """, to: "changed.yaml")
+    let first = try program.serve("run", "changed.yaml", environment: ["TOKEN": "sesame-4711"])
+    #expect(await first.line(with: "waits for the event") != nil)
+    first.signal(SIGTERM)
+    _ = await first.end()
+    let runs = try await program.call("runs", "list", "--json").json["open"]?.list
+    let run = try #require(runs?.first?["origin"]?["run"]?.string)
+    _ = try await program.call("runs", "signal", "any", "go", environment: ["TOKEN": "sesame-4711"])
+    let changed = try await program.call("runs", "resume", run, "--json", environment: ["TOKEN": "another-1234"])
+    let reason = """
+      the secret 'TOKEN' has changed since the output of 'told' was kept, which holds its former text; set 'TOKEN' to \
+      that text, then: errand runs resume \(run); or give it up with: errand runs cancel \(run)
+      """
+    #expect(changed.json["status"]?.string == "paused" && changed.json["reason"]?.string == reason, "\(changed.out)")
+    let back = try await program.call("runs", "resume", run, "--json", environment: ["TOKEN": "sesame-4711"])
+    #expect(back.code == 0 && back.json["status"]?.string == "succeeded", "\(back.out)\(back.error)")
+    #expect(asked.withLock { $0 }.last == "/with/Bearer-sesame-4711", "\(asked.withLock { $0 })")
+    Self.expectNothing(of: "sesame-4711", in: program)
+    await server.stop()
+    await program.remove()
+  }
+
+  @Test func `a stored value whose secret has changed pauses the run that reads it`() async throws {
+    let program = try await Program()
+    let server = try HTTPServer { _ in .text(#"{"token":"sesame-4711"}"#, type: "application/json") }
+    try program.write(
+      """
+      connections:
+        http: { baseURL: "\(server.baseURL)", secretHeaders: { X-Token: "${{ secrets.TOKEN }}" } }
+      """, to: "errand.yaml")
+    try program.write(
+      """
+      recipe: put
+      steps:
+        - { id: told, uses: http.get, with: { url: /token } }
+        - { uses: store.put, with: { name: kept, value: "${{ steps.told.body.token }}" } }
+      """, to: "put.yaml")
+    try program.write(
+      """
+      recipe: get
+      steps:
+        - { id: kept, uses: store.get, with: { name: kept } }
+        - { uses: file.write, with: { path: kept.txt, text: "${{ string(steps.kept.?value.orValue('')) }}" } }
+      """, to: "get.yaml")
+    #expect(try await program.call("run", "put.yaml", environment: ["TOKEN": "sesame-4711"]).code == 0)
+    let changed = try await program.call("run", "get.yaml", "--json", environment: ["TOKEN": "another-1234"])
+    let run = try #require(changed.json["run"]?.string ?? changed.json["id"]?.string)
+    #expect(
+      changed.json["reason"]?.string?.hasPrefix(
+        "the secret 'TOKEN' has changed since the stored value 'kept' was kept") == true, "\(changed.out)")
+    let back = try await program.call("runs", "resume", run, environment: ["TOKEN": "sesame-4711"])
+    #expect(back.code == 0, "\(back.error)")
+    #expect(
+      try String(contentsOf: program.folder.appending(path: "kept.txt"), encoding: .utf8) == "sesame-4711")
+    Self.expectNothing(of: "sesame-4711", in: program)
+    await server.stop()
+    await program.remove()
+  }
+}
+
+/// Ways to write a secret.
+enum SpelledSecret {
+  /// The usual ones.
+  static func forms(of text: String) -> [String] {
+    let data = Data(text.utf8)
+    let hex = data.map { String(format: "%02x", $0) }.joined()
+    let quoted = String(JSON.quoted(text).dropFirst().dropLast())
+    let percent = text.percentEncoded
+    let small = text.utf8.map { byte in
+      percentEncodes(byte) ? String(format: "%%%02x", byte) : String(UnicodeScalar(byte))
+    }.joined()
+    return [
+      text, data.base64EncodedString(), hex, hex.uppercased(), percent, small,
+      percent.replacingOccurrences(of: "%20", with: "+"), percent.percentEncoded, quoted,
+      quoted.replacingOccurrences(of: "/", with: "\\/"), String(JSON.quoted(quoted).dropFirst().dropLast()),
+      text.replacingOccurrences(of: "&", with: "&amp;").replacingOccurrences(of: "<", with: "&lt;")
+        .replacingOccurrences(of: "\"", with: "&quot;"),
+      data.base64EncodedString().replacingOccurrences(of: "+", with: "-").replacingOccurrences(of: "/", with: "_"),
+    ]
+  }
+
+  private static func percentEncodes(_ byte: UInt8) -> Bool {
+    String(UnicodeScalar(byte)).percentEncoded.utf8.count > 1
+  }
+
+  /// Others, which a finder has to know too.
+  static func odd(_ text: String) -> [String] {
+    let scalars = text.unicodeScalars
+    func all(_ form: (Unicode.Scalar) -> String) -> String { scalars.map(form).joined() }
+    var forms = [
+      all { String(format: "&#%d;", $0.value) }, all { String(format: "&#x%X;", $0.value) },
+      all { String(format: "&#X%06x;", $0.value) }, all { "\($0)".utf8.map { String(format: "%%%02X", $0) }.joined() },
+      all { "\($0)".utf8.map { String(format: "%%2525%02x", $0) }.joined() },
+      all { "\($0)".utf16.map { String(format: "\\u%04x", $0) }.joined() },
+      all { "\($0)".utf16.map { String(format: "\\\\u%04X", $0) }.joined() },
+      // Each character in another way.
+      scalars.enumerated().map { index, scalar in
+        index % 2 == 0 ? "\(scalar)" : "\(scalar)".utf8.map { String(format: "%%%02x", $0) }.joined()
+      }.joined(),
+    ]
+    for before in ["x", "xy", "xyz"] { forms.append(Data("\(before)\(text)-".utf8).base64EncodedString()) }
+    return forms
+  }
+}
