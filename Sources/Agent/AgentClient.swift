@@ -47,12 +47,13 @@ package final class AgentClient: Sendable {
     let (replies, continuation) = AsyncThrowingStream<Value, any Error>.makeStream()
     let end = End()
     let lines = Mutex(AgentProtocol.Assembler())
+    let answers = Mutex(AnswerAssembler())
     let loop = try LineLoop(limits: LineLoop.Limits(), clock: clock, listener: nil) { event in
       switch event {
       case .line(_, let line):
         guard let text = lines.withLock({ $0.take(line) }) else { return }
         if let value = try? JSON.parse(text, limits: AgentProtocol.limits) {
-          continuation.yield(value)
+          if let answer = answers.withLock({ $0.take(value) }) { continuation.yield(answer) }
         } else {
           continuation.finish(throwing: AgentError(.broken, "the agent of '\(folder)' sent a line that is no JSON"))
         }

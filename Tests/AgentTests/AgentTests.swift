@@ -261,7 +261,7 @@ final class TemporaryFolder: Sendable {
 
 /// A client that sends whatever the test says.
 struct RawClient: Sendable {
-  private let socket: Int32
+  let socket: Int32
 
   init(_ folder: String) throws {
     let descriptor = Glibc.socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
