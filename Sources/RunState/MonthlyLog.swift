@@ -202,6 +202,9 @@ struct LogMonth: Hashable, Sendable {
   var index: String { "\(folder)/\(name).index\(suffix)" }
   var blocks: String { "\(folder)/\(name).blocks\(suffix)" }
 
+  /// An index that knew of more records than there were when it was last used.
+  var indexAhead: String { "\(folder)/\(name).ahead" }
+
   /// The files that are to take the place of these.
   var next: LogMonth {
     var month = self
