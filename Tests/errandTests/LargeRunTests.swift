@@ -37,7 +37,7 @@ import Testing
     let serve = try program.serve("serve")
     await serve.line(with: "serves")
     let id = try await program.call("run", "recipes/large.yaml", "--detach").out.trimmingCharacters(in: .newlines)
-    await serve.line(with: "wait \(id) waits")
+    await serve.line(with: "large \(id) waits")
     func look(_ status: String) async throws {
       try LargeRunTests.forgetPeak(of: serve.pid)
       let before = try LargeRunTests.peak(of: serve.pid)
@@ -54,7 +54,7 @@ import Testing
     }
     try await look("waiting")
     #expect(try await program.call("runs", "signal", id, "go").code == 0)
-    await serve.line(with: "done \(id) succeeded")
+    await serve.line(with: "large \(id) succeeded")
     // It waits for nothing any more, and its end is all there is to follow.
     let end = try await program.call("runs", "follow", id)
     #expect(end.code == 0 && end.out.contains("count: 4000"), "\(end.error)")
