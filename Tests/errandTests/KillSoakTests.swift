@@ -139,11 +139,11 @@ import Testing
   private static func rest(_ program: Program, _ ends: inout [String: End]) async throws {
     let serve = try program.serve("serve", "--quiet")
     var patience = 400
-    var runs = try await program.call("runs", "list", "-n", "100000", "--json").json
+    var runs = try await program.call("runs", "list", "-n", "10000", "--json").json
     while runs["open"]?.list?.isEmpty != true, patience > 0 {
       patience -= 1
       try await Task.sleep(for: .milliseconds(100))
-      runs = try await program.call("runs", "list", "-n", "100000", "--json").json
+      runs = try await program.call("runs", "list", "-n", "10000", "--json").json
     }
     #expect(runs["open"]?.list?.isEmpty == true, "\(runs["open"] ?? .null)")
     for run in runs["finished"]?.list ?? [] where run["recipe"]?.string == "counted" {
