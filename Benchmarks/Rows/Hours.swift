@@ -137,12 +137,12 @@ struct Hours {
     try follower.ask(.object(["ask": .string("follow"), "run": .string(Hours.id(of: asking))]))
     if number % 3 == 0 { await follower.end() }
     let decision: [(String, Value)] = [("approved", .bool(true)), ("by", .string("bench"))]
-    var isAsking = false
-    while !isAsking {
+    for patience in (0..<400).reversed() {
       do {
         try await ask("decide", Hours.id(of: asking), decision, hears: "decided")
-        isAsking = true
-      } catch is NotMeasured {
+        break
+      } catch let error as NotMeasured {
+        if patience == 0 { throw error }
         // It has not come to its question yet.
         try await Task.sleep(for: .milliseconds(5))
       }

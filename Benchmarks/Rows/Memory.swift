@@ -150,6 +150,8 @@ final class Talk {
   @discardableResult
   func hear(_ member: String) async throws -> Value {
     for try await answer in client.replies {
+      // Progress tells of steps that fail, too.
+      if answer["progress"] != nil { continue }
       if let failure = answer["failed"] ?? answer["error"] { throw NotMeasured((try? JSON.text(failure)) ?? "failed") }
       if let value = answer[member] { return value }
     }
