@@ -1,7 +1,7 @@
 # The two commands of the README are `make demo` and `make test`. They need the Swift toolchain; the C libraries that
 # are missing are installed with apt, with sudo unless one is root.
 
-.PHONY: demo test soak fuzz bench format generate packages
+.PHONY: demo release test soak fuzz bench format generate packages
 .DEFAULT_GOAL := demo
 
 PACKAGES := age g++ libcurl4-openssl-dev libfaketime libmicrohttpd-dev libre2-dev libssl-dev libyaml-dev libzip-dev tzdata zlib1g-dev
@@ -19,19 +19,36 @@ demo: packages
 	$(ERRAND) run recipes/markbook-averages.yaml --sandbox -i markbook=1207731 -i into=Average
 	@echo "The program is $(CURDIR)/$(ERRAND); '$(ERRAND) --help' says what else it does."
 
+# The program as it is shipped, in .build/dist: as in `make demo`, and beside it the symbols with which what a crash says
+# is read. They are for the machine on which that is done, and need not be shipped.
+DIST := .build/dist
+release: packages
+	swift build $(subst -Xlinker -s,,$(RELEASE)) --product errand
+	@mkdir -p $(DIST)
+	llvm-objcopy --only-keep-debug --compress-debug-sections=zlib $(ERRAND) $(DIST)/errand.debug
+	llvm-objcopy --strip-all --add-gnu-debuglink=$(DIST)/errand.debug $(ERRAND) $(DIST)/errand
+	@cp LICENSE NOTICE $(DIST)
+	@ls -l $(DIST)
+
 test: packages
 	swift build --build-tests $(CHECKED)
 	@set -o pipefail; swift test $(CHECKED) --disable-xctest --parallel 2>&1 | tee .build/tests.log \
 	|| { echo "== what failed"; grep -A 6 '^✘' .build/tests.log; exit 1; }
 
 # Kills the real binary at random moments and counts what was written: commands ROUNDS times, and the agent for SECONDS,
-# with its slots and runs compared with the ledger in the end; then simulates seeds for as long: SECONDS=600 make soak
+# with its slots and runs compared with the ledger in the end, and for SECONDS more over runs that are retried, values
+# that many change at once, journals with holes and commands with children; then simulates seeds for as long. At last an
+# agent does all that one does for MINUTES, or for HOURS, and what it holds is measured: SECONDS=600 HOURS=8 make soak
 ROUNDS := 20
+MINUTES ?= $(if $(HOURS),$(shell expr $(HOURS) '*' 60),10)
 soak: packages
 	swift build --build-tests $(CHECKED)
 	ERRAND_KILLS=$(ROUNDS) ERRAND_SOAK=$(SECONDS) swift test $(CHECKED) --disable-xctest --no-parallel \
 	  --filter 'killed at random'
 	ERRAND_SIMULATE=$(SECONDS) swift test $(CHECKED) --skip-build --disable-xctest --no-parallel --filter 'as long as one likes'
+	swift build $(RELEASE) --product errand
+	swift build $(RELEASE) --product Benchmarks
+	MINUTES=$(MINUTES) .build/release/Benchmarks hours
 
 # Throws garbled expressions at what reads them, SECONDS long at each: SECONDS=600 make fuzz. What is found is kept in
 # .build/fuzz, and so is what was learnt, for the next time. Leaks are not looked for: Swift keeps bits of its own in

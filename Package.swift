@@ -55,6 +55,7 @@ let package = Package(
   targets: [
     // MARK: C libraries, one target each; no C type leaves the Swift target that wraps it.
     .systemLibrary(name: "CLibYAML"),
+    .target(name: "CCrash"),
     .target(name: "CCrypto"),
     .target(name: "CCurl"),
     .target(name: "CMicroHTTPD"),
@@ -100,7 +101,7 @@ let package = Package(
     .target(name: "SecretSources", dependencies: ["Basics", "ChildProcesses", "Recipes", "YAMLReader"]),
     .target(
       name: "Agent",
-      dependencies: ["Basics", "Calendars", "ChildProcesses", "Recipes", "RunState", "Runs", "Scheduler"]),
+      dependencies: ["Basics", "CCrash", "Calendars", "ChildProcesses", "Recipes", "RunState", "Runs", "Scheduler"]),
     .target(
       name: "Simulator",
       dependencies: [

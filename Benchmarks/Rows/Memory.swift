@@ -84,7 +84,7 @@ extension Serving {
       what: what, figure: "\(shown(each)) KB", bar: "≤ \(shown(bar)) KB", baseline: "", isMet: each <= bar)
   }
 
-  private static func submit(_ recipe: String, isDetached: Bool, _ number: Int) -> Value {
+  static func submit(_ recipe: String, isDetached: Bool, _ number: Int) -> Value {
     let file = "recipes/measured.yaml"
     return .object([
       "ask": .string("submit"), "detach": .bool(isDetached),
@@ -96,7 +96,7 @@ extension Serving {
     ])
   }
 
-  private func version() throws -> String {
+  func version() throws -> String {
     let process = Process()
     let out = Pipe()
     process.executableURL = errand
@@ -132,7 +132,7 @@ extension Serving {
 }
 
 /// A client of an agent, which hears one answer after another.
-private final class Talk {
+final class Talk {
   private let client: AgentClient
 
   init(_ home: URL, program: String) async throws {
@@ -146,13 +146,21 @@ private final class Talk {
 
   func ask(_ request: Value) throws { try client.send(request) }
 
-  /// Waits for an answer with that member.
-  func hear(_ member: String) async throws {
+  /// Waits for an answer with that member, and gives the member.
+  @discardableResult
+  func hear(_ member: String) async throws -> Value {
     for try await answer in client.replies {
+      // Progress tells of steps that fail, too.
+      if answer["progress"] != nil { continue }
       if let failure = answer["failed"] ?? answer["error"] { throw NotMeasured((try? JSON.text(failure)) ?? "failed") }
-      if answer[member] != nil { return }
+      if let value = answer[member] { return value }
     }
     throw NotMeasured("the agent went away")
+  }
+
+  func asked(_ request: Value, hearing member: String) async throws -> Value {
+    try ask(request)
+    return try await hear(member)
   }
 
   func end() async { await client.close() }

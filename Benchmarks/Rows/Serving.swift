@@ -1,5 +1,6 @@
 import Basics
 import Foundation
+import Glibc
 
 /// `errand serve` itself: what it costs while nothing is due, and how late its runs begin.
 struct Serving {
@@ -52,6 +53,49 @@ struct Serving {
     return Row(
       what: "lateness of a slot, p99 of \(late.count)", figure: "\(shown(worst)) ms", bar: "≤ 5 ms", baseline: "",
       isMet: worst <= 5)
+  }
+
+  /// The same beside two runs that compute without a break, and two whose values double until they are refused.
+  func latenessBesideRunaways() throws -> Row {
+    let slots = 10
+    let home = folder.url.appending(path: "runaways")
+    try write("every: 2s", to: "often", in: home)
+    func doubled(_ times: Int, then rest: String) -> Data {
+      let lets = (0..<times).map { "      v\($0 + 1): ${{ [v\($0), v\($0)] }}\n" }.joined()
+      return Data("steps:\n  - let:\n      v0: [1, 2]\n\(lets)\(rest)".utf8)
+    }
+    // A million numbers, written again and again.
+    let again =
+      "  - forEach: ${{ lists.range(100000) }}\n    as: n\n"
+      + "    steps: [{ let: { m: \"${{ json.format(v19).size() + n }}\" } }]\n"
+    try doubled(19, then: again).write(to: home.appending(path: "busy.yaml"))
+    try doubled(40, then: "outputs: { n: \"${{ v40 }}\" }\n").write(to: home.appending(path: "doubling.yaml"))
+    let server = try serve(home)
+    defer { kill(server) }
+    try wait(for: 30, server) { try log(home).contains("\"serving\"") }
+    for recipe in ["busy.yaml", "busy.yaml", "doubling.yaml", "doubling.yaml"] {
+      let run = Process()
+      run.executableURL = errand
+      run.arguments = ["run", recipe, "--detach"]
+      run.currentDirectoryURL = home
+      run.standardOutput = FileHandle.nullDevice
+      run.standardError = FileHandle.nullDevice
+      try run.run()
+      run.waitUntilExit()
+      guard run.terminationStatus == 0 else { throw NotMeasured("errand run \(recipe) failed") }
+    }
+    let begun = try lateness(in: home).count
+    try wait(for: Double(slots) * 2 + 30, server) { try lateness(in: home).count >= begun + slots }
+    let worst = (try lateness(in: home).dropFirst(max(1, begun)).max() ?? .infinity) * 1000
+    return Row(
+      what: "lateness of a slot beside runaways, worst of \(slots)", figure: "\(shown(worst)) ms", bar: "≤ 250 ms",
+      baseline: "", isMet: worst <= 250)
+  }
+
+  /// Ends a server that has more to do than it is worth waiting for.
+  private func kill(_ server: Process) {
+    Glibc.kill(server.processIdentifier, SIGKILL)
+    server.waitUntilExit()
   }
 
   private func lateness(in home: URL) throws -> [Double] {

@@ -36,16 +36,19 @@ let groups: [(name: String, rows: () async throws -> [Row])] = [
   ("peers", { try ExpressionPeers().rows() }),
   ("texts", { try Texts().rows() }),
   ("idle", { try Serving(folder).idle() }),
-  ("lateness", { [try Serving(folder).lateness()] }),
+  ("lateness", { [try Serving(folder).lateness(), try Serving(folder).latenessBesideRunaways()] }),
   ("memory", { try await Serving(folder).growth() + [try Serving(folder).cases()] }),
   ("schedules", { try Schedules().rows() }),
   ("rail", { try await RailFile(folder).rows() }),
   ("http", { try await FanOut().rows() }),
 ]
+/// What takes so long that it is measured only when it is asked for.
+let longGroups: [(name: String, rows: () async throws -> [Row])] = [("hours", { [try await Hours(folder).row()] })]
 let wanted = Set(CommandLine.arguments.dropFirst())
 print(Row.heading)
 var isWhole = true
-for group in groups where wanted.isEmpty || wanted.contains(group.name) {
+for group in groups + longGroups.filter({ wanted.contains($0.name) })
+where wanted.isEmpty || wanted.contains(group.name) {
   do {
     for row in try await group.rows() { print(row.text) }
   } catch {

@@ -281,7 +281,7 @@ extension TimetableClient {
     case let status:
       throw TimetableError(
         .httpStatus(status), "The publisher's server answered \(path) with HTTP status \(status).",
-        retryAfter: answer.response.retryAfter(now: time.now()))
+        detail: answer.response.reason, retryAfter: answer.response.retryAfter(now: time.now()))
     }
     var published = Published(
       content: file, fromCache: answer.fromCache, cachedAt: answer.cachedAt, checkedAt: answer.checkedAt,

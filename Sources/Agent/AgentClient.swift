@@ -47,12 +47,13 @@ package final class AgentClient: Sendable {
     let (replies, continuation) = AsyncThrowingStream<Value, any Error>.makeStream()
     let end = End()
     let lines = Mutex(AgentProtocol.Assembler())
+    let answers = Mutex(AnswerAssembler())
     let loop = try LineLoop(limits: LineLoop.Limits(), clock: clock, listener: nil) { event in
       switch event {
       case .line(_, let line):
         guard let text = lines.withLock({ $0.take(line) }) else { return }
         if let value = try? JSON.parse(text, limits: AgentProtocol.limits) {
-          continuation.yield(value)
+          if let answer = answers.withLock({ $0.take(value) }) { continuation.yield(answer) }
         } else {
           continuation.finish(throwing: AgentError(.broken, "the agent of '\(folder)' sent a line that is no JSON"))
         }
@@ -78,12 +79,27 @@ package final class AgentClient: Sendable {
   }
 
   private static func open(_ folder: String) -> Result<Int32?, AgentError> {
+    // What is asked may name secrets, and answers are believed: only the user's own agent is asked, in the user's folder.
+    guard access(folder, F_OK) == 0 else { return .success(nil) }
+    do throws(AgentError) { _ = try FolderLock.trusted(folder) } catch { return .failure(error) }
     let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
     guard descriptor >= 0 else {
       return .failure(AgentError(.unavailable, "cannot make a socket: \(systemErrorText(errno))"))
     }
     do {
       try SocketAddress.with(folder) { Glibc.connect(descriptor, $0, $1) }
+      // The kernel's `ucred`, which glibc shows to GNU sources alone: process, user and group.
+      var peer: (pid: pid_t, uid: uid_t, gid: gid_t) = (0, uid_t.max, gid_t.max)
+      var size = socklen_t(MemoryLayout.size(ofValue: peer))
+      guard getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0, peer.uid == geteuid() else {
+        Glibc.close(descriptor)
+        let whose = FolderLock.name(of: peer.uid)
+        return .failure(
+          AgentError(
+            .unavailable,
+            "the process \(peer.pid) that listens in '\(folder)' is the user \(whose)'s, and this is \(FolderLock.name(of: geteuid())); end that process"
+          ))
+      }
       return .success(descriptor)
     } catch {
       Glibc.close(descriptor)

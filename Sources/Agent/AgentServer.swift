@@ -7,15 +7,23 @@ package struct AgentRequest: Sendable {
   /// What the client asked, a map.
   package let value: Value
   private let send: @Sendable (Value) -> Bool
+  private let room: @Sendable () async -> Bool
 
-  init(_ value: Value, send: @escaping @Sendable (Value) -> Bool) {
+  init(
+    _ value: Value, send: @escaping @Sendable (Value) -> Bool, room: @escaping @Sendable () async -> Bool = { true }
+  ) {
     self.value = value
     self.send = send
+    self.room = room
   }
 
   /// Queues a line for the client; false if it is gone, which is no reason to end anything but the answering.
   @discardableResult
   package func reply(_ value: Value) -> Bool { send(value) }
+
+  /// Queues a line as soon as the client has read most of those before it, so that a long answer is never held whole.
+  @discardableResult
+  package func replyInTurn(_ value: Value) async -> Bool { await room() && send(value) }
 }
 
 /// Listens on `agent.sock` for the holder of a folder's lock.
@@ -86,6 +94,8 @@ package final class AgentServer: Sendable {
     unlink("\(folder)/\(SocketAddress.name)")
     let tasks = content.withLock { $0.clients.values.flatMap(\.tasks.values) }
     for task in tasks { task.cancel() }
+    // A client that reads nothing keeps no answer from ending.
+    loop.hurry()
     for task in tasks { await task.value }
     await loop.stop()
     // The loop's thread held the server until now.
@@ -144,7 +154,12 @@ package final class AgentServer: Sendable {
     }
     let isKnown = content.withLock { $0.clients[id]?.isKnown }
     guard let isKnown else { return }
-    if isKnown { return handle(AgentRequest(value) { self.send(id, $0) }, of: id) }
+    if isKnown {
+      let request = AgentRequest(
+        value, send: { self.send(id, $0) },
+        room: { await self.content.withLock { $0.loop }?.hasRoom(id) ?? false })
+      return handle(request, of: id)
+    }
     let pid = Int(getpid())
     if let refusal = AgentProtocol.refusal(of: value, by: identity, pid: pid, folder: folder) {
       send(id, refusal)

@@ -155,10 +155,11 @@ extension RunTeller {
   private var caught: [StepRecord] {
     // What a person rejected is told as their decision.
     let failures = steps.filter { ($0.status == .failed || $0.status == .timedOut) && $0.decision == nil }
+    let byPath = Dictionary(failures.map { ($0.path, $0) }) { $1 }
     return failures.filter { step in
       if let path = run.error?.step, path.hasSameScalars(as: step.path) || path.isInside(step.path) { return false }
       // What passed an error on is told, and not what it got it from.
-      return !failures.contains { step.path.isInside($0.path) && $0.error == step.error }
+      return !step.path.outer.contains { byPath[$0].map { $0.error == step.error } ?? false }
     }
   }
 

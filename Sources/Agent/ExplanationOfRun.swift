@@ -266,6 +266,11 @@ extension StepPath {
     return "/[~!".utf8.contains(utf8[utf8.index(utf8.startIndex, offsetBy: outer.utf8.count)])
   }
 
+  /// The paths that this one is inside of.
+  var outer: [StepPath] {
+    utf8.indices.dropFirst().filter { "/[~!".utf8.contains(utf8[$0]) }.map { String(self[..<$0]) }
+  }
+
   /// The path with every item of a loop as `[…]`, so that the same step of all items is one.
   var ofAnyItem: String {
     var result = ""

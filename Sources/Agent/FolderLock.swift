@@ -82,10 +82,10 @@ package final class FolderLock: Sendable {
   }
 
   /// Opens a folder in which nobody else makes, replaces or removes files.
-  private static func trusted(_ folder: String) throws(AgentError) -> Descriptor {
+  static func trusted(_ folder: String) throws(AgentError) -> Descriptor {
     let opened: Descriptor
     do throws(FileError) { opened = try Descriptor(.read, folder, O_RDONLY | O_DIRECTORY) } catch {
-      throw AgentError(.unavailable, "cannot open '\(folder)/agent.lock': \(systemErrorText(error.code ?? EIO))")
+      throw AgentError(.unavailable, "cannot open '\(folder)': \(systemErrorText(error.code ?? EIO))")
     }
     var status = stat()
     guard fstat(opened.number, &status) == 0 else {
@@ -105,7 +105,7 @@ package final class FolderLock: Sendable {
     return opened
   }
 
-  private static func name(of user: uid_t) -> String {
+  static func name(of user: uid_t) -> String {
     guard let entry = getpwuid(user), let name = entry.pointee.pw_name else { return "\(user)" }
     return String(cString: name)
   }

@@ -27,6 +27,8 @@ final class LineLoop: Sendable {
     var line = 8 << 20
     var output = 32 << 20
     var connections = 128
+    /// How much may be queued before whoever has more to send waits.
+    var backlog = 1 << 20
     /// How long a stop waits for the other sides to take what was sent.
     var flush = TimeSpan.seconds(1)
   }
@@ -40,8 +42,15 @@ final class LineLoop: Sendable {
     var largest = 0
     var reads = true
     var closesOnceSent = false
+    /// Who waits until little is queued.
+    var waiting: [CheckedContinuation<Bool, Never>] = []
 
     var hasOutput: Bool { sent < output.count }
+
+    mutating func takeWaiting() -> [CheckedContinuation<Bool, Never>] {
+      defer { waiting = [] }
+      return waiting
+    }
   }
 
   private struct Content {
@@ -52,6 +61,8 @@ final class LineLoop: Sendable {
     var isFull = false
     var stopsBy: TimeSpan?
     var isOver = false
+    /// Set once nothing more is waited for.
+    var isHasty = false
     var waitsForEnd: [CheckedContinuation<Void, Never>] = []
   }
 
@@ -121,6 +132,28 @@ final class LineLoop: Sendable {
       wake()
       return true
     }
+  }
+
+  /// Returns once little is queued for a connection; false if it is gone, or the loop is about to end.
+  func hasRoom(_ id: ID) async -> Bool {
+    await withCheckedContinuation { continuation in
+      let answer: Bool? = content.withLock { content in
+        guard let connection = content.connections[id], !content.isHasty else { return false }
+        if connection.output.count - connection.sent <= limits.backlog { return true }
+        content.connections[id]?.waiting.append(continuation)
+        return nil
+      }
+      if let answer { continuation.resume(returning: answer) }
+    }
+  }
+
+  /// Lets nobody wait for room any more.
+  func hurry() {
+    let waiting = content.withLock { content in
+      content.isHasty = true
+      return content.connections.keys.flatMap { content.connections[$0]?.takeWaiting() ?? [] }
+    }
+    for continuation in waiting { continuation.resume(returning: false) }
   }
 
   /// Reads no further, or goes on.
@@ -230,6 +263,7 @@ final class LineLoop: Sendable {
     }
     for (id, connection) in connections {
       Glibc.close(connection.socket)
+      for continuation in connection.waiting { continuation.resume(returning: false) }
       handle(.closed(id))
     }
     for continuation in waiting { continuation.resume() }
@@ -254,8 +288,9 @@ final class LineLoop: Sendable {
   }
 
   private func drop(_ id: ID, _ socket: Int32) {
-    content.withLock { $0.connections[id] = nil }
+    let connection = content.withLock { $0.connections.removeValue(forKey: id) }
     Glibc.close(socket)
+    for continuation in connection?.waiting ?? [] { continuation.resume(returning: false) }
     handle(.closed(id))
   }
 
@@ -294,7 +329,8 @@ final class LineLoop: Sendable {
 
   /// Sends as much as the other side takes; false if the connection is done or broken.
   private func flush(_ id: ID) -> Bool {
-    content.withLock { content in
+    var waiting: [CheckedContinuation<Bool, Never>] = []
+    let isOpen = content.withLock { content in
       guard let connection = content.connections[id] else { return true }
       if connection.hasOutput {
         // Without the flag a client that has gone would end the process.
@@ -304,12 +340,16 @@ final class LineLoop: Sendable {
         }
         if count < 0 { return errno == EAGAIN || errno == EINTR }
         content.connections[id]?.sent += count
-        if connection.sent + count < connection.output.count { return true }
+        let left = connection.output.count - connection.sent - count
+        if left <= limits.backlog { waiting = content.connections[id]?.takeWaiting() ?? [] }
+        if left > 0 { return true }
         content.connections[id]?.output = []
         content.connections[id]?.sent = 0
       }
       return !connection.closesOnceSent
     }
+    for continuation in waiting { continuation.resume(returning: true) }
+    return isOpen
   }
 }
 

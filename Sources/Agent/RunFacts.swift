@@ -4,7 +4,8 @@ package import RunState
 /// What the state knows that has to do with one run: all that an explanation of it is made from.
 ///
 /// It crosses the socket, so that the sentences are made where the recipe can be checked and in the zone of whoever asks.
-package struct RunFacts: Record, Equatable {
+/// Whoever asks has read the run's record, which may be large, and says with a `Question` what else there is to know.
+package struct RunFacts: Sendable, Equatable {
   package var run: RunRecord
   /// The state's clock.
   package var now: Timestamp
@@ -16,12 +17,12 @@ package struct RunFacts: Record, Equatable {
   package var others: [RunGist]
   /// The events that it consumed, and those whose name it waits for.
   package var events: [EventRecord]
-  /// What its records name and do not hold: `texts`, and by its path each step's output.
-  package var values: [String: StoredValue]
+  /// What its records name and do not hold: `#texts`, and by its path each step's output.
+  package var values: [String: Value] = [:]
 
   package init(
     _ run: RunRecord, now: Timestamp, schedule: ScheduleRecord? = nil, slot: SlotRecord? = nil, others: [RunGist] = [],
-    events: [EventRecord] = [], values: [String: StoredValue] = [:]
+    events: [EventRecord] = []
   ) {
     self.run = run
     self.now = now
@@ -29,24 +30,14 @@ package struct RunFacts: Record, Equatable {
     self.slot = slot
     self.others = others
     self.events = events
-    self.values = values
   }
 
-  package func write(to record: inout RecordWriter) {
-    record.set("run", run)
-    record.set("now", now)
-    record.set("schedule", schedule)
-    record.set("slot", slot)
-    record.set("others", others)
-    record.set("events", events)
-    record.set("values", values)
-  }
-
-  package init(from record: inout RecordReader) throws(RecordFault) {
-    self.init(
-      try record.take("run"), now: try record.take("now"), schedule: try record.takeIfPresent("schedule"),
-      slot: try record.takeIfPresent("slot"), others: try record.takeAll("others"),
-      events: try record.takeAll("events"), values: try record.takeNamed("values"))
+  /// Reads what an agent answered to the question about a run.
+  package init(_ run: RunRecord, answering answer: Value) throws(RecordFault) {
+    let around = try Surroundings(reading: answer["facts"] ?? .null)
+    self.init(run, now: around.now, schedule: around.schedule, slot: around.slot)
+    for other in answer["others"]?.list ?? [] { others.append(try RunGist(reading: other)) }
+    for event in answer["events"]?.list ?? [] { events.append(try EventRecord(reading: event)) }
   }
 
   /// The recipe's text and those of the recipes it calls, by file.
@@ -58,9 +49,7 @@ package struct RunFacts: Record, Equatable {
   }
 
   private func value(_ stored: StoredValue, named name: String) -> Value? {
-    if case .inline(let value) = stored { return value }
-    if case .inline(let value)? = values[name] { return value }
-    return nil
+    if case .inline(let value) = stored { value } else { values[name] }
   }
 }
 
@@ -86,6 +75,10 @@ package struct RunGist: Record, Equatable {
       id: run.id, recipe: run.recipe, status: run.status, group: run.origin.group?.name, createdAt: run.createdAt)
   }
 
+  package init(_ run: RunSummary) {
+    self.init(id: run.id, recipe: run.recipe, status: run.status, createdAt: run.createdAt)
+  }
+
   package func write(to record: inout RecordWriter) {
     record.set("id", id)
     record.set("recipe", recipe)
@@ -101,54 +94,110 @@ package struct RunGist: Record, Equatable {
   }
 }
 
-// MARK: - Gathering
+// MARK: - Asking
 
 extension RunFacts {
-  /// How much of what lies in `blobs/` is gathered, so that the facts fit a line of the agent's; what is larger is
-  /// explained without its values.
-  private static let mostBytes = 4 << 20
+  /// What an agent has to know of a run to tell what is around it.
+  package struct Question: Record {
+    var run: String
+    var cause: RunCause
+    /// The group that it keeps to, while it is open.
+    var group: String?
+    /// The names of the events that it waits for.
+    var awaits: [String]
 
-  /// Gathers what has to do with a run.
-  package init(of run: RunRecord, in store: any StateStore, now: Timestamp) async throws(StateError) {
-    let state = store.state
-    self.init(run, now: now)
-    let cause = run.origin.cause
-    if let id = cause.schedule {
-      schedule = state.schedules[id]
-      schedule?.texts = nil
-      if let instant = cause.slot, let end = Timestamp(seconds: instant.seconds + 1) {
-        let query = SlotQuery(limit: 100, schedule: id, from: instant, before: end)
-        slot = try await store.slots(query).first { $0.run == run.id }
-      }
+    package init(about run: RunRecord) {
+      self.run = run.id
+      cause = run.origin.cause
+      group = run.status.isEnded ? nil : run.origin.group?.name
+      let names = run.stepsInOrder.filter { $0.status == .waiting }.compactMap(\.wait?.event)
+      awaits = Set(names).sorted { $0.precedesByScalars($1) }
     }
-    if let id = cause.run {
-      if let other = state.runs[id] {
-        others.append(RunGist(other))
-      } else if let other = try await store.finishedRun(id) {
-        others.append(RunGist(other))
-      }
+
+    package func write(to record: inout RecordWriter) {
+      record.set("run", run)
+      record.set("cause", cause)
+      record.set("group", group)
+      record.set("awaits", awaits)
     }
-    if let group = run.origin.group, !run.status.isEnded {
-      others += state.openRuns.filter { $0.id != run.id && $0.origin.group?.name == group.name }.map { RunGist($0) }
+
+    package init(from record: inout RecordReader) throws(RecordFault) {
+      run = try record.take("run")
+      cause = try record.take("cause")
+      group = try record.takeIfPresent("group")
+      awaits = try record.takeAll("awaits")
     }
-    let awaited = Set(run.stepsInOrder.filter { $0.status == .waiting }.compactMap(\.wait?.event))
-    events = state.events.values
-      .filter { $0.consumedBy == run.id || $0.id == cause.event || awaited.contains($0.name) }
-      .sorted { ($0.receivedAt, $0.id) < ($1.receivedAt, $1.id) }
-    try await gatherValues(from: store)
   }
 
-  private mutating func gatherValues(from store: any StateStore) async throws(StateError) {
+  /// How much of what lies in `blobs/` is asked for; what is larger is explained without its values.
+  private static let mostBytes = 4 << 20
+
+  /// What the run's records name and do not hold, and an explanation is better for.
+  package var missingValues: [(name: String, blob: BlobReference)] {
     var named = [("#texts", run.origin.texts)]
     // Items are many, and no condition outside the loop sees one of them.
     for step in run.stepsInOrder where !step.path.utf8.contains(UInt8(ascii: "[")) {
       if let output = step.output { named.append((step.path, output)) }
     }
     var left = RunFacts.mostBytes
-    for (name, stored) in named {
-      guard case .blob(let reference) = stored, reference.size <= left else { continue }
+    return named.compactMap { name, stored in
+      guard case .blob(let reference) = stored, reference.size <= left else { return nil }
       left -= reference.size
-      values[name] = .inline(try await store.value(stored))
+      return (name, reference)
     }
+  }
+
+  /// What an agent tells of a run that somebody has the record of, but for what there may be many of.
+  struct Surroundings: Record {
+    var now: Timestamp
+    var schedule: ScheduleRecord?
+    var slot: SlotRecord?
+
+    init(of question: Question, in store: any StateStore, now: Timestamp) async throws(StateError) {
+      self.now = now
+      guard let id = question.cause.schedule else { return }
+      schedule = store.state.schedules[id]
+      schedule?.texts = nil
+      if let instant = question.cause.slot, let end = Timestamp(seconds: instant.seconds + 1) {
+        let query = SlotQuery(limit: 100, schedule: id, from: instant, before: end)
+        slot = try await store.slots(query).first { $0.run == question.run }
+      }
+    }
+
+    func write(to record: inout RecordWriter) {
+      record.set("now", now)
+      record.set("schedule", schedule)
+      record.set("slot", slot)
+    }
+
+    init(from record: inout RecordReader) throws(RecordFault) {
+      now = try record.take("now")
+      schedule = try record.takeIfPresent("schedule")
+      slot = try record.takeIfPresent("slot")
+    }
+  }
+}
+
+extension RunFacts.Question {
+  /// The run before it, and those that share its group.
+  func others(in store: any StateStore) async throws(StateError) -> [RunGist] {
+    var others: [RunGist] = []
+    if let id = cause.run {
+      if let other = store.run(id) {
+        others.append(RunGist(other))
+      } else if let other = try await store.finishedRuns(HistoryQuery(limit: 1, idPrefix: id)).first {
+        others.append(RunGist(other))
+      }
+    }
+    guard let group else { return others }
+    return others + store.openRuns.filter { $0.id != run && $0.origin.group?.name == group }.map { RunGist($0) }
+  }
+
+  /// The ids of the events that it consumed, and of those whose name it waits for, in the order in which they came.
+  func events(in store: any StateStore) -> [String] {
+    store.state.events.values
+      .filter { $0.consumedBy == run || $0.id == cause.event || awaits.contains($0.name) }
+      .sorted { ($0.receivedAt, $0.id) < ($1.receivedAt, $1.id) }
+      .map(\.id)
   }
 }

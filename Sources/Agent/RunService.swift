@@ -1,6 +1,7 @@
 package import Basics
 package import RunState
 import Runs
+import Synchronization
 
 /// What an agent does for whoever asks, in its own process or behind the socket.
 ///
@@ -16,9 +17,12 @@ import Runs
 ///     {"ask":"signal","event":{id?,name,data?,run?}}   {"received":id,"isNew":bool}
 ///     {"ask":"decide","run":id,"step":path?,"approved":bool,"by":…,"comment":…?}   {"decided":path,"run":id}
 ///     {"ask":"runs","limit":n,"recipe":…}        {"open":[record, as lists show it…],"finished":[summary…]}
-///     {"ask":"show","run":prefix}                {"run":record,"outputs":…}
-///     {"ask":"why","run":prefix}                 {"facts":facts,"holder":pid?}, which a run is explained from; the holder
-///                                                carries it on, and will not be there for good
+///     {"ask":"find","run":prefix}                {"run":gist,"open":record?}, the record as lists show it
+///     {"ask":"show","run":prefix}                {"run":record}
+///     {"ask":"value","blob":reference}           {"value":…}, which a record names and does not hold
+///     {"ask":"why","about":question}             {"facts":…,"others":[…],"events":[…],"holder":pid?}, which a run is
+///                                                explained from besides its record (`RunFacts`); the holder carries it
+///                                                on, and will not be there for good
 ///     {"ask":"schedules"}                        {"schedules":[record with its texts…]}
 ///     {"ask":"slots","schedule":…?,"limit":n,"from":…?,"before":…?}   {"slots":[slot record…]}
 ///     {"ask":"pauseSchedule"|"resumeSchedule","id":…,"note":…?}   {"slots":[slot record…]}
@@ -30,8 +34,9 @@ import Runs
 ///     {"ask":"yield"}                            {"yielded":true}; the agent finishes what is in flight, and ends
 ///
 /// or `{"failed":{"kind":…,"message":…}}`. Updates are progress (`ProgressCoding`) and `{"waits":{"until":…?,
-/// "status":…,"reason":…?}}` while nothing but the state holds the run, then `{"ended":record,"outputs":…}`. A record in
+/// "status":…,"reason":…?}}` while nothing but the state holds the run, then `{"ended":record}`. A record in
 /// `ended` that is not over says that the run stands until a person does something, or that the agent ended first.
+/// What may be large comes in parts (`AnswerParts`).
 package struct RunService: Sendable {
   let host: RunHost
   let store: any StateStore
@@ -63,17 +68,31 @@ package struct RunService: Sendable {
     init(_ error: StateError) { self.init("state", error.message) }
   }
 
+  /// Serves a request of this process, whose answers come whole.
   package func handle(_ request: Value, reply: @escaping @Sendable (Value) -> Void) async {
+    let answers = Mutex(AnswerAssembler())
+    await handle(
+      AgentRequest(request) { line in
+        if let answer = answers.withLock({ $0.take(line) }) { reply(answer) }
+        return true
+      })
+  }
+
+  package func handle(_ asked: AgentRequest) async {
+    let request = asked.value
+    let reply: @Sendable (Value) -> Void = { asked.reply($0) }
     do throws(Refusal) {
       switch request["ask"]?.string {
-      case "submit": try await submit(request, reply)
-      case "resume": try await resume(request, reply)
-      case "follow": try await follow(request, reply)
-      case "runs": try await list(request, reply)
-      case "show": try await show(request, reply)
-      case "why": reply(try await why(request))
-      case "schedules": reply(try await schedules())
-      case "slots": try await slots(request, reply)
+      case "submit": try await submit(asked)
+      case "resume": try await resume(asked)
+      case "follow": try await follow(asked)
+      case "runs": try await list(asked)
+      case "find": reply(try await find(request))
+      case "show": try await show(asked)
+      case "value": try await value(asked)
+      case "why": try await why(asked)
+      case "schedules": try await schedules(asked)
+      case "slots": try await slots(asked)
       case "status": reply(await status())
       case "yield": try await yield(reply)
       case "cancel": reply(try await cancel(request))
@@ -93,7 +112,8 @@ package struct RunService: Sendable {
 
   // MARK: Carrying on
 
-  private func submit(_ request: Value, _ reply: @escaping @Sendable (Value) -> Void) async throws(Refusal) {
+  private func submit(_ asked: AgentRequest) async throws(Refusal) {
+    let request = asked.value
     let run: RunCreated
     do throws(RecordFault) { run = try RunCreated(reading: request["run"] ?? .null) } catch {
       throw Refusal("request", "the run cannot be read: \(error.message)")
@@ -111,12 +131,12 @@ package struct RunService: Sendable {
       if case .inline(let texts) = run.texts { run.texts = try await store.keep(texts) }
       try await host.create(run)
     }
-    reply(.object(["accepted": .string(run.run), "isServing": .bool(agent.isServing)]))
+    asked.reply(.object(["accepted": .string(run.run), "isServing": .bool(agent.isServing)]))
     let isDetached = request["detach"]?.bool == true
     if !isDetached, request["again"]?.bool == true {
-      return try await resume(.object(["run": .string(run.run)]), reply)
+      return try await resume(run.run, asked)
     }
-    if !isDetached { return try await carryOn(run.run, reply) }
+    if !isDetached { return try await carryOn(run.run, asked) }
     // An agent that serves has it from here on; another one leaves it in the state.
     guard agent.isServing, store.run(run.run) != nil else { return }
     do throws(NotRunnable) { try await host.carryOn(run.run) } catch {
@@ -124,43 +144,49 @@ package struct RunService: Sendable {
     }
   }
 
-  private func carryOn(
-    _ run: String, isAsked: Bool = false, _ reply: @escaping @Sendable (Value) -> Void
-  ) async throws(Refusal) {
-    let record: RunRecord?
-    do throws(NotRunnable) { record = try await host.run(run, isAsked: isAsked) { reply($0.answer) } } catch {
+  private func carryOn(_ run: String, isAsked: Bool = false, _ asked: AgentRequest) async throws(Refusal) {
+    let isLeft: Bool
+    do throws(NotRunnable) {
+      isLeft = try await host.run(run, isAsked: isAsked) { asked.reply($0.answer) } != nil
+    } catch {
       throw Refusal("configuration", error.message)
     }
-    if let record { return try await left(record, reply) }
+    if isLeft { return try await left(run, asked) }
     if let failure = await host.failure { throw Refusal(failure) }
   }
 
+  private func resume(_ asked: AgentRequest) async throws(Refusal) {
+    try await resume(try await gist(asked.value["run"]?.string ?? "").id, asked)
+  }
+
   /// Carries a run on, or tells its end: it may have come since whoever asks last heard of the run.
-  private func resume(_ request: Value, _ reply: @escaping @Sendable (Value) -> Void) async throws(Refusal) {
-    let id = try await record(request["run"]?.string ?? "").id
+  private func resume(_ id: String, _ asked: AgentRequest) async throws(Refusal) {
     if store.run(id) != nil {
-      do throws(Refusal) { return try await carryOn(id, isAsked: true, reply) } catch {
+      do throws(Refusal) { return try await carryOn(id, isAsked: true, asked) } catch {
         if store.run(id) != nil { throw error }
       }
     }
-    try await left(try await record(id), reply)
+    try await left(id, asked)
   }
 
   /// Follows a run to its end; of one that is over, the end is all there is to tell.
-  private func follow(_ request: Value, _ reply: @escaping @Sendable (Value) -> Void) async throws(Refusal) {
-    let id = try await record(request["run"]?.string ?? "").id
+  private func follow(_ asked: AgentRequest) async throws(Refusal) {
+    let id = try await gist(asked.value["run"]?.string ?? "").id
     if store.run(id) != nil {
       for await update in await host.follow(id) {
         if case .left = update { continue }
-        reply(update.answer)
+        asked.reply(update.answer)
       }
       guard !Task.isCancelled else { return }
     }
-    try await left(try await record(id), reply)
+    try await left(id, asked)
   }
 
-  private func left(_ record: RunRecord, _ reply: @Sendable (Value) -> Void) async throws(Refusal) {
-    reply(.object(["ended": record.encoded(), "outputs": try await outputs(of: record)]))
+  private func left(_ id: String, _ asked: AgentRequest) async throws(Refusal) {
+    var answer = PartedAnswer(to: asked, id: newID())
+    var rest = ValueMap()
+    try await send(id, as: "ended", of: &answer, &rest)
+    await answer.end(rest)
   }
 
   /// Gives the folder up to `errand serve`; refused by one that serves already.
@@ -172,67 +198,6 @@ package struct RunService: Sendable {
     await host.handOver()
   }
 
-  // MARK: Looking
-
-  private func list(_ request: Value, _ reply: @Sendable (Value) -> Void) async throws(Refusal) {
-    let recipe = request["recipe"]?.string
-    let open = store.openRuns.filter { recipe == nil || $0.recipe == recipe }
-    let query = HistoryQuery(limit: request["limit"]?.int ?? 20, recipe: recipe)
-    let finished = try await kept { () async throws(StateError) in try await store.finishedRuns(query) }
-    reply(.object(["open": .list(open.map { $0.listed.encoded() }), "finished": .list(finished.map { $0.encoded() })]))
-  }
-
-  private func show(_ request: Value, _ reply: @Sendable (Value) -> Void) async throws(Refusal) {
-    let record = try await record(request["run"]?.string ?? "")
-    reply(.object(["run": record.encoded(), "outputs": try await outputs(of: record)]))
-  }
-
-  private func slots(_ request: Value, _ reply: @Sendable (Value) -> Void) async throws(Refusal) {
-    let query = SlotQuery(
-      limit: request["limit"]?.int ?? 20, schedule: request["schedule"]?.string, from: try instant("from", of: request),
-      before: try instant("before", of: request))
-    let slots = try await kept { () async throws(StateError) in try await store.slots(query) }
-    reply(.object(["slots": .list(slots.map { $0.encoded() })]))
-  }
-
-  /// A member of a request that is an instant, if it is there.
-  func instant(_ name: String, of request: Value) throws(Refusal) -> Timestamp? {
-    guard let value = request[name], !value.isNull else { return nil }
-    guard let instant = value.timestamp ?? value.string.flatMap({ Timestamp($0) }) else {
-      throw Refusal("request", "'\(name)' has to be an instant such as 2026-11-20T09:30:00Z")
-    }
-    return instant
-  }
-
-  private func outputs(of record: RunRecord) async throws(Refusal) -> Value {
-    guard let outputs = record.outputs else { return .null }
-    return try await kept { () async throws(StateError) in try await store.value(outputs).encoded() }
-  }
-
-  /// The one run whose id begins so, open or finished.
-  func record(_ prefix: String) async throws(Refusal) -> RunRecord {
-    let open = store.openRuns.filter { $0.id.utf8.starts(with: prefix.utf8) }
-    if open.isEmpty, let record = try await kept({ () async throws(StateError) in try await store.finishedRun(prefix) })
-    {
-      return record
-    }
-    let finished = try await kept { () async throws(StateError) in
-      try await store.finishedRuns(HistoryQuery(limit: 3, idPrefix: prefix))
-    }
-    // One that was open may have ended meanwhile.
-    let ids = open.map { $0.id } + finished.map { $0.id }.filter { id in !open.contains { $0.id == id } }
-    guard ids.count <= 1 else {
-      throw Refusal("ambiguous", "several runs begin with '\(prefix)': \(ids.joined(separator: ", "))")
-    }
-    if let id = ids.first {
-      if let record = store.run(id) { return record }
-      if let record = try await kept({ () async throws(StateError) in try await store.finishedRun(id) }) {
-        return record
-      }
-    }
-    throw Refusal("notFound", "no run begins with '\(prefix)'; 'errand runs list' shows the latest")
-  }
-
   /// What the store does, with its faults as refusals.
   func kept<Output>(_ body: () async throws(StateError) -> Output) async throws(Refusal) -> Output {
     do throws(StateError) { return try await body() } catch { throw Refusal(error) }
@@ -240,11 +205,11 @@ package struct RunService: Sendable {
 
   /// The id of the open run that a request names.
   func openRun(_ request: Value) async throws(Refusal) -> String {
-    let record = try await record(request["run"]?.string ?? "")
-    guard store.run(record.id) != nil else {
-      throw Refusal("ended", "the run \(record.id) is over: \(record.status.rawValue)")
+    let run = try await gist(request["run"]?.string ?? "")
+    guard store.run(run.id) != nil else {
+      throw Refusal("ended", "the run \(run.id) is over: \(run.status.rawValue)")
     }
-    return record.id
+    return run.id
   }
 }
 

@@ -20,7 +20,7 @@ extension RunService {
   }
 
   func retry(_ request: Value) async throws(Refusal) -> Value {
-    let ended = try await record(request["run"]?.string ?? "")
+    let ended = try await record(try await gist(request["run"]?.string ?? "").id)
     do throws(NotRunnable) {
       let origin = try await host.retry(ended, as: newID(), program: agent.version)
       if agent.isServing { try await host.carryOn(origin.run) }

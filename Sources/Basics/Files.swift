@@ -29,6 +29,7 @@ public enum Files {
     _ bytes: [UInt8], to path: String, mode: mode_t = 0o644, isDurable: Bool = true
   ) throws(FileError) {
     let temporary = try Temporary(beside: path)
+    if isDurable { Temporary.removeLeft(beside: path) }
     do throws(FileError) {
       try temporary.file.write(bytes, path)
       guard fchmod(temporary.file.number, mode) == 0, !isDurable || fsync(temporary.file.number) == 0 else {
@@ -142,7 +143,7 @@ public enum Files {
   public static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
 
   /// The folder of a path, as `dirname` gives it.
-  private static func folder(of path: String) -> String {
+  fileprivate static func folder(of path: String) -> String {
     guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else { return "." }
     return slash == path.startIndex ? "/" : String(path[..<slash])
   }
@@ -169,4 +170,19 @@ private struct Temporary: ~Copyable {
   }
 
   private static let serial = Atomic<Int>(0)
+
+  /// Removes what writers of a path left that were killed: it is named as theirs, an hour old, and its process is gone.
+  static func removeLeft(beside path: String) {
+    let (folder, base) = (Files.folder(of: path), path.split(separator: "/").last.map { "\($0)." } ?? "")
+    guard let names = try? Files.list(folder) else { return }
+    for name in names where name.hasPrefix(base) && name.hasSuffix(".new") {
+      let parts = name.dropFirst(base.count).dropLast(4).split(separator: "-")
+      guard parts.count == 2, let process = pid_t(parts[0]), process > 0, Int(parts[1]) != nil else { continue }
+      var status = stat()
+      let left = "\(folder)/\(name)"
+      guard lstat(left, &status) == 0, time(nil) - status.st_mtim.tv_sec > 3600, kill(process, 0) != 0, errno == ESRCH
+      else { continue }
+      unlink(left)
+    }
+  }
 }

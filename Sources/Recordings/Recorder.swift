@@ -55,6 +55,11 @@ package final class Recorder: CallCarrier {
     }
   }
 
+  /// Whether nothing was taken down.
+  package var isEmpty: Bool {
+    content.withLock { $0.entries.isEmpty && $0.calls.isEmpty && $0.steps.isEmpty && $0.acts.isEmpty }
+  }
+
   /// Takes down which run it is, and when it was begun.
   package func begin(_ run: String? = nil, at instant: Timestamp) {
     content.withLock { content in

@@ -48,6 +48,16 @@ final class Blobs: Sendable {
     return bytes
   }
 
+  /// Some of the bytes of a blob, as they are.
+  func get(_ reference: BlobReference, from offset: Int, most: Int) throws(StateError) -> [UInt8] {
+    let path = path(of: reference.sha256)
+    let size = try onDisk { () throws(FileError) in try fileSystem.size(path) }
+    guard size == reference.size else { return try get(reference) }
+    return try onDisk { () throws(FileError) in
+      try fileSystem.part(of: path, from: offset, count: min(most, reference.size - offset))
+    }
+  }
+
   /// Forgets what was put so long ago that it has been named, or never will be.
   func forgetRecent(olderThan age: Duration) {
     let limit = ContinuousClock.now - age

@@ -177,6 +177,15 @@ package final class FileStateStore: StateStore {
     return try await onFilesThread { [logs] () throws(StateError) in try logs.history.entry(id) }
   }
 
+  package func finishedRunText(
+    _ cursor: LogCursor, most: Int
+  ) async throws(StateError) -> (bytes: [UInt8], next: LogCursor)? {
+    try await onFilesThread { [logs] () throws(StateError) in
+      var cursor = cursor
+      return try logs.history.piece(&cursor, most: most).map { ($0, cursor) }
+    }
+  }
+
   package func slots(_ query: SlotQuery) async throws(StateError) -> [SlotRecord] {
     guard query.limit > 0 else { return [] }
     let recent = published.state.withLock { $0.slots }.reversed().filter(query.matches)
@@ -192,6 +201,10 @@ package final class FileStateStore: StateStore {
 
   package func blob(_ reference: BlobReference) async throws(StateError) -> [UInt8] {
     try await onFilesThread { [blobs] () throws(StateError) in try blobs.get(reference) }
+  }
+
+  package func blob(_ reference: BlobReference, from offset: Int, most: Int) async throws(StateError) -> [UInt8] {
+    try await onFilesThread { [blobs] () throws(StateError) in try blobs.get(reference, from: offset, most: most) }
   }
 
   /// Forgets what is older than it is to be kept, and removes blobs that nothing names, now.

@@ -63,6 +63,7 @@ extension MonthlyLog {
       return true
     }
     health.isTorn = end < size
+    if try onDisk({ () throws(FileError) in try fileSystem.size(month.indexAhead) }) != nil { health.isShort = true }
     if indexSize > 0, let last = try lastLine(of: month, indexSize), last.end > end { health.isShort = true }
     if next < index.count || place < indexSize || blocksSize % LogBlock.size != 0 { health.isIndexSound = false }
     for number in 0..<blocksSize / LogBlock.size where health.isIndexSound {
@@ -127,6 +128,7 @@ extension MonthlyLog {
     try whole.withLock { whole throws(StateError) in
       whole.remove(month.name)
       try removeIndex(of: month)
+      try onDisk { () throws(FileError) in try fileSystem.remove(month.indexAhead) }
       try completeIndex(of: month, &whole)
     }
   }

@@ -12,7 +12,11 @@ extension MonthlyLog {
     let size = try onDisk { () throws(FileError) in try fileSystem.size(month.data) } ?? 0
     var covered = try cutIndexToSoundPart(of: month)
     if try !isEndOfLine(covered, of: month, size) {
-      // It tells of another file, as when an older one was put in the place of a newer one.
+      // It tells of another file, as when an older one was put in the place of a newer one. What it knew of records that
+      // are gone is kept for `errand doctor`.
+      if covered > size {
+        try onDisk { () throws(FileError) in try fileSystem.rename(month.index, to: month.indexAhead) }
+      }
       try removeIndex(of: month)
       covered = 0
     }

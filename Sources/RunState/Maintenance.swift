@@ -54,6 +54,20 @@ final class Maintenance: Sendable {
 
   private var isOver: Bool { deadline.withLock { $0.map { $0 < .now } ?? false } }
 
+  /// Whether a log lacks records, which was seen when its index knew of more.
+  private func examineLogs() throws(StateError) {
+    let months = try logs.history.months() + logs.slots.months()
+    for month in months {
+      guard try onDisk({ () throws(FileError) in try folder.fileSystem.size(month.indexAhead) }) != nil else {
+        continue
+      }
+      throw StateError(
+        .damaged,
+        "\(month.data) lacks records that its index knew of; put it back from a backup, or go on without: errand doctor --repair"
+      )
+    }
+  }
+
   /// Does what is due, if an hour has gone by since it was done last.
   func runIfDue() throws(StateError) {
     let elapsed = time.elapsed()
@@ -64,7 +78,10 @@ final class Maintenance: Sendable {
     }
     if !isDue { return }
     let mark = folder.path + "/" + Maintenance.failureName
-    do throws(StateError) { _ = try run(isForced: false) } catch {
+    do throws(StateError) {
+      _ = try run(isForced: false)
+      try examineLogs()
+    } catch {
       // There was no time left, which the next agent has.
       if error.kind == .closed { return }
       // For `errand doctor`; where not even that can be written, it finds the cause itself.

@@ -58,6 +58,14 @@ struct LogQuery<Summary: LogSummary>: Sendable {
   var matches: @Sendable (Summary) -> Bool = { _ in true }
 
   init(limit: Int) { self.limit = limit }
+
+  /// What finds the record of exactly that id.
+  init(id: String) {
+    limit = 1
+    self.id = id
+    needles = ["{\"id\":\(JSON.quoted(id)),"]
+    matches = { $0.id.hasSameScalars(as: id) }
+  }
 }
 
 final class MonthlyLog<Entry: LogRecord>: Sendable {
@@ -123,21 +131,14 @@ final class MonthlyLog<Entry: LogRecord>: Sendable {
 
   /// The record of exactly that id.
   func entry(_ id: String) throws(StateError) -> Entry? {
-    var query = Query(limit: 1)
-    query.id = id
-    query.needles = ["{\"id\":\(JSON.quoted(id)),"]
-    query.matches = { $0.id.hasSameScalars(as: id) }
-    return try whole.withLock { whole throws(StateError) in
+    try whole.withLock { whole throws(StateError) in
       // The record is read with the lock held, because pruning moves what lies in a file.
-      guard let (line, month) = try lines(query, &whole).first else { return nil }
+      guard let (line, month) = try lines(Query(id: id), &whole).first else { return nil }
       let bytes = try onDisk { () throws(FileError) in
         try fileSystem.read(month.data, from: line.offset, count: line.length)
       }
       guard let entry = Entry(inLine: bytes.dropLast()), entry.summary.id.hasSameScalars(as: id) else {
-        throw StateError(
-          .damaged,
-          "\(month.data) is damaged at byte \(line.offset), where the \(Entry.label) \(id) should be; put a backup of that file in its place"
-        )
+        throw month.damage(at: line.offset, of: "\(Entry.label) \(id)")
       }
       return entry
     }
@@ -147,7 +148,8 @@ final class MonthlyLog<Entry: LogRecord>: Sendable {
     try whole.withLock { whole throws(StateError) in try lines(query, &whole) }
   }
 
-  private func lines(
+  /// The lines of the index that match, last first.
+  func lines(
     _ query: Query, _ whole: inout Set<String>
   ) throws(StateError) -> [(line: Line, month: LogMonth)] {
     var found: [(line: Line, month: LogMonth)] = []
@@ -200,6 +202,9 @@ struct LogMonth: Hashable, Sendable {
   var index: String { "\(folder)/\(name).index\(suffix)" }
   var blocks: String { "\(folder)/\(name).blocks\(suffix)" }
 
+  /// An index that knew of more records than there were when it was last used.
+  var indexAhead: String { "\(folder)/\(name).ahead" }
+
   /// The files that are to take the place of these.
   var next: LogMonth {
     var month = self
@@ -225,6 +230,13 @@ struct LogMonth: Hashable, Sendable {
 
   static func name(of instant: Timestamp) -> String { String(instant.description.prefix(7)) }
 
+  /// What is said where the bytes of a record aren't as they were written.
+  func damage(at offset: Int, of record: String) -> StateError {
+    StateError(
+      .damaged,
+      "\(data) is damaged at byte \(offset), where the \(record) should be; put a backup of that file in its place")
+  }
+
   /// Where the next month begins.
   var end: Timestamp {
     let start = Timestamp("\(name)-01T00:00:00Z") ?? .latest
@@ -236,13 +248,16 @@ struct LogMonth: Hashable, Sendable {
 
 extension LogRecord {
   private static var recordLabel: [UInt8] { Array("\",\"\(label)\":".utf8) }
+  static var lineEnd: [UInt8] { [UInt8(ascii: "}"), 0x0A] }
+  /// Where the record's own text begins in a line.
+  static var textStart: Int { logSumLabel.count + 16 + recordLabel.count }
 
   /// The line that holds the record, with its end.
   func line() throws(StateError) -> [UInt8] {
     let text = try recordedBytes(of: self)
     var sum = Checksum()
     sum.update(text)
-    return logSumLabel + Array(sum.text.utf8) + Self.recordLabel + text + [UInt8(ascii: "}"), 0x0A]
+    return logSumLabel + Array(sum.text.utf8) + Self.recordLabel + text + Self.lineEnd
   }
 
   /// The record in a line without its end, or nil if the line is damaged.
@@ -253,15 +268,18 @@ extension LogRecord {
     self = record
   }
 
+  /// The sum that a line begins with, or nil if it does not begin as it was written.
+  static func sum(inLine line: ArraySlice<UInt8>) -> Checksum? {
+    guard line.count >= textStart, line.starts(with: logSumLabel) else { return nil }
+    let rest = line.dropFirst(logSumLabel.count)
+    guard rest.dropFirst(16).starts(with: recordLabel) else { return nil }
+    return Checksum(String(decoding: rest.prefix(16), as: UTF8.self))
+  }
+
   /// The record's own text in a line without its end, or nil if it is not as it was written.
   static func text(inLine line: ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
-    let label = recordLabel
-    guard line.starts(with: logSumLabel), line.last == UInt8(ascii: "}") else { return nil }
-    let rest = line.dropFirst(logSumLabel.count)
-    guard let written = Checksum(String(decoding: rest.prefix(16), as: UTF8.self)),
-      rest.dropFirst(16).starts(with: label)
-    else { return nil }
-    let text = rest.dropFirst(16 + label.count).dropLast()
+    guard let written = sum(inLine: line), line.last == UInt8(ascii: "}") else { return nil }
+    let text = line.dropFirst(textStart).dropLast()
     var sum = Checksum()
     sum.update(text)
     return sum == written ? text : nil

@@ -38,6 +38,13 @@ extension RunRecord {
   /// How many steps a list is told of.
   package static let mostListed = 100
 
+  /// The run without its steps, of which there may be many.
+  package var withoutSteps: RunRecord {
+    var run = self
+    run.steps = StepRecords()
+    return run
+  }
+
   /// What lists show of an open run: no more of its steps than people wait for or have to look at, without what they
   /// hold, and nothing of what it was created with but what tells it from others.
   package var listed: RunRecord {

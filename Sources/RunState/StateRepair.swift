@@ -70,7 +70,7 @@ extension StateDoctor {
       if !health.damaged.isEmpty {
         let count = try log.putDamagedAside(of: month)
         done.append("\(count) damaged lines of \(month.data) are moved to \(log.folder)/\(month.name).damaged")
-      } else if !health.isIndexSound || health.isTorn {
+      } else if !health.isIndexSound || health.isTorn || health.isShort {
         try log.remakeIndex(of: month)
         done.append("\(month.index) is made anew")
       }

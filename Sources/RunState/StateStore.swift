@@ -22,6 +22,11 @@ package protocol StateStore: Sendable {
   /// One finished run, if there is one of exactly that id.
   func finishedRun(_ id: String) async throws(StateError) -> RunRecord?
 
+  /// The next piece of the text of a finished run that lies in files; nil if no such run does.
+  ///
+  /// For whoever hands a run on, which may be too large to be held.
+  func finishedRunText(_ cursor: LogCursor, most: Int) async throws(StateError) -> (bytes: [UInt8], next: LogCursor)?
+
   /// The settled slots that match, latest first.
   func slots(_ query: SlotQuery) async throws(StateError) -> [SlotRecord]
 
@@ -29,6 +34,9 @@ package protocol StateStore: Sendable {
   func putBlob(_ bytes: [UInt8]) async throws(StateError) -> BlobReference
   /// The bytes of a blob, verified.
   func blob(_ reference: BlobReference) async throws(StateError) -> [UInt8]
+
+  /// Some of the bytes of a blob, for whoever hands it on and leaves it to others to verify the whole.
+  func blob(_ reference: BlobReference, from offset: Int, most: Int) async throws(StateError) -> [UInt8]
 
   /// Writes a snapshot, so that the journal begins anew.
   func compact() async throws(StateError)
@@ -44,6 +52,14 @@ extension StateStore {
   package func run(_ id: String) -> RunRecord? { state.runs[id] }
   /// The open runs, oldest first.
   package var openRuns: [RunRecord] { state.openRuns }
+
+  package func finishedRunText(
+    _ cursor: LogCursor, most: Int
+  ) async throws(StateError) -> (bytes: [UInt8], next: LogCursor)? { nil }
+
+  package func blob(_ reference: BlobReference, from offset: Int, most: Int) async throws(StateError) -> [UInt8] {
+    Array(try await blob(reference).dropFirst(offset).prefix(most))
+  }
 
   /// Prepares a value for an event, without the secrets in it: as it is, or as a blob if its text is larger than 64 KiB.
   package func keep(_ value: Value) async throws(StateError) -> StoredValue {

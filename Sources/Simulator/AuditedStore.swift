@@ -44,6 +44,11 @@ extension WrappingStore {
   package func slots(_ query: SlotQuery) async throws(StateError) -> [SlotRecord] { try await store.slots(query) }
   package func putBlob(_ bytes: [UInt8]) async throws(StateError) -> BlobReference { try await store.putBlob(bytes) }
   package func blob(_ reference: BlobReference) async throws(StateError) -> [UInt8] { try await store.blob(reference) }
+  package func finishedRunText(
+    _ cursor: LogCursor, most: Int
+  ) async throws(StateError) -> (bytes: [UInt8], next: LogCursor)? {
+    try await store.finishedRunText(cursor, most: most)
+  }
   package func compact() async throws(StateError) { try await store.compact() }
   package func close() async throws(StateError) { try await store.close() }
 }

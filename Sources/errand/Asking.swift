@@ -44,10 +44,12 @@ struct Asker {
     return members
   }
 
-  /// A value of a run out of an answer; null for none.
-  func value(_ value: Value?) throws(CommandFailure) -> Value {
-    do throws(RecordFault) { return try restored(value) } catch {
-      throw CommandFailure(.unavailable, "the answer cannot be read: \(error.message)")
+  /// What a record names and may not hold; null for none.
+  func value(_ stored: StoredValue?) async throws(CommandFailure) -> Value {
+    switch stored {
+    case nil: return .null
+    case .inline(let value)?: return value
+    case .blob(let reference)?: return try record(try await ask("value", ["blob": reference.encoded()])["value"])
     }
   }
 
@@ -58,8 +60,32 @@ struct Asker {
   }
 
   /// The one run whose id begins so.
-  func run(_ prefix: String?) async throws(CommandFailure) -> RunRecord {
+  func run(_ prefix: String?) async throws(CommandFailure) -> RunGist { try await found(prefix).run }
+
+  /// The one run whose id begins so, and, while it is open, its record as lists show it.
+  func found(_ prefix: String?) async throws(CommandFailure) -> (run: RunGist, open: RunRecord?) {
+    let answer = try await ask("find", ["run": .string(prefix ?? "")])
+    return (try record(answer["run"]), try answer["open"].map { value throws(CommandFailure) in try record(value) })
+  }
+
+  /// The record of the one run whose id begins so.
+  func shown(_ prefix: String?) async throws(CommandFailure) -> RunRecord {
     try record(try await ask("show", ["run": .string(prefix ?? "")])["run"])
+  }
+
+  /// All that has to do with a run, and the process that carries it on and will not be there for good.
+  ///
+  /// - Parameter hasValues: Whether what its records name is read as well.
+  func facts(about run: RunRecord, hasValues: Bool = true) async throws(CommandFailure) -> (RunFacts, holder: Int?) {
+    let answer = try await ask("why", ["about": RunFacts.Question(about: run).encoded()])
+    var facts: RunFacts
+    do throws(RecordFault) { facts = try RunFacts(run, answering: answer) } catch {
+      throw CommandFailure(.unavailable, "the answer cannot be read: \(error.message)")
+    }
+    if hasValues {
+      for (name, blob) in facts.missingValues { facts.values[name] = try await value(.blob(blob)) }
+    }
+    return (facts, answer["holder"]?.int)
   }
 }
 

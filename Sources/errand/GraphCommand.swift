@@ -30,7 +30,7 @@ extension Dispatch {
   private func drawing(ofRun subject: String) async throws(CommandFailure) -> GraphDrawing {
     let session = try session()
     let facts = try await session.asking(isReading: true) { asker throws(CommandFailure) in
-      try asker.record(try await asker.ask("why", ["run": .string(subject)])["facts"], as: RunFacts.self)
+      try await asker.facts(about: try await asker.shown(subject)).0
     }
     let run = facts.run
     let (recipe, fault) = session.workspace.recipe(run.origin.file, among: facts.texts)

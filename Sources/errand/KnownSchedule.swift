@@ -115,10 +115,7 @@ struct KnownSchedule: Sendable {
     }
     for id in Set(facts.ledger.compactMap(\.run) + record.openRuns.prefix(1)) {
       // A run that the history no longer holds is told by its id.
-      guard let answer = try? await asker.ask("show", ["run": .string(id)]),
-        let run: RunRecord = try? asker.record(answer["run"])
-      else { continue }
-      facts.runs.append(RunGist(run))
+      if let run = try? await asker.run(id) { facts.runs.append(run) }
     }
     facts.fault = workspace.recipe(record.file, among: .null).fault
     return facts

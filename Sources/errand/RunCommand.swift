@@ -59,7 +59,8 @@ struct RunCommand {
     do throws(CommandFailure) { result = .success(try await run(request, agreed, replay)) } catch {
       result = .failure(error)
     }
-    if let recorder, let path = parsed["record"].text {
+    // What was refused before it began left nothing to record.
+    if let recorder, let path = parsed["record"].text, !recorder.isEmpty || (try? result.get()) != nil {
       try keep(recorder.recording(of: request.recipe.name), at: path)
     }
     return try result.get()

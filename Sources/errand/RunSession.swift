@@ -348,7 +348,7 @@ struct RunSession: Sendable {
       host, store, time: time, agent: status(isServing: isServing), schedules: schedules)
     let server = try lock.map { lock throws(AgentError) in
       try AgentServer.start(in: workspace.stateFolder, lock: lock, identity: identity, clock: time) { request in
-        await service.handle(request.value) { request.reply($0) }
+        await service.handle(request)
       }
     }
     return Seat.Agent(host: host, service: service, schedules: schedules, lock: lock, server: server, store: store)
@@ -534,7 +534,7 @@ struct RunSession: Sendable {
             recorder.note(steps: record.stepsInOrder.map { ($0.path, $0.now) })
             recorder.note(acts: try await acts(of: record, in: seat))
           }
-          return .ended(record, outputs: try restored(answer["outputs"]))
+          return .ended(record, outputs: try await Asker(seat: seat).value(record.outputs))
         } else if let failed = answer["failed"] {
           throw CommandFailure(refusal: failed)
         }

@@ -106,8 +106,7 @@ struct RunSteering {
     let asked = parsed["step"].texts
     let given = output
     let (run, steps) = try await session.asking { asker throws(CommandFailure) in
-      let answer = try await asker.ask("show", ["run": parsed["run"].text.map { .string($0) }])
-      let record = try asker.record(answer["run"], as: RunRecord.self)
+      let record = try await asker.shown(parsed["run"].text)
       let steps = try RunSteering.steps(asked, of: record)
       for step in steps {
         _ = try await asker.ask(
@@ -168,8 +167,7 @@ struct RunSteering {
           "run": .string(run), "step": parsed["step"].text.map { .string($0) }, "approved": .bool(isApproved),
           "by": .string(by), "comment": parsed["comment"].text.map { .string($0) },
         ])
-      let record = try asker.record(try await asker.ask("show", ["run": .string(run)])["run"], as: RunRecord.self)
-      return (record, answer["decided"]?.string, asker.seat.isAgent)
+      return (try await asker.run(run), answer["decided"]?.string, asker.seat.isAgent)
     }
     let which = step.map { " '\($0)' of" } ?? ""
     console.say("\(isApproved ? "approved" : "rejected")\(which) \(record.id) as \(by)")
@@ -192,18 +190,17 @@ struct RunSteering {
     let target = parsed["run"].text ?? "any"
     let given = data
     let (answer, record, isAgent) = try await session.asking { asker throws(CommandFailure) in
-      let before = target == "any" ? nil : try await asker.run(target)
-      let run = before?.id
+      let before = target == "any" ? nil : try await asker.found(target)
+      let run = before?.run.id
       var event = ValueMap()
       event["id"] = parsed["id"].text.map { .string($0) }
       event["name"] = .string(name)
       event["data"] = given
       event["run"] = run.map { .string($0) }
       let answer = try await asker.ask("signal", ["event": .map(event)])
-      if let before { sayWhatItWaitsFor(before, besides: name) }
-      guard let run else { return (answer, RunRecord?.none, asker.seat.isAgent) }
-      let shown = try await asker.ask("show", ["run": .string(run)])
-      return (answer, try asker.record(shown["run"], as: RunRecord.self), asker.seat.isAgent)
+      if let before = before?.open { sayWhatItWaitsFor(before, besides: name) }
+      guard let run else { return (answer, RunGist?.none, asker.seat.isAgent) }
+      return (answer, try await asker.run(run), asker.seat.isAgent)
     }
     let id = answer["received"]?.string ?? ""
     if asJSON {
@@ -230,7 +227,7 @@ struct RunSteering {
   }
 
   /// Says what will carry a run on, if nobody does.
-  private func sayWhoGoesOn(with record: RunRecord, isAgent: Bool) {
+  private func sayWhoGoesOn(with record: RunGist, isAgent: Bool) {
     guard isAgent, !record.status.isEnded else { return }
     console.say("No agent is there. \(RunSession.whoGoesOn(with: record.id))")
   }

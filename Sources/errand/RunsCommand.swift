@@ -78,14 +78,9 @@ struct RunsCommand {
   private func show(_ session: RunSession) async throws(CommandFailure) -> ExitCode {
     let (record, outputs, facts, isServed, holder) = try await session.asking(isReading: true) {
       asker throws(CommandFailure) in
-      let name = parsed["run"].text.map { Value.string($0) }
-      let answer = try await asker.ask("show", ["run": name])
-      let record = try asker.record(answer["run"], as: RunRecord.self)
-      let why = try await asker.ask("why", ["run": .string(record.id)])
-      return (
-        record, try asker.value(answer["outputs"]), try asker.record(why["facts"], as: RunFacts.self),
-        try await asker.isServed(), why["holder"]?.int
-      )
+      let record = try await asker.shown(parsed["run"].text)
+      let (facts, holder) = try await asker.facts(about: record, hasValues: false)
+      return (record, try await asker.value(record.outputs), facts, try await asker.isServed(), holder)
     }
     let report = Report(
       record: record, outputs: outputs, console: console, isPartOfPage: true, isServed: isServed || holder != nil)
@@ -133,8 +128,7 @@ struct RunsCommand {
 
   private func logs(_ session: RunSession) async throws(CommandFailure) -> ExitCode {
     let record = try await session.asking(isReading: true) { asker throws(CommandFailure) in
-      try asker.record(
-        try await asker.ask("show", ["run": parsed["run"].text.map { .string($0) }])["run"], as: RunRecord.self)
+      try await asker.shown(parsed["run"].text)
     }
     let steps = record.stepsInOrder.filter { $0.lastAttempt != nil }
     if parsed["json"].isGiven {

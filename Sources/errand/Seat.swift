@@ -59,9 +59,3 @@ enum Seat {
     get async { if case .agent(let agent) = self { await agent.host.isHandedOver } else { false } }
   }
 }
-
-/// A value as it was before an answer carried it; null for none.
-func restored(_ value: Value?) throws(RecordFault) -> Value {
-  // Here, because ActionKit reads values from field sets by the same name.
-  try value.map { value throws(RecordFault) in try Value(reading: value) } ?? .null
-}

@@ -74,8 +74,7 @@ struct WhyCommand {
       }
       prefix = latest
     }
-    let answer = try await asker.ask("why", ["run": .string(prefix)])
-    let facts = try asker.record(answer["facts"], as: RunFacts.self)
+    let (facts, holder) = try await asker.facts(about: try await asker.shown(prefix))
     let conditions = workspace.recipe(facts.run.origin.file, among: facts.texts).recipe.map { recipe in
       ConditionReplay(of: recipe, facts.run) { facts.output(of: $0) }
     }
@@ -83,7 +82,7 @@ struct WhyCommand {
     let clock = zone.map { WallClock($0, now: now) } ?? workspace.wallClock(now)
     let explanation = Explanation(
       of: facts, conditions: conditions, clock: clock, isServed: try await asker.isServed(),
-      holder: answer["holder"]?.int)
+      holder: holder)
     return Story(kind: "run", id: facts.run.id, explanation: explanation)
   }
 

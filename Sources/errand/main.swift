@@ -1,3 +1,4 @@
+import Agent
 import Basics
 // For the linker alone, see there.
 import CUnicodeNames
@@ -9,6 +10,7 @@ import Synchronization
 
 // Commands have the same user as this program, and no business in its environment.
 ChildProcess.hideFromOthers()
+CrashMark.arm(as: "errand \(version)")
 // A reader that goes away is told by the failing write.
 signal(SIGPIPE, SIG_IGN)
 // A stream that is closed would be the next file that is opened; what is written to this is refused like to a closed one.

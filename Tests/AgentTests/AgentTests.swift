@@ -96,6 +96,26 @@ final class TemporaryFolder: Sendable {
     await server.stop()
   }
 
+  @Test func `a client asks nobody in a folder that others may write to, or that is another user's`() async throws {
+    let folder = try TemporaryFolder()
+    let server = try AgentTests.serve(folder)
+    chmod(folder.path, 0o777)
+    let open = AgentError(
+      .unavailable,
+      "others may write into the state folder '\(folder.path)'; close it to them with: chmod go-w '\(folder.path)'")
+    await #expect(throws: open) { try await AgentTests.connect(folder) }
+    chmod(folder.path, 0o700)
+    // Only root gives folders away.
+    if chown(folder.path, 65534, 65534) == 0 {
+      let error = await #expect(throws: AgentError.self) { try await AgentTests.connect(folder) }
+      #expect(error?.message.contains("belongs to the user nobody") == true)
+      #expect(chown(folder.path, getuid(), getgid()) == 0)
+    }
+    let client = try #require(try await AgentTests.connect(folder))
+    await client.close()
+    await server.stop()
+  }
+
   @Test func `a socket that a dead agent left is nobody's, and the next agent replaces it`() async throws {
     let folder = try TemporaryFolder()
     let dead = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
@@ -261,7 +281,7 @@ final class TemporaryFolder: Sendable {
 
 /// A client that sends whatever the test says.
 struct RawClient: Sendable {
-  private let socket: Int32
+  let socket: Int32
 
   init(_ folder: String) throws {
     let descriptor = Glibc.socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)

@@ -75,6 +75,39 @@ import Testing
   /// Where the process of a test leaves its mark: it is the child of this one.
   private static func folder(_ process: pid_t, _ name: String) -> String { "/tmp/errand-crash-\(process)-\(name)" }
 
+  @inline(never) private static func trapHere(_ number: Int) -> Int {
+    precondition(number < 0, "on purpose")
+    return number + 1
+  }
+
+  @Test func `a process that traps says where it was, so that symbols tell the function`() async throws {
+    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      CrashMark.arm(as: "errand test")
+      _ = CrashBlameTests.trapHere(CommandLine.arguments.count)
+    }
+    let text = String(decoding: try #require(result).standardErrorContent, as: UTF8.self)
+    #expect(text.contains("errand test crashed: signal "), "\(text)")
+    #expect(text.contains("), build "), "\(text)")
+    let names = try CrashBlameTests.functions(in: text, of: "/proc/self/exe")
+    #expect(names.contains("trapHere"), "\(text)\(names)")
+  }
+
+  /// What the symbols of a program say of the addresses in what a crash left.
+  static func functions(in text: String, of program: String) throws -> String {
+    let line = try #require(text.split(separator: "\n").first { $0.hasPrefix("llvm-symbolizer") })
+    let addresses = line.split(separator: " ").filter { $0.hasPrefix("0x") }.map(String.init)
+    #expect(addresses.count > 1, "\(text)")
+    let (process, pipe) = (Process(), Pipe())
+    process.executableURL = URL(filePath: "/usr/bin/env")
+    let path = try FileManager.default.destinationOfSymbolicLink(atPath: program)
+    process.arguments = ["llvm-symbolizer", "--obj=\(path)"] + addresses
+    process.standardOutput = pipe
+    try process.run()
+    let output = pipe.fileHandleForReading.readDataToEndOfFile()
+    process.waitUntilExit()
+    return String(decoding: output, as: UTF8.self)
+  }
+
   @Test func `a process that traps leaves a mark, and one that is sent a signal does not`() async throws {
     let (own, sent) = (Self.folder(getpid(), "own"), Self.folder(getpid(), "sent"))
     for folder in [own, sent] {
@@ -82,10 +115,12 @@ import Testing
     }
     defer { for folder in [own, sent] { try? FileManager.default.removeItem(atPath: folder) } }
     await #expect(processExitsWith: .failure) {
+      CrashMark.arm(as: "test")
       CrashMark.arm(in: CrashBlameTests.folder(getppid(), "own"))
       fatalError("on purpose")
     }
     await #expect(processExitsWith: .signal(SIGSEGV)) {
+      CrashMark.arm(as: "test")
       CrashMark.arm(in: CrashBlameTests.folder(getppid(), "sent"))
       kill(getpid(), SIGSEGV)
       while true { pause() }

@@ -43,6 +43,23 @@ import Testing
     #expect(try Files.read(path) == [1])
   }
 
+  @Test func `what killed writers of a file left goes once it is old, and nothing else does`() throws {
+    let path = folder + "/left"
+    let manager = FileManager.default
+    // No process has that number, which is above the largest.
+    let (dead, old) = (4_194_305, Date(timeIntervalSinceNow: -7200))
+    let files: [(name: String, isOld: Bool, stays: Bool)] = [
+      ("left.\(dead)-1.new", true, false), ("left.\(dead)-2.new", false, true), ("left.\(getppid())-1.new", true, true),
+      ("left.notes.new", true, true), ("other.\(dead)-1.new", true, true), ("left.\(dead)-1.txt", true, true),
+    ]
+    for file in files {
+      #expect(manager.createFile(atPath: "\(folder)/\(file.name)", contents: nil))
+      if file.isOld { try manager.setAttributes([.modificationDate: old], ofItemAtPath: "\(folder)/\(file.name)") }
+    }
+    try Files.write([1], to: path)
+    for file in files { #expect(manager.fileExists(atPath: "\(folder)/\(file.name)") == file.stays, "\(file.name)") }
+  }
+
   @Test func `refuses to read more than the limit`() throws {
     let path = folder + "/a"
     try Files.write([1, 2, 3], to: path)

@@ -13,12 +13,19 @@ import Testing
     var message: String
     var kind: ErrorKind
     var effect = ActionError.Effect.none
+    /// What the service itself said.
+    var detail: String?
   }
 
   @Test(arguments: [
     Case(
       status: 503, body: "pupils",
-      message: "Markbook Online answered GET 'getmarkbook' with HTTP status 503.", kind: .server, effect: .unknown),
+      message: "Markbook Online answered GET 'getmarkbook' with HTTP status 503.", kind: .server, effect: .unknown,
+      detail: "pupils"),
+    Case(
+      status: 403, body: #"{"error":{"message":"The key is not for this school."}}"#,
+      message: "Markbook Online answered GET 'getmarkbook' with HTTP status 403.", kind: .authorization,
+      detail: "The key is not for this school."),
     Case(
       status: 404, body: "", message: "Markbook Online answered GET 'getmarkbook' with HTTP status 404.",
       kind: .notFound, effect: .none),
@@ -56,7 +63,7 @@ import Testing
       body: #"{"status":"OKAY","markbookkey":1,"markbookname":"m","ownerkey":2,"tasklist":{}}"#,
       message: "The answer to 'getmarkbook' cannot be read: 'tasklist' should be a list and is a map.", kind: .plugin),
   ])
-  func `names the action and the field, and never quotes the answer`(_ c: Case) async throws {
+  func `names the action and the field, and quotes only what the service says of a failure`(_ c: Case) async throws {
     let answer = ScriptedTransport.Step.on("GET", "\(base)?action=getmarkbook&…", status: c.status, c.body)
     // What is refused is asked once more under another session.
     let (client, _) = scripted([try .logIn(), answer, try .logIn(), answer])
@@ -64,6 +71,7 @@ import Testing
     #expect(error.message == c.message)
     #expect(error.actionError.kind == c.kind)
     #expect(error.actionError.effect == c.effect)
+    #expect(error.actionError.detail == c.detail)
   }
 
   @Test(arguments: [

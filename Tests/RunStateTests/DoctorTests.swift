@@ -37,6 +37,22 @@ import Testing
     StateDoctor("/state", program: "errand 0.1", now: instant(now), isHeld: isHeld, fileSystem: disk)
   }
 
+  @Test func `records that an index knew of are missed, also after the index was made anew`() async throws {
+    let disk = try await DoctorTests.healthy()
+    let path = "/state/slots/2026-11.jsonl"
+    disk[path]?.removeLast(40)
+    let store = try await FileStateStore.open("/state", program: "errand 0.1", fileSystem: disk)
+    #expect(try await store.slots(SlotQuery()).count == 2)
+    try await store.close()
+    let lost = "\(path) lacks records that its index knows of; put it back from a backup, or go on without"
+    func isMissed() throws -> Bool {
+      try DoctorTests.doctor(disk).examine().findings.contains(Finding(.fault, lost, isRepairable: true))
+    }
+    #expect(try isMissed())
+    _ = try DoctorTests.doctor(disk).repair()
+    #expect(try !isMissed())
+  }
+
   @Test func `a healthy state has nothing to say of it`() async throws {
     let disk = try await DoctorTests.healthy()
     let before = disk.operations

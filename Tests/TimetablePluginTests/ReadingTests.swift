@@ -176,9 +176,12 @@ import Testing
     #expect(
       list.warnings.first?.hasPrefix("The notices are in one language only. \(reason)") == true, "\(list.warnings)")
     // Without those there are none, and that is what is wrong.
-    let (none, _) = scripted([step, .on("GET", "\(base)/announcements.json", status: 503)])
+    let (none, _) = scripted([
+      step, .on("GET", "\(base)/announcements.json", status: 503, #"{"detail":"Down until noon."}"#),
+    ])
     let error = try await none.failure { _ = try await $0.announcements() }
     #expect(error.message == "The publisher's server answered /announcements.json with HTTP status 503.")
+    #expect(error.actionError.detail == "Down until noon.")
   }
 
   @Test func `asks a publisher in vain no more often than every ten minutes`() async throws {

@@ -78,6 +78,8 @@ import Testing
     var body = "{}"
     var kind: ErrorKind
     var wait: Int?
+    /// What the service itself said.
+    var detail: String?
   }
 
   @Test(arguments: [
@@ -93,7 +95,10 @@ import Testing
     Refusal(
       testDescription: "a reset that is none", status: 403,
       headers: ["x-ratelimit-remaining": "0", "x-ratelimit-reset": "soon"], kind: .rateLimited, wait: 60),
-    Refusal(testDescription: "no access", status: 403, headers: ["x-ratelimit-remaining": "41"], kind: .authorization),
+    Refusal(
+      testDescription: "no access", status: 403, headers: ["x-ratelimit-remaining": "41"],
+      body: #"{"message":"Resource not accessible by personal access token"}"#, kind: .authorization,
+      detail: "Resource not accessible by personal access token"),
     Refusal(testDescription: "no release", status: 404, kind: .notFound),
     Refusal(testDescription: "trouble", status: 502, headers: ["Retry-After": "9"], kind: .server, wait: 9),
   ])
@@ -106,6 +111,7 @@ import Testing
     #expect(error.kind == refusal.kind)
     #expect(error.retryAfter == refusal.wait.map { .seconds($0) })
     #expect(error.effect == ActionError.Effect.none)
+    #expect(error.detail == refusal.detail)
   }
 
   @Test func `does not ask while the quota is used up, not even after a restart, and longer each time`() async throws {

@@ -202,9 +202,12 @@ final class Days: @unchecked Sendable {
 
   /// What `errand why` says of a run.
   func why(_ run: RunRecord) async throws -> String {
-    let answer = try await ask(.object(["ask": .string("why"), "run": .string(run.id)]))
+    let shown = try await ask(.object(["ask": .string("show"), "run": .string(run.id)]))
+    let record = try RunRecord(reading: try #require(shown["run"]))
+    let answer = try await ask(
+      .object(["ask": .string("why"), "about": RunFacts.Question(about: record).encoded()]))
     let clock = WallClock(try TimeZoneDatabase.system.rules(named: "Australia/Sydney"), now: time.now())
-    return Explanation(of: try RunFacts(reading: answer["facts"] ?? .null), clock: clock, isServed: true).text
+    return Explanation(of: try RunFacts(record, answering: answer), clock: clock, isServed: true).text
   }
 
   /// The ledger, the first slot first: `2026-11-22T05:00:00Z started`.

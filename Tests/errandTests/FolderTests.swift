@@ -119,6 +119,20 @@ import Testing
     await program.remove()
   }
 
+  @Test func `a recording of what was refused before it began is not kept`() async throws {
+    let program = try await ServeTests.program(["done.yaml": ServeTests.done])
+    let serve = try program.serve("serve")
+    await serve.line(with: "serves")
+    let refused = try await program.call("run", "recipes/done.yaml", "--record", "kept.json")
+    #expect(refused.code == 75, "\(refused.error)")
+    #expect(!FileManager.default.fileExists(atPath: program.folder.appending(path: "kept.json").path))
+    serve.signal(SIGTERM)
+    #expect(await serve.end() == 0)
+    #expect(try await program.call("run", "recipes/done.yaml", "--record", "kept.json").code == 0)
+    #expect(FileManager.default.fileExists(atPath: program.folder.appending(path: "kept.json").path))
+    await program.remove()
+  }
+
   @Test func `a lock that is a symbolic link is refused, and what it leads to stays as it is`() async throws {
     let program = try await Self.program()
     try program.write("mine", to: "sub/victim")

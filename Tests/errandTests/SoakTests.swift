@@ -198,7 +198,7 @@ private struct Ledger {
 }
 
 /// SplitMix64, so that what a soak did can be done again, but for the moments.
-private struct SeededNumbers: RandomNumberGenerator {
+struct SeededNumbers: RandomNumberGenerator {
   private var state: UInt64
 
   init(_ seed: UInt64) { state = seed }

@@ -51,6 +51,7 @@ extension MarkbookClient {
         .httpError(statusCode: download.response.status), action: "download",
         message: "Markbook Online answered the download of the backup with HTTP status \(download.response.status); "
           + "the zip is deleted about an hour after its address was first told.")
+      error.detail = download.response.reason
       error.retryAfter = download.response.retryAfter(now: wire.time.now())
       throw error
     }

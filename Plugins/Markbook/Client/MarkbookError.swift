@@ -48,6 +48,9 @@ public struct MarkbookError: Error, Sendable, CustomStringConvertible {
   /// The session is forgotten by now, so that the next call opens a new one.
   public var sessionMayHaveEnded = false
 
+  /// What the service said of it in the answer's body, if that is words and no page.
+  public var detail: String?
+
   /// How long the server asks to wait before the next request.
   public var retryAfter: TimeSpan?
 
@@ -82,6 +85,7 @@ extension MarkbookError {
     var error = MarkbookError(
       .authenticationFailed(underlying: underlying), action: underlying.action,
       message: "Logging in to Markbook Online failed. \(underlying.message)")
+    error.detail = underlying.detail
     error.retryAfter = underlying.retryAfter
     return error
   }
@@ -146,6 +150,7 @@ extension MarkbookError: ActionErrorConvertible {
   }
 
   private func failure(_ kind: ErrorKind, status: Int? = nil) -> ActionError {
-    ActionError(kind, message, status: status, retryAfter: retryAfter, effect: effect, cause: self)
+    ActionError(
+      kind, message, detail: detail, status: status, retryAfter: retryAfter, effect: effect, cause: self)
   }
 }

@@ -67,6 +67,7 @@ struct MarkbookWire: Sendable {
         message: "Markbook Online answered \(request.method) '\(action)' with HTTP status \(response.status).",
         // What the server says is the request's fault it has not done.
         effect: (400..<500).contains(response.status) && response.status != 408 ? .none : .unknown)
+      error.detail = response.reason
       error.retryAfter = response.retryAfter(now: time.now())
       throw error
     }

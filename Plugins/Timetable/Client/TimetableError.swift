@@ -21,13 +21,16 @@ public struct TimetableError: Error, CustomStringConvertible, Sendable {
   public var kind: Kind
   /// A sentence that names the file that was asked for.
   public var message: String
+  /// What the service said of it in the answer's body, if that is words and no page.
+  public var detail: String?
   /// How long the server asks to wait before the next request.
   public var retryAfter: TimeSpan?
 
   /// Creates an error.
-  public init(_ kind: Kind, _ message: String, retryAfter: TimeSpan? = nil) {
+  public init(_ kind: Kind, _ message: String, detail: String? = nil, retryAfter: TimeSpan? = nil) {
     self.kind = kind
     self.message = message
+    self.detail = detail
     self.retryAfter = retryAfter
   }
 
@@ -47,6 +50,8 @@ extension TimetableError: ActionErrorConvertible {
   }
 
   private func failure(_ kind: ErrorKind, status: Int? = nil) -> ActionError {
-    ActionError(kind, message, status: status, retryAfter: retryAfter, effect: ActionError.Effect.none, cause: self)
+    ActionError(
+      kind, message, detail: detail, status: status, retryAfter: retryAfter, effect: ActionError.Effect.none,
+      cause: self)
   }
 }

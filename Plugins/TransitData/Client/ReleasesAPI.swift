@@ -67,9 +67,12 @@ actor ReleasesAPI {
       guard (300..<400).contains(response.status),
         let target = response.headers["Location"].flatMap({ HTTPURL(url)?.resolving($0) })
       else {
-        throw response.status == 404
+        var error =
+          response.status == 404
           ? TransitDataError(.assetMissing, "The latest release has no file '\(settings.assetName)'.")
           : .status(response.status, asking: what)
+        error.detail = response.reason
+        throw error
       }
       if let tag = settings.tag(of: target) { return tag }
       guard settings.allowsDownload(from: target) else { break }
@@ -148,19 +151,22 @@ actor ReleasesAPI {
       return rateLimited(quota)
     }
     let repository = "\(settings.owner)/\(settings.repository)"
+    var error: TransitDataError
     switch answer.status {
-    case 401: return TransitDataError(.unauthorized, "GitHub does not accept the token; renew or remove it.")
-    case 403: return TransitDataError(.forbidden, "GitHub gives no access to '\(repository)'; check the token.")
+    case 401: error = TransitDataError(.unauthorized, "GitHub does not accept the token; renew or remove it.")
+    case 403:
+      error = TransitDataError(.forbidden, "GitHub gives no access to '\(repository)'; check the token.")
     case 404:
-      return TransitDataError(
+      error = TransitDataError(
         .noRelease,
         "GitHub knows nothing of \(what) of '\(repository)': no such repository, no access to it, or nothing published."
       )
     default:
-      var error = TransitDataError.status(answer.status, asking: what)
+      error = TransitDataError.status(answer.status, asking: what)
       error.retryAfter = answer.retryAfter(now: time.now())
-      return error
     }
+    error.detail = answer.reason
+    return error
   }
 
   // MARK: Quota

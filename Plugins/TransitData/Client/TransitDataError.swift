@@ -48,6 +48,8 @@ public struct TransitDataError: Error, Sendable, CustomStringConvertible {
   public var kind: Kind
   /// What happened and what to do, in sentences.
   public var message: String
+  /// What the service said of it in the answer's body, if that is words and no page.
+  public var detail: String?
   /// How long to wait before it is worth asking again, if the service says so.
   public var retryAfter: TimeSpan?
 
@@ -106,6 +108,7 @@ extension TransitDataError: ActionErrorConvertible {
   /// Every request is a `GET`, and the data that are installed are replaced whole or not at all.
   private func failure(_ kind: ErrorKind, status: Int? = nil) -> ActionError {
     ActionError(
-      kind, message, status: status, retryAfter: retryAfter, effect: ActionError.Effect.none, cause: self)
+      kind, message, detail: detail, status: status, retryAfter: retryAfter, effect: ActionError.Effect.none,
+      cause: self)
   }
 }

@@ -1,0 +1,186 @@
+import Agent
+import Basics
+import Foundation
+import HTTPServer
+import Synchronization
+
+/// `errand serve` over minutes or hours, with everything that an agent does: what it holds may not grow.
+///
+/// Each second a schedule starts a run that loops, stores values and asks a server that refuses now and then; meanwhile
+/// a client sends events, decides what runs ask, wakes, pauses, cancels and retries runs, follows them and goes away,
+/// and recipes change on disk.
+struct Hours {
+  let serving: Serving
+  /// How long, in minutes.
+  let minutes: Double
+
+  init(_ folder: WorkFolder) {
+    serving = Serving(folder)
+    minutes = ProcessInfo.processInfo.environment["MINUTES"].flatMap { Double($0) } ?? 10
+  }
+
+  private static let bar = 40.0
+
+  private static func recipes(_ server: String) -> [String: String] {
+    [
+      "tick": """
+      summary: Does a bit of everything.
+      on: [{ every: 1s, overlap: allowAll }]
+      steps:
+        - id: loop
+          forEach: ${{ lists.range(10) }}
+          as: n
+          maxParallel: 4
+          steps:
+            - { uses: store.put, with: { name: "value ${{ n }}", value: "${{ n }}" } }
+        - { uses: store.increment, with: { name: ticks } }
+        - id: asked
+          uses: http.get
+          retry: { maxAttempts: 10, initial: 10ms }
+          with: { url: "\(server)/now" }
+        - { uses: json.format, with: { value: "${{ steps.asked }}" } }
+
+      """,
+      "listening": """
+      summary: Is started by an event.
+      on: [{ event: ping }]
+      steps: [{ uses: store.increment, with: { name: pings } }]
+
+      """,
+    ]
+  }
+
+  private static let asking = """
+    recipe: asking
+    steps:
+      - { id: ok, approve: { prompt: Go on? } }
+      - { wait: { event: go } }
+
+    """
+  private static let failing = """
+    recipe: failing
+    steps:
+      - { uses: store.increment, with: { name: tries } }
+      - { if: run.attempt == 1, fail: not yet }
+
+    """
+  private static let waiting = "recipe: waiting\nsteps: [{ wait: 1d }]\n"
+
+  func row() async throws -> Row {
+    let asked = Atomic(0)
+    let server = try HTTPServer { _ in
+      // Each third is refused.
+      asked.wrappingAdd(1, ordering: .relaxed).newValue % 3 == 0 ? .text("busy", status: 503) : .text("\"now\"")
+    }
+    let home = serving.folder.url.appending(path: "hours")
+    let recipes = home.appending(path: "recipes")
+    try FileManager.default.createDirectory(at: recipes, withIntermediateDirectories: true)
+    for (name, text) in Hours.recipes(server.baseURL) {
+      try Data(text.utf8).write(to: recipes.appending(path: "\(name).yaml"))
+    }
+    let process = try serving.serve(home)
+    defer { serving.end(process) }
+    try serving.wait(for: 30, process) { try serving.log(home).contains("\"serving\"") }
+    let program = try serving.version()
+    let waiting = try await Talk(home, program: program)
+    let waiter = Serving.submit(Hours.waiting, isDetached: true, 0)
+    try waiting.ask(waiter)
+    try await waiting.hear("accepted")
+    await waiting.end()
+    var samples: [(seconds: Double, megabytes: Double)] = []
+    let begin = ContinuousClock.now
+    var rounds = 0
+    while true {
+      let elapsed = begin.duration(to: .now).seconds
+      samples.append((elapsed, Double(try serving.residentBytes(process)) / 1_048_576))
+      if elapsed >= minutes * 60 { break }
+      rounds += 1
+      try await round(rounds, home, program, Hours.id(of: waiter))
+      if rounds % 5 == 0, let tick = Hours.recipes(server.baseURL)["tick"] {
+        // Another text each time, so that it is read again.
+        try Data("\(tick)# \(rounds)\n".utf8).write(to: recipes.appending(path: "tick.yaml"))
+      }
+      // As often as the schedule; nothing is measured by it.
+      try await Task.sleep(for: .milliseconds(500))
+    }
+    await server.stop()
+    let most = samples.map(\.megabytes).max() ?? 0
+    // Caches fill in the first quarter.
+    let slope = Hours.slope(samples.filter { $0.seconds >= minutes * 15 }) * 3600
+    return Row(
+      what: "a busy agent, \(shown(minutes)) min, \(rounds) rounds: memory",
+      figure: "\(shown(most)) MB, \(slope < 0 ? "−" : "+")\(shown(abs(slope))) MB/h", bar: "≤ \(shown(Hours.bar)) MB",
+      baseline: "", isMet: most <= Hours.bar)
+  }
+
+  private static func id(of submission: Value) -> String { submission["run"]?["run"]?.string ?? "" }
+
+  /// What people and programs do in a moment.
+  private func round(_ number: Int, _ home: URL, _ program: String, _ waiter: String) async throws {
+    let talk = try await Talk(home, program: program)
+    func ask(_ word: String, _ run: String, _ members: [(String, Value)] = [], hears answer: String) async throws {
+      try talk.ask(.map(ValueMap([("ask", .string(word)), ("run", .string(run))] + members)))
+      try await talk.hear(answer)
+    }
+    func signal(_ name: String, _ run: String?) async throws {
+      var event = ValueMap([("name", .string(name))])
+      event["run"] = run.map { .string($0) }
+      try talk.ask(.object(["ask": .string("signal"), "event": .map(event)]))
+      try await talk.hear("received")
+    }
+    try await signal("ping", nil)
+    // A run that asks and waits, and has a follower who goes away.
+    let asking = Serving.submit(Hours.asking, isDetached: true, number)
+    try talk.ask(asking)
+    try await talk.hear("accepted")
+    let follower = try await Talk(home, program: program)
+    try follower.ask(.object(["ask": .string("follow"), "run": .string(Hours.id(of: asking))]))
+    if number % 3 == 0 { await follower.end() }
+    let decision: [(String, Value)] = [("approved", .bool(true)), ("by", .string("bench"))]
+    for patience in (0..<400).reversed() {
+      do {
+        try await ask("decide", Hours.id(of: asking), decision, hears: "decided")
+        break
+      } catch let error as NotMeasured {
+        if patience == 0 { throw error }
+        // It has not come to its question yet.
+        try await Task.sleep(for: .milliseconds(5))
+      }
+    }
+    if number % 4 == 0 {
+      try await ask("cancel", Hours.id(of: asking), hears: "cancelled")
+    } else {
+      try await signal("go", Hours.id(of: asking))
+    }
+    if number % 3 != 0 {
+      try await follower.hear("ended")
+      await follower.end()
+    }
+    // One that fails, and is tried again.
+    let failing = Serving.submit(Hours.failing, isDetached: false, number)
+    try talk.ask(failing)
+    try await talk.hear("ended")
+    let retried = try await talk.asked(
+      .object(["ask": .string("retry"), "run": .string(Hours.id(of: failing))]), hearing: "accepted")
+    try await ask("resume", retried.string ?? "", hears: "ended")
+    // One that is woken, and what people look at.
+    try await ask("pause", waiter, [("reason", .string("measured"))], hears: "paused")
+    try await ask("resume", waiter, hears: "waits")
+    try await ask("show", Hours.id(of: failing), hears: "run")
+    try await ask("runs", "", hears: "finished")
+    await talk.end()
+  }
+
+  /// The slope of the line that is nearest to all samples, a second.
+  private static func slope(_ samples: [(seconds: Double, megabytes: Double)]) -> Double {
+    guard samples.count > 1 else { return 0 }
+    let count = Double(samples.count)
+    let middle = samples.reduce((0.0, 0.0)) { ($0.0 + $1.seconds / count, $0.1 + $1.megabytes / count) }
+    var (above, below) = (0.0, 0.0)
+    for sample in samples {
+      above += (sample.seconds - middle.0) * (sample.megabytes - middle.1)
+      below += (sample.seconds - middle.0) * (sample.seconds - middle.0)
+    }
+    return below > 0 ? above / below : 0
+  }
+}

@@ -1,0 +1,25 @@
+import Foundation
+import Glibc
+import Testing
+
+/// What the real binary leaves when it crashes.
+@Suite(.timeLimit(.minutes(5))) struct CrashTraceTests {
+  @Test func `a program that is made to crash says where it was, and its symbols tell the functions`() async throws {
+    let program = try await ServeTests.program()
+    let serve = try program.serve("serve")
+    await serve.line(with: "serves")
+    serve.signal(SIGSEGV)
+    let head = try #require(await serve.line(with: "crashed: "), "\(serve.before)")
+    #expect(
+      head.hasPrefix("errand ") && head.contains("signal 11 (SIGSEGV, sent by another process), build "), "\(head)")
+    let line = try #require(await serve.line(with: "llvm-symbolizer --obj=errand.debug 0x"))
+    #expect(await serve.end() == -SIGSEGV)
+    let addresses = line.split(separator: " ").filter { $0.hasPrefix("0x") }.joined(separator: " ")
+    let symbols = try await program.shell("llvm-symbolizer --obj='\(Program.binary.path)' \(addresses)")
+    let functions = symbols.out.split(separator: "\n").filter { !$0.contains("/") && $0 != "??" }
+    #expect(!functions.isEmpty && functions.count >= addresses.split(separator: " ").count, "\(line)\n\(symbols.out)")
+    // What another process did to it is not held against its runs.
+    #expect(!FileManager.default.fileExists(atPath: program.folder.appending(path: ".errand/agent.crashed").path))
+    await program.remove()
+  }
+}
