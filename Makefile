@@ -25,12 +25,15 @@ test: packages
 	|| { echo "== what failed"; grep -A 6 '^✘' .build/tests.log; exit 1; }
 
 # Kills the real binary at random moments and counts what was written: commands ROUNDS times, and the agent for SECONDS,
-# with its slots and runs compared with the ledger in the end; then simulates seeds for as long: SECONDS=600 make soak
+# with its slots and runs compared with the ledger in the end; then checks and runs RECIPES that are made up, and simulates
+# seeds for as long: SECONDS=600 make soak
 ROUNDS := 20
+RECIPES := 100000
 soak: packages
 	swift build --build-tests $(CHECKED)
 	ERRAND_KILLS=$(ROUNDS) ERRAND_SOAK=$(SECONDS) swift test $(CHECKED) --disable-xctest --no-parallel \
 	  --filter 'killed at random'
+	SOUND=$(RECIPES) swift test $(CHECKED) --skip-build --disable-xctest --no-parallel --filter 'recipes that check, run'
 	ERRAND_SIMULATE=$(SECONDS) swift test $(CHECKED) --skip-build --disable-xctest --no-parallel --filter 'as long as one likes'
 
 # Throws garbled expressions at what reads them, SECONDS long at each: SECONDS=600 make fuzz. What is found is kept in
