@@ -514,7 +514,8 @@ struct SoundExpressionMaker {
         arguments.append(self.piece(of: wanted, locals: locals, depth: depth + 1).text)
       }
     }
-    let result = form.result.filled(bound)
+    // What is flattened and holds no list is what it was.
+    let result = form.name == "flatten" && form.result.holdsAnything ? piece.type : form.result.filled(bound)
     let isLookup = if case .optional = result { true } else { piece.isLookup }
     let text =
       form.receiver != nil

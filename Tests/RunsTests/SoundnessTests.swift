@@ -17,13 +17,14 @@ import Testing
     // Numbers, positions, and keys of maps, all of which are called `k`.
     "is outside the range", "is outside the list", "is outside the text", "cannot be divided by zero",
     "the map has no key 'k'", "there is no field `k`", "comes twice", "cannot end before it", "of an empty list",
-    "NaN has no place", "is too large for an int", "lead out of the years", "is outside the years", "MiB",
+    "NaN has no place", "it is not a number", "it is infinite", "is too large for an int", "lead out of the years",
+    "is outside the years", "MiB", "more than 1000000 steps", "needs 2 numbers or more",
     "takes 0 or more", "moves by 0 places or more", "takes a depth of 0 or more", "takes a length from 1",
     "a percentile is from 0 to 100",
     // Texts that are read, and bytes.
     "cannot be read as", "is no time zone", "is no time of day", "is no base64", "is no JSON", "of the CSV",
     "is no separator", "is no pattern", "fills up with one character", "no text in UTF-8", "are not UTF-8",
-    "does not fit '%",
+    "does not fit '%", "reads no whole date",
     // It may be any of these, and which one is not told.
     "this fails on a secret",
   ]
