@@ -33,21 +33,21 @@ soak: packages
 	swift build --build-tests $(CHECKED)
 	ERRAND_KILLS=$(ROUNDS) ERRAND_SOAK=$(SECONDS) swift test $(CHECKED) --disable-xctest --no-parallel \
 	  --filter 'killed at random'
-	SOUND=$(RECIPES) swift test $(CHECKED) --skip-build --disable-xctest --no-parallel --filter 'recipes that check, run'
+	SOUND=$(RECIPES) swift test $(CHECKED) --skip-build --disable-xctest --filter 'recipes that check, run'
 	ERRAND_SIMULATE=$(SECONDS) swift test $(CHECKED) --skip-build --disable-xctest --no-parallel --filter 'as long as one likes'
 
-# Throws garbled expressions at what reads them, SECONDS long at each: SECONDS=600 make fuzz. What is found is kept in
-# .build/fuzz, and so is what was learnt, for the next time. Leaks are not looked for: Swift keeps bits of its own in
-# pointers, and what only such a one points to looks lost.
+# Throws garbled texts at what reads expressions, YAML, JSON, schedules, recipes and HTTP answers, SECONDS long at each:
+# SECONDS=600 make fuzz. What is found is kept in .build/fuzz, and so is what was learnt, for the next time. Leaks are not
+# looked for: Swift keeps bits of its own in pointers, and what only such a one points to looks lost.
 SECONDS ?= 60
-FUZZERS := check evaluate template
+FUZZERS := check evaluate template yaml json cron recipe answer
 FUZZ := .build/fuzz
 fuzz: packages
 	ERRAND_FUZZ=1 swift build -c release --scratch-path $(FUZZ) --sanitize=address -Xswiftc -sanitize=fuzzer \
 	  -Xswiftc -use-ld=lld --product Fuzz
 	@for name in $(FUZZERS); do \
 	  echo "== $$name"; \
-	  ASAN_OPTIONS=detect_leaks=0 $(FUZZ)/release/Fuzz $$name $(FUZZ)/corpus/$$name -max_total_time=$(SECONDS) -max_len=512 -timeout=10 \
+	  ASAN_OPTIONS=detect_leaks=0 $(FUZZ)/release/Fuzz $$name $(FUZZ)/corpus/$$name -max_total_time=$(SECONDS) -max_len=2048 -timeout=10 \
 	    -artifact_prefix=$(FUZZ)/$$name- -print_final_stats=1 2> $(FUZZ)/$$name.log \
 	  || { tail -n 40 $(FUZZ)/$$name.log >&2; exit 1; }; \
 	  grep number_of_executed_units $(FUZZ)/$$name.log; \

@@ -202,7 +202,12 @@ func plugin(
 if Context.environment["ERRAND_FUZZ"] != nil {
   package.targets += [
     .systemLibrary(name: "CFuzzer", path: "Fuzz/CFuzzer"),
-    .executableTarget(name: "Fuzz", dependencies: ["Basics", "CFuzzer", "Expressions"], path: "Fuzz/Targets"),
+    .executableTarget(
+      name: "Fuzz",
+      dependencies: [
+        "ActionKit", "Basics", "CFuzzer", "Calendars", "Expressions", "HTTPClient", "HTTPTypes", "Recipes",
+        "YAMLReader",
+      ], path: "Fuzz/Targets"),
   ]
 }
 
