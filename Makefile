@@ -37,31 +37,34 @@ test: packages
 
 # Kills the real binary at random moments and counts what was written: commands ROUNDS times, and the agent for SECONDS,
 # with its slots and runs compared with the ledger in the end, and for SECONDS more over runs that are retried, values
-# that many change at once, journals with holes and commands with children; then simulates seeds for as long. At last an
-# agent does all that one does for MINUTES, or for HOURS, and what it holds is measured: SECONDS=600 HOURS=8 make soak
+# that many change at once, journals with holes and commands with children; then checks and runs RECIPES that are made up,
+# and simulates seeds for as long. At last an agent does all that one does for MINUTES, or for HOURS, and what it holds is
+# measured: SECONDS=600 HOURS=8 make soak
 ROUNDS := 20
+RECIPES := 20000
 MINUTES ?= $(if $(HOURS),$(shell expr $(HOURS) '*' 60),10)
 soak: packages
 	swift build --build-tests $(CHECKED)
 	ERRAND_KILLS=$(ROUNDS) ERRAND_SOAK=$(SECONDS) swift test $(CHECKED) --disable-xctest --no-parallel \
 	  --filter 'killed at random'
+	SOUND=$(RECIPES) swift test $(CHECKED) --skip-build --disable-xctest --filter 'recipes that check, run'
 	ERRAND_SIMULATE=$(SECONDS) swift test $(CHECKED) --skip-build --disable-xctest --no-parallel --filter 'as long as one likes'
 	swift build $(RELEASE) --product errand
 	swift build $(RELEASE) --product Benchmarks
 	MINUTES=$(MINUTES) .build/release/Benchmarks hours
 
-# Throws garbled expressions at what reads them, SECONDS long at each: SECONDS=600 make fuzz. What is found is kept in
-# .build/fuzz, and so is what was learnt, for the next time. Leaks are not looked for: Swift keeps bits of its own in
-# pointers, and what only such a one points to looks lost.
+# Throws garbled texts at what reads expressions, YAML, JSON, schedules, recipes and HTTP answers, SECONDS long at each:
+# SECONDS=600 make fuzz. What is found is kept in .build/fuzz, and so is what was learnt, for the next time. Leaks are not
+# looked for: Swift keeps bits of its own in pointers, and what only such a one points to looks lost.
 SECONDS ?= 60
-FUZZERS := check evaluate template
+FUZZERS := check evaluate template yaml json cron recipe answer
 FUZZ := .build/fuzz
 fuzz: packages
 	ERRAND_FUZZ=1 swift build -c release --scratch-path $(FUZZ) --sanitize=address -Xswiftc -sanitize=fuzzer \
 	  -Xswiftc -use-ld=lld --product Fuzz
 	@for name in $(FUZZERS); do \
 	  echo "== $$name"; \
-	  ASAN_OPTIONS=detect_leaks=0 $(FUZZ)/release/Fuzz $$name $(FUZZ)/corpus/$$name -max_total_time=$(SECONDS) -max_len=512 -timeout=10 \
+	  ASAN_OPTIONS=detect_leaks=0 $(FUZZ)/release/Fuzz $$name $(FUZZ)/corpus/$$name -max_total_time=$(SECONDS) -max_len=2048 -timeout=10 \
 	    -artifact_prefix=$(FUZZ)/$$name- -print_final_stats=1 2> $(FUZZ)/$$name.log \
 	  || { tail -n 40 $(FUZZ)/$$name.log >&2; exit 1; }; \
 	  grep number_of_executed_units $(FUZZ)/$$name.log; \

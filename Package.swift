@@ -158,7 +158,9 @@ let package = Package(
     .tests(of: "Recordings", "ActionKit", "Basics", "HTTPClient", "Runs"),
     .tests(of: "RunState", "Basics", "RunTestKit"),
     .tests(of: "RunTestKit", "ActionKit", "ActionTestKit", "Basics", "MarkbookPlugin", "Recipes", "RunState", "Runs"),
-    .tests(of: "Runs", "ActionKit", "ActionTestKit", "Basics", "Recipes", "RunState", "StorePlugin"),
+    .tests(
+      of: "Runs", "ActionKit", "ActionTestKit", "Basics", "Expressions", "PluginList", "Recipes", "RunState",
+      "RunTestKit", "StorePlugin"),
     .tests(of: "Scheduler", "Basics", "Calendars", "Recipes", "RunState"),
     .tests(of: "SecretSources", "Basics", "Recipes"),
     .tests(of: "Simulator", "ActionKit", "Agent", "Basics", "RunState", "RunTestKit", "Runs"),
@@ -201,7 +203,12 @@ func plugin(
 if Context.environment["ERRAND_FUZZ"] != nil {
   package.targets += [
     .systemLibrary(name: "CFuzzer", path: "Fuzz/CFuzzer"),
-    .executableTarget(name: "Fuzz", dependencies: ["Basics", "CFuzzer", "Expressions"], path: "Fuzz/Targets"),
+    .executableTarget(
+      name: "Fuzz",
+      dependencies: [
+        "ActionKit", "Basics", "CFuzzer", "Calendars", "Expressions", "HTTPClient", "HTTPTypes", "Recipes",
+        "YAMLReader",
+      ], path: "Fuzz/Targets"),
   ]
 }
 

@@ -1,5 +1,12 @@
+import ActionKit
 import Basics
+import Calendars
 import Expressions
+import Foundation
+import HTTPClient
+import HTTPTypes
+import Recipes
+import YAMLReader
 
 /// What an input is given to, and what must hold of it.
 enum FuzzTarget: String, CaseIterable {
@@ -7,8 +14,18 @@ enum FuzzTarget: String, CaseIterable {
   case check
   /// The evaluator with and without the checker before it: the same values give the same result, or the same error.
   case evaluate
-  /// The templates of recipes: their segments cover the text, and what checks is evaluated as an expression is.
+  /// The templates of recipes: their segments cover the text, and what checks can be evaluated.
   case template
+  /// The reader of YAML: faults lie within the text, and so does every part of every scalar.
+  case yaml
+  /// The reader of JSON: what is read is written as what is read again.
+  case json
+  /// Cron's fields: faults lie within the text, and what has none is due at instants that come later and later.
+  case cron
+  /// Whole recipes: faults lie within the text, and the same text has the same ones.
+  case recipe
+  /// What a server answers: fields, dates, encodings, and what a cache makes of them.
+  case answer
 
   private static let variables: [(name: String, type: ValueType, value: Value)] = {
     let item = ObjectType(
@@ -39,16 +56,18 @@ enum FuzzTarget: String, CaseIterable {
 
   /// Takes one input of libFuzzer.
   func take(_ start: UnsafePointer<UInt8>?, _ count: Int) -> Int32 {
-    let text = String(decoding: UnsafeBufferPointer(start: start, count: count), as: UTF8.self)
+    let bytes = Array(UnsafeBufferPointer(start: start, count: count))
+    let text = String(decoding: bytes, as: UTF8.self)
     switch self {
     case .check:
       for scope in Self.scopes {
         if case .failure(let faults) = Program.compile(text, in: scope) { Self.expectPlaced(faults, in: text) }
       }
     case .evaluate:
-      for scope in Self.scopes {
-        guard case .success(let program) = Program.compile(text, in: scope) else { continue }
-        Self.expectSame { () throws(EvaluationError) in try program.evaluate(Self.values, limits: Self.limits) }
+      guard case .success(let unchecked) = Program.compile(text, in: Self.scopes[2]) else { return 0 }
+      for scope in Self.scopes[..<2] {
+        guard case .success(let checked) = Program.compile(text, in: scope) else { continue }
+        Self.expectSame(checked, unchecked, isPlain: scope.rules == .plain, text)
       }
     case .template:
       for template in [Template.parse(text), Template.parseExpression(text)] {
@@ -57,11 +76,22 @@ enum FuzzTarget: String, CaseIterable {
         case .success(let template):
           switch template.compile(in: Self.scopes[0]) {
           case .failure(let faults): Self.expectPlaced(faults, in: text)
-          case .success(let compiled):
-            Self.expectSame { () throws(EvaluationError) in try compiled.evaluate(Self.values, limits: Self.limits) }
+          case .success(let compiled): _ = try? compiled.evaluate(Self.values, limits: Self.limits)
           }
         }
       }
+    case .yaml: Self.read(yaml: Source(name: "a.yaml", bytes: bytes))
+    case .json: Self.read(json: bytes)
+    case .cron: Self.read(cron: text)
+    case .recipe:
+      let source = Source(name: "a.yaml", bytes: bytes)
+      let first = Recipe.check(source, in: Self.environment).diagnostics
+      Self.expectPlaced(first, in: bytes.count)
+      let second = Recipe.check(source, in: Self.environment).diagnostics
+      precondition(
+        Diagnostics(first).rendered() == Diagnostics(second).rendered(), "two checks of one recipe say different things"
+      )
+    case .answer: Self.read(answer: bytes)
     }
     return 0
   }
@@ -76,15 +106,141 @@ enum FuzzTarget: String, CaseIterable {
     }
   }
 
-  /// The same expression with the same values gives the same result, or the same error.
-  private static func expectSame(_ evaluate: () throws(EvaluationError) -> Value) {
-    func outcome() -> String {
-      do throws(EvaluationError) {
-        return "\(try evaluate())"
-      } catch {
-        return "error: \(error.message)"
+  /// What the checker decides beforehand changes nothing: what it lets through gives what it gives without it.
+  ///
+  /// A sound check reads a null in an optional field as an absent one, so of it only values are compared; and what it
+  /// lets through fails for no type, unless a value comes in whose type nothing checks.
+  private static func expectSame(_ checked: Program, _ unchecked: Program, isPlain: Bool, _ text: String) {
+    func outcome(_ program: Program) -> (value: String?, error: EvaluationError?) {
+      do throws(EvaluationError) { return ("\(try program.evaluate(values, limits: limits))", nil) } catch {
+        return (nil, error)
       }
     }
-    precondition(outcome() == outcome(), "two evaluations differ")
+    let (one, other) = (outcome(checked), outcome(unchecked))
+    if let error = one.error, !isPlain, !text.contains("any"), !text.contains("parse") {
+      for words in [" is needed here, and ", " does not take ", " has no fields", " has no items or keys"] {
+        precondition(!error.message.contains(words), "it was checked, and fails for a type: \(error.message)")
+      }
+    }
+    // What is computed when it is checked costs nothing when it is evaluated.
+    if [one, other].contains(where: { $0.error?.isLimit == true }) { return }
+    if !isPlain, one.value == nil || other.value == nil { return }
+    precondition(
+      one.value == other.value, "checked it is \(one.value ?? "an error"), unchecked \(other.value ?? "an error")")
+  }
+
+  private static func expectPlaced(_ faults: [Diagnostic], in size: Int) {
+    for fault in faults {
+      precondition(!fault.message.isEmpty, "a fault has no message")
+      guard let range = fault.location?.range else { continue }
+      precondition(0 <= range.lowerBound && range.upperBound <= size, "a fault lies outside the text")
+    }
+    _ = Diagnostics(faults).rendered()
+  }
+
+  private static func read(yaml source: Source) {
+    do throws(Diagnostics) {
+      let document = try YAMLReader.read(source)
+      expectPlaced(document.diagnostics, in: source.bytes.count)
+      look(at: document.root, in: document)
+    } catch {
+      expectPlaced(error.list, in: source.bytes.count)
+    }
+  }
+
+  private static func look(at value: Value, in document: YAMLDocument) {
+    let size = document.source.bytes.count
+    precondition(document.range(of: value).upperBound <= size, "a value ends outside the text")
+    switch value.content {
+    case .string(let text):
+      guard let scalar = document.scalar(at: value.place) else { return }
+      let count = text.utf8.count
+      let parts = [0..<count, count..<count, count / 2..<count, 0..<min(1, count)]
+      for (part, together) in zip(parts, scalar.locations(of: parts)) {
+        let alone = scalar.location(of: part).range
+        precondition(alone == together.range, "a place depends on what is asked with it")
+        precondition(scalar.range.lowerBound <= alone.lowerBound && alone.upperBound <= size, "a part lies outside")
+      }
+    case .list(let items): for item in items { look(at: item, in: document) }
+    case .map(let map):
+      for member in map.members {
+        look(at: member.key, in: document)
+        look(at: member.value, in: document)
+      }
+    default: break
+    }
+  }
+
+  private static func read(json bytes: [UInt8]) {
+    guard let value = try? JSON.parse(bytes) else { return }
+    for style in [JSON.Style.compact, .prettySorted] {
+      guard let written = try? JSON.write(value, style) else { preconditionFailure("what was read cannot be written") }
+      precondition((try? JSON.parse(written)) == value, "what was written is read as something else")
+    }
+    precondition((try? JSON.text(value)) == JSON.shown(value), "what can be written is shown as something else")
+  }
+
+  private static func read(cron text: String) {
+    for form in [CronExpression.Form.cron, .calendar] {
+      let (expression, faults) = CronExpression.parse(text, as: form)
+      for fault in faults {
+        precondition(
+          0 <= fault.range.lowerBound && fault.range.upperBound <= text.utf8.count, "a fault lies outside the text")
+      }
+      guard let expression else {
+        precondition(!faults.isEmpty, "a text is refused without a fault")
+        continue
+      }
+      let recurrence = Recurrence(.cron(expression), zone: .utc)
+      guard recurrence.isEverDue else { continue }
+      var instant = Timestamp(seconds: 1_795_165_200) ?? .earliest
+      for _ in 0..<3 {
+        guard let next = recurrence.next(after: instant) else { break }
+        precondition(next > instant, "what is due comes no later than what was due before")
+        instant = next
+      }
+    }
+  }
+
+  private static let environment = RecipeEnvironment(catalog: ActionCatalog([])) { path throws(FileError) in
+    throw FileError(.read, path, .system(2))
+  }
+
+  /// A status, lines of fields, an empty line and the body, which answer two requests through a cache.
+  private static func read(answer bytes: [UInt8]) {
+    let lines = bytes.split(separator: 0x0A, omittingEmptySubsequences: false)
+    let status = lines.first.flatMap { Int(String(decoding: $0, as: UTF8.self)) } ?? 200
+    let head = lines.dropFirst().prefix { !$0.isEmpty }
+    let fields = head.map { line in
+      let parts = line.split(separator: 0x3A, maxSplits: 1)
+      return HTTPHeaders.Field(
+        String(decoding: parts.first ?? [], as: UTF8.self),
+        String(decoding: parts.dropFirst().first ?? [], as: UTF8.self))
+    }
+    for field in fields {
+      if let instant = HTTPDate.read(field.value) {
+        precondition(HTTPDate.read(HTTPDate.text(instant)) == instant, "a date is read as another")
+      }
+      _ = HTTPQuery(decoding: field.value)
+      _ = HTTPURL(field.value)
+    }
+    let body = Array(lines.dropFirst(head.count + 2).joined(separator: [0x0A]))
+    let transport = ScriptedTransport(
+      (0..<2).map { _ in
+        .on("GET", "https://a.example/…") { request throws(HTTPError) in
+          HTTPResponse(status: status, headers: HTTPHeaders(fields), body: body, url: request.url)
+        }
+      })
+    let done = DispatchSemaphore(value: 0)
+    Task {
+      let client = HTTPClient(transport: transport)
+      let cache = HTTPCache(folder: nil)
+      for _ in 0..<2 {
+        let answer = try? await client.send(HTTPRequest("GET", "https://a.example/x"), through: cache)
+        _ = try? answer?.response.json()
+      }
+      done.signal()
+    }
+    done.wait()
   }
 }

@@ -18,7 +18,34 @@ struct Seeds {
         "-9223372036854775808",
         "cel.bind(t, s + s, cel.bind(t, t + t, t + t))", "{'a': [n], ?'b': item.?mark}.?b.orValue(0.0)",
       ]
-    texts = target == .template ? expressions.map { "a ${{ \($0) }} b" } + expressions : expressions
+    let recipes = try Seeds.files(in: "recipes", ending: ".yaml")
+    texts =
+      switch target {
+      case .check, .evaluate: expressions
+      case .template: expressions.map { "a ${{ \($0) }} b" } + expressions
+      case .recipe: recipes
+      case .yaml:
+        recipes + [
+          "a: 'it''s'\nb: \"x\\u00e4\\n\\\n  y\"\nc: |+\n  text\n\nd: >-\n  folded\n  text\n", "&a [*a, !!str 1]",
+          "{? a : b}",
+        ]
+      case .json: [#"{"a": [1, -2.5e3, "\u00e4\ud83e\udd80", null, true, {}]}"#, "18446744073709551615", "[[[[]]]]"]
+      case .cron:
+        ["30 17 * * FRI", "*/15 1-5,7 L * MON#2", "0 0 29 2 ?", "@daily", "5/10 * W,15W JAN-MAR 0-7", "* * * * *"]
+      case .answer:
+        [
+          "200\nContent-Type: application/json\nCache-Control: max-age=60, no-cache\nETag: \"x\"\nVary: *\n\n{\"a\": 1}",
+          "304\nDate: Sun, 22 Nov 2026 10:00:00 GMT\nExpires: 0\nAge: 5\n\n",
+          "302\nLocation: ../x?y=%20#z\nRetry-After: Sunday, 22-Nov-26 10:00:00 GMT\n\n<html>",
+        ]
+      }
+  }
+
+  /// The texts of a folder of the project.
+  private static func files(in folder: String, ending: String) throws -> [String] {
+    let folder = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../\(folder)")
+    return try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)
+      .filter { $0.path.hasSuffix(ending) }.map { try String(contentsOf: $0, encoding: .utf8) }
   }
 
   /// Writes each into a file of the folder, and the words of the language into the dictionary.

@@ -1,12 +1,12 @@
 import CFuzzer
 import Foundation
 
-// Throws garbled expressions at the parser, the checker, the evaluator and the templates; `make fuzz` builds and runs
+// Throws garbled texts at what reads expressions, YAML, JSON, schedules, recipes and answers; `make fuzz` builds and runs
 // it. libFuzzer makes the inputs, from seeds that are read from the functions' declarations and the checker's table,
 // and keeps those that reach new code. What it looks for are traps, overflows of the stack, memory errors, and what
 // `FuzzTarget` says must hold of every input.
 //
-//   Fuzz check|evaluate|template CORPUS [OPTION OF LIBFUZZER…]
+//   Fuzz check|evaluate|template|yaml|json|cron|recipe|answer CORPUS [OPTION OF LIBFUZZER…]
 
 let words = CommandLine.arguments
 guard words.count >= 3, let target = FuzzTarget(rawValue: words[1]) else {
@@ -37,5 +37,10 @@ let run: @convention(c) (UnsafePointer<UInt8>?, Int) -> Int32 =
   case .check: { FuzzTarget.check.take($0, $1) }
   case .evaluate: { FuzzTarget.evaluate.take($0, $1) }
   case .template: { FuzzTarget.template.take($0, $1) }
+  case .yaml: { FuzzTarget.yaml.take($0, $1) }
+  case .json: { FuzzTarget.json.take($0, $1) }
+  case .cron: { FuzzTarget.cron.take($0, $1) }
+  case .recipe: { FuzzTarget.recipe.take($0, $1) }
+  case .answer: { FuzzTarget.answer.take($0, $1) }
   }
 exit(LLVMFuzzerRunDriver(&count, &start, run))

@@ -64,7 +64,13 @@ extension RunService {
     var records: [Value] = []
     for var schedule in store.state.schedules.values.sorted(by: { $0.id.precedesByScalars($1.id) }) {
       if let stored = schedule.texts {
-        let texts = try await kept { () async throws(StateError) in try await store.value(stored) }
+        // The plans of whoever asks are made from the recipe as it is.
+        let texts = try await kept { () async throws(StateError) in
+          do throws(StateError) { return try await store.restored(stored, as: "the recipe") } catch {
+            guard error.kind == .secret else { throw error }
+            return try await store.value(stored)
+          }
+        }
         left -= texts.map?.members.reduce(0) { $0 + ($1.value.string?.utf8.count ?? 0) } ?? 0
         schedule.texts = left > 0 ? .inline(texts) : nil
       }

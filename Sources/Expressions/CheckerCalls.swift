@@ -92,13 +92,16 @@ extension Checker {
       result = result.map { $0 == found ? $0 : .dyn } ?? found
       if isExact { break }
     }
-    guard let result, let form = fitting.first else {
+    guard var result, let form = fitting.first else {
       return faulty(
         mismatchMessage(name, forms, receiver, arguments, types), syntax.range, type: commonResult(forms))
     }
     let constants = nodes.map { ($0 as? LiteralNode)?.value }
     if isSound, let fault = form.typeCheck?(types.map { inference.finished($0) }) {
       return faulty(fault.message, parts.indices.contains(fault.argument) ? parts[fault.argument].range : syntax.range)
+    }
+    if isSound, fitting.count == 1, let typed = form.resultType?(types.map { inference.applied($0) }, constants) {
+      result = typed
     }
     if isSound, let check = form.literalCheck,
       let fault = examples(constants, results, types).lazy.compactMap({ check($0) }).first

@@ -16,7 +16,7 @@ package final class EvaluationError: Error {
   package let item: String?
 
   /// Whether a limit ended the evaluation, which nothing absorbs.
-  let isLimit: Bool
+  package let isLimit: Bool
 
   package convenience init(_ message: String, at range: Range<Int>? = nil) {
     self.init(message, range, isLimit: false)

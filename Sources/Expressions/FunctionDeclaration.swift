@@ -26,6 +26,7 @@ package final class FunctionDeclaration: Sendable {
   package let example: String
   let literalCheck: LiteralCheck?
   let typeCheck: TypeCheck?
+  let resultType: ResultType?
   let body: Body
   /// Receiver and parameters, as the body sees them.
   let allParameters: [ValueType]
@@ -47,10 +48,14 @@ package final class FunctionDeclaration: Sendable {
   /// is checked, and tells what is wrong with one of them that a declaration cannot say.
   package typealias TypeCheck = @Sendable (_ types: [ValueType]) -> LiteralFault?
 
+  /// The type of the result for arguments of these types, with those that are constants (the receiver first), where a
+  /// declaration can say it only for some; nil where it stays as it is declared.
+  package typealias ResultType = @Sendable (_ types: [ValueType], _ constants: [Value?]) -> ValueType?
+
   package init(
     _ name: String, receiver: ValueType? = nil, parameters: [ValueType], isVariadic: Bool = false, result: ValueType,
     summary: String, example: String = "", literalCheck: LiteralCheck? = nil, typeCheck: TypeCheck? = nil,
-    body: @escaping Body
+    resultType: ResultType? = nil, body: @escaping Body
   ) {
     self.name = name
     self.receiver = receiver
@@ -61,6 +66,7 @@ package final class FunctionDeclaration: Sendable {
     self.example = example
     self.literalCheck = literalCheck
     self.typeCheck = typeCheck
+    self.resultType = resultType
     self.body = body
     allParameters = receiver.map { [$0] + parameters } ?? parameters
     isGeneric = result.hasParameter || allParameters.contains { $0.hasParameter }

@@ -193,6 +193,24 @@ struct CheckedCase: Sendable, CustomTestStringConvertible {
       "steps: [{ let: { q: 1 } }]\noutputs: { y: \"${{ csv.format([{'a': inputs.o.?b}]) }}\" }",
       .runs(#"{"y":"a\n\"\"\n"}|{"y":"a\nb\n"}"#)),
     CheckedCase(
+      "an item of a list that holds no lists and is flattened",
+      "steps: [{ let: { y: \"${{ [inputs.o.a].flatten()[0] + 'x' }}\" } }]", .refused("`+` does not take an int")),
+    CheckedCase(
+      "rows of a CSV out of a list that holds no lists and is flattened",
+      "steps: [{ let: { y: \"${{ csv.format([now].flatten()) }}\" } }]", .refused("csv.format() wants a list(map")),
+    CheckedCase(
+      "an item of a list that is flattened as deep as the data says",
+      "steps: [{ let: { y: \"${{ [[inputs.s]].flatten(inputs.o.a)[0] + 'x' }}\" } }]", .refused("`+` does not take")),
+    CheckedCase(
+      "items of lists that are flattened",
+      """
+      steps: [{ let: { q: 1 } }]
+      outputs:
+        a: "${{ [inputs.s].flatten()[0] + 'x' }}"
+        b: "${{ [[[inputs.s]], [['b']]].flatten(2)[1] + 'x' }}"
+        c: "${{ [inputs.o.?b].flatten()[0].orValue('c') + 'x' }}"
+      """, .runs(#"{"a":"sx","b":"bx","c":"cx"}|{"a":"sx","b":"bx","c":"bx"}"#)),
+    CheckedCase(
       "a number that is an optional", "steps: [{ let: { y: \"${{ '%d'.format([inputs.o.?n]) }}\" } }]",
       .refused("the clause '%d' takes an int, and an optional was given")),
     CheckedCase(

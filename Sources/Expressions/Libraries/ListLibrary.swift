@@ -21,12 +21,14 @@ let listFunctions: [FunctionDeclaration] = [
   ) { arguments, context throws(EvaluationError) in try flatten(arguments.list(0), depth: 1, &context) },
   FunctionDeclaration(
     "flatten", receiver: .list(.dyn), parameters: [], result: .list(.dyn),
-    summary: "The items of the lists in a list, and those that are no list as they are."
+    summary: "The items of the lists in a list, and those that are no list as they are.",
+    resultType: { types, _ in flattened(types[0], depth: 1) }
   ) { arguments, context throws(EvaluationError) in try flatten(arguments.list(0), depth: 1, &context) },
   FunctionDeclaration(
     "flatten", receiver: .list(.dyn), parameters: [.int], result: .list(.dyn),
     summary: "The items of the lists in a list, so many levels deep.",
-    example: "[1, [2, [3, [4]]]].flatten(2) == [1, 2, 3, [4]]"
+    example: "[1, [2, [3, [4]]]].flatten(2) == [1, 2, 3, [4]]",
+    resultType: { types, constants in flattened(types[0], depth: constants[1]?.int) }
   ) { arguments, context throws(EvaluationError) in
     let depth = try arguments.int(1)
     guard depth >= 0 else { throw EvaluationError("flatten() takes a depth of 0 or more, and \(depth) was given") }
@@ -112,6 +114,27 @@ private func sorted(_ list: [Value], _ context: inout EvaluationContext) throws(
     default: left < right
     }
   }.map { list[$0] }
+}
+
+/// The type of a list whose lists are opened so many levels deep; nil for as many as only data decides.
+private func flattened(_ list: ValueType, depth: Int?) -> ValueType? {
+  guard case .list(let element) = list else { return nil }
+  func opened(_ type: ValueType, _ depth: Int) -> [ValueType] {
+    switch type {
+    case .list(let element) where depth > 0: opened(element, depth - 1)
+    case .wrapper(let wrapped): [.null] + opened(wrapped, depth)
+    default: type.mixedParts.map { $0.flatMap { opened($0, depth) } } ?? [type]
+    }
+  }
+  if let depth { return ValueType.joined(opened(element, depth)).map { .list($0) } }
+  // No list that an expression makes is deeper.
+  var types: [ValueType] = []
+  for depth in 0...100 {
+    let next = opened(element, depth)
+    if next.allSatisfy(types.contains) { break }
+    types += next
+  }
+  return ValueType.joined(types).map { .list($0) }
 }
 
 private func flatten(

@@ -1,0 +1,391 @@
+import ActionKit
+import Basics
+import Expressions
+import RunTestKit
+
+@testable import Recipes
+
+/// Writes recipes of every kind of step, with expressions in every place that takes one.
+///
+/// What is known at each place is kept beside the recipe, and need not be exact: the check of the recipe decides, and
+/// what that lets through has to run.
+struct SoundRecipeMaker {
+  private var maker: SoundExpressionMaker
+  private var lastID = 0
+  private var steps: [ObjectType.Field] = []
+  /// The names of the top level, which may be absent when everything is over.
+  private var names: [(String, ValueType)] = []
+  /// Whether secrets stand wherever an expression may.
+  let spreadsSecrets: Bool
+  /// The places that were given an expression.
+  private(set) var places: Set<String> = []
+
+  static let catalog = ActionCatalog([AnythingPlugin.self])
+  /// The actions that give something, each with the type of what it gives.
+  private let actions: [(name: String, type: ValueType)]
+  private let giveType: ValueType
+
+  static let inputs =
+    "{ o: { type: { a: int, b: string?, n: int?, deep: { x: double?, items: [{ id: int, note: string? }] } } }, "
+    + "xs: list(int), m: \"map(string, int)\", s: string, z: double, flag: bool, at: timestamp, long: duration, "
+    + "word: { type: string, choices: [on, off, later] }, pin: { type: string, secret: true } }"
+
+  private static let inputType: ValueType = {
+    let item = ObjectType(fields: [.init("id", .int), .init("note", .string, isOptional: true)])
+    let deep = ObjectType(fields: [.init("x", .double, isOptional: true), .init("items", .list(.object(item)))])
+    let o = ObjectType(fields: [
+      .init("a", .int), .init("b", .string, isOptional: true), .init("n", .int, isOptional: true),
+      .init("deep", .object(deep)),
+    ])
+    return .object(
+      ObjectType(
+        "inputs",
+        fields: [
+          .init("o", .object(o)), .init("xs", .list(.int)), .init("m", .map(.string, .int)), .init("s", .string),
+          .init("z", .double), .init("flag", .bool), .init("at", .timestamp), .init("long", .duration),
+          .init("word", .choice(["on", "off", "later"])),
+        ]))
+  }()
+
+  static let called = """
+    recipe: called
+    inputs: { b: { type: { t: string? } }, n: int, w: { type: string, choices: [on, off], default: on } }
+    steps: [{ id: give, if: inputs.n > 1, uses: any.give, with: { seed: 5 } }]
+    outputs: { t: "${{ inputs.b.?t }}", n: "${{ inputs.n }}", first: "${{ steps.?give.?first }}", w: "${{ inputs.w }}" }
+    """
+
+  private var calledType: ValueType {
+    guard case .object(let give) = giveType, let first = give["first"]?.type else { return .dyn }
+    return .object(
+      ObjectType(fields: [
+        .init("t", .optional(.string)), .init("n", .int), .init("first", .optional(first)),
+        .init("w", .choice(["on", "off"])),
+      ]))
+  }
+
+  init(seed: UInt64, catalog: ActionCatalog = Self.catalog) {
+    maker = SoundExpressionMaker(seed: seed)
+    spreadsSecrets = seed % 10 == 3
+    actions = catalog.actionIDs.filter { $0 != "any.refuse" }.map {
+      ($0, catalog.action($0)?.outputType(for: .map(ValueMap())) ?? .dyn)
+    }
+    giveType = catalog.action("any.give")?.outputType(for: .map(ValueMap())) ?? .dyn
+  }
+
+  /// Values of the inputs.
+  mutating func values() -> ValueMap {
+    var o = ValueMap([("a", .int(pick([0, 1, 3])))])
+    if one(in: 2) { o["b"] = .string(pick(["", "b", "3"])) }
+    if one(in: 2) { o["n"] = .int(pick([-1, 0, 2])) }
+    var deep = ValueMap()
+    if one(in: 2) { deep["x"] = .double(0.5) }
+    deep["items"] = .list(
+      (0..<pick([0, 1, 2])).map { id in
+        .map(ValueMap([("id", .int(id))] + (one(in: 2) ? [("note", .string("n"))] : [])))
+      })
+    o["deep"] = .map(deep)
+    return ValueMap([
+      ("o", .map(o)), ("xs", .list((0..<pick([0, 1, 3])).map { .int($0) })),
+      ("m", .map(ValueMap(one(in: 2) ? [("k", .int(1))] : []))), ("s", .string(pick(["", "s", "7"]))),
+      ("z", .double(pick([0, 1.5]))), ("flag", .bool(one(in: 2))),
+      ("at", .timestamp(Timestamp("2026-11-22T10:00:00Z") ?? .earliest)),
+      ("long", .duration(.seconds(60))), ("word", .string(pick(["on", "later"]))),
+      ("pin", .object(["secret": .string("PIN")])),
+    ])
+  }
+
+  mutating func recipe() -> String {
+    var fields: [ObjectType.Field] = []
+    if case .object(let object) = Self.inputType { fields = object.fields }
+    // Declared to the check, and read by name only where a secret is wanted.
+    maker.declare("inputs", Self.inputType)
+    maker.declareSilently(
+      "inputs", .object(ObjectType("inputs", fields: fields + [ObjectType.Field("pin", .secret(.string))])))
+    maker.declareSilently("steps", .object(ObjectType("steps", fields: [])))
+    maker.declare("run", .object(RecipeTypes.run))
+    maker.declareSilently("secrets", .map(.string, .secret(.string)))
+    maker.declare("now", .timestamp)
+    let first = maker.place
+    var lines = ["inputs: \(Self.inputs)"]
+    if one(in: 4) {
+      lines.append("defaults: { retry: { maxAttempts: 2, if: \"error.retryable || error.?status.orValue(0) > 400\" } }")
+      places.insert("defaults.retry.if")
+    }
+    lines.append("steps:")
+    for _ in 0..<Int.random(in: 2...5, using: &maker.random) { lines.append("  - \(step(depth: 0))") }
+    let outputs = (0..<2).map { "o\($0): \(hole("outputs", isKept: true).text)" }.joined(separator: ", ")
+    lines.append("outputs: { \(outputs) }")
+    let (all, bound) = (steps, names)
+    for key in ["onFailure", "finally"] where one(in: 3) {
+      maker.place = first
+      for (name, type) in bound { maker.declare(name, type.asOptional) }
+      steps = all.map { ObjectType.Field($0.name, $0.type, isOptional: true) }
+      maker.declare(steps: steps)
+      let error = ValueType.object(RecipeTypes.error)
+      maker.declare("error", key == "finally" ? .optional(error) : error)
+      lines.append("\(key): [{ let: { late\(key): \(hole(key).text) } }, \(uses(newID(), onto: ""))]")
+    }
+    return lines.joined(separator: "\n") + "\n"
+  }
+
+  // MARK: Parts
+
+  private mutating func pick<Item>(_ items: [Item]) -> Item { maker.pick(items) }
+  private mutating func one(in count: Int) -> Bool { maker.one(in: count) }
+
+  private mutating func newID() -> String {
+    lastID += 1
+    return "s\(lastID)"
+  }
+
+  private mutating func give(_ id: String, _ type: ValueType, isOptional: Bool = false) {
+    steps.append(ObjectType.Field(id, type, isOptional: isOptional))
+    maker.declare(steps: steps)
+  }
+
+  private mutating func leave(to outer: (SoundExpressionMaker.Place, [ObjectType.Field])) {
+    (maker.place, steps) = outer
+  }
+
+  /// Declares a name of `let`.
+  private mutating func bind(_ name: String, _ type: ValueType, _ depth: Int) {
+    maker.declare(name, type)
+    if depth == 0 { names.append((name, type)) }
+  }
+
+  private func quoted(_ expression: String) -> String { "\"${{ \(expression) }}\"" }
+
+  /// A template of any type, in the quotes of YAML.
+  ///
+  /// - Parameter isKept: Whether no secret may be in it, which the check refuses.
+  private mutating func hole(_ place: String, isKept: Bool = false) -> SoundExpressionMaker.Piece {
+    places.insert(place)
+    var piece = maker.anything(secrets: spreadsSecrets && (!isKept || one(in: 8)))
+    switch piece.type {
+    case .int, .uint, .double, .bool, .string, .timestamp, .duration, .choice:
+      if one(in: 4) {
+        piece.text = "\"a ${{ \(piece.text) }} b ${{ now }}\""
+        piece.type = .string
+        return piece
+      }
+    default: break
+    }
+    piece.text = quoted(piece.text)
+    return piece
+  }
+
+  private mutating func condition(_ place: String) -> String {
+    places.insert(place)
+    let text = maker.condition()
+    return one(in: 3) ? quoted(text) : "\"\(text)\""
+  }
+
+  private mutating func expression(_ place: String, of type: ValueType) -> String {
+    places.insert(place)
+    if spreadsSecrets, type == .string, one(in: 20) { return "'x' + secrets.TOKEN" }
+    if spreadsSecrets, type == .bool, one(in: 40) { return "inputs.pin == 'a'" }
+    return maker.expression(of: type)
+  }
+
+  /// A text with an expression in it.
+  private mutating func text(_ place: String, _ start: String) -> String {
+    "\"\(start) ${{ \(expression(place, of: pick([.string, .int, .double, .bool, .timestamp, .duration]))) }}\""
+  }
+
+  private mutating func retry() -> String {
+    guard one(in: 4) else { return "" }
+    let outer = (maker.place, steps)
+    maker.declare("error", .object(RecipeTypes.error))
+    let text = condition("retry.if")
+    leave(to: outer)
+    return ", retry: { maxAttempts: 2, initial: 1s, if: \(text) }"
+  }
+
+  /// An action, and its output under the id.
+  private mutating func uses(_ id: String, onto clauses: String, isOptional: Bool = false) -> String {
+    var clauses = clauses + retry()
+    let action = one(in: 2) ? ("any.give", giveType) : pick(actions)
+    var fields = "seed: \(Int.random(in: 0..<64, using: &maker.random))"
+    if action.0 == "any.give" {
+      fields = input()
+      if one(in: 6) { clauses += ", key: \(text("key", "k"))" }
+    }
+    let isCaught = one(in: 6)
+    if isCaught { clauses += ", onError: \(pick(["continue", handler()]))" }
+    give(id, action.1, isOptional: isOptional || isCaught)
+    return "{ id: \(id), uses: \(action.0), with: { \(fields) }\(clauses) }"
+  }
+
+  private mutating func input() -> String {
+    var fields = ["seed: \(Int.random(in: 0..<64, using: &maker.random))"]
+    let part = ObjectType(fields: [.init("id", .int), .init("note", .string, isOptional: true)])
+    let others: [(String, ValueType)] = [
+      ("text", .string), ("number", .int), ("measure", .double), ("flag", .bool), ("at", .timestamp),
+      ("long", .duration), ("octets", .bytes), ("texts", .list(.string)), ("counts", .map(.string, .int)),
+      ("value", .dyn), ("word", .choice(["on", "off"])), ("parts", .list(.object(part))),
+    ]
+    for (name, type) in others where one(in: 6) {
+      switch name {
+      case "value": fields.append("value: \(hole("with", isKept: true).text)")
+      case "texts" where one(in: 2):
+        fields.append("texts: [a, \(quoted(expression("with", of: .string)))]")
+      case "parts" where one(in: 2):
+        fields.append("parts: [{ id: \(quoted(expression("with", of: .int))) }]")
+      default: fields.append("\(name): \(quoted(expression("with", of: type)))")
+      }
+    }
+    if one(in: 8) {
+      places.insert("a field that takes a secret")
+      fields.append("pass: \(quoted(pick(["secrets.TOKEN", "inputs.pin", "secrets.TOKEN + inputs.s", "inputs.s"])))")
+    }
+    return fields.joined(separator: ", ")
+  }
+
+  /// Steps that see an error.
+  private mutating func handler() -> String {
+    let outer = (maker.place, steps)
+    maker.declare("error", .object(RecipeTypes.error))
+    let name = "e\(newID())"
+    let text = hole("onError").text
+    leave(to: outer)
+    return "[{ let: { \(name): \(text), m\(name): \"${{ error.?detail.orValue('x') + error.message }}\" } }]"
+  }
+
+  // MARK: Steps
+
+  private mutating func step(depth: Int) -> String {
+    let outer = (maker.place, steps)
+    let id = newID()
+    switch Int.random(in: 0..<(depth < 2 ? 24 : 12), using: &maker.random) {
+    case 0, 1:
+      let piece = hole("let")
+      bind("v\(lastID)", piece.type, depth)
+      return "{ let: { v\(lastID): \(piece.text) } }"
+    case 2:
+      let name = "v\(lastID)"
+      let holds = condition("if")
+      let piece = hole("let")
+      leave(to: outer)
+      bind(name, .optional(piece.type), depth)
+      return "{ if: \(holds), let: { \(name): \(piece.text) } }"
+    case 3:
+      let name = "v\(lastID)"
+      let (one, other) = (hole("let"), hole("let"))
+      bind(name, .object(ObjectType(fields: [.init("a", one.type), .init("b", .list(other.type))])), depth)
+      return "{ let: { \(name): { a: \(one.text), b: [\(other.text)] } } }"
+    case 4, 5: return uses(id, onto: "")
+    case 6:
+      let holds = condition("if")
+      let text = uses(id, onto: ", if: \(holds)", isOptional: true)
+      let last = steps.last
+      leave(to: outer)
+      if let last { give(id, last.type, isOptional: true) }
+      return text
+    case 7:
+      let message = text("fail", "stop")
+      if one(in: 2), let holds = maker.guardCondition() { return "{ if: \"\(holds)\", fail: \(message) }" }
+      return "{ if: \"(\(expression("if", of: .bool))) && inputs.z > 90.0\", fail: \(message) }"
+    case 8: return "{ wait: \(quoted(expression("wait", of: .duration))) }"
+    case 9: return "{ wait: { until: \"\(expression("wait.until", of: .timestamp))\" } }"
+    case 10:
+      maker.declare("event", .dyn)
+      places.insert("wait.match")
+      let match = maker.expression(of: .bool)
+      leave(to: outer)
+      if maker.meetsAnything {
+        give(id, .object(ObjectType(fields: [.init("event", .dyn, isOptional: true)])))
+      }
+      return
+        "{ id: \(id), wait: { event: paid, match: \"event.data.n == 1 && ((\(match)) || true)\", timeout: 1h, onTimeout: continue } }"
+    case 11:
+      let prompt = text("approve.prompt", "Go on with")
+      give(
+        id,
+        .object(
+          ObjectType(fields: [
+            .init("approved", .bool), .init("by", .string, isOptional: true), .init("at", .timestamp, isOptional: true),
+            .init("comment", .string, isOptional: true),
+          ])))
+      return "{ id: \(id), approve: { prompt: \(prompt), timeout: 1h, onTimeout: continue } }"
+    case 12, 13, 14: return loop(id, depth)
+    case 15, 16:
+      let holds = one(in: 2) ? condition("if") : nil
+      let retry = retry()
+      let inner = step(depth: depth + 1)
+      let own = steps.dropFirst(outer.1.count)
+      let hasOutputs = one(in: 2)
+      let piece = hasOutputs ? hole("outputs", isKept: true) : nil
+      let clause = (holds.map { ", if: \($0)" } ?? "") + retry
+      leave(to: outer)
+      let fields = piece.map { [ObjectType.Field("out", $0.type)] } ?? Array(own)
+      give(id, .object(ObjectType(fields: fields)), isOptional: holds != nil)
+      return "{ id: \(id)\(clause), steps: [\(inner)]\(piece.map { ", outputs: { out: \($0.text) }" } ?? "") }"
+    case 17, 18:
+      let (text, number) = (expression("call.with", of: .string), expression("call.with", of: .int))
+      let word = expression("call.with", of: .choice(["on", "off"]))
+      let isOptional = one(in: 2)
+      give(id, calledType, isOptional: isOptional)
+      return
+        "{ id: \(id)\(isOptional ? ", if: inputs.flag" : ""), call: called.yaml, with: { b: { t: \(quoted(text)) }, n: \(quoted(number)), w: \(quoted(word)) } }"
+    case 19:
+      let left = step(depth: depth + 1)
+      let one = Array(steps.dropFirst(outer.1.count))
+      leave(to: outer)
+      let right = step(depth: depth + 1)
+      let other = Array(steps.dropFirst(outer.1.count))
+      leave(to: outer)
+      give(
+        id,
+        .object(
+          ObjectType(fields: [
+            .init("left", .object(ObjectType(fields: one))), .init("right", .object(ObjectType(fields: other))),
+          ])))
+      return "{ id: \(id), parallel: { left: [\(left)], right: [\(right)] } }"
+    case 20:
+      let inner = step(depth: depth + 1)
+      leave(to: outer)
+      return "{ onError: \(handler()), steps: [\(inner), { uses: any.refuse, with: { seed: \(lastID) } }] }"
+    case 21:
+      let retry = retry()
+      let handled = handler()
+      give(id, giveType, isOptional: true)
+      return "{ id: \(id), uses: any.refuse, with: { seed: \(lastID) }\(retry), onError: \(handled) }"
+    case 22 where one(in: 4):
+      return "{ uses: any.refuse, with: { seed: \(lastID) }\(retry()) }"
+    default:
+      let fields = input()
+      maker.declare("result", giveType)
+      let until = expression("repeat.until", of: .bool)
+      leave(to: outer)
+      give(id, giveType)
+      return
+        "{ id: \(id), uses: any.give, with: { \(fields) }, repeat: { until: \"(\(until)) || true\", every: 1m } }"
+    }
+  }
+
+  private mutating func loop(_ id: String, _ depth: Int) -> String {
+    let outer = (maker.place, steps)
+    places.insert("forEach")
+    var elements: [ValueType] = [.int, .string]
+    for piece in maker.readable {
+      if case .list(let element) = piece.type, !element.holdsSecret { elements.append(element) }
+    }
+    var element = pick(elements)
+    let list = maker.expression(of: .list(element))
+    if case .list(let given)? = maker.program(list)?.type { element = given }
+    let item = "i\(lastID)"
+    maker.declare(item, element)
+    var clauses = ""
+    if one(in: 3) {
+      maker.declare("n\(item)", .int)
+      clauses += ", indexAs: n\(item)"
+    }
+    if one(in: 2) { clauses += ", where: \(condition("where"))" }
+    let inner = step(depth: depth + 1)
+    let output = ValueType.object(ObjectType(fields: Array(steps.dropFirst(outer.1.count))))
+    leave(to: outer)
+    let rest = pick(["", ", maxParallel: 2", ", onItemError: continue"])
+    give(id, .list(rest == ", onItemError: continue" ? .object(RecipeTypes.outcome(of: output)) : output))
+    return "{ id: \(id), forEach: \"\(list)\", as: \(item)\(clauses)\(rest), steps: [\(inner)] }"
+  }
+}
