@@ -97,7 +97,7 @@ import Testing
   @Test(arguments: [
     (#"{"size":1}"#, "'inputs.size' must be at least 2, but is 1"),
     (#"{"size":"two"}"#, "'inputs.size' must be an int, but found a string"),
-    (#"{"weight":1}"#, "the input 'size' can't be computed: the map has no key 'size'"),
+    (#"{"weight":1}"#, "the input 'size' can't be computed: there is no field `size` here"),
   ])
   func `which do not fit refuse the start, and the ledger says why`(_ data: String, _ reason: String) async throws {
     let folder = try ScheduleHostTests.folder([
