@@ -122,7 +122,7 @@ final class SandboxDesk: Sendable {
   /// What goes wrong after it was done.
   private func spoilt(_ answer: Value, by fault: MarkbookFault?) async -> HTTPServerResponse {
     guard let fault else { return json(answer) }
-    let text = (try? JSON.text(answer)) ?? ""
+    let text = JSON.shown(answer)
     switch fault.kind {
     case .lostAnswer: return .dropped
     case .truncated:
@@ -239,7 +239,7 @@ extension SandboxParameters {
 }
 
 private func json(_ value: Value) -> HTTPServerResponse {
-  .text((try? JSON.text(value)) ?? "", type: "application/json; charset=utf-8")
+  .text(JSON.shown(value), type: "application/json; charset=utf-8")
 }
 
 private func page(_ title: String, status: Int = 200) -> HTTPServerResponse {

@@ -41,7 +41,7 @@ final class NotifySandbox: RunningSandbox {
 
   func summaryLines() -> [String] {
     messages.map { message in
-      let text = message.body["message"]?.string ?? (try? JSON.text(message.body)) ?? ""
+      let text = message.body["message"]?.string ?? JSON.shown(message.body)
       return
         "\(message.to): \([message.body["title"]?.string, text].compactMap(\.self).joined(separator: ": ").excerpt(300))"
     }

@@ -95,7 +95,7 @@ extension Value {
 
   /// The value on one line of a table.
   fileprivate func cell(_ style: TextStyle) -> String {
-    let text = csvField ?? (try? JSON.text(self)) ?? kindName
+    let text = csvField ?? JSON.shown(self)
     return style == .markdown ? text.onOneLine.escapedForMarkdown : text.safe
   }
 }

@@ -35,4 +35,4 @@ extension ActionContext {
 func subject(_ name: String) -> String { "The stored value '\(name)'" }
 
 /// A value as people read it, shortened if it is long.
-func shown(_ value: Value) -> String { (try? JSON.text(value))?.excerpt(200) ?? value.kindName }
+func shown(_ value: Value) -> String { JSON.shown(value).excerpt(200) }

@@ -101,6 +101,7 @@ extension Limit {
     case (.minLength(let length), .map): schema["minProperties"] = .int(length)
     case (.maxLength(let length), .map): schema["maxProperties"] = .int(length)
     case (.pattern(let pattern), .string): schema["pattern"] = .string(pattern.regex)
+    case (.notNull, _): schema["not"] = .object(["type": .string("null")])
     default: break
     }
   }

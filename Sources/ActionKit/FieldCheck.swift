@@ -56,7 +56,9 @@ private struct FieldCheck {
     for field in schema.fields
     where field.isRequired && !([field.name] + field.aliases).contains(where: map.has) && !map.misspells(field, schema)
     {
-      fault("'\(path)' needs '\(field.name)' (\(field.type.name))\(field.reason)", at: value)
+      // Where it is computed, what is missing was null.
+      let instead = field.refusalOfNull.map { "; it must \($0)" } ?? ""
+      fault("'\(path)' needs '\(field.name)' (\(field.type.name))\(field.reason)\(instead)", at: value)
     }
     for member in map.members { check(member, of: map, schema, path) }
     if !metExpression, !faults[faultsBefore...].contains(where: { $0.severity == .error }) {
@@ -119,7 +121,7 @@ private struct FieldCheck {
       defer { isHiding = wasHiding }
       return checkLiteral(value, wrapped, limits, path)
     case .object(let schema): return check(value, schema, path)
-    case .dyn: return lookForExpressions(in: value, path)
+    case .dyn: lookForExpressions(in: value, path)
     case .list(let element):
       guard let items = value.list else { return mismatch(value, type, path) }
       for (index, item) in items.enumerated() { check(item, element, limits.each, "\(path)[\(index)]") }

@@ -13,6 +13,8 @@ public indirect enum Limit: Sendable {
   case maxLength(Int)
   /// A text of that form.
   case pattern(TextPattern)
+  /// Anything but null; with what to do instead, in a clause.
+  case notNull(instead: String)
   /// Each item of a list, or value of a map, keeps to this.
   case each(Limit)
 }
@@ -112,6 +114,11 @@ extension FieldLimit where Limited == String {
   public static func pattern(_ pattern: TextPattern) -> Self { Self(.pattern(pattern)) }
 }
 
+extension FieldLimit where Limited == Value {
+  /// Anything but null; with what to do instead, in a clause: `use store.delete to remove a value`.
+  public static func notNull(_ instead: String) -> Self { Self(.notNull(instead: instead)) }
+}
+
 extension FieldLimit {
   /// Each item keeps to the limit.
   public static func each<Element: FieldValue>(_ limit: FieldLimit<Element.Limited>) -> Self
@@ -130,6 +137,7 @@ extension Limit {
     case .minLength(let least): if value.size >= least { return nil }
     case .maxLength(let most): if value.size <= most { return nil }
     case .pattern(let pattern): if pattern.matches(value.string ?? "") { return nil }
+    case .notNull: return value.isNull ? words(for: type) : nil
     case .each: return nil
     }
     // Of a secret not even the length is shown.
@@ -163,8 +171,17 @@ extension Limit {
     case .minLength(let least): "have at least \(counted(least, type.unit))"
     case .maxLength(let most): "have at most \(counted(most, type.unit))"
     case .pattern(let pattern): "be \(pattern.wanted)"
+    case .notNull(let instead): "not be null; \(instead)"
     case .each(let limit): "hold only what must \(limit.words(for: type.element))"
     }
+  }
+}
+
+extension FieldSchema {
+  /// What is said after "must" of null, if it is refused though the type takes it.
+  package var refusalOfNull: String? {
+    for limit in limits { if case .notNull = limit { return limit.words(for: type) } }
+    return nil
   }
 }
 

@@ -67,7 +67,7 @@ package final class AgentClient: Sendable {
     }
     let id = loop.add(socket)
     do {
-      guard let line = AgentProtocol.line(AgentProtocol.hello(identity)), loop.send(id, line) else {
+      guard loop.send(id, AgentProtocol.answer(AgentProtocol.hello(identity))) else {
         throw AgentError(.broken, "the agent of '\(folder)' has gone")
       }
       let pid = try await hello(replies, folder)
@@ -122,8 +122,9 @@ package final class AgentClient: Sendable {
 
   /// Queues a request, a map.
   package func send(_ request: Value) throws(AgentError) {
-    guard let line = AgentProtocol.line(request) else {
-      throw AgentError(.broken, "the request cannot be written as JSON")
+    let line: [UInt8]
+    do throws(JSONError) { line = try AgentProtocol.line(request) } catch {
+      throw AgentError(.broken, "the request can't be written as JSON: \(error.message)")
     }
     if end.isThere || !loop.send(id, line) { throw AgentError(.broken, "the agent (process \(pid)) has gone") }
   }

@@ -36,8 +36,18 @@ enum AgentProtocol {
   /// The most bytes of a line that isn't sent in pieces.
   static let piece = 1 << 20
 
-  static func line(_ value: Value) -> [UInt8]? {
-    guard let bytes = try? JSON.write(value) else { return nil }
+  /// A request as it is sent.
+  static func line(_ value: Value) throws(JSONError) -> [UInt8] { lines(try JSON.write(value)) }
+
+  /// An answer as it is sent: of one that can't be written the client hears why.
+  static func answer(_ value: Value) -> [UInt8] {
+    do throws(JSONError) { return try line(value) } catch {
+      let message = "the answer can't be written as JSON: \(error.message)"
+      return lines(Array(JSON.shown(AgentProtocol.error("internal", message)).utf8))
+    }
+  }
+
+  private static func lines(_ bytes: [UInt8]) -> [UInt8] {
     if bytes.count <= piece { return bytes + [0x0A] }
     var lines: [UInt8] = []
     lines.reserveCapacity(bytes.count + 2 * (bytes.count / piece + 1))

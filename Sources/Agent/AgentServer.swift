@@ -203,7 +203,7 @@ package final class AgentServer: Sendable {
 
   @discardableResult
   private func send(_ id: LineLoop.ID, _ value: Value) -> Bool {
-    guard let loop = content.withLock({ $0.loop }), let line = AgentProtocol.line(value) else { return false }
-    return loop.send(id, line)
+    guard let loop = content.withLock({ $0.loop }) else { return false }
+    return loop.send(id, AgentProtocol.answer(value))
   }
 }

@@ -147,8 +147,27 @@ package actor ScheduleHost {
     let events = scheduler.set(entries, keeping: Set(kept), after: earlier, state: state, at: now)
     guard isServing else { return }
     await carryOut(due + [Decision(schedule: "", events: events)])
+    await recallEvents()
     planAlarm()
     tellAhead()
+  }
+
+  /// Looks up for the scheduler what came with the events that starts wait for since before this process.
+  private func recallEvents() async {
+    let wanted = scheduler.eventsToRecall
+    for (schedule, cause) in wanted {
+      var value: Value?
+      if let id = cause.event, let event = store.state.events[id] {
+        value = .null
+        if let data = event.data { do throws(StateError) { value = try await store.value(data) } catch { value = nil } }
+      } else if cause.kind == .afterRecipe, let run = cause.run {
+        var record = store.run(run)
+        if record == nil { do throws(StateError) { record = try await store.finishedRun(run) } catch {} }
+        value = record.map { StartingRun.ended(run, as: $0.status.rawValue) }
+      }
+      scheduler.recall(value, for: cause, of: schedule)
+    }
+    if !wanted.isEmpty { await carryOut(scheduler.due(at: time.now())) }
   }
 
   /// Tells once of each schedule whose slots are decided until some time to come.
@@ -215,8 +234,9 @@ package actor ScheduleHost {
       }
       if reason == nil { reason = await refusal(recipe, inputs) }
       let plan = SchedulePlan(
-        recipe: recipe.name, file: item.file, texts: texts, inputs: inputs, group: group, program: program,
-        trigger: trigger, refusal: reason)
+        recipe: recipe.name, file: item.file, texts: texts, inputs: inputs,
+        computed: StartingInputs(trigger, of: recipe), group: group, program: program, trigger: trigger,
+        refusal: reason)
       if let reason { tell(.refuses(schedule: ScheduleEntry(plan).id, reason: reason)) }
       plans.append(plan)
     }

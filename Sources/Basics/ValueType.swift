@@ -71,20 +71,63 @@ public final class ObjectType: Sendable {
   /// What messages call the object, such as `steps.book`; may be empty, and takes no part in equality.
   public let name: String
   /// The fields, in order of declaration.
-  public let fields: [Field]
+  public var fields: [Field] {
+    grown.map { $0.entries.sorted { $0.position < $1.position }.compactMap(\.field) } ?? listed
+  }
+  private let listed: [Field]
+  /// The fields of an object that grew one by one, which shares them with the objects that it grew from.
+  private let grown: LayeredMap<Grown>?
+  private let position: Int
   /// Whether a field may hold a secret anywhere; found out once, because every expression that sees the object asks.
   public let holdsSecret: Bool
 
   /// Creates an object type.
   public init(_ name: String = "", fields: [Field]) {
     self.name = name
-    self.fields = fields
+    listed = fields
+    grown = nil
+    position = 0
     holdsSecret = fields.contains { $0.type.holdsSecret }
   }
 
   /// The field of that name.
   public subscript(name: String) -> Field? {
-    fields.first { $0.name.hasSameScalars(as: name) }
+    if let grown { return grown[name]?.field }
+    return listed.first { $0.name.hasSameScalars(as: name) }
+  }
+
+  private struct Grown: Sendable {
+    let position: Int
+    /// Nil for one that was taken away.
+    let field: Field?
+  }
+
+  private init(_ name: String, _ grown: LayeredMap<Grown>, position: Int, holdsSecret: Bool) {
+    self.name = name
+    listed = []
+    self.grown = grown
+    self.position = position
+    self.holdsSecret = holdsSecret
+  }
+
+  /// The object with one field more at its end, in place of one of the same name; takes about the same time for any size.
+  package func adding(_ field: Field) -> ObjectType { growing(field.name, field) }
+
+  /// The object without a field.
+  package func removing(_ name: String) -> ObjectType { self[name] == nil ? self : growing(name, nil) }
+
+  private func growing(_ name: String, _ field: Field?) -> ObjectType {
+    var map = grown ?? LayeredMap()
+    var position = position
+    if grown == nil {
+      for field in listed {
+        map.insert(Grown(position: position, field: field), for: field.name)
+        position += 1
+      }
+    }
+    map.insert(Grown(position: position, field: field), for: name)
+    return ObjectType(
+      self.name, map, position: position + 1, holdsSecret: holdsSecret || field?.type.holdsSecret ?? false)
   }
 }
 

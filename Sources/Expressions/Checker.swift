@@ -37,11 +37,17 @@ struct Checker {
   }
 
   let text: [UInt8]
+  /// The whole expression.
+  let range: Range<Int>
   let scope: ExpressionScope
   var inference: Inference
   var faults: [ExpressionFault] = []
   /// The part that was last faulted because it may be absent.
   var absent: Range<Int>?
+  /// The longest chain of fields and items around what is being checked: `a.b[0].c` around `a.b`.
+  var chain: Range<Int>?
+  /// Whether this checks what another checker suggests, and has nothing to suggest itself.
+  var isTrial = false
   var locals: [Local] = []
   var facts: Facts
   var slotCount: Int
@@ -50,8 +56,9 @@ struct Checker {
   var isSound: Bool { scope.rules == .sound }
   var isChecked: Bool { scope.rules != .unchecked }
 
-  init(_ text: [UInt8], _ scope: ExpressionScope) {
+  init(_ text: [UInt8], _ range: Range<Int>, _ scope: ExpressionScope) {
     self.text = text
+    self.range = range
     self.scope = scope
     inference = Inference(isSound: scope.rules == .sound)
     facts = scope.facts
@@ -59,7 +66,7 @@ struct Checker {
   }
 
   /// The whole expression, with the type that it has as far as the faults leave no doubt of it.
-  mutating func program(_ syntax: Syntax, _ range: Range<Int>, expecting: ValueType?) -> (Program, ValueType?) {
+  mutating func program(_ syntax: Syntax, expecting: ValueType?) -> (Program, ValueType?) {
     var result = check(syntax)
     result.type = inference.resolved(result.type)
     if let expecting { expect(expecting, &result, syntax) }
@@ -122,7 +129,10 @@ struct Checker {
   ///
   /// As an operand, of which only a field is read, it is not taken as a whole.
   mutating func check(_ syntax: Syntax, asOperand: Bool = false) -> Result {
+    let outer = chain
+    if !asOperand { chain = syntax.range }
     var result = checked(syntax, asOperand: asOperand)
+    chain = outer
     switch syntax.kind {
     case .name, .select, .index: result.node = known(result.node)
     default: break
@@ -227,16 +237,20 @@ struct Checker {
     case .parameter: _ = inference.accepts(.bool, type)
     case .wrapper(.bool) where !isSound: break
     case .optional(.bool):
-      fault("\(place) is a bool, and this is an optional one; write \(source(syntax)).orValue(false)", syntax.range)
+      let fix = suggestion("\(source(syntax)).orValue(false)", for: syntax)
+      fault("\(place) is a bool, and this is an optional one\(fix)", syntax.range)
     default:
       let text = source(syntax)
       let fix =
         switch type {
-        case .string, .choice: "; compare it, as in `\(text) != ''`"
-        case .list, .map: "; write `size(\(text)) > 0`"
-        case .int: "; compare it, as in `\(text) != 0`"
-        case .double: "; compare it, as in `\(text) != 0.0`"
-        case .null: "; compare with it, as in `x == null`"
+        case .string: suggestion("\(text) != ''", for: syntax, "; compare it, as in")
+        case .choice(let options):
+          suggestion("\(text) == '\(options.first ?? "")'", for: syntax, "; compare it, as in")
+        case .list, .map: suggestion("size(\(text)) > 0", for: syntax)
+        case .int: suggestion("\(text) != 0", for: syntax, "; compare it, as in")
+        case .uint: suggestion("\(text) != 0u", for: syntax, "; compare it, as in")
+        case .double: suggestion("\(text) != 0.0", for: syntax, "; compare it, as in")
+        case .null: "; what may be null is compared with it, as in x == null"
         default: ""
         }
       fault("\(place) is a bool, and this is \(show(type))\(fix)", syntax.range)
@@ -293,7 +307,7 @@ struct Checker {
     let node = ConditionalNode(test.node, one.node, other.node, syntax.range)
     guard let type = inference.join(one.type, other.type) else {
       var message = "`? :` gives one type, and these are \(show(one.type)) and \(show(other.type))"
-      let hint = conversionHint(one.type, first, other.type, second)
+      let hint = conversionHint(one.type, first, other.type, second, in: syntax)
       message += hint.isEmpty ? difference(one.type, other.type) : hint
       return isChecked ? faulty(message, syntax.range) : Result(node, .dyn)
     }

@@ -35,7 +35,8 @@ extension Checker {
       return variable(name, slot, syntax, asOperand: asOperand)
     }
     if let type = Checker.typeNames[name] { return typeName(name, type, syntax) }
-    return faulty(unknownName(name), syntax.range)
+    if isTrial, name == Checker.hole { return Result(FailureNode("unwritten", syntax.range), .dyn) }
+    return faulty(unknownName(name, syntax.range), syntax.range)
   }
 
   private mutating func variable(_ name: String, _ slot: Int, _ syntax: Syntax, asOperand: Bool) -> Result {
@@ -48,7 +49,7 @@ extension Checker {
     Result(LiteralNode(Value(.type(name)), syntax.range), isChecked ? .type(type) : .dyn)
   }
 
-  private func unknownName(_ name: String) -> String {
+  private func unknownName(_ name: String, _ range: Range<Int>) -> String {
     if name == "now" { return "`now` is not available here" }
     if scope.functions.namespaces.contains(name) {
       return "`\(name)` holds functions, as in \(name).…(), and is no value"
@@ -57,7 +58,7 @@ extension Checker {
       return "`\(name)` is a function and wants arguments: \(name)(…)"
     }
     if let truth = ["yes": "true", "on": "true", "no": "false", "off": "false", "nul": "null"][name] {
-      return "there is no variable `\(name)`; write `\(truth)`"
+      return "there is no variable `\(name)`" + suggestion(truth, for: range)
     }
     if let near = name.nearest(among: locals.map(\.name) + scope.names) {
       return "there is no variable `\(name)`; did you mean `\(near)`?"
@@ -216,7 +217,7 @@ extension Checker {
     var isNullAbsent = false
     /// Whether it is read from what is in an optional, however many are around it, so that it is in one too.
     var isInOptional = false
-    /// Whether only data can decide that it is not there.
+    /// Whether only data can decide that it is not there; which secrets there are is known before a run starts.
     var isLookup = true
   }
 
@@ -256,7 +257,7 @@ extension Checker {
       if isSound, !inference.accepts(key, .string) {
         fault("the keys of this map are \(key)s, so it has no field `\(name)`; write […]", syntax.mark)
       }
-      return Found(type: value)
+      return Found(type: value, isLookup: !inference.holdsSecret(value))
     case .wrapper(let wrapped) where !isSound: return field(name, of: wrapped, syntax, isRead: isRead)
     case let type:
       fault(noFields(name, type, syntax), syntax.mark)
@@ -320,7 +321,7 @@ extension Checker {
   }
 
   /// Faults `value()` of an optional that is empty for what the recipe itself tells, unless that was asked before.
-  mutating func requireValue(of optional: Result, _ receiver: Syntax) {
+  mutating func requireValue(of optional: Result, _ receiver: Syntax, in syntax: Syntax) {
     guard isSound, !optional.isLookup, !(optional.node is LiteralNode) else { return }
     let path = heldPath(receiver)
     if let path, isPresent(path) { return }
@@ -328,8 +329,8 @@ extension Checker {
     var name = text
     if case .field(let field)? = path?.steps.last { name = field }
     fault(
-      "value() fails where `\(name)` is absent; ask first, as in `\(text).hasValue() && …`, or write "
-        + "`\(text).orValue(…)`", receiver.range)
+      "value() fails where `\(name)` is absent; ask first, as in `\(text).hasValue() && …`"
+        + suggestion("\(text).orValue(…)", for: syntax, ", or write"), receiver.range)
   }
 
   private func unknownField(_ name: String, in object: ObjectType) -> String {
@@ -346,8 +347,21 @@ extension Checker {
     guard case .select(let operand, _, _) = syntax.kind else {
       return "`\(name)` may be absent; ask with `has(…)` first"
     }
-    let default_ = source(operand) + ".?" + name + ".orValue(…)"
-    return "`\(name)` may be absent; ask first, as in `has(\(whole)) && …`, or write `\(default_)`"
+    return "`\(name)` may be absent; ask first, as in `has(\(whole)) && …`"
+      + other(for: source(operand) + ".?" + name, syntax)
+  }
+
+  /// How to read the chain that something belongs to which may be absent, read as `start` gives it.
+  private func other(for start: String, _ syntax: Syntax) -> String {
+    let chain = chain ?? syntax.range
+    let rest = chain.upperBound > syntax.range.upperBound ? syntax.range.upperBound..<chain.upperBound : nil
+    let optional = start + (rest.map { source($0) } ?? "")
+    let following = text[chain.upperBound..<range.upperBound]
+    let isUnwrapped = [".orValue(", ".or(", ".hasValue(", ".optMap(", ".optFlatMap("].contains {
+      following.starts(with: $0.utf8)
+    }
+    let isAsked = text[range.lowerBound..<chain.lowerBound].reversed().starts(with: "has(".utf8.reversed())
+    return suggestion(isUnwrapped || isAsked ? optional : "\(optional).orValue(…)", for: chain, ", or write")
   }
 
   /// The number that a text is.
@@ -359,26 +373,30 @@ extension Checker {
   private func noFields(_ name: String, _ type: ValueType, _ syntax: Syntax) -> String {
     guard case .select(let operand, _, _) = syntax.kind else { return "\(show(type)) has no fields" }
     let text = source(operand)
+    let article = if case .list = type { "a list" } else { show(type) }
+    let none = "\(article) has no field `\(name)`"
     switch (type, name) {
     case (.list, "length"), (.list, "count"), (.list, "size"), (.string, "length"), (.string, "count"),
       (.string, "size"), (.bytes, "length"), (.bytes, "size"):
-      return "write `size(\(text))` for `.\(name)`"
-    case (.list, "empty"), (.list, "isEmpty"): return "write `size(\(text)) == 0` for `.\(name)`"
-    case (.list, "first"), (.list, "last"):
-      return "write `\(text)[\(name == "first" ? "0" : "size(\(text)) - 1")]` for `.\(name)`"
+      return none + suggestion("size(\(text))", for: syntax)
+    case (.list, "empty"), (.list, "isEmpty"): return none + suggestion("size(\(text)) == 0", for: syntax)
+    case (.list, "first"): return none + suggestion("\(text)[0]", for: syntax)
+    case (.list, "last"): return none + suggestion("\(text)[size(\(text)) - 1]", for: syntax)
     case (.list, _):
-      return "a list has no field `\(name)`; read one item, `\(text)[0].\(name)`, or all, `\(text).map(x, x.\(name))`"
+      return none + suggestion("\(text)[0].\(name)", for: syntax, "; read one item,")
+        + suggestion("\(text).map(x, x.\(name))", for: syntax, ", or all,")
     case (.wrapper, _):
       return "\(show(type)) has no fields; what may be null is compared with null first"
     case (.timestamp, _):
-      return "a timestamp has no field `\(name)`; its parts are read with methods, as in `\(text).getFullYear()`"
+      return none + suggestion("\(text).getFullYear()", for: syntax, "; its parts are read with methods, as in")
     case (.duration, _):
-      return "a duration has no field `\(name)`; its parts are read with methods, as in `\(text).getMinutes()`"
+      return none + suggestion("\(text).getMinutes()", for: syntax, "; its parts are read with methods, as in")
     default: return "\(show(type)) has no fields, so no `\(name)`"
     }
   }
 
   mutating func checkHas(_ operand: Syntax, _ name: String, _ syntax: Syntax) -> Result {
+    chain = operand.range.lowerBound..<syntax.mark.upperBound
     let base = check(operand, asOperand: true)
     refer(operand, (name, syntax.mark))
     let (type, isSecret) = unsealed(base.type)
@@ -425,10 +443,13 @@ extension Checker {
       if !inference.accepts(.int, key) {
         let hint =
           switch key {
-          case .double: "; write `int(\(source(index)))`"
-          case .uint: "; write `int(\(source(index)))`"
-          case .string where wholeNumber(index) != nil: "; write `\(source(operand))[\(wholeNumber(index) ?? 0)]`"
-          case .string, .choice: "; one field of every item is `\(source(operand)).map(x, x.…)`"
+          case .double, .uint: suggestion("int(\(source(index)))", for: index)
+          case .string where wholeNumber(index) != nil:
+            suggestion("\(source(operand))[\(wholeNumber(index) ?? 0)]", for: syntax)
+          case .string, .choice:
+            (keyNode as? LiteralNode)?.value.string.map {
+              suggestion("\(source(operand)).map(x, x.\($0))", for: syntax, "; one field of every item is")
+            } ?? ""
           default: ""
           }
         fault("a list is read at an int, and this is \(show(key))\(hint)", index.range)
@@ -442,7 +463,7 @@ extension Checker {
       if !inference.accepts(keyType, key) {
         fault("the keys of this map are \(keyType)s, and this is \(show(key))", index.range)
       }
-      return Found(type: value)
+      return Found(type: value, isLookup: !inference.holdsSecret(value))
     case .object(let object):
       if !inference.accepts(.string, key) {
         fault("the fields of an object are read by their names, and this is \(show(key))", index.range)
@@ -464,7 +485,8 @@ extension Checker {
     case .wrapper(let wrapped) where !isSound:
       return item(of: wrapped, at: key, keyNode, operand, index, syntax, isRead: isRead)
     case .string:
-      fault("a text has no items; write `\(source(operand)).charAt(\(source(index)))`", syntax.range)
+      let fix = suggestion("\(source(operand)).charAt(\(source(index)))", for: syntax)
+      fault("a text has no items\(fix)", syntax.range)
       return Found(type: .dyn)
     case let type:
       fault("\(show(type)) has no items or keys", syntax.range)

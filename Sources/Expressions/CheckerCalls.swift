@@ -28,7 +28,10 @@ extension Checker {
     }
     if case .name(let other, _) = receiver.kind, let namespace = namespace(meantBy: other) {
       for argument in arguments { _ = check(argument) }
-      return faulty("there is no variable `\(other)`; did you mean `\(namespace).\(name)(…)`?", receiver.range)
+      let message =
+        scope.functions.functions(named: "\(namespace).\(name)").isEmpty
+        ? unknownIn(namespace, name) : "there is no variable `\(other)`; did you mean `\(namespace).\(name)(…)`?"
+      return faulty(message, receiver.range)
     }
     return resolve(name, scope.functions.methods(named: name), receiver: receiver, arguments, syntax)
   }
@@ -61,7 +64,7 @@ extension Checker {
     results.reserveCapacity(parts.count)
     for part in parts { results.append(check(part)) }
     guard !forms.isEmpty else {
-      return faulty(unknownFunction(name, receiver, arguments, results), syntax.mark)
+      return faulty(unknownFunction(name, receiver, arguments, syntax), syntax.mark)
     }
     var isSecret = false
     var types: [ValueType] = []
@@ -94,7 +97,7 @@ extension Checker {
     }
     guard var result, let form = fitting.first else {
       return faulty(
-        mismatchMessage(name, forms, receiver, arguments, types), syntax.range, type: commonResult(forms))
+        mismatchMessage(name, forms, receiver, arguments, types, syntax), syntax.range, type: commonResult(forms))
     }
     let constants = nodes.map { ($0 as? LiteralNode)?.value }
     if isSound, let fault = form.typeCheck?(types.map { inference.finished($0) }) {
@@ -115,7 +118,7 @@ extension Checker {
     if let receiver, case .optional = form.receiver {
       switch name {
       case "hasValue": call.whenTrue = factsWhereHeld(receiver)
-      case "value": requireValue(of: results[0], receiver)
+      case "value": requireValue(of: results[0], receiver, in: syntax)
       default: break
       }
     }
@@ -200,7 +203,8 @@ extension Checker {
   // MARK: Messages
 
   private mutating func mismatchMessage(
-    _ name: String, _ forms: [FunctionDeclaration], _ receiver: Syntax?, _ arguments: [Syntax], _ types: [ValueType]
+    _ name: String, _ forms: [FunctionDeclaration], _ receiver: Syntax?, _ arguments: [Syntax], _ types: [ValueType],
+    _ syntax: Syntax
   ) -> String {
     let signatures = forms.prefix(4).map(\.signature).joined(separator: ", or ")
     let ofCount = forms.filter { $0.accepts(count: types.count) }
@@ -219,14 +223,14 @@ extension Checker {
     if let (index, choices) = wanted.min(by: { $0.key < $1.key }) {
       let text = source(parts[index])
       if name == "contains", index == 0, case .list = types[0] {
-        return "contains() belongs to texts; write `\(source(parts[1])) in \(text)`"
+        return "contains() belongs to texts" + suggestion("\(source(parts[1])) in \(text)", for: syntax)
       }
       let place = receiver != nil && index == 0 ? "\(name)() belongs to" : "\(name)() wants"
-      var hint = choices.count == 1 ? argumentHint(choices[0], types[index], parts[index]) : ""
+      var hint = choices.count == 1 ? argumentHint(choices[0], types[index], parts[index], in: syntax) : ""
       if name == "orValue", index == 1, case .optional(.optional(let inner)) = types[0],
         inference.accepts(inner, types[1])
       {
-        hint = "; write `\(source(parts[0])).orValue(optional.none()).orValue(\(text))`"
+        hint = suggestion("\(source(parts[0])).orValue(optional.none()).orValue(\(text))", for: syntax)
       }
       return "\(place) \(listed(choices)), and `\(text)` is \(show(types[index]))\(hint)"
     }
@@ -253,40 +257,33 @@ extension Checker {
   }
 
   /// How to make what is given what is wanted.
-  func argumentHint(_ wanted: ValueType, _ given: ValueType, _ syntax: Syntax) -> String {
+  func argumentHint(_ wanted: ValueType, _ given: ValueType, _ syntax: Syntax, in whole: Syntax) -> String {
     let text = source(syntax)
+    func suggest(_ code: String, _ lead: String = "; write") -> String {
+      suggestion(code, for: syntax, lead, in: whole)
+    }
     switch (inference.resolved(wanted), inference.resolved(given)) {
     case (let wanted, .optional(let wrapped)) where inference.finished(wrapped) == inference.finished(wanted):
-      return "; write `\(text).orValue(…)`"
+      return suggest("\(text).orValue(…)")
     case (.double, .int):
-      if case .literal(let value) = syntax.kind, let number = value.int { return "; write `\(number).0`" }
-      return "; write `double(\(text))`"
-    case (.double, .uint), (.double, .string): return conversion("double", syntax)
-    case (.int, .double), (.int, .uint), (.int, .string): return conversion("int", syntax)
+      if case .literal(let value) = syntax.kind, let number = value.int {
+        return suggest("\(number).0")
+      }
+      return suggest("double(\(text))")
+    case (.double, .uint), (.double, .string): return suggest("double(\(text))")
+    case (.int, .double), (.int, .uint), (.int, .string): return suggest("int(\(text))")
     case (.string, .int), (.string, .uint), (.string, .double), (.string, .bool), (.string, .timestamp),
       (.string, .duration), (.string, .bytes):
-      return "; write `string(\(text))`"
-    case (.timestamp, .string): return conversion("timestamp", syntax)
-    case (.duration, .string): return conversion("duration", syntax)
-    case (.list(.dyn), let given) where given != .dyn: return "; a list of one is `[\(text)]`"
+      return suggest("string(\(text))")
+    case (.timestamp, .string): return suggest(timestamp(syntax))
+    case (.duration, .string): return suggest("duration(\(text))")
+    case (.list(.dyn), let given) where given != .dyn: return suggest("[\(text)]", "; a list of one is")
     case (.list(let element), let given) where inference.finished(element) == inference.finished(given):
-      return "; a list of one is `[\(text)]`"
-    case (.bool, .int): return "; compare it, as in `\(text) != 0`"
-    case (.bool, .string): return "; compare it, as in `\(text) == 'yes'`"
+      return suggest("[\(text)]", "; a list of one is")
+    case (.bool, .int): return suggest("\(text) != 0", "; compare it, as in")
+    case (.bool, .string): return suggest("\(text) == 'yes'", "; compare it, as in")
     default: return ""
     }
-  }
-
-  /// That a part is to be converted, if that can be done: no text says so that is no number.
-  private func conversion(_ function: String, _ syntax: Syntax) -> String {
-    converts(syntax, by: function) ? "; write `\(function)(\(source(syntax)))`" : ""
-  }
-
-  /// Whether a function takes what is written out there; it may take whatever is computed.
-  func converts(_ syntax: Syntax, by function: String) -> Bool {
-    guard case .literal = syntax.kind else { return true }
-    let scope = ExpressionScope(functions: scope.functions)
-    return if case .success = Program.compile("\(function)(\(source(syntax)))", in: scope) { true } else { false }
   }
 
   /// What other languages call it.
@@ -306,27 +303,27 @@ extension Checker {
     "json.loads": "parse",
   ]
 
-  private func unknownFunction(_ name: String, _ receiver: Syntax?, _ arguments: [Syntax], _ results: [Result])
-    -> String
-  {
-    let given = arguments.map { source($0) }.joined(separator: ", ")
+  private func unknownFunction(_ name: String, _ receiver: Syntax?, _ arguments: [Syntax], _ syntax: Syntax) -> String {
+    let texts = arguments.map { source($0) }
+    let given = texts.joined(separator: ", ")
     if let receiver {
       let text = source(receiver)
       if !scope.functions.functions(named: name).isEmpty {
-        return
-          "\(name)() is no method; write `\(name)(\(([text] + arguments.map { source($0) }).joined(separator: ", ")))`"
+        return "\(name)() is no method"
+          + suggestion("\(name)(\(([text] + texts).joined(separator: ", ")))", for: syntax)
       }
       if name == "has", arguments.count == 1, case .literal(let value) = arguments[0].kind, let field = value.string {
-        return "has() is no method; write `has(\(text).\(field))`"
+        return "has() is no method" + suggestion("has(\(text).\(field))", for: syntax)
       }
-      if let other = replacement(forMethod: name, on: text, with: arguments.map { source($0) }) {
-        return "there is no method `\(name)`; write `\(other)`"
+      let none = "there is no method `\(name)`"
+      if let other = replacement(forMethod: name, on: text, with: texts) {
+        return none + suggestion(other, for: syntax)
       }
       if let other = Checker.otherNames[name] {
         if !scope.functions.methods(named: other).isEmpty, other != "size" {
-          return "there is no method `\(name)`; write `\(text).\(other)(\(given))`"
+          return none + orGuess(other, suggestion("\(text).\(other)(\(given))", for: syntax))
         }
-        return "there is no method `\(name)`; write `\(other)(\(text))`"
+        return none + orGuess(other, suggestion("\(other)(\(text))", for: syntax))
       }
       let macros = Parser.macroForms.keys
       let names = scope.functions.names(ofMethods: true)
@@ -339,13 +336,25 @@ extension Checker {
     if name == "has" { return "has() is written has(a.b)" }
     if !scope.functions.methods(named: name).isEmpty, let first = arguments.first {
       let rest = arguments.dropFirst().map { source($0) }.joined(separator: ", ")
-      return "\(name)() is a method; write `\(source(first)).\(name)(\(rest))`"
+      return "\(name)() is a method" + suggestion("\(source(first)).\(name)(\(rest))", for: syntax)
     }
-    if name == "concat" { return "there is no function `concat`; write `a + b`" }
+    let none = "there is no function `\(name)`"
+    if name == "concat" { return none + suggestion(texts.joined(separator: " + "), for: syntax) }
     if let form = Parser.macroForms[name] { return "\(name)() is written \(form)" }
-    if let other = Checker.otherNames[name] { return "there is no function `\(name)`; write `\(other)(\(given))`" }
+    if let other = Checker.otherNames[name] {
+      if other == "timestamp", let only = arguments.first, arguments.count == 1 {
+        return none + orGuess(other, suggestion(timestamp(only), for: syntax))
+      }
+      let plain = suggestion("\(other)(\(given))", for: syntax)
+      return none + orGuess(other, plain.isEmpty ? suggestion("\(other)([\(given)])", for: syntax) : plain)
+    }
     let near = name.nearest(among: scope.functions.names(ofMethods: false)).map { "; did you mean `\($0)`?" } ?? ""
     return "there is no function `\(name)`\(near)"
+  }
+
+  /// A suggestion, or where there is none the name of what was probably meant.
+  private func orGuess(_ name: String, _ suggestion: String) -> String {
+    suggestion.isEmpty ? "; did you mean `\(name)`?" : suggestion
   }
 
   // MARK: What the place wants
@@ -371,7 +380,7 @@ extension Checker {
       return
     }
     var message = "\(show(wanted)) is wanted here, and this is \(show(given))"
-    message += argumentHint(wanted, given, syntax)
+    message += argumentHint(wanted, given, syntax, in: syntax)
     if case (.object(let wanted), .object(let given)) = (wanted, given) {
       message = objectMessage(wanted, given) ?? message
     }

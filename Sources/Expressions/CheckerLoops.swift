@@ -62,12 +62,13 @@ extension Checker {
     case .wrapper(let wrapped) where !isSound: return elements(of: inference.resolved(wrapped), loop)
     case .string:
       fault(
-        "\(name)() goes through a list or the keys of a map, and this is a string; split it first, as in "
-          + "`\(source(loop.range)).split(',')`", loop.range.range)
+        "\(name)() goes through a list or the keys of a map, and this is a string"
+          + suggestion("\(source(loop.range)).split(',')", for: loop.range, "; split it first, as in"),
+        loop.range.range)
     case .optional:
       fault(
-        "\(name)() goes through a list or the keys of a map, and this is \(show(type)); write "
-          + "`\(source(loop.range)).orValue([])` before it", loop.range.range)
+        "\(name)() goes through a list or the keys of a map, and this is \(show(type))"
+          + suggestion("\(source(loop.range)).orValue(…)", for: loop.range), loop.range.range)
     default:
       fault("\(name)() goes through a list or the keys of a map, and this is \(show(type))", loop.range.range)
     }

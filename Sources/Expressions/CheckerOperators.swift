@@ -10,8 +10,11 @@ extension Checker {
     switch type {
     case .int, .double, .dyn, .parameter: break
     case .wrapper(.int) where !isSound, .wrapper(.double) where !isSound: break
-    case .uint: return faulty("a uint has no negative; write `-int(\(source(operand)))`", syntax.range)
-    case .bool: return faulty("the opposite of a bool is written `!\(source(operand))`", syntax.range)
+    case .uint:
+      return faulty("a uint has no negative" + suggestion("-int(\(source(operand)))", for: syntax), syntax.range)
+    case .bool:
+      let fix = suggestion("!\(source(operand))", for: syntax)
+      return faulty("`-` takes an int or a double, and this is a bool\(fix)", syntax.range)
     default: return faulty("`-` takes an int or a double, and this is \(show(type))", syntax.range)
     }
     return sealed(folded(Result(node, type), of: [inner.node]), if: isSecret)
@@ -86,7 +89,7 @@ extension Checker {
       default: nil
       }
     guard let type else {
-      return faulty(arithmeticMessage(symbol, left, right, types), syntax.range, type: likelyType(types))
+      return faulty(arithmeticMessage(symbol, left, right, types, syntax), syntax.range, type: likelyType(types))
     }
     return Result(node, isChecked ? type : .dyn)
   }
@@ -101,10 +104,10 @@ extension Checker {
   }
 
   private func arithmeticMessage(
-    _ symbol: BinaryOperator, _ left: Operand, _ right: Operand, _ types: (ValueType, ValueType)
+    _ symbol: BinaryOperator, _ left: Operand, _ right: Operand, _ types: (ValueType, ValueType), _ syntax: Syntax
   ) -> String {
     let head = "`\(symbol.rawValue)` does not take \(show(left.type)) and \(show(right.type))"
-    let hint = conversionHint(left.type, left.syntax, right.type, right.syntax, joinedBy: symbol)
+    let hint = conversionHint(left.type, left.syntax, right.type, right.syntax, in: syntax, joinedBy: symbol)
     if !hint.isEmpty { return head + hint }
     switch (symbol, types.0, types.1) {
     case (.remainder, .double, _), (.remainder, _, .double):
@@ -112,8 +115,10 @@ extension Checker {
         if case .int = type { return source(syntax) }
         return "int(\(source(syntax)))"
       }
-      return "`%` takes ints; write `\(whole(types.0, left.syntax)) % \(whole(types.1, right.syntax))`"
-    case (.remainder, .string, _): return head + "; write `\(source(left.syntax)).format([\(source(right.syntax))])`"
+      let fix = suggestion("\(whole(types.0, left.syntax)) % \(whole(types.1, right.syntax))", for: syntax)
+      return "`%` takes ints\(fix)"
+    case (.remainder, .string, _):
+      return head + suggestion("\(source(left.syntax)).format([\(source(right.syntax))])", for: syntax)
     case (.multiply, .duration, _), (.multiply, _, .duration), (.divide, .duration, _):
       return "a duration is not multiplied or divided; write its length out, as in duration('90m')"
     case (.subtract, .string, .string): return "`-` does not take texts; remove a part with replace(part, '')"
@@ -121,37 +126,50 @@ extension Checker {
       (.subtract, .timestamp, .double), (.add, .duration, .int), (.subtract, .duration, .int):
       return head + "; a length of time is written duration('24h')"
     case (.add, .timestamp, .timestamp): return "two timestamps are not added; `-` gives the time between them"
-    case (.add, .timestamp, .string) where isLength(right.syntax),
-      (.subtract, .timestamp, .string) where converts(right.syntax, by: "duration"),
-      (.add, .duration, .string) where converts(right.syntax, by: "duration"),
-      (.subtract, .duration, .string) where converts(right.syntax, by: "duration"):
-      return head + "; write `\(source(left.syntax)) \(symbol.rawValue) duration(\(source(right.syntax)))`"
-    case (.add, .timestamp, .string): return head + "; write `string(\(source(left.syntax))) + \(source(right.syntax))`"
+    case (.add, .timestamp, .string) where isLength(right.syntax), (.subtract, .timestamp, .string),
+      (.add, .duration, .string), (.subtract, .duration, .string):
+      return head
+        + suggestion("\(source(left.syntax)) \(symbol.rawValue) duration(\(source(right.syntax)))", for: syntax)
+    case (.add, .timestamp, .string):
+      return head + suggestion("string(\(source(left.syntax))) + \(source(right.syntax))", for: syntax)
     case (.add, .list, _):
-      return head + "; one item is added as a list: `\(source(left.syntax)) + [\(source(right.syntax))]`"
+      let fix = suggestion(
+        "\(source(left.syntax)) + [\(source(right.syntax))]", for: syntax, "; one item is added as a list:")
+      return head + fix
     case (.add, .map, _), (.add, .object, _): return "maps are not added"
     default: break
     }
-    if case .optional = types.0 { return head + "; write `\(source(left.syntax)).orValue(…)`" }
-    if case .optional = types.1 { return head + "; write `\(source(right.syntax)).orValue(…)`" }
-    return head + difference(types.0, types.1)
+    return head + unwrapped(left, right, types, in: syntax)
+  }
+
+  /// Where one of two operands is an optional, how to read it with the other; else what tells their types apart.
+  private func unwrapped(
+    _ left: Operand, _ right: Operand, _ types: (ValueType, ValueType), in syntax: Syntax
+  ) -> String {
+    switch types {
+    case (.optional, .optional): difference(types.0, types.1)
+    case (.optional, _): suggestion("\(source(left.syntax)).orValue(…)", for: left.syntax, in: syntax)
+    case (_, .optional): suggestion("\(source(right.syntax)).orValue(…)", for: right.syntax, in: syntax)
+    default: difference(types.0, types.1)
+    }
   }
 
   /// Whether a text begins as a length of time does.
   private func isLength(_ syntax: Syntax) -> Bool {
     guard case .literal(let value) = syntax.kind, let first = value.string?.utf8.first else { return false }
-    return (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(first) && converts(syntax, by: "duration")
+    return (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(first)
   }
 
   /// How to convert one of two values so that they fit, as a clause that begins with a semicolon; empty if no
   /// conversion would do.
   func conversionHint(
-    _ leftType: ValueType, _ left: Syntax, _ rightType: ValueType, _ right: Syntax,
+    _ leftType: ValueType, _ left: Syntax, _ rightType: ValueType, _ right: Syntax, in syntax: Syntax,
     joinedBy symbol: BinaryOperator? = nil
   ) -> String {
     func rewrite(_ one: String, _ other: String) -> String {
-      symbol.map { "; write `\(one) \($0.rawValue) \(other)`" }
-        ?? (one == source(left) ? "; write `\(other)`" : "; write `\(one)`")
+      if let symbol { return suggestion("\(one) \(symbol.rawValue) \(other)", for: syntax) }
+      return one == source(left)
+        ? suggestion(other, for: right, in: syntax) : suggestion(one, for: left, in: syntax)
     }
     func converted(_ syntax: Syntax, to type: String) -> String {
       if case .literal(let value) = syntax.kind, case .int(let number) = value.content {
@@ -178,30 +196,33 @@ extension Checker {
     case (.string, .int), (.string, .uint), (.string, .double), (.string, .bool):
       // A text that is compared with a number is more likely to be a number that was read as a text.
       if symbol == .add || symbol == nil { return rewrite(source(left), converted(right, to: "string")) }
-      return comparisonOfText(left, rightType, source(right), isLeft: true, symbol)
+      return comparisonOfText(left, rightType, source(right), isLeft: true, in: syntax, symbol)
     case (.int, .string), (.uint, .string), (.double, .string), (.bool, .string):
       if symbol == .add || symbol == nil { return rewrite(converted(left, to: "string"), source(right)) }
-      return comparisonOfText(right, leftType, source(left), isLeft: false, symbol)
+      return comparisonOfText(right, leftType, source(left), isLeft: false, in: syntax, symbol)
     default: return ""
     }
   }
 
   private func comparisonOfText(
-    _ text: Syntax, _ type: ValueType, _ other: String, isLeft: Bool, _ symbol: BinaryOperator?
+    _ text: Syntax, _ type: ValueType, _ other: String, isLeft: Bool, in syntax: Syntax,
+    _ symbol: BinaryOperator?
   ) -> String {
     guard let symbol else { return "" }
     // No reading of a text fails that is compared with another.
     if symbol == .equal || symbol == .notEqual, isLiteralNumber(other) {
-      return isLeft
-        ? "; write `\(source(text)) \(symbol.rawValue) '\(other)'`"
-        : "; write `'\(other)' \(symbol.rawValue) \(source(text))`"
+      return suggestion(
+        isLeft
+          ? "\(source(text)) \(symbol.rawValue) '\(other)'" : "'\(other)' \(symbol.rawValue) \(source(text))",
+        for: syntax)
     }
     var read = "\(inference.finished(type))(\(source(text)))"
     if case .literal(let value) = text.kind, let string = value.string {
       guard Double(string) != nil || string == "true" || string == "false" else { return "" }
       read = string
     }
-    return isLeft ? "; write `\(read) \(symbol.rawValue) \(other)`" : "; write `\(other) \(symbol.rawValue) \(read)`"
+    return suggestion(
+      isLeft ? "\(read) \(symbol.rawValue) \(other)" : "\(other) \(symbol.rawValue) \(read)", for: syntax)
   }
 
   private func isLiteralNumber(_ text: String) -> Bool {
@@ -225,42 +246,39 @@ extension Checker {
       default: return faulty("\(show(type)) has no order", syntax.range, type: .bool)
       }
     case (let one, let other):
-      return faulty(comparisonMessage(symbol, left, right, one, other), syntax.range, type: .bool)
+      return faulty(comparisonMessage(symbol, left, right, one, other, syntax), syntax.range, type: .bool)
     }
     return Result(node, .bool)
   }
 
   private func comparisonMessage(
-    _ symbol: BinaryOperator, _ left: Operand, _ right: Operand, _ one: ValueType, _ other: ValueType
+    _ symbol: BinaryOperator, _ left: Operand, _ right: Operand, _ one: ValueType, _ other: ValueType, _ syntax: Syntax
   ) -> String {
     let head = "`\(symbol.rawValue)` does not compare \(show(left.type)) with \(show(right.type))"
-    let hint = conversionHint(left.type, left.syntax, right.type, right.syntax, joinedBy: symbol)
+    let hint = conversionHint(left.type, left.syntax, right.type, right.syntax, in: syntax, joinedBy: symbol)
     if !hint.isEmpty { return head + hint }
-    func unwrap(_ operand: Operand) -> String { "; write `\(source(operand.syntax)).orValue(…)`" }
+    let (first, second) = (source(left.syntax), source(right.syntax))
+    func suggest(_ one: String, _ other: String) -> String {
+      head + suggestion("\(one) \(symbol.rawValue) \(other)", for: syntax)
+    }
     switch (one, other) {
-    case (.optional, .optional): return head + difference(one, other)
-    case (.optional, _): return head + unwrap(left)
-    case (_, .optional): return head + unwrap(right)
-    case (.list, .int), (.map, .int):
-      return head + "; write `size(\(source(left.syntax))) \(symbol.rawValue) \(source(right.syntax))`"
+    case (.list, .int), (.map, .int): return suggest("size(\(first))", second)
     case (.bool, _) where symbol != .equal && symbol != .notEqual:
-      guard case .binary(let first, let low, let middle) = left.syntax.kind else { return head }
-      return "comparisons do not chain; write `\(source(low)) \(first.rawValue) \(source(middle)) && "
-        + "\(source(middle)) \(symbol.rawValue) \(source(right.syntax))`"
-    case (.timestamp, .string) where isDate(right.syntax) || converts(right.syntax, by: "timestamp"):
-      return head + "; write `\(source(left.syntax)) \(symbol.rawValue) \(timestamp(right.syntax))`"
-    case (.string, .timestamp) where isDate(left.syntax) || converts(left.syntax, by: "timestamp"):
-      return head + "; write `\(timestamp(left.syntax)) \(symbol.rawValue) \(source(right.syntax))`"
-    case (.duration, .string) where converts(right.syntax, by: "duration"):
-      return head + "; write `\(source(left.syntax)) \(symbol.rawValue) duration(\(source(right.syntax)))`"
+      guard case .binary(let before, let one, let other) = left.syntax.kind else { return head }
+      let (low, middle) = (source(one), source(other))
+      return "comparisons do not chain"
+        + suggestion("\(low) \(before.rawValue) \(middle) && \(middle) \(symbol.rawValue) \(second)", for: syntax)
+    case (.timestamp, .string): return suggest(first, timestamp(right.syntax))
+    case (.string, .timestamp): return suggest(timestamp(left.syntax), second)
+    case (.duration, .string): return suggest(first, "duration(\(second))")
     case (.duration, .int), (.duration, .double):
       return head + "; a length of time is written duration('90m')"
     case (.int, .type), (.string, .type), (.double, .type), (.bool, .type), (.list, .type), (.map, .type):
-      return head + "; write `type(\(source(left.syntax))) \(symbol.rawValue) \(source(right.syntax))`"
+      return suggest("type(\(first))", second)
     case (.type, .string):
       guard case .literal(let value) = right.syntax.kind, let name = value.string else { return head }
-      return head + "; write `\(source(left.syntax)) \(symbol.rawValue) \(name)`"
-    default: return head + difference(one, other)
+      return suggest(first, name)
+    default: return head + unwrapped(left, right, (one, other), in: syntax)
     }
   }
 
@@ -294,7 +312,7 @@ extension Checker {
   }
 
   /// The timestamp that a text is meant for; of a date alone its first second.
-  private func timestamp(_ syntax: Syntax) -> String {
+  func timestamp(_ syntax: Syntax) -> String {
     if isDate(syntax), case .literal(let value) = syntax.kind { return "timestamp('\(value.string ?? "")T00:00:00Z')" }
     return "timestamp(\(source(syntax)))"
   }
@@ -315,9 +333,9 @@ extension Checker {
     let node = EqualityNode(
       known(left.node, .whole), known(right.node, .whole), isNegated: symbol == .notEqual, syntax.range)
     if areComparable(left.type, right.type) { return Result(node, .bool) }
-    if case .null = left.type { return faulty(neverNull(right, symbol), syntax.range, type: .bool) }
-    if case .null = right.type { return faulty(neverNull(left, symbol), syntax.range, type: .bool) }
-    let message = comparisonMessage(symbol, left, right, plain(left.type), plain(right.type))
+    if case .null = left.type { return faulty(neverNull(right, symbol, syntax), syntax.range, type: .bool) }
+    if case .null = right.type { return faulty(neverNull(left, symbol, syntax), syntax.range, type: .bool) }
+    let message = comparisonMessage(symbol, left, right, plain(left.type), plain(right.type), syntax)
     return faulty(message, syntax.range, type: .bool)
   }
 
@@ -334,16 +352,15 @@ extension Checker {
     }
   }
 
-  private func neverNull(_ operand: Operand, _ symbol: BinaryOperator) -> String {
+  private func neverNull(_ operand: Operand, _ symbol: BinaryOperator, _ syntax: Syntax) -> String {
     let text = source(operand.syntax)
+    let not = symbol == .equal ? "!" : ""
     if case .optional = operand.type {
-      return "an optional is not null; write `\(symbol == .equal ? "!" : "")\(text).hasValue()`"
+      return "an optional is not null" + suggestion("\(not)\(text).hasValue()", for: syntax)
     }
-    if case .select(_, _, isOptional: false) = operand.syntax.kind {
-      return "`\(text)` is \(show(operand.type)) and never null; whether it is there is asked with "
-        + "`\(symbol == .equal ? "!" : "")has(\(text))`"
-    }
-    return "`\(text)` is \(show(operand.type)) and never null"
+    let head = "`\(text)` is \(show(operand.type)) and never null"
+    guard case .select(_, _, isOptional: false) = operand.syntax.kind else { return head }
+    return head + suggestion("\(not)has(\(text))", for: syntax, "; whether it is there is asked with")
   }
 
   /// A text that is compared with a choice must be one of its options.
@@ -377,7 +394,7 @@ extension Checker {
     case .dyn: return Result(node, .bool)
     case .list(let element):
       if areComparable(inference.resolved(element), item.type) { return Result(node, .bool) }
-      let hint = membershipHint(item, inference.resolved(element))
+      let hint = membershipHint(item, inference.resolved(element), syntax)
       return faulty(
         "`in` looks for \(show(item.type)) in a list of \(inference.finished(element))s\(hint)", syntax.range,
         type: .bool)
@@ -390,25 +407,29 @@ extension Checker {
       return faulty("`in` looks for \(show(item.type)) among the names of fields", syntax.range, type: .bool)
     case .string:
       return faulty(
-        "`in` looks into a list or the keys of a map; write `\(source(container.syntax)).contains(\(source(item.syntax)))`",
+        "`in` looks into a list or the keys of a map"
+          + suggestion("\(source(container.syntax)).contains(\(source(item.syntax)))", for: syntax),
         syntax.range, type: .bool)
     case .optional:
       return faulty(
-        "`in` looks into a list or the keys of a map, and this is \(show(container.type)); write "
-          + "`\(source(container.syntax)).orValue([])`", container.syntax.range, type: .bool)
+        "`in` looks into a list or the keys of a map, and this is \(show(container.type))"
+          + suggestion("\(source(container.syntax)).orValue(…)", for: container.syntax, in: syntax),
+        container.syntax.range, type: .bool)
     case let type:
       return faulty(
         "`in` looks into a list or the keys of a map, and this is \(show(type))", container.syntax.range, type: .bool)
     }
   }
 
-  private func membershipHint(_ item: Operand, _ element: ValueType) -> String {
+  private func membershipHint(_ item: Operand, _ element: ValueType, _ syntax: Syntax) -> String {
+    let function: String
     switch (item.type, element) {
-    case (.int, .string), (.uint, .string), (.double, .string): "; write `string(\(source(item.syntax)))`"
-    case (.string, .int): "; write `int(\(source(item.syntax)))`"
-    case (.int, .double): "; write `double(\(source(item.syntax)))`"
-    default: ""
+    case (.int, .string), (.uint, .string), (.double, .string): function = "string"
+    case (.string, .int): function = "int"
+    case (.int, .double): function = "double"
+    default: return ""
     }
+    return suggestion("\(function)(\(source(item.syntax)))", for: item.syntax, in: syntax)
   }
 
   // MARK: Constants

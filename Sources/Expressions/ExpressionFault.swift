@@ -3,13 +3,20 @@ package import Basics
 /// What is wrong with the text of an expression or a template, found before anything runs.
 package struct ExpressionFault: Error, Hashable, Sendable {
   /// What was found, what is wanted, and the fix: no full stop, lower case.
-  package let message: String
+  package internal(set) var message: String
   /// The part of the text that it is about, as UTF-8 offsets.
   package let range: Range<Int>
   /// Whether the expression cannot run, or probably does something else than meant.
   package let severity: Diagnostic.Severity
   /// Whether what is made with a secret stands where no secret is taken; the place knows which fields take one.
   package let isAboutSecret: Bool
+  /// What to write for a part of the text, which the message says once it is known to check.
+  var fix: Fix?
+
+  struct Fix: Hashable, Sendable {
+    let code: String
+    let range: Range<Int>
+  }
 
   package init(_ message: String, at range: Range<Int>, severity: Diagnostic.Severity = .error) {
     self.message = message

@@ -31,7 +31,7 @@ package struct ExpressionScope: Sendable {
   /// The names of objects of which no field is taken for absent, because a condition at fault may have asked.
   private(set) var presumed: Set<String> = []
   /// Why fields of variables that one might look for are not there, by the path with dots.
-  private(set) var absences: [String: String] = [:]
+  private(set) var absences = LayeredMap<String>()
 
   package init(
     functions: FunctionLibrary = .standard, rules: Rules = .sound, container: String = "", mayMeetUnknowns: Bool = false
@@ -101,7 +101,7 @@ package struct ExpressionScope: Sendable {
 
   /// Has a message say why a field of a variable is not there, as the end of a sentence.
   package mutating func explainAbsence(of field: String, in variable: String, _ why: String) {
-    absences["\(variable).\(field)"] = why
+    absences.insert(why, for: "\(variable).\(field)")
   }
 
   /// Takes what a condition says of one variable for granted of a field of another: what `until` says of `result` holds

@@ -208,7 +208,7 @@ struct Lexer {
       case ";": "an expression has no `;`"
       case "≤", "≥", "≠": "write \(symbol == "≤" ? "<=" : symbol == "≥" ? ">=" : "!=") for `\(symbol)`"
       case "×": "write * for `×`"
-      case "^": "there is no power; write `x * x`"
+      case "^": "there is no power; a square is written x * x"
       case "#": "`#` means nothing in an expression; a comment begins with `//`"
       case "~": "there is no `~`; a pattern is asked with a.matches('…')"
       case "@", "\\": "`\(symbol)` means nothing in an expression"

@@ -8,10 +8,10 @@ func replacement(forOperator word: String) -> String? {
   switch word.lowercased() {
   case "is", "equals", "eq": "write `==` for `\(word)`"
   case "mod": "write `%` for `\(word)`"
-  case "then", "else", "when": "there is no `\(word)`; write `condition ? value : otherwise`"
+  case "then", "else", "when": "there is no `\(word)`; a choice is written condition ? value : otherwise"
   case "like": "there is no `\(word)`; write a.contains('…'), or a.matches('…') with a pattern"
-  case "between": "there is no `\(word)`; write `low <= x && x <= high`"
-  case "not": "there is no `not` between values; write `!(a in b)`"
+  case "between": "there is no `\(word)`; a range is written low <= x && x <= high"
+  case "not": "there is no `not` between values; the opposite of `in` is written !(a in b)"
   case "for": "there is no `for`; write items.map(x, value), or items.filter(x, condition)"
   default: nil
   }
@@ -20,7 +20,7 @@ func replacement(forOperator word: String) -> String? {
 /// What to write for a word that CEL keeps for itself.
 func replacement(forReserved word: String) -> String {
   switch word {
-  case "if", "else": "there is no `\(word)`; write `condition ? value : otherwise`"
+  case "if", "else": "there is no `\(word)`; a choice is written condition ? value : otherwise"
   case "for", "while", "loop": "there is no `\(word)`; write items.map(x, value), or items.filter(x, condition)"
   case "let", "var", "const": "there is no `\(word)`; a value is named with cel.bind(x, value, expression)"
   case "return": "there is no `return`; the expression itself is the value"

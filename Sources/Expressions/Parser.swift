@@ -76,13 +76,17 @@ package struct Parser {
       UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
   }
 
-  private mutating func fail(_ message: String, at range: Range<Int>? = nil) -> Unreadable {
-    faults.append(ExpressionFault(message, at: range ?? token.range))
+  private mutating func fail(
+    _ message: String, at range: Range<Int>? = nil, fix: ExpressionFault.Fix? = nil
+  ) -> Unreadable {
+    note(message, at: range, fix: fix)
     return Unreadable()
   }
 
-  private mutating func note(_ message: String, at range: Range<Int>? = nil) {
-    faults.append(ExpressionFault(message, at: range ?? token.range))
+  private mutating func note(_ message: String, at range: Range<Int>? = nil, fix: ExpressionFault.Fix? = nil) {
+    var fault = ExpressionFault(message, at: range ?? token.range)
+    fault.fix = fix
+    faults.append(fault)
   }
 
   private func node(_ kind: Syntax.Kind, _ range: Range<Int>, mark: Range<Int>? = nil, over children: Int) -> Syntax {
@@ -105,7 +109,7 @@ package struct Parser {
     case .colon: return fail("a `:` stands in `condition ? value : value` and in maps only")
     case .leftBrace: return fail("a map cannot stand here; an operator or the end of the expression is wanted")
     case .identifier where isWord("if"):
-      return fail("there is no `if`; write `condition ? value : otherwise`")
+      return fail("there is no `if`; a choice is written condition ? value : otherwise")
     case .identifier:
       if let message = replacement(forOperator: word) { return fail(message) }
       if let before = textByte(before: token.start), before == UInt8(ascii: "'") || before == UInt8(ascii: "\"") {
@@ -119,8 +123,9 @@ package struct Parser {
     case .string: return fail("an operator is missing before this text; texts are joined with `+`")
     case .arrow:
       return fail(
-        "there is no `=>`; to compare write `>=`; a macro names its variable first, as in items.map(x, x + 1)")
-    case .plus, .minus: return fail("nothing is changed by an expression; write `x + 1`")
+        "there is no `=>`; a comparison is written with >=, and a macro names its variable first, as in items.map(x, x + 1)"
+      )
+    case .plus, .minus: return fail("an expression changes nothing; the next number is written x + 1")
     default: return fail("an operator is missing before `\(word)`")
     }
   }
@@ -141,7 +146,8 @@ package struct Parser {
     }
     guard try take(.colon) else {
       if mark.upperBound < lexer.text.count, lexer.text[mark.upperBound] == UInt8(ascii: ".") {
-        throw fail("write `.?` for `?.`", at: mark.lowerBound..<mark.upperBound + 1)
+        throw fail(
+          "there is no `?.`; a field that may be absent is read as a.?b", at: mark.lowerBound..<mark.upperBound + 1)
       }
       throw fail("`: value` is missing here, for when the condition of `?` does not hold")
     }
@@ -173,7 +179,7 @@ package struct Parser {
       return try checkDepth(Syntax(.invalid, range, depth: depth))
     }
     let text = "\(lexer.string(operand.range)).?\(name).orValue(\(lexer.string(right.range)))"
-    note("there is no `??`; write `\(text)`", at: mark)
+    note("there is no `??`", at: mark, fix: ExpressionFault.Fix(code: text, range: range))
     let optional = Syntax(.select(operand, name, isOptional: true), left.range, mark: left.mark, depth: depth)
     return try checkDepth(node(.method(optional, "orValue", [right]), range, mark: mark, over: depth))
   }
@@ -256,7 +262,7 @@ package struct Parser {
     case (2, .slash): return .divide
     case (2, .percent): return .remainder
     case (2, .power):
-      note("there is no `**`; write `x * x`")
+      note("there is no `**`; a square is written x * x")
       return .multiply
     default: return nil
     }
@@ -473,7 +479,8 @@ package struct Parser {
     if name == "has", !isRooted, arguments.count == 1 {
       guard case .select(let operand, let field, let isOptional) = arguments[0].kind else {
         throw fail(
-          "has() asks for a field and wants one inside: has(a.b)\(presence(of: arguments[0]))", at: arguments[0].range)
+          "has() asks for a field and wants one inside: has(a.b)", at: arguments[0].range,
+          fix: presence(of: arguments[0]).map { ExpressionFault.Fix(code: $0, range: start..<end) })
       }
       if isOptional { throw fail("has() wants no `.?` on the last field; write has(a.b)", at: arguments[0].range) }
       return node(.has(operand, field), start..<end, mark: arguments[0].mark, over: depth)
@@ -482,18 +489,18 @@ package struct Parser {
   }
 
   /// How to ask for what is not a field.
-  private func presence(of syntax: Syntax) -> String {
-    guard case .index(let operand, let index, _) = syntax.kind else { return "" }
+  private func presence(of syntax: Syntax) -> String? {
+    guard case .index(let operand, let index, _) = syntax.kind else { return nil }
     let text = lexer.string(operand.range)
     if case .literal(let value) = index.kind, value.int != nil {
-      return "; write `size(\(text)) > \(lexer.string(index.range))`"
+      return "size(\(text)) > \(lexer.string(index.range))"
     }
     if case .literal(let value) = index.kind, let name = value.string,
       name.utf8.allSatisfy({ isLetter($0) || isDigit($0) })
     {
-      return "; write `has(\(text).\(name))`"
+      return "has(\(text).\(name))"
     }
-    return "; write `\(lexer.string(index.range)) in \(text)`"
+    return "\(lexer.string(index.range)) in \(text)"
   }
 
   private mutating func list() throws(Unreadable) -> Syntax {

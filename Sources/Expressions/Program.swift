@@ -36,10 +36,10 @@ package struct Program: Sendable {
     _ text: [UInt8], _ range: Range<Int>, in scope: ExpressionScope, expecting: ValueType? = nil
   ) -> Result<Program, ExpressionFaults> {
     let (syntax, faults) = Parser.parse(text, range: range)
-    guard let syntax else { return .failure(ExpressionFaults(faults)) }
-    var checker = Checker(text, scope)
-    let (program, type) = checker.program(syntax, range, expecting: expecting)
-    let all = faults + checker.faults
+    var checker = Checker(text, range, scope)
+    guard let syntax else { return .failure(ExpressionFaults(checker.suggesting(faults))) }
+    let (program, type) = checker.program(syntax, expecting: expecting)
+    let all = faults.isEmpty ? checker.faults : checker.suggesting(faults) + checker.faults
     return all.isEmpty ? .success(program) : .failure(ExpressionFaults(all, type: type))
   }
 

@@ -163,7 +163,8 @@ package struct Template: Sendable {
       return "a list cannot be written into a text; join its items: `\(source).join(', ')`"
     case .list: return "a list cannot be written into a text; write one item, or its size with size(…)"
     case .optional(let wrapped):
-      return "an optional \(wrapped) cannot be written into a text; write `\(source).orValue(…)`"
+      let fix = notWritable(wrapped, source) == nil ? "; write `\(source).orValue(…)`" : ""
+      return "an optional \(wrapped) cannot be written into a text\(fix)"
     case .wrapper: return "this may be null, which cannot be written into a text"
     case .null: return "null cannot be written into a text"
     case .object, .map: return "an object cannot be written into a text; write one of its fields"

@@ -13,6 +13,7 @@ enum Differences {
         && left.members.allSatisfy { member in
           right[member.key.plainText].map { areSame(member.value, $0) } ?? false
         }
+    case (.double(let left), .double(let right)): return left == right || left.isNaN && right.isNaN
     case (.int(let left), .double(let right)): return Double(left) == right
     case (.double(let left), .int(let right)): return left == Double(right)
     case (.string, .timestamp), (.string, .duration), (.string, .bytes), (.int, .uint):
@@ -56,7 +57,7 @@ enum Differences {
   private static func text(_ value: Value) -> [String] {
     if let items = value.list, items.allSatisfy({ $0.string != nil }) { return items.compactMap(\.string) }
     if let text = value.string { return lines(of: text) }
-    return lines(of: (try? JSON.text(value, .prettySorted)) ?? value.plainText)
+    return lines(of: JSON.shown(value, .prettySorted))
   }
 
   private static func lines(of text: String) -> [String] {

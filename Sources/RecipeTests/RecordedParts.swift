@@ -48,7 +48,8 @@ enum RecordedParts {
     case .string(let text): scalar(text)
     case .null: "null"
     case .bool, .int, .uint: value.plainText
-    case .double: (try? JSON.text(value)) ?? JSON.quoted(value.plainText)
+    case .double(let number) where !number.isFinite: number.isNaN ? ".nan" : number < 0 ? "-.inf" : ".inf"
+    case .double: JSON.shown(value)
     default: JSON.quoted(value.plainText)
     }
   }

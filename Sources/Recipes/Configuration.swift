@@ -81,6 +81,7 @@ package struct Configuration: Sendable {
     let reader = ConfigurationReader(
       findings: findings, compiler: ExpressionCompiler(findings: findings), catalog: catalog)
     reader.read(document.root, into: &configuration)
+    reader.compiler.refuseUnevaluated(in: document.root)
     return (configuration, Diagnostics(findings.listWithoutSecrets).sorted().list)
   }
 }
@@ -160,7 +161,7 @@ private struct ConfigurationReader {
     var scope = Scope()
     scope.declare("secrets", .map(.string, .secret(.string)))
     let value = Value(.map(settings), at: member.value.place)
-    let compiler = ExpressionCompiler(findings: findings)
+    let compiler = ExpressionCompiler(ofPartOf: compiler)
     guard
       let template = compiler.fields(
         value, of: descriptor.configuration, path: name, in: scope, warnsOfSecrets: !settings.isOnThisMachine)

@@ -8,20 +8,31 @@ import YAMLReader
 struct ExpressionCompiler {
   let findings: Findings
   private let secretsRead = SecretsRead()
-  private let evaluated = EvaluatedPlaces()
+  private let evaluated: EvaluatedPlaces
 
-  init(findings: Findings) { self.findings = findings }
+  init(findings: Findings) {
+    self.findings = findings
+    evaluated = EvaluatedPlaces()
+  }
+
+  /// A compiler for a part of the same file, which tells which secrets that part reads.
+  init(ofPartOf whole: ExpressionCompiler) {
+    findings = whole.findings
+    evaluated = whole.evaluated
+  }
 
   /// The secrets that the expressions compiled so far read.
   var secrets: [(name: String, location: Diagnostic.Location?)] { secretsRead.list }
 
   /// Faults each `${{ … }}` of a file that nothing evaluates, unless what it is part of is at fault itself.
-  func refuseUnevaluated(in root: Value) {
+  ///
+  /// - Parameter spared: The key of values that are compared as they are written.
+  func refuseUnevaluated(in root: Value, sparing spared: String? = nil) {
     let faults = findings.list.filter { $0.severity == .error }.compactMap(\.location?.range.lowerBound)
-    refuseUnevaluated(in: root, isFaulty: Set(faults))
+    refuseUnevaluated(in: root, isFaulty: Set(faults), sparing: spared)
   }
 
-  private func refuseUnevaluated(in value: Value, isFaulty: Set<Int>) {
+  private func refuseUnevaluated(in value: Value, isFaulty: Set<Int>, sparing spared: String?) {
     func isAtFault(_ value: Value) -> Bool {
       findings.location(of: value).map { isFaulty.contains($0.range.lowerBound) } ?? false
     }
@@ -30,11 +41,11 @@ struct ExpressionCompiler {
     case .string:
       guard let offset = value.place.offset, !evaluated.contains(offset) else { return }
       findings.error("nothing evaluates an expression here; write the value out", at: value)
-    case .list(let items): for item in items { refuseUnevaluated(in: item, isFaulty: isFaulty) }
+    case .list(let items): for item in items { refuseUnevaluated(in: item, isFaulty: isFaulty, sparing: spared) }
     case .map(let map):
-      for member in map.members where !isAtFault(member.key) {
+      for member in map.members where !isAtFault(member.key) && (spared == nil || member.name != spared) {
         if member.name?.holdsExpression == true { findings.error("no expression can stand in a name", at: member.key) }
-        refuseUnevaluated(in: member.value, isFaulty: isFaulty)
+        refuseUnevaluated(in: member.value, isFaulty: isFaulty, sparing: spared)
       }
     default: break
     }
@@ -143,6 +154,15 @@ struct ExpressionCompiler {
       : "of '\(path)' \(taking.count == 1 ? "this is" : "these are") \(taking.joined(separator: ", "))"
     var compilation = Compilation(compiler: self, scope: scope, secretHint: "; \(hint)")
     let template = compilation.template(value, expecting: schema.inputType)
+    if case .map(let members, _) = template {
+      for (key, given) in members where given.type == .null {
+        guard let name = key.string, let refusal = schema.fields.first(where: { $0.name == name })?.refusalOfNull,
+          case .template = given
+        else { continue }
+        findings.error("'\(path).\(name)' must \(refusal)", at: value[name] ?? value)
+        compilation.isFaulty = true
+      }
+    }
     return compilation.isFaulty || faults.contains { $0.severity == .error } ? nil : template
   }
 
@@ -204,7 +224,7 @@ struct ExpressionCompiler {
   }
 
   /// Takes down that a text's expressions are evaluated.
-  fileprivate func noteEvaluated(_ value: Value) { evaluated.insert(value) }
+  func noteEvaluated(_ value: Value) { evaluated.insert(value) }
 
   fileprivate func note(_ template: CompiledTemplate, _ placing: Placing) {
     for reference in template.references("secrets") {
@@ -307,7 +327,7 @@ private struct Compilation {
 
 extension Value {
   /// Whether any text in the value is, or holds, an expression; its depth is limited where it is read.
-  fileprivate var holdsExpression: Bool {
+  var holdsExpression: Bool {
     switch content {
     case .string(let text): text.holdsExpression
     case .list(let items): items.contains(where: \.holdsExpression)

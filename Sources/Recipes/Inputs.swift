@@ -7,6 +7,8 @@ package enum GivenInput: Sendable {
   case text(String)
   /// A value of a file or a schedule.
   case value(Value, Source)
+  /// A value that is computed when a run starts.
+  case computed(ValueTemplate, Source)
   /// The name of a secret, which alone is stored.
   case secret(name: String)
 }
@@ -16,13 +18,20 @@ extension Recipe {
   ///
   /// A secret input is stored as `{"secret": NAME}` and resolved when it is used.
   package func inputs(from given: [(name: String, input: GivenInput)]) -> Result<ValueMap, Diagnostics> {
-    let (values, faults) = Recipe.Input.read(given, for: inputs, of: "recipe '\(name)'") { input in
+    Recipe.inputs(inputs, from: given, of: name)
+  }
+
+  static func inputs(
+    _ inputs: [Recipe.Input], from given: [(name: String, input: GivenInput)], of recipe: String
+  ) -> Result<ValueMap, Diagnostics> {
+    let (values, faults) = Recipe.Input.read(given, for: inputs, of: "recipe '\(recipe)'") { input in
       "input '\(input.name)' (\(input.kind)) is missing"
         + (input.summary.isEmpty
           ? "" : ": \(input.summary.hasSuffix(".") ? String(input.summary.dropLast()) : input.summary)")
         + "; give it with -i \(input.name)=\(input.isSecret ? "@secret:NAME" : "…")"
     }
-    return faults.isEmpty ? .success(withDefaults(values)) : .failure(Diagnostics(faults.map(\.fault)))
+    return faults.isEmpty
+      ? .success(Recipe.withDefaults(values, for: inputs)) : .failure(Diagnostics(faults.map(\.fault)))
   }
 }
 
@@ -48,6 +57,7 @@ extension Recipe.Input {
         continue
       }
       named.insert(name)
+      if case .computed = value, !input.isSecret { continue }
       switch input.checked(value) {
       case .success(let value): values[name] = value
       case .failure(let found): faults += found.list.map { (name, $0) }
@@ -67,6 +77,7 @@ extension Recipe.Input {
     case .secret: return refusal("input '\(name)' is no secret; declare it with 'secret: true' to give it by @secret:")
     case _ where isSecret: return refusal("input '\(name)' is secret; give the name of one, as @secret:NAME")
     case .value(let value, let source): return checked(value, in: source)
+    case .computed: preconditionFailure("A computed input is checked once it is computed.")
     case .text(let text):
       func scalar(_ value: Value?) -> Result<Value, Diagnostics> {
         value.map { checked($0, in: nil) }
@@ -100,9 +111,11 @@ extension Recipe.Input {
 
 extension Findings {
   /// The inputs that a file gives for a recipe's runs, checked like those of the command line, with their faults at
-  /// their places; `missing` says that one is needed, at `key` if nothing is nearer.
+  /// their places; `missing` says that one is needed, at `key` if nothing is nearer, and `computed` compiles a value that holds
+  /// expressions.
   func inputs(
-    _ value: Value?, for inputs: [Recipe.Input], at key: Value, missing: (Recipe.Input) -> String
+    _ value: Value?, for inputs: [Recipe.Input], at key: Value, missing: (Recipe.Input) -> String,
+    computed: (Value, Recipe.Input) -> ValueTemplate?
   ) -> [(name: String, input: GivenInput)] {
     var given: [(name: String, input: GivenInput)] = []
     var places: [String: Value] = [:]
@@ -115,6 +128,8 @@ extension Findings {
         let name = member.key.plainText
         if let text = member.value.string, text.hasPrefix("@secret:") {
           given.append((name, .secret(name: String(text.dropFirst(8)))))
+        } else if member.value.holdsExpression, let input = inputs.first(where: { $0.name.hasSameScalars(as: name) }) {
+          given.append((name, .computed(computed(member.value, input) ?? .literal(.null, .dyn), source)))
         } else {
           given.append((name, .value(member.value, source)))
         }

@@ -132,10 +132,12 @@ extension Recipe {
   }
 
   /// The inputs with the defaults of those that are left out.
-  package func withDefaults(_ inputs: ValueMap) -> ValueMap {
-    var inputs = inputs
-    for input in self.inputs where inputs[input.name] == nil { inputs[input.name] = input.fallback }
-    return inputs
+  package func withDefaults(_ values: ValueMap) -> ValueMap { Recipe.withDefaults(values, for: inputs) }
+
+  static func withDefaults(_ values: ValueMap, for inputs: [Input]) -> ValueMap {
+    var values = values
+    for input in inputs where values[input.name] == nil { values[input.name] = input.fallback }
+    return values
   }
 
   /// A value that whoever starts the recipe gives.

@@ -35,6 +35,7 @@ extension RecipeTestFile {
       let reader = RecipeTestReader(
         findings: findings, compiler: ExpressionCompiler(findings: findings), recipe: recipe, environment: environment)
       cases = reader.read(document.root)
+      reader.compiler.refuseUnevaluated(in: document.root, sparing: "expect")
     }
     let faults = Diagnostics(findings.list).sorted().list + found
     guard let recipe, !Diagnostics(faults).hasErrors else { return (nil, faults) }
@@ -207,6 +208,9 @@ struct RecipeTestReader {
     let before = findings.list.count
     let read = findings.inputs(.map(given), for: recipe.inputs, at: key) { input in
       "the run needs the input '\(input.name)' (\(input.kind)); add it under 'inputs' or 'run'"
+    } computed: { value, _ in
+      findings.error("nothing evaluates an expression here; write the value out", at: value)
+      return nil
     }
     guard !findings.list[before...].contains(where: { $0.severity == .error }) else { return nil }
     guard case .success(let values) = recipe.inputs(from: read) else { return nil }

@@ -197,7 +197,7 @@ let recipeFrame = #"""
         "except": {"$ref": "#/definitions/texts", "description": "Days that are left out, or an .ics file."},
         "pauseOnFailure": {"type": "boolean", "default": false, "description": "Whether a run that fails pauses the entry."},
         "remainingRuns": {"type": "integer", "minimum": 1, "description": "How many slots may start a run."},
-        "inputs": {"type": "object", "description": "What its runs are given."},
+        "inputs": {"type": "object", "description": "What its runs are given; values may be computed from `run`, `now` and `event` when a run starts."},
         "paused": {"type": ["boolean", "string"], "description": "Whether it is paused, or a note that says why it is."}
       }
     },

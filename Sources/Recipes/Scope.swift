@@ -10,8 +10,8 @@ struct Scope {
   /// Where each name was declared, to point at it when it is declared again.
   private var declared = LayeredMap<Value>()
   var size: Int { expressions.slotCount }
-  /// The steps that are visible, which are the fields of `steps`.
-  private(set) var steps: [ObjectType.Field] = []
+  /// The type of `steps`, whose fields are the steps that are visible.
+  private(set) var steps = ObjectType("steps", fields: [])
 
   /// - Parameter mayMeetUnknowns: Whether values may be unknown, as in a plan.
   init(mayMeetUnknowns: Bool = false) { expressions = ExpressionScope(mayMeetUnknowns: mayMeetUnknowns) }
@@ -44,18 +44,17 @@ struct Scope {
 
   /// Declares `steps` anew, with one step more.
   mutating func add(step: ObjectType.Field) {
-    steps.removeAll { $0.name == step.name }
-    steps.append(step)
+    steps = steps.adding(step)
     declareSteps()
   }
 
   private mutating func declareSteps() {
-    expressions.declare("steps", .object(ObjectType("steps", fields: steps)))
+    expressions.declare("steps", .object(steps))
   }
 
   /// Takes a step back that has an id and no value.
   mutating func withdraw(step id: String, _ why: String) {
-    steps.removeAll { $0.name == id }
+    steps = steps.removing(id)
     declareSteps()
     explainAbsence(ofStep: id, why)
   }
@@ -63,7 +62,7 @@ struct Scope {
   /// Adds what a second step has to the step of the same id, if that is visible.
   mutating func merge(step second: ObjectType.Field) {
     var merged = second
-    if let first = steps.first(where: { $0.name == second.name }) {
+    if let first = steps[second.name] {
       if case (.object(let one), .object(let other)) = (first.type, second.type) {
         merged.type = .object(ObjectType(one.name, fields: one.fields + other.fields.filter { one[$0.name] == nil }))
       } else if first.type != second.type {
@@ -79,14 +78,10 @@ struct Scope {
     var scope = first
     scope.declared = declared
     for (name, type) in expressions.variables(from: first.size) { scope.declare(name, type.asOptional) }
-    guard !steps.isEmpty else { return scope }
-    let added = steps.map { step in
-      var step = step
+    for var step in steps.fields {
       step.isOptional = true
-      return step
+      scope.steps = scope.steps.adding(step)
     }
-    scope.steps.removeAll { first in added.contains { $0.name == first.name } }
-    scope.steps += added
     scope.declareSteps()
     return scope
   }
@@ -96,9 +91,9 @@ struct Scope {
     expressions.explainAbsence(of: id, in: "steps", why)
   }
 
-  /// Has messages say of the steps of an inner scope where they are.
-  mutating func hide(stepsOf inner: Scope, inside what: String) {
-    for step in inner.steps where !steps.contains(where: { $0.name == step.name }) {
+  /// Has messages say of the steps of a block where they are.
+  mutating func hide(stepsOf block: Block, inside what: String) {
+    for step in block.type.fields where steps[step.name] == nil {
       explainAbsence(ofStep: step.name, "it is inside \(what), and not visible outside")
     }
   }

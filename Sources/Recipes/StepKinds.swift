@@ -132,8 +132,8 @@ extension StepReader {
       let block = block(
         member.value, of: name.map { "branch '\($0)'" } ?? "the branch", in: &inner,
         isOver: { isOver("/\(name ?? "")/\($0)") })
-      outer.hide(stepsOf: inner, inside: "a branch")
-      scope.hide(stepsOf: inner, inside: "a branch")
+      outer.hide(stepsOf: block, inside: "a branch")
+      scope.hide(stepsOf: block, inside: "a branch")
       if let name { branches.append(Branch(name: name, block: block)) }
       for part in name.map({ [$0] }) ?? Names.parts(of: member.key.plainText) {
         fields.append(ObjectType.Field(part, .object(block.type)))
@@ -147,7 +147,7 @@ extension StepReader {
   ) -> (Step.Kind?, ValueType) {
     var inner = scope
     let block = block(value, of: "'steps'", in: &inner, isOver: { isOver("/\($0)") })
-    outer.hide(stepsOf: inner, inside: "a block")
+    outer.hide(stepsOf: block, inside: "a block")
     guard let outputs else { return (.block(block, outputs: nil), .object(block.type)) }
     let (templates, type) = compiler.outputs(outputs, of: "this block", in: inner)
     return (.block(block, outputs: templates), type)

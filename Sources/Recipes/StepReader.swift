@@ -24,7 +24,7 @@ struct StepReader {
     _ value: Value, of what: String, in scope: inout Scope, isOver: (_ path: String) -> Bool = { _ in false }
   ) -> Block {
     let scopeSize = scope.size
-    let outer = Set(scope.steps.map(\.name))
+    let outer = scope.steps
     guard let items = value.list, !items.isEmpty else {
       findings.error(
         value.list == nil
@@ -55,7 +55,9 @@ struct StepReader {
         steps.append(step)
       }
     }
-    let own = scope.steps.filter { !outer.contains($0.name) }
+    let names = items.flatMap { $0["id"].map { Names.parts(of: $0.plainText) } ?? [] }
+    var known: Set<String> = []
+    let own = names.filter { outer[$0] == nil && known.insert($0).inserted }.compactMap { scope.steps[$0] }
     return Block(steps: steps, scopeSize: scopeSize, type: ObjectType("this block", fields: own))
   }
 

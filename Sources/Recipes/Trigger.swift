@@ -15,6 +15,7 @@ package struct Trigger: Sendable {
   package var pausesOnFailure = false
   /// How many slots may start a run; any number if nil.
   package var remainingRuns: Int?
+  /// What a run is given; what is computed is so when the run starts (`StartingInputs`).
   package var inputs: [(name: String, input: GivenInput)] = []
   package var isPaused = false
   package var pauseNote: String?

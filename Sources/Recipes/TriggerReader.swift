@@ -72,13 +72,10 @@ struct TriggerReader {
     if word != "every", let member = fields.member("from") {
       findings.error("'from' goes with 'every'; beside '\(word)' it is 'start'", at: member.key)
     }
-    for member in fields["inputs"]?.map?.members ?? [] where member.value.string?.holdsExpression == true {
-      findings.error(
-        "the inputs of an entry are written out; a step can compute what depends on `run.slot`, the time that was due",
-        at: member.value)
-    }
     trigger.inputs = findings.inputs(fields["inputs"], for: inputs, at: member.key) { input in
       "runs of this entry need the input '\(input.name)' (\(input.kind)); add it under 'inputs'"
+    } computed: { value, input in
+      compiler.input(value, input, of: trigger.kind)
     }
     if let value = fields["paused"] {
       if let note = value.string, !looksLikeYAML11Bool(note) {

@@ -87,7 +87,7 @@ struct RoundRunner {
   }
 
   private func timedOut(_ limit: TimeSpan?, after number: Int, _ result: Value) -> StepExit {
-    let gist = (try? JSON.text(result))?.excerpt(200) ?? "nothing that can be shown"
+    let gist = JSON.shown(result).excerpt(200)
     var error = RunError(
       .timeout,
       "'\(step.title)' was not as wanted after \(number == 1 ? "1 round" : "\(number) rounds") in "

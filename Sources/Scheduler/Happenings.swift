@@ -60,7 +60,7 @@ extension Scheduler {
           turn.settle(
             event.receivedAt, RunCause(.event, schedule: id, event: event.id), .refused, refusal)
         } else {
-          turn.take(event)
+          turn.take(event, value)
         }
       }
       if whole.schedule.isEmpty, refusal == nil {
@@ -73,6 +73,24 @@ extension Scheduler {
       }
     }
     return whole.events.isEmpty ? nil : whole
+  }
+}
+
+extension Scheduler {
+  /// The starts that wait for what came with an event, which an agent that just came up does not know.
+  package var eventsToRecall: [(schedule: String, cause: RunCause)] {
+    lives.flatMap { index, life -> [(schedule: String, cause: RunCause)] in
+      let slot = slots[Int(index)]
+      guard let plan = slot.plan, plan.readsEvent else { return [] }
+      return life.buffered.filter { plan.needsEvent(of: $0, in: life) }.map { (slot.id, $0.cause) }
+    }
+  }
+
+  /// Tells what came with an event that a start waits for; nil if it is lost.
+  package mutating func recall(_ value: Value?, for cause: RunCause, of schedule: String) {
+    guard let index = indexes[schedule], let origin = cause.origin else { return }
+    lives[index]?.events[origin] = value.map { .value($0) } ?? .lost
+    settleLater(index)
   }
 }
 

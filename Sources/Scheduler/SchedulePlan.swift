@@ -13,8 +13,10 @@ package final class SchedulePlan: Sendable {
   package let file: String
   /// The texts of the recipe and of those that it calls, by file.
   package let texts: StoredValue
-  /// The inputs of a run, checked and with defaults.
+  /// The inputs of a run, checked and with defaults; without those that are computed when it starts.
   package let inputs: Value
+  /// What computes the inputs of each run, if any of them is.
+  package let computed: StartingInputs?
   package let overrides: [String: Value]
   package let group: RunGroup?
   /// The version of Errand that accepts the runs.
@@ -24,13 +26,14 @@ package final class SchedulePlan: Sendable {
   package let refusal: String?
 
   package init(
-    recipe: String, file: String, texts: StoredValue, inputs: Value, overrides: [String: Value] = [:],
-    group: RunGroup? = nil, program: String, trigger: Trigger, refusal: String? = nil
+    recipe: String, file: String, texts: StoredValue, inputs: Value, computed: StartingInputs? = nil,
+    overrides: [String: Value] = [:], group: RunGroup? = nil, program: String, trigger: Trigger, refusal: String? = nil
   ) {
     self.recipe = recipe
     self.file = file
     self.texts = texts
     self.inputs = inputs
+    self.computed = computed
     self.overrides = overrides
     self.group = group
     self.program = program

@@ -92,6 +92,9 @@ package struct Scheduler: Sendable {
     return decisions
   }
 
+  /// Has a schedule look again at what may start.
+  mutating func settleLater(_ index: Int32) { unsettled.insert(index) }
+
   /// Lets one schedule decide, and takes in what it decided.
   mutating func turn(_ index: Int32, at now: Timestamp, _ body: (inout Turn) -> Void) -> [Decision] {
     let slot = slots[Int(index)]

@@ -17,6 +17,13 @@ struct Life: Equatable {
   var started: [Timestamp] = []
   /// Runs that were asked to end.
   var asked: Set<String> = []
+  /// What came with the events that wait, by the event or the run that ended.
+  var events: [String: KeptEvent] = [:]
+
+  enum KeptEvent: Equatable {
+    case value(Value)
+    case lost
+  }
 
   init() {}
 
@@ -245,6 +252,16 @@ struct Turn {
 
   private mutating func start(_ slot: Timestamp, _ cause: RunCause) {
     let run = newID(now)
+    var inputs = plan.inputs
+    if let computed = plan.computed {
+      let starting = StartingRun(
+        id: run, recipe: plan.recipe, at: now, slot: cause.slot, event: cause.origin.flatMap { life.events[$0]?.value })
+      switch computed.values(for: starting) {
+      case .success(let values): inputs = .map(values)
+      case .failure(let faults):
+        return settle(slot, cause, .refused, faults.list.map(\.message).joined(separator: "; "))
+      }
+    }
     var late: TimeSpan?
     // A person's moment is now, whatever slot it makes up for.
     if cause.kind != .backfill {
@@ -254,7 +271,7 @@ struct Turn {
     events.append(
       .runCreated(
         RunCreated(
-          run: run, at: now, recipe: plan.recipe, file: plan.file, texts: plan.texts, inputs: plan.inputs,
+          run: run, at: now, recipe: plan.recipe, file: plan.file, texts: plan.texts, inputs: inputs,
           overrides: plan.overrides, program: plan.program, cause: cause, group: plan.group)))
     effects.append(.start(run: run))
     life.open.append(run)
@@ -282,6 +299,7 @@ struct Turn {
       life.buffered.append(BufferedSlot(slot: slot.slot, at: now, cause: slot.cause))
       return
     }
+    if let origin = slot.cause.origin { life.events[origin] = nil }
     life.buffered.removeAll { $0.slot == slot.slot && $0.cause == slot.cause }
     if slot.outcome == .started, slot.cause.kind == .slot, let left = life.remaining {
       life.remaining = max(0, left - 1)
@@ -309,7 +327,7 @@ struct Turn {
     let isAskedFor = [.trigger, .backfill].contains(waiting.cause.kind)
     // Its own slots wait under this policy only if the policy was edited meanwhile.
     let isFree = life.open.isEmpty || plan.overlap == .allowAll && waiting.cause.kind == .slot
-    return isFree && (life.pause == nil || isAskedFor)
+    return isFree && (life.pause == nil || isAskedFor) && !plan.needsEvent(of: waiting, in: life)
   }
 
   /// What an agent that just came up finds left over by the one before.
@@ -330,18 +348,45 @@ struct Turn {
     } else if let pause = life.pause {
       settle(end.at, cause, .paused, Turn.words(pause))
     } else {
+      if plan.readsEvent { life.events[end.run] = .value(StartingRun.ended(end.run, as: end.status.rawValue)) }
       offer(end.at, cause, plan.overlap)
     }
   }
 
-  /// Decides on an event that the schedule listens for.
-  mutating func take(_ event: EventRecord) {
+  /// Decides on an event that the schedule listens for, with what came with it.
+  mutating func take(_ event: EventRecord, _ value: Value) {
     let cause = RunCause(.event, schedule: id, event: event.id)
     if let pause = life.pause {
       settle(event.receivedAt, cause, .paused, Turn.words(pause))
     } else {
+      if plan.readsEvent { life.events[event.id] = .value(value) }
       offer(event.receivedAt, cause, plan.overlap)
     }
+  }
+}
+
+extension RunCause {
+  /// The event or the run that it comes of.
+  var origin: String? {
+    switch kind {
+    case .event: event
+    case .afterRecipe: run
+    default: nil
+    }
+  }
+}
+
+extension Life.KeptEvent {
+  var value: Value? { if case .value(let value) = self { value } else { nil } }
+}
+
+extension SchedulePlan {
+  var readsEvent: Bool { computed?.readsEvent ?? false }
+
+  /// Whether a start that waits wants an event that has to be looked up first.
+  func needsEvent(of waiting: BufferedSlot, in life: Life) -> Bool {
+    guard readsEvent, let origin = waiting.cause.origin else { return false }
+    return life.events[origin] == nil
   }
 }
 

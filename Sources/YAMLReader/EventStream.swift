@@ -64,10 +64,18 @@ struct EventStream: ~Copyable {
   private let isEmpty: Bool
   private let bytes: UnsafeBufferPointer<UInt8>
   private var marks: MarkCursor
+  private let escapes: SurrogateEscapes?
+  /// The text of the last scalar, if it isn't as libyaml made it.
+  private var restored: UnsafeMutableBufferPointer<UInt8>?
 
   /// A stream over what lies behind an offset, which is where a byte order mark ends.
-  init(_ bytes: UnsafeBufferPointer<UInt8>, from start: Int, isASCII: Bool) {
+  ///
+  /// - Parameter escapes: What was changed in the text, if anything was.
+  init(
+    _ bytes: UnsafeBufferPointer<UInt8>, from start: Int, isASCII: Bool, escapes: SurrogateEscapes? = nil
+  ) {
     self.bytes = bytes
+    self.escapes = escapes
     marks = MarkCursor(bytes, from: start, isASCII: isASCII)
     parser = .allocate(capacity: 1)
     parser.initialize(to: yaml_parser_t())
@@ -87,6 +95,7 @@ struct EventStream: ~Copyable {
     yaml_parser_delete(parser)
     event.deallocate()
     parser.deallocate()
+    restored?.deallocate()
   }
 
   /// The next event.
@@ -101,7 +110,7 @@ struct EventStream: ~Copyable {
       let start = marks.offset(of: event.pointee.start_mark)
       switch event.pointee.type {
       case YAML_SCALAR_EVENT:
-        return .scalar(scalar(from: start))
+        return .scalar(try scalar(from: start))
       case YAML_MAPPING_START_EVENT:
         let map = event.pointee.data.mapping_start
         let isFlow = map.style == YAML_FLOW_MAPPING_STYLE
@@ -127,7 +136,7 @@ struct EventStream: ~Copyable {
     }
   }
 
-  private mutating func scalar(from start: Int) -> ScalarEvent {
+  private mutating func scalar(from start: Int) throws(ScannerError) -> ScalarEvent {
     let scalar = event.pointee.data.scalar
     let style: YAMLScalar.Style =
       switch scalar.style {
@@ -140,7 +149,14 @@ struct EventStream: ~Copyable {
     var range = range(from: start)
     let properties = properties(anchor: scalar.anchor, tag: scalar.tag, from: start)
     if let properties { range = min(skip(properties), range.upperBound)..<range.upperBound }
-    let text = UnsafeBufferPointer(start: UnsafePointer(scalar.value), count: scalar.length)
+    var text = UnsafeBufferPointer(start: UnsafePointer(scalar.value), count: scalar.length)
+    if let whole = try escapes?.restored(text, at: range, of: bytes) {
+      restored?.deallocate()
+      let kept = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: whole.count)
+      _ = kept.initialize(from: whole)
+      restored = kept
+      text = UnsafeBufferPointer(kept)
+    }
     return ScalarEvent(text: text, style: style, properties: properties, range: range)
   }
 

@@ -56,6 +56,9 @@ struct SyntaxFault {
       return fault("no escape begins like this in double quotes; write `\\\\` for a backslash, or use single quotes", 2)
     case "did not find expected hexdecimal number":
       return fault("hexadecimal digits are missing here: `\\x` takes 2, `\\u` 4, `\\U` 8", 0)
+    case ScannerError.loneHalf:
+      return fault(
+        "this is one half of a character that is written in two, such as \\ud83e\\udd80; the other is missing", 6)
     case "found invalid Unicode character escape code":
       return fault("this code is no character; characters above FFFF are written with `\\U` and 8 digits", 0)
     case "found unexpected ':'":

@@ -52,8 +52,9 @@ package enum YAMLReader {
     guard check.errors.isEmpty else { throw Diagnostics(check.errors) }
 
     var builder = TreeBuilder(source, limits: limits)
-    source.bytes.withUnsafeBufferPointer { bytes in
-      var events = EventStream(bytes, from: check.start, isASCII: check.isASCII)
+    let escapes = SurrogateEscapes(source.bytes)
+    (escapes?.bytes ?? source.bytes).withUnsafeBufferPointer { bytes in
+      var events = EventStream(bytes, from: check.start, isASCII: check.isASCII, escapes: escapes)
       builder.read(&events)
     }
     let diagnostics = Diagnostics(check.warnings + builder.diagnostics).sorted()

@@ -188,6 +188,11 @@ private struct ScalarWalk {
     }
     let end = min(offset + 2 + digits, bytes.count)
     let code = UInt32(String(decoding: bytes[offset + 2..<end], as: UTF8.self), radix: 16)
+    // The first half of a character beyond U+FFFF, as JSON escapes it; the second follows, or the text wasn't read.
+    if let code, (0xD800..<0xDC00).contains(code) {
+      emit(4, from: offset, length: 12)
+      return min(offset + 12, bytes.count)
+    }
     let scalar = code.flatMap(Unicode.Scalar.init)
     emit(scalar.map(UTF8.width) ?? 1, from: offset, length: end - offset)
     return end

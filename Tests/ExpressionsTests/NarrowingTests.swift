@@ -62,6 +62,24 @@ import Testing
     #expect(!Self.compiles(text))
   }
 
+  @Test(arguments: [
+    ("secrets.?A.value()", false), ("secrets[?'A'].value()", false), ("'x' + secrets.?A.value()", false),
+    ("held.?pass.value()", false), ("[secrets.?A][0].value()", false), ("secrets.?A.or(secrets.?B).value()", false),
+    ("secrets.?A.optMap(a, a + 'x').value()", false), ("maybe.value()", false),
+    ("secrets.?A.orValue('')", true), ("secrets.?A.hasValue() ? secrets.?A.value() : ''", true),
+    ("has(secrets.A) ? secrets.?A.value() : ''", true), ("has(held.pass) ? held.?pass.value() : ''", true),
+    ("maybe.hasValue() ? maybe.value() : ''", true), ("names.?a.value()", true),
+  ])
+  func `a secret that may be missing is an optional like others`(_ text: String, _ isRight: Bool) {
+    var scope = Self.scope
+    scope.declare("secrets", .map(.string, .secret(.string)))
+    scope.declare(
+      "held", .object(ObjectType("held", fields: [.init("pass", .secret(.string), isOptional: true)])))
+    scope.declare("maybe", .secret(.optional(.string)))
+    scope.declare("names", .map(.string, .string))
+    #expect(Self.compiles(text, scope) == isRight)
+  }
+
   @Test func `an operand that fails establishes nothing for what another decides`() {
     // `items[9].id == 1` may fail, and `flag` being false then still makes the condition false.
     #expect(!Self.compiles("(items[9].id == 1 && has(a.note) && flag) ? '' : a.note"))

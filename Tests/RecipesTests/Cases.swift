@@ -77,7 +77,7 @@ struct CaseFile {
         if index > 0 { text += "%% file \(file)\n" }
         text += one.files[file] ?? ""
       }
-      text += "%% says\n\(one.says.trimmed)\n"
+      text += one.says.trimmed.isEmpty ? "%% says\n" : "%% says\n\(one.says.trimmed)\n"
     }
     guard CaseFile.isRecording else { return }
     try text.write(toFile: path, atomically: true, encoding: .utf8)

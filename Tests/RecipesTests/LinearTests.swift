@@ -22,7 +22,8 @@ import Testing
   }
 
   @Test(arguments: [
-    "names", "names that are read", "conditional names", "unknown names", "unknown names on many lines",
+    "names", "names that are read", "conditional names", "unknown names", "unknown names on many lines", "ids",
+    "ids that are read", "ids in blocks", "ids in branches", "guards", "faults with a fix", "steps that come later",
   ])
   func `is in proportion`(_ kind: String) {
     func text(_ count: Int) -> String {
@@ -35,6 +36,26 @@ import Testing
       case "conditional names": "steps:\n" + numbers.map { "  - { if: \"1 < 2\", let: { v\($0): 1 } }\n" }.joined()
       case "unknown names":
         "steps:\n  - let: { a: \"${{ [" + numbers.map { "x\($0)" }.joined(separator: ", ") + "] }}\" }\n"
+      case "ids": "steps:\n" + numbers.map { "  - { id: s\($0), uses: desk.find }\n" }.joined()
+      case "ids that are read":
+        "steps:\n  - { id: s0, uses: desk.find }\n"
+          + numbers.dropFirst().map {
+            "  - { id: s\($0), uses: desk.find, with: { words: \"${{ steps.s\($0 - 1).papers[0].title }}\" } }\n"
+          }.joined()
+      case "ids in blocks":
+        "steps:\n" + numbers.map { "  - { id: b\($0), steps: [{ id: s\($0), uses: desk.find }] }\n" }.joined()
+      case "ids in branches":
+        "steps:\n  - parallel:\n"
+          + numbers.map { "      b\($0): [{ id: s\($0), uses: desk.find }]\n" }.joined()
+      case "guards":
+        "steps:\n  - { id: f, uses: desk.find }\n"
+          + numbers.map { "  - { id: s\($0), if: \"steps.f.count > \($0)\", uses: desk.find }\n" }.joined()
+          + numbers.map { "  - { if: \"!has(steps.s\($0))\", fail: none }\n" }.joined()
+      case "faults with a fix":
+        "steps:\n" + numbers.map { "  - let: { v\($0): \"${{ 1 + 1.5 }}\" }\n" }.joined()
+      case "steps that come later":
+        "steps:\n"
+          + numbers.map { "  - { id: s\($0), uses: desk.find, if: \"has(steps.s\($0 + 1))\" }\n" }.joined()
       default:
         "steps:\n  - let:\n      a: >-\n        ${{ [\n" + numbers.map { "        x\($0),\n" }.joined()
           + "        1] }}\n"

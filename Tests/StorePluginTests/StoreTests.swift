@@ -63,6 +63,33 @@ private func outputs(
     #expect(store.state.values.isEmpty)
   }
 
+  @Test(arguments: ["store.put", "store.compareAndSet"], ["null", "", "${{ null }}"])
+  func `null is refused where it is written out`(_ action: String, _ value: String) throws {
+    let text = "steps: [{ uses: \(action), with: { name: a, value: \(value.isEmpty ? "" : "\"\(value)\"") } }]"
+      .replacingOccurrences(of: "\"null\"", with: "null")
+    let environment = RecipeEnvironment(catalog: ActionCatalog([StorePlugin.self])) { path throws(FileError) in
+      throw FileError(.read, path, .system(2))
+    }
+    let faults = Recipe.check(Source(name: "test.yaml", text: text), in: environment).diagnostics.map(\.message)
+    #expect(faults.first == "'with.value' must not be null; use store.delete to remove a value", "\(faults)")
+  }
+
+  @Test func `null is refused where it is computed, and what was stored stays`() async throws {
+    let store = MemoryStateStore()
+    for (number, step) in ["store.put", "store.compareAndSet", "store.put"].enumerated() {
+      let value = number == 2 ? "7" : "${{ json.parse('null') }}"
+      let end = try await outputs(
+        """
+        steps:
+          - { uses: \(step), with: { name: a, value: "\(value)" } }
+        """, on: store, id: "01900000-0000-7000-8000-00000000000\(number)")
+      #expect(
+        number == 2
+          ? end == "{}" : end.hasSuffix("; it must not be null; use store.delete to remove a value"), "\(end)")
+    }
+    #expect(store.state.values.count == 1)
+  }
+
   @Test func `only what is as expected is set`() async throws {
     let store = MemoryStateStore()
     let text = """
@@ -127,7 +154,7 @@ private func outputs(
     ),
     (
       "{ uses: store.put, with: { name: x, value: \"${{ ['x'].map(x, x)[0] == 'x' ? null : 1 }}\" } }",
-      "validation: 'input' needs 'value' (dyn): What is stored; not null, which stands for no value"
+      "validation: 'input' needs 'value' (dyn): What is stored; it must not be null; use store.delete to remove a value"
     ),
   ])
   func `what cannot be stored is refused, and says why`(_ step: String, _ message: String) async throws {

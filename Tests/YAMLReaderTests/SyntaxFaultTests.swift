@@ -234,6 +234,10 @@ import Testing
     ("a: \"\\xZZ\"", "1:7: error: hexadecimal digits are missing here: `\\x` takes 2, `\\u` 4, `\\U` 8"),
     (
       "a: \"\\ud800\"",
+      "1:5: error: this is one half of a character that is written in two, such as \\ud83e\\udd80; the other is missing [\\ud800]"
+    ),
+    (
+      "a: \"\\Ud8000000\"",
       "1:7: error: this code is no character; characters above FFFF are written with `\\U` and 8 digits"
     ),
     ("a: |0\n x", "1:5: error: the indentation of a block is 1 to 9 [0]"),

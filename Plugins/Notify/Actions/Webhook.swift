@@ -35,7 +35,7 @@ enum Webhook: PreviewingAction {
   }
 
   static func preview(_ input: Input, on client: NotifyClient, in context: ActionContext) -> [Change] {
-    let text = (try? JSON.text(input.value)) ?? "a value"
+    let text = JSON.shown(input.value)
     return [Change("The webhook at \(client.webhookHost ?? "no address")", from: nil, to: text.excerpt(300))]
   }
 }

@@ -13,7 +13,7 @@ enum CompareAndSet: ReconcilingAction, PreviewingAction {
     @Field("Name of the value.", .notEmpty, .maxLength(200)) var name: String
     @Field("What has to be there, of the same type and with the same contents; left out, there must be none.")
     var expected: Value?
-    @Field("What is stored then; not null, which stands for no value.") var value: Value
+    @Field("What is stored then.", .notNull("use store.delete to remove a value")) var value: Value
   }
 
   struct Output: FieldSet {

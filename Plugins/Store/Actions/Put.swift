@@ -11,7 +11,7 @@ enum Put: PreviewingAction {
 
   struct Input: FieldSet {
     @Field("Name of the value.", .notEmpty, .maxLength(200)) var name: String
-    @Field("What is stored; not null, which stands for no value.") var value: Value
+    @Field("What is stored.", .notNull("use store.delete to remove a value")) var value: Value
   }
 
   struct Output: FieldSet {

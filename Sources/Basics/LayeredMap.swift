@@ -25,6 +25,13 @@ package struct LayeredMap<Entry: Sendable>: Sendable {
     layers.append(newest)
   }
 
+  /// The entries that are not hidden, in no order.
+  package var entries: [Entry] {
+    var entries: [String: Entry] = [:]
+    for layer in layers { entries.merge(layer) { $1 } }
+    return Array(entries.values)
+  }
+
   /// The names, each once, in no order.
   package var names: Set<String> { layers.reduce(into: []) { $0.formUnion($1.keys) } }
 }

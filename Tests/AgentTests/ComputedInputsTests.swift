@@ -1,0 +1,134 @@
+import ActionTestKit
+import Basics
+import RunState
+import Testing
+
+@testable import Agent
+
+/// The inputs of entries that hold expressions are computed when a run starts; the clock shows Friday 2026-11-20, 09:30 UTC.
+@Suite(.timeLimit(.minutes(5))) struct ComputedInputsTests {
+  static let done = "steps: [{ let: { x: 1 } }]\n"
+
+  /// The inputs that the run of the newest slot was created with, as JSON.
+  private func inputs(_ bench: HostBench, of schedule: String) async throws -> String {
+    let run = try #require(try await bench.store.slots(SlotQuery()).first { $0.schedule == schedule }?.run)
+    let open: RunRecord? = bench.store.run(run)
+    let finished: RunRecord? = try await bench.store.finishedRun(run)
+    let record = try #require(open ?? finished)
+    return JSON.shown(record.origin.inputs)
+  }
+
+  @Test func `from the slot that was due`() async throws {
+    let folder = try ScheduleHostTests.folder([
+      "tick": """
+      inputs:
+        day: timestamp
+        label: string
+        tags: list(string)
+        more: { type: int, default: 7 }
+      on:
+        - cron: "0 * * * *"
+          inputs:
+            day: ${{ run.slot }}
+            label: "${{ run.recipe }} at ${{ time.format(run.slot, '%H:%M', 'UTC') }}, ${{ now - run.slot }} late"
+            tags: [fixed, "${{ run.id == '' ? 'none' : 'run' }}"]
+      outputs: { day: "${{ inputs.day }}", label: "${{ inputs.label }}" }
+
+      """ + ComputedInputsTests.done
+    ])
+    let bench = await HostBench(folder: folder.path)
+    await bench.serve()
+    await bench.pass(.seconds(1805))
+    await bench.slots(until: "tick 10:00:00 started")
+    let run = try #require(try await bench.store.slots(SlotQuery()).first?.run)
+    await bench.until("\(run) succeeded")
+    #expect(
+      try await bench.outputs(run) == #"{"day":"2026-11-20T10:00:00Z","label":"tick at 10:00, 5s late"}"#)
+    #expect(
+      try await inputs(bench, of: "tick").contains(#""tags":["fixed","run"],"more":7"#))
+  }
+
+  @Test func `from what came with an event, also if the start waited for another process`() async throws {
+    let folder = try ScheduleHostTests.folder([
+      "hear": """
+      inputs: { size: { type: int, min: 2 }, who: { type: string, default: nobody } }
+      on: [{ event: e, inputs: { size: "${{ event.size }}", who: "${{ event.?who.orValue('none') }}" } }]
+      steps: [{ if: inputs.size == 2, wait: { event: on } }]
+
+      """
+    ])
+    let first = await HostBench(folder: folder.path)
+    await first.serve()
+    _ = try await first.ask(#"{"ask":"signal","event":{"id":"e2","name":"e","data":{"size":2}}}"#)
+    await first.slots(until: "hear 09:30:00 started")
+    #expect(try await inputs(first, of: "hear") == #"{"size":2,"who":"none"}"#)
+    await first.until("\(try #require(try await first.store.slots(SlotQuery()).first?.run)) waits")
+    let waiting = try #require(first.store.state.schedules["hear"]?.openRuns.first)
+    _ = try await first.ask(#"{"ask":"signal","event":{"id":"e3","name":"e","data":{"size":3,"who":"ana"}}}"#)
+    await first.slots(until: "hear 09:30:00 buffered")
+    await first.schedules.stop()
+    await first.host.stop()
+
+    first.time.advance(by: ScheduleHostTests.hour)
+    let second = await HostBench(first.store, time: first.time, folder: folder.path)
+    await second.serve()
+    _ = try await second.ask(#"{"ask":"signal","run":"\#(waiting)","event":{"id":"go","name":"on"}}"#)
+    await second.slots(until: "hear 09:30:00 started")
+    #expect(try await inputs(second, of: "hear") == #"{"size":3,"who":"ana"}"#)
+  }
+
+  @Test func `from the run that ended`() async throws {
+    let folder = try ScheduleHostTests.folder([
+      "first": "on: [{ every: 1h }]\n" + ComputedInputsTests.done,
+      "then": """
+      inputs: { of: string, status: string }
+      on: [{ afterRecipe: first, inputs: { of: "${{ event.run }}", status: "${{ event.status }}" } }]
+
+      """ + ComputedInputsTests.done,
+    ])
+    let bench = await HostBench(folder: folder.path)
+    await bench.serve()
+    await bench.pass(.seconds(1800))
+    await bench.slots(until: "then 10:00:00 started")
+    let run = try #require(try await bench.store.slots(SlotQuery()).first { $0.schedule == "first" }?.run)
+    #expect(try await inputs(bench, of: "then") == #"{"of":"\#(run)","status":"succeeded"}"#)
+  }
+
+  @Test(arguments: [
+    (#"{"size":1}"#, "'inputs.size' must be at least 2, but is 1"),
+    (#"{"size":"two"}"#, "'inputs.size' must be an int, but found a string"),
+    (#"{"weight":1}"#, "the input 'size' can't be computed: there is no field `size` here"),
+  ])
+  func `which do not fit refuse the start, and the ledger says why`(_ data: String, _ reason: String) async throws {
+    let folder = try ScheduleHostTests.folder([
+      "hear": "inputs: { size: { type: int, min: 2 } }\non: [{ event: e, inputs: { size: \"${{ event.size }}\" } }]\n"
+        + ComputedInputsTests.done
+    ])
+    let bench = await HostBench(folder: folder.path)
+    await bench.serve()
+    _ = try await bench.ask(#"{"ask":"signal","event":{"id":"e1","name":"e","data":\#(data)}}"#)
+    #expect(await bench.slots(until: "hear 09:30:00 refused") == ["hear 09:30:00 refused"])
+    let found = try await bench.store.slots(SlotQuery()).first?.reason
+    #expect(found == reason, "\(found ?? "none")")
+    #expect(bench.store.state.runs.isEmpty)
+  }
+
+  @Test func `from an event that there is not are refused, and from the slot they are made up for`() async throws {
+    let folder = try ScheduleHostTests.folder([
+      "hear": "inputs: { size: int }\non: [{ event: e, inputs: { size: \"${{ event.size }}\" } }]\n"
+        + ComputedInputsTests.done,
+      "tick": "inputs: { at: timestamp }\non: [{ every: 1h, inputs: { at: \"${{ run.slot }}\" } }]\n"
+        + ComputedInputsTests.done,
+    ])
+    let bench = await HostBench(folder: folder.path)
+    await bench.serve()
+    _ = try await bench.ask(#"{"ask":"trigger","id":"hear"}"#)
+    #expect(await bench.slots(until: "hear 09:30:00 refused") == ["hear 09:30:00 refused"])
+    #expect(
+      try await bench.store.slots(SlotQuery()).first?.reason
+        == "its inputs are computed from an event, and there is none, or it is no longer kept")
+    _ = try await bench.ask(#"{"ask":"trigger","id":"tick"}"#)
+    await bench.slots(until: "tick 09:30:00 started")
+    #expect(try await inputs(bench, of: "tick") == #"{"at":"2026-11-20T09:30:00Z"}"#)
+  }
+}
