@@ -9,8 +9,9 @@ import Testing
 /// Whatever a run of it writes, in the order that its waits give it, the plan shows, if only with a condition, for each
 /// item of a list, or with a part that is not known.
 @Suite(.timeLimit(.minutes(5))) struct PlanOrderTests {
-  /// Makes recipes of branches, loops and calls, beside and inside each other, that read and write a few values which
-  /// all of them share. Each write of its own, which no step reads, says what it was computed from.
+  /// Makes recipes of branches, loops and calls, beside and inside each other, whose steps share a few values.
+  ///
+  /// Each write of its own, which no step reads, says what it was computed from.
   private struct Generator {
     private var state: UInt64
     private var count = 0

@@ -220,8 +220,9 @@ import Testing
               - { forEach: "[1]", as: n, steps: [{ uses: store.put, with: { name: two, value: 1 } }] }
       """,
       [
-        "/one <if `has(steps.r.value)` (known after '#1/b/#1/one/r')>",
-        "/two <if `has(steps.s.value)` (known after '#1/b/#1/two/s')>", "/three", "store.put", "store.put",
+        "/one <if '#1/a/#1' fails (`has(steps.r.value)`)>",
+        "/two <if `has(steps.s.value)` (known after '#1/b/#1/#1/two/s')>", "/three", "store.put <if '#1/a/#1' fails>",
+        "store.put",
       ]
     ),
     (
