@@ -8,3 +8,11 @@ extension CSVPlugin: FootprintPlugin {
     Footprint(LocalFiles(connection).resources([input["path"]], in: context))
   }
 }
+
+extension CSVPlugin: RefusingPlugin {
+  public static func refusals(
+    of action: String, _ input: Value, on connection: LocalFilesConfiguration?, in context: ActionContext
+  ) -> [Refusal] {
+    LocalFiles.refusals(of: [input["path"]], on: connection.map { LocalFiles($0) }, in: context)
+  }
+}

@@ -13,3 +13,13 @@ extension FilesPlugin: FootprintPlugin {
     }
   }
 }
+
+extension FilesPlugin: RefusingPlugin {
+  public static func refusals(
+    of action: String, _ input: Value, on connection: LocalFilesConfiguration?, in context: ActionContext
+  ) -> [Refusal] {
+    let files = connection.map { LocalFiles($0) }
+    return LocalFiles.refusals(of: [input["path"], input["from"], input["to"]], on: files, in: context)
+      + LocalFiles.refusals(of: [input["folder"]], on: files, in: context, isFolder: true)
+  }
+}

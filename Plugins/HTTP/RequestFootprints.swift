@@ -1,4 +1,5 @@
 public import ActionKit
+import HTTPClient
 import LocalFiles
 
 extension HTTPPlugin: FootprintPlugin {
@@ -22,5 +23,30 @@ extension HTTPPlugin: FootprintPlugin {
     guard let base = connection.baseURL else { return url.map { .service($0) } ?? .everything }
     guard let url else { return connection.allowOtherHosts ? .everything : .service(base) }
     return url.isEmpty || url.hasPrefix("/") || url.hasPrefix("?") ? .service(base) : .service(url)
+  }
+}
+
+extension HTTPPlugin: RefusingPlugin {
+  public static func refusals(
+    of action: String, _ input: Value, on connection: Configuration?, in context: ActionContext
+  ) -> [Refusal] {
+    let sent = input["multipart"]?["files"]?.list ?? []
+    var refusals = LocalFiles.refusals(
+      of: [action == "download" ? input["to"] : nil] + sent.map { $0["path"] },
+      on: connection.map { LocalFiles(folder: $0.folder) }, in: context)
+    // Where a path starts is known from the connection alone.
+    let isPath = input["url"]?.string.map { $0.hasPrefix("/") || $0.hasPrefix("?") } ?? true
+    if let url = input["url"], let text = url.string, let settings = connection ?? (isPath ? nil : Configuration()) {
+      do throws(ActionError) { _ = try WebClient.address(of: text, settings) } catch {
+        refusals.append(Refusal(error, of: url))
+      }
+    }
+    var fields = (input["headers"]?.map?.members ?? []).map { ($0.name ?? "", $0.value, $0.key) }
+    if let type = input["contentType"] { fields.append(("Content-Type", type, type)) }
+    for (name, value, key) in fields {
+      guard let fault = HTTPRequest.fault(ofHeader: name, value.string ?? "") else { continue }
+      refusals.append(Refusal(ActionError(.validation, fault.message), of: fault.isOfName ? key : value))
+    }
+    return refusals
   }
 }

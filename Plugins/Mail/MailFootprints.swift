@@ -11,3 +11,13 @@ extension MailPlugin: FootprintPlugin {
     return Footprint(reads: [server] + files, changes: [server])
   }
 }
+
+extension MailPlugin: RefusingPlugin {
+  public static func refusals(
+    of action: String, _ input: Value, on connection: Configuration?, in context: ActionContext
+  ) -> [Refusal] {
+    LocalFiles.refusals(
+      of: (input["attachments"]?.list ?? []).map { $0["path"] }, on: connection.map { LocalFiles(folder: $0.folder) },
+      in: context)
+  }
+}

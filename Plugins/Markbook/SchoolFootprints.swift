@@ -15,3 +15,13 @@ extension MarkbookPlugin: FootprintPlugin {
     }
   }
 }
+
+extension MarkbookPlugin: RefusingPlugin {
+  public static func refusals(
+    of action: String, _ input: Value, on connection: Configuration?, in context: ActionContext
+  ) -> [Refusal] {
+    LocalFiles.refusals(
+      of: [action == "downloadBackup" ? input["to"] : nil],
+      on: connection.map { LocalFiles(folder: $0.folder) }, in: context)
+  }
+}

@@ -87,3 +87,13 @@ extension ShellError: ActionErrorConvertible {
     }
   }
 }
+
+extension ShellPlugin: RefusingPlugin {
+  public static func refusals(
+    of action: String, _ input: Value, on connection: Configuration?, in context: ActionContext
+  ) -> [Refusal] {
+    LocalFiles.refusals(
+      of: [input["folder"]], on: connection.map { LocalFiles(folder: $0.folder) }, in: context,
+      isFolder: true)
+  }
+}

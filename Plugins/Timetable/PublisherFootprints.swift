@@ -18,3 +18,13 @@ extension TimetablePlugin: FootprintPlugin {
     }
   }
 }
+
+extension TimetablePlugin: RefusingPlugin {
+  public static func refusals(
+    of action: String, _ input: Value, on connection: Configuration?, in context: ActionContext
+  ) -> [Refusal] {
+    LocalFiles.refusals(
+      of: [input["copy"], action == "exportCalendar" ? input["to"] : nil],
+      on: connection.map { LocalFiles(folder: $0.folder) }, in: context)
+  }
+}

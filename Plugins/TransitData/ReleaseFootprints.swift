@@ -13,3 +13,13 @@ extension TransitDataPlugin: FootprintPlugin {
     return Footprint(reads: reads, changes: [kept])
   }
 }
+
+extension TransitDataPlugin: RefusingPlugin {
+  public static func refusals(
+    of action: String, _ input: Value, on connection: Configuration?, in context: ActionContext
+  ) -> [Refusal] {
+    LocalFiles.refusals(
+      of: [action == "install" ? input["from"] : nil], on: connection.map { LocalFiles(folder: $0.folder) },
+      in: context)
+  }
+}

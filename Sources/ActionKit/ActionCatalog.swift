@@ -79,6 +79,13 @@ public struct PluginDescriptor: Sendable {
     (type as? any FootprintPlugin.Type)?.footprint(of: action, input, settings: settings, in: context) ?? .everything
   }
 
+  /// What an action refuses for certain on a connection of these settings, if they are known.
+  package func refusals(
+    of action: String, _ input: Value, settings: Value?, in context: ActionContext
+  ) -> [Refusal] {
+    (type as? any RefusingPlugin.Type)?.refusals(of: action, input, settings: settings, in: context) ?? []
+  }
+
   /// Makes a client that actions can be run on; faults of the configuration are errors of that kind.
   public func connect(_ configuration: Value, in context: PluginContext) async throws(ActionError) -> any Sendable {
     do { return try await type.connect(reading: configuration, in: context) } catch { throw ActionError(error) }

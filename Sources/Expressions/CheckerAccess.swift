@@ -178,9 +178,10 @@ extension Checker {
       isOptional
       ? OptionalSelectNode(base.node, name, isNullAbsent: found.isNullAbsent, syntax.range, mark: syntax.mark)
       : SelectNode(base.node, name, syntax.range, mark: syntax.mark)
-    return sealed(
-      accessed(node, found, base, isOptional: isOptional, syntax, asOperand: asOperand),
-      if: isSecret || hasSecretKeys(type))
+    var result = accessed(node, found, base, isOptional: isOptional, syntax, asOperand: asOperand)
+    // Of an object it is known which fields it has.
+    if case .map = inference.resolved(type) { result = folded(result, of: [base.node]) }
+    return sealed(result, if: isSecret || hasSecretKeys(type))
   }
 
   /// Whether what is found in a value tells of the keys of a map that are secret.

@@ -1,3 +1,4 @@
+import Basics
 import HTTPTypes
 
 extension HTTPRequest {
@@ -37,14 +38,25 @@ extension HTTPRequest {
     }
     guard method.isHTTPToken else { throw failure.invalid("the method is not a word.") }
     for field in headers.fields {
-      guard field.name.isHTTPToken else { throw failure.invalid("a header's name is not a word.") }
-      guard !field.value.utf8.contains(where: { $0 < 0x20 && $0 != 0x09 || $0 == 0x7F }) else {
-        throw failure.invalid("the header \(field.name) holds a line break or another control character.")
-      }
-      if field.isNamed("Content-Length") || field.isNamed("Transfer-Encoding") {
-        throw failure.invalid("the header \(field.name) follows from the body; leave it out.")
-      }
+      if let fault = HTTPRequest.fault(ofHeader: field.name, field.value) { throw failure.invalid(fault.message) }
     }
+  }
+
+  /// Why a header field cannot be sent, and whether that is because of its name; nil if it can.
+  package static func fault(ofHeader name: String, _ value: String) -> (message: String, isOfName: Bool)? {
+    if !name.isHTTPToken {
+      return (
+        "a header's name is one word, of letters, digits and signs such as '-', and '\(name.excerpt(60))' isn't.", true
+      )
+    }
+    if value.utf8.contains(where: { $0 < 0x20 && $0 != 0x09 || $0 == 0x7F }) {
+      return ("the header \(name) holds a line break or another control character.", false)
+    }
+    let field = HTTPHeaders.Field(name, value)
+    if field.isNamed("Content-Length") || field.isNamed("Transfer-Encoding") {
+      return ("the header \(name) follows from the body; leave it out.", true)
+    }
+    return nil
   }
 }
 

@@ -79,21 +79,16 @@ public struct LocalFiles: Sendable {
       // Of folders inside each other the inner one, whose own links are nobody's way out.
       let roots = ([root] + others.map { context.path($0).withoutDotsAtEnds }).filter { path.isInside($0) }
       guard let found = roots.max(by: { $0.utf8.count < $1.utf8.count }) else {
-        throw refusal(
+        throw LocalFiles.refusal(
           "'\(path)' is in no folder of this connection (\(([root] + others).map { "'\($0)'" }.joined(separator: ", "))); "
             + "name its folder under '\(rules.hasOthers ? "others" : "folder")' in the connection")
       }
       start = found
       rest = path.dropFirst(found.count)
     }
-    guard !path.isEmpty else { throw refusal("the path is empty") }
-    guard !path.utf8.contains(0) else { throw refusal("'\(path.replacing("\0", with: "␀"))' is no path") }
-    let names = rest.split(separator: "/").filter { $0 != "." }.map(String.init)
-    guard !names.contains("..") else {
-      throw refusal("'\(path)' has '..' in it; a path of this connection says where it leads without going up")
-    }
+    let names = try LocalFiles.names(in: rest, of: path)
     if !rules.allowsHidden, names.contains(where: { $0.hasPrefix(".") }) {
-      throw refusal(
+      throw LocalFiles.refusal(
         rules.hasOthers
           ? "'\(path)' is hidden; say 'hidden: true' in the connection to use files whose names begin with a dot"
           : "'\(path)' is hidden; give it a name that does not begin with a dot")
@@ -103,7 +98,18 @@ public struct LocalFiles: Sendable {
     return LocatedFile(root: start, names: names, rules: rules)
   }
 
-  private func refusal(_ message: String) -> ActionError {
+  /// The names in a path from its folder on, or why it leads nowhere on any connection.
+  fileprivate static func names(in rest: Substring, of path: String) throws(ActionError) -> [String] {
+    guard !path.isEmpty else { throw refusal("the path is empty") }
+    guard !path.utf8.contains(0) else { throw refusal("'\(path.replacing("\0", with: "␀"))' is no path") }
+    let names = rest.split(separator: "/").filter { $0 != "." }.map(String.init)
+    guard !names.contains("..") else {
+      throw refusal("'\(path)' has '..' in it; a path of this connection says where it leads without going up")
+    }
+    return names
+  }
+
+  private static func refusal(_ message: String) -> ActionError {
     ActionError(.validation, "\(message).", effect: ActionError.Effect.none)
   }
 }
@@ -132,6 +138,29 @@ extension TextPattern {
 }
 
 extension LocalFiles {
+  /// Which paths are refused, whatever there is when the step runs.
+  ///
+  /// - Parameters:
+  ///   - files: Those of the connection; nil if it is not known.
+  ///   - isFolder: Whether they lead to folders, which are used though there are files of errand's own in them.
+  package static func refusals(
+    of paths: [Value?], on files: LocalFiles?, in context: ActionContext, isFolder: Bool = false
+  ) -> [Refusal] {
+    paths.compactMap { value in
+      guard let value, let path = value.string else { return nil }
+      do throws(ActionError) {
+        guard let files else {
+          _ = try names(in: path[...], of: path)
+          return nil
+        }
+        let file = try files.file(path, in: context)
+        return isFolder ? nil : file.ownFileRefusal.map { Refusal($0, of: value) }
+      } catch {
+        return Refusal(error, of: value)
+      }
+    }
+  }
+
   /// What paths of a recipe lead to: all of the folders if one is not known, or leads nowhere.
   package func resources(_ paths: [Value?], in context: ActionContext) -> [Resource] {
     var found: [Resource] = []

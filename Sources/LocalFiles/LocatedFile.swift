@@ -481,6 +481,19 @@ package struct LocatedFile: Sendable {
       effect: ActionError.Effect.none)
   }
 
+  /// Why actions leave the file alone, if it is one of errand's own, be it there or not.
+  var ownFileRefusal: ActionError? {
+    guard !names.isEmpty else { return nil }
+    do throws(ActionError) {
+      _ = try status(in: try folder(.inspect), .inspect)
+      return nil
+    } catch {
+      // What else is in the way may be gone when the step runs.
+      let kinds: [OwnFiles.Kind?] = [.configuration, .secrets, .state, .recipes]
+      return kinds.contains { ownFiles($0).message == error.message } ? error : nil
+    }
+  }
+
   private func ownFiles(_ kind: OwnFiles.Kind?) -> ActionError {
     let what =
       switch kind {

@@ -57,6 +57,28 @@ package struct Configuration: Sendable {
       }, uniquingKeysWith: { first, _ in first })
   }
 
+  /// The settings of a connection, with a made-up text in the place of each secret.
+  ///
+  /// They are nil where the file computes another setting than one that takes a secret, so that nobody knows it before
+  /// the run, and empty where the file does not have the connection.
+  package func knownSettings(of connection: String, _ plugin: PluginDescriptor) -> Value? {
+    guard let declared = connections.first(where: { $0.name.hasSameScalars(as: connection) }) else {
+      return .map(ValueMap())
+    }
+    switch declared.settings {
+    case .literal(let value, _): return value
+    case .map(let members, _):
+      var settings = ValueMap()
+      for member in members {
+        let field = member.key.string.flatMap(plugin.configuration.field(named:))
+        guard let value = member.value.known(takingSecrets: field?.takesSecrets ?? false) else { return nil }
+        settings[member.key] = value
+      }
+      return .map(settings)
+    case .list, .template: return nil
+    }
+  }
+
   /// Reads and checks `errand.yaml`.
   package static func read(
     _ source: Source, catalog: ActionCatalog
@@ -180,6 +202,36 @@ extension ValueMap {
       return ["http://127.0.0.1", "http://localhost", "http://[::1]"].contains { origin in
         text.hasPrefix(origin) && [nil, ":", "/"].contains(text.dropFirst(origin.count).first)
       }
+    }
+  }
+}
+
+extension ValueTemplate {
+  /// The value as far as it is written out, with a made-up text where secrets are taken; nil if there is more to it.
+  fileprivate func known(takingSecrets: Bool) -> Value? {
+    switch self {
+    case .literal(let value, _): return value
+    case .template: return takingSecrets ? .string("secret") : nil
+    case .list(let items, _):
+      let known = items.compactMap { $0.known(takingSecrets: takingSecrets) }
+      return known.count == items.count ? .list(known) : nil
+    case .map(let members, _):
+      var map = ValueMap()
+      for member in members {
+        guard let value = member.value.known(takingSecrets: takingSecrets) else { return nil }
+        map[member.key] = value
+      }
+      return .map(map)
+    }
+  }
+}
+
+extension FieldSchema {
+  /// Whether it is a secret, or holds some.
+  fileprivate var takesSecrets: Bool {
+    switch type {
+    case .secret, .map(.secret), .list(.secret): true
+    default: secrecy != .none
     }
   }
 }

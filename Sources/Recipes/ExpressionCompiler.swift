@@ -326,6 +326,21 @@ private struct Compilation {
 }
 
 extension Value {
+  /// The value with null in the place of each text that holds an expression.
+  var withoutExpressions: Value {
+    switch content {
+    case .string(let text): text.holdsExpression ? Value(.null, at: place) : self
+    case .list(let items): Value(.list(items.map(\.withoutExpressions)), at: place)
+    case .map(let map):
+      Value(
+        .map(
+          map.members.reduce(into: ValueMap()) { known, member in
+            known[member.key] = member.value.withoutExpressions
+          }), at: place)
+    default: self
+    }
+  }
+
   /// Whether any text in the value is, or holds, an expression; its depth is limited where it is read.
   var holdsExpression: Bool {
     switch content {

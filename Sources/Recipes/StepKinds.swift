@@ -21,9 +21,18 @@ extension StepReader {
       findings.error(
         "'effect' must be written out, because what may be done twice is decided before the run", at: effect)
     }
+    let before = findings.list.count
     let input = compiler.fields(with, of: action.input, path: "with", in: scope)
+    let isFaulty = findings.list[before...].contains { $0.severity == .error }
     let connection = fields["connection"].flatMap { self.connection($0, of: action) } ?? action.plugin
-    requireSettings(of: connection, for: action, with: with, at: fields["connection"] ?? value)
+    let hasSettings = requireSettings(of: connection, for: action, with: with, at: fields["connection"] ?? value)
+    if !isFaulty, hasSettings, let refusals = environment.refusals?(action, with.withoutExpressions, connection) {
+      for refusal in refusals {
+        // Findings end without a full stop.
+        let message = refusal.message.hasSuffix(".") ? String(refusal.message.dropLast()) : refusal.message
+        findings.error(message, at: refusal.value.place == .none ? with : refusal.value)
+      }
+    }
     var key: ValueTemplate?
     if let member = fields.member("key") {
       if action.acceptsKey {
@@ -73,23 +82,26 @@ extension StepReader {
     return name
   }
 
-  /// Faults a connection that lacks what an action needs, once.
-  private func requireSettings(of connection: String, for action: ActionDescriptor, with input: Value, at place: Value)
-  {
-    guard let known = environment.settings, let plugin = environment.catalog.plugin(action.plugin) else { return }
+  /// Whether a connection has what an action needs, as far as that is known; one that lacks it is faulted once.
+  private func requireSettings(
+    of connection: String, for action: ActionDescriptor, with input: Value, at place: Value
+  ) -> Bool {
+    guard let known = environment.settings, let plugin = environment.catalog.plugin(action.plugin) else { return true }
     // That a connection is not there at all was said already, where it is named.
     let isNamed = environment.connections?[connection] != nil
-    guard isNamed || connection.hasSameScalars(as: action.plugin) else { return }
+    guard isNamed || connection.hasSameScalars(as: action.plugin) else { return false }
     let given = known[connection] ?? []
     let needed = plugin.configuration.fields.filter(\.isRequired).map(\.name) + action.neededSettings(for: input)
     let missing = needed.filter { !given.contains($0) }
-    guard !missing.isEmpty, called.faultyConnections.insert(connection).inserted else { return }
+    if missing.isEmpty { return true }
+    guard called.faultyConnections.insert(connection).inserted else { return false }
     let list = missing.map { "'\($0)'" }.joined(separator: ", ")
     findings.error(
       isNamed
         ? "connection '\(connection)' of errand.yaml has no \(list), which this '\(action.id)' needs"
         : "errand.yaml has no connection '\(connection)', which needs \(list) here; add it under 'connections'",
       at: place)
+    return false
   }
 
   func bindings(

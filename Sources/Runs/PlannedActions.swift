@@ -45,12 +45,14 @@ extension Planner {
         return later
       }
       let reads = footprint(of: call, input, at: path).reads
-      if let writer = changes.writer(before: reads) {
+      if let reason = reasonToWait(before: reads) {
         try check(input, missing, of: call, step, at: path)
-        note(.notRead(shown, Plan.Reason("'\(writer)' writes there before")), at: path)
+        note(.notRead(shown, reason), at: path)
         return later
       }
-      if let reason = otherChanges.writer(before: reads) {
+      let other = otherChanges.writer(before: reads) ?? fork.otherWriter(beside: strand, of: reads)
+      fork.rely(on: reads, isDoubted: other != nil, in: strand)
+      if let reason = other {
         if failing != nil {
           note(.notRead(shown, Plan.Reason("what is there then is \(reason)")), at: path)
           return later
@@ -77,6 +79,12 @@ extension Planner {
   /// What an action touches, as far as its input is known.
   private func footprint(of call: ActionCall, _ input: Value, at path: StepPath) -> Footprint {
     services.footprint(of: call, input.withoutUnknowns, in: context(at: path))
+  }
+
+  /// Why something may be other than it is now when it is read; nil if it is not.
+  private func reasonToWait(before reads: [Resource]) -> Plan.Reason? {
+    if let writer = fork.writer(beside: strand, of: reads) { return Plan.Reason("'\(writer)' may write there before") }
+    return changes.writer(before: reads).map { Plan.Reason("'\($0)' writes there before") }
   }
 
   /// Refuses an input that the run would refuse, whatever there is by then.
@@ -129,10 +137,11 @@ extension Planner {
 
   private func noteChanges(_ resources: [Resource], by name: String, of call: ActionCall, told: [Change]?) {
     let plugin = call.action.plugin
+    fork.note(failing ?? name, of: plugin, on: resources, told: told, in: strand, isOther: failing != nil)
     if let failing {
-      otherChanges.note(failing, of: plugin, on: resources, told: told, isCertain: false)
+      otherChanges.note(failing, of: plugin, on: resources, told: told, isCertain: false, in: strand)
     } else {
-      changes.note(name, of: plugin, on: resources, told: told, isCertain: conditions.isEmpty)
+      changes.note(name, of: plugin, on: resources, told: told, isCertain: conditions.isEmpty, in: strand)
     }
   }
 
@@ -149,8 +158,11 @@ extension Planner {
       // What is not there may be made by the writes before, and what may not happen need not go well; but an input that
       // makes no sense makes none then.
       guard case .failed(let failure) = error, failure.kind != .validation,
-        changes.writer(before: footprint.reads) != nil || !conditions.isEmpty
-      else { throw error }
+        reasonToWait(before: footprint.reads) != nil || !conditions.isEmpty
+      else {
+        fork.rely(on: footprint.reads, isDoubted: false, in: strand)
+        throw error
+      }
       return .failure(Plan.Reason("as things are, \(failure.message)"))
     }
     guard let found else { return .failure(Plan.Reason("\(action.id) cannot say beforehand what it changes")) }
@@ -160,6 +172,10 @@ extension Planner {
       var change = Change(
         redactor.redact(change.subject), from: change.before.map(redactor.redact), to: change.after.map(redactor.redact)
       )
+      if let writer = fork.writer(beside: strand, of: change.subject, action.plugin, on: footprint.changes) {
+        return .failure(Plan.Reason("'\(writer)' may write there before"))
+      }
+      fork.rely(on: change.subject, of: action.plugin, on: footprint.changes, in: strand)
       // What a write before this one leaves there.
       switch changes.state(of: change.subject, action.plugin, on: footprint.changes) {
       case .unchanged: break

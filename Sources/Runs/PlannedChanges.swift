@@ -14,8 +14,8 @@ struct PlannedChanges {
   }
 
   /// Writers by the order in which they come.
-  private struct Writer: Comparable {
-    var number: Int
+  struct Writer: Comparable {
+    fileprivate var number: Int
     var name: String
 
     static func < (left: Writer, right: Writer) -> Bool { left.number < right.number }
@@ -23,34 +23,39 @@ struct PlannedChanges {
 
   /// What is written to one resource.
   private struct Written {
-    var first: Writer
-    /// The last of each plugin that writes there.
-    var last: [String: Writer] = [:]
+    var touch: Strand.Touch
+    /// Those of each plugin that write there, and the last of them.
+    var plugins: [String: (touch: Strand.Touch, last: Writer)] = [:]
     /// What is told to be changed, and when.
-    var subjects: [String: (state: State, number: Int)] = [:]
+    var subjects: [String: (touch: Strand.Touch, state: State, number: Int)] = [:]
 
-    /// The last that writes there with an action of another plugin, whose words for what it changes are others.
-    func stranger(to plugin: String) -> Writer? { last.lazy.filter { $0.key != plugin }.map(\.value).max() }
+    /// Those that write there with actions of another plugin, whose words for what they change are others.
+    func strangers(to plugin: String) -> [(touch: Strand.Touch, last: Writer)] {
+      plugins.lazy.filter { $0.key != plugin }.map(\.value)
+    }
   }
 
   /// A resource, with those below it.
   private struct Node {
     var written: Written?
-    /// The first that writes to something below.
-    var below: Writer?
+    /// Those that write to something below.
+    var below: Strand.Touch?
     var children: [String: Node] = [:]
 
-    mutating func note<Names: Collection<String>>(
-      _ names: Names, _ writer: Writer, _ change: (inout Written) -> Void
-    ) where Names.SubSequence: Collection<String> {
+    mutating func note(
+      _ names: ArraySlice<String>, _ writer: Writer, in strand: Strand, _ change: (inout Written) -> Void
+    ) {
       guard let name = names.first else {
-        var written = written ?? Written(first: writer)
+        var written = written ?? Written(touch: Strand.Touch(writer))
+        written.touch.note(writer, in: strand)
         change(&written)
         self.written = written
         return
       }
-      below = below ?? writer
-      children[name, default: Node()].note(Array(names.dropFirst()), writer, change)
+      var below = below ?? Strand.Touch(writer)
+      below.note(writer, in: strand)
+      self.below = below
+      children[name, default: Node()].note(names.dropFirst(), writer, in: strand, change)
     }
   }
 
@@ -63,22 +68,28 @@ struct PlannedChanges {
   ///   - told: All that it changes; nil if it cannot say.
   ///   - isCertain: Whether it happens for sure.
   mutating func note(
-    _ name: String, of plugin: String, on resources: [Resource], told: [Change]?, isCertain: Bool
+    _ name: String, of plugin: String, on resources: [Resource], told: [Change]?, isCertain: Bool, in strand: Strand
   ) {
     let writer = Writer(number: count, name: name)
     count += 1
     for resource in resources {
-      root.note(resource.names, writer) { written in
-        written.last[plugin] = writer
+      root.note(resource.names[...], writer, in: strand) { written in
+        var touch = written.plugins[plugin]?.touch ?? Strand.Touch(writer)
+        touch.note(writer, in: strand)
+        written.plugins[plugin] = (touch, writer)
         for change in told ?? [] {
-          written.subjects[change.subject] = (isCertain ? .left(change.after) : .unknown(name), writer.number)
+          touch = written.subjects[change.subject]?.touch ?? Strand.Touch(writer)
+          touch.note(writer, in: strand)
+          written.subjects[change.subject] = (
+            touch, isCertain ? .left(change.after) : .unknown(name), writer.number
+          )
         }
       }
     }
   }
 
   /// Everything written to what overlaps with a resource, and the first that writes to something below it.
-  private func overlapping(_ resource: Resource) -> (written: [Written], below: Writer?) {
+  private func overlapping(_ resource: Resource) -> (written: [Written], below: Strand.Touch?) {
     var node = root
     var found: [Written] = []
     if let written = node.written { found.append(written) }
@@ -94,7 +105,28 @@ struct PlannedChanges {
   func writer(before reads: [Resource]) -> String? {
     reads.flatMap { resource in
       let (written, below) = overlapping(resource)
-      return written.map(\.first) + [below].compactMap { $0 }
+      return written.map(\.touch.first) + [below?.first].compactMap { $0 }
+    }.min()?.name
+  }
+
+  /// The name of a step beside a strand that changes something that is read there; nil if none does.
+  func writer(beside strand: Strand, of reads: [Resource]) -> String? {
+    if strand.isEmpty { return nil }
+    return reads.flatMap { resource in
+      let (written, below) = overlapping(resource)
+      return (written.map(\.touch) + [below].compactMap { $0 }).compactMap { $0.beside(strand) }
+    }.min()?.name
+  }
+
+  /// The name of a step beside a strand that may change a subject of a plugin's actions; nil if none does.
+  func writer(beside strand: Strand, of subject: String, _ plugin: String, on resources: [Resource]) -> String? {
+    if strand.isEmpty { return nil }
+    return resources.flatMap { resource in
+      let (written, below) = overlapping(resource)
+      let touches = written.flatMap { written in
+        written.strangers(to: plugin).map(\.touch) + [written.subjects[subject]?.touch].compactMap { $0 }
+      }
+      return (touches + [below].compactMap { $0 }).compactMap { $0.beside(strand) }
     }.min()?.name
   }
 
@@ -103,14 +135,14 @@ struct PlannedChanges {
     var state = State.unchanged
     for resource in resources {
       let (written, below) = overlapping(resource)
-      if let below { return .unknown(below.name) }
+      if let below { return .unknown(below.first.name) }
       for written in written {
         let known = written.subjects[subject]
-        if let stranger = written.stranger(to: plugin), stranger.number > known?.number ?? -1 {
+        if let stranger = written.strangers(to: plugin).map(\.last).max(), stranger.number > known?.number ?? -1 {
           return .unknown(stranger.name)
         }
         guard let known else { continue }
-        guard state == .unchanged || state == known.state else { return .unknown(written.first.name) }
+        guard state == .unchanged || state == known.state else { return .unknown(written.touch.first.name) }
         state = known.state
       }
     }

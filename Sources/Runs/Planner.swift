@@ -35,6 +35,12 @@ package final class Planner {
   var otherChanges = PlannedChanges()
   /// The failure after which what is planned would come; nil for none.
   var failing: String?
+  /// Where what is planned is in what goes on side by side.
+  var strand = Strand()
+  /// What is known of the outermost fork around it.
+  var fork = PlannedFork()
+  /// The forks of failures that need not be the first there.
+  private var contested: [StepPath: StepPath] = [:]
   /// Where the plan's clock begins; it stands still but for what is waited.
   private let start: Timestamp
   /// How far the plan's clock is ahead of where it began.
@@ -111,7 +117,7 @@ package final class Planner {
       let path = "\(prefix)#onFailure/"
       var handler = frame.forHandlers(names: recipe.topLevelNames, failing: failing)
       if let failure {
-        handler.bind(failure.value)
+        handler.bind(value(of: failure))
         // The error that led here is the one to be told.
         _ = try? await run(block, in: &handler, prefix: path)
       } else {
@@ -125,7 +131,7 @@ package final class Planner {
     }
     if let block = recipe.finally {
       var handler = frame.forHandlers(names: recipe.topLevelNames, failing: failing)
-      handler.bind(Value(.optional(failure?.value)), otherwise: failure == nil ? failing.value : nil)
+      handler.bind(Value(.optional(failure.map(value(of:)))), otherwise: failure == nil ? failing.value : nil)
       do throws(StepExit) { try await run(block, in: &handler, prefix: "\(prefix)#finally/") } catch {
         if case .success = result { throw error }
       }
@@ -257,13 +263,12 @@ package final class Planner {
   private func tried(_ step: Step, in frame: PlannedFrame, at path: StepPath) async throws(StepExit) -> PlannedValue {
     // Actions do so themselves.
     if case .action = step.kind { return try await value(of: step, in: frame, at: path) }
-    let (ahead, entries, reads) = (self.ahead, plan.entries.count, plan.reads.count)
-    let (changes, otherChanges) = (self.changes, self.otherChanges)
+    let before = progress
     var number = 1
     while true {
       do throws(StepExit) {
         let value = try await value(of: step, in: frame, at: path)
-        if let limit = step.timeout.total, self.ahead > ahead + limit {
+        if let limit = step.timeout.total, ahead > before.ahead + limit {
           note(.mayFail("what it waits for takes longer than its 'timeout' of \(limit.spelled)"), at: path)
         }
         return value
@@ -273,12 +278,37 @@ package final class Planner {
         else { throw error }
         let delay = failure.retryAfter ?? policy.delay(afterAttempt: number, chance: 0.5)
         guard delay <= Planner.mostPatience, (try? await time.sleep(for: delay)) != nil else { throw error }
-        // What was planned in vain is planned anew.
-        plan.entries.removeSubrange(entries...)
-        plan.reads.removeSubrange(reads...)
-        (self.ahead, self.changes, self.otherChanges) = (ahead, changes, otherChanges)
+        // What was planned in vain is planned anew, but for the time that it took.
+        let (latest, lost) = (self.latest, self.lost)
+        progress = before
+        (self.latest, self.lost) = (latest, lost)
         number += 1
       }
+    }
+  }
+
+  /// How far a plan is, so that what was planned in vain can be planned anew.
+  struct Progress {
+    fileprivate var entries: Int
+    fileprivate var reads: Int
+    fileprivate var changes: PlannedChanges
+    fileprivate var otherChanges: PlannedChanges
+    fileprivate var ahead: TimeSpan
+    fileprivate var latest: Timestamp
+    fileprivate var lost: Unknown?
+  }
+
+  var progress: Progress {
+    get {
+      Progress(
+        entries: plan.entries.count, reads: plan.reads.count, changes: changes, otherChanges: otherChanges,
+        ahead: ahead, latest: latest, lost: lost)
+    }
+    set {
+      plan.entries.removeSubrange(newValue.entries...)
+      plan.reads.removeSubrange(newValue.reads...)
+      (changes, otherChanges) = (newValue.changes, newValue.otherChanges)
+      (ahead, latest, lost) = (newValue.ahead, newValue.latest, newValue.lost)
     }
   }
 
@@ -291,7 +321,7 @@ package final class Planner {
       guard let failure = error.catchable, let onError = step.onError else { throw error }
       if case .steps(let block) = onError {
         var inner = frame
-        inner.bind(failure.value)
+        inner.bind(value(of: failure))
         try await run(block, in: &inner, prefix: path + "!/")
       }
       let open = Unknown("\(Planner.whether)'\(path.withoutIndexes)' succeeds", mayBeAbsent: true)
@@ -329,23 +359,9 @@ package final class Planner {
       let own = try await run(block, in: &frame, prefix: path + "/")
       return if let outputs { try values(outputs, in: frame, at: path) } else { own }
     case .parallel(let branches):
-      var value = ValueMap()
-      var other = ValueMap()
-      var isSame = true
-      // The branches begin at once, so that what they wait for does not add up; the longest counts.
-      let (before, known) = (ahead, latest)
-      var end = (ahead: ahead, latest: latest)
-      for branch in branches {
-        (ahead, latest) = (before, known)
-        var frame = frame
-        let own = try await run(branch.block, in: &frame, prefix: "\(path)/\(branch.name)/")
-        value[branch.name] = own.value
-        other[branch.name] = own.otherwise ?? own.value
-        if own.otherwise != nil { isSame = false }
-        end = (max(end.ahead, ahead), max(end.latest, latest))
+      return try await forking(at: path) { () async throws(StepExit) in
+        try await value(of: branches, in: frame, at: path)
       }
-      (ahead, latest) = end
-      return PlannedValue(.map(value), otherwise: isSame ? nil : .map(other))
     case .call(let call):
       let given = try evaluate(call.inputs, in: frame, at: path)
       let inputs: ValueMap
@@ -360,9 +376,66 @@ package final class Planner {
     }
   }
 
+  // MARK: Branches
+
+  /// The failure that is told of those that happen side by side.
+  private func first(of failures: [RunError], at path: StepPath) -> RunError? {
+    guard let first = failures.first else { return nil }
+    if failures.count > 1, let step = first.step { contested[step] = path }
+    return first
+  }
+
+  /// What handlers see of a failure.
+  private func value(of failure: RunError) -> Value {
+    guard let fork = failure.step.flatMap({ contested[$0] }) else { return failure.value }
+    return Unknown("decided by what fails first in '\(fork.withoutIndexes)'").value
+  }
+
+  private func value(
+    of branches: [Branch], in frame: PlannedFrame, at path: StepPath
+  ) async throws(StepExit) -> PlannedValue {
+    var value = ValueMap()
+    var other = ValueMap()
+    var isSame = true
+    var failures: [RunError] = []
+    // The branches begin at once, so that what they wait for does not add up; the longest counts.
+    let (before, known) = (ahead, latest)
+    var end = (ahead: ahead, latest: latest)
+    for (number, branch) in branches.enumerated() {
+      (ahead, latest) = (before, known)
+      let failed = failures.first?.step ?? fork.failure(after: number, of: path)
+      do throws(StepExit) {
+        let own = try await self.branch(number, of: path, unless: failed) { () async throws(StepExit) in
+          var frame = frame
+          return try await run(branch.block, in: &frame, prefix: "\(path)/\(branch.name)/")
+        }
+        value[branch.name] = own.value
+        other[branch.name] = own.otherwise ?? own.value
+        if own.otherwise != nil { isSame = false }
+      } catch {
+        guard case .failed(let failure) = error else { throw error }
+        failures.append(failure)
+        fork.noteFailure(of: number, of: path, at: failure.step ?? path)
+      }
+      end = (max(end.ahead, ahead), max(end.latest, latest))
+    }
+    (ahead, latest) = end
+    if let failure = first(of: failures, at: path) { throw .failed(failure) }
+    return PlannedValue(.map(value), otherwise: isSame ? nil : .map(other))
+  }
+
   // MARK: Loops
 
   private func value(
+    of loop: Loop, _ step: Step, in frame: PlannedFrame, at path: StepPath
+  ) async throws(StepExit) -> PlannedValue {
+    guard loop.maxParallel > 1 else { return try await items(of: loop, step, in: frame, at: path) }
+    return try await forking(at: path) { () async throws(StepExit) in
+      try await items(of: loop, step, in: frame, at: path)
+    }
+  }
+
+  private func items(
     of loop: Loop, _ step: Step, in frame: PlannedFrame, at path: StepPath
   ) async throws(StepExit) -> PlannedValue {
     let list: Value
@@ -383,47 +456,70 @@ package final class Planner {
     guard let items = list.list else {
       throw failure("'forEach' takes a list, but this is \(list.kindName)", at: path)
     }
+    let isForked = loop.maxParallel > 1
     var results: [StepRunner.ItemResult] = []
+    var failures: [RunError] = []
     /// Why it is not known how many results there are.
     var doubt: Unknown?
     for (index, item) in items.enumerated() {
-      let path = "\(path)[\(index)]"
-      var inner = frame
-      inner.bind(item)
-      if loop.hasIndex { inner.bind(.int(index)) }
-      if let condition = loop.condition {
-        let decision = try decide(condition, in: inner, at: path)
-        otherwise = otherwise ?? decision.otherwise
-        switch decision.now {
-        case .known(true): settle(&inner, by: condition)
-        case .known(false):
-          if let unknown = decision.otherwise, let other = inner.otherwise {
-            await suppose(after: unknown, if: condition, at: path) { () async throws(StepExit) in
-              _ = try await once(step, in: PlannedFrame(other), at: path)
-            }
-          }
-          continue
-        case .unknown(let unknown):
-          doubt = doubt ?? unknown
-          await supposeItem("where `\(condition.text)` (\(unknown.reason))", step, in: inner, at: path)
-          continue
-        }
-      }
       do throws(StepExit) {
-        let (planned, caught) = try await once(step, in: inner, at: path)
-        otherwise = otherwise ?? planned.otherwise?.firstUnknown
-        results.append(StepRunner.ItemResult(index: index, output: caught == nil ? planned.value : nil, error: caught))
+        let planned =
+          !isForked
+          ? try await self.item(item, index, of: loop, step, in: frame, at: path)
+          : try await branch(index, of: path, unless: failures.first?.step) { () async throws(StepExit) in
+            try await self.item(item, index, of: loop, step, in: frame, at: path)
+          }
+        otherwise = otherwise ?? planned.otherwise
+        doubt = doubt ?? planned.doubt
+        if let result = planned.result { results.append(result) }
       } catch {
-        guard loop.onItemError == .continue, let failure = error.catchable else { throw error }
-        results.append(StepRunner.ItemResult(index: index, error: failure))
+        guard isForked, case .failed(let failure) = error else { throw error }
+        failures.append(failure)
       }
     }
+    if let failure = first(of: failures, at: path) { throw .failed(failure) }
     if loop.onItemError == .continue, !results.isEmpty {
       otherwise = otherwise ?? Unknown("\(Planner.whether)'\(path.withoutIndexes)' fails for an item")
     }
     if let doubt { return PlannedValue(doubt.value) }
     let value = Value.list(loop.givesOutcomes(step) ? results.map(\.value) : results.compactMap(\.output))
     return PlannedValue(value, otherwise: otherwise.map { Unknown($0.reason).value })
+  }
+
+  /// Plans one item, and gives what leaves open how it ends, and whether it is done at all.
+  private func item(
+    _ item: Value, _ index: Int, of loop: Loop, _ step: Step, in frame: PlannedFrame, at path: StepPath
+  ) async throws(StepExit) -> (result: StepRunner.ItemResult?, otherwise: Unknown?, doubt: Unknown?) {
+    let path = "\(path)[\(index)]"
+    var inner = frame
+    inner.bind(item)
+    if loop.hasIndex { inner.bind(.int(index)) }
+    var otherwise: Unknown?
+    if let condition = loop.condition {
+      let decision = try decide(condition, in: inner, at: path)
+      otherwise = decision.otherwise
+      switch decision.now {
+      case .known(true): settle(&inner, by: condition)
+      case .known(false):
+        if let unknown = decision.otherwise, let other = inner.otherwise {
+          await suppose(after: unknown, if: condition, at: path) { () async throws(StepExit) in
+            _ = try await once(step, in: PlannedFrame(other), at: path)
+          }
+        }
+        return (nil, otherwise, nil)
+      case .unknown(let unknown):
+        await supposeItem("where `\(condition.text)` (\(unknown.reason))", step, in: inner, at: path)
+        return (nil, otherwise, unknown)
+      }
+    }
+    do throws(StepExit) {
+      let (planned, caught) = try await once(step, in: inner, at: path)
+      let result = StepRunner.ItemResult(index: index, output: caught == nil ? planned.value : nil, error: caught)
+      return (result, otherwise ?? planned.otherwise?.firstUnknown, nil)
+    } catch {
+      guard loop.onItemError == .continue, let failure = error.catchable else { throw error }
+      return (StepRunner.ItemResult(index: index, error: failure), otherwise, nil)
+    }
   }
 
   /// Plans what may be done for the items of a list that is not known.
@@ -442,7 +538,12 @@ package final class Planner {
       case .unknown: text += " where `\(condition.text)`"
       }
     }
-    await supposeItem(text, step, in: inner, at: "\(path)[*]")
+    // What is done for one item is there for the next.
+    try await forking(at: path) { () async throws(StepExit) in
+      try await branch(nil, of: path) { () async throws(StepExit) in
+        await supposeItem(text, step, in: inner, at: "\(path)[*]")
+      }
+    }
   }
 
   /// Plans what may be done for an item.

@@ -15,6 +15,7 @@ extension Dispatch {
     var isMissing = false
     var environment = workspace.environment
     if workspace.configurationPath != nil { environment.settings = workspace.configuration.settings }
+    environment.refusals = workspace.refusals(at: SystemTime())
     for path in paths {
       let checked: CheckedRecipe
       do throws(FileError) {

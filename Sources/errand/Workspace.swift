@@ -146,6 +146,22 @@ struct Workspace: Sendable {
       carrier: carrier, calls: recorder ?? calls, ownFiles: ownFiles)
   }
 
+  /// Asks plugins what their actions refuse on the connections here, or on any where no file says what these are.
+  func refusals(
+    at time: any TimeSource
+  ) -> @Sendable (_ action: ActionDescriptor, _ input: Value, _ connection: String) -> [Refusal] {
+    var context = ActionContext(
+      run: "check", step: "", idempotencyKey: "", now: time.now(), time: time, folder: root)
+    context.ownFiles = ownFiles
+    let given = context
+    return { [catalog, configuration, isKnown = configurationPath != nil] action, input, connection in
+      guard let plugin = catalog.plugin(action.plugin) else { return [] }
+      let settings = isKnown ? configuration.knownSettings(of: connection, plugin) : nil
+      let name = String(action.id.dropFirst(action.plugin.utf8.count + 1))
+      return plugin.refusals(of: name, input, settings: settings, in: given)
+    }
+  }
+
   /// What no action may read or write.
   private var ownFiles: OwnFiles {
     let secrets = configuration.secrets

@@ -278,7 +278,10 @@ import Testing
     ("ftp://h/", "GET", "X", "y", "the URL is no http or https URL; percent-encode what is not plain ASCII."),
     ("http://h/ü", "GET", "X", "y", "the URL is no http or https URL; percent-encode what is not plain ASCII."),
     ("http://h/", "G T", "X", "y", "the method is not a word."),
-    ("http://h/", "GET", "X Y", "y", "a header's name is not a word."),
+    (
+      "http://h/", "GET", "X Y", "y",
+      "a header's name is one word, of letters, digits and signs such as '-', and 'X Y' isn't."
+    ),
     ("http://h/", "GET", "X", "hunter2\r\nY: z", "the header X holds a line break or another control character."),
     ("http://h/", "POST", "content-length", "5", "the header content-length follows from the body; leave it out."),
   ])

@@ -220,7 +220,7 @@ import Testing
   }
 
   /// Carries a run on, decides what it asks and sends what it waits for, until it ends.
-  private static func end(of bench: Bench) async throws -> RunRecord {
+  static func end(of bench: Bench) async throws -> RunRecord {
     var run = try await bench.run()
     var events = 0
     for _ in 0..<200 where !run.status.isEnded {

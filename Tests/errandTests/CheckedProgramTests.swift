@@ -64,7 +64,189 @@ import Testing
     try program.write(
       "connections: { http: { baseURL: https://a.example }, mail: { host: smtp.example.org, from: a@example.org } }\n",
       to: "errand.yaml")
-    for name in ["path", "whole", "mail"] { #expect(try await said(name).isEmpty) }
+    for name in ["path", "mail"] { #expect(try await said(name).isEmpty) }
+    #expect(try await said("whole").contains("'https://example.org/items' is not at https://a.example"))
+    await program.remove()
+  }
+
+  /// Steps that a run refuses for certain, with what `check` says of them and where: with an errand.yaml, and without.
+  private static let refused: [(step: String, message: String, mark: String, isKnownWithoutFile: Bool)] = [
+    (
+      "{ uses: http.get, with: { url: 'http://127.0.0.1:1/x' } }",
+      "'http://127.0.0.1:1/x' is not at https://a.example, the service of this connection; use another connection for it",
+      "'http://127", false
+    ),
+    (
+      "{ uses: http.post, with: { url: nonsense } }",
+      "'nonsense' is no address such as /items or https://a.example/items; percent-encode what is not plain ASCII",
+      "nonsense",
+      false
+    ),
+    (
+      "{ uses: http.get, with: { url: /x, headers: { 'Bad Name': x } } }",
+      "a header's name is one word, of letters, digits and signs such as '-', and 'Bad Name' isn't", "'Bad Name'", true
+    ),
+    (
+      "{ uses: http.put, with: { url: /x, headers: { Host: \"a\\nb\" } } }",
+      "the header Host holds a line break or another control character", "\"a\\nb", true
+    ),
+    (
+      "{ uses: http.delete, with: { url: /x, headers: { Content-Length: '3' } } }",
+      "the header Content-Length follows from the body; leave it out", "Content-Length", true
+    ),
+    (
+      "{ uses: http.post, with: { url: /x, text: a, contentType: \"a\\nb\" } }",
+      "the header Content-Type holds a line break or another control character", "\"a\\nb", true
+    ),
+    (
+      "{ uses: http.download, with: { url: /x, to: ../x.zip } }",
+      "'../x.zip' has '..' in it; a path of this connection says where it leads without going up", "../x.zip", true
+    ),
+    (
+      "{ uses: http.post, with: { url: /x, multipart: { files: [{ field: a, path: .env }] } } }",
+      "'.env' is hidden; give it a name that does not begin with a dot", ".env", false
+    ),
+    (
+      "{ uses: csv.write, with: { path: a/../../x.csv, rows: [] } }",
+      "'a/../../x.csv' has '..' in it; a path of this connection says where it leads without going up", "a/../../x",
+      true
+    ),
+    (
+      "{ uses: json.read, with: { path: .a.json } }",
+      "'.a.json' is hidden; say 'hidden: true' in the connection to use files whose names begin with a dot", ".a.json",
+      false
+    ),
+    (
+      "{ uses: file.read, with: { path: /etc/passwd } }",
+      "'/etc/passwd' is in no folder of this connection (FOLDER); name its folder under 'others' in the connection",
+      "/etc/passwd",
+      false
+    ),
+    (
+      "{ uses: file.move, with: { from: a, to: recipes/a.yaml } }",
+      "'FOLDER/recipes/a.yaml' is among errand's own files (recipes), which actions leave alone; say 'allowRecipes: true' "
+        + "in the connection if this one may", "recipes/a", false
+    ),
+    (
+      "{ uses: file.write, with: { path: errand.yaml, text: a } }",
+      "'FOLDER/errand.yaml' is among errand's own files (the configuration), which actions leave alone", "errand.yaml",
+      false
+    ),
+    (
+      "{ uses: file.read, with: { path: keys/secrets.yaml } }",
+      "'FOLDER/keys/secrets.yaml' is among errand's own files (secrets), which actions leave alone", "keys/", false
+    ),
+    (
+      "{ uses: file.list, with: { folder: .. } }",
+      "'..' has '..' in it; a path of this connection says where it leads without going up", "..", true
+    ),
+    (
+      "{ uses: shell.run, with: { effect: read, program: 'true', folder: .git } }",
+      "'.git' is hidden; give it a name that does not begin with a dot", ".git", false
+    ),
+    (
+      "{ uses: mail.send, with: { to: [a@example.org], subject: x, text: y, attachments: [{ path: ../x }] } }",
+      "'../x' has '..' in it; a path of this connection says where it leads without going up", "../x", true
+    ),
+    (
+      "{ uses: notify.webhook, with: { text: x } }",
+      "errand.yaml has no connection 'notify', which needs 'webhookURL' here; add it under 'connections'", "notify",
+      false
+    ),
+    (
+      "{ uses: notify.ntfy, with: { message: x } }",
+      "errand.yaml has no connection 'notify', which needs 'topic' here; add it under 'connections'", "notify", false
+    ),
+    ("{ let: { a: '${{ {}.o }}' } }", "there is no field `o` here", "o }}", true),
+    ("{ let: { b: \"${{ {}['o'] }}\" } }", "the map has no key 'o'", "'o'", true),
+  ]
+
+  @Test func `what a run refuses for certain is a fault of the check, at its place`() async throws {
+    let program = try await Program()
+    var folder = program.folder.path
+    while folder.count > 1, folder.hasSuffix("/") { folder.removeLast() }
+    func faults(_ steps: [String]) async throws -> [String] {
+      let lines = steps.map { "  - \($0)\n" }.joined()
+      try program.write("steps:\n\(lines)", to: "refused.yaml")
+      let outcome = try await program.call("check", "refused.yaml")
+      return outcome.error.split(separator: "\n").map(String.init).filter { $0.hasPrefix("refused.yaml:") }
+    }
+    func expected(_ cases: [(step: String, message: String, mark: String, isKnownWithoutFile: Bool)]) -> [String] {
+      cases.enumerated().map { index, fault in
+        let message = fault.message.replacing("(FOLDER)", with: "('\(folder)')").replacing("FOLDER", with: folder)
+        let column = fault.step.range(of: fault.mark).map {
+          fault.step.distance(from: fault.step.startIndex, to: $0.lowerBound)
+        }
+        return "refused.yaml:\(index + 2):\((column ?? 0) + 5): error: \(message)"
+      }
+    }
+    let steps = CheckedProgramTests.refused
+    try FileManager.default.removeItem(at: program.folder.appending(path: "errand.yaml"))
+    let certain = steps.filter(\.isKnownWithoutFile)
+    #expect(try await faults(certain.map(\.step)) == expected(certain))
+    #expect(
+      try await faults(steps.filter { !$0.isKnownWithoutFile && !$0.step.contains("nonsense") }.map(\.step)) == [])
+    #expect(
+      try await faults(["{ uses: http.post, with: { url: nonsense } }"])
+        == ["refused.yaml:2:37: error: 'nonsense' is no address such as https://example.org/items"])
+    try FileManager.default.createDirectory(
+      at: program.folder.appending(path: "recipes"), withIntermediateDirectories: true)
+    try program.write("a", to: "a")
+    try program.write(
+      """
+      secrets: { files: [keys/secrets.yaml] }
+      connections:
+        http: { baseURL: https://a.example, token: "${{ secrets.TOKEN }}" }
+        mail: { host: smtp.example.org, from: a@example.org }
+
+      """, to: "errand.yaml")
+    for (index, step) in steps.enumerated() where !step.step.contains("notify.ntfy") {
+      #expect(try await faults([step.step]) == expected([step]), "\(index)")
+    }
+    #expect(try await faults(["{ uses: notify.ntfy, with: { message: x } }"]) == expected([steps[18]]))
+    // The run says the same, and no more is refused than that.
+    let files = ["{ uses: csv", "{ uses: json", "{ uses: file", "{ uses: shell", "{ uses: mail"]
+    for step in steps where files.contains(where: step.step.hasPrefix) {
+      try program.write("steps: [\(step.step)]\n", to: "run.yaml")
+      let outcome = try await program.call("run", "run.yaml")
+      #expect(outcome.code != 0)
+      #expect(
+        outcome.error.contains(
+          step.message.replacing("(FOLDER)", with: "('\(folder)')").replacing("FOLDER", with: folder)),
+        "\(outcome.error)")
+    }
+    await program.remove()
+  }
+
+  @Test func `what another connection or a computed setting allows is no fault of the check`() async throws {
+    let program = try await Program()
+    try program.write(
+      """
+      connections:
+        http: { baseURL: https://a.example, allowOtherHosts: true }
+        computed: { plugin: http, baseURL: "${{ 'https://' + 'b.example' }}" }
+        file: { folder: files, hidden: true, others: [/etc], allowRecipes: true }
+        notify: { webhookURL: "${{ secrets.HOOK }}" }
+
+      """, to: "errand.yaml")
+    try program.write(
+      """
+      steps:
+        - { uses: http.get, with: { url: https://b.example/x, headers: { X-Some_Name: "tab\\there" } } }
+        - { uses: http.get, connection: computed, with: { url: https://b.example/x } }
+        - { uses: http.get, connection: computed, with: { url: /x } }
+        - { uses: file.read, with: { path: .env } }
+        - { uses: file.read, with: { path: /etc/hostname } }
+        - { uses: file.read, with: { path: errand.yaml } }
+        - { uses: file.read, with: { path: "${{ run.id }}/../x" } }
+        - { uses: file.list, with: { folder: . } }
+        - { uses: notify.webhook, with: { text: x } }
+        - { uses: notify.ntfy, with: { message: x, topic: t } }
+        - { let: { a: "${{ {}.?o.orValue(1) }}", b: "${{ has({}.o) }}", c: "${{ {1: 'a'}[1] }}" } }
+
+      """, to: "allowed.yaml")
+    let outcome = try await program.call("check", "allowed.yaml")
+    #expect(outcome.code == 0, "\(outcome.error)")
     await program.remove()
   }
 }

@@ -164,6 +164,178 @@ import Testing
     }
   }
 
+  /// Recipes in which something goes on side by side, and what their plans show of it.
+  private static let sideBySide: [(name: String, recipe: String, shown: [String])] = [
+    (
+      "a later branch writes what an earlier one reads",
+      """
+      steps:
+        - parallel:
+            b:
+              - { wait: 100ms }
+              - { id: r, uses: csv.read, with: { path: in.csv } }
+              - { forEach: steps.r.rows, as: row, uses: http.put, with: { url: /x, text: "${{ string(row.name) }}" } }
+            a: [{ uses: file.append, with: { path: in.csv, text: "c\\n" } }]
+      """,
+      ["/x <for each item of `steps.r.rows` (known after '#1/b/r')>", "in.csv"]
+    ),
+    (
+      "a later branch writes what decides a condition",
+      """
+      steps:
+        - parallel:
+            b:
+              - { wait: 100ms }
+              - { id: r, uses: store.get, with: { name: flag } }
+              - { if: has(steps.r.value), uses: http.put, with: { url: /x, json: 1 } }
+            a: [{ uses: store.put, with: { name: flag, value: 1 } }]
+      """,
+      ["/x <if `has(steps.r.value)` (known after '#1/b/r')>", "store.put"]
+    ),
+    (
+      "an item reads what a later one writes",
+      """
+      steps:
+        - id: each
+          forEach: "[1, 2]"
+          as: n
+          maxParallel: 2
+          steps:
+            - { if: n == 1, wait: 100ms }
+            - { id: r, uses: store.get, with: { name: "k${{ n }}" } }
+            - { if: has(steps.r.value), uses: http.put, with: { url: "/${{ n }}", json: 1 } }
+            - { uses: store.put, with: { name: "k${{ n - 1 }}", value: 1 } }
+      """,
+      ["/1 <if `has(steps.r.value)` (known after 'each[0]/r')>", "store.put", "store.put"]
+    ),
+    (
+      "what is written is in a called recipe, a loop and a handler",
+      """
+      steps:
+        - parallel:
+            b:
+              - call: inner.yaml
+            a:
+              - { uses: http.get, with: { url: /gone }, onError: [{ uses: store.put, with: { name: one, value: 1 } }] }
+              - { forEach: "[1]", as: n, steps: [{ uses: store.put, with: { name: two, value: 1 } }] }
+      """,
+      [
+        "/one <if '#1/a/#1' fails (`has(steps.r.value)`)>",
+        "/two <if `has(steps.s.value)` (known after '#1/b/#1/#1/two/s')>", "/three", "store.put <if '#1/a/#1' fails>",
+        "store.put",
+      ]
+    ),
+    (
+      "an item of a list that is not known reads what the one before it writes",
+      """
+      steps:
+        - { id: made, uses: http.put, with: { url: /list, json: 1 } }
+        - forEach: steps.made.body
+          as: n
+          steps:
+            - { id: r, uses: store.get, with: { name: k } }
+            - { if: has(steps.r.value), uses: http.put, with: { url: /x, json: 1 } }
+            - { uses: store.put, with: { name: k, value: 1 } }
+      """,
+      [
+        "/list",
+        "/x <for each item of `steps.made.body` (known after 'made'), "
+          + "if `has(steps.r.value)` (known after '#2[*]/r')>",
+        "store.put <for each item of `steps.made.body` (known after 'made')>",
+      ]
+    ),
+    (
+      "a branch writes before another fails",
+      """
+      steps:
+        - id: both
+          onError: continue
+          parallel:
+            a: [{ id: stop, fail: it is so }]
+            b: [{ uses: http.put, with: { url: /b, json: 1 } }]
+            c: [{ uses: http.put, with: { url: /c, json: 1 } }]
+      """,
+      ["/b <unless 'both/a/stop' fails first>", "/c <unless 'both/a/stop' fails first>"]
+    ),
+    (
+      "a later branch fails, and a later item",
+      """
+      steps:
+        - id: both
+          onError: continue
+          parallel:
+            a: [{ uses: http.put, with: { url: /a, json: 1 } }]
+            b: [{ id: stop, fail: it is so }]
+        - id: each
+          onError: continue
+          steps:
+            - id: all
+              forEach: "[1, 2, 3]"
+              as: n
+              maxParallel: 2
+              steps:
+                - { id: end, if: n == 2, fail: it is so }
+                - { uses: http.put, with: { url: "/${{ n }}", json: 1 } }
+      """,
+      [
+        "/a <unless 'both/b/stop' fails first>", "/1", "/3 <unless 'each/all[1]/end' fails first>",
+      ]
+    ),
+    (
+      "branches and items that touch different things",
+      """
+      steps:
+        - parallel:
+            b:
+              - { id: r, uses: csv.read, with: { path: in.csv } }
+              - { forEach: steps.r.rows, as: row, uses: http.put, with: { url: /x, text: "${{ string(row.name) }}" } }
+            a: [{ uses: file.append, with: { path: other.csv, text: a } }]
+        - forEach: "[1, 2]"
+          as: n
+          maxParallel: 2
+          steps:
+            - { id: s, uses: store.get, with: { name: "k${{ n }}" } }
+            - { if: has(steps.s.value), uses: http.put, with: { url: /y, json: 1 } }
+            - { uses: store.put, with: { name: "k${{ n }}", value: 1 } }
+      """,
+      ["/x", "/x", "other.csv", "store.put", "store.put"]
+    ),
+  ]
+
+  @Test(arguments: sideBySide)
+  func `what goes on side by side may come in any order, and the plan says so`(
+    name: String, recipe: String, shown: [String]
+  ) async throws {
+    try await Self.withDesk { program, desk, _ in
+      desk.refuse("/gone")
+      try program.write(
+        """
+        steps:
+          - parallel:
+              one:
+                - { id: r, uses: store.get, with: { name: one } }
+                - { if: has(steps.r.value), uses: http.put, with: { url: /one, json: 1 } }
+              two:
+                - { id: s, uses: store.get, with: { name: two } }
+                - { if: has(steps.s.value), uses: http.put, with: { url: /two, json: 1 } }
+        finally:
+          - { uses: http.put, with: { url: /three, json: 1 } }
+
+        """, to: "inner.yaml")
+      try program.write("recipe: some\n\(recipe)\n", to: "some.yaml")
+      let plan = try await program.call("plan", "some.yaml", "--json", "--out", "plan.json")
+      #expect(plan.code == 0, "\(plan.error)")
+      #expect(Self.shown(plan) == shown)
+      let run = try await program.call("run", "some.yaml", "--plan", "plan.json")
+      #expect(run.code == 0, "\(run.error)")
+      // Whatever order it took.
+      for write in desk.writes {
+        let target = write.split(separator: " ")[1]
+        #expect(shown.contains { $0 == target || $0.hasPrefix("\(target) <") }, "\(write)")
+      }
+    }
+  }
+
   @Test func `what is written only if something fails is shown with that condition`() async throws {
     try await Self.withDesk { program, desk, _ in
       try program.write(

@@ -93,7 +93,7 @@ public final class WebClient: WebClientProtocol {
 
   /// The request of a call, or what is wrong with it.
   func request(_ call: Call) throws(ActionError) -> HTTPRequest {
-    var (address, isOurs) = try address(of: call.url)
+    var (address, isOurs) = try WebClient.address(of: call.url, settings)
     let secrets = isOurs ? settings.secretQuery : [:]
     // A service's own address of its next page may repeat what it was sent.
     if !secrets.isEmpty { address = address.withoutParameters(Set(secrets.keys)) }
@@ -134,7 +134,9 @@ public final class WebClient: WebClientProtocol {
   }
 
   /// The whole address, and whether it is that of the service itself.
-  private func address(of text: String) throws(ActionError) -> (String, isOurs: Bool) {
+  static func address(
+    of text: String, _ settings: HTTPPlugin.Configuration
+  ) throws(ActionError) -> (String, isOurs: Bool) {
     guard let base = settings.baseURL else {
       guard HTTPURL(text) != nil else {
         throw fault(
@@ -253,7 +255,7 @@ public final class WebClient: WebClientProtocol {
       effect: mayHaveHappened && error.sent == .maybe ? .unknown : ActionError.Effect.none, cause: error)
   }
 
-  private func fault(_ message: String) -> ActionError {
+  private static func fault(_ message: String) -> ActionError {
     ActionError(.validation, "\(message).", effect: ActionError.Effect.none)
   }
 }

@@ -1,6 +1,6 @@
 import ActionKit
 
-enum Ntfy: PreviewingAction {
+enum Ntfy: PreviewingAction, SettingsAction {
   static let name = "ntfy"
   static let summary =
     "Publishes a message through ntfy; one whose answer is lost may have arrived, and is not repeated."
@@ -35,6 +35,8 @@ enum Ntfy: PreviewingAction {
     @Field("The server's id of the message.") var id: String
     @Field("When the server took it, to the second, if it says so.") var takenAt: Timestamp?
   }
+
+  static func neededSettings(for input: Value) -> [String] { input["topic"] == nil ? ["topic"] : [] }
 
   static func run(_ input: Input, on client: NotifyClient, in context: ActionContext) async throws -> Output {
     let receipt = try await client.publish(

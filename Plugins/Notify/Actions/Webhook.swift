@@ -1,6 +1,6 @@
 import ActionKit
 
-enum Webhook: PreviewingAction {
+enum Webhook: PreviewingAction, SettingsAction {
   static let name = "webhook"
   static let summary = "Posts JSON to the connection's webhook, as chats such as Slack, Mattermost and Discord take it."
   static let effect = Effect.write
@@ -25,6 +25,8 @@ enum Webhook: PreviewingAction {
     @Field("The status of the answer, 200 to 299.") var status: Int
     @Field("The answer, as far as it is text; often 'ok', or nothing.") var answer: String
   }
+
+  static func neededSettings(for input: Value) -> [String] { ["webhookURL"] }
 
   static func run(_ input: Input, on client: NotifyClient, in context: ActionContext) async throws -> Output {
     let answer = try await client.post(input.value)
