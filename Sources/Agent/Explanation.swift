@@ -64,6 +64,13 @@ package struct Explanation: Sendable, Equatable {
 
   package var sentences: [Sentence] = []
 
+  /// The explanation with other words in each sentence.
+  package func mapTexts(_ change: (String) -> String) -> Explanation {
+    var changed = self
+    for index in sentences.indices { changed.sentences[index].text = change(sentences[index].text) }
+    return changed
+  }
+
   mutating func say(
     _ topic: Topic, _ text: String, commands: [String] = [], step: StepPath? = nil, run: String? = nil,
     at: Timestamp? = nil

@@ -48,6 +48,26 @@ package struct RunFacts: Sendable, Equatable {
     step.output.flatMap { value($0, named: step.path) }
   }
 
+  /// The facts with the values as the run's steps saw them; what cannot be put together is not at hand.
+  package func restored(by book: SecretBook) async -> RunFacts {
+    var seen = self
+    func restored(_ stored: StoredValue?) async -> StoredValue? {
+      guard case .inline(let value)? = stored else { return stored }
+      return (try? await book.restored(value, as: "it")).map { .inline($0) }
+    }
+    seen.run.origin.texts = await restored(run.origin.texts) ?? .inline(.null)
+    seen.run.origin.inputs = (try? await book.restored(run.origin.inputs, as: "it")) ?? run.origin.inputs
+    for step in run.stepsInOrder {
+      var other = step
+      other.output = await restored(step.output)
+      other.items = await restored(step.items)
+      if other != step { seen.run.steps.put(other) }
+    }
+    for (name, value) in values { seen.values[name] = try? await book.restored(value, as: "it") }
+    for index in seen.events.indices { seen.events[index].data = await restored(events[index].data) }
+    return seen
+  }
+
   private func value(_ stored: StoredValue, named name: String) -> Value? {
     if case .inline(let value) = stored { value } else { values[name] }
   }

@@ -3,7 +3,7 @@
 /// A journal is lines of JSON, appended in batches. Each batch is written at once and synced before anything in it is
 /// acknowledged, and ends in a commit line:
 ///
-///     {"journal":2,"generation":7,"after":120,"chain":"0f…","program":"errand 0.1"}
+///     {"journal":3,"generation":7,"after":120,"chain":"0f…","program":"errand 0.1"}
 ///     {"commit":120,"sum":"3b…"}
 ///     {"n":121,"event":"stepEnded","run":"0199…",…}
 ///     {"n":122,"event":"stepBegan","run":"0199…",…}
@@ -28,8 +28,8 @@ struct JournalPosition: Sendable, Equatable {
 }
 
 enum Journal {
-  /// 1: runs and values; 2: also events, schedules, slots, waits and decisions.
-  static let format = 2
+  /// As `StateFormat.version`.
+  static let format = 3
 
   static func name(_ generation: Int) -> String { "journal-\(generation).jsonl" }
 

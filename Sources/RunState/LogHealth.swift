@@ -111,16 +111,48 @@ extension MonthlyLog {
         try good.sync()
         try bad.sync()
       }
-      whole.remove(month.name)
-      try removeIndex(of: month)
-      try onDisk { () throws(FileError) in
-        try fileSystem.syncFolder(folder)
-        try fileSystem.rename(next.data, to: month.data)
-        try fileSystem.syncFolder(folder)
-      }
-      try completeIndex(of: month, &whole)
+      try replace(month, with: next, &whole)
     }
     return count
+  }
+
+  /// Writes a month anew with some records changed, unless none is; lines that are damaged stay as they are.
+  ///
+  /// - Parameter change: Gives what takes the place of a record, or nil for the record itself.
+  func rewrite(_ month: LogMonth, _ change: (Entry) throws(StateError) -> Entry?) throws(StateError) -> Bool {
+    let next = month.next
+    var isChanged = false
+    try whole.withLock { whole throws(StateError) in
+      let size = try onDisk { () throws(FileError) in try fileSystem.size(month.data) } ?? 0
+      try onDisk { () throws(FileError) in try fileSystem.remove(next.data) }
+      let file = try onDisk { () throws(FileError) in try fileSystem.openForAppending(next.data) }
+      try fileSystem.forEachLine(of: month.data, 0..<size) { bytes, _ throws(StateError) in
+        var line = Array(bytes)
+        if let entry = Entry(inLine: bytes.dropLast()), let other = try change(entry) {
+          line = try other.line()
+          isChanged = true
+        }
+        let changed = line
+        try onDisk { () throws(FileError) in try file.append(changed) }
+        return true
+      }
+      guard isChanged else { return try onDisk { () throws(FileError) in try fileSystem.remove(next.data) } }
+      try onDisk { () throws(FileError) in try file.sync() }
+      try replace(month, with: next, &whole)
+    }
+    return isChanged
+  }
+
+  /// Puts the records that were written beside a month in their place, and makes its index anew.
+  private func replace(_ month: LogMonth, with next: LogMonth, _ whole: inout Set<String>) throws(StateError) {
+    whole.remove(month.name)
+    try removeIndex(of: month)
+    try onDisk { () throws(FileError) in
+      try fileSystem.syncFolder(folder)
+      try fileSystem.rename(next.data, to: month.data)
+      try fileSystem.syncFolder(folder)
+    }
+    try completeIndex(of: month, &whole)
   }
 
   /// Makes a month's index anew.

@@ -7,7 +7,7 @@ package struct RunRecord: Sendable, Equatable {
   package var status: RunStatus
   /// The latest instant that a step called `now`; it never goes back within the run.
   package var now: Timestamp
-  package internal(set) var steps: StepRecords
+  package var steps: StepRecords
   package var outputs: StoredValue?
   package var error: RunError?
   /// Why the run is paused, what it waits for, or what a person has to decide.

@@ -42,10 +42,12 @@ package final class SecretBook: Sendable {
     content.withLock { content in
       let new = secrets.filter { secret in
         !secret.name.isEmpty && secret.text.utf8.count >= SecretFinder.shortest
-          && !content.needles.contains { $0.name == secret.name && $0.text.hasSameScalars(as: secret.text) }
+          && !content.needles.contains {
+            $0.part.isEmpty && $0.name == secret.name && $0.text.hasSameScalars(as: secret.text)
+          }
       }
       if new.isEmpty { return }
-      content.needles = new.map { Needle($0.text, named: $0.name) } + content.needles
+      content.needles = new.flatMap { Needle.all(of: $0.text, named: $0.name) } + content.needles
       content.finder = SecretFinder(content.needles)
     }
   }
@@ -60,10 +62,32 @@ package final class SecretBook: Sendable {
   private func knows(_ name: String) -> Bool { content.withLock { $0.needles.contains { $0.name == name } } }
 
   /// The secrets by name, the newest first.
-  package var all: [(name: String, text: String)] { content.withLock { $0.needles.map { ($0.name, $0.text) } } }
+  package var all: [(name: String, text: String)] {
+    content.withLock { content in content.needles.filter(\.part.isEmpty).map { ($0.name, $0.text) } }
+  }
 
   /// What looks for all secrets that are known.
   package var finder: SecretFinder { content.withLock { $0.finder } }
+
+  /// The names of the secrets that stand in a value, but for those that are kept by reference.
+  func names(in value: Value) -> Set<String> {
+    let finder = finder
+    func names(_ text: String) -> Set<String> { Set(finder.names(in: text)) }
+    switch value.content {
+    case .string(let text): return names(text)
+    case .bytes(let bytes): return Set(finder.finds(in: bytes).map { finder.needles[$0.needle].name })
+    case .int, .uint, .double, .timestamp, .duration:
+      return finder.hasNumbers ? names((try? JSON.text(value.encoded())) ?? "") : []
+    case .null, .bool, .type, .masked: return []
+    case .optional(let wrapped): return wrapped.map { self.names(in: $0) } ?? []
+    case .list(let items): return items.reduce(into: []) { $0.formUnion(self.names(in: $1)) }
+    case .map(let map):
+      return map.members.reduce(into: []) {
+        $0.formUnion(self.names(in: $1.key))
+        $0.formUnion(self.names(in: $1.value))
+      }
+    }
+  }
 
   // MARK: Keeping
 

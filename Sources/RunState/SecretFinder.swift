@@ -4,7 +4,10 @@
 // (any number of times), or as HTML's entities; and in hexadecimal digits or in base64 of either alphabet, also where it
 // stands within something longer that was encoded, and where the digits are escaped in turn. What is found goes as a
 // whole, overlapping finds together. A secret of fewer than four bytes is left alone: it would take half of every text
-// with it.
+// with it. Of a secret that ends in a line end, or has several lines, the text without blanks around it and each of its
+// longer lines are looked for as well.
+//
+// In a text that is only shown, any blanks of a secret are found as any others, and digits across the ends of lines.
 import Basics
 
 /// Looks for several secrets in one go.
@@ -18,7 +21,8 @@ package struct SecretFinder: Sendable {
   /// - Parameter secrets: By name; several names may stand for one text, and one name for an old text and a new one.
   package init(_ secrets: [(name: String, text: String)]) {
     self.init(
-      secrets.filter { $0.text.utf8.count >= SecretFinder.shortest }.map { Needle($0.text, named: $0.name) })
+      secrets.filter { $0.text.utf8.count >= SecretFinder.shortest }.flatMap { Needle.all(of: $0.text, named: $0.name) }
+    )
   }
 
   init(_ all: [Needle]) {
@@ -61,18 +65,27 @@ package struct SecretFinder: Sendable {
 
   /// All finds, without overlaps.
   ///
-  /// - Parameter isCut: Whether the text may break off within a secret, whose beginning at its end then is found as well.
-  func finds(in text: String, isCut: Bool = false) -> [Find] {
+  /// - Parameters:
+  ///   - isShown: Whether nobody computes with the text, so that what only resembles a secret is found too.
+  ///   - isCut: Whether the text may break off within a secret, whose beginning at its end then is found as well.
+  func finds(in text: String, isShown: Bool = false, isCut: Bool = false) -> [Find] {
     if pairs.isEmpty { return [] }
-    return text.utf8.withContiguousStorageIfAvailable { finds(in: $0, isCut: isCut) }
-      ?? finds(in: Array(text.utf8), isCut: isCut)
+    let manner = Manner(isShown: isShown, isCut: isCut)
+    return text.utf8.withContiguousStorageIfAvailable { finds(in: $0, manner) }
+      ?? Array(text.utf8).withUnsafeBufferPointer { finds(in: $0, manner) }
   }
 
-  func finds(in bytes: [UInt8], isCut: Bool = false) -> [Find] {
-    pairs.isEmpty ? [] : bytes.withUnsafeBufferPointer { finds(in: $0, isCut: isCut) }
+  func finds(in bytes: [UInt8]) -> [Find] {
+    pairs.isEmpty ? [] : bytes.withUnsafeBufferPointer { finds(in: $0, Manner()) }
   }
 
-  private func finds(in bytes: UnsafeBufferPointer<UInt8>, isCut: Bool) -> [Find] {
+  /// How a text is looked through.
+  struct Manner {
+    var isShown = false
+    var isCut = false
+  }
+
+  private func finds(in bytes: UnsafeBufferPointer<UInt8>, _ manner: Manner) -> [Find] {
     var finds: [Find] = []
     var end = 0
     pairs.withUnsafeBufferPointer { pairs in
@@ -80,12 +93,12 @@ package struct SecretFinder: Sendable {
         if index + 1 < bytes.count {
           let pair = Int(bytes[index]) << 8 | Int(bytes[index + 1])
           guard pairs[pair >> 6] & 1 << UInt64(pair & 63) != 0 else { continue }
-        } else if !isCut {
+        } else if !manner.isCut {
           break
         }
         var found: Find?
         for (number, needle) in needles.enumerated() {
-          guard let (form, last) = needle.end(in: bytes, at: index, isCut: isCut),
+          guard let (form, last) = needle.end(in: bytes, at: index, manner),
             last > max(end, found?.range.upperBound ?? 0)
           else { continue }
           found = Find(range: max(index, end)..<last, needle: number, form: form, start: index)
@@ -111,7 +124,7 @@ package struct SecretFinder: Sendable {
   ///
   /// - Parameter isCut: Whether the text may break off within a secret, whose beginning at its end then goes as well.
   package func redact(_ text: String, isCut: Bool = false) -> String {
-    let finds = finds(in: text, isCut: isCut)
+    let finds = finds(in: text, isShown: true, isCut: isCut)
     if finds.isEmpty { return text }
     let bytes = Array(text.utf8)
     var kept: [UInt8] = []
@@ -132,20 +145,27 @@ struct Needle: Sendable, Hashable {
   struct Scalar: Sendable, Hashable {
     var value: UInt32
     var utf8: [UInt8]
+
+    var isBlank: Bool { value == 0x20 || value == 0x09 || value == 0x0A || value == 0x0D }
   }
 
   /// One way to write the whole of it: as it is, or in digits that hide where a character ends.
   struct Form: Sendable, Hashable {
     var name: String
     var scalars: [Scalar]
+    /// Whether it is written in digits, which may go on in the next line.
+    var isDigits: Bool
 
     /// The two bytes that it can begin with, however it is written.
     var beginnings: [(UInt8, UInt8)] {
       let first = scalars[0]
       let any = Array(UInt8.min...UInt8.max)
-      let following =
+      var following =
         first.utf8.count > 1 ? [first.utf8[1]] : scalars.count > 1 ? Form.firstBytes(of: scalars[1]) : any
-      var beginnings = following.map { (first.utf8[0], $0) }
+      if isDigits { following += Form.lineEnds }
+      var beginnings = (first.isBlank ? Form.blanks : [first.utf8[0]]).flatMap { byte in following.map { (byte, $0) } }
+      // Blanks may follow blanks.
+      if first.isBlank { beginnings += Form.blanks.flatMap { byte in Form.blanks.map { (byte, $0) } } }
       if first.value == 0x20 { beginnings += following.map { (UInt8(ascii: "+"), $0) } }
       // The digits of the byte, or of a percent sign that is encoded itself.
       let digit = String(first.utf8[0] >> 4, radix: 16)
@@ -154,12 +174,17 @@ struct Needle: Sendable, Hashable {
     }
 
     private static func firstBytes(of scalar: Scalar) -> [UInt8] {
-      Array("%\\&".utf8) + [scalar.utf8[0]] + (scalar.value == 0x20 ? [UInt8(ascii: "+")] : [])
+      Array("%\\&".utf8) + (scalar.isBlank ? blanks + [UInt8(ascii: "+")] : [scalar.utf8[0]])
     }
+
+    private static let lineEnds: [UInt8] = [0x0A, 0x0D]
+    private static let blanks: [UInt8] = [0x20, 0x09] + lineEnds
   }
 
   let name: String
   let text: String
+  /// What it is of the secret; empty for all of it.
+  let part: String
   /// First as it is.
   let forms: [Form]
   /// Eight bits of its text: enough to notice that it is another one now, and too few to guess it by.
@@ -167,10 +192,27 @@ struct Needle: Sendable, Hashable {
   /// They are the same for each record in each folder, so that many of them say no more than one.
   let print: String
 
-  init(_ secret: String, named name: String) {
+  /// A secret, and the parts of it that are looked for by themselves.
+  static func all(of secret: String, named name: String) -> [Needle] {
+    var needles = [Needle(secret, named: name)]
+    let trimmed = secret.trimmed
+    if !trimmed.hasSameScalars(as: secret), trimmed.utf8.count >= SecretFinder.shortest {
+      needles.append(Needle(trimmed, named: name, part: "trimmed ", of: secret))
+    }
+    let lines = trimmed.split(whereSeparator: \.isNewline).map { String($0).trimmed }
+    for (index, line) in lines.enumerated() where lines.count > 1 {
+      // What frames a key is no secret.
+      if line.utf8.count < 8 || line.hasPrefix("-----") { continue }
+      needles.append(Needle(line, named: name, part: "line \(index + 1) ", of: secret))
+    }
+    return needles
+  }
+
+  private init(_ secret: String, named name: String, part: String = "", of whole: String? = nil) {
     self.name = name
+    self.part = part
     text = secret
-    print = Needle.print(of: secret)
+    print = Needle.print(of: whole ?? secret)
     let bytes = Array(secret.utf8)
     let digits = bytes.flatMap { Array(($0 < 16 ? "0" : "").utf8) + Array(String($0, radix: 16).utf8) }
     var forms = [("hex", digits), ("HEX", Array(String(decoding: digits, as: UTF8.self).uppercased().utf8))]
@@ -192,8 +234,11 @@ struct Needle: Sendable, Hashable {
     let others = forms.filter { seen.insert($0.1).inserted }.sorted { $0.1.count > $1.1.count }
     let plain = secret.unicodeScalars.map { Scalar(value: $0.value, utf8: Array(String($0).utf8)) }
     self.forms =
-      [Form(name: "plain", scalars: plain)]
-      + others.map { Form(name: $0.0, scalars: $0.1.map { Scalar(value: UInt32($0), utf8: [$0]) }) }
+      [Form(name: part + "plain", scalars: plain, isDigits: false)]
+      + others.map { form in
+        let scalars = form.1.map { Scalar(value: UInt32($0), utf8: [$0]) }
+        return Form(name: part + form.0, scalars: scalars, isDigits: true)
+      }
   }
 
   private static func print(of secret: String) -> String {
@@ -211,11 +256,11 @@ struct Needle: Sendable, Hashable {
   }
 
   /// Where a find ends that begins at an index.
-  ///
-  /// - Parameter isCut: Whether it may end with the bytes, before it is whole.
-  func end(in bytes: UnsafeBufferPointer<UInt8>, at index: Int, isCut: Bool = false) -> (form: Int, end: Int)? {
+  func end(
+    in bytes: UnsafeBufferPointer<UInt8>, at index: Int, _ manner: SecretFinder.Manner
+  ) -> (form: Int, end: Int)? {
     for number in forms.indices {
-      if let end = Needle.end(of: forms[number].scalars, in: bytes, at: index, isCut: isCut) { return (number, end) }
+      if let end = Needle.end(of: forms[number], in: bytes, at: index, manner) { return (number, end) }
     }
     return nil
   }
@@ -224,19 +269,40 @@ struct Needle: Sendable, Hashable {
   ///
   /// `%25` is a percent sign that is encoded, or one that two digits follow: every way to read it is followed.
   private static func end(
-    of scalars: [Scalar], in bytes: UnsafeBufferPointer<UInt8>, at start: Int, isCut: Bool
+    of form: Form, in bytes: UnsafeBufferPointer<UInt8>, at start: Int, _ manner: SecretFinder.Manner
   ) -> Int? {
     var ends = [start]
-    for scalar in scalars {
+    var rest = form.scalars[...]
+    while let scalar = rest.popFirst() {
       var next: [Int] = []
-      if isCut, ends.contains(where: { $0 > start && isOver(bytes, at: $0) }) { return bytes.count }
+      if manner.isCut, ends.contains(where: { $0 > start && isOver(bytes, at: $0) }) { return bytes.count }
       for index in ends where index < bytes.count {
-        for end in Needle.ends(of: scalar, in: bytes, at: index) where !next.contains(end) { next.append(end) }
+        var ends = Needle.ends(of: scalar, in: bytes, at: index)
+        if manner.isShown, scalar.isBlank, let end = run(in: bytes, at: index, where: isBlank) { ends.append(end) }
+        if manner.isShown, form.isDigits, index > start, let end = run(in: bytes, at: index, where: isLineEnd),
+          end < bytes.count
+        {
+          ends += Needle.ends(of: scalar, in: bytes, at: end)
+        }
+        for end in ends where !next.contains(end) { next.append(end) }
       }
       if next.isEmpty { return nil }
+      if manner.isShown, scalar.isBlank { rest = rest.drop { $0.isBlank } }
       ends = next
     }
     return ends.max()
+  }
+
+  private static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 || isLineEnd(byte) }
+  private static func isLineEnd(_ byte: UInt8) -> Bool { byte == 0x0A || byte == 0x0D }
+
+  /// Where bytes of a kind end that begin at an index; nil if there are none.
+  private static func run(
+    in bytes: UnsafeBufferPointer<UInt8>, at start: Int, where isOne: (UInt8) -> Bool
+  ) -> Int? {
+    var index = start
+    while index < bytes.count, isOne(bytes[index]) { index += 1 }
+    return index > start ? index : nil
   }
 
   /// Where each of the characters of a find is written.

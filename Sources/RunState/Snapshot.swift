@@ -5,7 +5,7 @@
 ///     {
 ///       "chain": "9c…",            the last sum of the journal before
 ///       "checksum": "51…",         CRC-64/XZ of the file in which these sixteen digits are zeros
-///       "format": 2,
+///       "format": 3,
 ///       "generation": 8,
 ///       "newest": {"run": {"id": "0199…", "at": "2026-11-20T09:00:00Z"}, "slot": …},   of the logs, absent if empty
 ///       "program": "errand 0.1",
@@ -18,10 +18,11 @@
 import Basics
 
 enum StateFormat {
-  /// 1: runs and values; 2: also events, schedules, slots, waits and decisions.
+  /// 1: runs and values; 2: also events, schedules, slots, waits and decisions; 3: also
+  /// values that are kept without their secrets, and schedules that are reset.
   ///
   /// Whatever an older version cannot read asks for a higher number, here and in `Journal`.
-  static let version = 2
+  static let version = 3
   /// What our own files may hold: only depth is limited, to what the JSON writer writes.
   static let limits = JSON.Limits(bytes: .max, depth: JSON.deepest)
 }

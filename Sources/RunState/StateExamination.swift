@@ -47,13 +47,17 @@ package struct StateDoctor: Sendable {
   let now: Timestamp
   /// Whether an agent holds the folder.
   let isHeld: Bool
+  /// What no file may hold.
+  let secrets: SecretBook
   let folder: StateFolder
   let logs: StateLogs
   let blobs: Blobs
 
   package init(
-    _ path: String, program: String, now: Timestamp, isHeld: Bool, fileSystem: any FileSystem = DiskFileSystem()
+    _ path: String, program: String, now: Timestamp, isHeld: Bool, secrets: SecretBook = SecretBook(),
+    fileSystem: any FileSystem = DiskFileSystem()
   ) {
+    self.secrets = secrets
     self.path = path
     self.fileSystem = fileSystem
     self.program = program
@@ -82,6 +86,7 @@ package struct StateDoctor: Sendable {
     try examine(logs.slots, "slots in the ledger", newest.slot, &named, &result)
     try examineBlobs(named, &result)
     if let state { examineClock(state, &result) }
+    try examineSecrets(&result)
     return result
   }
 

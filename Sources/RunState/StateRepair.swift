@@ -25,6 +25,7 @@ extension StateDoctor {
     try repair(logs.history, &done)
     try repair(logs.slots, &done)
     try repairNewest(&done)
+    try removeSecrets(&done)
     let removed = try collection(isRemoving: true).run(at: now, after: 0)
     if removed > 0 { done.append("\(removed) blobs that nothing named are removed") }
     return done

@@ -31,7 +31,7 @@ package struct StepRecords: Sendable, Equatable {
   }
 
   /// Adds a step that begins, or replaces the record of one that begins anew.
-  mutating func put(_ record: StepRecord) {
+  package mutating func put(_ record: StepRecord) {
     if let place = places[record.path] {
       inOrder[place] = record
     } else {

@@ -39,7 +39,7 @@ struct Dispatch {
       case "sandbox": return try await keepSandbox()
       case "state": return try StateCommand(self).run()
       case "secrets": return try await SecretsCommand(self).run()
-      case "doctor": return try DoctorCommand(self).run()
+      case "doctor": return try await DoctorCommand(self).run()
       default:
         let shell = parsed["shell"].text.flatMap(Shell.init(rawValue:)) ?? .bash
         console.out(program.completions(for: shell))

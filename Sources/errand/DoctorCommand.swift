@@ -8,6 +8,7 @@ import RunState
 struct DoctorCommand {
   private let dispatch: Dispatch
   private let workspace: Workspace
+  private let secrets = SecretBook()
   private var console: Console { dispatch.console }
 
   init(_ dispatch: Dispatch) throws(CommandFailure) {
@@ -15,8 +16,9 @@ struct DoctorCommand {
     workspace = try dispatch.workspace()
   }
 
-  func run() throws(CommandFailure) -> ExitCode {
+  func run() async throws(CommandFailure) -> ExitCode {
     let folder = workspace.stateFolder
+    let unknown = await workspace.tellEverySecret(to: secrets)
     var repaired: [String] = []
     let keepsUntilDamage = dispatch.parsed["keep-until-damage"].isGiven
     if keepsUntilDamage, !dispatch.parsed["repair"].isGiven {
@@ -34,6 +36,9 @@ struct DoctorCommand {
     lock?.release()
     let holder = isHeld ? FolderLock.holder(of: folder) : nil
     examination.findings += surroundings
+    examination.findings += unknown.map {
+      .init(.warning, "files are not searched for the secret '\($0)', which cannot be read; see: errand secrets check")
+    }
     if dispatch.parsed["json"].isGiven {
       showJSON(examination, holder, isHeld, repaired)
     } else {
@@ -43,7 +48,7 @@ struct DoctorCommand {
   }
 
   private func doctor(isHeld: Bool) -> StateDoctor {
-    StateDoctor(workspace.stateFolder, program: version, now: SystemTime().now(), isHeld: isHeld)
+    StateDoctor(workspace.stateFolder, program: version, now: SystemTime().now(), isHeld: isHeld, secrets: secrets)
   }
 
   /// Looks at the state, once more if an agent came meanwhile, whose half-done writes are no faults.

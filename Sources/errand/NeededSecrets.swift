@@ -2,6 +2,7 @@ import ActionKit
 import Agent
 import Basics
 import Recipes
+import RunState
 import Runs
 import SecretSources
 
@@ -67,12 +68,12 @@ extension Workspace {
   }
 
   /// A secret by the name under which the state refers to it: one of a source, or a setting of a connection.
-  func secret(named name: String, from sources: SecretSources) async -> String? {
+  func secret(named name: String, from sources: SecretSources, runsCommands: Bool = true) async -> String? {
     for connection in configuration.connections where name.hasPrefix(Workspace.settings(of: connection.name) + " ") {
-      let found = await secrets(in: connection, from: sources, runsCommands: true)
+      let found = await secrets(in: connection, from: sources, runsCommands: runsCommands)
       return found.first { $0.name == name }?.text
     }
-    return (try? await sources.find(name))?.value
+    return (try? await sources.find(name, runsCommands: runsCommands))?.value
   }
 
   /// The secret settings of a connection: those that stand in errand.yaml itself, and what other secrets are made into.
@@ -88,6 +89,38 @@ extension Workspace {
       let settings = (try? connection.settings.evaluate(in: [.map(values)]))?.map
     else { return [] }
     return plugin.configuration.namedSecrets(in: settings, of: Workspace.settings(of: connection.name))
+  }
+
+  /// A book of the secrets that can be had without running a command, for whoever looks at a state.
+  func secretBook(_ sources: SecretSources) async -> SecretBook {
+    let book = SecretBook()
+    book.ask { name, _ in await secret(named: name, from: sources, runsCommands: false) }
+    book.learn(await knownSecrets(sources))
+    return book
+  }
+
+  /// Tells a book every secret that connections and recipes need, whatever it takes to read it; gives the names of those
+  /// that cannot be read.
+  func tellEverySecret(to book: SecretBook) async -> [String] {
+    let sources = secretSources()
+    book.ask { name, _ in await secret(named: name, from: sources) }
+    book.learn(await sources.inFiles())
+    var names = configuration.connections.flatMap { $0.secrets.map(\.name) }
+    for path in (try? recipeFiles()) ?? [] {
+      guard let recipe = recipe(path, among: .null).recipe else { continue }
+      names += neededSecrets(of: recipe, inputs: .null).map(\.name)
+      for trigger in recipe.triggers {
+        guard case .success(let inputs) = recipe.inputs(from: trigger.inputs) else { continue }
+        names += neededSecrets(of: recipe, inputs: .map(inputs)).map(\.name)
+      }
+    }
+    await book.learn(named: names)
+    for connection in configuration.connections {
+      let hidden = await secrets(in: connection, from: sources, runsCommands: true)
+      let known = book.all
+      book.learn(hidden.filter { setting in !known.contains { $0.text.hasSameScalars(as: setting.text) } })
+    }
+    return Set(names).subtracting(book.all.map(\.name)).sorted { $0.precedesByScalars($1) }
   }
 
   /// What the secret settings of a connection are called in the state.

@@ -2,6 +2,7 @@ import ActionKit
 import Agent
 import Basics
 import CommandLineParser
+import Expressions
 import Recipes
 import Recordings
 import RunState
@@ -51,6 +52,13 @@ extension RunCommand {
       // As they are in the folder, whoever holds it.
       do throws(StateError) { values = try ValuesOnDisk.read(in: workspace.stateFolder, program: version) } catch {
         throw CommandFailure(.unavailable, error.message)
+      }
+      let book = await workspace.secretBook(session.secrets)
+      for (name, value) in values {
+        do throws(StateError) { values[name] = try await book.restored(value, as: "the stored value '\(name)'") } catch
+        {
+          values[name] = Unknown(error.message).value
+        }
       }
     }
     let now = instant ?? session.time.now()

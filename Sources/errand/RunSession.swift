@@ -556,7 +556,8 @@ struct RunSession: Sendable {
     }
     guard case .agent(let agent) = seat else { return acts }
     for event in agent.store.state.events.values where event.consumedBy == record.id {
-      let data = if let stored = event.data { try await agent.store.value(stored) } else { Value?.none }
+      // A recording holds no secret, and nothing that stands for one.
+      let data = if let stored = event.data { try await agent.store.value(stored).shown } else { Value?.none }
       acts.append(RecordedAct(.event(event, data: data)))
     }
     return acts

@@ -1,12 +1,13 @@
 import Basics
 import CommandLineParser
 import Recipes
+import RunState
 import SecretSources
 
 /// `errand secrets check`: which recipes need which secrets, where each comes from, and what is missing or at fault.
 ///
 /// Every source is asked, commands too, because only that tells whether a run would find what it needs. Nothing that is
-/// shown says anything about a value, its length included.
+/// shown says anything about a value, but that it is too short to be found in texts.
 struct SecretsCommand {
   private let dispatch: Dispatch
   private let workspace: Workspace
@@ -25,6 +26,8 @@ struct SecretsCommand {
     /// Where it comes from; nil if it is missing, or cannot be had.
     var origin: SecretSources.Origin?
     var fault: String?
+    /// Whether it is too short to be looked for in what services send.
+    var isShort = false
   }
 
   func run() async throws(CommandFailure) -> ExitCode {
@@ -45,7 +48,11 @@ struct SecretsCommand {
     let sources = workspace.secretSources()
     var faults = unset + (await sources.faults().map(\.message))
     for index in rows.indices {
-      do throws(SecretFault) { rows[index].origin = try await sources.find(rows[index].name)?.origin } catch {
+      do throws(SecretFault) {
+        let found = try await sources.find(rows[index].name)
+        rows[index].origin = found?.origin
+        rows[index].isShort = found?.value.map { $0.utf8.count < SecretFinder.shortest } ?? false
+      } catch {
         rows[index].fault = error.message
         if !faults.contains(error.message) { faults.append(error.message) }
       }
@@ -87,6 +94,12 @@ struct SecretsCommand {
     }
     let error = Style.red.applied(to: "error", console.colourError)
     for fault in faults { console.error("\(error): \(fault.safe)") }
+    for row in rows where row.isShort {
+      console.error(
+        "\(Style.yellow.applied(to: "warning", console.colourError)): '\(row.name)' has fewer than "
+          + "\(SecretFinder.shortest) bytes, so it is neither masked nor kept out of the state where a service sends it "
+          + "back; choose a longer one")
+    }
     let missing = rows.filter { $0.origin == nil && $0.fault == nil }
     for row in missing {
       let places = row.uses.compactMap(\.place)
@@ -114,6 +127,7 @@ struct SecretsCommand {
       map["status"] = .string(row.fault != nil ? "fault" : row.origin != nil ? "found" : "missing")
       map["source"] = row.origin.map { .string($0.kind) }
       map["from"] = row.origin.map { .string($0.text) }
+      map["isShort"] = row.isShort ? .bool(true) : nil
       map["fault"] = row.fault.map { .string($0) }
       map["recipes"] = .list(
         row.recipes.map { .object(["recipe": .string($0.name), "file": .string($0.file)]) })

@@ -174,6 +174,7 @@ private struct Service {
       new.workspace = workspace
       new.secrets = try await workspace.soundSecretSources()
       current.value = new
+      agent.store.secrets.learn(await workspace.knownSecrets(new.secrets))
       return true
     } catch {
       log.say("reloadFailed", "errand.yaml is not reloaded: \(error.message.safe)", .error)

@@ -75,14 +75,18 @@ struct WhyCommand {
       prefix = latest
     }
     let (facts, holder) = try await asker.facts(about: try await asker.shown(prefix))
-    let conditions = workspace.recipe(facts.run.origin.file, among: facts.texts).recipe.map { recipe in
-      ConditionReplay(of: recipe, facts.run) { facts.output(of: $0) }
+    let book = await workspace.secretBook(workspace.secretSources())
+    // What conditions saw; what was shown of it holds no secret.
+    let seen = await facts.restored(by: book)
+    let conditions = workspace.recipe(facts.run.origin.file, among: seen.texts).recipe.map { recipe in
+      ConditionReplay(of: recipe, seen.run) { seen.output(of: $0) }
     }
     let zone = schedules.first { $0.record.id == facts.run.origin.cause.schedule }?.zone
     let clock = zone.map { WallClock($0, now: now) } ?? workspace.wallClock(now)
     let explanation = Explanation(
-      of: facts, conditions: conditions, clock: clock, isServed: try await asker.isServed(),
-      holder: holder)
+      of: seen, conditions: conditions, clock: clock, isServed: try await asker.isServed(),
+      holder: holder
+    ).mapTexts { book.finder.redact($0) }
     return Story(kind: "run", id: facts.run.id, explanation: explanation)
   }
 

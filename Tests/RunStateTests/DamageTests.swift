@@ -196,13 +196,13 @@ import Testing
   @Test func `what a newer version wrote is refused by name`() async throws {
     let snapshot = try DamageTests.changing(try await DamageTests.disk(), "/state/state.json") { bytes in
       let text = String(decoding: bytes, as: UTF8.self)
-        .replacing("\"format\": 2", with: "\"format\": 3").replacing("errand 0.1", with: "errand 3.0")
+        .replacing("\"format\": 3", with: "\"format\": 4").replacing("errand 0.1", with: "errand 3.0")
       bytes = Array(text.utf8)
     }
     #expect(
       throws: StateError(
         .newer,
-        "/state/state.json has format 3, which errand 3.0 wrote; this version reads format 2 and older. Use that version, or a newer one."
+        "/state/state.json has format 4, which errand 3.0 wrote; this version reads format 3 and older. Use that version, or a newer one."
       )
     ) { try DamageTests.open(snapshot) }
 
@@ -242,7 +242,7 @@ import Testing
         {
           "chain": "639959635bb0b0b1",
           "checksum": "d750368a4bc23c26",
-          "format": 2,
+          "format": 3,
           "generation": 2,
           "program": "errand 0.1",
           "sequence": 1,

@@ -117,4 +117,43 @@ import Testing
     let value = Value.object(["$masked": .list([.string("x")])])
     #expect(try Value(reading: JSON.parse(JSON.text(value.encoded()))) == value)
   }
+
+  @Test(arguments: [
+    ("token\n", "a token b", true),
+    ("-----BEGIN KEY-----\nabcdefgh1\nABCDEFGH2\n-----END KEY-----\n", "abcdefgh1ABCDEFGH2", true),
+    ("-----BEGIN KEY-----\nabcdefgh1\nABCDEFGH2\n-----END KEY-----\n", "-----BEGIN KEY-----", false),
+  ])
+  func `what is left of a secret without its blanks and line ends is kept by reference`(
+    _ secret: String, _ text: String, _ isMasked: Bool
+  ) async throws {
+    let book = SecretBook()
+    book.learn([("S", secret)])
+    let masked = try book.masked(.string(text))
+    #expect(masked.isMasked == isMasked)
+    let read = try Value(reading: JSON.parse(JSON.text(masked.encoded())))
+    #expect(try await book.restored(read, as: "it") == .string(text))
+  }
+
+  @Test func `in what is shown, blanks and broken lines hide nothing`() {
+    let secret = "two  blanks and a\tlong enough text to be broken into several lines of digits, as base64 does it"
+    let finder = SecretFinder([("S", secret)])
+    let digits = Array(secret.utf8).base64
+    var broken = ""
+    for (index, digit) in digits.enumerated() { broken += (index > 0 && index % 76 == 0 ? "\n" : "") + String(digit) }
+    for text in [secret, secret.replacing("  ", with: " "), secret.replacing(" ", with: "\n  "), digits, broken] {
+      #expect(finder.redact("<\(text)>") == "<•••>", "\(text)")
+    }
+    #expect(finder.redact("two blanks and nothing") == "two blanks and nothing")
+  }
+
+  @Test func `a key of a request is kept as a text, and nothing else is taken for one by reference`() async throws {
+    let book = SecretBook()
+    book.learn([("S", "sesame-4711")])
+    for text in ["key", "key of sesame-4711", #"{"$masked":["x"]}"#, #"{"$masked":[["S","00"]]}"#] {
+      let kept = try book.masked(text: text)
+      #expect(!kept.contains("sesame"))
+      #expect(try await book.restored(text: kept, as: "it") == text)
+      #expect(SecretBook.shown(text: kept) == text.replacing("sesame-4711", with: "•••"))
+    }
+  }
 }

@@ -309,6 +309,143 @@ import Testing
     await server.stop()
     await program.remove()
   }
+
+  // MARK: What people see
+
+  @Test func `outputs are masked for people and programs, which are told where`() async throws {
+    let program = try await Program()
+    let server = try HTTPServer { _ in
+      .text(#"{"rows":[{"a":"x"},{"a":"by sesame-4711!"}],"sesame-4711":1}"#, type: "application/json")
+    }
+    try program.write(
+      """
+      connections:
+        http: { baseURL: "\(server.baseURL)", secretHeaders: { X-Token: "${{ secrets.TOKEN }}" } }
+      """, to: "errand.yaml")
+    try program.write(
+      """
+      recipe: shown
+      steps:
+        - { id: told, uses: http.get, with: { url: /token } }
+        - { if: "steps.told.body.rows[1].a == 'by sesame-4712!'", fail: never }
+        - { onError: continue, steps: [{ fail: "it is ${{ string(steps.told.body.rows[1].a) }}" }] }
+      outputs: { body: "${{ steps.told.body }}" }
+      """, to: "shown.yaml")
+    let environment = ["TOKEN": "sesame-4711"]
+    let run = try await program.call("run", "shown.yaml", "--json", environment: environment)
+    #expect(run.code == 0, "\(run.error)")
+    #expect(run.json["outputs"]?["body"]?["rows"]?.list?.last?["a"]?.string == "by •••!")
+    #expect(
+      run.json["masked"]
+        == .list([.string("outputs.body.rows[1].a"), .string("outputs.body.•••")]), "\(run.out)")
+    let id = try #require(run.json["run"]?.string)
+    for command in [
+      ["runs", "show", id], ["runs", "show", id, "--json"], ["runs", "logs", id], ["why", id], ["runs", "list"],
+      ["plan", "shown.yaml"], ["plan", "shown.yaml", "--json"],
+    ] {
+      let outcome = try await program.start(command, environment: environment).outcome()
+      #expect(!(outcome.out + outcome.error).contains("sesame-4711"), "\(command): \(outcome.out)")
+    }
+    await server.stop()
+    await program.remove()
+  }
+
+  @Test func `a name that holds a secret is refused`() async throws {
+    let program = try await Program()
+    try program.write(
+      "connections:\n  http: { baseURL: \"http://127.0.0.1:1\", secretQuery: { key: \"${{ secrets.TOKEN }}\" } }\n",
+      to: "errand.yaml")
+    try program.write(
+      """
+      recipe: named
+      inputs: { name: string }
+      steps: [{ uses: store.put, with: { name: "${{ inputs.name }}", value: 1 } }]
+      """, to: "named.yaml")
+    let environment = ["TOKEN": "sesame-4711"]
+    let put = try await program.call("run", "named.yaml", "-i", "name=of sesame-4711", environment: environment)
+    let words = "holds the secret 'TOKEN', and names are kept as they are; use another"
+    #expect(put.code == 1 && put.error.contains("the name of a stored value \(words)"), "\(put.error)")
+    let event = try await program.call("runs", "signal", "any", "sesame-4711", environment: environment)
+    #expect(event.code != 0 && event.error.contains("the name of an event \(words)"), "\(event.error)")
+    let id = try await program.call("runs", "signal", "any", "go", "--id", "x-sesame-4711", environment: environment)
+    #expect(id.code != 0 && id.error.contains("the id of an event \(words)"), "\(id.error)")
+    Self.expectNothing(of: "sesame-4711", in: program)
+    await program.remove()
+  }
+
+  // MARK: What earlier versions kept
+
+  @Test func `what was kept before a secret was known is found and removed`() async throws {
+    let program = try await Program()
+    let secret = "sesame/4711"
+    try program.write("connections: {}\n", to: "errand.yaml")
+    try program.write(
+      """
+      recipe: old
+      steps:
+        - { id: a, uses: store.put, with: { name: kept, value: { key: "a \(secret) b", rows: [1, "\(secret)"] } } }
+        - id: large
+          uses: shell.run
+          with: { effect: read, script: 'for i in $(seq 4000); do echo "$i \(secret) and more"; done' }
+        - { id: waits, wait: { event: go } }
+      outputs: { large: "${{ steps.large.output }}" }
+      """, to: "old.yaml")
+    try program.write(
+      """
+      recipe: over
+      steps: [{ id: a, uses: shell.run, with: { effect: read, script: "echo \(secret)" } }]
+      outputs: { a: "${{ steps.a.output }}" }
+      """, to: "over.yaml")
+    #expect(try await program.call("run", "over.yaml").code == 0)
+    let first = try program.serve("run", "old.yaml")
+    #expect(await first.line(with: "waits for the event") != nil)
+    first.signal(SIGTERM)
+    _ = await first.end()
+    let answers = program.folder.appending(path: ".errand/cache/http")
+    try FileManager.default.createDirectory(at: answers, withIntermediateDirectories: true)
+    try Data("an answer with \(secret)".utf8).write(to: answers.appending(path: "0123.answer"))
+    try Data("{\"n\":1,\"damaged\": \"\(secret)\"}\n".utf8).write(
+      to: program.folder.appending(path: ".errand/journal-1.damaged.jsonl"))
+    _ = try await program.shell("chmod -R go-rwx .errand")
+
+    // Only now it is a secret.
+    try program.write(
+      "connections:\n  http: { baseURL: \"http://127.0.0.1:1\", secretQuery: { key: \"${{ secrets.TOKEN }}\" } }\n",
+      to: "errand.yaml")
+    let environment = ["TOKEN": secret]
+    let found = try await program.call("doctor", "--json", environment: environment)
+    #expect(found.code == 1)
+    let messages = found.json["findings"]?.list?.compactMap { $0["message"]?.string } ?? []
+    for part in ["/state.json ", "/history/", "/blobs/", "/cache/http/0123.answer ", "/journal-1.damaged.jsonl "] {
+      #expect(
+        messages.contains { $0.contains(part) && $0.contains("holds the secret 'TOKEN'") }, "\(part): \(messages)")
+    }
+    #expect(!found.out.contains(secret))
+    let repaired = try await program.call("doctor", "--repair", environment: environment)
+    #expect(repaired.code == 0, "\(repaired.out)\(repaired.error)")
+    Self.expectNothing(of: secret, in: program)
+    #expect(try await program.call("doctor", environment: environment).out.hasSuffix("no faults\n"))
+
+    // It opens, and goes on with what it was.
+    _ = try await program.call("runs", "signal", "any", "go", environment: environment)
+    let end = try await program.call("runs", "resume", environment: environment)
+    #expect(end.code == 0, "\(end.out)\(end.error)")
+    let runs = try await program.call("runs", "list", "--json", environment: environment).json["finished"]?.list ?? []
+    #expect(runs.count == 2 && runs.allSatisfy { $0["status"]?.string == "succeeded" })
+    try program.write(
+      """
+      recipe: get
+      steps:
+        - { id: kept, uses: store.get, with: { name: kept } }
+        - { uses: file.write, with: { path: kept.txt, text: "${{ has(steps.kept.value) ? string(steps.kept.value.key) : '' }}" } }
+      """, to: "get.yaml")
+    let get = try await program.call("run", "get.yaml", environment: environment)
+    #expect(get.code == 0, "\(get.error)")
+    let kept = try? String(contentsOf: program.folder.appending(path: "kept.txt"), encoding: .utf8)
+    #expect(kept == "a \(secret) b")
+    Self.expectNothing(of: secret, in: program)
+    await program.remove()
+  }
 }
 
 /// Ways to write a secret.

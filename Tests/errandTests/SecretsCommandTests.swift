@@ -66,6 +66,19 @@ import Testing
     await program.remove()
   }
 
+  @Test func `a secret that is too short to be found is warned of`() async throws {
+    let program = try await Self.program()
+    try program.write("FILED: abc\n", to: "private/secrets.yaml")
+    try await program.protect(0o600)
+    let outcome = try await program.call("secrets", "check")
+    #expect(
+      outcome.error.contains(
+        "warning: 'FILED' has fewer than 4 bytes, so it is neither masked nor kept out of the state where a service sends "
+          + "it back; choose a longer one\n"), "\(outcome.error)")
+    #expect(outcome.error.components(separatedBy: "fewer than").count == 2)
+    await program.remove()
+  }
+
   @Test func `a file that others can read is a fault, whoever needs it`() async throws {
     let program = try await Self.program()
     try await program.protect(0o644)
