@@ -81,6 +81,14 @@ package final class FolderLock: Sendable {
     return lock
   }
 
+  /// Why a folder is no place for a state: whose it is, or who may write into it, and the command that mends it; nil if
+  /// it is one, or is not there.
+  package static func objection(to folder: String) -> String? {
+    guard Files.exists(folder) else { return nil }
+    do throws(AgentError) { _ = try trusted(folder) } catch { return error.message }
+    return nil
+  }
+
   /// Opens a folder in which nobody else makes, replaces or removes files.
   static func trusted(_ folder: String) throws(AgentError) -> Descriptor {
     let opened: Descriptor

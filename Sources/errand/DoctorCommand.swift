@@ -36,6 +36,7 @@ struct DoctorCommand {
     lock?.release()
     let holder = isHeld ? FolderLock.holder(of: folder) : nil
     examination.findings += surroundings
+    if let objection = FolderLock.objection(to: folder) { examination.findings.append(.init(.fault, objection)) }
     examination.findings += unknown.map {
       .init(.warning, "files are not searched for the secret '\($0)', which cannot be read; see: errand secrets check")
     }

@@ -141,7 +141,13 @@ struct RunsCommand {
         let isUncertain = attempt.error == nil || attempt.error?.kind == .uncertain
         show(attempt, of: step, isUncertain ? .uncertain : .failed, unended: "lost")
       }
-      show(last, of: step, step.status, unended: "in flight")
+      // The last try of a block ends with the block.
+      var attempt = last
+      if attempt.endedAt == nil, step.status.isEnded {
+        attempt.endedAt = step.endedAt
+        attempt.error = attempt.error ?? step.error
+      }
+      show(attempt, of: step, step.status, unended: "in flight")
     }
     return .done
   }

@@ -1,2 +1,2 @@
 /// The version of the program, which runs keep with their records.
-let version = "0.1.0"
+let version = "0.2.0"

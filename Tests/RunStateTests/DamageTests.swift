@@ -230,18 +230,18 @@ import Testing
     try await store.append(Example.set("x", .duration(.seconds(90))))
     #expect(
       try text(disk, "/state/journal-1.jsonl") == """
-        {"journal":2,"generation":1,"after":0,"chain":"0000000000000000","program":"errand 0.1"}
-        {"commit":0,"sum":"6592686447eeb387"}
+        {"journal":3,"generation":1,"after":0,"chain":"0000000000000000","program":"errand 0.1"}
+        {"commit":0,"sum":"5a7b05c5cd8a587d"}
         {"n":1,"event":"valueSet","at":"2026-11-20T09:00:00Z","name":"x","value":{"$duration":"90s"}}
-        {"commit":1,"sum":"639959635bb0b0b1"}
+        {"commit":1,"sum":"76edcc7b0e171302"}
 
         """)
     try await store.close()
     #expect(
       try text(disk, "/state/state.json") == """
         {
-          "chain": "639959635bb0b0b1",
-          "checksum": "d750368a4bc23c26",
+          "chain": "76edcc7b0e171302",
+          "checksum": "48e10f601e171b4a",
           "format": 3,
           "generation": 2,
           "program": "errand 0.1",

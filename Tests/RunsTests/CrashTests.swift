@@ -122,7 +122,7 @@ import Testing
     let bench = try Bench("steps:\n  - { id: a, uses: bench.putWithinHour, with: { name: a } }")
     bench.service.script("a", .doneThenFail(TryTests.lost))
     // The failure and the next try are kept, and then the program dies.
-    bench.restart(dyingAt: .init(append: 2, isAfter: true))
+    bench.restart(dyingAt: .init(append: 3, isAfter: true))
     try await bench.runUntilDeath()
     bench.time.advance(by: .seconds(3601))
     let run = try await bench.resume()
@@ -135,7 +135,7 @@ import Testing
     let refused = ActionError(.network, "nobody listens", effect: ActionError.Effect.none)
     bench.service.script("a", .doneThenFail(TryTests.lost), .fail(refused))
     // Both failures and the third try are kept, and then the program dies.
-    bench.restart(dyingAt: .init(append: 4, isAfter: true))
+    bench.restart(dyingAt: .init(append: 5, isAfter: true))
     try await bench.runUntilDeath()
     bench.time.advance(by: .seconds(3601))
     let run = try await bench.resume()
@@ -268,7 +268,7 @@ import Testing
       """)
     bench.service.script("a", .hang)
     // What the limit cancelled is kept, what it did to the block is not.
-    bench.restart(dyingAt: .init(append: 2, isAfter: true))
+    bench.restart(dyingAt: .init(append: 3, isAfter: true))
     try await bench.runUntilDeath()
     #expect(try bench.record.steps["block/#1/left/a"]?.status == .cancelled)
     #expect(try bench.record.steps["block"]?.status == .running)

@@ -49,7 +49,7 @@ import Testing
       try await said("odd").contains(
         "'with.url' must be an address such as https://example.org/items, or a path such as /items, but is 'nonsense'"
       ))
-    for name in ["path", "whole", "mail"] { #expect(try await said(name).isEmpty) }
+    for name in ["path", "whole", "mail"] { #expect(try await said(name) == "") }
     try program.write("connections: { shop: { plugin: http } }\n", to: "errand.yaml")
     #expect(
       try await said("path").contains(

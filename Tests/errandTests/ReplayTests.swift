@@ -60,7 +60,8 @@ import Testing
     let recording = try JSON.parse(try Files.read(program.folder.appending(path: "timed.json").path))
     #expect(recording["at"]?.string == replay.json["createdAt"]?.string)
     #expect(
-      recording["steps"]?.map?.members.compactMap(\.name) == ["first", "nap", "each", "each[0]", "each[1]", "second"])
+      recording["steps"]?.map?.members.compactMap(\.name)
+        == ["first", "nap", "each", "each[0]", "each[1]", "second", "#outputs"])
     await program.remove()
   }
 
