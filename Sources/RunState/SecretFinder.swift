@@ -39,6 +39,8 @@ package struct SecretFinder: Sendable {
     var pairs: [UInt64] = []
     if !needles.isEmpty {
       pairs = [UInt64](repeating: 0, count: 1024)
+      // Escapes, whatever follows.
+      for byte in "\\&".utf8 { for word in 0..<4 { pairs[Int(byte) << 2 + word] = .max } }
       for form in needles.flatMap(\.forms) {
         for (first, second) in form.beginnings {
           let pair = Int(first) << 8 | Int(second)
@@ -47,6 +49,12 @@ package struct SecretFinder: Sendable {
       }
     }
     self.pairs = pairs
+  }
+
+  /// One that looks for more.
+  package func adding(_ texts: [String]) -> SecretFinder {
+    SecretFinder(
+      needles + texts.filter { $0.utf8.count >= SecretFinder.shortest }.flatMap { Needle.all(of: $0, named: "") })
   }
 
   /// A secret of fewer bytes is left alone: it would take half of every text with it.
@@ -156,12 +164,12 @@ struct Needle: Sendable, Hashable {
     /// Whether it is written in digits, which may go on in the next line.
     var isDigits: Bool
 
-    /// The two bytes that it can begin with, however it is written.
+    /// The two bytes that it can begin with, however it is written, but for escapes that begin with `\` or `&`.
     var beginnings: [(UInt8, UInt8)] {
       let first = scalars[0]
-      let any = Array(UInt8.min...UInt8.max)
       var following =
-        first.utf8.count > 1 ? [first.utf8[1]] : scalars.count > 1 ? Form.firstBytes(of: scalars[1]) : any
+        first.utf8.count > 1
+        ? [first.utf8[1]] : scalars.count > 1 ? Form.firstBytes(of: scalars[1]) : Array(UInt8.min...UInt8.max)
       if isDigits { following += Form.lineEnds }
       var beginnings = (first.isBlank ? Form.blanks : [first.utf8[0]]).flatMap { byte in following.map { (byte, $0) } }
       // Blanks may follow blanks.
@@ -170,7 +178,7 @@ struct Needle: Sendable, Hashable {
       // The digits of the byte, or of a percent sign that is encoded itself.
       let digit = String(first.utf8[0] >> 4, radix: 16)
       beginnings += "2\(digit)\(digit.uppercased())".utf8.map { (UInt8(ascii: "%"), $0) }
-      return beginnings + any.flatMap { [(UInt8(ascii: "\\"), $0), (UInt8(ascii: "&"), $0)] }
+      return beginnings
     }
 
     private static func firstBytes(of scalar: Scalar) -> [UInt8] {

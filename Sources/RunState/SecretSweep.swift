@@ -244,21 +244,32 @@ extension StateDoctor {
         continue
       }
       let text = secrets.finder.redact(String(decoding: bytes, as: UTF8.self))
-      let folder = String(path.prefix(upTo: path.lastIndex(of: "/") ?? path.endIndex))
-      try onDisk { () throws(FileError) in try fileSystem.replace(path, in: folder, with: Array(text.utf8)) }
+      try onDisk { () throws(FileError) in try fileSystem.replace(path, in: folder(of: path), with: Array(text.utf8)) }
       done.append("secrets are taken out of \(path)")
     }
     for path in try cachedAnswers() {
       guard let bytes = try onDisk({ () throws(FileError) in try fileSystem.read(path) }), sweep.mayHold(bytes) else {
         continue
       }
-      try onDisk { () throws(FileError) in try fileSystem.remove(path) }
+      try onDisk { () throws(FileError) in
+        try fileSystem.remove(path)
+        try fileSystem.syncFolder(folder(of: path))
+      }
       done.append("\(path), an answer that held a secret, is removed")
     }
     for (name, _) in sweep.blobs.sorted(by: { $0.key.precedesByScalars($1.key) }) {
-      try onDisk { () throws(FileError) in try fileSystem.remove(blobs.path(of: name)) }
+      try onDisk { () throws(FileError) in
+        try fileSystem.remove(blobs.path(of: name))
+        try fileSystem.syncFolder(blobs.folder(of: name))
+      }
       done.append("the blob \(name) is written anew without secrets")
     }
+    // So that nothing comes back with the next power failure.
+    try onDisk { () throws(FileError) in try fileSystem.syncFolder(path) }
+  }
+
+  private func folder(of path: String) -> String {
+    String(path.prefix(upTo: path.lastIndex(of: "/") ?? path.endIndex))
   }
 
   private func removeSecretsFromState(

@@ -15,6 +15,11 @@ package struct Redactor: Sendable {
     finder = SecretFinder(secrets)
   }
 
+  private init(_ secrets: [(name: String, text: String)], _ finder: SecretFinder) {
+    self.secrets = secrets
+    self.finder = finder
+  }
+
   package init(_ secrets: [String]) { self.init(named: secrets.map { ("", $0) }) }
 
   /// One that takes out all that is kept out of a state.
@@ -25,7 +30,7 @@ package struct Redactor: Sendable {
 
   /// One that takes out more secrets.
   func adding(_ secrets: [String]) -> Redactor {
-    secrets.isEmpty ? self : Redactor(named: self.secrets + secrets.map { ("", $0) })
+    secrets.isEmpty ? self : Redactor(self.secrets + secrets.map { ("", $0) }, finder.adding(secrets))
   }
 
   /// The text with each secret as `•••`; compared by bytes, because what follows a secret may combine with it.
