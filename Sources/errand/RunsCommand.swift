@@ -132,7 +132,7 @@ struct RunsCommand {
     }
     let steps = record.stepsInOrder.filter { $0.lastAttempt != nil }
     if parsed["json"].isGiven {
-      console.out(JSON.shown(.list(steps.map { $0.encoded() }), .pretty))
+      console.out(JSON.shown(.list(steps.map { $0.encoded().recordWithMarks }), .pretty))
       return .done
     }
     for step in steps {

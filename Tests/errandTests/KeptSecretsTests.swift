@@ -339,6 +339,9 @@ import Testing
       run.json["masked"]
         == .list([.string("outputs.body.rows[1].a"), .string("outputs.body.•••")]), "\(run.out)")
     let id = try #require(run.json["run"]?.string)
+    let logs = try await program.call("runs", "logs", id, "--json", environment: environment)
+    #expect(logs.out.contains("by •••!") && logs.out.contains("\"output.body.$map[0][1][1].a\""), "\(logs.out)")
+    #expect(!logs.out.contains("$masked"), "\(logs.out)")
     for command in [
       ["runs", "show", id], ["runs", "show", id, "--json"], ["runs", "logs", id], ["why", id], ["runs", "list"],
       ["plan", "shown.yaml"], ["plan", "shown.yaml", "--json"],
