@@ -312,16 +312,20 @@ package struct LocatedFile: Sendable {
     /// Removes what killed writers left, once in the life of this program.
     func cleanOnce() {
       guard let identity = Bounds.Identity(descriptor) else { return }
+      // With its name, because another folder may get the number of one that was removed.
+      var name = [CChar](repeating: 0, count: Int(PATH_MAX))
+      let count = readlink("/proc/self/fd/\(number)", &name, name.count)
+      let path = String(decoding: name.prefix(max(0, count)).map { UInt8(bitPattern: $0) }, as: UTF8.self)
       let isNew = Self.cleaned.withLock { cleaned in
-        if cleaned.count > 10_000 { cleaned = [] }
-        return cleaned.insert(identity).inserted
+        if cleaned.count > 10_000 { cleaned = [:] }
+        return cleaned.updateValue(path, forKey: identity) != path
       }
       if isNew { clean() }
     }
 
     func clean() { TemporaryFile.removeLeft(in: descriptor) }
 
-    private static let cleaned = Mutex<Set<Bounds.Identity>>([])
+    private static let cleaned = Mutex<[Bounds.Identity: String]>([:])
   }
 
   /// Opens the folder that holds the path.

@@ -146,9 +146,10 @@ package final class RunEngine: Sendable {
       var isWalkedAgain = false
       while true {
         parking.begin()
+        journal.hold([status(.running)])
         // Kept before anything is evaluated, so that a run that brings its agent down at once is known to have been under
-        // way.
-        try await journal.commit([status(.running)])
+        // way. One that is uncertain stays so until more is known of it.
+        if record.status != .uncertain { try await journal.commit() }
         let result = await walked(record, journal, isWalkedAgain)
         let last: StateEvent?
         switch result {

@@ -272,7 +272,7 @@ final class TemporaryFolder: Sendable {
 
   @Test func `names the file it cannot open`() throws {
     let folder = try TemporaryFolder()
-    let message = "cannot open '\(folder.path)/no/agent.lock': no such file or folder (ENOENT)"
+    let message = "cannot open '\(folder.path)/no': no such file or folder (ENOENT)"
     #expect(throws: AgentError(.unavailable, message)) {
       try FolderLock.take("\(folder.path)/no", program: "errand 0.1")
     }

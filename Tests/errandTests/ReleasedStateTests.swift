@@ -7,7 +7,7 @@ import Testing
 /// `Fixtures/states/make-state.sh` makes one; its opening comment says what is in it.
 @Suite(.timeLimit(.minutes(5))) struct ReleasedStateTests {
   static let states = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Fixtures/states")
-  static let versions = ["0.1.0"]
+  static let versions = ["0.1.0", "0.2.0"]
 
   /// A copy of the project with what a version left in its folder, as that version's user would have it.
   private static func program(_ version: String) async throws -> (Program, ids: [String: String]) {
