@@ -175,7 +175,7 @@ import Testing
     let latch = Latch()
     // All four are under way when the program dies.
     for name in ["put 0", "post 1", "post 2", "put 3"] { bench.service.script(name, .meet(4, latch)) }
-    bench.restart(dyingAt: .init(append: 5, isAfter: false))
+    bench.restart(dyingAt: .init(append: 6, isAfter: false))
     try await bench.runUntilDeath()
     let before = bench.service.names.count
     let run = try await bench.resume()

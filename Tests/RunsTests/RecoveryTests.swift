@@ -114,7 +114,7 @@ import Testing
       let bench = try Bench(recipe)
       let latch = Latch()
       for name in ["0", "1", "2"] { bench.service.script(name, .meet(3, latch)) }
-      bench.restart(dyingAt: .init(append: 4, isAfter: false))
+      bench.restart(dyingAt: .init(append: 5, isAfter: false))
       try await bench.runUntilDeath()
       #expect(try await bench.resume().status == .uncertain)
       return bench
