@@ -13,23 +13,17 @@ import Testing
   ///
   /// Each write of its own, which no step reads, says what it was computed from.
   private struct Generator {
-    private var state: UInt64
+    private var dice: Dice
     private var count = 0
     /// What was read, all of it numbers.
     private var names: [String] = []
     private(set) var kinds: Set<String> = []
     private(set) var sub = ""
 
-    init(seed: UInt64) { state = seed &* 0x9E37_79B9_7F4A_7C15 &+ 1 }
+    init(seed: UInt64) { dice = Dice(seed: seed) }
 
-    private mutating func below(_ bound: Int) -> Int {
-      state ^= state << 13
-      state ^= state >> 7
-      state ^= state << 17
-      return Int(state >> 33) % bound
-    }
-
-    private mutating func oneIn(_ count: Int) -> Bool { below(count) == 0 }
+    private mutating func below(_ bound: Int) -> Int { dice.below(bound) }
+    private mutating func oneIn(_ count: Int) -> Bool { dice.below(count) == 0 }
 
     private mutating func next(_ kind: String) -> Int {
       kinds.insert(kind)

@@ -14,7 +14,7 @@ import Testing
   /// Whatever a condition, a list or a write depends on is
   /// written out, computed, or read before the first write.
   private struct Generator {
-    private var state: UInt64
+    private var dice: Dice
     private var count = 0
     private var hasWritten = false
     /// The names that are surely bound, all of them numbers.
@@ -24,16 +24,10 @@ import Testing
     private(set) var kinds: Set<String> = []
     private(set) var sub = ""
 
-    init(seed: UInt64) { state = seed &* 0x9E37_79B9_7F4A_7C15 &+ 1 }
+    init(seed: UInt64) { dice = Dice(seed: seed) }
 
-    private mutating func below(_ bound: Int) -> Int {
-      state ^= state << 13
-      state ^= state >> 7
-      state ^= state << 17
-      return Int(state >> 33) % bound
-    }
-
-    private mutating func oneIn(_ count: Int) -> Bool { below(count) == 0 }
+    private mutating func below(_ bound: Int) -> Int { dice.below(bound) }
+    private mutating func oneIn(_ count: Int) -> Bool { dice.below(count) == 0 }
 
     private mutating func pick(_ choices: [String]) -> String { choices[below(choices.count)] }
 
