@@ -44,142 +44,179 @@ let plugins = [
 /// 2.36), and with C++'s library inside.
 let shippedLinking = [
   "-use-ld=lld", "-Xlinker", "--no-export-dynamic", "-Xlinker", "--gc-sections", "-Xlinker", "--icf=all",
-  "-Xlinker", "--no-eh-frame-hdr", "-Xlinker", "\(Context.packageDirectory)/Sources/errand/Linking/unwinding.ld",
+  "-Xlinker", "--no-eh-frame-hdr", "-Xlinker",
+  "\(Context.packageDirectory)/Sources/Programs/errand/Linking/unwinding.ld",
   "-Xlinker", "-z", "-Xlinker", "pack-relative-relocs", "-Xlinker", "--wrap=_swift_stdlib_getScalarName",
-  "-Xclang-linker", "-static-libgcc", "-Xclang-linker", "-L\(Context.packageDirectory)/Sources/CRE2/Linking",
+  "-Xclang-linker", "-static-libgcc", "-Xclang-linker", "-L\(Context.packageDirectory)/Sources/CLibraries/CRE2/Linking",
 ]
 
 let package = Package(
   name: "errand",
   products: [.executable(name: "errand", targets: ["errand"])] + plugins.map(\.library),
   targets: [
-    // MARK: C libraries, one target each; no C type leaves the Swift target that wraps it.
-    .systemLibrary(name: "CLibYAML"),
-    .target(name: "CCrash"),
-    .target(name: "CCrypto"),
-    .target(name: "CCurl"),
-    .target(name: "CMicroHTTPD"),
-    .target(name: "CProcess"),
-    .target(
-      name: "CRE2", cxxSettings: [.unsafeFlags(["-std=c++17"])],
-      linkerSettings: [.linkedLibrary(":libre2.a"), .linkedLibrary("stdc++")]),
-    .target(name: "CUnicodeNames"),
-    .target(name: "CZip"),
-    .target(name: "CZlib"),
-
-    // MARK: Values, files and languages
-    .target(name: "Basics"),
-    .target(name: "Calendars", dependencies: ["Basics"]),
-    .target(name: "ChildProcesses", dependencies: ["Basics", "CProcess"]),
-    .target(name: "ExpressionTestKit", dependencies: ["Basics", "Expressions"]),
-    .target(name: "Expressions", dependencies: ["Basics", "CRE2", "Calendars"]),
-    .target(name: "YAMLReader", dependencies: ["Basics", "CLibYAML"]),
-
-    // MARK: What plugins are made of
-    .target(name: "ActionKit", dependencies: ["Basics", "HTTPClient"]),
-    .target(name: "ActionTestKit", dependencies: ["ActionKit", "Basics", "YAMLReader"]),
-    .target(name: "HTTPClient", dependencies: ["Basics", "CCrypto", "CCurl", "CZip", "CZlib", "HTTPTypes"]),
-    .target(name: "HTTPServer", dependencies: ["Basics", "CMicroHTTPD", "HTTPTypes"]),
-    .target(name: "HTTPTypes", dependencies: ["Basics"]),
-    .target(name: "LocalFiles", dependencies: ["ActionKit"]),
-
-    // MARK: The runtime
-    .target(name: "Recipes", dependencies: ["ActionKit", "Basics", "Calendars", "Expressions", "YAMLReader"]),
-    .target(
-      name: "Recordings", dependencies: ["ActionKit", "Basics", "HTTPClient", "HTTPTypes", "RunState", "Runs"]),
-    .target(name: "RunState", dependencies: ["Basics", "CCrypto"]),
-    .target(name: "Scheduler", dependencies: ["Basics", "Calendars", "Recipes", "RunState"]),
-    .target(
-      name: "RunTestKit", dependencies: ["ActionKit", "ActionTestKit", "Basics", "Recipes", "RunState", "Runs"]),
-    .target(
-      name: "RecipeTests",
-      dependencies: [
-        "ActionKit", "Agent", "Basics", "HTTPClient", "HTTPTypes", "Recipes", "Recordings", "RunState", "Runs",
+    // C libraries, one target each; no C type leaves the Swift target that wraps it.
+    floor(
+      "CLibraries",
+      [
+        .systemLibrary(name: "CLibYAML"),
+        .target(name: "CCrash"),
+        .target(name: "CCrypto"),
+        .target(name: "CCurl"),
+        .target(name: "CMicroHTTPD"),
+        .target(name: "CProcess"),
+        .target(
+          name: "CRE2", cxxSettings: [.unsafeFlags(["-std=c++17"])],
+          linkerSettings: [.linkedLibrary(":libre2.a"), .linkedLibrary("stdc++")]),
+        .target(name: "CUnicodeNames"),
+        .target(name: "CZip"),
+        .target(name: "CZlib"),
+        .tests(of: "CCrypto"),
+        .tests(of: "CZip"),
       ]),
-    .target(
-      name: "Runs", dependencies: ["ActionKit", "Basics", "Calendars", "Expressions", "Recipes", "RunState"]),
-    .target(name: "SecretSources", dependencies: ["Basics", "ChildProcesses", "Recipes", "YAMLReader"]),
-    .target(
-      name: "Agent",
-      dependencies: ["Basics", "CCrash", "Calendars", "ChildProcesses", "Recipes", "RunState", "Runs", "Scheduler"]),
-    .target(
-      name: "Simulator",
-      dependencies: [
-        "ActionKit", "Agent", "Basics", "Calendars", "Recipes", "RunState", "RunTestKit", "Runs", "Scheduler",
+    // Values, calendars, files and processes.
+    floor(
+      "Core",
+      [
+        .target(name: "Basics"),
+        .target(name: "Calendars", dependencies: ["Basics"]),
+        .target(name: "ChildProcesses", dependencies: ["Basics", "CProcess"]),
+        .target(name: "YAMLReader", dependencies: ["Basics", "CLibYAML"]),
+        .tests(of: "Basics"),
+        .tests(of: "Calendars", "ActionTestKit", "Basics"),
+        .tests(of: "YAMLReader", "Basics"),
       ]),
-
-    // MARK: Programs
-    .target(name: "CommandLineParser", dependencies: ["Basics"]),
-    .target(name: "PluginList", dependencies: ["ActionKit"] + plugins.map(\.dependency)),
-    .executableTarget(
-      name: "errand",
-      dependencies: [
-        "ActionKit", "Agent", "Basics", "CUnicodeNames", "Calendars", "ChildProcesses", "CommandLineParser",
-        "Expressions", "PluginList", "RecipeTests", "Recipes", "Recordings", "RunState", "Runs", "SecretSources",
-        "YAMLReader",
-      ], linkerSettings: [.unsafeFlags(shippedLinking, .when(platforms: [.linux], configuration: .release))]),
-    .executableTarget(
-      name: "errand-dev",
-      dependencies: [
-        "ActionKit", "Basics", "Calendars", "CommandLineParser", "ExpressionTestKit", "Expressions", "PluginList",
-        "Recipes",
+    // HTTP, asked and answered.
+    floor(
+      "Network",
+      [
+        .target(name: "HTTPClient", dependencies: ["Basics", "CCrypto", "CCurl", "CZip", "CZlib", "HTTPTypes"]),
+        .target(name: "HTTPServer", dependencies: ["Basics", "CMicroHTTPD", "HTTPTypes"]),
+        .target(name: "HTTPTypes", dependencies: ["Basics"]),
+        .tests(of: "HTTPClient", "ActionTestKit", "Basics", "HTTPServer"),
+        .tests(of: "HTTPServer", "ActionTestKit", "Basics", "HTTPClient"),
+        .tests(of: "HTTPTypes", "Basics"),
       ]),
-
-    // MARK: Benchmarks
-    .executableTarget(
-      name: "Benchmarks",
-      dependencies: [
-        "ActionKit", "Agent", "Basics", "CBaselines", "Calendars", "Expressions", "HTTPClient", "HTTPServer",
-        "PluginList",
-        "Recipes", "RunState", "Runs", "Scheduler", "YAMLReader",
-      ],
-      path: "Benchmarks/Rows"),
-    .target(
-      name: "CBaselines", path: "Benchmarks/CBaselines",
-      linkerSettings: [.linkedLibrary(":libyaml.a"), .linkedLibrary("curl")]),
-
-    // MARK: Tests
-    .tests(of: "ActionKit", "ActionTestKit"),
-    .tests(of: "ActionTestKit", "ActionKit"),
-    .tests(of: "Agent", "ActionKit", "ActionTestKit", "Basics", "Calendars", "Recipes", "RunState", "Runs"),
-    .tests(of: "Basics"),
-    .tests(of: "CCrypto"),
-    .tests(of: "CZip"),
-    .tests(of: "Calendars", "ActionTestKit", "Basics"),
-    .tests(of: "CommandLineParser", "Basics"),
-    .tests(of: "ExpressionTestKit", "Basics"),
-    .tests(of: "Expressions", "ActionTestKit", "Basics", "ExpressionTestKit"),
-    .tests(of: "HTTPClient", "ActionTestKit", "Basics", "HTTPServer"),
-    .tests(of: "HTTPServer", "ActionTestKit", "Basics", "HTTPClient"),
-    .tests(of: "HTTPTypes", "Basics"),
-    .tests(of: "LocalFiles", "ActionKit", "ActionTestKit"),
-    .tests(of: "RecipeTests", "ActionKit", "Basics", "PluginList", "Recipes"),
-    .tests(of: "Recipes", "ActionKit", "Basics", "MarkbookPlugin"),
-    .tests(of: "Recordings", "ActionKit", "Basics", "HTTPClient", "Runs"),
-    .tests(of: "RunState", "Basics", "RunTestKit"),
-    .tests(of: "RunTestKit", "ActionKit", "ActionTestKit", "Basics", "MarkbookPlugin", "Recipes", "RunState", "Runs"),
-    .tests(
-      of: "Runs", "ActionKit", "ActionTestKit", "Basics", "Expressions", "PluginList", "Recipes", "RunState",
-      "RunTestKit", "StorePlugin"),
-    .tests(of: "Scheduler", "Basics", "Calendars", "Recipes", "RunState"),
-    .tests(of: "SecretSources", "Basics", "Recipes"),
-    .tests(of: "Simulator", "ActionKit", "Agent", "Basics", "RunState", "RunTestKit", "Runs"),
-    .tests(of: "YAMLReader", "Basics"),
-    .tests(
-      of: "errand", "ActionKit", "ActionTestKit", "Agent", "Basics", "Calendars", "CommandLineParser", "HTTPClient",
-      "HTTPServer", "MailPlugin", "MarkbookPlugin", "PluginList", "Recipes", "RunState", "Runs", "SecretSources",
-      "TimetablePlugin"),
-    .tests(of: "errand-dev", "Basics"),
-  ] + plugins.flatMap(\.targets)
+    // What plugins are made of.
+    floor(
+      "PluginKit",
+      [
+        .target(name: "ActionKit", dependencies: ["Basics", "HTTPClient"]),
+        .target(name: "LocalFiles", dependencies: ["ActionKit"]),
+        .tests(of: "ActionKit", "ActionTestKit"),
+        .tests(of: "LocalFiles", "ActionKit", "ActionTestKit"),
+      ]),
+    // What recipes and their expressions mean.
+    floor(
+      "Language",
+      [
+        .target(name: "Expressions", dependencies: ["Basics", "CRE2", "Calendars"]),
+        .target(name: "Recipes", dependencies: ["ActionKit", "Basics", "Calendars", "Expressions", "YAMLReader"]),
+        .tests(of: "Expressions", "ActionTestKit", "Basics", "ExpressionTestKit"),
+        .tests(of: "Recipes", "ActionKit", "Basics", "MarkbookPlugin"),
+      ]),
+    // What runs recipes and keeps their state.
+    floor(
+      "Runtime",
+      [
+        .target(
+          name: "Recordings", dependencies: ["ActionKit", "Basics", "HTTPClient", "HTTPTypes", "RunState", "Runs"]),
+        .target(name: "RunState", dependencies: ["Basics", "CCrypto"]),
+        .target(name: "Scheduler", dependencies: ["Basics", "Calendars", "Recipes", "RunState"]),
+        .target(
+          name: "Runs", dependencies: ["ActionKit", "Basics", "Calendars", "Expressions", "Recipes", "RunState"]),
+        .target(name: "SecretSources", dependencies: ["Basics", "ChildProcesses", "Recipes", "YAMLReader"]),
+        .target(
+          name: "Agent",
+          dependencies: ["Basics", "CCrash", "Calendars", "ChildProcesses", "Recipes", "RunState", "Runs", "Scheduler"]),
+        .tests(of: "Agent", "ActionKit", "ActionTestKit", "Basics", "Calendars", "Recipes", "RunState", "Runs"),
+        .tests(of: "Recordings", "ActionKit", "Basics", "HTTPClient", "Runs"),
+        .tests(of: "RunState", "Basics", "RunTestKit"),
+        .tests(
+          of: "Runs", "ActionKit", "ActionTestKit", "Basics", "Expressions", "PluginList", "Recipes", "RunState",
+          "RunTestKit", "StorePlugin"),
+        .tests(of: "Scheduler", "Basics", "Calendars", "Recipes", "RunState"),
+        .tests(of: "SecretSources", "Basics", "Recipes"),
+      ]),
+    // What tests are made with: those of recipes, of plugins, and the simulator.
+    floor(
+      "Testing",
+      [
+        .target(name: "ExpressionTestKit", dependencies: ["Basics", "Expressions"]),
+        .target(name: "ActionTestKit", dependencies: ["ActionKit", "Basics", "YAMLReader"]),
+        .target(
+          name: "RunTestKit", dependencies: ["ActionKit", "ActionTestKit", "Basics", "Recipes", "RunState", "Runs"]),
+        .target(
+          name: "RecipeTests",
+          dependencies: [
+            "ActionKit", "Agent", "Basics", "HTTPClient", "HTTPTypes", "Recipes", "Recordings", "RunState", "Runs",
+          ]),
+        .target(
+          name: "Simulator",
+          dependencies: [
+            "ActionKit", "Agent", "Basics", "Calendars", "Recipes", "RunState", "RunTestKit", "Runs", "Scheduler",
+          ]),
+        .tests(of: "ActionTestKit", "ActionKit"),
+        .tests(of: "ExpressionTestKit", "Basics"),
+        .tests(of: "RecipeTests", "ActionKit", "ActionTestKit", "Basics", "PluginList", "Recipes"),
+        .tests(
+          of: "RunTestKit", "ActionKit", "ActionTestKit", "Basics", "MarkbookPlugin", "Recipes", "RunState", "Runs"),
+        .tests(of: "Simulator", "ActionKit", "Agent", "Basics", "RunState", "RunTestKit", "Runs"),
+      ]),
+    // The programs, and what only they use.
+    floor(
+      "Programs",
+      [
+        .target(name: "CommandLineParser", dependencies: ["Basics"]),
+        .target(name: "PluginList", dependencies: ["ActionKit"] + plugins.map(\.dependency)),
+        .executableTarget(
+          name: "errand",
+          dependencies: [
+            "ActionKit", "Agent", "Basics", "CUnicodeNames", "Calendars", "ChildProcesses", "CommandLineParser",
+            "Expressions", "PluginList", "RecipeTests", "Recipes", "Recordings", "RunState", "Runs", "SecretSources",
+            "YAMLReader",
+          ], linkerSettings: [.unsafeFlags(shippedLinking, .when(platforms: [.linux], configuration: .release))]),
+        .executableTarget(
+          name: "errand-dev",
+          dependencies: [
+            "ActionKit", "Basics", "Calendars", "CommandLineParser", "ExpressionTestKit", "Expressions", "PluginList",
+            "Recipes",
+          ]),
+        .tests(of: "CommandLineParser", "Basics"),
+        .tests(
+          of: "errand", "ActionKit", "ActionTestKit", "Agent", "Basics", "Calendars", "CommandLineParser", "HTTPClient",
+          "HTTPServer", "MailPlugin", "MarkbookPlugin", "PluginList", "Recipes", "RunState", "Runs", "SecretSources",
+          "TimetablePlugin"),
+        .tests(of: "errand-dev", "ActionTestKit", "Basics"),
+      ]),
+    // What measures.
+    [
+      .executableTarget(
+        name: "Benchmarks",
+        dependencies: [
+          "ActionKit", "Agent", "Basics", "CBaselines", "Calendars", "Expressions", "HTTPClient", "HTTPServer",
+          "PluginList",
+          "Recipes", "RunState", "Runs", "Scheduler", "YAMLReader",
+        ],
+        path: "Benchmarks/Rows"),
+      .target(
+        name: "CBaselines", path: "Benchmarks/CBaselines",
+        linkerSettings: [.linkedLibrary(":libyaml.a"), .linkedLibrary("curl")]),
+    ],
+    plugins.flatMap(\.targets),
+  ].flatMap { $0 }
 )
+
+/// The targets of a floor, which lie in a folder of its name; a floor uses itself and those before it.
+func floor(_ name: String, _ targets: [Target]) -> [Target] {
+  for target in targets { target.path = "\(target.type == .test ? "Tests" : "Sources")/\(name)/\(target.name)" }
+  return targets
+}
 
 extension Target {
   /// The tests of a target, which see it and what they name.
   static func tests(of target: String, _ others: Target.Dependency...) -> Target {
     .testTarget(name: "\(target)Tests", dependencies: [.byName(name: target)] + others)
   }
-
-  var folder: String { path ?? "\(type == .test ? "Tests" : "Sources")/\(name)" }
 }
 
 /// The plugin in Plugins/<name> and its tests.
@@ -194,7 +231,8 @@ func plugin(
     [
       .target(name: module, dependencies: ["ActionKit"] + clients, path: "Plugins/\(name)"),
       .testTarget(
-        name: "\(module)Tests", dependencies: ["ActionKit", "ActionTestKit", .byName(name: module)] + others),
+        name: "\(module)Tests", dependencies: ["ActionKit", "ActionTestKit", .byName(name: module)] + others,
+        path: "Tests/Plugins/\(module)Tests"),
     ]
   )
 }
@@ -221,7 +259,7 @@ let patient = ["Agent", "ChildProcesses", "LocalFiles", "RecipeTests", "Recordin
 for target in package.targets where target.type != .system {
   // What stands beside sources and is none: pages for people, and what tests read by `#filePath`.
   target.exclude = ["README.md", "Fixtures", "Linking", "Snapshots"].filter {
-    FileManager.default.fileExists(atPath: "\(Context.packageDirectory)/\(target.folder)/\($0)")
+    FileManager.default.fileExists(atPath: "\(Context.packageDirectory)/\(target.path ?? "")/\($0)")
   }
   target.swiftSettings = [
     .enableUpcomingFeature("ExistentialAny"),

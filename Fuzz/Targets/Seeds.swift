@@ -9,7 +9,7 @@ struct Seeds {
 
   init(_ target: FuzzTarget) throws {
     let table = URL(filePath: #filePath).deletingLastPathComponent()
-      .appending(path: "../../Tests/ExpressionsTests/Snapshots/Checked.txt")
+      .appending(path: "../../Tests/Language/ExpressionsTests/Snapshots/Checked.txt")
     let expressions =
       try String(contentsOf: table, encoding: .utf8).split(separator: "\n").filter { !$0.hasPrefix("    ") }
       .map { String($0) } + FunctionLibrary.standard.declarations.map(\.example) + [

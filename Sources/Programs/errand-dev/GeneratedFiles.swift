@@ -1,0 +1,48 @@
+import ActionKit
+import Basics
+import Foundation
+import PluginList
+import Recipes
+
+/// A committed file that is made from declarations and written by nobody.
+struct GeneratedFile {
+  /// The command that makes it again.
+  static let command = "make generate"
+
+  /// The path in the package.
+  let path: String
+  let text: String
+
+  /// A page, which says in its first line where it comes from.
+  static func page(_ path: String, _ text: String) -> GeneratedFile {
+    GeneratedFile(
+      path: path, text: "<!-- Made by '\(command)' from the declarations in the code. Do not edit. -->\n\n" + text)
+  }
+
+  func write(in root: URL) throws(Failure) { try root.appending(path: path).write(text) }
+}
+
+/// Every generated file, as it should be.
+func generatedFiles() throws(Failure) -> [GeneratedFile] {
+  var files: [GeneratedFile] = []
+  for plugin in everyPlugin {
+    files.append(.page("\(folder(of: plugin))/README.md", PluginDescriptor(plugin).markdown()))
+  }
+  files.append(.page("Sources/Language/Expressions/README.md", functionPage()))
+  let catalog = ActionCatalog(everyPlugin)
+  for schema in FileSchema.allCases {
+    do throws(JSONError) {
+      let text = try JSON.text(schema.document(catalog), .pretty)
+      files.append(GeneratedFile(path: "recipes/\(schema.rawValue).schema.json", text: text + "\n"))
+    } catch {
+      throw Failure("the schema '\(schema.rawValue)' cannot be written as JSON: \(error)")
+    }
+  }
+  return files
+}
+
+/// The folder of a plugin's code: `Plugins/Markbook` for the module `MarkbookPlugin`.
+func folder(of plugin: any Plugin.Type) -> String {
+  let module = String(reflecting: plugin).prefix { $0 != "." }
+  return "Plugins/\(module.hasSuffix("Plugin") ? module.dropLast(6) : module)"
+}

@@ -1,0 +1,40 @@
+import Foundation
+
+/// What ends the tool, in a sentence that says what to do.
+struct Failure: Error {
+  let message: String
+
+  init(_ message: String) { self.message = message }
+}
+
+/// The package that the tool works on.
+enum Package {
+  /// Its folder, found upward from the working folder.
+  static func root() throws(Failure) -> URL {
+    var folder = URL(filePath: FileManager.default.currentDirectoryPath, directoryHint: .isDirectory)
+    while !FileManager.default.fileExists(atPath: folder.appending(path: "Sources/Programs/errand-dev").path) {
+      if folder.path == "/" { throw Failure("there is no package of errand here or above; go to its folder") }
+      folder = folder.deletingLastPathComponent()
+    }
+    return folder
+  }
+}
+
+extension URL {
+  /// The file's text.
+  func text() throws(Failure) -> String {
+    do { return try String(contentsOf: self, encoding: .utf8) } catch {
+      throw Failure("cannot read \(path): \(error.localizedDescription)")
+    }
+  }
+
+  /// Writes the file, and makes the folders that it needs.
+  func write(_ text: String) throws(Failure) {
+    do {
+      try FileManager.default.createDirectory(at: deletingLastPathComponent(), withIntermediateDirectories: true)
+      try Data(text.utf8).write(to: self)
+    } catch {
+      throw Failure("cannot write \(path): \(error.localizedDescription)")
+    }
+  }
+}

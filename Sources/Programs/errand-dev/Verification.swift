@@ -1,0 +1,118 @@
+import Foundation
+
+// What the compiler does not check, or only in part.
+//
+// - A file imports only what its target names as a direct dependency; the compiler misses what is reachable through
+//   another one. And a target names only what one of its files imports.
+// - Arrows between targets go to the same floor or downward. A plugin sees no C library, and only the list of plugins and
+//   tests see a plugin.
+// - What is shipped imports no Foundation, and none of the standard library's patterns, which are a megabyte.
+// - Every generated file is what it would be if it were made now, and every folder of a plugin is in the list.
+
+/// The look over the package that a test takes.
+struct Verification {
+  let root: URL
+
+  /// The floors from the ground up, each a folder of `Sources`, or of the package; a target uses its own floor and those
+  /// below it. SwiftPM itself refuses circles within a floor.
+  static let floors = [
+    "CLibraries", "Core", "Network", "PluginKit", "Plugins", "Language", "Runtime", "Testing", "Programs", "Benchmarks",
+  ]
+  /// What is not shipped, and so may use Foundation and patterns.
+  static let unshipped: Set<String> = ["ActionTestKit", "Benchmarks", "RunTestKit", "Simulator", "errand-dev"]
+  /// The modules of the toolchain and of the system.
+  private static let toolchain: Set<String> = [
+    "Dispatch", "Foundation", "FoundationEssentials", "FoundationNetworking", "Glibc", "Swift", "Synchronization",
+    "Testing",
+  ]
+
+  /// All that is wrong, each in a sentence that begins with the place.
+  func faults() async throws(Failure) -> [String] {
+    let manifest = try await Manifest(of: root)
+    var faults = arrows(manifest)
+    for target in manifest.targets where target.kind != .system {
+      faults += imports(of: target, in: try SourceFile.all(of: target, in: root), manifest)
+    }
+    return faults + unlistedPlugins(manifest) + staleFiles(try generatedFiles())
+  }
+
+  // MARK: Arrows
+
+  func arrows(_ manifest: Manifest) -> [String] {
+    let byName = Dictionary(manifest.targets.map { ($0.name, $0) }) { first, _ in first }
+    var faults: [String] = []
+    for target in manifest.targets where target.kind != .test {
+      guard let own = Self.floors.firstIndex(of: target.floor) else {
+        faults.append(
+          "Package.swift: error: '\(target.name)' lies in '\(target.folder)', which is no floor; name it in Verification.floors"
+        )
+        continue
+      }
+      for name in target.dependencies {
+        guard let dependency = byName[name] else { continue }
+        if dependency.isPlugin, target.name != "PluginList" {
+          faults.append("Package.swift: error: '\(target.name)' must not see the plugin '\(name)'; only the list does")
+        } else if dependency.isC, target.isPlugin {
+          faults.append("Package.swift: error: the plugin '\(target.name)' must not see the C library '\(name)'")
+        } else if let other = Self.floors.firstIndex(of: dependency.floor), other > own {
+          faults.append("Package.swift: error: '\(target.name)' uses '\(name)', which lies on a higher floor")
+        }
+      }
+    }
+    return faults
+  }
+
+  // MARK: Imports
+
+  func imports(of target: Manifest.Target, in files: [SourceFile], _ manifest: Manifest) -> [String] {
+    let modules = Dictionary(manifest.targets.map { ($0.name, $0.module) }) { first, _ in first }
+    let programs = Set(manifest.targets.filter { $0.kind == .executable }.map(\.name))
+    let direct = Set(target.dependencies.compactMap { modules[$0] })
+    let mayUseFoundation = target.kind == .test || Self.unshipped.contains(target.name)
+    var faults: [String] = []
+    var used: Set<String> = []
+    for file in files {
+      for line in file.imports {
+        used.insert(line.module)
+        let place = "\(file.path):\(line.line): error:"
+        if line.module.hasPrefix("Foundation") || line.module == "_StringProcessing" {
+          if !mayUseFoundation {
+            faults.append("\(place) '\(target.name)' is shipped, and so imports no \(line.module)")
+          }
+        } else if !direct.contains(line.module), !Self.toolchain.contains(line.module) {
+          faults.append(
+            "\(place) '\(line.module)' is no direct dependency of '\(target.name)'; name it in Package.swift")
+        }
+      }
+    }
+    for name in target.dependencies {
+      // A program is named by tests that start it, so that it is built before them.
+      guard let module = modules[name], !used.contains(module), !programs.contains(name) else { continue }
+      faults.append(
+        "Package.swift: error: no file of '\(target.name)' imports '\(module)'; take it from its dependencies")
+    }
+    return faults
+  }
+
+  // MARK: Generated files
+
+  func unlistedPlugins(_ manifest: Manifest) -> [String] {
+    let list = manifest.targets.first { $0.name == "PluginList" }?.dependencies ?? []
+    return manifest.targets.filter { $0.isPlugin && !list.contains($0.name) }.map {
+      "Sources/Programs/PluginList/PluginList.swift: error: '\($0.name)' is not in the list of plugins"
+    }
+  }
+
+  func staleFiles(_ files: [GeneratedFile]) -> [String] {
+    files.compactMap { file in
+      guard let text = try? root.appending(path: file.path).text() else {
+        return "\(file.path):1: error: the file is missing; run '\(GeneratedFile.command)'"
+      }
+      let old = text.utf8.split(separator: 0x0A, omittingEmptySubsequences: false)
+      let new = file.text.utf8.split(separator: 0x0A, omittingEmptySubsequences: false)
+      let same = zip(old, new).prefix { $0.elementsEqual($1) }.count
+      if same == old.count, same == new.count { return nil }
+      return "\(file.path):\(same + 1): error: the file is out of date; run '\(GeneratedFile.command)'"
+    }
+  }
+}

@@ -1,0 +1,54 @@
+import CommandLineParser
+import Foundation
+
+/// The tool of whoever works on errand itself; it is not shipped.
+let program = Command(
+  "errand-dev", "Makes and checks what is generated, and answers test suites.",
+  subcommands: [
+    Command("generate", "Writes every generated file: the plugins' pages, the schemas, the functions' page."),
+    Command(
+      "verify", "Finds generated files that are out of date, and imports and arrows between targets that are wrong."),
+    Command(
+      "cel", "Reads lines of an expression suite from standard input, and writes what comes of each.",
+      examples: [.init("cel", "For example with cel-pure.jsonl of the CEL suite as standard input.")]),
+    Command(
+      "cron", "Reads lines {expr, zone, start} from standard input, and writes the next five times of each."),
+    Command(
+      "new-plugin", "Writes the beginning of a plugin that builds, and names it in the manifest and in the list.",
+      arguments: [.required("name", "The name of the plugin's folder, such as Timetable.")],
+      examples: [.init("new-plugin Timetable", "Writes Plugins/Timetable and Tests/Plugins/TimetablePluginTests.")]),
+  ])
+
+do {
+  switch try program.parse(Array(CommandLine.arguments.dropFirst())) {
+  case .help(let page):
+    print(page, terminator: "")
+  case .run(let parsed):
+    switch parsed.command.first {
+    case "generate":
+      for file in try generatedFiles() {
+        try file.write(in: try Package.root())
+        print("wrote \(file.path)")
+      }
+    case "verify":
+      let faults = try await Verification(root: try Package.root()).faults()
+      for fault in faults { print(fault) }
+      exit(faults.isEmpty ? 0 : 1)
+    case "cel": answerLines(answerSuiteLine)
+    case "cron": answerLines(answerCronLine)
+    default:
+      for path in try NewPlugin(parsed["name"].text ?? "", in: try Package.root()).write() { print("wrote \(path)") }
+      print("Next: describe the service in the client, add actions, and run 'make generate'.")
+    }
+  }
+} catch let error as UsageError {
+  stop("\(error)", code: 64)
+} catch let failure as Failure {
+  stop("error: \(failure.message)", code: 1)
+}
+
+/// Ends with a message for people.
+func stop(_ message: String, code: Int32) -> Never {
+  FileHandle.standardError.write(Data("\(message)\n".utf8))
+  exit(code)
+}

@@ -1,0 +1,160 @@
+import ActionTestKit
+import ActionKit
+import Basics
+import Foundation
+import HTTPClient
+import MarkbookPlugin
+import Testing
+
+/// The real binary, in a folder of its own, against a sandbox behind a real port.
+final class Program: Sendable {
+  let folder: URL
+  let sandbox: any RunningSandbox
+
+  /// What a call of the program came to.
+  struct Outcome {
+    var code: Int32
+    var out: String
+    var error: String
+
+    /// The document that `--json` prints.
+    var json: Value { (try? JSON.parse(out)) ?? .null }
+  }
+
+  private static let credentials = [
+    "apiKey": "MARKBOOK_API_KEY", "username": "MARKBOOK_USERNAME", "password": "MARKBOOK_PASSWORD",
+  ]
+
+  init() async throws {
+    folder = FileManager.default.temporaryDirectory.appending(path: "errand-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    sandbox = try await MarkbookPlugin.startSandbox(SandboxOptions(time: SystemTime()))
+    var text = "connections:\n  markbook:\n    baseURL: \(sandbox.baseURL)\n"
+    for (setting, name) in Program.credentials { text += "    \(setting): ${{ secrets.\(name) }}\n" }
+    try write(text, to: "errand.yaml")
+  }
+
+  func remove() async {
+    await sandbox.stop()
+    try? FileManager.default.removeItem(at: folder)
+  }
+
+  func write(_ text: String, to name: String) throws {
+    try Data(text.utf8).write(to: folder.appending(path: name))
+  }
+
+  // MARK: Calling
+
+  static let root = packageFolder
+
+  /// The binary stands beside the bundle of tests.
+  static let binary: URL = {
+    let bundle = Bundle.allBundles.map(\.bundleURL).first { $0.pathExtension == "xctest" } ?? Bundle.main.bundleURL
+    let beside = bundle.deletingLastPathComponent().appending(path: "errand")
+    return FileManager.default.fileExists(atPath: beside.path) ? beside : root.appending(path: ".build/debug/errand")
+  }()
+
+  func start(_ arguments: [String], environment: [String: String] = [:]) throws -> Call {
+    try Call(process(arguments, environment))
+  }
+
+  /// Starts a program that stays.
+  func serve(_ arguments: String..., environment: [String: String] = [:]) throws -> Serving {
+    try Serving(process(arguments, environment))
+  }
+
+  /// Has a shell do something, beside the program's files and with its environment.
+  func shell(_ command: String) async throws -> Outcome {
+    try await Call(process(["-c", command], [:], of: URL(filePath: "/bin/sh"))).outcome()
+  }
+
+  private func process(
+    _ arguments: [String], _ environment: [String: String], of executable: URL = Program.binary
+  ) -> Process {
+    let process = Process()
+    process.executableURL = executable
+    process.arguments = arguments
+    process.currentDirectoryURL = folder
+    var variables = ProcessInfo.processInfo.environment
+    for (setting, name) in Program.credentials { variables[name] = sandbox.configuration[setting]?.string }
+    process.environment = variables.merging(environment) { $1 }
+    return process
+  }
+
+  func call(_ arguments: String..., environment: [String: String] = [:]) async throws -> Outcome {
+    try await start(arguments, environment: environment).outcome()
+  }
+
+  @discardableResult
+  func control(_ path: String) async throws -> Value { try await sandbox.control(path) }
+
+  func writes(_ action: String) async throws -> [String: Int] { try await sandbox.writes(action) }
+}
+
+extension RunningSandbox {
+  /// Asks the sandbox's own interface, which stands beside the service.
+  @discardableResult
+  func control(_ path: String) async throws -> Value {
+    let origin = baseURL.split(separator: "/").prefix(2).joined(separator: "//")
+    return try JSON.parse(try await HTTPClient().send(HTTPRequest("GET", "\(origin)/sandbox/\(path)")).body)
+  }
+
+  /// How often each thing was written by an action, by what the sandbox calls it.
+  func writes(_ action: String) async throws -> [String: Int] {
+    let writes = try await control("log")["writes"]?[action]?.map?.members ?? []
+    return Dictionary(uniqueKeysWithValues: writes.map { ($0.name ?? "", $0.value.int ?? 0) })
+  }
+}
+
+/// A program that has been started.
+final class Call: @unchecked Sendable {
+  // Process is used by one task at a time: its output is read on threads of its own.
+  let process: Process
+  private let out = Pipe()
+  private let error = Pipe()
+  private let reading: Task<(String, String), Never>
+
+  init(_ process: Process) throws {
+    self.process = process
+    process.standardOutput = out
+    process.standardError = error
+    process.standardInput = FileHandle.nullDevice
+    try process.run()
+    let (out, error) = (out.fileHandleForReading, error.fileHandleForReading)
+    reading = Task {
+      async let text = Call.text(of: out)
+      async let errors = Call.text(of: error)
+      let texts = await (text, errors)
+      await aside { process.waitUntilExit() }
+      return texts
+    }
+  }
+
+  private static func text(of handle: FileHandle) async -> String {
+    String(decoding: await aside { handle.readDataToEndOfFile() }, as: UTF8.self)
+  }
+
+  func outcome() async -> Program.Outcome {
+    let (text, errors) = await reading.value
+    let code = process.terminationReason == .exit ? process.terminationStatus : -process.terminationStatus
+    return Program.Outcome(code: code, out: text, error: errors)
+  }
+
+  func signal(_ number: Int32) { kill(process.processIdentifier, number) }
+}
+
+/// Does what blocks on a thread of its own, because the sandbox's answers need the threads that tests share.
+func aside<Result: Sendable>(_ body: @escaping @Sendable () -> Result) async -> Result {
+  await withCheckedContinuation { continuation in
+    Thread.detachNewThread { continuation.resume(returning: body()) }
+  }
+}
+
+/// Runs a program of the system, and gives its exit status.
+func run(_ path: String, _ arguments: String...) async -> Int32 {
+  await aside {
+    guard let process = try? Process.run(URL(filePath: path), arguments: arguments) else { return -1 }
+    process.waitUntilExit()
+    return process.terminationStatus
+  }
+}
