@@ -7,35 +7,35 @@ let plugins = [
   plugin("CSV", using: ["LocalFiles"], tests: ["LocalFiles"]),
   plugin("Files", using: ["LocalFiles"], tests: ["LocalFiles"]),
   plugin(
-    "HTTP", using: ["HTTPClient", "HTTPServer", "LocalFiles"], tests: ["HTTPClient", "HTTPServer", "LocalFiles"]),
+    "HTTP", using: ["HTTPClient", "LocalFiles", "SandboxKit"], tests: ["HTTPClient", "LocalFiles", "SandboxKit"]),
   plugin(
-    "InterviewPrep", using: ["HTTPClient", "HTTPServer"],
+    "InterviewPrep", using: ["HTTPClient", "SandboxKit"],
     tests: [
-      "Basics", "FilesPlugin", "HTTPClient", "HTTPServer", "LocalFiles", "Recipes", "RunState", "RunTestKit", "Runs",
+      "Basics", "FilesPlugin", "HTTPClient", "LocalFiles", "Recipes", "RunState", "RunTestKit", "Runs", "SandboxKit",
       "StorePlugin",
     ]),
   plugin("JSONText", using: ["LocalFiles"], tests: ["LocalFiles"]),
   plugin(
-    "Mail", using: ["CCurl", "HTTPClient", "HTTPServer", "HTTPTypes", "LocalFiles"],
+    "Mail", using: ["HTTPClient", "HTTPTypes", "LocalFiles", "SMTPClient", "SandboxKit"],
     tests: ["HTTPClient", "Recipes", "RunState", "RunTestKit"]),
   plugin(
-    "Markbook", using: ["Calendars", "HTTPClient", "HTTPServer", "LocalFiles"],
-    tests: ["Basics", "HTTPClient", "HTTPServer", "Recipes", "RunState", "RunTestKit", "Runs"]),
+    "Markbook", using: ["Calendars", "HTTPClient", "LocalFiles", "SandboxKit"],
+    tests: ["Basics", "HTTPClient", "Recipes", "RunState", "RunTestKit", "Runs", "SandboxKit"]),
   plugin(
-    "Notify", using: ["HTTPClient", "HTTPServer"],
-    tests: ["HTTPClient", "HTTPServer", "Recipes", "RunState", "RunTestKit"]),
+    "Notify", using: ["HTTPClient", "SandboxKit"],
+    tests: ["HTTPClient", "Recipes", "RunState", "RunTestKit", "SandboxKit"]),
   plugin("Report", using: [], tests: []),
   plugin(
-    "Shell", using: ["ChildProcesses", "HTTPClient", "HTTPServer", "LocalFiles"],
+    "Shell", using: ["ChildProcesses", "HTTPClient", "LocalFiles", "SandboxKit"],
     tests: ["HTTPClient", "Recipes", "RunState", "RunTestKit"]),
   plugin(
-    "Stationboard", using: ["HTTPClient", "HTTPServer"],
-    tests: ["Calendars", "HTTPClient", "HTTPServer", "NotifyPlugin", "Recipes", "RunState", "RunTestKit", "Runs"]),
+    "Stationboard", using: ["HTTPClient", "SandboxKit"],
+    tests: ["Calendars", "HTTPClient", "NotifyPlugin", "Recipes", "RunState", "RunTestKit", "Runs", "SandboxKit"]),
   plugin("Store", using: [], tests: ["Recipes", "RunState", "RunTestKit"]),
   plugin(
-    "Timetable", using: ["Calendars", "HTTPClient", "HTTPServer", "LocalFiles"], tests: ["HTTPClient", "HTTPServer"]),
+    "Timetable", using: ["Calendars", "HTTPClient", "LocalFiles", "SandboxKit"], tests: ["HTTPClient", "SandboxKit"]),
   plugin(
-    "TransitData", using: ["HTTPClient", "HTTPServer", "LocalFiles"], tests: ["HTTPClient", "HTTPServer"]),
+    "TransitData", using: ["HTTPClient", "LocalFiles", "SandboxKit"], tests: ["HTTPClient", "SandboxKit"]),
 ]
 
 /// How the shipped program is linked, for its start and its size: without the table of symbols that only shared
@@ -77,7 +77,7 @@ let package = Package(
     floor(
       "Core",
       [
-        .target(name: "Basics"),
+        .target(name: "Basics", dependencies: ["CCrypto"]),
         .target(name: "Calendars", dependencies: ["Basics"]),
         .target(name: "ChildProcesses", dependencies: ["Basics", "CProcess"]),
         .target(name: "YAMLReader", dependencies: ["Basics", "CLibYAML"]),
@@ -89,11 +89,12 @@ let package = Package(
     floor(
       "Network",
       [
-        .target(name: "HTTPClient", dependencies: ["Basics", "CCrypto", "CCurl", "CZip", "CZlib", "HTTPTypes"]),
+        .target(name: "HTTPClient", dependencies: ["Basics", "CCurl", "CZip", "CZlib", "HTTPTypes"]),
         .target(name: "HTTPServer", dependencies: ["Basics", "CMicroHTTPD", "HTTPTypes"]),
         .target(name: "HTTPTypes", dependencies: ["Basics"]),
+        .target(name: "SMTPClient", dependencies: ["Basics", "CCurl", "HTTPClient"]),
         .tests(of: "HTTPClient", "ActionTestKit", "Basics", "HTTPServer"),
-        .tests(of: "HTTPServer", "ActionTestKit", "Basics", "HTTPClient"),
+        .tests(of: "HTTPServer", "Basics"),
         .tests(of: "HTTPTypes", "Basics"),
       ]),
     // What plugins are made of.
@@ -102,8 +103,10 @@ let package = Package(
       [
         .target(name: "ActionKit", dependencies: ["Basics", "HTTPClient"]),
         .target(name: "LocalFiles", dependencies: ["ActionKit"]),
+        .target(name: "SandboxKit", dependencies: ["Basics", "HTTPServer", "HTTPTypes"]),
         .tests(of: "ActionKit", "ActionTestKit"),
         .tests(of: "LocalFiles", "ActionKit", "ActionTestKit"),
+        .tests(of: "SandboxKit", "ActionTestKit", "Basics", "HTTPClient"),
       ]),
     // What recipes and their expressions mean.
     floor(
@@ -120,7 +123,7 @@ let package = Package(
       [
         .target(
           name: "Recordings", dependencies: ["ActionKit", "Basics", "HTTPClient", "HTTPTypes", "RunState", "Runs"]),
-        .target(name: "RunState", dependencies: ["Basics", "CCrypto"]),
+        .target(name: "RunState", dependencies: ["Basics"]),
         .target(name: "Scheduler", dependencies: ["Basics", "Calendars", "Recipes", "RunState"]),
         .target(
           name: "Runs", dependencies: ["ActionKit", "Basics", "Calendars", "Expressions", "Recipes", "RunState"]),

@@ -1,9 +1,9 @@
 public import ActionKit
-import HTTPServer
+import SandboxKit
 import LocalFiles
 
 // The sandbox: a small shop on a loopback port, with what there is to try. Beside what every sandbox has
-// (`SandboxFrame`):
+// (`SandboxServer`):
 //
 //   /items          a list, by pages (`limit`, `page`) with Link headers and ETags; POST makes one, also from a form
 //   /items/1        one item: GET, PUT, DELETE
@@ -20,12 +20,12 @@ extension HTTPPlugin: SandboxedPlugin {
 
 /// A shop that answers on a loopback port, and a folder for downloads.
 final class HTTPSandbox: RunningSandbox {
-  let frame: SandboxFrame
+  let frame: SandboxServer
   private let folder: FolderSandbox
 
   init(_ options: SandboxOptions) async throws {
     let shop = SandboxShop()
-    frame = try SandboxFrame(port: options.port, time: options.time) { request, _ in shop.answer(request) }
+    frame = try SandboxServer(port: options.port, time: options.time) { request, _ in shop.answer(request) }
     folder = try await FolderSandbox(options)
   }
 

@@ -1,9 +1,9 @@
 public import ActionKit
-import HTTPServer
+import SandboxKit
 import Synchronization
 
 // The sandbox: a backend on a loopback port that behaves as the contract says, with a language model that makes
-// something else of the same request each time, and can fail. Beside what every sandbox has (`SandboxFrame`):
+// something else of the same request each time, and can fail. Beside what every sandbox has (`SandboxServer`):
 //
 //   /sandbox/backend?generation=older|newer&failures=N
 //                                   makes it the older or the newer backend, and lets the model fail N times
@@ -16,12 +16,12 @@ extension InterviewPrepPlugin: SandboxedPlugin {
 
 /// A backend that answers on a loopback port.
 final class InterviewPrepSandbox: RunningSandbox {
-  let frame: SandboxFrame
+  let frame: SandboxServer
   let backend = SandboxBackend()
 
   init(_ options: SandboxOptions) throws {
     let backend = backend
-    frame = try SandboxFrame(port: options.port, time: options.time) { request, now in
+    frame = try SandboxServer(port: options.port, time: options.time) { request, now in
       backend.answer(request, at: now)
     }
   }

@@ -1,7 +1,7 @@
 public import ActionKit
-import CCurl
 import HTTPClient
 import LocalFiles
+import SMTPClient
 
 /// Sends mail.
 public protocol MailSending: Sendable {
@@ -48,8 +48,8 @@ public struct MailClient: MailSending {
     guard size <= settings.maxBytes else { throw tooLarge(size) }
     let bytes = MailWriter.bytes(of: mail, id: id, date: date)
     guard bytes.count <= settings.maxBytes else { throw tooLarge(bytes.count) }
-    if let fault = ccurl_load() { throw MailError(.unavailable, String(cString: fault)) }
-    let transfer = SMTPTransfer(settings, from: mail.from.address, to: mail.recipients, bytes)
+    if let fault = SMTPTransfer.unavailability { throw MailError(.unavailable, fault) }
+    let transfer = SMTPTransfer(settings.smtpServer, from: mail.from.address, to: mail.recipients, bytes)
     let outcome = await withTaskCancellationHandler {
       await onThread { transfer.run() }
     } onCancel: {
@@ -80,44 +80,41 @@ public struct MailClient: MailSending {
         "The mail server \(host) offers no login at port \(settings.port), and 'username' asks for one; check 'security' and "
           + "'port', or leave out 'username' and 'password'.", reply: reply)
     }
-    let code = CURLcode(UInt32(outcome.code))
-    switch code {
-    case CURLE_OK: return
-    case CURLE_COULDNT_RESOLVE_HOST:
+    switch outcome.end {
+    case .done: return
+    case .unknownHost:
       throw MailError(.connection, "The name of the mail server, \(host), is not known; check 'host'.")
-    case CURLE_COULDNT_CONNECT:
+    case .noConnection:
       throw MailError(
         .connection, "No connection to the mail server \(host) at port \(settings.port); check 'host' and 'port'.")
-    case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CONNECT_ERROR, CURLE_SSL_CACERT_BADFILE, CURLE_SSL_ISSUER_ERROR:
+    case .untrusted:
       throw MailError(
         .untrusted,
         "No trusted encrypted way to \(host) at port \(settings.port): \(outcome.detail.isEmpty ? "TLS failed" : outcome.detail). "
           + "Check 'security', 'port' and 'certificateAuthorities'.")
-    case CURLE_USE_SSL_FAILED:
+    case .noSTARTTLS:
       throw MailError(
         .untrusted, "The mail server \(host) offers no STARTTLS at port \(settings.port); check 'security' and 'port'.",
         reply: reply)
-    case CURLE_LOGIN_DENIED:
+    case .refusedLogin:
       throw MailError(
         .refusedLogin, "The mail server \(host) refused the login of '\(settings.username ?? "")'; check the password.",
         reply: reply)
-    case CURLE_OPERATION_TIMEDOUT:
+    case .timeout:
       throw MailError(.timeout, "The mail server \(host) did not take the mail in time.", effect: effect)
-    default: break
+    case .unreadable, .failed: break
     }
     if (400...599).contains(status) {
       let what = outcome.refusedRecipient.map { "the recipient \($0)" } ?? "the mail"
       throw MailError(
         .refused(status), "The mail server \(host) refused \(what) with code \(status)\(words(outcome)).", reply: reply)
     }
-    switch code {
-    case CURLE_WEIRD_SERVER_REPLY, CURLE_WRITE_ERROR:
+    if case .unreadable = outcome.end {
       throw MailError(
         .unreadable, "What answers at \(host), port \(settings.port), is no mail server.", reply: reply, effect: effect)
-    default:
-      throw MailError(
-        .connection, "The connection to the mail server \(host) ended before it had taken the mail.", effect: effect)
     }
+    throw MailError(
+      .connection, "The connection to the mail server \(host) ended before it had taken the mail.", effect: effect)
   }
 
   /// The text of a reply that is one line, after a colon.

@@ -1,9 +1,9 @@
 public import ActionKit
-import HTTPServer
+import SandboxKit
 import LocalFiles
 
 // The sandbox: a mail server of this program (`PostOffice`), which keeps what it is handed and delivers nothing. Beside it,
-// on a port of its own, it is told of trouble (`FaultDesk`); a call is a recipient's address. There are the faults
+// on a port of its own, it is told of trouble (`ControlEndpoint`); a call is a recipient's address. There are the faults
 //
 //   refuse       the connection ends before the server has said a word
 //   busy         the mail is not taken for now (451, or another `status`)
@@ -29,13 +29,13 @@ enum MailFault: String, SandboxFaultKind {
 /// A mail server on a loopback port.
 final class MailSandbox: RunningSandbox {
   let office: PostOffice
-  private let desk: FaultDesk<MailFault>
+  private let desk: ControlEndpoint<MailFault>
   /// Where attachments are, as other sandboxes left them.
   private let folder: FolderSandbox
 
   init(_ options: SandboxOptions) async throws {
     folder = try await FolderSandbox(options)
-    desk = try FaultDesk()
+    desk = try ControlEndpoint()
     let office = try PostOffice(port: options.port, desk: desk)
     self.office = office
     // Ends when the server is stopped.

@@ -1,6 +1,6 @@
 public import ActionKit
 import Calendars
-import HTTPServer
+import SandboxKit
 import Synchronization
 
 // The sandbox: a school on a loopback port that behaves as the service's contract says.

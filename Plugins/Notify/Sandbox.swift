@@ -1,9 +1,9 @@
 public import ActionKit
-import HTTPServer
+import SandboxKit
 import Synchronization
 
 // The sandbox: a webhook at /hook and an ntfy server beside it, which keep what they are sent. Beside what every sandbox
-// has (`SandboxFrame`), for tests from outside:
+// has (`SandboxServer`), for tests from outside:
 //
 //   /sandbox/messages             what was sent, oldest first, as JSON: [{"to": "webhook", "body": …}, …]
 
@@ -15,7 +15,7 @@ extension NotifyPlugin: SandboxedPlugin {
 
 /// Keeps messages on a loopback port.
 final class NotifySandbox: RunningSandbox {
-  let frame: SandboxFrame
+  let frame: SandboxServer
   private let inbox = Inbox()
 
   private final class Inbox: Sendable {
@@ -23,7 +23,7 @@ final class NotifySandbox: RunningSandbox {
   }
 
   init(_ options: SandboxOptions) throws {
-    frame = try SandboxFrame(port: options.port, time: options.time) { [inbox] request, now in
+    frame = try SandboxServer(port: options.port, time: options.time) { [inbox] request, now in
       NotifySandbox.answer(request, at: now, inbox)
     }
   }

@@ -1,11 +1,11 @@
 public import ActionKit
 import HTTPClient
-import HTTPServer
+import SandboxKit
 import LocalFiles
 
 // The sandbox: this machine, on which only what computes and reads is run, in a folder of made-up files. A command that
 // writes answers at once with the first exit code that it expects, and with nothing in its outputs; its step says so in
-// `isRun`. On a loopback port it is told of trouble (`FaultDesk`); a call is a command line. There are the faults
+// `isRun`. On a loopback port it is told of trouble (`ControlEndpoint`); a call is a command line. There are the faults
 //
 //   exit      the command ends with code 1, or another `status`, and has done nothing
 //   timeOut   the command is given up as one that takes too long
@@ -27,11 +27,11 @@ enum CommandFault: String, SandboxFaultKind {
 
 private final class ShellSandbox: RunningSandbox {
   let baseURL = "this machine, where nothing that writes is run"
-  private let desk: FaultDesk<CommandFault>
+  private let desk: ControlEndpoint<CommandFault>
   private let folder: FolderSandbox
 
   init(_ options: SandboxOptions) async throws {
-    desk = try FaultDesk()
+    desk = try ControlEndpoint()
     folder = try await FolderSandbox(options)
   }
 

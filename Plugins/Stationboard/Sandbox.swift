@@ -1,11 +1,11 @@
 public import ActionKit
-import HTTPServer
+import SandboxKit
 import Synchronization
 
 // The sandbox: the service on a loopback port, with a made-up timetable that repeats every hour. It behaves as the
 // contract says, with the cache of the edge before it: a board serves for 15 s whoever asks for the same stop, limit,
 // window, language and alerts, whatever else they ask. The edge takes 120 requests a minute and says how many are left.
-// Beside what every sandbox has (`SandboxFrame`):
+// Beside what every sandbox has (`SandboxServer`):
 //
 //   /sandbox/train?line=IC61&delay=7m&platform=8&cancelled=trip&known=10m
 //                               what happens to a line's departures, each from `known` before its time on (an hour);
@@ -22,13 +22,13 @@ extension StationboardPlugin: SandboxedPlugin {
 
 /// The service on a loopback port.
 final class StationboardSandbox: RunningSandbox {
-  let frame: SandboxFrame
+  let frame: SandboxServer
   private let desk: Desk
 
   init(_ options: SandboxOptions) throws {
     let desk = Desk()
     self.desk = desk
-    frame = try SandboxFrame(port: options.port, time: options.time) { request, now in desk.answer(request, at: now) }
+    frame = try SandboxServer(port: options.port, time: options.time) { request, now in desk.answer(request, at: now) }
   }
 
   var baseURL: String { frame.baseURL }

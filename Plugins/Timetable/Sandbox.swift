@@ -1,11 +1,11 @@
 public import ActionKit
-import HTTPServer
+import SandboxKit
 import Synchronization
 
 // The sandbox: a publisher on a loopback port that behaves as the contract says, with data for the academic year that it
 // is, so that today has classes when the real today would.
 //
-// Files lie under /ubborarservice. Beside what every sandbox has (`SandboxFrame`):
+// Files lie under /ubborarservice. Beside what every sandbox has (`SandboxServer`):
 //
 //   /sandbox/publish                puts the next edition online, in which some classes of group 511 have changed
 //   /sandbox/withdraw?path=P        takes a file offline; without a path, all that was taken is online again
@@ -20,11 +20,11 @@ extension TimetablePlugin: SandboxedPlugin {
 final class TimetableSandbox: RunningSandbox {
   private static let root = "/ubborarservice"
 
-  let frame: SandboxFrame
+  let frame: SandboxServer
 
   init(_ options: SandboxOptions) throws {
     let desk = Desk()
-    frame = try SandboxFrame(port: options.port, time: options.time) { request, now in desk.answer(request, at: now) }
+    frame = try SandboxServer(port: options.port, time: options.time) { request, now in desk.answer(request, at: now) }
   }
 
   var baseURL: String { frame.baseURL + Self.root }

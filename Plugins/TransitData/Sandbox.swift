@@ -1,9 +1,9 @@
 public import ActionKit
-import HTTPServer
+import SandboxKit
 import Synchronization
 
 // The sandbox: GitHub's API, its web pages and its storage on one loopback port, with one repository whose releases
-// hold an invented network. Beside what every sandbox has (`SandboxFrame`), for tests from outside:
+// hold an invented network. Beside what every sandbox has (`SandboxServer`), for tests from outside:
 //
 //   /sandbox/publish              publishes one release more, with changes
 //   /sandbox/quota?remaining=0    uses the API's quota up for an hour; without a number it is without end again
@@ -16,13 +16,13 @@ extension TransitDataPlugin: SandboxedPlugin {
 
 /// A repository that answers on a loopback port.
 final class TransitDataSandbox: RunningSandbox {
-  let frame: SandboxFrame
+  let frame: SandboxServer
   let repository: SandboxRepository
 
   init(_ options: SandboxOptions, releases: [SandboxRelease] = SandboxNetwork.releases) throws {
     let repository = SandboxRepository(releases)
     self.repository = repository
-    frame = try SandboxFrame(port: options.port, time: options.time) { request, now in
+    frame = try SandboxServer(port: options.port, time: options.time) { request, now in
       repository.answer(request, at: now)
     }
     repository.setOrigin(frame.baseURL)

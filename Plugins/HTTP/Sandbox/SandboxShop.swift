@@ -1,5 +1,5 @@
 import ActionKit
-import HTTPServer
+import SandboxKit
 import Synchronization
 
 /// The shop that the sandbox plays.

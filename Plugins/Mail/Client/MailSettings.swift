@@ -1,4 +1,5 @@
 public import ActionKit
+import SMTPClient
 
 /// How the way to an SMTP server is encrypted.
 public enum MailSecurity: String, CaseIterable, Sendable {
@@ -55,6 +56,17 @@ public struct MailSettings: Sendable {
 
   /// The server as people and records know it.
   var server: String { "\(security == .tls ? "smtps" : "smtp")://\(host):\(port)" }
+
+  var smtpServer: SMTPServer {
+    var server = SMTPServer(url: server)
+    server.requiresSTARTTLS = security == .startTLS
+    server.username = username
+    server.password = password
+    server.certificateAuthorities = certificateAuthorities
+    server.connectTimeout = connectTimeout
+    server.sendTimeout = sendTimeout
+    return server
+  }
 }
 
 /// Why a mail was not sent, or nobody knows whether it was.

@@ -1,6 +1,6 @@
 import ActionKit
 import Glibc
-import HTTPServer
+import SandboxKit
 import Synchronization
 
 // A mail server on a loopback port that speaks as much SMTP (RFC 5321) as a client needs, and keeps what it is handed. One
@@ -42,7 +42,7 @@ final class PostOffice: Sendable {
   private let current = Mutex<(isOpen: Bool, client: Int32)>((true, -1))
   /// The line that greets clients.
   private let greeting: String
-  private let desk: FaultDesk<MailFault>?
+  private let desk: ControlEndpoint<MailFault>?
 
   /// What keeps a server from starting.
   struct NoPort: Error, CustomStringConvertible {
@@ -51,7 +51,7 @@ final class PostOffice: Sendable {
   }
 
   /// Listens on a port of the loopback interface; 0 for any that is free.
-  init(port wanted: Int = 0, greeting: String = "220 sandbox ESMTP", desk: FaultDesk<MailFault>? = nil) throws(NoPort) {
+  init(port wanted: Int = 0, greeting: String = "220 sandbox ESMTP", desk: ControlEndpoint<MailFault>? = nil) throws(NoPort) {
     self.greeting = greeting
     self.desk = desk
     let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)

@@ -1,6 +1,6 @@
 import ActionKit
 import Calendars
-import HTTPServer
+import SandboxKit
 
 /// The one backup that the school has scheduled or built.
 struct SandboxBackup: Sendable {

@@ -1,5 +1,5 @@
 import ActionKit
-import HTTPServer
+import SandboxKit
 
 /// What can go wrong with the school.
 ///

@@ -1,6 +1,6 @@
 import ActionKit
 import Glibc
-import HTTPServer
+import SandboxKit
 
 // The sandbox's data: four stops of Bern and its surroundings with a timetable that is the same every hour. Realtime is
 // known an hour ahead: RE1 is always three and a half minutes late, IR15 has none, everything else is on time.

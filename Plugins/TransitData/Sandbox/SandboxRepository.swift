@@ -1,6 +1,6 @@
 import ActionKit
 import HTTPClient
-import HTTPServer
+import SandboxKit
 import Synchronization
 
 /// One release of the sandbox.

@@ -2,7 +2,7 @@ import ActionKit
 import ActionTestKit
 import Foundation
 import HTTPClient
-import HTTPServer
+import SandboxKit
 import Testing
 
 @testable import HTTPPlugin

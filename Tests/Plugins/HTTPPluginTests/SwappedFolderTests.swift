@@ -2,7 +2,7 @@ import ActionKit
 import ActionTestKit
 import Foundation
 import Glibc
-import HTTPServer
+import SandboxKit
 import Synchronization
 import Testing
 

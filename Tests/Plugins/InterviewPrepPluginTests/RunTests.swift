@@ -3,7 +3,7 @@ import ActionTestKit
 import Basics
 import FilesPlugin
 import Foundation
-import HTTPServer
+import SandboxKit
 import LocalFiles
 import Recipes
 import RunState

@@ -1,6 +1,6 @@
 import ActionKit
 import ActionTestKit
-import HTTPServer
+import SandboxKit
 import Testing
 
 @testable import MarkbookPlugin

@@ -2,7 +2,7 @@ import ActionKit
 import ActionTestKit
 import Basics
 import Foundation
-import HTTPServer
+import SandboxKit
 import Recipes
 import RunState
 import RunTestKit

@@ -1,7 +1,7 @@
 import ActionKit
 import ActionTestKit
 import HTTPClient
-import HTTPServer
+import SandboxKit
 import Recipes
 import RunState
 import RunTestKit

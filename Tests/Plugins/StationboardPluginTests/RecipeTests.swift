@@ -2,7 +2,7 @@ import ActionKit
 import ActionTestKit
 import Calendars
 import Foundation
-import HTTPServer
+import SandboxKit
 import NotifyPlugin
 import Recipes
 import RunState

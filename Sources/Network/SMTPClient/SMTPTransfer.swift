@@ -1,32 +1,73 @@
-import ActionKit
+package import Basics
 import CCurl
 import HTTPClient
 import Synchronization
 
+/// A server that takes mail by SMTP (RFC 5321).
+package struct SMTPServer: Sendable {
+  /// Where it is: `smtps://host:465`, encrypted from the start, or `smtp://host:587`.
+  package var url: String
+  /// Whether a connection that begins in the clear has to be encrypted before anything else is said (RFC 3207).
+  package var requiresSTARTTLS = false
+  package var username: String?
+  package var password: String?
+  /// A file with certificates that are trusted beside the system's.
+  package var certificateAuthorities: String?
+  /// How long it may take until a connection stands, and to send one mail.
+  package var connectTimeout = TimeSpan.seconds(10)
+  package var sendTimeout = TimeSpan.seconds(120)
+
+  package init(url: String) { self.url = url }
+}
+
 /// One mail on its way through libcurl, which blocks the thread that it is on.
 // What the callbacks change is touched by the thread of `run` alone; whether it is to end is guarded by a lock.
-final class SMTPTransfer: @unchecked Sendable {
-  /// How it went.
-  struct Outcome: Sendable {
-    /// libcurl's word for it.
-    var code: Int
-    /// libcurl's sentence.
-    var detail: String
-    /// The server's last reply code; 0 if there was none.
-    var status: Int
-    /// The server's last reply.
-    var reply: String
-    /// Whether a login is wanted, and the server offers none.
-    var lacksLogin: Bool
-    /// The recipient whom the server refused, if it was one.
-    var refusedRecipient: String?
-    /// Whether libcurl has taken the last byte of the mail, so that the server may have it.
-    var isHandedOver: Bool
-    var isCancelled: Bool
-    var elapsed: TimeSpan
+package final class SMTPTransfer: @unchecked Sendable {
+  /// How a transfer ended.
+  package enum End: Sendable {
+    case done
+    case unknownHost, noConnection, untrusted, noSTARTTLS, refusedLogin, timeout
+    /// What answers is no SMTP server, or broke off what it said.
+    case unreadable
+    case failed
+
+    fileprivate init(_ code: CURLcode) {
+      self =
+        switch code {
+        case CURLE_OK: .done
+        case CURLE_COULDNT_RESOLVE_HOST: .unknownHost
+        case CURLE_COULDNT_CONNECT: .noConnection
+        case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CONNECT_ERROR, CURLE_SSL_CACERT_BADFILE, CURLE_SSL_ISSUER_ERROR:
+          .untrusted
+        case CURLE_USE_SSL_FAILED: .noSTARTTLS
+        case CURLE_LOGIN_DENIED: .refusedLogin
+        case CURLE_OPERATION_TIMEDOUT: .timeout
+        case CURLE_WEIRD_SERVER_REPLY, CURLE_WRITE_ERROR: .unreadable
+        default: .failed
+        }
+    }
   }
 
-  private let settings: MailSettings
+  /// How it went.
+  package struct Outcome: Sendable {
+    package var end: End
+    /// libcurl's sentence.
+    package var detail: String
+    /// The server's last reply code; 0 if there was none.
+    package var status: Int
+    /// The server's last reply.
+    package var reply: String
+    /// Whether a login is wanted, and the server offers none.
+    package var lacksLogin: Bool
+    /// The recipient whom the server refused, if it was one.
+    package var refusedRecipient: String?
+    /// Whether libcurl has taken the last byte of the mail, so that the server may have it.
+    package var isHandedOver: Bool
+    package var isCancelled: Bool
+    package var elapsed: TimeSpan
+  }
+
+  private let server: SMTPServer
   private let sender: String
   private let recipients: [String]
   private let bytes: [UInt8]
@@ -39,15 +80,18 @@ final class SMTPTransfer: @unchecked Sendable {
   /// The handle by which the thread of `run` is woken; libcurl allows that from any thread.
   private struct Multi: @unchecked Sendable { var pointer: UnsafeMutableRawPointer }
 
-  init(_ settings: MailSettings, from sender: String, to recipients: [String], _ bytes: [UInt8]) {
-    self.settings = settings
+  package init(_ server: SMTPServer, from sender: String, to recipients: [String], _ bytes: [UInt8]) {
+    self.server = server
     self.sender = sender
     self.recipients = recipients
     self.bytes = bytes
   }
 
+  /// Why libcurl cannot be had, in a sentence; nil if it is there.
+  package static var unavailability: String? { ccurl_load().map { String(cString: $0) } }
+
   /// Ends it as soon as its thread looks.
-  func cancel() {
+  package func cancel() {
     end.withLock { end in
       end.isAsked = true
       if let multi = end.multi { _ = ccurl.multi_wakeup(multi.pointer) }
@@ -55,7 +99,7 @@ final class SMTPTransfer: @unchecked Sendable {
   }
 
   /// Sends it; nil if libcurl gives no handles or refuses a setting.
-  func run() -> Outcome? {
+  package func run() -> Outcome? {
     guard let easy = ccurl.easy_init() else { return nil }
     defer { ccurl.easy_cleanup(easy) }
     guard let multi = ccurl.multi_init() else { return nil }
@@ -87,7 +131,7 @@ final class SMTPTransfer: @unchecked Sendable {
     let isCancelled = isEndAsked && code != CURLE_OK
     if code == CURLE_ABORTED_BY_CALLBACK, !isCancelled { code = CURLE_OPERATION_TIMEDOUT }
     return Outcome(
-      code: Int((code ?? CURLE_ABORTED_BY_CALLBACK).rawValue), detail: String(cString: message),
+      end: End(code ?? CURLE_ABORTED_BY_CALLBACK), detail: String(cString: message),
       status: Int(ccurl_get_long(easy, CURLINFO_RESPONSE_CODE)),
       reply: String(decoding: reply, as: UTF8.self).trimmed, lacksLogin: lacksLogin,
       refusedRecipient: refusedRecipient, isHandedOver: isHandedOver, isCancelled: isCancelled,
@@ -100,7 +144,7 @@ final class SMTPTransfer: @unchecked Sendable {
   ///
   /// libcurl asks once a second while it waits for an answer to the mail, and to its
   /// farewell, for which it knows no other limit.
-  private var isOver: Bool { isEndAsked || SystemTime().elapsed() - start > settings.sendTimeout }
+  private var isOver: Bool { isEndAsked || SystemTime().elapsed() - start > server.sendTimeout }
 
   /// Tells libcurl of it; false if it does not know a setting.
   private func set(
@@ -110,15 +154,15 @@ final class SMTPTransfer: @unchecked Sendable {
     let context = UnsafeRawPointer(Unmanaged.passUnretained(self).toOpaque())
     var codes = [
       ccurl_set_pointer(easy, CURLOPT_ERRORBUFFER, message),
-      ccurl_set_text(easy, CURLOPT_URL, settings.server),
+      ccurl_set_text(easy, CURLOPT_URL, server.url),
       ccurl_set_text(easy, CURLOPT_PROTOCOLS_STR, "smtp,smtps"),
       ccurl_set_text(easy, CURLOPT_PROXY, ""),
       ccurl_set_long(easy, CURLOPT_NOSIGNAL, 1),
       ccurl_set_long(easy, CURLOPT_QUICK_EXIT, 1),
       // Closed here, where the callback is asked, and not with what libcurl keeps.
       ccurl_set_long(easy, CURLOPT_FORBID_REUSE, 1),
-      ccurl_set_long(easy, CURLOPT_CONNECTTIMEOUT_MS, milliseconds(settings.connectTimeout)),
-      ccurl_set_long(easy, CURLOPT_TIMEOUT_MS, milliseconds(settings.sendTimeout)),
+      ccurl_set_long(easy, CURLOPT_CONNECTTIMEOUT_MS, milliseconds(server.connectTimeout)),
+      ccurl_set_long(easy, CURLOPT_TIMEOUT_MS, milliseconds(server.sendTimeout)),
       ccurl_set_long(easy, CURLOPT_SSL_VERIFYPEER, 1),
       ccurl_set_long(easy, CURLOPT_SSL_VERIFYHOST, 2),
       ccurl_set_long(easy, CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2)),
@@ -139,15 +183,15 @@ final class SMTPTransfer: @unchecked Sendable {
       ccurl_set_progress(easy) { context, _, _, _, _ in SMTPTransfer.of(context)?.isOver == false ? 0 : 1 },
       ccurl_set_receiver(easy, CURLOPT_WRITEFUNCTION) { _, size, count, _ in size * count },
     ]
-    if settings.security == .startTLS {
+    if server.requiresSTARTTLS {
       // The whole conversation or none of it.
       codes.append(ccurl_set_long(easy, CURLOPT_USE_SSL, Int(CURLUSESSL_ALL.rawValue)))
     }
-    if let username = settings.username, let password = settings.password {
+    if let username = server.username, let password = server.password {
       codes.append(ccurl_set_text(easy, CURLOPT_USERNAME, username))
       codes.append(ccurl_set_text(easy, CURLOPT_PASSWORD, password))
     }
-    if let file = settings.certificateAuthorities ?? TrustedAuthorities.file {
+    if let file = server.certificateAuthorities ?? TrustedAuthorities.file {
       codes.append(ccurl_set_text(easy, CURLOPT_CAINFO, file))
     }
     if let folder = TrustedAuthorities.folder { codes.append(ccurl_set_text(easy, CURLOPT_CAPATH, folder)) }
@@ -198,12 +242,12 @@ final class SMTPTransfer: @unchecked Sendable {
     case .greeting:
       // STARTTLS is accepted by another 220, after which the server says anew what it offers.
       if code.elementsEqual("220".utf8) { greetings += 1 }
-      guard code.elementsEqual("250".utf8), greetings > (settings.security == .startTLS ? 1 : 0) else {
+      guard code.elementsEqual("250".utf8), greetings > (server.requiresSTARTTLS ? 1 : 0) else {
         offersLogin = false
         return true
       }
       stage = .envelope(accepted: 0)
-      lacksLogin = settings.username != nil && !offersLogin
+      lacksLogin = server.username != nil && !offersLogin
       return !lacksLogin
     case .envelope(let accepted):
       // What is said to a login is no word about the mail.

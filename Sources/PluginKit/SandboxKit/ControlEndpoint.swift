@@ -2,7 +2,7 @@ import Basics
 import Synchronization
 
 // Where a sandbox whose service speaks no HTTP is told of trouble, on a loopback port, in the words of the others
-// (`SandboxFrame`):
+// (`SandboxServer`):
 //
 //   /sandbox/log                                  every call and how often it came, as JSON
 //   /sandbox/fault?kind=K&call=C&skip=N&times=N   makes calls go wrong (`SandboxFault`); `kind=none` takes all back
@@ -11,7 +11,7 @@ import Synchronization
 // What kinds there are, and what a call is named, is the sandbox's own.
 
 /// Takes down what is to go wrong in a sandbox, and what was asked of it.
-package final class FaultDesk<Kind: SandboxFaultKind>: Sendable {
+package final class ControlEndpoint<Kind: SandboxFaultKind>: Sendable {
   fileprivate struct State {
     var faults = SandboxFaults<Kind>()
     /// Each call with its count, in the order in which they first came.
@@ -29,7 +29,7 @@ package final class FaultDesk<Kind: SandboxFaultKind>: Sendable {
   package init() throws(HTTPServerError) {
     let desk = Desk()
     self.desk = desk
-    server = try HTTPServer { request in FaultDesk.answer(request, at: desk) }
+    server = try HTTPServer { request in ControlEndpoint.answer(request, at: desk) }
   }
 
   /// Where it is found, without a slash at its end.
@@ -74,7 +74,7 @@ package final class FaultDesk<Kind: SandboxFaultKind>: Sendable {
   }
 }
 
-extension FaultDesk.State {
+extension ControlEndpoint.State {
   fileprivate mutating func count(_ call: String) {
     if let index = calls.firstIndex(where: { $0.name.hasSameScalars(as: call) }) {
       calls[index].count += 1

@@ -50,7 +50,7 @@ package enum ServiceFaultKind: String, SandboxFaultKind {
 package typealias ServiceFault = SandboxFault<ServiceFaultKind>
 
 /// A loopback port with a service behind it whose faults, log and clock can be reached from outside.
-package final class SandboxFrame: Sendable {
+package final class SandboxServer: Sendable {
   /// Plays the service: answers a request at an instant of the service's own time.
   package typealias Service = @Sendable (HTTPServerRequest, Timestamp) async -> HTTPServerResponse
 
@@ -100,7 +100,7 @@ package final class SandboxFrame: Sendable {
   package func stop() async { await server.stop() }
 }
 
-extension SandboxFrame.Desk {
+extension SandboxServer.Desk {
   var now: Timestamp {
     let ahead = state.withLock(\.ahead)
     return time.now().advanced(by: ahead) ?? time.now()
@@ -185,7 +185,7 @@ extension SandboxFrame.Desk {
   }
 }
 
-extension SandboxFrame.State {
+extension SandboxServer.State {
   /// Takes down a call, and gives the fault that strikes it; of several the first, and the others count it as well.
   fileprivate mutating func strike(_ call: String) -> ServiceFault? {
     if let index = calls.firstIndex(where: { $0.name.hasSameScalars(as: call) }) {

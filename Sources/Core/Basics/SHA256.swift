@@ -1,4 +1,3 @@
-import Basics
 import CCrypto
 
 /// A SHA-256 over bytes that come in pieces.
@@ -6,25 +5,25 @@ package struct SHA256: ~Copyable {
   private let hash: OpaquePointer
 
   /// Fails with a sentence if libcrypto is missing or out of memory.
-  init() throws(Unavailable) {
+  package init() throws(Unavailable) {
     if let fault = ccrypto_load() { throw Unavailable(message: String(cString: fault)) }
     guard let hash = ccrypto_sha256_new() else { throw Unavailable(message: "There is no memory for a SHA-256.") }
     self.hash = hash
   }
 
-  struct Unavailable: Error {
-    let message: String
+  package struct Unavailable: Error {
+    package let message: String
   }
 
   deinit { ccrypto_sha256_free(hash) }
 
   /// Takes the next piece; false if libcrypto refuses.
-  mutating func update(_ bytes: RawSpan) -> Bool {
+  package mutating func update(_ bytes: RawSpan) -> Bool {
     bytes.withUnsafeBytes { ccrypto_sha256_update(hash, $0.baseAddress, $0.count) == 1 }
   }
 
   /// The hash in hexadecimal digits, after which nothing more is taken.
-  mutating func finish() -> String? {
+  package mutating func finish() -> String? {
     var digest = [UInt8](repeating: 0, count: 32)
     guard ccrypto_sha256_final(hash, &digest) == 1 else { return nil }
     return digest.hexadecimal

@@ -3,14 +3,14 @@ import Basics
 import HTTPClient
 import Testing
 
-@testable import HTTPServer
+@testable import SandboxKit
 
-@Suite struct SandboxFrameTests {
+@Suite struct SandboxServerTests {
   /// A service that tells its time, and how often it was asked to.
   private static func withFrame(
-    _ test: (_ frame: SandboxFrame, _ ask: (String) async -> String) async throws -> Void
+    _ test: (_ frame: SandboxServer, _ ask: (String) async -> String) async throws -> Void
   ) async throws {
-    let frame = try SandboxFrame(port: 0, time: TestTime()) { _, now in
+    let frame = try SandboxServer(port: 0, time: TestTime()) { _, now in
       .json(.object(["now": .string(now.description)]))
     }
     let http = HTTPClient()
