@@ -91,8 +91,10 @@ package indirect enum ValueTemplate: Sendable {
     let template: CompiledTemplate
     let placing: Placing
 
-    func evaluate(in frame: [Value]) throws(ExpressionFailure) -> Value {
-      do throws(EvaluationError) { return try template.evaluate(frame) } catch {
+    func evaluate(
+      in frame: [Value], limits: EvaluationLimits = EvaluationLimits()
+    ) throws(ExpressionFailure) -> Value {
+      do throws(EvaluationError) { return try template.evaluate(frame, limits: limits) } catch {
         throw placing.failure(error, of: template.programs, in: frame)
       }
     }
@@ -106,8 +108,10 @@ package indirect enum ValueTemplate: Sendable {
     }
   }
 
-  package func evaluate(in frame: [Value]) throws(ExpressionFailure) -> Value {
-    try whole { located throws(ExpressionFailure) in try located.evaluate(in: frame) }
+  package func evaluate(
+    in frame: [Value], limits: EvaluationLimits = EvaluationLimits()
+  ) throws(ExpressionFailure) -> Value {
+    try whole { located throws(ExpressionFailure) in try located.evaluate(in: frame, limits: limits) }
   }
 
   /// The value as far as it is known: each text that needs an unknown stands as an unknown of its type.
