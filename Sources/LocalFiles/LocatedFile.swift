@@ -57,7 +57,7 @@ package struct LocatedFile: Sendable {
   package func read(limit: Int) async throws(ActionError) -> [UInt8] {
     try await call { () throws(ActionError) in
       let folder = try folder(.read)
-      let file = try opened(.read, in: folder, O_RDONLY | O_NONBLOCK)
+      let file = try opened(.read, in: folder, O_RDONLY)
       return try checked { () throws(FileError) in try file.readAll(path, limit: limit) }
     }
   }
@@ -143,7 +143,7 @@ package struct LocatedFile: Sendable {
   package func append(_ bytes: [UInt8]) async throws(ActionError) -> Int {
     try await call { () throws(ActionError) in
       let folder = try folder(.append, making: true)
-      let file = try opened(.append, in: folder, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK)
+      let file = try opened(.append, in: folder, O_WRONLY | O_APPEND | O_CREAT)
       // Others that append wait, so that what is taken back is nobody else's. Closing unlocks.
       while flock(file.number, LOCK_EX) != 0 {
         guard errno == EINTR else { throw failure(.append, errno) }
@@ -380,7 +380,7 @@ package struct LocatedFile: Sendable {
     // Before the file is made, if it is to be.
     if folder.isAmongRecipes, !rules.allowsRecipes, Bounds.isRecipe(name) { throw ownFiles(.recipes) }
     while true {
-      let number = openat(folder.number, name, flags | O_NOFOLLOW | O_CLOEXEC, 0o666)
+      let number = openat(folder.number, name, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0o666)
       if number < 0 {
         if errno == EINTR { continue }
         let code = errno
@@ -504,11 +504,12 @@ package struct LocatedFile: Sendable {
       case .configuration: "the configuration"
       case .secrets: "secrets"
       case .state: "the state"
-      case .recipes: "recipes"
+      case .recipes, .recipe: "recipes"
       case nil: "its folder holds them"
       }
     let advice =
-      kind == .recipes && rules.hasOthers ? "; say 'allowRecipes: true' in the connection if this one may" : ""
+      (kind == .recipes || kind == .recipe) && rules.hasOthers
+      ? "; say 'allowRecipes: true' in the connection if this one may" : ""
     return ActionError(
       .validation, "'\(path)' is among errand's own files (\(what)), which actions leave alone\(advice).",
       effect: ActionError.Effect.none)

@@ -256,6 +256,10 @@ private let enrol = """
       "run", averages, "--config", "errand.yaml", "-i", "markbook=1207731", "--state", disk.path)
     #expect(outcome.code == 73)
     #expect(outcome.error.contains("no space left on device"), "\(outcome.error)")
+    // The start was kept before there was no space, and whoever started it hears that.
+    let runs = try await program.call("runs", "list", "--config", "errand.yaml", "--state", disk.path).out
+    #expect(runs.contains("averages"), "\(runs)")
+    #expect(outcome.error.contains("The run is not over. 'errand serve' goes on with it"), "\(outcome.error)")
     #expect(await run("/bin/umount", "-l", disk.path) == 0)
     await program.remove()
   }
