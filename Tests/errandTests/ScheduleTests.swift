@@ -20,7 +20,7 @@ import Testing
           inputs: { at: "${{ run.slot }}", label: "${{ run.recipe }} at ${{ time.format(run.slot, '%H:%M:%S', 'UTC') }}" }
       steps:
         - uses: file.write
-          with: { path: "out-${{ inputs.label }}.txt", text: "${{ inputs.more }}" }
+          with: { path: "out-${{ inputs.label }}.txt", text: "more: ${{ inputs.more }}" }
       outputs: { label: "${{ inputs.label }}", at: "${{ inputs.at }}" }
       """, to: "recipes/tick.yaml")
 
