@@ -61,7 +61,7 @@ public struct HTTPRequest: Sendable {
   /// that is secret.
   public var redactedURL: String { redact(url) }
 
-  /// The URL as recordings keep it, which can be taken apart like any other.
+  /// The URL as recordings and tests of recipes have it, which can be taken apart like any other.
   package var recordedURL: String { redact(url, by: Redaction.plainMark) }
 
   /// Another URL of the same exchange, shown by the same rules.
