@@ -13,6 +13,14 @@ extension CSVPlugin: RefusingPlugin {
   public static func refusals(
     of action: String, _ input: Value, on connection: LocalFilesConfiguration?, in context: ActionContext
   ) -> [Refusal] {
-    LocalFiles.refusals(of: [input["path"]], on: connection.map { LocalFiles($0) }, in: context)
+    var refusals = LocalFiles.refusals(of: [input["path"]], on: connection.map { LocalFiles($0) }, in: context)
+    if let names = input["names"] {
+      do throws(ActionError) {
+        try TableReading.check(names: (names.list ?? []).compactMap(\.string))
+      } catch {
+        refusals.append(Refusal(error, of: names))
+      }
+    }
+    return refusals
   }
 }

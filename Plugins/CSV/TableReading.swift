@@ -94,13 +94,17 @@ struct TableReading {
     case comma = ","
   }
 
+  static func check(names: [String]) throws(ActionError) {
+    var known: Set<String> = []
+    guard let twice = names.first(where: { !known.insert($0).inserted }) else { return }
+    throw ActionError(.validation, "'names' has '\(twice)' twice.", effect: ActionError.Effect.none)
+  }
+
   /// The rows of a text; `what` names it in messages.
   func rows(of text: String, called what: String) throws(ActionError) -> [ValueMap] {
     let line = Self.separatorLine(of: text)
     guard let separator = line ?? CSVReader.separator(separator) else { throw fault(TextPattern.separator.wanted) }
-    if let twice = names?.enumerated().first(where: { names?.firstIndex(of: $1) != $0 }) {
-      throw fault("'names' has '\(twice.element)' twice")
-    }
+    try Self.check(names: names ?? [])
     var reader = CSVReader(Array(text.utf8), separator: separator)
     do throws(TableFault) {
       if line != nil { _ = try told { () throws(CSVError) in try reader.next() } }

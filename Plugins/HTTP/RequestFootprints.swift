@@ -41,6 +41,18 @@ extension HTTPPlugin: RefusingPlugin {
         refusals.append(Refusal(error, of: url))
       }
     }
+    func check(_ value: Value?, _ check: (Value) throws(ActionError) -> Void) {
+      guard let value, !value.isNull else { return }
+      do throws(ActionError) { try check(value) } catch { refusals.append(Refusal(error, of: value)) }
+    }
+    for file in sent {
+      check(file["type"]) { value throws(ActionError) in try WebBody.check(mediaType: value.string ?? "") }
+    }
+    for (value, what) in [
+      (input["query"], "query"), (input["form"], "form"), (input["multipart"]?["fields"], "fields"),
+    ] {
+      check(value) { value throws(ActionError) in _ = try WebBody.items(of: value.map ?? ValueMap(), called: what) }
+    }
     var fields = (input["headers"]?.map?.members ?? []).map { ($0.name ?? "", $0.value, $0.key) }
     if let type = input["contentType"] { fields.append(("Content-Type", type, type)) }
     for (name, value, key) in fields {

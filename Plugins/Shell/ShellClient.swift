@@ -35,12 +35,7 @@ public struct ShellClient: CommandRunning {
     var environment = settings.environment
     for (name, value) in command.environment { environment[name] = value }
     for (name, value) in command.secretEnvironment { environment[name] = value }
-    for (name, value) in environment {
-      if name.isEmpty || name.utf8.contains(0x3D) || name.utf8.contains(0) {
-        throw ShellError(.invalid, "'\(name)' cannot be the name of a variable")
-      }
-      if value.utf8.contains(0) { throw ShellError(.invalid, "the variable '\(name)' holds a NUL, which ends a text") }
-    }
+    for (name, value) in environment { try ShellClient.check(variable: name, value) }
     if words.dropFirst().contains(where: { $0.utf8.contains(0) }) {
       throw ShellError(.invalid, "an argument of '\(name(of: command))' holds a NUL, which ends a text")
     }
@@ -67,6 +62,13 @@ public struct ShellClient: CommandRunning {
   // MARK: What is run
 
   /// The program's path and then its arguments, the first of which is its own name.
+  static func check(variable name: String, _ value: String) throws(ShellError) {
+    if name.isEmpty || name.utf8.contains(0x3D) || name.utf8.contains(0) {
+      throw ShellError(.invalid, "'\(name)' cannot be the name of a variable")
+    }
+    if value.utf8.contains(0) { throw ShellError(.invalid, "the variable '\(name)' holds a NUL, which ends a text") }
+  }
+
   private func words(of command: ShellCommand) throws(ShellError) -> [String] {
     switch command.work {
     case .script(let text): return ["/bin/sh", "sh", "-c", text, "sh"] + command.arguments

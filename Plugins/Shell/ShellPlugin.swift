@@ -92,8 +92,16 @@ extension ShellPlugin: RefusingPlugin {
   public static func refusals(
     of action: String, _ input: Value, on connection: Configuration?, in context: ActionContext
   ) -> [Refusal] {
-    LocalFiles.refusals(
+    var refusals = LocalFiles.refusals(
       of: [input["folder"]], on: connection.map { LocalFiles(folder: $0.folder) }, in: context,
       isFolder: true)
+    for variable in ["environment", "secretEnvironment"].flatMap({ input[$0]?.map?.members ?? [] }) {
+      do throws(ShellError) {
+        try ShellClient.check(variable: variable.name ?? "", variable.value.string ?? "")
+      } catch {
+        refusals.append(Refusal(error.actionError, of: variable.key))
+      }
+    }
+    return refusals
   }
 }

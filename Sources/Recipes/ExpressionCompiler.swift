@@ -166,6 +166,22 @@ struct ExpressionCompiler {
     return compilation.isFaulty || faults.contains { $0.severity == .error } ? nil : template
   }
 
+  /// Warns of texts that look like expressions to people of other languages.
+  fileprivate func warnOfForeignExpressions(in value: Value, _ scope: Scope) {
+    switch value.content {
+    case .string(let text):
+      guard let found = scope.foreignExpression(in: text) else { return }
+      let written = String(decoding: Array(text.utf8)[found.range], as: UTF8.self)
+      findings.add(
+        Diagnostic(
+          "'\(written)' is sent as it is written; an expression is written ${{ \(found.path) }}",
+          at: placing(of: value).location(found.range) ?? findings.location(of: value), severity: .warning))
+    case .list(let items): for item in items { warnOfForeignExpressions(in: item, scope) }
+    case .map(let map): for member in map.members { warnOfForeignExpressions(in: member.value, scope) }
+    default: break
+    }
+  }
+
   // MARK: Literals of the languages inside recipes
 
   func pattern(_ value: Value) -> TextPattern? {
@@ -279,7 +295,10 @@ private struct Compilation {
   var isFaulty = false
 
   mutating func template(_ value: Value, expecting: ValueType?) -> ValueTemplate {
-    guard value.holdsExpression else { return .literal(value, expecting ?? value.inferredType) }
+    guard value.holdsExpression else {
+      compiler.warnOfForeignExpressions(in: value, scope)
+      return .literal(value, expecting ?? value.inferredType)
+    }
     switch value.content {
     case .string(let text): return expression(text, value, expecting: expecting)
     case .list(let items):

@@ -114,6 +114,10 @@ final class RecipeCalls {
   private func read(_ source: Source) -> (Recipe?, [Diagnostic]) {
     chain.append(RecipeCalls.resolve(source.name, besides: ""))
     defer { chain.removeLast() }
+    if source.holdsOnlyComments {
+      let message = "the recipe is empty; 'errand new recipe' writes one, and the smallest is steps: [{ wait: 1s }]"
+      return (nil, [Diagnostic(message, at: Diagnostic.Location(source, 0..<0))])
+    }
     let document: YAMLDocument
     do throws(Diagnostics) {
       document = try YAMLReader.read(source)

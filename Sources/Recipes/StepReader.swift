@@ -80,6 +80,23 @@ struct StepReader {
   static let loopKeys = ["as", "indexAs", "where", "maxParallel", "onItemError"]
   static let keys = kinds + ["id", "name", "if"] + modifiers.map(\.key) + loopKeys
 
+  /// Keys by the words that other languages have for them.
+  private static let synonyms = [
+    "on": "connection", "then": "steps", "try": "steps", "catch": "onError", "except": "onError", "retries": "retry",
+  ]
+
+  /// What to do with an unknown key of a step, if the step itself tells.
+  private func advice(onKey name: String, of step: Value) -> String? {
+    if let id = step["uses"]?.string, environment.catalog.action(id)?.input.field(named: name) != nil {
+      return "it is an input of '\(id)': put it under 'with'"
+    }
+    guard name.hasSameScalars(as: "else") else { return nil }
+    guard let condition = step["if"]?.string, !condition.holdsExpression else {
+      return "write the other case as a second step, with the opposite 'if'"
+    }
+    return "write the other case as a second step, with if: \(JSON.quoted("!(\(condition))"))"
+  }
+
   private func step(
     _ value: Value, number: Int, in scope: inout Scope, isOver: (_ path: String) -> Bool
   ) -> Step? {
@@ -89,7 +106,8 @@ struct StepReader {
     }
     guard
       let fields = Fields(
-        value, of: "a step", keys: StepReader.keys, findings, hint: StepReader.hint, synonyms: ["on": "connection"])
+        value, of: "a step", keys: StepReader.keys, findings, hint: StepReader.hint, synonyms: StepReader.synonyms,
+        advice: { advice(onKey: $0, of: value) })
     else {
       return nil
     }

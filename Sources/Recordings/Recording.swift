@@ -52,6 +52,9 @@ package struct Recording: Sendable {
     /// Without secrets.
     var url: String
     var body: Body?
+
+    /// The request as people see it.
+    var shown: String { HTTPRequest.shown(recorded: "\(method) \(url)") }
   }
 
   enum Outcome: Sendable {

@@ -159,6 +159,42 @@ import Testing
     ),
     ("{ let: { a: '${{ {}.o }}' } }", "there is no field `o` here", "o }}", true),
     ("{ let: { b: \"${{ {}['o'] }}\" } }", "the map has no key 'o'", "'o'", true),
+    (
+      "{ uses: mail.send, with: { to: [a@example.org], from: b@example.org, subject: \"a\\nb\", text: y } }",
+      "The subject holds a line end or another control character, and has to be one line", "\"a\\nb", true
+    ),
+    (
+      "{ uses: mail.send, with: { to: [a@example.org], subject: x, text: y, attachments: [{ path: a, name: \"b\\tc\" }] } }",
+      "The name of an attachment holds a line end or another control character, and has to be one line", "\"b\\tc",
+      true
+    ),
+    (
+      "{ uses: mail.send, with: { to: [a@example.org], subject: x, text: y, attachments: [{ path: a, type: plain }] } }",
+      "'plain' is no media type such as application/pdf", "plain", true
+    ),
+    (
+      "{ uses: mail.send, connection: silent, with: { to: [a@example.org], subject: x, text: y } }",
+      "the mail has no sender; give it a 'from', here or in the connection", "{ to", false
+    ),
+    (
+      "{ uses: http.post, with: { url: /x, multipart: { files: [{ field: a, path: a, type: plain }] } } }",
+      "'plain' is no media type such as application/pdf", "plain", true
+    ),
+    (
+      "{ uses: http.get, with: { url: /x, query: { a: [[1]] } } }",
+      "'a' of 'query' is a list, which it cannot hold", "{ a:", true
+    ),
+    (
+      "{ uses: http.post, with: { url: /x, form: { a: { b: 1 } } } }",
+      "'a' of 'form' is a map, which it cannot hold", "{ a:", true
+    ),
+    (
+      "{ uses: shell.run, with: { effect: read, program: 'true', environment: { 'A=B': x } } }",
+      "'A=B' cannot be the name of a variable", "'A=B'", true
+    ),
+    (
+      "{ uses: csv.parse, with: { text: x, names: [a, b, a] } }", "'names' has 'a' twice", "[a, b", true
+    ),
   ]
 
   @Test func `what a run refuses for certain is a fault of the check, at its place`() async throws {
@@ -198,6 +234,7 @@ import Testing
       connections:
         http: { baseURL: https://a.example, token: "${{ secrets.TOKEN }}" }
         mail: { host: smtp.example.org, from: a@example.org }
+        silent: { plugin: mail, host: smtp.example.org }
 
       """, to: "errand.yaml")
     for (index, step) in steps.enumerated() where !step.step.contains("notify.ntfy") {
