@@ -14,7 +14,7 @@ extension MailPlugin: FootprintPlugin {
 
 extension MailPlugin: RefusingPlugin {
   public static func refusals(
-    of action: String, _ input: Value, on connection: Configuration?, in context: ActionContext
+    of action: String, _ input: StepInput, on connection: Configuration?, in context: ActionContext
   ) -> [Refusal] {
     LocalFiles.refusals(
       of: (input["attachments"]?.list ?? []).map { $0["path"] }, on: connection.map { LocalFiles(folder: $0.folder) },

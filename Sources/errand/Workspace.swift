@@ -149,7 +149,7 @@ struct Workspace: Sendable {
   /// Asks plugins what their actions refuse on the connections here, or on any where no file says what these are.
   func refusals(
     at time: any TimeSource
-  ) -> @Sendable (_ action: ActionDescriptor, _ input: Value, _ connection: String) -> [Refusal] {
+  ) -> @Sendable (_ action: ActionDescriptor, _ input: StepInput, _ connection: String) -> [Refusal] {
     var context = ActionContext(
       run: "check", step: "", idempotencyKey: "", now: time.now(), time: time, folder: root)
     context.ownFiles = ownFiles
