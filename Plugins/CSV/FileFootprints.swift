@@ -11,16 +11,11 @@ extension CSVPlugin: FootprintPlugin {
 
 extension CSVPlugin: RefusingPlugin {
   public static func refusals(
-    of action: String, _ input: Value, on connection: LocalFilesConfiguration?, in context: ActionContext
+    of action: String, _ input: StepInput, on connection: LocalFilesConfiguration?, in context: ActionContext
   ) -> [Refusal] {
-    var refusals = LocalFiles.refusals(of: [input["path"]], on: connection.map { LocalFiles($0) }, in: context)
-    if let names = input["names"] {
-      do throws(ActionError) {
-        try TableReading.check(names: (names.list ?? []).compactMap(\.string))
-      } catch {
-        refusals.append(Refusal(error, of: names))
-      }
-    }
-    return refusals
+    let files = LocalFiles.refusals(
+      of: [input["path"]], on: connection.map { LocalFiles($0) }, in: context, for: action == "write" ? .write : .read)
+    let isRead = action == "parse" || action == "read"
+    return files + (isRead ? TableReading.refusals(of: input) : TableWriting.refusals(of: input))
   }
 }

@@ -14,7 +14,7 @@ extension MailPlugin: FootprintPlugin {
 
 extension MailPlugin: RefusingPlugin {
   public static func refusals(
-    of action: String, _ input: Value, on connection: Configuration?, in context: ActionContext
+    of action: String, _ input: StepInput, on connection: Configuration?, in context: ActionContext
   ) -> [Refusal] {
     let attachments = input["attachments"]?.list ?? []
     var refusals = LocalFiles.refusals(

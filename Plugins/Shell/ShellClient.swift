@@ -35,9 +35,11 @@ public struct ShellClient: CommandRunning {
     var environment = settings.environment
     for (name, value) in command.environment { environment[name] = value }
     for (name, value) in command.secretEnvironment { environment[name] = value }
-    for (name, value) in environment { try ShellClient.check(variable: name, value) }
-    if words.dropFirst().contains(where: { $0.utf8.contains(0) }) {
-      throw ShellError(.invalid, "an argument of '\(name(of: command))' holds a NUL, which ends a text")
+    for (name, value) in environment {
+      if let fault = Self.fault(ofVariable: name, value) { throw fault }
+    }
+    for word in words.dropFirst() {
+      if let fault = Self.fault(ofArgument: word, of: name(of: command)) { throw fault }
     }
     var status = stat()
     guard !command.folder.utf8.contains(0), stat(command.folder, &status) == 0, status.st_mode & S_IFMT == S_IFDIR
@@ -59,16 +61,24 @@ public struct ShellClient: CommandRunning {
     return try result.get()
   }
 
+  /// Why no command can have a variable.
+  static func fault(ofVariable name: String, _ value: String) -> ShellError? {
+    if name.isEmpty || name.utf8.contains(0x3D) || name.utf8.contains(0) {
+      return ShellError(.invalid, "'\(name)' cannot be the name of a variable")
+    }
+    if value.utf8.contains(0) { return ShellError(.invalid, "the variable '\(name)' holds a NUL, which ends a text") }
+    return nil
+  }
+
+  /// Why no command can have an argument.
+  static func fault(ofArgument word: String, of program: String) -> ShellError? {
+    guard word.utf8.contains(0) else { return nil }
+    return ShellError(.invalid, "an argument of '\(program)' holds a NUL, which ends a text")
+  }
+
   // MARK: What is run
 
   /// The program's path and then its arguments, the first of which is its own name.
-  static func check(variable name: String, _ value: String) throws(ShellError) {
-    if name.isEmpty || name.utf8.contains(0x3D) || name.utf8.contains(0) {
-      throw ShellError(.invalid, "'\(name)' cannot be the name of a variable")
-    }
-    if value.utf8.contains(0) { throw ShellError(.invalid, "the variable '\(name)' holds a NUL, which ends a text") }
-  }
-
   private func words(of command: ShellCommand) throws(ShellError) -> [String] {
     switch command.work {
     case .script(let text): return ["/bin/sh", "sh", "-c", text, "sh"] + command.arguments

@@ -354,8 +354,6 @@ extension ValueType {
     }
   }
 
-  static let mixedName = "mixed"
-
   /// The type of a value that is of any of several types; nil of none.
   package static func joined(_ types: [ValueType]) -> ValueType? {
     var inference = Inference(isSound: true)
@@ -366,11 +364,6 @@ extension ValueType {
 
   /// What is of one of several types.
   static func mixed(_ parts: [ValueType]) -> ValueType { .opaque(mixedName, parts) }
-
-  /// The types of which a value of a mixed literal may be.
-  var mixedParts: [ValueType]? {
-    if case .opaque(ValueType.mixedName, let parts) = self { parts } else { nil }
-  }
 
   /// The type without its secrets.
   var disclosed: ValueType {

@@ -98,6 +98,7 @@ package struct LocatedFile: Sendable {
   @discardableResult
   package func write(_ bytes: [UInt8], replacing: Bool = true) async throws(ActionError) -> Bool {
     try await call { () throws(ActionError) in
+      if let refusal = refusal(of: .write) { throw refusal }
       let folder = try folder(.write, making: true)
       let old = try status(in: folder, .write)
       if let old, replacing, old.kind == .file, old.bytes == bytes.count,
@@ -169,7 +170,7 @@ package struct LocatedFile: Sendable {
   /// Removes the file, the link or the empty folder; says whether there was one.
   package func delete() async throws(ActionError) -> Bool {
     try await call { () throws(ActionError) in
-      guard !names.isEmpty else { throw failure(.remove, EBUSY) }
+      if let refusal = refusal(of: .remove) { throw refusal }
       let status: Status?
       do throws(ActionError) {
         let folder = try folder(.remove)
@@ -198,7 +199,7 @@ package struct LocatedFile: Sendable {
   /// To another file system it is copied, with its time and permissions, and then removed.
   package func move(to other: LocatedFile, replacing: Bool) async throws(ActionError) {
     try await call { () throws(ActionError) in
-      guard !names.isEmpty, !other.names.isEmpty else { throw failure(.move, EBUSY) }
+      if let refusal = refusal(of: .move) ?? other.refusal(of: .move) { throw refusal }
       let folder = try folder(.move)
       guard let status = try status(in: folder, .move) else { throw missing(.move, name, in: folder) }
       let target = try other.folder(.move, making: true)
@@ -285,6 +286,7 @@ package struct LocatedFile: Sendable {
   /// Makes the folders above the path and opens the last one, for what writes the file over a long time.
   package func prepared() async throws(ActionError) -> FilePlace {
     try await call { () throws(ActionError) in
+      if let refusal = refusal(of: .write) { throw refusal }
       let folder = try folder(.write, making: true)
       switch try status(in: folder, .write)?.kind {
       case nil, .file: break
@@ -376,7 +378,7 @@ package struct LocatedFile: Sendable {
   private func opened(
     _ operation: FileError.Operation, in folder: borrowing OpenFolder, _ flags: Int32
   ) throws(ActionError) -> Descriptor {
-    guard !names.isEmpty else { throw failure(operation, EISDIR) }
+    if let refusal = refusal(of: operation) { throw refusal }
     // Before the file is made, if it is to be.
     if folder.isAmongRecipes, !rules.allowsRecipes, Bounds.isRecipe(name) { throw ownFiles(.recipes) }
     while true {
@@ -483,6 +485,12 @@ package struct LocatedFile: Sendable {
       "'\(path)' leads through the symbolic link '\(link)', which is not followed; name the folder that it leads to under "
         + "'\(rules.hasOthers ? "others" : "folder")' in the connection, and use its full path.",
       effect: ActionError.Effect.none)
+  }
+
+  /// Why an operation on a file does nothing with the connection's folder itself; nil for what is inside.
+  func refusal(of operation: FileError.Operation) -> ActionError? {
+    guard names.isEmpty else { return nil }
+    return failure(operation, operation == .remove || operation == .move ? EBUSY : EISDIR)
   }
 
   /// Why actions leave the file alone, if it is one of errand's own, be it there or not.

@@ -194,7 +194,8 @@ private struct ConfigurationReader {
     let compiler = ExpressionCompiler(ofPartOf: compiler)
     guard
       let template = compiler.fields(
-        value, of: descriptor.configuration, path: name, in: scope, warnsOfSecrets: !settings.isOnThisMachine)
+        value, of: descriptor.configuration, path: name, in: scope, warnsOfSecrets: !settings.isOnThisMachine
+      ).template
     else { return nil }
     return Configuration.Connection(
       name: name, plugin: plugin, settings: template, location: findings.location(of: member.key),

@@ -90,6 +90,8 @@ package indirect enum ValueTemplate: Sendable {
   package struct LocatedTemplate: Sendable {
     let template: CompiledTemplate
     let placing: Placing
+    /// Whether null is a value like any other here, because a field that takes anything has to be given.
+    var keepsNull = false
 
     func evaluate(
       in frame: [Value], limits: EvaluationLimits = EvaluationLimits()
@@ -159,7 +161,7 @@ package indirect enum ValueTemplate: Sendable {
       for member in members {
         let value = try member.value.value(evaluate)
         // A null that an expression gives is an absent field, as one that is written.
-        if value.isNull, case .template = member.value { continue }
+        if value.isNull, case .template(let located) = member.value, !located.keepsNull { continue }
         map[member.key] = value
       }
       return .map(map)

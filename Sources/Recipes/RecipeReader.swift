@@ -24,7 +24,7 @@ package struct RecipeEnvironment: Sendable {
   /// The settings that each connection of `errand.yaml` has, if recipes are to be refused that need others.
   package var settings: [String: Set<String>]?
   /// What an action refuses for certain of the literals that a step gives it on a connection; nil for nothing.
-  package var refusals: (@Sendable (_ action: ActionDescriptor, _ input: Value, _ connection: String) -> [Refusal])?
+  package var refusals: (@Sendable (_ action: ActionDescriptor, _ input: StepInput, _ connection: String) -> [Refusal])?
   /// The zone that entries of `on` have if nothing else says so.
   package var zone: String?
   /// Reads a file that a recipe names, another recipe or a calendar, by a path relative to the working folder.

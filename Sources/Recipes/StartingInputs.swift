@@ -134,7 +134,8 @@ extension ExpressionCompiler {
     }
     let schema = ObjectSchema(fields: [input.declaration])
     let given = Value.object([input.name: value])
-    guard case .map(let members, _)? = fields(given, of: schema, path: "inputs", in: Scope.ofInputs(kind)) else {
+    guard case .map(let members, _)? = fields(given, of: schema, path: "inputs", in: Scope.ofInputs(kind)).template
+    else {
       return nil
     }
     return members.first?.value

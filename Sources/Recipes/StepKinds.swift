@@ -22,11 +22,11 @@ extension StepReader {
         "'effect' must be written out, because what may be done twice is decided before the run", at: effect)
     }
     let before = findings.list.count
-    let input = compiler.fields(with, of: action.input, path: "with", in: scope)
+    let (input, given) = compiler.fields(with, of: action.input, path: "with", in: scope)
     let isFaulty = findings.list[before...].contains { $0.severity == .error }
     let connection = fields["connection"].flatMap { self.connection($0, of: action) } ?? action.plugin
     let hasSettings = requireSettings(of: connection, for: action, with: with, at: fields["connection"] ?? value)
-    if !isFaulty, hasSettings, let refusals = environment.refusals?(action, with.withoutExpressions, connection) {
+    if !isFaulty, hasSettings, let refusals = environment.refusals?(action, given, connection) {
       for refusal in refusals {
         // Findings end without a full stop.
         let message = refusal.message.hasSuffix(".") ? String(refusal.message.dropLast()) : refusal.message
@@ -184,7 +184,8 @@ extension StepReader {
     }
     called.recipes.append(recipe)
     let inputs = compiler.fields(
-      with ?? Value(.map(ValueMap()), at: value.place), of: recipe.inputSchema, path: "with", in: scope)
+      with ?? Value(.map(ValueMap()), at: value.place), of: recipe.inputSchema, path: "with", in: scope
+    ).template
     return (
       inputs.map { .call(RecipeCall(path: path, recipe: recipe, inputs: $0)) }, recipe.outputType
     )

@@ -224,7 +224,7 @@ struct StepReader {
       return nil
     }
     let items = compiler.expression(value, of: "'forEach'", in: scope)
-    let element = element(of: items?.program.type ?? .dyn, at: value)
+    let element = element(of: items, at: value)
     let scopeSize = scope.size
     if let name = fields["as"] {
       declare(name, of: "'as'", element, in: &scope)
@@ -247,15 +247,18 @@ struct StepReader {
   }
 
   /// The type of a list's items, or `dyn` with an error.
-  private func element(of type: ValueType, at value: Value) -> ValueType {
+  private func element(of items: RecipeExpression?, at value: Value) -> ValueType {
+    guard let items else { return .dyn }
+    let type = items.program.type
+    let receiver = items.text.asReceiver
     let fault: String
     switch type {
     case .dyn: return .dyn
     case _ where type.holdsSecret:
       fault = "'forEach' goes through secrets, but its list is kept with the run; name them in 'with'"
     case .list(let element): return element
-    case .map: fault = "'forEach' takes a list, but this is a map; go through its keys: m.map(k, k)"
-    case .optional(.list): fault = "'forEach' takes a list, but this may be absent; add .orValue([])"
+    case .map: fault = "'forEach' takes a list, but this is a map; go through its keys, as in `\(receiver).map(k, k)`"
+    case .optional(.list): fault = "'forEach' takes a list, but this may be absent; write `\(receiver).orValue([])`"
     default: fault = "'forEach' takes a list, but this is \(type.withArticle)"
     }
     findings.error(fault, at: value)

@@ -153,7 +153,7 @@ struct Workspace: Sendable {
   /// - Parameter recipe: The path of the recipe whose actions they are.
   func refusals(
     in recipe: String, at time: any TimeSource
-  ) -> @Sendable (_ action: ActionDescriptor, _ input: Value, _ connection: String) -> [Refusal] {
+  ) -> @Sendable (_ action: ActionDescriptor, _ input: StepInput, _ connection: String) -> [Refusal] {
     var context = ActionContext(
       run: "check", step: "", idempotencyKey: "", now: time.now(), time: time, folder: root)
     context.ownFiles = ownFiles(with: [recipe], from: nil)
