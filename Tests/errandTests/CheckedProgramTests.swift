@@ -182,18 +182,17 @@ import Testing
     ),
     (
       "{ uses: http.get, with: { url: /x, query: { a: [[1]] } } }",
-      "'a' of 'query' is a list, which it cannot hold", "{ a:", true
+      "'a' of 'query' is a list, which it cannot hold", "[[1", true
     ),
     (
       "{ uses: http.post, with: { url: /x, form: { a: { b: 1 } } } }",
-      "'a' of 'form' is a map, which it cannot hold", "{ a:", true
+      "'a' of 'form' is a map, which it cannot hold", "{ b", true
     ),
     (
       "{ uses: shell.run, with: { effect: read, program: 'true', environment: { 'A=B': x } } }",
       "'A=B' cannot be the name of a variable", "'A=B'", true
     ),
     (
-      "{ uses: csv.parse, with: { text: x, names: [a, b, a] } }", "'names' has 'a' twice", "[a, b", true
       "{ uses: csv.format, with: { rows: [{ a: 1, b: [2] }] } }",
       "'b' of row 1 is a list, which no field can hold; write json.format(x) for it", "[2]", true
     ),
