@@ -11,8 +11,11 @@ extension CSVPlugin: FootprintPlugin {
 
 extension CSVPlugin: RefusingPlugin {
   public static func refusals(
-    of action: String, _ input: Value, on connection: LocalFilesConfiguration?, in context: ActionContext
+    of action: String, _ input: StepInput, on connection: LocalFilesConfiguration?, in context: ActionContext
   ) -> [Refusal] {
-    LocalFiles.refusals(of: [input["path"]], on: connection.map { LocalFiles($0) }, in: context)
+    let files = LocalFiles.refusals(
+      of: [input["path"]], on: connection.map { LocalFiles($0) }, in: context, for: action == "write" ? .write : .read)
+    let isRead = action == "parse" || action == "read"
+    return files + (isRead ? TableReading.refusals(of: input) : TableWriting.refusals(of: input))
   }
 }

@@ -98,9 +98,7 @@ struct TableReading {
   func rows(of text: String, called what: String) throws(ActionError) -> [ValueMap] {
     let line = Self.separatorLine(of: text)
     guard let separator = line ?? CSVReader.separator(separator) else { throw fault(TextPattern.separator.wanted) }
-    if let twice = names?.enumerated().first(where: { names?.firstIndex(of: $1) != $0 }) {
-      throw fault("'names' has '\(twice.element)' twice")
-    }
+    if let names, let twice = Self.twice(names) { throw twice }
     var reader = CSVReader(Array(text.utf8), separator: separator)
     do throws(TableFault) {
       if line != nil { _ = try told { () throws(CSVError) in try reader.next() } }
@@ -176,8 +174,33 @@ struct TableReading {
     return names.map { columns[$0] }
   }
 
-  private func fault(_ message: String) -> ActionError {
+  /// What is wrong with names of columns of which two are the same.
+  private static func twice(_ names: [String]) -> ActionError? {
+    var known: Set<String> = []
+    return names.first { !known.insert($0).inserted }.map { fault("'names' has '\($0)' twice") }
+  }
+
+  private static func fault(_ message: String) -> ActionError {
     ActionError(.validation, "\(message).", effect: ActionError.Effect.none)
+  }
+
+  private func fault(_ message: String) -> ActionError { Self.fault(message) }
+
+  /// What is refused for certain: names, and the whole table where all of it is written out.
+  static func refusals(of input: StepInput) -> [Refusal] {
+    let names = input["names"]
+    if let names, input.isKnown(names), let twice = twice((names.list ?? []).compactMap(\.string)) {
+      return [Refusal(twice, of: names)]
+    }
+    guard let text = input["text"], input.isKnown(input.value),
+      let table = try? ParseTable.Input(reading: input.value)
+    else { return [] }
+    do throws(ActionError) {
+      _ = try table.rows()
+      return []
+    } catch {
+      return [Refusal(error, of: text)]
+    }
   }
 
   /// A declared output, with the type of its rows as the input's `columns` say it.

@@ -26,9 +26,7 @@ struct TableWriting {
       var fields: [String] = []
       for name in names {
         guard let field = (row[name] ?? .null).csvField else {
-          throw fault(
-            "'\(name)' of row \(index + 1) is \(row[name]?.kindName ?? ""), which no field can hold; write "
-              + "json.format(x) for it")
+          throw Self.misfit("'\(name)' of row \(index + 1)", row[name]?.kindName ?? "")
         }
         fields.append(guardsFormulas && row[name]?.string != nil ? Self.guarded(field) : field)
       }
@@ -51,7 +49,66 @@ struct TableWriting {
     return columns.members.compactMap(\.name)
   }
 
-  private func fault(_ message: String) -> ActionError {
+  private static func misfit(_ cell: String, _ found: String) -> ActionError {
+    fault("\(cell) is \(found), which no field can hold; write json.format(x) for it")
+  }
+
+  private static func fault(_ message: String) -> ActionError {
     ActionError(.validation, "\(message).", effect: ActionError.Effect.none)
   }
+
+  private func fault(_ message: String) -> ActionError { Self.fault(message) }
+
+  // MARK: Before anything runs
+
+  /// What is refused for certain: cells whose type no field can hold, and characters that the encoding lacks.
+  static func refusals(of input: StepInput) -> [Refusal] {
+    guard let rows = input["rows"], input["columns"].map(input.isKnown) ?? true else { return [] }
+    let columns = input["columns"]?.list.map { $0.compactMap(\.string) }
+    if let type = input.type(of: rows) { return misfit(in: type.element, of: columns, "each row", at: rows) }
+    let encoding = input["encoding"].map { $0.string.flatMap { WriteEncoding(rawValue: $0) } } ?? .utf8
+    let hasHeader = input["header"].map { $0.bool == true } ?? true
+    return (rows.list ?? []).enumerated().flatMap { index, row -> [Refusal] in
+      let number = "row \(index + 1)"
+      if let type = input.type(of: row) { return misfit(in: type, of: columns, number, at: row) }
+      return (row.map?.members ?? []).compactMap { cell in
+        guard let name = cell.name, columns?.contains(where: { $0.hasSameScalars(as: name) }) ?? true else {
+          return nil
+        }
+        if let found = input.type(of: cell.value)?.csvMisfit {
+          return Refusal(misfit("'\(name)' of \(number)", found.withArticle), of: cell.value)
+        }
+        guard let field = cell.value.csvField else {
+          return Refusal(misfit("'\(name)' of \(number)", cell.value.kindName), of: cell.value)
+        }
+        return encoding?.refusal(of: field).map { Refusal($0, of: cell.value) }
+          ?? (hasHeader ? encoding?.refusal(of: name).map { Refusal($0, of: cell.key) } : nil)
+      }
+    }
+  }
+
+  /// The refusal of computed rows, if any value of theirs is of a type that no field can hold.
+  private static func misfit(in row: ValueType?, of columns: [String]?, _ rows: String, at value: Value) -> [Refusal] {
+    let found: (cell: String, misfit: String)? =
+      switch row {
+      case .map(_, let type)?: type.csvMisfit.map { ("a cell", $0) }
+      case .object(let object)?:
+        object.fields.lazy.compactMap { field in
+          guard columns?.contains(where: { $0.hasSameScalars(as: field.name) }) ?? true else { return nil }
+          return field.type.csvMisfit.map { ("'\(field.name)'", $0) }
+        }.first
+      default: nil
+      }
+    return found.map { [Refusal(misfit("\($0.cell) of \(rows)", $0.misfit.withArticle), of: value)] } ?? []
+  }
+}
+
+extension ValueType {
+  /// The type of a list's items, where that is known.
+  fileprivate var element: ValueType? { if case .list(let element) = self { element } else { nil } }
+}
+
+extension String {
+  /// What a type's word is in a sentence.
+  fileprivate var withArticle: String { self == "bytes" ? self : "a \(self)" }
 }

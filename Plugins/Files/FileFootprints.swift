@@ -16,10 +16,20 @@ extension FilesPlugin: FootprintPlugin {
 
 extension FilesPlugin: RefusingPlugin {
   public static func refusals(
-    of action: String, _ input: Value, on connection: LocalFilesConfiguration?, in context: ActionContext
+    of action: String, _ input: StepInput, on connection: LocalFilesConfiguration?, in context: ActionContext
   ) -> [Refusal] {
     let files = connection.map { LocalFiles($0) }
-    return LocalFiles.refusals(of: [input["path"], input["from"], input["to"]], on: files, in: context)
+    let operation: FileError.Operation? =
+      switch action {
+      case "append": .append
+      case "delete": .remove
+      case "move": .move
+      case "read", "readBytes": .read
+      case "write": .write
+      default: nil
+      }
+    return LocalFiles.refusals(
+      of: [input["path"], input["from"], input["to"]], on: files, in: context, for: operation)
       + LocalFiles.refusals(of: [input["folder"]], on: files, in: context, isFolder: true)
   }
 }

@@ -28,18 +28,28 @@ extension HTTPPlugin: FootprintPlugin {
 
 extension HTTPPlugin: RefusingPlugin {
   public static func refusals(
-    of action: String, _ input: Value, on connection: Configuration?, in context: ActionContext
+    of action: String, _ input: StepInput, on connection: Configuration?, in context: ActionContext
   ) -> [Refusal] {
     let sent = input["multipart"]?["files"]?.list ?? []
     var refusals = LocalFiles.refusals(
       of: [action == "download" ? input["to"] : nil] + sent.map { $0["path"] },
       on: connection.map { LocalFiles(folder: $0.folder) }, in: context)
+    for (name, fields) in [
+      ("query", input["query"]), ("form", input["form"]), ("fields", input["multipart"]?["fields"]),
+    ] { refusals += WebBody.refusals(of: fields, called: name, in: input) }
     // Where a path starts is known from the connection alone.
     let isPath = input["url"]?.string.map { $0.hasPrefix("/") || $0.hasPrefix("?") } ?? true
     if let url = input["url"], let text = url.string, let settings = connection ?? (isPath ? nil : Configuration()) {
       do throws(ActionError) { _ = try WebClient.address(of: text, settings) } catch {
         refusals.append(Refusal(error, of: url))
       }
+    }
+    func check(_ value: Value?, _ check: (Value) throws(ActionError) -> Void) {
+      guard let value, !value.isNull else { return }
+      do throws(ActionError) { try check(value) } catch { refusals.append(Refusal(error, of: value)) }
+    }
+    for file in sent {
+      check(file["type"]) { value throws(ActionError) in try WebBody.check(mediaType: value.string ?? "") }
     }
     var fields = (input["headers"]?.map?.members ?? []).map { ($0.name ?? "", $0.value, $0.key) }
     if let type = input["contentType"] { fields.append(("Content-Type", type, type)) }

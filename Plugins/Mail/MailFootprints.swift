@@ -14,10 +14,23 @@ extension MailPlugin: FootprintPlugin {
 
 extension MailPlugin: RefusingPlugin {
   public static func refusals(
-    of action: String, _ input: Value, on connection: Configuration?, in context: ActionContext
+    of action: String, _ input: StepInput, on connection: Configuration?, in context: ActionContext
   ) -> [Refusal] {
-    LocalFiles.refusals(
-      of: (input["attachments"]?.list ?? []).map { $0["path"] }, on: connection.map { LocalFiles(folder: $0.folder) },
-      in: context)
+    let attachments = input["attachments"]?.list ?? []
+    var refusals = LocalFiles.refusals(
+      of: attachments.map { $0["path"] }, on: connection.map { LocalFiles(folder: $0.folder) }, in: context)
+    func check(_ value: Value?, _ check: (String) throws(MailError) -> Void) {
+      guard let value, let text = value.string else { return }
+      do throws(MailError) { try check(text) } catch { refusals.append(Refusal(error.actionError, of: value)) }
+    }
+    check(input["subject"], Mail.check(subject:))
+    for attachment in attachments {
+      check(attachment["name"], Mail.check(attachmentName:))
+      check(attachment["type"], Mail.check(mediaType:))
+    }
+    if input["from"] == nil, let connection, connection.from == nil {
+      refusals.append(Refusal(SendMail.lacksSender, of: input))
+    }
+    return refusals
   }
 }

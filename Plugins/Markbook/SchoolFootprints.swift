@@ -18,7 +18,7 @@ extension MarkbookPlugin: FootprintPlugin {
 
 extension MarkbookPlugin: RefusingPlugin {
   public static func refusals(
-    of action: String, _ input: Value, on connection: Configuration?, in context: ActionContext
+    of action: String, _ input: StepInput, on connection: Configuration?, in context: ActionContext
   ) -> [Refusal] {
     LocalFiles.refusals(
       of: [action == "downloadBackup" ? input["to"] : nil],

@@ -36,13 +36,10 @@ public struct ShellClient: CommandRunning {
     for (name, value) in command.environment { environment[name] = value }
     for (name, value) in command.secretEnvironment { environment[name] = value }
     for (name, value) in environment {
-      if name.isEmpty || name.utf8.contains(0x3D) || name.utf8.contains(0) {
-        throw ShellError(.invalid, "'\(name)' cannot be the name of a variable")
-      }
-      if value.utf8.contains(0) { throw ShellError(.invalid, "the variable '\(name)' holds a NUL, which ends a text") }
+      if let fault = Self.fault(ofVariable: name, value) { throw fault }
     }
-    if words.dropFirst().contains(where: { $0.utf8.contains(0) }) {
-      throw ShellError(.invalid, "an argument of '\(name(of: command))' holds a NUL, which ends a text")
+    for word in words.dropFirst() {
+      if let fault = Self.fault(ofArgument: word, of: name(of: command)) { throw fault }
     }
     var status = stat()
     guard !command.folder.utf8.contains(0), stat(command.folder, &status) == 0, status.st_mode & S_IFMT == S_IFDIR
@@ -62,6 +59,21 @@ public struct ShellClient: CommandRunning {
     }
     report(Array(words.dropFirst()), result, SystemTime().elapsed() - start)
     return try result.get()
+  }
+
+  /// Why no command can have a variable.
+  static func fault(ofVariable name: String, _ value: String) -> ShellError? {
+    if name.isEmpty || name.utf8.contains(0x3D) || name.utf8.contains(0) {
+      return ShellError(.invalid, "'\(name)' cannot be the name of a variable")
+    }
+    if value.utf8.contains(0) { return ShellError(.invalid, "the variable '\(name)' holds a NUL, which ends a text") }
+    return nil
+  }
+
+  /// Why no command can have an argument.
+  static func fault(ofArgument word: String, of program: String) -> ShellError? {
+    guard word.utf8.contains(0) else { return nil }
+    return ShellError(.invalid, "an argument of '\(program)' holds a NUL, which ends a text")
   }
 
   // MARK: What is run

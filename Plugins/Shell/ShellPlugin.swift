@@ -90,10 +90,22 @@ extension ShellError: ActionErrorConvertible {
 
 extension ShellPlugin: RefusingPlugin {
   public static func refusals(
-    of action: String, _ input: Value, on connection: Configuration?, in context: ActionContext
+    of action: String, _ input: StepInput, on connection: Configuration?, in context: ActionContext
   ) -> [Refusal] {
-    LocalFiles.refusals(
+    var refusals = LocalFiles.refusals(
       of: [input["folder"]], on: connection.map { LocalFiles(folder: $0.folder) }, in: context,
       isFolder: true)
+    let program = input["program"].map { $0.string ?? "a program" } ?? "sh"
+    for argument in input["arguments"]?.list ?? [] {
+      guard let fault = ShellClient.fault(ofArgument: argument.string ?? "", of: program) else { continue }
+      refusals.append(Refusal(fault.actionError, of: argument))
+    }
+    for variable in ["environment", "secretEnvironment"].flatMap({ input[$0]?.map?.members ?? [] }) {
+      guard let fault = ShellClient.fault(ofVariable: variable.name ?? "", variable.value.string ?? "") else {
+        continue
+      }
+      refusals.append(Refusal(fault.actionError, of: variable.key))
+    }
+    return refusals
   }
 }

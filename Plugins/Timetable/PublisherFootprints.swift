@@ -21,7 +21,7 @@ extension TimetablePlugin: FootprintPlugin {
 
 extension TimetablePlugin: RefusingPlugin {
   public static func refusals(
-    of action: String, _ input: Value, on connection: Configuration?, in context: ActionContext
+    of action: String, _ input: StepInput, on connection: Configuration?, in context: ActionContext
   ) -> [Refusal] {
     LocalFiles.refusals(
       of: [input["copy"], action == "exportCalendar" ? input["to"] : nil],

@@ -69,10 +69,11 @@ extension TextPattern {
   /// The address of a publisher's files: `https`, or this machine.
   static let publisherURL = TextPattern(
     "an https address such as https://example.github.io/timetables, or an http one of this machine",
-    regex: #"^(https://[^/?#@\s]+|http://(localhost|127\.[0-9.]+|\[::1\])(:[0-9]+)?)(/[^/?#\s]+)*/?$"#,
+    regex:
+      #"^([Hh][Tt][Tt][Pp][Ss]://[^/?#@\s]+|[Hh][Tt][Tt][Pp]://(localhost|127\.[0-9.]+|\[::1\])(:[0-9]+)?)(/[^/?#\s]+)*/?$"#,
     accepted: [
       "https://example.github.io/timetables", "https://example.github.io/timetables/", "http://127.0.0.1:8080/a",
-      "http://[::1]:80", "http://localhost",
+      "http://[::1]:80", "http://localhost", "HTTPS://example.org",
     ],
     refused: [
       "http://example.org", "ftp://example.org", "https://", "https://a@example.org", "https://example.org/a?b",

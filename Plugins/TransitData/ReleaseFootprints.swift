@@ -16,7 +16,7 @@ extension TransitDataPlugin: FootprintPlugin {
 
 extension TransitDataPlugin: RefusingPlugin {
   public static func refusals(
-    of action: String, _ input: Value, on connection: Configuration?, in context: ActionContext
+    of action: String, _ input: StepInput, on connection: Configuration?, in context: ActionContext
   ) -> [Refusal] {
     LocalFiles.refusals(
       of: [action == "install" ? input["from"] : nil], on: connection.map { LocalFiles(folder: $0.folder) },

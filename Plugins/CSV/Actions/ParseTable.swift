@@ -20,6 +20,11 @@ enum ParseTable: ShapedAction {
     var separator = ","
     @Field("What stands before the decimal places of a double.") var decimal = TableReading.DecimalSign.point
     @Field("The most rows that are read; if there are more, the step fails.", .range(1...1_000_000)) var limit = 100_000
+
+    func rows() throws(ActionError) -> [ValueMap] {
+      try TableReading(separator: separator, names: names, columns: columns, decimal: decimal, limit: limit)
+        .rows(of: text, called: "the text")
+    }
   }
 
   struct Output: FieldSet {
@@ -29,10 +34,7 @@ enum ParseTable: ShapedAction {
   static func output(for input: Value) -> ObjectSchema { TableReading.shaped(Output.schema, for: input) }
 
   static func run(_ input: Input, on files: LocalFiles, in context: ActionContext) async throws -> Output {
-    let reading = TableReading(
-      separator: input.separator, names: input.names, columns: input.columns, decimal: input.decimal, limit: input.limit
-    )
-    let rows = try reading.rows(of: input.text, called: "the text")
+    let rows = try input.rows()
     return try Output { $0.rows = rows }
   }
 }

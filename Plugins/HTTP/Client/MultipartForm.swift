@@ -40,10 +40,7 @@ extension WebBody {
   public static func form(_ parts: [FormPart]) throws(ActionError) -> WebBody {
     var digests = ""
     for part in parts {
-      if let type = part.type, !MediaType.isOne(type) {
-        throw ActionError(
-          .validation, "'\(type)' is no media type such as application/pdf.", effect: ActionError.Effect.none)
-      }
+      if let type = part.type { try check(mediaType: type) }
       guard let digest = SHA256.digest(of: part.bytes) else {
         throw ActionError(
           .configuration, "libcrypto.so.3 cannot be loaded; install the Debian package libssl3.",
@@ -64,6 +61,12 @@ extension WebBody {
     }
     bytes += "--\(boundary)--\r\n".utf8
     return WebBody(type: "multipart/form-data; boundary=\(boundary)", bytes: bytes)
+  }
+
+  static func check(mediaType type: String) throws(ActionError) {
+    guard !MediaType.isOne(type) else { return }
+    throw ActionError(
+      .validation, "'\(type)' is no media type such as application/pdf.", effect: ActionError.Effect.none)
   }
 
   private static func escaped(_ name: String) -> String {

@@ -39,13 +39,34 @@ public struct WebBody: Sendable {
       let name = member.name ?? ""
       for value in member.value.list ?? [member.value] where !value.isNull {
         guard let text = value.csvField else {
-          throw ActionError(
-            .validation, "'\(name)' of '\(what)' is \(value.kindName), which it cannot hold.",
-            effect: ActionError.Effect.none)
+          throw misfit(name, what, value.kindName)
         }
         items.append(.init(name, text))
       }
     }
     return items
+  }
+
+  /// Which values cannot be items of a query or a form, whatever is computed.
+  static func refusals(of fields: Value?, called what: String, in input: StepInput) -> [Refusal] {
+    (fields?.map?.members ?? []).compactMap { member in
+      let type = input.type(of: member.value)
+      let item = if case .list(let element)? = type { element } else { type }
+      if let found = item?.csvMisfit {
+        let found = found == "bytes" ? found : "a \(found)"
+        return Refusal(misfit(member.name ?? "", what, found), of: member.value)
+      }
+      do throws(ActionError) {
+        _ = try items(of: ValueMap([(member.name ?? "", member.value)]), called: what)
+        return nil
+      } catch {
+        return Refusal(error, of: member.value)
+      }
+    }
+  }
+
+  private static func misfit(_ name: String, _ what: String, _ found: String) -> ActionError {
+    ActionError(
+      .validation, "'\(name)' of '\(what)' is \(found), which it cannot hold.", effect: ActionError.Effect.none)
   }
 }

@@ -96,11 +96,14 @@ enum SendMail: PreviewingAction {
     return [Change("A mail to \(mail.recipients.joined(separator: ", "))", from: nil, to: input.subject + files)]
   }
 
+  static let lacksSender = ActionError(
+    .validation, "the mail has no sender; give it a 'from', here or in the connection")
+
   private static func mail(
     _ input: Input, on client: MailClient, _ attachments: [Mail.Attachment]
   ) throws -> Mail {
     guard let from = input.from ?? client.settings.sender else {
-      throw ActionError(.validation, "the mail has no sender; give it a 'from', here or in the connection")
+      throw lacksSender
     }
     return try Mail(
       from: from, to: input.to, cc: input.cc, bcc: input.bcc, replyTo: input.replyTo, subject: input.subject,

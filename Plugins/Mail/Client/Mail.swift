@@ -68,13 +68,20 @@ public struct Mail: Sendable {
         .invalid, "The mail has \(recipients.count) recipients, and a server takes \(Mail.mostRecipients) at a time.")
     }
     guard text != nil || html != nil else { throw MailError(.invalid, "The mail has neither text nor HTML.") }
-    try Mail.checkLine(subject, "subject")
+    try Mail.check(subject: subject)
     for attachment in attachments {
-      try Mail.checkLine(attachment.name, "name of an attachment")
-      guard MediaType.isOne(attachment.type) else {
-        throw MailError(.invalid, "'\(attachment.type)' is no media type such as application/pdf.")
-      }
+      try Mail.check(attachmentName: attachment.name)
+      try Mail.check(mediaType: attachment.type)
     }
+  }
+
+  static func check(subject: String) throws(MailError) { try checkLine(subject, "subject") }
+
+  static func check(attachmentName name: String) throws(MailError) { try checkLine(name, "name of an attachment") }
+
+  static func check(mediaType type: String) throws(MailError) {
+    guard !MediaType.isOne(type) else { return }
+    throw MailError(.invalid, "'\(type)' is no media type such as application/pdf.")
   }
 
   private static func mailboxes(_ texts: [String]) throws(MailError) -> [Mailbox] {

@@ -172,3 +172,18 @@ extension Value {
     }
   }
 }
+
+extension ValueType {
+  /// What a value of the type is that no field could hold, or what it may be if it is of one of several types; nil if a
+  /// field can hold it.
+  package var csvMisfit: String? {
+    switch self {
+    case .optional(let of), .wrapper(let of), .secret(let of): of.csvMisfit
+    case .list: "list"
+    case .map, .object: "map"
+    case .bytes: "bytes"
+    case .type: "type"
+    default: mixedParts?.lazy.compactMap(\.csvMisfit).first
+    }
+  }
+}

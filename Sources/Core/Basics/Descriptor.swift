@@ -21,6 +21,33 @@ package struct Descriptor: ~Copyable {
     }
   }
 
+  /// Opens a regular file; anything else is refused, and never waited for.
+  ///
+  /// A pipe of this process's own, such as a shell's `<(…)`, counts as a file.
+  package static func file(
+    _ operation: FileError.Operation, _ path: String, _ flags: Int32, mode: mode_t = 0
+  ) throws(FileError) -> Descriptor {
+    let opened: Descriptor
+    do throws(FileError) {
+      opened = try Descriptor(operation, path, flags | O_NONBLOCK, mode: mode)
+    } catch {
+      // The system's word for a socket, and for a pipe that nobody reads.
+      var status = stat()
+      if error.code == ENXIO, stat(path, &status) == 0, let what = FileError.Special(status.st_mode) {
+        throw FileError(operation, path, .notRegular(what))
+      }
+      throw error
+    }
+    var status = stat()
+    guard fstat(opened.number, &status) == 0 else { throw FileError(operation, path) }
+    if status.st_mode & S_IFMT == S_IFDIR { throw FileError(operation, path, .system(EISDIR)) }
+    if let what = FileError.Special(status.st_mode) {
+      let isOwn = what == .pipe && ["/dev/stdin", "/dev/fd/", "/proc/self/fd/"].contains { path.hasPrefix($0) }
+      guard isOwn, fcntl(opened.number, F_SETFL, 0) == 0 else { throw FileError(operation, path, .notRegular(what)) }
+    }
+    return opened
+  }
+
   deinit { close(number) }
 
   /// Makes a call again until no signal interrupts it.

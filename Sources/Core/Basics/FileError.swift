@@ -28,6 +28,28 @@ public struct FileError: Error, Hashable, Sendable {
     case system(Int32)
     /// The file has more bytes than the limit that was given.
     case tooLarge(limit: Int)
+    /// It is neither a file with bytes of its own nor a folder.
+    case notRegular(Special)
+  }
+
+  /// What may be at a path besides regular files and folders.
+  public enum Special: String, Hashable, Sendable {
+    /// A named pipe, which waits for another program.
+    case pipe
+    /// A socket.
+    case socket
+    /// A device.
+    case device
+
+    /// What a mode says; nil for a regular file or a folder.
+    init?(_ mode: mode_t) {
+      switch mode & S_IFMT {
+      case S_IFREG, S_IFDIR: return nil
+      case S_IFIFO: self = .pipe
+      case S_IFSOCK: self = .socket
+      default: self = .device
+      }
+    }
   }
 
   /// What was to be done.
@@ -63,6 +85,7 @@ extension FileError: CustomStringConvertible {
       switch reason {
       case .system(let code): systemErrorText(code)
       case .tooLarge(let limit): "it has more than the \(limit) bytes that are allowed"
+      case .notRegular(let what): "it is a \(what.rawValue), not a regular file"
       }
     return "cannot \(operation.rawValue) '\(path)': \(cause)"
   }

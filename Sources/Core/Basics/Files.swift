@@ -12,11 +12,11 @@ import Synchronization
 
 /// Whole files and folders, by path.
 public enum Files {
-  /// Reads a whole file; `-` has no special meaning.
+  /// Reads a whole regular file; `-` has no special meaning.
   ///
   /// - Parameter limit: The most bytes the file may have; a larger one is refused before it fills the memory.
   public static func read(_ path: String, limit: Int = 256 << 20) throws(FileError) -> [UInt8] {
-    try Descriptor(.read, path, O_RDONLY).readAll(path, limit: limit)
+    try Descriptor.file(.read, path, O_RDONLY).readAll(path, limit: limit)
   }
 
   /// Creates or replaces a file in one step; when this returns, the bytes survive power loss.

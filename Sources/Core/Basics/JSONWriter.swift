@@ -1,10 +1,12 @@
 // The writer appends to one buffer. Texts are copied a word at a time as long as nothing in them needs an escape.
 // Escaped are the quote, the backslash and the control characters below U+0020, as RFC 8259 asks, and nothing else.
 
-/// Writes one value, or, for those who have no value at hand, the parts of a compact text one by one.
+/// Writes one value, or, for those who have no value at hand, the parts of a text one by one.
 package struct JSONWriter: ~Copyable {
   private(set) var output = ByteBuffer()
   private let style: JSON.Style
+  /// How many lists and objects have begun part by part.
+  private var depth = 0
   /// The keys and indexes that lead to a value that cannot be written, innermost first.
   private var path: [String] = []
 
@@ -17,7 +19,7 @@ package struct JSONWriter: ~Copyable {
 
   package mutating func write(_ value: Value) throws(JSONError) {
     do {
-      try write(value, depth: 0)
+      try write(value, depth: depth)
     } catch {
       let name = path.isEmpty ? "the value" : "'" + path.reversed().joined() + "'"
       throw JSONError(message: "\(name) cannot be written as JSON: \(error.reason)")
@@ -251,27 +253,32 @@ package struct JSONWriter: ~Copyable {
 
 extension JSONWriter {
   /// Begins a list or an object.
-  package mutating func begin(_ bracket: Unicode.Scalar) { output.append(UInt8(ascii: bracket)) }
+  package mutating func begin(_ bracket: Unicode.Scalar) {
+    output.append(UInt8(ascii: bracket))
+    depth += 1
+  }
 
   /// Ends a list or an object.
-  package mutating func end(_ bracket: Unicode.Scalar) { output.append(UInt8(ascii: bracket)) }
+  package mutating func end(_ bracket: Unicode.Scalar) {
+    end(UInt8(ascii: bracket), isEmpty: !hasItem, depth)
+    depth -= 1
+  }
 
   /// Ends a line, after which a new text may begin.
   package mutating func endLine() { output.append(UInt8(ascii: "\n")) }
 
   /// Comes before each item of a list.
-  package mutating func beginItem() {
-    // No value ends with one of these.
-    if let last = output.last, last != UInt8(ascii: "["), last != UInt8(ascii: "{") {
-      output.append(UInt8(ascii: ","))
-    }
-  }
+  package mutating func beginItem() { separate(hasItem ? 1 : 0, depth) }
+
+  /// Whether something stands in the list or the object that began last: no value ends with an opening bracket.
+  private var hasItem: Bool { output.last.map { $0 != UInt8(ascii: "[") && $0 != UInt8(ascii: "{") } ?? false }
 
   /// Comes before each member of an object.
   package mutating func beginMember(_ name: String) {
     beginItem()
     write(name)
     output.append(UInt8(ascii: ":"))
+    if style.isIndented { output.append(UInt8(ascii: " ")) }
   }
 }
 

@@ -183,3 +183,12 @@ extension ValueType: CustomStringConvertible {
     }
   }
 }
+
+extension ValueType {
+  package static let mixedName = "mixed"
+
+  /// The types of which a value of a mixed literal may be.
+  package var mixedParts: [ValueType]? {
+    if case .opaque(ValueType.mixedName, let parts) = self { parts } else { nil }
+  }
+}

@@ -66,10 +66,17 @@ struct Checker {
   }
 
   /// The whole expression, with the type that it has as far as the faults leave no doubt of it.
-  mutating func program(_ syntax: Syntax, expecting: ValueType?) -> (Program, ValueType?) {
+  mutating func program(
+    _ syntax: Syntax, expecting: ValueType?, takesOptional: Bool = true
+  ) -> (Program, ValueType?) {
     var result = check(syntax)
     result.type = inference.resolved(result.type)
     if let expecting { expect(expecting, &result, syntax) }
+    if !takesOptional, case .optional = unsealed(result.type).type {
+      fault(
+        "a value is wanted here, and this is \(show(result.type))"
+          + suggestion("\(receiver(syntax)).orValue(…)", for: syntax), syntax.range)
+    }
     let type = inference.finished(result.type)
     let isLocal = { (path: Path) in path.local != nil }
     let program = Program(
@@ -237,7 +244,7 @@ struct Checker {
     case .parameter: _ = inference.accepts(.bool, type)
     case .wrapper(.bool) where !isSound: break
     case .optional(.bool):
-      let fix = suggestion("\(source(syntax)).orValue(false)", for: syntax)
+      let fix = suggestion("\(receiver(syntax)).orValue(false)", for: syntax)
       fault("\(place) is a bool, and this is an optional one\(fix)", syntax.range)
     default:
       let text = source(syntax)

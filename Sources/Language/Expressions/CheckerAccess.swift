@@ -60,6 +60,7 @@ extension Checker {
     if let truth = ["yes": "true", "on": "true", "no": "false", "off": "false", "nul": "null"][name] {
       return "there is no variable `\(name)`" + suggestion(truth, for: range)
     }
+    if let why = scope.absences[name] { return "there is no variable `\(name)`: \(why)" }
     if let near = name.nearest(among: locals.map(\.name) + scope.names) {
       return "there is no variable `\(name)`; did you mean `\(near)`?"
     }

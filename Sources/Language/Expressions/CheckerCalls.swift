@@ -92,7 +92,7 @@ extension Checker {
     for form in forms where form.accepts(count: types.count) {
       guard let found = fit(form, types) else { continue }
       fitting.append(form)
-      result = result.map { $0 == found ? $0 : .dyn } ?? found
+      result = result.map { common($0, found) } ?? found
       if isExact { break }
     }
     guard var result, let form = fitting.first else {
@@ -107,7 +107,7 @@ extension Checker {
       result = typed
     }
     if isSound, let check = form.literalCheck,
-      let fault = examples(constants, results, types).lazy.compactMap({ check($0) }).first
+      let fault = choices(constants, results).flatMap({ examples($0, results, types) }).lazy.compactMap(check).first
     {
       self.fault(fault.message, parts.indices.contains(fault.argument) ? parts[fault.argument].range : syntax.range)
       return Result(FailureNode(fault.message, syntax.range), result)
@@ -126,6 +126,29 @@ extension Checker {
       call.isLookup = name == "or" ? results.contains(where: \.isLookup) : name != "optional.none"
     }
     return sealed(call, if: isSecret)
+  }
+
+  /// The type of what two forms give of which only the run knows the one that is meant.
+  private mutating func common(_ one: ValueType, _ other: ValueType) -> ValueType {
+    if one == other { return one }
+    guard isSound, let joined = inference.join(one, other), joined.mixedParts == nil else { return .dyn }
+    return joined
+  }
+
+  /// The constants, with each of those between which a `?:` chooses.
+  private func choices(_ constants: [Value?], _ results: [Result]) -> [[Value?]] {
+    var rows = [constants]
+    for index in constants.indices where constants[index] == nil {
+      guard let literals = alternatives(results[index].node), rows.count * literals.count <= 64 else { continue }
+      rows = rows.flatMap { row in
+        literals.map { literal in
+          var row = row
+          row[index] = literal.value
+          return row
+        }
+      }
+    }
+    return rows
   }
 
   /// The constants, and for a list that is not constant such with items of the kinds that it may have, so that what a
@@ -264,7 +287,7 @@ extension Checker {
     }
     switch (inference.resolved(wanted), inference.resolved(given)) {
     case (let wanted, .optional(let wrapped)) where inference.finished(wrapped) == inference.finished(wanted):
-      return suggest("\(text).orValue(…)")
+      return suggest("\(receiver(syntax)).orValue(…)")
     case (.double, .int):
       if case .literal(let value) = syntax.kind, let number = value.int {
         return suggest("\(number).0")
@@ -323,7 +346,8 @@ extension Checker {
         if !scope.functions.methods(named: other).isEmpty, other != "size" {
           return none + orGuess(other, suggestion("\(text).\(other)(\(given))", for: syntax))
         }
-        return none + orGuess(other, suggestion("\(other)(\(text))", for: syntax))
+        return none
+          + orGuess(other, suggestion("\(other)(\(([text] + texts).joined(separator: ", ")))", for: syntax))
       }
       let macros = Parser.macroForms.keys
       let names = scope.functions.names(ofMethods: true)
@@ -362,7 +386,9 @@ extension Checker {
   /// Checks the result against the type that the place of the expression wants.
   mutating func expect(_ wanted: ValueType, _ result: inout Result, _ syntax: Syntax) {
     let given = inference.resolved(result.type)
-    if case .choice(let options) = wanted, let literals = alternatives(result.node) {
+    if case .choice(let options) = wanted, let literals = alternatives(result.node),
+      literals.allSatisfy({ $0.value.string != nil })
+    {
       for literal in literals {
         let text = literal.value.string ?? ""
         guard !options.contains(where: { $0.hasSameScalars(as: text) }) else { continue }
@@ -387,9 +413,9 @@ extension Checker {
     fault(message, syntax.range)
   }
 
-  /// The texts of which one is the value, as those of `flag ? 'a' : 'b'`; nil if not all are written out.
+  /// The constants of which one is the value, as those of `flag ? 'a' : 'b'`; nil if not all are written out.
   private func alternatives(_ node: any Node) -> [LiteralNode]? {
-    if let literal = node as? LiteralNode { return literal.value.string == nil ? nil : [literal] }
+    if let literal = node as? LiteralNode { return [literal] }
     guard let choice = node as? ConditionalNode, let first = alternatives(choice.first),
       let second = alternatives(choice.second)
     else { return nil }

@@ -148,8 +148,8 @@ extension Checker {
   ) -> String {
     switch types {
     case (.optional, .optional): difference(types.0, types.1)
-    case (.optional, _): suggestion("\(source(left.syntax)).orValue(…)", for: left.syntax, in: syntax)
-    case (_, .optional): suggestion("\(source(right.syntax)).orValue(…)", for: right.syntax, in: syntax)
+    case (.optional, _): suggestion("\(receiver(left.syntax)).orValue(…)", for: left.syntax, in: syntax)
+    case (_, .optional): suggestion("\(receiver(right.syntax)).orValue(…)", for: right.syntax, in: syntax)
     default: difference(types.0, types.1)
     }
   }
@@ -413,7 +413,7 @@ extension Checker {
     case .optional:
       return faulty(
         "`in` looks into a list or the keys of a map, and this is \(show(container.type))"
-          + suggestion("\(source(container.syntax)).orValue(…)", for: container.syntax, in: syntax),
+          + suggestion("\(receiver(container.syntax)).orValue(…)", for: container.syntax, in: syntax),
         container.syntax.range, type: .bool)
     case let type:
       return faulty(

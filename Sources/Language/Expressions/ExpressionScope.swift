@@ -104,6 +104,9 @@ package struct ExpressionScope: Sendable {
     absences.insert(why, for: "\(variable).\(field)")
   }
 
+  /// Has a message say why a variable is not there, as the end of a sentence.
+  package mutating func explainAbsence(ofVariable name: String, _ why: String) { absences.insert(why, for: name) }
+
   /// Takes what a condition says of one variable for granted of a field of another: what `until` says of `result` holds
   /// of `steps.backup` afterwards.
   package mutating func assume(_ condition: Program, of name: String, holdsFor root: String, _ fields: [String]) {

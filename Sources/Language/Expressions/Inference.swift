@@ -31,8 +31,16 @@ struct Inference {
   }
 
   /// The type with every bound variable replaced, and the others by `dyn`.
+  ///
+  /// A map of which neither keys nor values are known is empty, so that where soundness is asked for it has no fields.
   func finished(_ type: ValueType) -> ValueType {
-    mapped(type) { resolved in if case .parameter = resolved { .dyn } else { nil } }
+    mapped(type) { resolved in
+      switch resolved {
+      case .parameter: .dyn
+      case .map(.parameter, .parameter) where isSound: .object(ObjectType(fields: []))
+      default: nil
+      }
+    }
   }
 
   /// The type with every bound variable replaced.
@@ -42,7 +50,8 @@ struct Inference {
     let type = resolved(type)
     switch type {
     case .list(let element): return .list(mapped(element, replace))
-    case .map(let key, let value): return .map(mapped(key, replace), mapped(value, replace))
+    case .map(let key, let value):
+      return replace(.map(resolved(key), resolved(value))) ?? .map(mapped(key, replace), mapped(value, replace))
     case .optional(let wrapped): return .optional(mapped(wrapped, replace))
     case .wrapper(let wrapped): return .wrapper(mapped(wrapped, replace))
     case .type(let of): return .type(mapped(of, replace))
@@ -148,6 +157,7 @@ struct Inference {
     case (.list(let left), .list(let right)): return unify(left, right)
     case (.map(let key, let value), .map(let otherKey, let otherValue)):
       return unify(key, otherKey) && unify(value, otherValue)
+    case (.map, .object(let object)) where isSound && object.fields.isEmpty: return true
     case (.map(let key, let value), .object(let object)): return unify(key, .string) && unify(value, member(of: object))
     case (.object(let object), .map(let key, _)):
       // Only an empty literal, whose types nothing has bound yet, is sure to have no other keys.
@@ -344,8 +354,6 @@ extension ValueType {
     }
   }
 
-  static let mixedName = "mixed"
-
   /// The type of a value that is of any of several types; nil of none.
   package static func joined(_ types: [ValueType]) -> ValueType? {
     var inference = Inference(isSound: true)
@@ -356,11 +364,6 @@ extension ValueType {
 
   /// What is of one of several types.
   static func mixed(_ parts: [ValueType]) -> ValueType { .opaque(mixedName, parts) }
-
-  /// The types of which a value of a mixed literal may be.
-  var mixedParts: [ValueType]? {
-    if case .opaque(ValueType.mixedName, let parts) = self { parts } else { nil }
-  }
 
   /// The type without its secrets.
   var disclosed: ValueType {

@@ -33,12 +33,13 @@ package struct Program: Sendable {
   }
 
   static func compile(
-    _ text: [UInt8], _ range: Range<Int>, in scope: ExpressionScope, expecting: ValueType? = nil
+    _ text: [UInt8], _ range: Range<Int>, in scope: ExpressionScope, expecting: ValueType? = nil,
+    takesOptional: Bool = true
   ) -> Result<Program, ExpressionFaults> {
     let (syntax, faults) = Parser.parse(text, range: range)
     var checker = Checker(text, range, scope)
     guard let syntax else { return .failure(ExpressionFaults(checker.suggesting(faults))) }
-    let (program, type) = checker.program(syntax, expecting: expecting)
+    let (program, type) = checker.program(syntax, expecting: expecting, takesOptional: takesOptional)
     let all = faults.isEmpty ? checker.faults : checker.suggesting(faults) + checker.faults
     return all.isEmpty ? .success(program) : .failure(ExpressionFaults(all, type: type))
   }

@@ -26,8 +26,10 @@ private let sizes: [FunctionDeclaration] = [
 private let size: FunctionDeclaration.Body = { arguments, context throws(EvaluationError) in
   switch arguments[0].content {
   case .string(let text):
-    try context.charge(steps: text.utf8.count >> 10)
-    return .int(text.utf8.count == text.unicodeScalars.count ? text.utf8.count : text.unicodeScalars.count)
+    try context.charge(steps: text.utf8.count >> 9)
+    var text = text
+    // All bytes but those that go on with a character.
+    return .int(text.withUTF8 { bytes in bytes.reduce(into: 0) { $0 += $1 & 0xC0 == 0x80 ? 0 : 1 } })
   case .bytes(let bytes): return .int(bytes.count)
   case .list(let items): return .int(items.count)
   case .map(let map): return .int(map.count)
@@ -40,9 +42,10 @@ private let texts: [FunctionDeclaration] = [
     "contains", receiver: .string, parameters: [.string], result: .bool,
     summary: "Whether the text holds the other.", example: "'blueberry'.contains('berry')"
   ) { arguments, context throws(EvaluationError) in
-    let text = try arguments.string(0)
+    let (text, part) = (try arguments.string(0), try arguments.string(1))
+    if part.utf8.count > 32 { return .bool(try context.read(text).first(try context.read(part)) != nil) }
     try context.charge(steps: text.utf8.count >> 6)
-    return .bool(contains(text, try arguments.string(1)))
+    return .bool(contains(text, part))
   },
   Form(
     "startsWith", receiver: .string, parameters: [.string], result: .bool,
@@ -67,7 +70,7 @@ private let texts: [FunctionDeclaration] = [
     summary: "Whether a part of the text fits the pattern.", literalCheck: patternFault, body: matches),
 ]
 
-/// Whether the bytes of one text hold those of the other.
+/// Whether the bytes of one text hold those of a short one.
 private func contains(_ text: String, _ part: String) -> Bool {
   var text = text
   var part = part

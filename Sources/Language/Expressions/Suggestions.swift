@@ -49,3 +49,26 @@ extension Checker {
     return !(unreadable + trial.faults).contains { $0.range.lowerBound >= start && $0.range.upperBound <= end }
   }
 }
+
+extension Checker {
+  /// The text of a part as something that a method can follow.
+  func receiver(_ syntax: Syntax) -> String { syntax.isOperation ? "(\(source(syntax)))" : source(syntax) }
+}
+
+extension String {
+  /// The expression as something that a method can follow: in parentheses if it is an operation.
+  package var asReceiver: String {
+    let bytes = Array(utf8)
+    return Parser.parse(bytes, range: 0..<bytes.count).0?.isOperation == true ? "(\(self))" : self
+  }
+}
+
+extension Syntax {
+  /// Whether what follows the text would belong to the last operand alone.
+  fileprivate var isOperation: Bool {
+    switch kind {
+    case .not, .negate, .binary, .and, .or, .conditional: true
+    default: false
+    }
+  }
+}

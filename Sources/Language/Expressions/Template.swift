@@ -103,12 +103,13 @@ package struct Template: Sendable {
   /// Checks the expressions.
   ///
   /// `expecting` is the type that the place wants, which a text of several parts is only if that
-  /// is a string.
+  /// is a string; `takesOptional` says whether a place that takes anything takes what may not be there.
   package func compile(
-    in scope: ExpressionScope, expecting: ValueType? = nil
+    in scope: ExpressionScope, expecting: ValueType? = nil, takesOptional: Bool = true
   ) -> Result<CompiledTemplate, ExpressionFaults> {
     if case .expression(let range) = segments[0], segments.count == 1 {
-      return Program.compile(text, range, in: scope, expecting: expecting).map { CompiledTemplate(single: $0) }
+      return Program.compile(text, range, in: scope, expecting: expecting, takesOptional: takesOptional)
+        .map { CompiledTemplate(single: $0) }
     }
     var parts: [CompiledTemplate.Part] = []
     var faults: [ExpressionFault] = []
@@ -160,10 +161,10 @@ package struct Template: Sendable {
     case .int, .uint, .double, .bool, .string, .choice, .timestamp, .duration, .dyn: return nil
     case .secret(let of): return notWritable(of, source)
     case .list(.string), .list(.choice):
-      return "a list cannot be written into a text; join its items: `\(source).join(', ')`"
+      return "a list cannot be written into a text; join its items: `\(source.asReceiver).join(', ')`"
     case .list: return "a list cannot be written into a text; write one item, or its size with size(…)"
     case .optional(let wrapped):
-      let fix = notWritable(wrapped, source) == nil ? "; write `\(source).orValue(…)`" : ""
+      let fix = notWritable(wrapped, source) == nil ? "; write `\(source.asReceiver).orValue(…)`" : ""
       return "an optional \(wrapped) cannot be written into a text\(fix)"
     case .wrapper: return "this may be null, which cannot be written into a text"
     case .null: return "null cannot be written into a text"
@@ -217,12 +218,7 @@ package struct CompiledTemplate: Sendable {
   /// The value, if it depends on nothing.
   package var constant: Value? {
     if isSingle { return programs[0].constant }
-    var text = ""
-    for part in parts {
-      guard case .text(let piece) = part else { return nil }
-      text += piece
-    }
-    return .string(text)
+    return programs.allSatisfy { $0.constant != nil } ? try? evaluate([]) : nil
   }
 
   /// The value, given those of the scope's variables by slot.

@@ -84,9 +84,7 @@ package struct Configuration: Sendable {
     _ source: Source, catalog: ActionCatalog
   ) -> (configuration: Configuration, diagnostics: [Diagnostic]) {
     // Nothing but comments, such as a file that has only begun, leaves everything as it is without one.
-    var lines = source.bytes.split { $0 == UInt8(ascii: "\n") }.map { $0.drop { " \t\r".utf8.contains($0) } }
-    lines.removeAll { $0.isEmpty || $0.first == UInt8(ascii: "#") }
-    if lines.isEmpty {
+    if source.holdsOnlyComments {
       var configuration = Configuration()
       configuration.source = source
       return (configuration, [])
@@ -105,6 +103,16 @@ package struct Configuration: Sendable {
     reader.read(document.root, into: &configuration)
     reader.compiler.refuseUnevaluated(in: document.root)
     return (configuration, Diagnostics(findings.listWithoutSecrets).sorted().list)
+  }
+}
+
+extension Source {
+  /// Whether there is nothing in it but blanks and comments.
+  var holdsOnlyComments: Bool {
+    bytes.split { $0 == UInt8(ascii: "\n") }.allSatisfy { line in
+      let rest = line.drop { " \t\r".utf8.contains($0) }
+      return rest.isEmpty || rest.first == UInt8(ascii: "#")
+    }
   }
 }
 
@@ -186,7 +194,8 @@ private struct ConfigurationReader {
     let compiler = ExpressionCompiler(ofPartOf: compiler)
     guard
       let template = compiler.fields(
-        value, of: descriptor.configuration, path: name, in: scope, warnsOfSecrets: !settings.isOnThisMachine)
+        value, of: descriptor.configuration, path: name, in: scope, warnsOfSecrets: !settings.isOnThisMachine
+      ).template
     else { return nil }
     return Configuration.Connection(
       name: name, plugin: plugin, settings: template, location: findings.location(of: member.key),
@@ -200,7 +209,7 @@ extension ValueMap {
     members.contains { member in
       guard let text = member.value.string else { return false }
       return ["http://127.0.0.1", "http://localhost", "http://[::1]"].contains { origin in
-        text.hasPrefix(origin) && [nil, ":", "/"].contains(text.dropFirst(origin.count).first)
+        text.lowercased().hasPrefix(origin) && [nil, ":", "/"].contains(text.dropFirst(origin.count).first)
       }
     }
   }

@@ -126,13 +126,22 @@ struct ExpressionCompiler {
     return (templates, .object(ObjectType(what, fields: fields)))
   }
 
-  /// A map of declared fields: literals are checked against the declaration, expressions against its types.
+  /// A map of declared fields: literals and constants are checked against the declaration, other expressions against
+  /// its types.
   ///
   /// - Parameter warnsOfSecrets: Whether secrets should not be written out here.
   func fields(
     _ value: Value, of schema: ObjectSchema, path: String, in scope: Scope, warnsOfSecrets: Bool = true
-  ) -> ValueTemplate? {
-    let faults = schema.check(value, as: path) { value, _, _ in
+  ) -> (template: ValueTemplate?, given: StepInput) {
+    let taking = schema.pathsTakingSecrets.map { "'\($0)'" }
+    let hint =
+      taking.isEmpty
+      ? "none of '\(path)' does, because what they are given is shown or kept"
+      : "of '\(path)' \(taking.count == 1 ? "this is" : "these are") \(taking.joined(separator: ", "))"
+    var compilation = Compilation(compiler: self, scope: scope, secretHint: "; \(hint)")
+    let template = compilation.template(value, expecting: schema.inputType)
+    let known = value.replacing(compilation.constants)
+    let faults = schema.check(known, as: path) { value, _, _ in
       value.string?.holdsExpression ?? false
     } spelling: {
       findings.spelling(of: $0)
@@ -147,23 +156,36 @@ struct ExpressionCompiler {
             + "${{ secrets.NAME }}", at: secret)
       }
     }
-    let taking = schema.pathsTakingSecrets.map { "'\($0)'" }
-    let hint =
-      taking.isEmpty
-      ? "none of '\(path)' does, because what they are given is shown or kept"
-      : "of '\(path)' \(taking.count == 1 ? "this is" : "these are") \(taking.joined(separator: ", "))"
-    var compilation = Compilation(compiler: self, scope: scope, secretHint: "; \(hint)")
-    let template = compilation.template(value, expecting: schema.inputType)
     if case .map(let members, _) = template {
-      for (key, given) in members where given.type == .null {
+      for (key, given) in members where given.type.mayBeNull {
         guard let name = key.string, let refusal = schema.fields.first(where: { $0.name == name })?.refusalOfNull,
           case .template = given
         else { continue }
-        findings.error("'\(path).\(name)' must \(refusal)", at: value[name] ?? value)
+        let reason = given.type == .null ? "" : ", and this may be"
+        findings.error("'\(path).\(name)' must \(refusal)\(reason)", at: value[name] ?? value)
         compilation.isFaulty = true
       }
     }
-    return compilation.isFaulty || faults.contains { $0.severity == .error } ? nil : template
+    return (
+      compilation.isFaulty || faults.contains { $0.severity == .error } ? nil : template,
+      StepInput(known.withoutExpressions, computed: compilation.computed)
+    )
+  }
+
+  /// Warns of texts that look like expressions to people of other languages.
+  fileprivate func warnOfForeignExpressions(in value: Value, _ scope: Scope) {
+    switch value.content {
+    case .string(let text):
+      guard let found = scope.foreignExpression(in: text) else { return }
+      let written = String(decoding: Array(text.utf8)[found.range], as: UTF8.self)
+      findings.add(
+        Diagnostic(
+          "'\(written)' is sent as it is written; an expression is written ${{ \(found.path) }}",
+          at: placing(of: value).location(found.range) ?? findings.location(of: value), severity: .warning))
+    case .list(let items): for item in items { warnOfForeignExpressions(in: item, scope) }
+    case .map(let map): for member in map.members { warnOfForeignExpressions(in: member.value, scope) }
+    default: break
+    }
   }
 
   // MARK: Literals of the languages inside recipes
@@ -277,11 +299,19 @@ private struct Compilation {
   let scope: Scope
   var secretHint = ""
   var isFaulty = false
+  /// The values of constant expressions, by where they stand; null among them is left to the types.
+  private(set) var constants: [Int: Value] = [:]
+  /// The types of the other expressions, by where they stand.
+  private(set) var computed: [Int: ValueType] = [:]
 
-  mutating func template(_ value: Value, expecting: ValueType?) -> ValueTemplate {
-    guard value.holdsExpression else { return .literal(value, expecting ?? value.inferredType) }
+  /// - Parameter field: The declared field that the value is given for, if it is one's.
+  mutating func template(_ value: Value, expecting: ValueType?, field: ObjectType.Field? = nil) -> ValueTemplate {
+    guard value.holdsExpression else {
+      compiler.warnOfForeignExpressions(in: value, scope)
+      return .literal(value, expecting ?? value.inferredType)
+    }
     switch value.content {
-    case .string(let text): return expression(text, value, expecting: expecting)
+    case .string(let text): return expression(text, value, expecting: expecting, field: field)
     case .list(let items):
       let templates = items.map { template($0, expecting: expecting?.element) }
       return .list(templates, .list(ValueType.common(templates.map(\.type)) ?? .dyn))
@@ -289,17 +319,28 @@ private struct Compilation {
     }
   }
 
-  private mutating func expression(_ text: String, _ value: Value, expecting: ValueType?) -> ValueTemplate {
+  private mutating func expression(
+    _ text: String, _ value: Value, expecting: ValueType?, field: ObjectType.Field?
+  ) -> ValueTemplate {
     let placing = compiler.placing(of: value)
     compiler.noteEvaluated(value)
-    switch Template.parse(text).flatMap({ $0.compile(in: scope.expressions, expecting: expecting) }) {
+    let takesAnything = field?.type.unsealed == .dyn
+    switch Template.parse(text).flatMap({
+      $0.compile(in: scope.expressions, expecting: expecting, takesOptional: !takesAnything)
+    }) {
     case .failure(let faults):
       compiler.report(faults, placing, value, secretHint: secretHint)
       isFaulty = true
       return .literal(.null, faults.type ?? .dyn)
     case .success(let template):
       compiler.note(template, placing)
-      return .template(ValueTemplate.LocatedTemplate(template: template, placing: placing))
+      if let offset = value.place.offset {
+        let constant = template.constant
+        if let constant, constant.isPlain { constants[offset] = constant } else { computed[offset] = template.type }
+      }
+      return .template(
+        ValueTemplate.LocatedTemplate(
+          template: template, placing: placing, keepsNull: takesAnything && field?.isOptional == false))
     }
   }
 
@@ -308,7 +349,8 @@ private struct Compilation {
     var fields: [ObjectType.Field] = []
     for member in map.members {
       let name = member.name ?? member.key.plainText
-      let template = template(member.value, expecting: expecting?.member(name))
+      let wanted = if case .object(let object)? = expecting { object[name] } else { nil as ObjectType.Field? }
+      let template = template(member.value, expecting: expecting?.member(name), field: wanted)
       members.append((member.key, template))
       var field = ObjectType.Field(name, template.type)
       if case .template = template {
@@ -338,6 +380,44 @@ extension Value {
             known[member.key] = member.value.withoutExpressions
           }), at: place)
     default: self
+    }
+  }
+
+  /// The value with others in the place of texts, by where these stand.
+  fileprivate func replacing(_ others: [Int: Value]) -> Value {
+    if others.isEmpty { return self }
+    switch content {
+    case .string: return place.offset.flatMap { others[$0] }?.placed(at: place) ?? self
+    case .list(let items): return Value(.list(items.map { $0.replacing(others) }), at: place)
+    case .map(let map):
+      return Value(
+        .map(
+          map.members.reduce(into: ValueMap()) { replaced, member in
+            replaced[member.key] = member.value.replacing(others)
+          }), at: place)
+    default: return self
+    }
+  }
+
+  /// The value with a place, which all of its parts have too.
+  private func placed(at place: Place) -> Value {
+    switch content {
+    case .list(let items): Value(.list(items.map { $0.placed(at: place) }), at: place)
+    case .map(let map):
+      Value(
+        .map(
+          map.members.reduce(into: ValueMap()) { placed, member in
+            placed[Value(member.key.content, at: place)] = member.value.placed(at: place)
+          }), at: place)
+    default: Value(content, at: place)
+    }
+  }
+
+  /// Whether a value that was computed could be written out as well; null stands for what is not there.
+  fileprivate var isPlain: Bool {
+    switch content {
+    case .null, .optional, .type, .masked: false
+    default: true
     }
   }
 
@@ -396,6 +476,17 @@ extension String {
 }
 
 extension ValueType {
+  /// Whether null is a value of the type.
+  fileprivate var mayBeNull: Bool {
+    switch self {
+    case .null, .wrapper: true
+    default: false
+    }
+  }
+
+  /// The type without its being a secret.
+  fileprivate var unsealed: ValueType { if case .secret(let of) = self { of.unsealed } else { self } }
+
   /// The type that an item of a value of the type must have; what takes a secret takes one in any of its parts, and
   /// what takes anything takes none.
   fileprivate var element: ValueType? {

@@ -193,21 +193,24 @@ struct Fields {
   private let what: String
   private let findings: Findings
   private var members: [ValueMap.Member] = []
+  /// Members of unknown keys, which are errors already.
+  private(set) var strays: [ValueMap.Member] = []
   /// Keys without a value, which are errors already.
   private var empty: [String] = []
-  /// Whether some key could not be guessed, which may be the one that is missing.
-  private var hasUnknownKey = false
 
   /// Fails with an error if the value is no mapping.
   ///
   /// - Parameter hint: What an error says about a key that resembles none; by default the list of the known ones.
   /// - Parameter synonyms: Keys by words that stand for them elsewhere.
+  /// - Parameter advice: What an error says about a key, before anything is guessed.
+  /// - Parameter form: How a value that is no mapping is written as one.
   init?(
     _ value: Value, of what: String, keys: [String], _ findings: Findings, hint: String? = nil,
-    synonyms: [String: String] = [:]
+    synonyms: [String: String] = [:], advice: (String) -> String? = { _ in nil }, form: String? = nil
   ) {
     guard let map = value.map else {
-      findings.error("\(what) takes a mapping, but found \(value.kindName)", at: value)
+      let form = form.map { "; write \($0)" } ?? ""
+      findings.error("\(what) takes a mapping, but found \(value.kindName)\(form)", at: value)
       return nil
     }
     self.value = value
@@ -217,11 +220,13 @@ struct Fields {
       let name = member.name ?? member.key.plainText
       if !keys.contains(where: { $0.hasSameScalars(as: name) }) {
         // Those of other notations say what is meant, though they resemble it in nothing.
-        let guess = name.nearest(among: keys) ?? synonyms[name]
-        let advice = guess.map { "did you mean '\($0)'?" } ?? hint ?? "it takes \(keys.joined(separator: ", "))"
-        findings.error("\(what) has no key '\(name)'; \(advice)", at: member.key)
+        let known = advice(name)
+        let guess = known == nil ? synonyms[name] ?? name.nearest(among: keys) : nil
+        let end =
+          known ?? guess.map { "did you mean '\($0)'?" } ?? hint ?? "it takes \(keys.joined(separator: ", "))"
+        findings.error("\(what) has no key '\(name)'; \(end)", at: member.key)
         guard let guess, map[guess] == nil else {
-          hasUnknownKey = true
+          strays.append(member)
           continue
         }
         member.key = Value(.string(guess), at: member.key.place)
@@ -251,7 +256,7 @@ struct Fields {
   /// The members among those of which there must be exactly one: that one first, then what is too many.
   func kinds(among words: [String]) -> [ValueMap.Member] {
     let found = members.filter { member in words.contains { $0.hasSameScalars(as: member.name ?? "") } }
-    if found.isEmpty, !hasUnknownKey, !empty.contains(where: words.contains) {
+    if found.isEmpty, strays.isEmpty, !empty.contains(where: words.contains) {
       findings.error("\(what) needs one of \(words.joined(separator: ", "))", at: value)
     }
     if let first = found.first {

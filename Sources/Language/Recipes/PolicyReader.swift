@@ -9,7 +9,8 @@ struct PolicyReader {
   /// Reads `{maxAttempts, initial, factor, maxInterval, jitter, on, if}`.
   func retry(_ value: Value, scope: Scope) -> RetryPolicy? {
     let keys = ["maxAttempts", "initial", "factor", "maxInterval", "jitter", "on", "if"]
-    guard let fields = Fields(value, of: "'retry'", keys: keys, findings) else { return nil }
+    let form = value.int.map { "retry: { maxAttempts: \($0) }, where the first try counts" }
+    guard let fields = Fields(value, of: "'retry'", keys: keys, findings, form: form) else { return nil }
     var policy = RetryPolicy(scopeSize: scope.size)
     if let count = fields["maxAttempts"].flatMap({ findings.int($0, of: "'maxAttempts'", in: 1...1000) }) {
       policy.schedule.maxAttempts = count
@@ -88,7 +89,8 @@ struct PolicyReader {
   /// Reads `{name, limit, onLimit}`.
   func concurrency(_ value: Value) -> Recipe.ConcurrencyGroup? {
     let keys = ["name", "limit", "onLimit"]
-    guard let fields = Fields(value, of: "'concurrencyGroup'", keys: keys, findings) else { return nil }
+    let form = value.string.map { "concurrencyGroup: { name: \(JSON.quoted($0)) }" }
+    guard let fields = Fields(value, of: "'concurrencyGroup'", keys: keys, findings, form: form) else { return nil }
     let name = fields.require("name", "runs of all recipes that name the same group share its limit").flatMap {
       findings.text($0, of: "'name'")
     }

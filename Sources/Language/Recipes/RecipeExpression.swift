@@ -90,9 +90,13 @@ package indirect enum ValueTemplate: Sendable {
   package struct LocatedTemplate: Sendable {
     let template: CompiledTemplate
     let placing: Placing
+    /// Whether null is a value like any other here, because a field that takes anything has to be given.
+    var keepsNull = false
 
-    func evaluate(in frame: [Value]) throws(ExpressionFailure) -> Value {
-      do throws(EvaluationError) { return try template.evaluate(frame) } catch {
+    func evaluate(
+      in frame: [Value], limits: EvaluationLimits = EvaluationLimits()
+    ) throws(ExpressionFailure) -> Value {
+      do throws(EvaluationError) { return try template.evaluate(frame, limits: limits) } catch {
         throw placing.failure(error, of: template.programs, in: frame)
       }
     }
@@ -106,8 +110,10 @@ package indirect enum ValueTemplate: Sendable {
     }
   }
 
-  package func evaluate(in frame: [Value]) throws(ExpressionFailure) -> Value {
-    try whole { located throws(ExpressionFailure) in try located.evaluate(in: frame) }
+  package func evaluate(
+    in frame: [Value], limits: EvaluationLimits = EvaluationLimits()
+  ) throws(ExpressionFailure) -> Value {
+    try whole { located throws(ExpressionFailure) in try located.evaluate(in: frame, limits: limits) }
   }
 
   /// The value as far as it is known: each text that needs an unknown stands as an unknown of its type.
@@ -155,7 +161,7 @@ package indirect enum ValueTemplate: Sendable {
       for member in members {
         let value = try member.value.value(evaluate)
         // A null that an expression gives is an absent field, as one that is written.
-        if value.isNull, case .template = member.value { continue }
+        if value.isNull, case .template(let located) = member.value, !located.keepsNull { continue }
         map[member.key] = value
       }
       return .map(map)

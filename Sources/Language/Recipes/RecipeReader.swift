@@ -24,7 +24,7 @@ package struct RecipeEnvironment: Sendable {
   /// The settings that each connection of `errand.yaml` has, if recipes are to be refused that need others.
   package var settings: [String: Set<String>]?
   /// What an action refuses for certain of the literals that a step gives it on a connection; nil for nothing.
-  package var refusals: (@Sendable (_ action: ActionDescriptor, _ input: Value, _ connection: String) -> [Refusal])?
+  package var refusals: (@Sendable (_ action: ActionDescriptor, _ input: StepInput, _ connection: String) -> [Refusal])?
   /// The zone that entries of `on` have if nothing else says so.
   package var zone: String?
   /// Reads a file that a recipe names, another recipe or a calendar, by a path relative to the working folder.
@@ -114,6 +114,10 @@ final class RecipeCalls {
   private func read(_ source: Source) -> (Recipe?, [Diagnostic]) {
     chain.append(RecipeCalls.resolve(source.name, besides: ""))
     defer { chain.removeLast() }
+    if source.holdsOnlyComments {
+      let message = "the recipe is empty; 'errand new recipe' writes one, and the smallest is steps: [{ wait: 1s }]"
+      return (nil, [Diagnostic(message, at: Diagnostic.Location(source, 0..<0))])
+    }
     let document: YAMLDocument
     do throws(Diagnostics) {
       document = try YAMLReader.read(source)

@@ -55,6 +55,9 @@ package struct StartingInputs: Sendable {
   /// Whether the event must be known.
   package let readsEvent: Bool
 
+  /// A thousand starts may be made up for at once, and other schedules wait meanwhile.
+  private static let limits = EvaluationLimits(steps: 20_000, bytes: 1 << 20)
+
   /// Nil where nothing is computed.
   package init?(_ trigger: Trigger, of recipe: Recipe) {
     let templates = trigger.inputs.compactMap {
@@ -82,7 +85,7 @@ package struct StartingInputs: Sendable {
         continue
       }
       do throws(ExpressionFailure) {
-        values.append((name, .value(try template.evaluate(in: frame), source)))
+        values.append((name, .value(try template.evaluate(in: frame, limits: StartingInputs.limits), source)))
       } catch {
         faults.append(Diagnostic("the input '\(name)' can't be computed: \(error.message)", at: error.location))
       }
@@ -131,7 +134,8 @@ extension ExpressionCompiler {
     }
     let schema = ObjectSchema(fields: [input.declaration])
     let given = Value.object([input.name: value])
-    guard case .map(let members, _)? = fields(given, of: schema, path: "inputs", in: Scope.ofInputs(kind)) else {
+    guard case .map(let members, _)? = fields(given, of: schema, path: "inputs", in: Scope.ofInputs(kind)).template
+    else {
       return nil
     }
     return members.first?.value

@@ -15,18 +15,18 @@ extension StepReader {
       if let value = fields["repeat"] { _ = policies.repetition(value, output: .dyn, scope: scope) }
       return (nil, .dyn)
     }
-    let with = fields["with"] ?? Value(.map(ValueMap()), at: value.place)
+    let with = inputs(of: known, fields, at: value)
     let action = known.declared(by: with)
     if action.takesEffect, let effect = with["effect"], effect.string?.holdsExpression == true {
       findings.error(
         "'effect' must be written out, because what may be done twice is decided before the run", at: effect)
     }
     let before = findings.list.count
-    let input = compiler.fields(with, of: action.input, path: "with", in: scope)
+    let (input, given) = compiler.fields(with, of: action.input, path: "with", in: scope)
     let isFaulty = findings.list[before...].contains { $0.severity == .error }
     let connection = fields["connection"].flatMap { self.connection($0, of: action) } ?? action.plugin
     let hasSettings = requireSettings(of: connection, for: action, with: with, at: fields["connection"] ?? value)
-    if !isFaulty, hasSettings, let refusals = environment.refusals?(action, with.withoutExpressions, connection) {
+    if !isFaulty, hasSettings, let refusals = environment.refusals?(action, given, connection) {
       for refusal in refusals {
         // Findings end without a full stop.
         let message = refusal.message.hasSuffix(".") ? String(refusal.message.dropLast()) : refusal.message
@@ -56,6 +56,16 @@ extension StepReader {
         ActionCall(action: action, connection: connection, input: $0, key: key, repetition: repetition))
     }
     return (call, output)
+  }
+
+  /// What stands under `with`, and the inputs that stand beside it by mistake.
+  private func inputs(of action: ActionDescriptor, _ fields: Fields, at value: Value) -> Value {
+    let with = fields["with"] ?? Value(.map(ValueMap()), at: value.place)
+    guard var inputs = with.map else { return with }
+    for stray in fields.strays where stray.name.flatMap(action.input.field(named:)) != nil {
+      _ = inputs.insert(stray)
+    }
+    return Value(.map(inputs), at: with.place)
   }
 
   private func knownAction(_ name: String, at value: Value) -> ActionDescriptor? {
@@ -174,7 +184,8 @@ extension StepReader {
     }
     called.recipes.append(recipe)
     let inputs = compiler.fields(
-      with ?? Value(.map(ValueMap()), at: value.place), of: recipe.inputSchema, path: "with", in: scope)
+      with ?? Value(.map(ValueMap()), at: value.place), of: recipe.inputSchema, path: "with", in: scope
+    ).template
     return (
       inputs.map { .call(RecipeCall(path: path, recipe: recipe, inputs: $0)) }, recipe.outputType
     )
@@ -189,6 +200,11 @@ extension StepReader {
           nothing
         )
       }
+      if let instant = value.string.flatMap(Timestamp.init(written:)) {
+        findings.error(
+          "'wait' takes a duration; to wait for an instant, write { \(StepReader.until(instant)) }", at: value)
+        return (nil, nothing)
+      }
       return (findings.duration(value, of: "'wait'").map { .wait(.span($0)) }, nothing)
     }
     guard
@@ -198,6 +214,10 @@ extension StepReader {
     if kind.name == "until" {
       for key in ["match", "timeout", "onTimeout"] {
         if let member = fields.member(key) { findings.error("'\(key)' goes with 'event'", at: member.key) }
+      }
+      if let instant = kind.value.string.flatMap(Timestamp.init(written:)) {
+        findings.error("'until' takes an expression; write \(StepReader.until(instant))", at: kind.value)
+        return (nil, nothing)
       }
       let instant = compiler.expression(kind.value, of: "'until'", in: scope, expecting: .timestamp)
       return (instant.map { .wait(.until($0)) }, nothing)
@@ -211,9 +231,12 @@ extension StepReader {
     return (name.map { .wait(.event(name: $0, match: match, onTimeout: onTimeout)) }, .object(type))
   }
 
+  private static func until(_ instant: Timestamp) -> String { "until: \"timestamp('\(instant)')\"" }
+
   func approval(_ value: Value, scope: Scope, timeout: inout TimeLimits?) -> (Step.Kind?, ValueType) {
     let keys = ["prompt", "by", "timeout", "onTimeout", "onReject"]
-    guard let fields = Fields(value, of: "'approve'", keys: keys, findings) else { return (nil, .dyn) }
+    let form = value.string.map { "approve: { prompt: \(JSON.quoted($0)) }" }
+    guard let fields = Fields(value, of: "'approve'", keys: keys, findings, form: form) else { return (nil, .dyn) }
     let prompt = fields.require("prompt", "the question that the person is asked").flatMap {
       compiler.text($0, of: "'prompt'", in: scope)
     }
@@ -234,5 +257,16 @@ extension StepReader {
       timeout = TimeLimits(total: total)
     }
     return fields["onTimeout"].flatMap { findings.choice($0, of: "'onTimeout'", OnTimeout.self) } ?? .fail
+  }
+}
+
+extension Timestamp {
+  /// Reads an instant as people write one: also a day alone and a time without a zone, both of UTC.
+  fileprivate init?(written text: String) {
+    let text = text.replacing(" ", with: "T")
+    guard let instant = ["", "Z", ":00Z", "T00:00:00Z"].lazy.compactMap({ Timestamp(text + $0) }).first else {
+      return nil
+    }
+    self = instant
   }
 }

@@ -80,6 +80,23 @@ struct StepReader {
   static let loopKeys = ["as", "indexAs", "where", "maxParallel", "onItemError"]
   static let keys = kinds + ["id", "name", "if"] + modifiers.map(\.key) + loopKeys
 
+  /// Keys by the words that other languages have for them.
+  private static let synonyms = [
+    "on": "connection", "then": "steps", "try": "steps", "catch": "onError", "except": "onError", "retries": "retry",
+  ]
+
+  /// What to do with an unknown key of a step, if the step itself tells.
+  private func advice(onKey name: String, of step: Value) -> String? {
+    if let id = step["uses"]?.string, environment.catalog.action(id)?.input.field(named: name) != nil {
+      return "it is an input of '\(id)': put it under 'with'"
+    }
+    guard name.hasSameScalars(as: "else") else { return nil }
+    guard let condition = step["if"]?.string, !condition.holdsExpression else {
+      return "write the other case as a second step, with the opposite 'if'"
+    }
+    return "write the other case as a second step, with if: \(JSON.quoted("!(\(condition))"))"
+  }
+
   private func step(
     _ value: Value, number: Int, in scope: inout Scope, isOver: (_ path: String) -> Bool
   ) -> Step? {
@@ -89,7 +106,8 @@ struct StepReader {
     }
     guard
       let fields = Fields(
-        value, of: "a step", keys: StepReader.keys, findings, hint: StepReader.hint, synonyms: ["on": "connection"])
+        value, of: "a step", keys: StepReader.keys, findings, hint: StepReader.hint, synonyms: StepReader.synonyms,
+        advice: { advice(onKey: $0, of: value) })
     else {
       return nil
     }
@@ -206,7 +224,7 @@ struct StepReader {
       return nil
     }
     let items = compiler.expression(value, of: "'forEach'", in: scope)
-    let element = element(of: items?.program.type ?? .dyn, at: value)
+    let element = element(of: items, at: value)
     let scopeSize = scope.size
     if let name = fields["as"] {
       declare(name, of: "'as'", element, in: &scope)
@@ -229,15 +247,18 @@ struct StepReader {
   }
 
   /// The type of a list's items, or `dyn` with an error.
-  private func element(of type: ValueType, at value: Value) -> ValueType {
+  private func element(of items: RecipeExpression?, at value: Value) -> ValueType {
+    guard let items else { return .dyn }
+    let type = items.program.type
+    let receiver = items.text.asReceiver
     let fault: String
     switch type {
     case .dyn: return .dyn
     case _ where type.holdsSecret:
       fault = "'forEach' goes through secrets, but its list is kept with the run; name them in 'with'"
     case .list(let element): return element
-    case .map: fault = "'forEach' takes a list, but this is a map; go through its keys: m.map(k, k)"
-    case .optional(.list): fault = "'forEach' takes a list, but this may be absent; add .orValue([])"
+    case .map: fault = "'forEach' takes a list, but this is a map; go through its keys, as in `\(receiver).map(k, k)`"
+    case .optional(.list): fault = "'forEach' takes a list, but this may be absent; write `\(receiver).orValue([])`"
     default: fault = "'forEach' takes a list, but this is \(type.withArticle)"
     }
     findings.error(fault, at: value)

@@ -15,6 +15,8 @@ final class CurlTransfer: @unchecked Sendable {
 
   /// The largest head of an answer, in bytes, interim answers included.
   static let headLimit = 256 << 10
+  /// The largest line of a head, in bytes, which libcurl itself limits (CURL_MAX_HTTP_HEADER).
+  static let headerLimit = 100 << 10
 
   let failure: Failure
   private let request: HTTPRequest
@@ -310,6 +312,10 @@ final class CurlTransfer: @unchecked Sendable {
       failure.untrusted(easy?.detail ?? "", elapsed: elapsed)
     case CURLE_OPERATION_TIMEDOUT: timeout(elapsed)
     case CURLE_FILESIZE_EXCEEDED: failure.tooLarge(elapsed: elapsed)
+    // What libcurl says of a header line beyond its limit: that there is no memory for it, or since 8.6 that it is too
+    // large (CURLE_TOO_LARGE).
+    case _ where !isHeadWhole && [CURLE_OUT_OF_MEMORY.rawValue, 100].contains(code.rawValue) && sendings > 0:
+      failure.headerTooLarge(CurlTransfer.headerLimit, elapsed: elapsed)
     // An answer without a status line counts as the unsupported HTTP/0.9.
     case CURLE_WEIRD_SERVER_REPLY, CURLE_BAD_CONTENT_ENCODING, CURLE_UNSUPPORTED_PROTOCOL:
       failure.malformed(elapsed: elapsed)

@@ -80,7 +80,15 @@ struct Failure {
   }
 
   func headTooLarge(_ limit: Int, elapsed: TimeSpan) -> HTTPError {
-    error(.tooLarge, "the head of the answer is larger than \(limit) bytes.", sent: .maybe, elapsed: elapsed)
+    error(
+      .tooLarge, "the headers of the answer are larger than \(limit) bytes, which is the most that is read.",
+      sent: .maybe, elapsed: elapsed)
+  }
+
+  func headerTooLarge(_ limit: Int, elapsed: TimeSpan) -> HTTPError {
+    error(
+      .tooLarge, "a header of the answer is larger than \(limit) bytes, which is the most that is read.", sent: .maybe,
+      elapsed: elapsed)
   }
 
   func malformed(elapsed: TimeSpan) -> HTTPError {

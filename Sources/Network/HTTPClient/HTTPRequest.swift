@@ -61,19 +61,27 @@ public struct HTTPRequest: Sendable {
   /// that is secret.
   public var redactedURL: String { redact(url) }
 
+  /// The URL as recordings and tests of recipes have it, which can be taken apart like any other.
+  package var recordedURL: String { redact(url, by: Redaction.plainMark) }
+
   /// Another URL of the same exchange, shown by the same rules.
-  func redact(_ url: String) -> String {
+  func redact(_ url: String, by mark: String = Redaction.mark) -> String {
     if hidesPath { return HTTPURL(url).map { "\($0.origin)/…" } ?? "…" }
-    let shown = Redaction.url(url, hiding: redactedParameters)
-    return hidesQuery ? HTTPRequest.hidingQuery(of: shown) : shown
+    let shown = Redaction.url(url, hiding: redactedParameters, by: mark)
+    return hidesQuery ? HTTPRequest.hidingQuery(of: shown, by: mark) : shown
+  }
+
+  /// An address of a recording as people see it.
+  package static func shown(recorded url: String) -> String {
+    url.replacing(Redaction.plainMark, with: Redaction.mark)
   }
 
   /// An address as it is shown where its query is secret; its fragment goes with it.
-  package static func hidingQuery(of url: String) -> String {
+  package static func hidingQuery(of url: String, by hidden: String = MaskedText.mark) -> String {
     guard let mark = url.utf8.firstIndex(where: { $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: "#") }) else {
       return url
     }
-    return "\(url[...mark])\(Redaction.mark)"
+    return "\(url[...mark])\(hidden)"
   }
 }
 

@@ -37,13 +37,16 @@ public struct HTTPResponse: Sendable {
 
   /// How long the server asks to wait (`Retry-After`, in seconds or as a date), or nil if it says nothing readable.
   ///
-  /// A date that has passed means no wait.
+  /// A date that has passed means no wait; what asks for more than a hundred years is taken for a hundred.
   public func retryAfter(now: Timestamp) -> TimeSpan? {
     guard let text = headers["Retry-After"] else { return nil }
+    let longest = TimeSpan.seconds(36_500 * 86_400)
     if !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) {
-      return Int(text).map { .seconds($0) }
+      return min(.seconds(Int(text) ?? .max), longest)
     }
-    return HTTPDate.read(text).flatMap { $0.span(since: now) }.map { max($0, .zero) }
+    return HTTPDate.read(text).map { date in
+      min(max(date.span(since: now) ?? (date < now ? .zero : longest), .zero), longest)
+    }
   }
 }
 

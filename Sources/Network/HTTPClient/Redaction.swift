@@ -1,3 +1,4 @@
+import Basics
 import HTTPTypes
 
 /// Takes out of a URL what must not be shown: user information, the values of secret parameters, the fragment.
@@ -6,18 +7,21 @@ import HTTPTypes
 /// apart is hidden: in a text that is no URL, everything up to the last `@`; in a query with `;`, which some servers
 /// take as a separator, everything from a secret name on.
 enum Redaction {
-  static let mark = "***"
+  /// The mark as people see it.
+  static let mark = MaskedText.mark
+  /// The mark in an address that has to remain one.
+  static let plainMark = "***"
 
-  static func url(_ text: String, hiding secrets: Set<String>) -> String {
+  static func url(_ text: String, hiding secrets: Set<String>, by hidden: String = mark) -> String {
     let isSound = HTTPURL(text) != nil
     let bytes = text.utf8.prefix { $0 != UInt8(ascii: "#") }
     var location = Substring(isSound ? bytes.prefix { $0 != UInt8(ascii: "?") } : bytes)
     // Past the location of a sound URL, `@` is an ordinary character.
     let authorityEnd = isSound ? endOfAuthority(location) : location.endIndex
     if let at = location[..<authorityEnd].utf8.lastIndex(of: UInt8(ascii: "@")) {
-      let scheme = location.utf8.prefix { $0 != UInt8(ascii: ":") }
-      let hasScheme = scheme.elementsEqual("http".utf8) || scheme.elementsEqual("https".utf8)
-      location = "\(hasScheme ? "\(Substring(scheme))://" : "")\(mark)\(location[at...])"
+      let scheme = String(Substring(location.utf8.prefix { $0 != UInt8(ascii: ":") }))
+      let hasScheme = ["http", "https"].contains(scheme.lowercasedASCII)
+      location = "\(hasScheme ? "\(scheme)://" : "")\(hidden)\(location[at...])"
     }
     let query: Substring.UTF8View
     if isSound {
@@ -28,7 +32,7 @@ enum Redaction {
       location = Substring(shown)
     }
     guard let mark = query.first else { return String(location) }
-    return "\(location)\(UnicodeScalar(mark))\(self.query(Substring(query.dropFirst()), hiding: secrets))"
+    return "\(location)\(UnicodeScalar(mark))\(self.query(Substring(query.dropFirst()), hiding: secrets, by: hidden))"
   }
 
   private static func endOfAuthority(_ location: Substring) -> Substring.Index {
@@ -36,7 +40,7 @@ enum Redaction {
     return location[colon...].dropFirst(3).utf8.firstIndex(of: UInt8(ascii: "/")) ?? location.endIndex
   }
 
-  private static func query(_ text: Substring, hiding secrets: Set<String>) -> String {
+  private static func query(_ text: Substring, hiding secrets: Set<String>, by hidden: String) -> String {
     let names = Set(secrets.map(\.lowercasedASCII))
     guard !names.isEmpty else { return String(text) }
     return text.utf8.split(separator: UInt8(ascii: "&"), omittingEmptySubsequences: false).map { item in
@@ -44,7 +48,7 @@ enum Redaction {
       for piece in item.split(separator: UInt8(ascii: ";"), omittingEmptySubsequences: false) {
         let name = Substring(piece.prefix { $0 != UInt8(ascii: "=") })
         guard !names.contains(PercentEncoding.decode(name, plusIsSpace: true).lowercasedASCII) else {
-          shown.append("\(name)=\(mark)")
+          shown.append("\(name)=\(hidden)")
           break
         }
         shown.append(Substring(piece))

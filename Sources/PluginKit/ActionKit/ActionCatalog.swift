@@ -81,7 +81,7 @@ public struct PluginDescriptor: Sendable {
 
   /// What an action refuses for certain on a connection of these settings, if they are known.
   package func refusals(
-    of action: String, _ input: Value, settings: Value?, in context: ActionContext
+    of action: String, _ input: StepInput, settings: Value?, in context: ActionContext
   ) -> [Refusal] {
     (type as? any RefusingPlugin.Type)?.refusals(of: action, input, settings: settings, in: context) ?? []
   }

@@ -76,8 +76,10 @@ private struct FieldCheck {
       return fault("'\(path)' has no field \(member.key.written)", at: member.key)
     }
     guard let field = schema.field(named: name) else {
-      let hint = name.nearest(among: schema.fields.map(\.name)).map { "; did you mean '\($0)'?" } ?? ""
-      return fault("'\(path)' has no field '\(name)'\(hint)", at: member.key)
+      let names = schema.fields.map(\.name)
+      let list = names.isEmpty ? "it has none" : "it has \(names.joined(separator: ", "))"
+      let hint = name.nearest(among: names).map { "did you mean '\($0)'?" } ?? list
+      return fault("'\(path)' has no field '\(name)'; \(hint)", at: member.key)
     }
     if !field.name.hasSameScalars(as: name) {
       if map.has(field.name) {

@@ -36,13 +36,13 @@ public struct TextPattern: Sendable {
   /// An address on the web without user or fragment, up to and without the last slash.
   public static let baseURL = TextPattern(
     "an address such as https://example.org/api, without a slash, query or fragment at its end",
-    regex: "^https?://[^/?#@\\s]+(/[^/?#\\s]+)*$",
-    accepted: ["https://example.org", "http://127.0.0.1:8080/api/v1.5", "http://[::1]:80"],
+    regex: "^[Hh][Tt][Tt][Pp][Ss]?://[^/?#@\\s]+(/[^/?#\\s]+)*$",
+    accepted: ["https://example.org", "http://127.0.0.1:8080/api/v1.5", "http://[::1]:80", "HTTP://example.org"],
     refused: [
       "example.org", "ftp://example.org", "https://", "https://example.org/", "https://a@example.org", "http://a b", "",
     ]
   ) { text in
-    guard let scheme = ["https://", "http://"].first(where: text.hasPrefix) else { return false }
+    guard let scheme = ["https://", "http://"].first(where: text.lowercased().hasPrefix) else { return false }
     let parts = text.utf8.dropFirst(scheme.utf8.count).split(separator: 0x2F, omittingEmptySubsequences: false)
     let isPlain: (UInt8) -> Bool = { $0 > 0x20 && $0 != 0x7F && !"?#".utf8.contains($0) }
     return parts.allSatisfy { !$0.isEmpty && $0.allSatisfy(isPlain) } && parts.first?.contains(0x40) == false

@@ -6,7 +6,8 @@ import Glibc
 //
 // A thing is known by the file system's number for it, so that links, `..`, bind mounts, another spelling and another
 // connection's folder lead to the same refusal; and by its name in the folder that is to hold it, because it may not be
-// there yet. Of recipes, only files are meant whose names end in `.yaml` or `.yml`, in their folders and what is in those.
+// there yet. Of the folders of recipes, only files are meant whose names end in `.yaml` or `.yml`, there and in what is in
+// those. The recipe that is run and those that it calls are meant by themselves, wherever they lie.
 //
 // All is looked up anew for each call: it takes some dozens of calls of the system, and files come and go.
 
@@ -47,7 +48,7 @@ struct Bounds {
   init(_ own: OwnFiles, allowsRecipes: Bool) {
     self.own = own
     self.allowsRecipes = allowsRecipes
-    for (path, kind) in own.all {
+    for (path, kind) in own.all where kind != .recipe || !allowsRecipes {
       if let thing = Identity(path) {
         things[thing] = kind
         if kind == .recipes { above.insert(thing) }

@@ -142,9 +142,11 @@ extension LocalFiles {
   ///
   /// - Parameters:
   ///   - files: Those of the connection; nil if it is not known.
+  ///   - operation: What is done with the files, which cannot be done with the connection's folder itself.
   ///   - isFolder: Whether they lead to folders, which are used though there are files of errand's own in them.
   package static func refusals(
-    of paths: [Value?], on files: LocalFiles?, in context: ActionContext, isFolder: Bool = false
+    of paths: [Value?], on files: LocalFiles?, in context: ActionContext, for operation: FileError.Operation? = nil,
+    isFolder: Bool = false
   ) -> [Refusal] {
     paths.compactMap { value in
       guard let value, let path = value.string else { return nil }
@@ -154,7 +156,8 @@ extension LocalFiles {
           return nil
         }
         let file = try files.file(path, in: context)
-        return isFolder ? nil : file.ownFileRefusal.map { Refusal($0, of: value) }
+        if isFolder { return nil }
+        return (operation.flatMap { file.refusal(of: $0) } ?? file.ownFileRefusal).map { Refusal($0, of: value) }
       } catch {
         return Refusal(error, of: value)
       }

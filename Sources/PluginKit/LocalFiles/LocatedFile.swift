@@ -57,7 +57,7 @@ package struct LocatedFile: Sendable {
   package func read(limit: Int) async throws(ActionError) -> [UInt8] {
     try await call { () throws(ActionError) in
       let folder = try folder(.read)
-      let file = try opened(.read, in: folder, O_RDONLY | O_NONBLOCK)
+      let file = try opened(.read, in: folder, O_RDONLY)
       return try checked { () throws(FileError) in try file.readAll(path, limit: limit) }
     }
   }
@@ -98,6 +98,7 @@ package struct LocatedFile: Sendable {
   @discardableResult
   package func write(_ bytes: [UInt8], replacing: Bool = true) async throws(ActionError) -> Bool {
     try await call { () throws(ActionError) in
+      if let refusal = refusal(of: .write) { throw refusal }
       let folder = try folder(.write, making: true)
       let old = try status(in: folder, .write)
       if let old, replacing, old.kind == .file, old.bytes == bytes.count,
@@ -143,7 +144,7 @@ package struct LocatedFile: Sendable {
   package func append(_ bytes: [UInt8]) async throws(ActionError) -> Int {
     try await call { () throws(ActionError) in
       let folder = try folder(.append, making: true)
-      let file = try opened(.append, in: folder, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK)
+      let file = try opened(.append, in: folder, O_WRONLY | O_APPEND | O_CREAT)
       // Others that append wait, so that what is taken back is nobody else's. Closing unlocks.
       while flock(file.number, LOCK_EX) != 0 {
         guard errno == EINTR else { throw failure(.append, errno) }
@@ -169,7 +170,7 @@ package struct LocatedFile: Sendable {
   /// Removes the file, the link or the empty folder; says whether there was one.
   package func delete() async throws(ActionError) -> Bool {
     try await call { () throws(ActionError) in
-      guard !names.isEmpty else { throw failure(.remove, EBUSY) }
+      if let refusal = refusal(of: .remove) { throw refusal }
       let status: Status?
       do throws(ActionError) {
         let folder = try folder(.remove)
@@ -198,7 +199,7 @@ package struct LocatedFile: Sendable {
   /// To another file system it is copied, with its time and permissions, and then removed.
   package func move(to other: LocatedFile, replacing: Bool) async throws(ActionError) {
     try await call { () throws(ActionError) in
-      guard !names.isEmpty, !other.names.isEmpty else { throw failure(.move, EBUSY) }
+      if let refusal = refusal(of: .move) ?? other.refusal(of: .move) { throw refusal }
       let folder = try folder(.move)
       guard let status = try status(in: folder, .move) else { throw missing(.move, name, in: folder) }
       let target = try other.folder(.move, making: true)
@@ -285,6 +286,7 @@ package struct LocatedFile: Sendable {
   /// Makes the folders above the path and opens the last one, for what writes the file over a long time.
   package func prepared() async throws(ActionError) -> FilePlace {
     try await call { () throws(ActionError) in
+      if let refusal = refusal(of: .write) { throw refusal }
       let folder = try folder(.write, making: true)
       switch try status(in: folder, .write)?.kind {
       case nil, .file: break
@@ -376,11 +378,11 @@ package struct LocatedFile: Sendable {
   private func opened(
     _ operation: FileError.Operation, in folder: borrowing OpenFolder, _ flags: Int32
   ) throws(ActionError) -> Descriptor {
-    guard !names.isEmpty else { throw failure(operation, EISDIR) }
+    if let refusal = refusal(of: operation) { throw refusal }
     // Before the file is made, if it is to be.
     if folder.isAmongRecipes, !rules.allowsRecipes, Bounds.isRecipe(name) { throw ownFiles(.recipes) }
     while true {
-      let number = openat(folder.number, name, flags | O_NOFOLLOW | O_CLOEXEC, 0o666)
+      let number = openat(folder.number, name, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0o666)
       if number < 0 {
         if errno == EINTR { continue }
         let code = errno
@@ -485,6 +487,12 @@ package struct LocatedFile: Sendable {
       effect: ActionError.Effect.none)
   }
 
+  /// Why an operation on a file does nothing with the connection's folder itself; nil for what is inside.
+  func refusal(of operation: FileError.Operation) -> ActionError? {
+    guard names.isEmpty else { return nil }
+    return failure(operation, operation == .remove || operation == .move ? EBUSY : EISDIR)
+  }
+
   /// Why actions leave the file alone, if it is one of errand's own, be it there or not.
   var ownFileRefusal: ActionError? {
     guard !names.isEmpty else { return nil }
@@ -504,11 +512,12 @@ package struct LocatedFile: Sendable {
       case .configuration: "the configuration"
       case .secrets: "secrets"
       case .state: "the state"
-      case .recipes: "recipes"
+      case .recipes, .recipe: "recipes"
       case nil: "its folder holds them"
       }
     let advice =
-      kind == .recipes && rules.hasOthers ? "; say 'allowRecipes: true' in the connection if this one may" : ""
+      (kind == .recipes || kind == .recipe) && rules.hasOthers
+      ? "; say 'allowRecipes: true' in the connection if this one may" : ""
     return ActionError(
       .validation, "'\(path)' is among errand's own files (\(what)), which actions leave alone\(advice).",
       effect: ActionError.Effect.none)

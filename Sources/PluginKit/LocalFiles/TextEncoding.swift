@@ -129,18 +129,35 @@ package enum WriteEncoding: String, Choice {
       if scalar == "\n" { line += 1 }
       if self == .utf16 {
         for unit in UTF16.encode(scalar) ?? .init() { bytes += [UInt8(truncatingIfNeeded: unit), UInt8(unit >> 8)] }
-      } else if scalar.value < 0x80 || scalar.value <= 0xFF && (self == .latin1 || scalar.value > 0x9F) {
-        bytes.append(UInt8(scalar.value))
-      } else if self == .windows1252, let index = Windows1252.codes.firstIndex(of: scalar.value) {
-        bytes.append(UInt8(0x80 + index))
+      } else if let byte = byte(of: scalar) {
+        bytes.append(byte)
       } else {
-        throw ActionError(
-          .validation,
-          "'\(scalar)' (U+\(String(scalar.value, radix: 16, uppercase: true))) on line \(line), byte \(bytes.count + 1) of the "
-            + "file has no place in \(rawValue); write it in utf-8 or utf-16.", effect: ActionError.Effect.none)
+        throw misfit(scalar, " on line \(line), byte \(bytes.count + 1) of the file")
       }
     }
     return bytes
+  }
+
+  /// Why a text cannot be part of a file, wherever it stands in it.
+  package func refusal(of text: String) -> ActionError? {
+    if self == .utf8 || self == .utf16 { return nil }
+    return text.unicodeScalars.first { byte(of: $0) == nil }.map { misfit($0, "") }
+  }
+
+  /// The byte of a character in an encoding that has one byte for each.
+  private func byte(of scalar: Unicode.Scalar) -> UInt8? {
+    if scalar.value < 0x80 || scalar.value <= 0xFF && (self == .latin1 || scalar.value > 0x9F) {
+      return UInt8(scalar.value)
+    }
+    guard self == .windows1252, let index = Windows1252.codes.firstIndex(of: scalar.value) else { return nil }
+    return UInt8(0x80 + index)
+  }
+
+  private func misfit(_ scalar: Unicode.Scalar, _ place: String) -> ActionError {
+    ActionError(
+      .validation,
+      "'\(scalar)' (U+\(String(scalar.value, radix: 16, uppercase: true)))\(place) has no place in \(rawValue); write it in "
+        + "utf-8 or utf-16.", effect: ActionError.Effect.none)
   }
 }
 

@@ -15,8 +15,8 @@ extension Dispatch {
     var isMissing = false
     var environment = workspace.environment
     if workspace.configurationPath != nil { environment.settings = workspace.configuration.settings }
-    environment.refusals = workspace.refusals(at: SystemTime())
     for path in paths {
+      environment.refusals = workspace.refusals(in: path, at: SystemTime())
       let checked: CheckedRecipe
       do throws(FileError) {
         checked = Recipe.check(try environment.read(path), in: environment)

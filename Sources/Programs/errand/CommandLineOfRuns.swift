@@ -20,8 +20,10 @@ let runsCommand = Command(
     Command("logs", "Shows the attempts and requests of one run.", arguments: [runArgument], options: [json]),
     Command("follow", "Follows a run that the folder's agent carries on.", arguments: [runArgument]),
     Command(
-      "resume", "Goes on with an interrupted or paused run, or with all of them.",
-      arguments: [.optional("run", "The run's id, or the beginning of it; all open runs if left out.", .text)],
+      "resume", "Goes on with an interrupted or paused run, or with all that were interrupted.",
+      arguments: [
+        .optional("run", "The run's id, or the beginning of it; all open runs that aren't paused if left out.", .text)
+      ],
       options: [finalJSON]),
     Command(
       "pause", "Lets nothing more of a run begin until it is resumed.",

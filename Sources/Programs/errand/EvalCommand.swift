@@ -19,6 +19,11 @@ extension Dispatch {
       scope.declare("now", .timestamp)
       values.append(.timestamp(SystemTime().now()))
     }
+    for name in ["inputs", "steps", "run", "secrets", "event", "item", "result", "error"] {
+      scope.explainAbsence(
+        ofVariable: name,
+        "'errand eval' reads no recipe; give values by --with FILE, which has a line such as \(name): { … }")
+    }
     let source = Source(name: "<expression>", text: parsed["expression"].text ?? "")
     func fail(_ faults: [(String, Range<Int>?)]) -> CommandFailure {
       let list = faults.map { Diagnostic($0.0, at: $0.1.map { .init(source, $0) }) }

@@ -105,7 +105,7 @@ struct NewRecipeCommand {
     if input.contains(where: { !$0.isEmpty }) {
       lines += ["    with:"] + input.map { $0.isEmpty ? "" : "      \($0)" }
     }
-    if gives { lines += ["", "outputs:", "  answer: ${{ steps.answer }}"] }
+    if gives { lines += ["", "outputs:"] + outputs(of: action) }
     while lines.last?.isEmpty == true { lines.removeLast() }
     return (
       action.id.split(separator: ".").last.map { String($0).kebab } ?? "recipe",
@@ -113,6 +113,27 @@ struct NewRecipeCommand {
         (["recipe: \(name)"] + lines).joined(separator: "\n") + "\n"
       }
     )
+  }
+
+  /// Outputs that give what is small of an answer: the counts of its lists instead of these.
+  private static func outputs(of action: ActionDescriptor) -> [String] {
+    guard case .object(let answer) = action.outputType else { return ["  answer: ${{ steps.answer }}"] }
+    var lines: [String] = []
+    for field in answer.fields {
+      switch field.type {
+      case .list where !field.isOptional: lines.append("  \(field.name): ${{ steps.answer.\(field.name).size() }}")
+      case .list, .map, .object: continue
+      default: lines.append("  \(field.name): ${{ steps.answer.\(field.isOptional ? "?" : "")\(field.name) }}")
+      }
+    }
+    let isSmall = answer.fields.allSatisfy { field in
+      switch field.type {
+      case .list, .map, .object: false
+      default: true
+      }
+    }
+    if isSmall || lines.isEmpty { return ["  answer: ${{ steps.answer }}"] }
+    return ["  # 'errand actions \(action.id)' lists all that steps.answer has."] + lines
   }
 
   /// The declaration of the input that a field of an example takes its value from, if it does.

@@ -59,7 +59,7 @@ struct Preparation: Sendable {
         : Secrets(environment: await workspace.secretsApart(of: recipe, inputs: inputs, from: secrets))
       let services = try workspace.services(
         for: recipe, secrets: secrets, overrides: overrides, standIns: standIns, time: time, pool: pool,
-        carrier: carrier, calls: calls, recorder: recorder)
+        carrier: carrier, calls: calls, recorder: recorder, from: record.origin.folder)
       recorder?.note(folder: folder ?? workspace.root)
       var run = PreparedRun(recipe: recipe, secrets: secrets, services: services, folder: folder ?? workspace.root)
       run.instants = instants?(record)

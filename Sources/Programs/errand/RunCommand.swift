@@ -61,7 +61,10 @@ struct RunCommand {
     }
     // What was refused before it began left nothing to record.
     if let recorder, let path = parsed["record"].text, !recorder.isEmpty || (try? result.get()) != nil {
-      try keep(recorder.recording(of: request.recipe.name), at: path)
+      var recording = recorder.recording(of: request.recipe.name)
+      let code = try? result.get()
+      recording.isPartial = code == nil || code == .interrupted || code == .terminated
+      try keep(recording, at: path)
     }
     return try result.get()
   }
@@ -119,6 +122,7 @@ struct RunCommand {
     request.session.recorder?.begin(run, at: now)
     return RunCreated(
       run: run, at: now, recipe: request.recipe.name, file: request.path,
+      folder: request.path.hasPrefix("/") ? nil : Workspace.workingFolder,
       texts: .inline(.map(request.recipe.texts)), inputs: .map(request.inputs), overrides: request.overrides,
       sandbox: request.isSandbox || request.isReplay, program: version, group: request.recipe.group)
   }
@@ -167,7 +171,8 @@ struct RunCommand {
     do throws(FileError) { try Files.write(Array(recording.text.utf8), to: path, mode: 0o600) } catch {
       throw CommandFailure(.cannotCreate, error.description)
     }
-    console.say("\(recording.tally) recorded in \(path)")
+    let rest = recording.isPartial ? "; the run was interrupted, so what it does from here on can't be replayed" : ""
+    console.say("\(recording.tally) recorded in \(path)\(rest)")
   }
 
   // MARK: What is given

@@ -100,6 +100,9 @@ struct RunSession: Sendable {
   func replay(
     _ recording: Recording, _ origin: RunCreated, of recipe: Recipe, asJSON: Bool
   ) async throws(CommandFailure) -> ExitCode {
+    if recording.isPartial {
+      console.say("the recording is of a run that was interrupted; what the run did after that isn't in it")
+    }
     let clock = StandingTime(recording.at)
     let passing = PassingTime(clock: clock)
     var preparation = Preparation(
@@ -521,8 +524,10 @@ struct RunSession: Sendable {
   private func read(
     _ answers: AsyncThrowingStream<Value, any Error>, _ seat: Seat
   ) async throws(CommandFailure) -> Following {
+    var accepted: String?
     do {
       for try await answer in answers {
+        accepted = answer["accepted"]?.string ?? accepted
         if answer["progress"] != nil {
           display.show(try Progress(reading: answer))
         } else if let waits = answer["waits"] {
@@ -536,7 +541,11 @@ struct RunSession: Sendable {
           }
           return .ended(record, outputs: try await Asker(seat: seat).value(record.outputs))
         } else if let failed = answer["failed"] {
-          throw CommandFailure(refusal: failed)
+          var failure = CommandFailure(refusal: failed)
+          if let accepted, failed["kind"]?.string == "state" {
+            failure.message += " The run is not over. \(RunSession.whoGoesOn(with: accepted))"
+          }
+          throw failure
         }
       }
       return .lost

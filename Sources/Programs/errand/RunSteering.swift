@@ -51,7 +51,16 @@ struct RunSteering {
       + open.filter { $0.status == .waiting }.sorted {
         ($0.wakeAt ?? .latest, $0.id) < ($1.wakeAt ?? .latest, $1.id)
       }
-    for run in inOrder where run.status != .uncertain {
+    // A run was paused for a person to look at it, by a person or because it might do something twice.
+    let paused = inOrder.filter { $0.status == .paused }
+    if !paused.isEmpty {
+      let names = paused.map(\.id).joined(separator: " ")
+      console.say(
+        paused.count == 1
+          ? "\(names) is paused and stays so; errand why \(names) says why"
+          : "these stay paused, and errand why RUN says why: \(names)")
+    }
+    for run in inOrder where run.status != .uncertain && run.status != .paused {
       let code = try await session.resume(run.id, isOneOfAll: true, asJSON: asJSON)
       if code != .done { worst = code }
       if code == .interrupted || code == .terminated { break }

@@ -30,21 +30,25 @@ struct RunsCommand {
 
   private func list(_ session: RunSession) async throws(CommandFailure) -> ExitCode {
     let clock = session.workspace.wallClock(session.time.now())
-    let (answer, open, finished, isAgent) = try await session.asking(isReading: true) { asker throws(CommandFailure) in
+    let (open, finished, isAgent) = try await session.asking(isReading: true) { asker throws(CommandFailure) in
       let answer = try await asker.ask(
         "runs", ["limit": .int(parsed["limit"].int ?? 20), "recipe": parsed["recipe"].text.map { .string($0) }])
       return (
-        answer, try asker.records(answer["open"], as: RunRecord.self),
+        try asker.records(answer["open"], as: RunRecord.self),
         try asker.records(answer["finished"], as: RunSummary.self), asker.seat.isAgent
       )
     }
+    func why(_ run: RunRecord) -> String {
+      isAgent && run.status == .running ? "interrupted; nobody carries it on" : run.gist(clock)
+    }
     if parsed["json"].isGiven {
+      let summaries = open.map { $0.summary(why: why($0)) }
+      let answer = Value.object(["open": .list(summaries), "finished": .list(finished.map { $0.encoded() })])
       console.out(JSON.shown(answer, .pretty))
       return .done
     }
     var rows = open.map { run in
-      let why = isAgent && run.status == .running ? "interrupted; nobody carries it on" : run.gist(clock)
-      return [run.id, run.recipe.safe, run.status.rawValue, clock.date(run.createdAt), "", why.clipped]
+      [run.id, run.recipe.safe, run.status.rawValue, clock.date(run.createdAt), "", why(run).clipped]
     }
     rows += finished.map { run in
       let took = run.endedAt.span(since: run.createdAt)?.spoken ?? ""
@@ -172,5 +176,25 @@ extension Dispatch {
     return RunSession(
       workspace: workspace, secrets: workspace.secretSources(), console: console, time: time,
       display: ProgressDisplay(console, format: .text, time: time))
+  }
+}
+
+extension RunRecord {
+  /// What lists say of an open run to programs: the columns for people, the ids, the instants and what it asks.
+  fileprivate func summary(why: String) -> Value {
+    var summary = ValueMap([
+      ("id", .string(id)), ("recipe", .string(recipe)), ("status", .string(status.rawValue)),
+      ("createdAt", .string(createdAt.description)),
+    ])
+    summary["wakeAt"] = wakeAt.map { .string($0.description) }
+    if !why.isEmpty { summary["why"] = .string(why) }
+    let asking = askingSteps.map { step in
+      var question = ValueMap([("step", .string(step.path)), ("prompt", .string(step.wait?.prompt ?? ""))])
+      if let by = step.wait?.by, !by.isEmpty { question["by"] = .list(by.map { .string($0) }) }
+      question["until"] = step.wait?.wakeAt.map { .string($0.description) }
+      return Value.map(question)
+    }
+    if !asking.isEmpty { summary["asks"] = .list(asking) }
+    return .map(summary)
   }
 }

@@ -98,10 +98,12 @@ struct Workspace: Sendable {
   }
 
   /// The connections that a recipe uses, with their secrets and what `--set` overrides.
+  ///
+  /// - Parameter folder: The one that the path of the recipe starts from; the working folder if nil.
   func services(
     for recipe: Recipe, secrets: Secrets, overrides: [String: Value], standIns: [String: Value] = [:],
     time: any TimeSource, pool: ServicePool, carrier: PluginContext.Carrier? = nil, calls: (any CallCarrier)? = nil,
-    recorder: Recorder? = nil
+    recorder: Recorder? = nil, from folder: String? = nil
   ) throws(CommandFailure) -> Services {
     var connections: [String: Services.Connection] = [:]
     var known = recipe.allSecrets.compactMap { secret in secrets[secret.name].map { (name: secret.name, text: $0) } }
@@ -143,16 +145,18 @@ struct Workspace: Sendable {
     return Services(
       catalog: catalog, connections: connections, redactor: Redactor(named: known), time: time,
       cacheFolder: standIns.isEmpty && recorder == nil ? "\(stateFolder)/cache" : nil, folder: root, pool: pool,
-      carrier: carrier, calls: recorder ?? calls, ownFiles: ownFiles)
+      carrier: carrier, calls: recorder ?? calls, ownFiles: ownFiles(with: recipe.all.map(\.source.name), from: folder))
   }
 
   /// Asks plugins what their actions refuse on the connections here, or on any where no file says what these are.
+  ///
+  /// - Parameter recipe: The path of the recipe whose actions they are.
   func refusals(
-    at time: any TimeSource
-  ) -> @Sendable (_ action: ActionDescriptor, _ input: Value, _ connection: String) -> [Refusal] {
+    in recipe: String, at time: any TimeSource
+  ) -> @Sendable (_ action: ActionDescriptor, _ input: StepInput, _ connection: String) -> [Refusal] {
     var context = ActionContext(
       run: "check", step: "", idempotencyKey: "", now: time.now(), time: time, folder: root)
-    context.ownFiles = ownFiles
+    context.ownFiles = ownFiles(with: [recipe], from: nil)
     let given = context
     return { [catalog, configuration, isKnown = configurationPath != nil] action, input, connection in
       guard let plugin = catalog.plugin(action.plugin) else { return [] }
@@ -162,8 +166,8 @@ struct Workspace: Sendable {
     }
   }
 
-  /// What no action may read or write.
-  private var ownFiles: OwnFiles {
+  /// What no action of a run of recipes may read or write.
+  private func ownFiles(with run: [String], from folder: String?) -> OwnFiles {
     let secrets = configuration.secrets
     // A program that is named alone is one of the system's.
     let programs = secrets.commands.values.compactMap(\.words.first).filter { $0.contains("/") }
@@ -172,7 +176,8 @@ struct Workspace: Sendable {
       secrets: (secrets.files + secrets.ageFiles + [secrets.ageIdentity].compactMap(\.self) + programs).map {
         Workspace.absolute($0, in: root)
       },
-      state: stateFolder.isEmpty ? [] : [stateFolder], recipes: configurationPath == nil ? [] : recipeFolders)
+      state: stateFolder.isEmpty ? [] : [stateFolder], recipes: configurationPath == nil ? [] : recipeFolders,
+      run: run.map { Workspace.absolute($0, in: folder ?? Workspace.workingFolder) })
   }
 
   // MARK: Paths

@@ -118,8 +118,22 @@ struct RunTeller {
       for step in waiting.prefix(12) { tell(step, &story) }
       if waiting.count > 12 { story.say(.wait, "So do \(waiting.count - 12) more steps.") }
     }
+    tellClock(waiting, &story)
     let needsClock = run.wakeAt != nil
     if needsClock || !isServed || holder != nil { tellWaker(needsClock ? "wakes it then" : "hears of it", &story) }
+  }
+
+  /// Says of waits that began while the clock was ahead that they last until it is there again.
+  private func tellClock(_ waiting: [StepRecord], _ story: inout Explanation) {
+    let begun = waiting.compactMap { step -> Timestamp? in
+      if step.status == .retrying { return step.lastAttempt?.endedAt }
+      return step.wait?.wakeAt == nil ? nil : step.startedAt
+    }
+    guard let latest = begun.max(), let ahead = latest.span(since: clock.now), ahead > .seconds(60) else { return }
+    story.say(
+      .wait,
+      "The clock was once ahead, and showed \(clock.date(latest)) when this wait began; it lasts until the clock is there again. To begin it anew by the clock as it is now:",
+      commands: ["errand runs cancel \(id)", "errand runs retry \(id)"], at: latest)
   }
 
   private func tellWaker(_ verb: String, _ story: inout Explanation) {

@@ -38,7 +38,7 @@ struct SlotTeller {
       return
     }
     // Newest last, so that what was missed is told before how it was made up for; what a clock change did comes after.
-    let settled = facts.ledger.filter { $0.covers(slot) }.reversed()
+    let settled = counting(facts.ledger.filter { $0.covers(slot) }).reversed()
     let records = settled.filter { $0.outcome != .coalesced } + settled.filter { $0.outcome == .coalesced }
     if let waiting = schedule.buffered.first(where: { $0.slot == slot }) {
       let open = schedule.openRuns.first.map { ": \(gist($0))" } ?? ""
@@ -50,6 +50,16 @@ struct SlotTeller {
       tellUndecided(slot, &story)
     }
     for record in records { tell(record, slot, &story) }
+  }
+
+  /// The records of a slot that count: of one that was decided again after a reset, its run or the last decision alone.
+  ///
+  /// What was decided at an instant that is still to come was decided while the clock was ahead.
+  private func counting(_ records: [SlotRecord]) -> [SlotRecord] {
+    guard records.contains(where: { $0.outcome == .reset }) else { return records }
+    let decisions = records.filter { $0.cause.kind == .slot && $0.outcome != .coalesced }
+    let last = decisions.first { $0.outcome == .started } ?? decisions.first { $0.at <= clock.now }
+    return records.filter { $0 == last || !decisions.contains($0) && ($0.outcome != .reset || last == nil) }
   }
 
   private func tellMissing(_ story: inout Explanation) {

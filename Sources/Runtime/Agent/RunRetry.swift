@@ -47,20 +47,9 @@ extension RunHost {
   private func retry(of ended: RunRecord) async throws(NotRunnable) -> (String, RunStatus)? {
     func isRetry(_ run: RunRecord) -> Bool { run.origin.cause.kind == .retry && run.origin.cause.run == ended.id }
     if let run = store.openRuns.first(where: isRetry) { return (run.id, run.status) }
-    // It ended after this one.
-    var query = HistoryQuery(limit: 100, recipe: ended.recipe)
-    var seen: Set<String> = []
     do throws(StateError) {
-      while true {
-        let page = try await store.finishedRuns(query)
-        for summary in page where seen.insert(summary.id).inserted {
-          if let end = ended.endedAt, summary.endedAt < end { return nil }
-          if let run = try await store.finishedRun(summary.id), isRetry(run) { return (run.id, run.status) }
-        }
-        guard page.count == query.limit, let last = page.last else { return nil }
-        query.endedBefore = last.endedAt.advanced(by: TimeSpan(nanoseconds: 1))
-        // More than a page may have ended at one instant.
-        query.limit += 100
+      return try await store.finishedRuns(HistoryQuery(limit: 1, recipe: ended.recipe, retryOf: ended.id)).first.map {
+        ($0.id, $0.status)
       }
     } catch {
       throw NotRunnable(error.message)

@@ -29,8 +29,10 @@ package struct NotDecided: Error, Sendable, Equatable {
 }
 
 extension RunHost {
-  /// How long an event is kept that nobody consumes.
+  /// How long an event is kept.
   package static let eventLife = TimeSpan.seconds(7 * 86_400)
+  /// How many events are remembered that were consumed, so that one that comes again is known.
+  static let mostConsumed = 10_000
 
   // MARK: Events
 
@@ -43,6 +45,7 @@ extension RunHost {
       throw error
     }
     planForgetting()
+    if store.state.events.count > RunHost.mostConsumed * 5 / 4 { await forgetOldEvents() }
     // Ends when every run that waits for it has looked; nothing that it waits for outlives `stop`.
     activity?.begin()
     Task {
@@ -76,17 +79,28 @@ extension RunHost {
   func planForgetting() {
     // What came before it is older.
     if hasAlarm(.events) { return }
-    let oldest = store.state.events.values.map(\.receivedAt).min()
+    let oldest = forgettableEvents.map(\.receivedAt).min()
     setAlarm(.events, at: oldest?.advanced(by: RunHost.eventLife))
+  }
+
+  /// The events but for those that starts wait for, who look them up again.
+  private var forgettableEvents: [EventRecord] {
+    let wanted = Set(store.state.schedules.values.flatMap { $0.buffered.compactMap(\.cause.event) })
+    return store.state.events.values.filter { !wanted.contains($0.id) }
   }
 
   func forgetOldEvents() async {
     let now = time.now()
-    let old = store.state.events.values.filter { event in
-      event.receivedAt.advanced(by: RunHost.eventLife).map { $0 <= now } ?? false
+    let events = forgettableEvents
+    var old = Set(
+      events.filter { $0.receivedAt.advanced(by: RunHost.eventLife).map { $0 <= now } ?? false }.map(\.id))
+    let consumed = events.filter { $0.consumedBy != nil }
+    if consumed.count > RunHost.mostConsumed {
+      old.formUnion(
+        consumed.sorted { $0.receivedAt < $1.receivedAt }.dropLast(RunHost.mostConsumed).map(\.id))
     }
     if !old.isEmpty {
-      let ids = old.map(\.id).sorted { $0.precedesByScalars($1) }
+      let ids = old.sorted { $0.precedesByScalars($1) }
       try? await append([.eventsForgotten(EventsForgotten(at: now, ids: ids))])
     }
     if failure == nil { planForgetting() }

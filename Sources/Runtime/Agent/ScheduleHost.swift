@@ -147,27 +147,30 @@ package actor ScheduleHost {
     let events = scheduler.set(entries, keeping: Set(kept), after: earlier, state: state, at: now)
     guard isServing else { return }
     await carryOut(due + [Decision(schedule: "", events: events)])
-    await recallEvents()
     planAlarm()
     tellAhead()
   }
 
-  /// Looks up for the scheduler what came with the events that starts wait for since before this process.
-  private func recallEvents() async {
-    let wanted = scheduler.eventsToRecall
-    for (schedule, cause) in wanted {
-      var value: Value?
-      if let id = cause.event, let event = store.state.events[id] {
-        value = .null
-        if let data = event.data { do throws(StateError) { value = try await store.value(data) } catch { value = nil } }
-      } else if cause.kind == .afterRecipe, let run = cause.run {
-        var record = store.run(run)
-        if record == nil { do throws(StateError) { record = try await store.finishedRun(run) } catch {} }
-        value = record.map { StartingRun.ended(run, as: $0.status.rawValue) }
-      }
-      scheduler.recall(value, for: cause, of: schedule)
+  /// Looks up what came with the event, or of the run, that a start waits for, and has it start.
+  private func recall(_ cause: RunCause) async {
+    var value: Value?
+    if let id = cause.event, let event = store.state.events[id] {
+      value = try? await data(of: event).get()
+    } else if cause.kind == .afterRecipe, let run = cause.run {
+      var record = store.run(run)
+      if record == nil { do throws(StateError) { record = try await store.finishedRun(run) } catch {} }
+      value = record.map { StartingRun.ended(run, as: $0.status.rawValue) }
     }
-    if !wanted.isEmpty { await carryOut(scheduler.due(at: time.now())) }
+    scheduler.recall(value, for: cause)
+    await carryOut(scheduler.due(at: time.now()))
+    planAlarm()
+  }
+
+  private func data(of event: EventRecord) async -> Result<Value, StateError> {
+    guard let data = event.data else { return .success(.null) }
+    do throws(StateError) { return .success(try await store.restored(data, as: "the event")) } catch {
+      return .failure(error)
+    }
   }
 
   /// Tells once of each schedule whose slots are decided until some time to come.
@@ -314,11 +317,8 @@ package actor ScheduleHost {
   /// Offers an event that no run has taken to the schedules that listen for it and that were there when it came.
   private func offer(_ id: String) async {
     guard let event = store.state.events[id], event.consumedBy == nil, isServing else { return }
-    var value = Value.null
-    if let data = event.data {
-      do throws(StateError) { value = try await store.restored(data, as: "the event") } catch { return }
-    }
-    guard let decision = scheduler.eventReceived(event, as: value, at: time.now()) else { return }
+    let data = await data(of: event)
+    guard let decision = scheduler.eventReceived(event, with: data, at: time.now()) else { return }
     await carryOut([decision])
   }
 
@@ -364,6 +364,7 @@ package actor ScheduleHost {
     // A state that fails has been told by the host.
     case .cancel(let run, let reason): _ = try? await host.cancel(run, reason: reason)
     case .terminate(let run, let reason): _ = try? await host.cancel(run, reason: reason, isHard: true)
+    case .recall(let cause): await recall(cause)
     }
   }
 

@@ -52,6 +52,9 @@ package struct Recording: Sendable {
     /// Without secrets.
     var url: String
     var body: Body?
+
+    /// The request as people see it.
+    var shown: String { HTTPRequest.shown(recorded: "\(method) \(url)") }
   }
 
   enum Outcome: Sendable {
@@ -71,6 +74,8 @@ package struct Recording: Sendable {
   package var run: String?
   /// When it was begun.
   package var at: Timestamp
+  /// Whether it ends before the run did, which went on elsewhere or still may.
+  package var isPartial = false
   /// Where its paths started; nil if it was not taken down.
   package var folder: String?
   /// What each step called `now`, in the order in which they began.
@@ -168,6 +173,7 @@ extension Recording {
     document["recipe"] = .string(recipe)
     document["run"] = run.map { .string($0) }
     document["at"] = .string("\(at)")
+    if isPartial { document["isPartial"] = .bool(true) }
     document["folder"] = folder.map { .string($0) }
     if !steps.isEmpty { document["steps"] = .map(ValueMap(steps.map { ($0.path, .string("\($0.now)")) })) }
     if !acts.isEmpty { document["acts"] = .list(acts.map { $0.value { $0 } }) }
@@ -194,6 +200,7 @@ extension Recording {
     }
     recipe = root["recipe"]?.string ?? ""
     self.at = at
+    isPartial = root["isPartial"]?.bool ?? false
     folder = root["folder"]?.string
     run = root["run"]?.string
     for act in root["acts"]?.list ?? [] {

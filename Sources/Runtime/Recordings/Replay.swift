@@ -36,7 +36,7 @@ package final class Replay: CallCarrier {
   package var unplayed: [String] {
     let isPlayed = isPlayed.withLock { $0 }
     let isCallPlayed = isCallPlayed.withLock { $0 }
-    return zip(recording.exchanges, isPlayed).filter { !$0.1 }.map { "\($0.0.request.method) \($0.0.request.url)" }
+    return zip(recording.exchanges, isPlayed).filter { !$0.1 }.map(\.0.request.shown)
       + zip(recording.calls ?? [], isCallPlayed).filter { !$0.1 && $0.0["part"] == nil }
       .compactMap { $0.0["action"]?.string }
   }
@@ -114,8 +114,8 @@ package final class Replay: CallCarrier {
       }
       let reason =
         nearest.map {
-          "the nearest is \($0.exchange.request.method) \($0.exchange.request.url): "
-            + $0.differences.joined(separator: ", ")
+          HTTPRequest.shown(
+            recorded: "the nearest is \($0.exchange.request.shown): \($0.differences.joined(separator: ", "))")
         } ?? "all that it holds of '\(connection)' has been played"
       let shown = redactor.redact("\(request.method) \(request.redactedURL)")
       let error = keep("The recording holds no request \(shown); \(reason).")

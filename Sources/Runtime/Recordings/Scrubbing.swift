@@ -6,6 +6,7 @@ import Runs
 
 /// Takes secrets out of requests, as a recording keeps them and as it compares them.
 enum Scrubbing {
+  /// As in addresses, of which a form is a part.
   private static let mark = "***"
   /// Fields of answers that say no more than how they came, or that carry a session.
   private static let dropped: Set<String> = [
@@ -24,7 +25,7 @@ enum Scrubbing {
       body = Array(query.encoded.utf8)
     }
     return Recording.Request(
-      method: request.method, url: redactor.redact(request.redactedURL),
+      method: request.method, url: redactor.redact(request.recordedURL),
       body: body.flatMap { Recording.Body($0, redact: hiding(request.secrets, redactor)) })
   }
 
@@ -42,7 +43,7 @@ enum Scrubbing {
       if dropped.contains(name) { return nil }
       // Where an answer redirects to may be signed.
       if name == "location" {
-        return HTTPHeaders.Field(field.name, redactor.redact(HTTPRequest.hidingQuery(of: field.value)))
+        return HTTPHeaders.Field(field.name, redactor.redact(HTTPRequest.hidingQuery(of: field.value, by: mark)))
       }
       return HTTPHeaders.Field(field.name, secret.contains(name) ? mark : redactor.redact(field.value))
     }

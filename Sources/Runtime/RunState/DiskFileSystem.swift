@@ -54,13 +54,11 @@ package struct DiskFileSystem: FileSystem {
   }
 
   package func read(_ path: String, from offset: Int, count: Int) throws(FileError) -> [UInt8] {
-    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-    guard descriptor >= 0 else { throw FileError(.read, path, .system(errno)) }
-    defer { close(descriptor) }
+    let file = try Descriptor.file(.read, path, O_RDONLY)
     var failed = false
     let bytes = [UInt8](unsafeUninitializedCapacity: max(count, 0)) { buffer, filled in
       while filled < buffer.count {
-        let count = pread(descriptor, buffer.baseAddress?.advanced(by: filled), buffer.count - filled, offset + filled)
+        let count = pread(file.number, buffer.baseAddress?.advanced(by: filled), buffer.count - filled, offset + filled)
         if count == 0 { return }
         if count > 0 {
           filled += count
@@ -75,16 +73,12 @@ package struct DiskFileSystem: FileSystem {
   }
 
   package func openForAppending(_ path: String) throws(FileError) -> any AppendableFile {
-    let descriptor = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0o600)
-    guard descriptor >= 0 else { throw FileError(.write, path, .system(errno)) }
-    return DiskFile(path, descriptor)
+    try DiskFile(path, Descriptor.file(.write, path, O_WRONLY | O_APPEND | O_CREAT, mode: 0o600))
   }
 
   package func truncate(_ path: String, to size: Int) throws(FileError) {
-    let descriptor = open(path, O_WRONLY | O_CLOEXEC)
-    guard descriptor >= 0 else { throw FileError(.write, path, .system(errno)) }
-    defer { close(descriptor) }
-    guard ftruncate(descriptor, size) == 0, fsync(descriptor) == 0 else {
+    let file = try Descriptor.file(.write, path, O_WRONLY)
+    guard ftruncate(file.number, size) == 0, fsync(file.number) == 0 else {
       throw FileError(.write, path, .system(errno))
     }
   }
@@ -117,29 +111,17 @@ package struct DiskFileSystem: FileSystem {
 /// A descriptor that is closed with its last reference.
 private final class DiskFile: AppendableFile {
   private let path: String
-  private let descriptor: Int32
+  private let file: Descriptor
 
-  init(_ path: String, _ descriptor: Int32) {
+  init(_ path: String, _ file: consuming Descriptor) {
     self.path = path
-    self.descriptor = descriptor
+    self.file = file
   }
 
-  deinit { close(descriptor) }
-
-  func append(_ bytes: [UInt8]) throws(FileError) {
-    var written = 0
-    while written < bytes.count {
-      let count = bytes.withUnsafeBytes { write(descriptor, $0.baseAddress?.advanced(by: written), $0.count - written) }
-      if count >= 0 {
-        written += count
-      } else if errno != EINTR {
-        throw FileError(.write, path, .system(errno))
-      }
-    }
-  }
+  func append(_ bytes: [UInt8]) throws(FileError) { try file.write(bytes, path) }
 
   func sync() throws(FileError) {
     // The metadata that fdatasync leaves out is not needed to read the data back.
-    guard fdatasync(descriptor) == 0 else { throw FileError(.write, path, .system(errno)) }
+    guard fdatasync(file.number) == 0 else { throw FileError(.write, path, .system(errno)) }
   }
 }

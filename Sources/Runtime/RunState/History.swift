@@ -26,6 +26,7 @@ extension History {
     search.lastMonth = query.endedBefore
     search.matches = query.matches
     if let prefix = query.idPrefix { search.needles.append("{\"id\":\(JSON.quoted(prefix).dropLast())") }
+    if let run = query.retryOf { search.needles.append(",\"retryOf\":\(JSON.quoted(run)),") }
     if let recipe = query.recipe { search.needles.append(",\"recipe\":\(JSON.quoted(recipe)),") }
     if let status = query.statuses?.first, query.statuses?.count == 1 {
       search.needles.append(",\"status\":\"\(status.rawValue)\",")

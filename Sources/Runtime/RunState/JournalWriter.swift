@@ -7,7 +7,8 @@
 /// state is refused by itself, before anything of it is written; it hears of it after the batch was acknowledged, so that
 /// what it was refused for is in the state that it sees. The first failure of the file system is the last thing
 /// the thread does with files: after a failed sync nobody knows what is on the disk (the kernel may have dropped the
-/// pages), so only a new start, which reads the files, can tell. Everyone who waits then, or comes later, gets that error.
+/// pages), so only a new start, which reads the files, can tell. What may be there of the batch that failed is cut off, because
+/// it is refused: everyone who waits then, or comes later, gets that error.
 import Basics
 import Synchronization
 
@@ -166,6 +167,7 @@ struct JournalWriter {
     if waiting.isEmpty { return }
     var position = opened.position
     let bytes = batch.finish(&position)
+    var result: Result<Void, StateError> = .success(())
     do throws(FileError) {
       try journal.append(bytes)
       let start = ContinuousClock.now
@@ -179,8 +181,8 @@ struct JournalWriter {
       }
     } catch {
       fail(StateError(error))
+      result = .failure(refusal(StateError(error)))
     }
-    let result: Result<Void, StateError> = failure.map { .failure($0) } ?? .success(())
     for answer in waiting { answer.give(result) }
     batch = JournalBatch(opened.position)
     accepted = []
@@ -198,10 +200,24 @@ struct JournalWriter {
     }
   }
 
-  private mutating func fail(_ error: StateError) {
-    failure = StateError(
+  private mutating func fail(_ error: StateError) { failure = broken(error, "") }
+
+  private func broken(_ error: StateError, _ batch: String) -> StateError {
+    StateError(
       .fatal,
-      "the state in '\(folder.path)' can no longer be written: \(error.message). What was acknowledged before is safe. Mend the cause and start again."
+      "the state in '\(folder.path)' can no longer be written: \(error.message). What was acknowledged before is safe\(batch). Mend the cause and start again."
     )
+  }
+
+  /// What those hear whose batch could not be written, of which all or a part may be in the file.
+  ///
+  /// It is cut off, so that the next start does not find what was refused; if that fails too, they are told.
+  private func refusal(_ error: StateError) -> StateError {
+    do throws(StateError) { try folder.cut(opened.generation, to: opened.journalSize) } catch {
+      return broken(
+        error,
+        "; what was refused just now may be there nevertheless: look with errand runs list before you ask for it again")
+    }
+    return broken(error, "")
   }
 }

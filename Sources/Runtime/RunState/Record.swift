@@ -62,13 +62,13 @@ extension Record {
   }
 }
 
-/// The compact JSON text of records, as it is written.
+/// The JSON text of records, as it is written.
 package struct RecordText: ~Copyable {
-  package var json = JSONWriter(.compact)
+  package var json: JSONWriter
   /// Why some value could not be written, if one could not.
   package private(set) var failure: JSONError?
 
-  package init() {}
+  package init(_ style: JSON.Style = .compact) { json = JSONWriter(style) }
 
   package mutating func write(_ value: Value) {
     do throws(JSONError) { try json.write(value) } catch { failure = failure ?? error }

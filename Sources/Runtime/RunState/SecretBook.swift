@@ -329,8 +329,11 @@ extension StateEvent {
       guard let reason = slot.reason else { return self }
       slot.reason = finder.redact(reason)
       return .slotDecided(slot)
-    case .attemptBegan, .runNoted, .valueRemoved, .eventConsumed, .eventsForgotten, .scheduleRemoved,
-      .schedulePaused, .scheduleReset:
+    case .schedulePaused(var event):
+      guard let note = event.pause?.note else { return self }
+      event.pause?.note = finder.redact(note)
+      return .schedulePaused(event)
+    case .attemptBegan, .runNoted, .valueRemoved, .eventConsumed, .eventsForgotten, .scheduleRemoved, .scheduleReset:
       break
     }
     return self

@@ -17,6 +17,8 @@ package struct SecretFinder: Sendable {
   private(set) var hasNumbers = false
   /// Which two bytes a find can begin with, a bit for each; empty if nothing is looked for.
   private let pairs: [UInt64]
+  /// How far before the end of a run of backslashes a find may begin that needs not begin with the run.
+  private let leastBackslashes: Int
 
   /// - Parameter secrets: By name; several names may stand for one text, and one name for an old text and a new one.
   package init(_ secrets: [(name: String, text: String)]) {
@@ -49,6 +51,8 @@ package struct SecretFinder: Sendable {
       }
     }
     self.pairs = pairs
+    let leading = needles.map { (needle: Needle) -> Int in needle.forms[0].scalars.prefix { $0.value == 0x5C }.count }
+    leastBackslashes = Needle.mostBackslashes * (leading.max() ?? 0) + 1
   }
 
   /// One that looks for more.
@@ -96,6 +100,7 @@ package struct SecretFinder: Sendable {
   private func finds(in bytes: UnsafeBufferPointer<UInt8>, _ manner: Manner) -> [Find] {
     var finds: [Find] = []
     var end = 0
+    var runEnd = 0
     pairs.withUnsafeBufferPointer { pairs in
       for index in bytes.indices {
         if index + 1 < bytes.count {
@@ -103,6 +108,15 @@ package struct SecretFinder: Sendable {
           guard pairs[pair >> 6] & 1 << UInt64(pair & 63) != 0 else { continue }
         } else if !manner.isCut {
           break
+        }
+        // Whatever begins within a run of backslashes, or of blanks that count as one, begins with the run as well, but
+        // for a backslash of its own; tried at each of its places, a long run would take for ever.
+        if bytes[index] == 0x5C || manner.isShown && Needle.isBlank(bytes[index]) {
+          if index >= runEnd {
+            runEnd = Needle.endOfRun(in: bytes, at: index)
+          } else if bytes[index] != 0x5C || runEnd - index > leastBackslashes {
+            continue
+          }
         }
         var found: Find?
         for (number, needle) in needles.enumerated() {
@@ -301,7 +315,12 @@ struct Needle: Sendable, Hashable {
     return ends.max()
   }
 
-  private static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 || isLineEnd(byte) }
+  /// Where the backslashes end that begin at an index, or the blanks.
+  static func endOfRun(in bytes: UnsafeBufferPointer<UInt8>, at start: Int) -> Int {
+    (bytes[start] == 0x5C ? backslashes(in: bytes, at: start) : run(in: bytes, at: start, where: isBlank)) ?? start
+  }
+
+  static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 || isLineEnd(byte) }
   private static func isLineEnd(_ byte: UInt8) -> Bool { byte == 0x0A || byte == 0x0D }
 
   /// Where bytes of a kind end that begin at an index; nil if there are none.
@@ -346,10 +365,13 @@ struct Needle: Sendable, Hashable {
 
   private static let longestEscape = 12
 
+  /// As how many a backslash may be written that is escaped again and again.
+  static let mostBackslashes = 16
+  /// How often a percent sign may be encoded.
+  private static let mostPercentSigns = 64
+
   private static func backslashes(in bytes: UnsafeBufferPointer<UInt8>, at start: Int) -> Int? {
-    var index = start
-    while index < bytes.count, bytes[index] == 0x5C { index += 1 }
-    return index > start ? index : nil
+    run(in: bytes, at: start) { $0 == 0x5C }
   }
 
   private static func ends(of scalar: Scalar, in bytes: UnsafeBufferPointer<UInt8>, at index: Int) -> [Int] {
@@ -363,21 +385,22 @@ struct Needle: Sendable, Hashable {
       ends += escape(scalar, in: bytes, at: index).map { [$0] } ?? []
       // A backslash may be doubled, and doubled again.
       if scalar.value == 0x5C, let end = backslashes(in: bytes, at: index), end > index + 1 {
-        ends += (index + 2)...min(end, index + 16)
+        ends += (index + 2)...min(end, index + mostBackslashes)
       }
     default: break
     }
     return ends
   }
 
-  /// The percent sign may be encoded itself, any number of times: `%20`, `%2520`, `%252520`.
+  /// The percent sign may be encoded itself, again and again: `%20`, `%2520`, `%252520`.
   private static func percent(_ scalar: Scalar, in bytes: UnsafeBufferPointer<UInt8>, at start: Int) -> [Int] {
     var ends = [start]
     for byte in scalar.utf8 {
       var next: [Int] = []
       for end in ends where end < bytes.count && bytes[end] == UInt8(ascii: "%") {
         var index = end + 1
-        while index + 1 < bytes.count, let value = number(bytes[index...index + 1], radix: 16) {
+        let last = index + 2 * mostPercentSigns
+        while index + 1 < bytes.count, index <= last, let value = number(bytes[index...index + 1], radix: 16) {
           if value == UInt32(byte) { next.append(index + 2) }
           guard value == 0x25 else { break }
           index += 2

@@ -1,6 +1,7 @@
 /// The snapshot: `state.json`, the whole state at the beginning of a generation.
 ///
-/// One JSON object for people and `jq`, indented, keys sorted:
+/// One JSON object for people and `jq`, indented, members in their order, on which depends what a recipe computes from
+/// the keys of a map:
 ///
 ///     {
 ///       "chain": "9c…",            the last sum of the journal before
@@ -43,16 +44,23 @@ struct Snapshot: Sendable {
   private(set) var format = StateFormat.version
 
   func bytes() throws(StateError) -> [UInt8] {
-    var object = ValueMap([
-      ("chain", .string(position.chain.text)), ("checksum", .string(Checksum().text)),
-      ("format", .int(StateFormat.version)), ("generation", .int(generation)), ("program", .string(program)),
-      ("sequence", .int(position.sequence)), ("state", state.encoded()),
-    ])
-    if newest != NewestRecords() { object["newest"] = newest.encoded() }
-    var bytes: [UInt8]
-    do { bytes = try JSON.write(.map(object), .prettySorted) } catch {
-      throw StateError(.invalid, "the state cannot be written as JSON: \(error.message)")
+    var text = RecordText(.pretty)
+    text.json.begin("{")
+    var writer = RecordWriter(consume text)
+    writer.set("chain", position.chain.text)
+    writer.set("checksum", Checksum().text)
+    writer.set("format", StateFormat.version)
+    writer.set("generation", generation)
+    if newest != NewestRecords() { writer.set("newest", newest) }
+    writer.set("program", program)
+    writer.set("sequence", position.sequence)
+    writer.set("state", state)
+    text = writer.finish()
+    text.json.end("}")
+    if let failure = text.failure {
+      throw StateError(.invalid, "the state cannot be written as JSON: \(failure.message)")
     }
+    var bytes = text.json.bytes
     bytes.append(0x0A)
     var checksum = Checksum()
     checksum.update(bytes)

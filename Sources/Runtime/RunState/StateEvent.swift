@@ -40,6 +40,8 @@ package struct RunCreated: Record, Equatable {
   package var recipe: String
   /// The recipe's file as the user gave it.
   package var file: String
+  /// The full path of the folder that `file` starts from; absent if that is a full path, or not known.
+  package var folder: String?
   /// The text of the recipe and of those it calls: a map from file to text.
   package var texts: StoredValue
   /// The inputs, checked and with defaults; a secret one by its name only.
@@ -55,7 +57,7 @@ package struct RunCreated: Record, Equatable {
   package var attempt: Int
 
   package init(
-    run: String, at: Timestamp, recipe: String, file: String, texts: StoredValue, inputs: Value,
+    run: String, at: Timestamp, recipe: String, file: String, folder: String? = nil, texts: StoredValue, inputs: Value,
     overrides: [String: Value] = [:], sandbox: Bool = false, program: String, cause: RunCause = RunCause(.manual),
     group: RunGroup? = nil, attempt: Int = 1
   ) {
@@ -63,6 +65,7 @@ package struct RunCreated: Record, Equatable {
     self.at = at
     self.recipe = recipe
     self.file = file
+    self.folder = folder
     self.texts = texts
     self.inputs = inputs
     self.overrides = overrides

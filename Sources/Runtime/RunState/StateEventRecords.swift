@@ -105,6 +105,7 @@ extension RunCreated {
     record.set("at", at)
     record.set("recipe", recipe)
     record.set("file", file)
+    record.set("folder", folder)
     record.set("texts", texts)
     record.set("inputs", inputs)
     record.set("overrides", overrides)
@@ -118,7 +119,8 @@ extension RunCreated {
   package init(from record: inout RecordReader) throws(RecordFault) {
     self.init(
       run: try record.take("run"), at: try record.take("at"), recipe: try record.take("recipe"),
-      file: try record.take("file"), texts: try record.take("texts"), inputs: try record.take("inputs"),
+      file: try record.take("file"), folder: try record.takeIfPresent("folder"), texts: try record.take("texts"),
+      inputs: try record.take("inputs"),
       overrides: try record.takeNamed("overrides"), sandbox: try record.take("sandbox"),
       program: try record.take("program"), cause: try record.takeIfPresent("cause") ?? RunCause(.manual),
       group: try record.takeIfPresent("group"), attempt: try record.takeIfPresent("attempt") ?? 1)

@@ -127,14 +127,16 @@ package struct StateDoctor: Sendable {
         .fault, "\(path) has the mode \(String(mode, radix: 8)), so that others than its owner may use it",
         isRepairable: true)
     }
-    for path in try unfinishedFiles() {
+    // A snapshot that has not got its name is told with the generations.
+    let names = try onDisk { () throws(FileError) in try fileSystem.list(path) }.sorted { $0.precedesByScalars($1) }
+    let isUnnamed = !names.contains(Snapshot.name) && names.contains(Snapshot.previousName)
+    for path in try unfinishedFiles() where !isUnnamed || path != "\(self.path)/\(Snapshot.newName)" {
       if isHeld {
         result.note(.note, "\(path) is being written")
       } else {
         result.note(.warning, "\(path) is left of a write that was cut short; nothing needs it", isRepairable: true)
       }
     }
-    let names = try onDisk { () throws(FileError) in try fileSystem.list(path) }.sorted { $0.precedesByScalars($1) }
     for name in names where name.hasSuffix(".damaged.jsonl") || name == Snapshot.damagedName {
       let kind = name == Snapshot.damagedName ? "snapshot" : "journal"
       result.note(.note, "\(path)/\(name) is a damaged \(kind) that was kept to be looked at; remove it when you have")
@@ -185,7 +187,13 @@ package struct StateDoctor: Sendable {
       result.note(
         .note, "'\(path)' was written by an older version; the next start brings it to format \(StateFormat.version)")
     }
-    if opened.snapshotGeneration == nil, opened.position.sequence > 0, opened.previousGeneration != nil {
+    if opened.isBetweenRenames {
+      if !isHeld {
+        result.note(
+          .note, "a snapshot of '\(path)' was cut short before it had its name; the next start writes it again",
+          isRepairable: true)
+      }
+    } else if opened.snapshotGeneration == nil, opened.position.sequence > 0, opened.previousGeneration != nil {
       for notice in opened.notices { result.note(.fault, notice, isRepairable: true) }
     } else if opened.tornTail != nil, !isHeld {
       for notice in opened.notices {

@@ -49,6 +49,8 @@ struct StateFolder {
     /// The number of the last event that the snapshot holds.
     var snapshotSequence = 0
     var journalSize = 0
+    /// Whether a snapshot was cut short between its two renames, so that the next start only has to finish it.
+    var isBetweenRenames = false
     /// Whether any of it was written by an older version, so that it has to be brought forward before it is added to.
     var isOld = false
     /// Bytes at the end of the last journal that nobody was told of, which begin there.
@@ -111,10 +113,20 @@ struct StateFolder {
       opened.damage = damage
     }
     if !fromPrevious, opened.snapshotGeneration == nil, opened.position.sequence > 0 {
+      opened.isBetweenRenames = try isBetweenRenames(names, generation: opened.generation)
+      if opened.isBetweenRenames { return opened }
       opened.notices.append(
         "\(file(Snapshot.name)) was missing or damaged; the state was recovered from what was before it")
     }
     return opened
+  }
+
+  /// Whether there is no snapshot but the one that was to become it, whole, and the one before.
+  private func isBetweenRenames(_ names: [String], generation: Int) throws(StateError) -> Bool {
+    guard !names.contains(Snapshot.name), names.contains(Snapshot.previousName), names.contains(Snapshot.newName)
+    else { return false }
+    var notices: [String] = []
+    return try snapshot(Snapshot.newName, &notices)?.0.generation == generation
   }
 
   /// The snapshot of that name; nil if it is missing or, with a notice, damaged.
@@ -178,6 +190,11 @@ struct StateFolder {
   }
 
   // MARK: - Going on
+
+  /// Makes the journal of a generation end there.
+  func cut(_ generation: Int, to size: Int) throws(StateError) {
+    try onDisk { () throws(FileError) in try fileSystem.truncate(file(Journal.name(generation)), to: size) }
+  }
 
   /// The journal to append to.
   func journal(of generation: Int) throws(StateError) -> any AppendableFile {

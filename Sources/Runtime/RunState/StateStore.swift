@@ -100,16 +100,19 @@ package struct HistoryQuery: Sendable {
   package var idPrefix: String?
   /// Only runs that ended before that instant, for reading on.
   package var endedBefore: Timestamp?
+  /// Only runs that tried that one again.
+  package var retryOf: String?
 
   package init(
     limit: Int = 20, recipe: String? = nil, statuses: Set<RunStatus>? = nil, idPrefix: String? = nil,
-    endedBefore: Timestamp? = nil
+    endedBefore: Timestamp? = nil, retryOf: String? = nil
   ) {
     self.limit = limit
     self.recipe = recipe
     self.statuses = statuses
     self.idPrefix = idPrefix
     self.endedBefore = endedBefore
+    self.retryOf = retryOf
   }
 
   func matches(_ run: RunSummary) -> Bool {
@@ -117,6 +120,7 @@ package struct HistoryQuery: Sendable {
     if let statuses, !statuses.contains(run.status) { return false }
     if let idPrefix, !run.id.utf8.starts(with: idPrefix.utf8) { return false }
     if let endedBefore, run.endedAt >= endedBefore { return false }
+    if let retryOf, run.retryOf?.hasSameScalars(as: retryOf) != true { return false }
     return true
   }
 }
@@ -153,6 +157,8 @@ package struct RunSummary: Record, Equatable {
   package var status: RunStatus
   package var createdAt: Timestamp
   package var endedAt: Timestamp
+  /// The run that it tried again.
+  package var retryOf: String?
 
   package init(_ run: RunRecord) {
     id = run.id
@@ -160,6 +166,7 @@ package struct RunSummary: Record, Equatable {
     status = run.status
     createdAt = run.createdAt
     endedAt = run.endedAt ?? run.now
+    retryOf = run.origin.cause.kind == .retry ? run.origin.cause.run : nil
   }
 
   package func write(to record: inout RecordWriter) {
@@ -168,6 +175,7 @@ package struct RunSummary: Record, Equatable {
     record.set("status", status)
     record.set("createdAt", createdAt)
     record.set("endedAt", endedAt)
+    record.set("retryOf", retryOf)
   }
 
   package init(from record: inout RecordReader) throws(RecordFault) {
@@ -176,6 +184,7 @@ package struct RunSummary: Record, Equatable {
     status = try record.take("status")
     createdAt = try record.take("createdAt")
     endedAt = try record.take("endedAt")
+    retryOf = try record.takeIfPresent("retryOf")
   }
 }
 

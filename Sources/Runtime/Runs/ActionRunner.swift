@@ -136,7 +136,7 @@ struct ActionRunner {
         Task.isCancelled
         ? nil
         : run.delay(
-          before: step, after: number, error, standard: action.retry, limits: limits,
+          before: step, after: number, &error, standard: action.retry, limits: limits,
           frame: frame, startedAt: work.startedAt)
       guard let delay else {
         return try await isDoubtful ? uncertain(attempt, error, nil) : failed(attempt, error)

@@ -97,8 +97,11 @@ final class RunContext: Sendable {
   // MARK: Trying again, and waiting
 
   /// How long to wait before the next try of a step, or nil if there is none.
+  ///
+  /// If there is none because the service asks for too long a wait, the error says so from then on.
   func delay(
-    before step: Step, after number: Int, _ error: RunError, standard: RetrySchedule?, limits: TimeLimits, frame: Frame,
+    before step: Step, after number: Int, _ error: inout RunError, standard: RetrySchedule?, limits: TimeLimits,
+    frame: Frame,
     startedAt: Timestamp
   ) -> TimeSpan? {
     guard let policy = step.schedule(after: error, standard: standard), number < policy.maxAttempts else { return nil }
@@ -109,10 +112,21 @@ final class RunContext: Sendable {
       // A condition that fails does not hold.
       guard (try? condition.evaluate(in: inner.slots))?.bool == true else { return nil }
     }
-    let delay = error.retryAfter ?? policy.delay(afterAttempt: number, chance: chance())
-    if let total = limits.total, delay >= left(of: total, since: startedAt) { return nil }
-    return delay
+    guard let asked = error.retryAfter else {
+      let delay = policy.delay(afterAttempt: number, chance: chance())
+      return limits.total.map { delay >= left(of: $0, since: startedAt) } == true ? nil : delay
+    }
+    let longest = limits.total.map { left(of: $0, since: startedAt) } ?? RunContext.longestDelay
+    if asked < longest { return asked }
+    if error.message.hasSuffix(".") { error.message.removeLast() }
+    error.message +=
+      "; it isn't tried again, because the service asked to wait \(asked.spelled), and "
+      + (limits.total == nil ? "\(longest.spelled) is the most" : "the step's time limit leaves less")
+    return nil
   }
+
+  /// The longest wait that a service may ask for of a step without a time limit.
+  private static let longestDelay = TimeSpan.seconds(30 * 86_400)
 
   /// How long the next try may take; a deadline that passed meanwhile still gets one last try of ordinary length.
   func limit(of limits: TimeLimits, since start: Timestamp) -> TimeSpan? {

@@ -236,10 +236,10 @@ struct StepRunner {
         // The first try has the step's own path, so that a step without `retry` looks like one that needed none.
         let inner = number == 1 ? path : "\(path)~\(number)"
         return try await limited(step, in: frame, at: path, inner: inner, startedAt: startedAt, triedAt: began)
-      } catch .failed(let error) {
+      } catch .failed(var error) {
         guard StepExit.failed(error).catchable != nil, error.effect != .done || error.retryable,
           let delay = run.delay(
-            before: step, after: number, error, standard: nil, limits: step.timeout, frame: frame,
+            before: step, after: number, &error, standard: nil, limits: step.timeout, frame: frame,
             startedAt: startedAt)
         else { throw .failed(error) }
         let due = run.time.now().advanced(by: delay) ?? .latest

@@ -10,6 +10,8 @@ package struct Decision: Sendable, Equatable {
     case cancel(run: String, reason: String)
     /// End an open run without waiting for what it is doing; to be ignored if it has ended.
     case terminate(run: String, reason: String)
+    /// Look up what came with the event that the next start of the cause's schedule waits for, and tell it by `recall`.
+    case recall(RunCause)
   }
 
   package var schedule: String

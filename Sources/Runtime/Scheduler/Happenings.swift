@@ -42,13 +42,23 @@ extension Scheduler {
   /// All that listen and whose `match` holds decide in one batch, which consumes the event; it has to be appended
   /// together with the receipt of the event, so that a crash leaves both or neither. Nil if nobody wants it.
   ///
-  /// - Parameter value: What `match` sees as `event`.
-  package mutating func eventReceived(_ event: EventRecord, as value: Value, at now: Timestamp) -> Decision? {
+  /// - Parameter data: What came with it, or why that cannot be read.
+  package mutating func eventReceived(
+    _ event: EventRecord, with data: Result<Value, StateError>, at now: Timestamp
+  ) -> Decision? {
     var whole = Decision(schedule: "", events: [])
     for id in listeners[event.name] ?? [] where event.run == nil {
-      guard let index = indexes[id], case .event(_, let match)? = slots[Int(index)].plan?.trigger.kind else { continue }
+      guard let index = indexes[id], let plan = slots[Int(index)].plan, case .event(_, let match) = plan.trigger.kind
+      else { continue }
       var refusal: String?
-      if let match {
+      var value = Value.null
+      if match != nil || plan.readsEvent {
+        switch data {
+        case .success(let known): value = known
+        case .failure(let error): refusal = "what came with the event \(event.id) cannot be read: \(error.message)"
+        }
+      }
+      if let match, refusal == nil {
         do throws(ExpressionFailure) {
           guard try match.evaluate(in: [value]).bool == true else { continue }
         } catch {
@@ -63,7 +73,8 @@ extension Scheduler {
           turn.take(event, value)
         }
       }
-      if whole.schedule.isEmpty, refusal == nil {
+      // One that was refused is decided as well: offered again, it would be refused again at each start.
+      if whole.schedule.isEmpty {
         whole.schedule = id
         whole.events.append(.eventConsumed(EventConsumed(at: now, id: event.id, by: id)))
       }
@@ -77,18 +88,11 @@ extension Scheduler {
 }
 
 extension Scheduler {
-  /// The starts that wait for what came with an event, which an agent that just came up does not know.
-  package var eventsToRecall: [(schedule: String, cause: RunCause)] {
-    lives.flatMap { index, life -> [(schedule: String, cause: RunCause)] in
-      let slot = slots[Int(index)]
-      guard let plan = slot.plan, plan.readsEvent else { return [] }
-      return life.buffered.filter { plan.needsEvent(of: $0, in: life) }.map { (slot.id, $0.cause) }
-    }
-  }
-
   /// Tells what came with an event that a start waits for; nil if it is lost.
-  package mutating func recall(_ value: Value?, for cause: RunCause, of schedule: String) {
-    guard let index = indexes[schedule], let origin = cause.origin else { return }
+  package mutating func recall(_ value: Value?, for cause: RunCause) {
+    guard let index = cause.schedule.flatMap({ indexes[$0] }), let origin = cause.origin,
+      lives[index]?.buffered.contains(where: { $0.cause == cause }) == true
+    else { return }
     lives[index]?.events[origin] = value.map { .value($0) } ?? .lost
     settleLater(index)
   }

@@ -17,7 +17,7 @@ struct Life: Equatable {
   var started: [Timestamp] = []
   /// Runs that were asked to end.
   var asked: Set<String> = []
-  /// What came with the events that wait, by the event or the run that ended.
+  /// What came with the event that is about to start a run, by the event or the run that ended.
   var events: [String: KeptEvent] = [:]
 
   enum KeptEvent: Equatable {
@@ -311,6 +311,10 @@ struct Turn {
   /// Starts what waited for runs to end, and ends what should have ended.
   mutating func startWaiting() {
     while let waiting = life.buffered.first(where: mayStart) {
+      if plan.needsEvent(of: waiting, in: life) {
+        effects.append(.recall(waiting.cause))
+        break
+      }
       if let refusal = plan.refusal {
         settle(waiting.slot, waiting.cause, .refused, refusal)
       } else if waiting.cause.kind == .slot, life.remaining == 0 {
@@ -327,7 +331,7 @@ struct Turn {
     let isAskedFor = [.trigger, .backfill].contains(waiting.cause.kind)
     // Its own slots wait under this policy only if the policy was edited meanwhile.
     let isFree = life.open.isEmpty || plan.overlap == .allowAll && waiting.cause.kind == .slot
-    return isFree && (life.pause == nil || isAskedFor) && !plan.needsEvent(of: waiting, in: life)
+    return isFree && (life.pause == nil || isAskedFor)
   }
 
   /// What an agent that just came up finds left over by the one before.
@@ -350,6 +354,7 @@ struct Turn {
     } else {
       if plan.readsEvent { life.events[end.run] = .value(StartingRun.ended(end.run, as: end.status.rawValue)) }
       offer(end.at, cause, plan.overlap)
+      life.events[end.run] = nil
     }
   }
 
@@ -361,6 +366,8 @@ struct Turn {
     } else {
       if plan.readsEvent { life.events[event.id] = .value(value) }
       offer(event.receivedAt, cause, plan.overlap)
+      // A start that waits looks it up again: a thousand of them would hold much.
+      life.events[event.id] = nil
     }
   }
 }

@@ -8,7 +8,7 @@ final class RequestLedger: Sendable {
   struct Entry: Sendable {
     var connection: String
     var method: String
-    /// Without secrets.
+    /// Without secrets, as recordings have it, so that its parts can be told.
     var url: String
     var status: Int?
   }
@@ -31,7 +31,7 @@ private struct LedgerTransport: HTTPTransport {
   let network: any HTTPTransport
 
   func send(_ request: HTTPRequest, into sink: (any HTTPBodySink)?) async throws(HTTPError) -> HTTPResponse {
-    var entry = RequestLedger.Entry(connection: connection, method: request.method, url: request.redactedURL)
+    var entry = RequestLedger.Entry(connection: connection, method: request.method, url: request.recordedURL)
     do throws(HTTPError) {
       let response = try await network.send(request, into: sink)
       entry.status = response.status

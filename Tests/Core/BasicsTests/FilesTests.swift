@@ -68,8 +68,27 @@ import Testing
     #expect(
       FileError(.read, "a", .tooLarge(limit: 2)).description
         == "cannot read 'a': it has more than the 2 bytes that are allowed")
-    // Endless, and of no size that could be asked for.
-    #expect(throws: FileError(.read, "/dev/zero", .tooLarge(limit: 5000))) { try Files.read("/dev/zero", limit: 5000) }
+  }
+
+  @Test(.timeLimit(.minutes(1))) func `reads regular files alone, and waits for nothing else`() throws {
+    try #require(mkfifo(folder + "/pipe", 0o600) == 0)
+    try #require(mknod(folder + "/socket", S_IFSOCK | 0o600, 0) == 0)
+    let cases: [(path: String, what: FileError.Special)] = [
+      (folder + "/pipe", .pipe), (folder + "/socket", .socket), ("/dev/zero", .device),
+    ]
+    for (path, what) in cases {
+      #expect(throws: FileError(.read, path, .notRegular(what))) { try Files.read(path) }
+    }
+    #expect(throws: FileError(.read, folder, .system(EISDIR))) { try Files.read(folder) }
+    #expect(
+      FileError(.read, "a", .notRegular(.pipe)).description == "cannot read 'a': it is a pipe, not a regular file")
+    // What a shell's <(…) gives is a pipe of this process's own.
+    var ends: [Int32] = [0, 0]
+    try #require(pipe(&ends) == 0)
+    #expect(write(ends[1], "given", 5) == 5)
+    close(ends[1])
+    #expect(try Files.read("/dev/fd/\(ends[0])") == Array("given".utf8))
+    close(ends[0])
   }
 
   @Test func `reads files that do not say how long they are`() throws {

@@ -142,4 +142,10 @@ import Testing
     let empties = "[" + String(repeating: "[],", count: 5000) + "]"
     #expect(try Program.compile(empties, in: scope).get().type == .list(.list(.dyn)))
   }
+
+  @Test func `a search for a long text takes no longer than both are long`() throws {
+    let expression = "text.padLeft('', 400000, 'a').contains(text.padLeft('b', 200000, 'a'))"
+    let program = try Program.compile(expression, in: ExpressionScope()).get()
+    #expect(try program.evaluate([]) == .bool(false))
+  }
 }

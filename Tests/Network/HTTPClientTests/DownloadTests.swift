@@ -73,7 +73,7 @@ import Testing
     #expect(error?.kind == .file)
     #expect(error?.sent == .maybe)
     #expect(
-      error?.message == "GET https://h/?k=***: \(text.replacingOccurrences(of: "PATH", with: path))")
+      error?.message == "GET https://h/?k=•••: \(text.replacingOccurrences(of: "PATH", with: path))")
     #expect(try folder.names == ["a"])
     #expect(try String(contentsOfFile: path, encoding: .utf8) == "old")
   }

@@ -43,7 +43,7 @@ import Testing
     let redirected = await failure { () throws(HTTPError) in
       try await client.send(HTTPRequest("GET", "\(server.baseURL)/start?page=1"))
     }
-    #expect(redirected?.message.contains("GET \(server.baseURL)/file.zip?***: ") == true)
+    #expect(redirected?.message.contains("GET \(server.baseURL)/file.zip?•••: ") == true)
     let given = await failure { () throws(HTTPError) in
       try await client.download(
         HTTPRequest("GET", "\(server.baseURL)/file.zip?sig=hunter2", hidesQuery: true), to: "/nowhere/at/all")
@@ -51,7 +51,7 @@ import Testing
     let texts = shown.withLock { $0 } + [redirected, given].map { $0?.message ?? "" }
     #expect(texts.allSatisfy { !$0.contains("hunter2") })
     #expect(texts.contains("\(server.baseURL)/start?page=1"))
-    #expect(texts.contains("\(server.baseURL)/file.zip?***"))
+    #expect(texts.contains("\(server.baseURL)/file.zip?•••"))
     await server.stop()
   }
 
@@ -60,7 +60,7 @@ import Testing
     let error = await failure { () throws(HTTPError) in try await client.send(.secret("http://u:hunter2@a.invalid")) }
     expect(
       error, .resolve, .nothing,
-      "GET http://***@a.invalid/p?a=1&ApiKey=***&%61pi%50assword=***: the name of http://a.invalid cannot be resolved; "
+      "GET http://•••@a.invalid/p?a=1&ApiKey=•••&%61pi%50assword=•••: the name of http://a.invalid cannot be resolved; "
         + "check the URL and the network.")
   }
 
@@ -202,6 +202,23 @@ import Testing
       try await HTTPClient().send(.secret("http://127.0.0.1:\(server.port)"))
     }
     #expect(error?.kind == .tooLarge)
+    #expect(
+      error?.message.hasSuffix(
+        ": the headers of the answer are larger than 262144 bytes, which is the most that is read.")
+        == true, "\(error?.message ?? "")")
+  }
+
+  @Test(arguments: [150_000, 5_000_000]) func `a header that is too large is said to be that`(_ count: Int) async throws
+  {
+    let line = "X: \(String(repeating: "x", count: count))\r\n"
+    let server = try RawServer { _ in .init(text: "HTTP/1.1 200 OK\r\n\(line)Content-Length: 0\r\n\r\n") }
+    let error = await failure { () throws(HTTPError) in
+      try await HTTPClient().send(.secret("http://127.0.0.1:\(server.port)"))
+    }
+    #expect(error?.kind == .tooLarge)
+    #expect(
+      error?.message.hasSuffix(": a header of the answer is larger than 102400 bytes, which is the most that is read.")
+        == true, "\(error?.message ?? "")")
   }
 
   @Test func `a lost answer on a kept connection is not asked for again`() async throws {

@@ -47,7 +47,7 @@ import Testing
     #expect(error?.kind == .redirect)
     #expect(error?.sent == .maybe)
     #expect(
-      error?.message == "GET https://a.example/x/y?k=***: https://a.example redirects to \(origin); only redirects to "
+      error?.message == "GET https://a.example/x/y?k=•••: https://a.example redirects to \(origin); only redirects to "
         + "the same scheme, host and port are followed. If the service has moved, change the URL.")
   }
 
@@ -60,7 +60,7 @@ import Testing
     let (requests, error) = await follow(location)
     #expect(requests.count == 1)
     #expect(
-      error?.message == "GET https://a.example/x/y?k=***: https://a.example redirects without saying where to in a way "
+      error?.message == "GET https://a.example/x/y?k=•••: https://a.example redirects without saying where to in a way "
         + "that can be followed; check the URL.")
   }
 
@@ -144,11 +144,11 @@ import Testing
   }
 
   @Test(arguments: [
-    ("https://h/p?a=1&KEY=s&b=2", "https://h/p?a=1&KEY=***&b=2"), ("https://h/p?k%65y=s", "https://h/p?k%65y=***"),
-    ("https://h/p?a=1;key=s;b=2&c", "https://h/p?a=1;key=***&c"), ("https://u:s@h/p@q", "https://***@h/p@q"),
-    ("https://u:s@h:8/?key=s#s", "https://***@h:8/?key=***"), ("https://h/p?key", "https://h/p?key=***"),
-    ("http://u:s/s@h/", "http://***@h/"), ("http://u:s?s@h/?key=s", "http://***@h/?key=***"), ("u:s@h", "***@h"),
-    ("http://h h/?key=s&a", "http://h h/?key=***&a"), ("?key=s", "?key=***"), ("", ""),
+    ("https://h/p?a=1&KEY=s&b=2", "https://h/p?a=1&KEY=•••&b=2"), ("https://h/p?k%65y=s", "https://h/p?k%65y=•••"),
+    ("https://h/p?a=1;key=s;b=2&c", "https://h/p?a=1;key=•••&c"), ("https://u:s@h/p@q", "https://•••@h/p@q"),
+    ("https://u:s@h:8/?key=s#s", "https://•••@h:8/?key=•••"), ("https://h/p?key", "https://h/p?key=•••"),
+    ("http://u:s/s@h/", "http://•••@h/"), ("http://u:s?s@h/?key=s", "http://•••@h/?key=•••"), ("u:s@h", "•••@h"),
+    ("http://h h/?key=s&a", "http://h h/?key=•••&a"), ("?key=s", "?key=•••"), ("", ""),
     ("https://h/?q=a@b", "https://h/?q=a@b"),
     ("https://h/?keys=1&akey=2", "https://h/?keys=1&akey=2"),
   ])

@@ -60,7 +60,7 @@ struct TLSTests {
     #expect(misnamed?.kind == .tls)
     #expect(misnamed?.sent == .nothing)
     #expect(
-      misnamed?.message == "GET https://127.0.0.1:\(server.port)/?key=***: no secure connection to "
+      misnamed?.message == "GET https://127.0.0.1:\(server.port)/?key=•••: no secure connection to "
         + "https://127.0.0.1:\(server.port) (SSL: no alternative certificate subject name matches target host name "
         + "'127.0.0.1'); if its certificate comes from a private authority, name the file of that authority in the "
         + "configuration.")
@@ -69,7 +69,7 @@ struct TLSTests {
     #expect(untrusted?.kind == .tls)
     #expect(untrusted?.sent == .nothing)
     #expect(
-      untrusted?.message == "GET https://localhost:\(server.port)/?key=***: no secure connection to "
+      untrusted?.message == "GET https://localhost:\(server.port)/?key=•••: no secure connection to "
         + "https://localhost:\(server.port) (SSL certificate problem: self-signed certificate); if its certificate "
         + "comes from a private authority, name the file of that authority in the configuration.")
 
@@ -77,7 +77,7 @@ struct TLSTests {
     let unreadable = await failure { () throws(HTTPError) in try await lost.send(good) }
     #expect(
       unreadable?.message
-        == "GET https://localhost:\(server.port)/?key=***: the file of certificate authorities cannot "
+        == "GET https://localhost:\(server.port)/?key=•••: the file of certificate authorities cannot "
         + "be read; check its path and that it holds PEM certificates.")
   }
 

@@ -5,7 +5,7 @@ import Testing
   @Test(
     arguments: [
       ("https://example.org/api/v1.5", true), ("http://127.0.0.1:8080", true), ("https://example.org/", false),
-      ("https://example.org?x", false), ("https://u:p@example.org", false), ("HTTPS://example.org", false),
+      ("https://example.org?x", false), ("https://u:p@example.org", false), ("HTTPS://example.org", true),
       ("https://exa mple.org", false), ("https://a//b", false), ("https://a\u{7F}", false), ("", false),
     ])
   func `an address is one that paths can be added to`(text: String, isOne: Bool) {

@@ -90,7 +90,7 @@ import Testing
     let third = transport.requests[2].headers
     #expect(third["Authorization"] == nil && third["X-Key"] == nil && third["X-App"] == nil)
     let error = try await failure("get", #"{"url":"/x"}"#, on: service)
-    #expect(error.message == "GET https://a.example/x?key=*** was answered with HTTP status 500.")
+    #expect(error.message == "GET https://a.example/x?key=••• was answered with HTTP status 500.")
     let token = ScriptedTransport([.on("GET", "https://a.example/", "x")])
     _ = try await run(
       "get", #"{"url":"/"}"#, on: try HTTPPluginTests.service(#"{"baseURL":"https://a.example","token":"t"}"#, token))
@@ -205,19 +205,19 @@ import Testing
     }
     #expect(
       try await preview("post", #"{"url":"/","json":[1]}"#)
-        == [Change("POST https://a.example/?k=***", from: nil, to: "application/json, 3 bytes")])
+        == [Change("POST https://a.example/?k=•••", from: nil, to: "application/json, 3 bytes")])
     #expect(
-      try await preview("put", #"{"url":"/"}"#) == [Change("PUT https://a.example/?k=***", from: nil, to: "nothing")])
+      try await preview("put", #"{"url":"/"}"#) == [Change("PUT https://a.example/?k=•••", from: nil, to: "nothing")])
     #expect(
       try await preview("delete", #"{"url":"/"}"#) == [
-        Change("DELETE https://a.example/?k=***", from: "there", to: nil)
+        Change("DELETE https://a.example/?k=•••", from: "there", to: nil)
       ])
     #expect(
       try await preview("download", #"{"url":"/","to":"no/such.zip"}"#)
-        == [Change("the file '/tmp/no/such.zip'", from: nil, to: "what is at https://a.example/?k=***")])
+        == [Change("the file '/tmp/no/such.zip'", from: nil, to: "what is at https://a.example/?k=•••")])
     #expect(
       try await preview("download", #"{"url":"/f?sig=s1gned","to":"no/such.zip"}"#)
-        == [Change("the file '/tmp/no/such.zip'", from: nil, to: "what is at https://a.example/f?***")])
+        == [Change("the file '/tmp/no/such.zip'", from: nil, to: "what is at https://a.example/f?•••")])
   }
 
   @Test
@@ -231,12 +231,12 @@ import Testing
       .init(
         method: "GET", url: "/f?t=hush", query: ValueMap([("sig", .string("s1gned")), ("page", .int(1))]),
         headers: ["X-Key": "hush", "X-Plain": "a"], secrets: context.secrets))
-    #expect(request.redactedURL == "https://a.example/f?t=***&sig=***&page=1")
+    #expect(request.redactedURL == "https://a.example/f?t=•••&sig=•••&page=1")
     #expect(request.credentialHeaders == ["authorization", "cookie", "proxy-authorization", "x-key"])
     #expect(
       try await action("post").preview(
         try JSON.parse(#"{"url":"/","json":{"a":"hush"},"query":{"k":"hush"}}"#), on: service, in: context)
-        == [Change("POST https://a.example/?k=***", from: nil, to: "application/json")])
+        == [Change("POST https://a.example/?k=•••", from: nil, to: "application/json")])
   }
 
   @Test func `sends a key where the service honours it, and refuses one where nobody says so`() async throws {

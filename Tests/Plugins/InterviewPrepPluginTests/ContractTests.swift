@@ -91,7 +91,11 @@ import Testing
     ),
     ("budget_too_small", "'profile.timeBudgetHoursPerDay' must be at least 0.5, but is 0.25"),
     ("constraints_null", "'profile.constraints' is empty; leave it out to have a list"),
-    ("extra_profile_field", "'profile' has no field 'updatedAt'"),
+    (
+      "extra_profile_field",
+      "'profile' has no field 'updatedAt'; it has name, stage, targetRole, timeBudgetHoursPerDay, availableDays, "
+        + "constraints"
+    ),
     ("no_days", "'profile.availableDays' must not be empty"),
     (
       "profile_only_name",

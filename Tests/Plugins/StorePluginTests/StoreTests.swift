@@ -85,7 +85,7 @@ private func outputs(
         """, on: store, id: "01900000-0000-7000-8000-00000000000\(number)")
       #expect(
         number == 2
-          ? end == "{}" : end.hasSuffix("; it must not be null; use store.delete to remove a value"), "\(end)")
+          ? end == "{}" : end.hasSuffix("'input.value' must not be null; use store.delete to remove a value"), "\(end)")
     }
     #expect(store.state.values.count == 1)
   }
@@ -153,8 +153,8 @@ private func outputs(
       "validation: a value with NaN in it cannot be stored"
     ),
     (
-      "{ uses: store.put, with: { name: x, value: \"${{ ['x'].map(x, x)[0] == 'x' ? null : 1 }}\" } }",
-      "validation: 'input' needs 'value' (dyn): What is stored; it must not be null; use store.delete to remove a value"
+      "{ uses: store.put, with: { name: x, value: \"${{ json.parse('[null]')[0] }}\" } }",
+      "validation: 'input.value' must not be null; use store.delete to remove a value"
     ),
   ])
   func `what cannot be stored is refused, and says why`(_ step: String, _ message: String) async throws {

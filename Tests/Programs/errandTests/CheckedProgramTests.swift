@@ -159,6 +159,85 @@ import Testing
     ),
     ("{ let: { a: '${{ {}.o }}' } }", "there is no field `o` here", "o }}", true),
     ("{ let: { b: \"${{ {}['o'] }}\" } }", "the map has no key 'o'", "'o'", true),
+    (
+      "{ uses: mail.send, with: { to: [a@example.org], from: b@example.org, subject: \"a\\nb\", text: y } }",
+      "The subject holds a line end or another control character, and has to be one line", "\"a\\nb", true
+    ),
+    (
+      "{ uses: mail.send, with: { to: [a@example.org], subject: x, text: y, attachments: [{ path: a, name: \"b\\tc\" }] } }",
+      "The name of an attachment holds a line end or another control character, and has to be one line", "\"b\\tc",
+      true
+    ),
+    (
+      "{ uses: mail.send, with: { to: [a@example.org], subject: x, text: y, attachments: [{ path: a, type: plain }] } }",
+      "'plain' is no media type such as application/pdf", "plain", true
+    ),
+    (
+      "{ uses: mail.send, connection: silent, with: { to: [a@example.org], subject: x, text: y } }",
+      "the mail has no sender; give it a 'from', here or in the connection", "{ to", false
+    ),
+    (
+      "{ uses: http.post, with: { url: /x, multipart: { files: [{ field: a, path: a, type: plain }] } } }",
+      "'plain' is no media type such as application/pdf", "plain", true
+    ),
+    (
+      "{ uses: http.get, with: { url: /x, query: { a: [[1]] } } }",
+      "'a' of 'query' is a list, which it cannot hold", "[[1", true
+    ),
+    (
+      "{ uses: http.post, with: { url: /x, form: { a: { b: 1 } } } }",
+      "'a' of 'form' is a map, which it cannot hold", "{ b", true
+    ),
+    (
+      "{ uses: shell.run, with: { effect: read, program: 'true', environment: { 'A=B': x } } }",
+      "'A=B' cannot be the name of a variable", "'A=B'", true
+    ),
+    (
+      "{ uses: csv.format, with: { rows: [{ a: 1, b: [2] }] } }",
+      "'b' of row 1 is a list, which no field can hold; write json.format(x) for it", "[2]", true
+    ),
+    (
+      "{ uses: csv.format, with: { columns: [a], rows: [{ b: [2] }, { a: { c: 1 } }] } }",
+      "'a' of row 2 is a map, which no field can hold; write json.format(x) for it", "{ c: 1", true
+    ),
+    (
+      "{ uses: csv.write, with: { path: a.csv, rows: [{ a: 1 }, { a: \"${{ [run.id] }}\" }] } }",
+      "'a' of row 2 is a list, which no field can hold; write json.format(x) for it", "\"${{", true
+    ),
+    (
+      "{ uses: csv.format, with: { rows: \"${{ [{'a': b'x'}] }}\" } }",
+      "'a' of row 1 is bytes, which no field can hold; write json.format(x) for it", "\"${{", true
+    ),
+    (
+      "{ uses: json.parse, with: { text: '{' } }",
+      "the text is no JSON: line 1, column 2: a key in double quotes is expected, but the text ends", "'{'", true
+    ),
+    (
+      "{ uses: csv.parse, with: { text: \"${{ run.id }}\", names: [a, b, a] } }", "'names' has 'a' twice", "[a", true
+    ),
+    (
+      "{ uses: csv.parse, with: { text: \"a,b\\n1,2\\n\", columns: { c: int } } }",
+      "the text cannot be read: it has no column 'c'; it has a, b", "\"a,b", true
+    ),
+    (
+      "{ uses: csv.parse, with: { text: \"a\\n1\\nx\\n\", columns: { a: int } } }",
+      "the text cannot be read: line 3, column 'a': 'x' is not an int", "\"a\\n", true
+    ),
+    (
+      "{ uses: file.write, with: { path: ., text: a } }", "cannot write 'FOLDER': it is a folder (EISDIR)", "., text",
+      false
+    ),
+    (
+      "{ uses: json.read, with: { path: ./ } }", "cannot read 'FOLDER': it is a folder (EISDIR)", "./ }", false
+    ),
+    (
+      "{ uses: shell.run, with: { effect: read, program: echo, arguments: [a, \"b\\0\"] } }",
+      "an argument of 'echo' holds a NUL, which ends a text", "\"b", true
+    ),
+    (
+      "{ uses: http.get, with: { url: /x, query: { a: [1], c: { x: 1 } } } }",
+      "'c' of 'query' is a map, which it cannot hold", "{ x", true
+    ),
   ]
 
   @Test func `what a run refuses for certain is a fault of the check, at its place`() async throws {
@@ -198,6 +277,7 @@ import Testing
       connections:
         http: { baseURL: https://a.example, token: "${{ secrets.TOKEN }}" }
         mail: { host: smtp.example.org, from: a@example.org }
+        silent: { plugin: mail, host: smtp.example.org }
 
       """, to: "errand.yaml")
     for (index, step) in steps.enumerated() where !step.step.contains("notify.ntfy") {
@@ -242,11 +322,110 @@ import Testing
         - { uses: file.list, with: { folder: . } }
         - { uses: notify.webhook, with: { text: x } }
         - { uses: notify.ntfy, with: { message: x, topic: t } }
+        - { uses: file.exists, with: { path: . } }
+        - { uses: csv.format, with: { columns: [a], rows: [{ a: "${{ 1 }}", b: [2] }] } }
+        - { uses: csv.write, with: { path: a.csv, rows: [{ a: é }], encoding: latin-1 } }
+        - { uses: csv.parse, with: { text: "a,b\\n1,2\\n", columns: { b: int } } }
+        - { uses: json.parse, with: { text: '{"a": 1}', at: "${{ '/' + run.id }}" } }
+        - { uses: http.get, with: { url: /x, query: { a: ["${{ 1 }}", b], c: "${{ now }}" } } }
         - { let: { a: "${{ {}.?o.orValue(1) }}", b: "${{ has({}.o) }}", c: "${{ {1: 'a'}[1] }}" } }
 
       """, to: "allowed.yaml")
     let outcome = try await program.call("check", "allowed.yaml")
     #expect(outcome.code == 0, "\(outcome.error)")
+    await program.remove()
+  }
+
+  @Test func `what types and constants tell of inputs is a fault of the check`() async throws {
+    let program = try await Program()
+    let cases: [(step: String, message: String, mark: String)] = [
+      (
+        "{ uses: csv.write, with: { path: a.csv, encoding: latin-1, rows: [{ a: 1, b: 漢 }] } }",
+        "'漢' (U+6F22) has no place in latin-1; write it in utf-8 or utf-16", "漢"
+      ),
+      (
+        "{ uses: csv.write, with: { path: a.csv, encoding: windows-1252, rows: [{ 漢: 1 }] } }",
+        "'漢' (U+6F22) has no place in windows-1252; write it in utf-8 or utf-16", "漢"
+      ),
+      (
+        "{ uses: csv.format, with: { rows: \"${{ inputs.xs.map(x, {'a': x, 'b': [x]}) }}\" } }",
+        "'b' of each row is a list, which no field can hold; write json.format(x) for it", "\"${{"
+      ),
+      (
+        "{ uses: csv.format, with: { rows: [\"${{ {'a': inputs.m} }}\"] } }",
+        "'a' of row 1 is a map, which no field can hold; write json.format(x) for it", "\"${{"
+      ),
+      (
+        "{ uses: http.post, with: { url: /x, form: { a: 1, c: \"${{ inputs.m }}\" } } }",
+        "'c' of 'form' is a map, which it cannot hold", "\"${{"
+      ),
+      (
+        "{ uses: text.report, with: { title: \"${{ '' }}\", sections: [{ text: a }] } }",
+        "'with.title' must not be empty", "\"${{"
+      ),
+      (
+        "{ uses: file.list, with: { limit: \"${{ 1 - 1 }}\" } }", "'with.limit' must be at least 1, but is 0", "\"${{"
+      ),
+      (
+        "{ uses: store.put, with: { name: a, value: \"${{ inputs.o.?a }}\" } }",
+        "a value is wanted here, and this is an optional int; write `inputs.o.?a.orValue(…)`", "inputs"
+      ),
+      (
+        "{ uses: store.compareAndSet, with: { name: a, expected: \"${{ inputs.o.?a }}\", value: 1 } }",
+        "a value is wanted here, and this is an optional int; write `inputs.o.?a.orValue(…)`", "inputs"
+      ),
+      (
+        "{ uses: store.put, with: { name: a, value: \"${{ has(inputs.o.a) ? inputs.o.a : null }}\" } }",
+        "'with.value' must not be null; use store.delete to remove a value, and this may be", "\"${{"
+      ),
+    ]
+    try program.write("connections: { http: { baseURL: https://a.example } }\n", to: "errand.yaml")
+    let head = """
+      inputs:
+        xs: { type: list(int), default: [1] }
+        m: { type: "map(string, int)", default: {} }
+        o: { type: { a: int? }, default: {} }
+      steps:
+
+      """
+    try program.write(head + cases.map { "  - \($0.step)\n" }.joined(), to: "types.yaml")
+    let outcome = try await program.call("check", "types.yaml")
+    #expect(
+      outcome.error.split(separator: "\n").map(String.init).filter { $0.hasPrefix("types.yaml:") }
+        == cases.enumerated().map { index, fault in
+          let column = fault.step.range(of: fault.mark).map {
+            fault.step.unicodeScalars.distance(from: fault.step.startIndex, to: $0.lowerBound)
+          }
+          return "types.yaml:\(index + 6):\((column ?? 0) + 5): error: \(fault.message)"
+        })
+    await program.remove()
+  }
+
+  @Test func `null is a value for a field that takes anything and has to be given`() async throws {
+    let program = try await Program()
+    try program.write(
+      """
+      recipe: nulls
+      inputs: { flag: { type: bool, default: false }, given: { type: string, default: "null" } }
+      steps:
+        - { id: a, uses: json.format, with: { value: "${{ inputs.flag ? 1 : null }}" } }
+        - { id: b, uses: json.format, with: { value: "${{ null }}" } }
+        - { id: c, uses: json.format, with: { value: "${{ json.parse(inputs.given) }}" } }
+        - { id: d, uses: store.compareAndSet, with: { name: n, expected: "${{ inputs.flag ? 1 : null }}", value: 2 } }
+        - { id: e, uses: store.put, with: { name: n, value: "${{ json.parse(inputs.given) }}" }, onError: continue }
+        - { id: f, uses: store.get, with: { name: n } }
+      outputs:
+        texts: "${{ [steps.a.text, steps.b.text, steps.c.text].map(text, text.trim()) }}"
+        isSet: "${{ steps.d.isSet }}"
+        value: "${{ steps.f.?value }}"
+      """, to: "nulls.yaml")
+    let check = try await program.call("check", "nulls.yaml")
+    #expect(check.code == 0, "\(check.error)")
+    let run = try await program.call("run", "nulls.yaml", "--json")
+    #expect(run.code == 0, "\(run.error)")
+    #expect(
+      run.json["outputs"] == (try JSON.parse(#"{"texts":["null","null","null"],"isSet":true,"value":2}"#)), "\(run.out)"
+    )
     await program.remove()
   }
 }

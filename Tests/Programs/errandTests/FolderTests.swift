@@ -59,6 +59,8 @@ import Testing
     "uses: file.append\n    with: { path: recipes/own.yaml, text: '# x' }",
     "uses: file.append\n    with: { path: sub/give.sh, text: 'echo x' }",
     "uses: file.append\n    with: { path: own.txt, text: '# x' }",
+    "uses: file.append\n    with: { path: try.yaml, text: '# x' }",
+    "uses: file.move\n    with: { from: try.yaml, to: x }",
     "uses: file.write\n    with: { path: data/state.json, text: x }",
     "uses: file.list\n    with: { folder: data }",
     "uses: file.write\n    connection: inner\n    with: { path: state.json, text: x }",
@@ -86,13 +88,75 @@ import Testing
     #expect(written.code == 0)
     let listed = try await Self.outcome("uses: file.list\n    with: { recursive: true }", in: program)
     let names = listed.json["outputs"]?["result"]?["entries"]?.list?.compactMap { $0["path"]?.string } ?? []
-    #expect(names == ["recipes", "sub", "try.yaml"])
+    #expect(names == ["recipes", "sub"])
     let name = program.folder.lastPathComponent
     let moved = try await Self.outcome(
       "uses: file.move\n    connection: above\n    with: { from: \(name), to: \(name)-away }", in: program)
     #expect(moved.code == 1)
     #expect(FileManager.default.fileExists(atPath: program.folder.path))
     try? FileManager.default.removeItem(atPath: "\(program.folder.path)-away")
+    await program.remove()
+  }
+
+  @Test func `a recipe is out of bounds wherever it lies, and so are those that it calls, also for an agent elsewhere`()
+    async throws
+  {
+    let program = try await Self.program("  recipes: { plugin: file, folder: sub, allowRecipes: true }\n")
+    func step(_ path: String) -> String {
+      "steps: [{ call: other.txt }, { uses: file.append, with: { path: '\(path)', text: '# x' } }]\n"
+    }
+    try program.write("inputs: { path: string }\n" + step("${{ inputs.path }}"), to: "sub/main.txt")
+    try program.write("steps: [{ let: { a: 1 } }]\n", to: "sub/other.txt")
+    func run(_ arguments: String) async throws -> Program.Outcome {
+      try await program.shell("cd sub && '\(Program.binary.path)' \(arguments) main.txt")
+    }
+    let cases = [("main.txt", 1), ("./other.txt", 1), ("free.txt", 0)]
+    for isServed in [false, true] {
+      let serve = isServed ? try program.serve("serve") : nil
+      await serve?.line(with: "serves")
+      for (name, code) in cases {
+        let outcome = try await run("run -i path=sub/\(name)")
+        #expect(outcome.code == code, "\(name): \(outcome.error)")
+        #expect(outcome.error.contains("among errand's own files (recipes)") == (code == 1), "\(outcome.error)")
+      }
+      serve?.signal(SIGTERM)
+      _ = await serve?.end()
+    }
+    // What is written into the recipe is known before.
+    try program.write(step("sub/main.txt"), to: "sub/main.txt")
+    #expect(try await run("check").error.contains("among errand's own files (recipes)"))
+    try program.write(
+      "steps: [{ uses: file.append, connection: recipes, with: { path: main.txt, text: '# x' } }]\n",
+      to: "sub/main.txt")
+    #expect(try await run("run").code == 0)
+    await program.remove()
+  }
+
+  @Test func `a pipe or a socket in the place of a file is named, and nothing waits for it`() async throws {
+    let program = try await Self.program()
+    try program.write("steps: [{ let: { a: 1 } }]\n", to: "try.yaml")
+    #expect(try await program.call("run", "try.yaml").code == 0)
+    let state = "\(program.folder.path)/data"
+    let journals = try FileManager.default.contentsOfDirectory(atPath: state).filter { $0.hasPrefix("journal-") }
+    let files = ["errand.yaml", "recipes/own.yaml", "data/state.json", "data/\(try #require(journals.max()))"]
+    let places =
+      [program.folder.path + "/errand.yaml", "recipes/own.yaml"]
+      + files.dropFirst(2).map {
+        "\(program.folder.path)/\($0)"
+      }
+    for (file, place) in zip(files, places) {
+      let command = file.hasPrefix("recipes") ? "check" : "run"
+      for (kind, make) in [("pipe", "mkfifo"), ("socket", "python3 -c 'import os,sys;os.mknod(sys.argv[1],0o140600)'")]
+      {
+        let outcome = try await program.shell(
+          "mv \(file) kept && \(make) \(file) && timeout 60 '\(Program.binary.path)' \(command) recipes/own.yaml; "
+            + "code=$?; rm \(file); mv kept \(file); exit $code")
+        #expect([3, 73, 78].contains(outcome.code), "\(file) \(kind): \(outcome.code)")
+        #expect(
+          outcome.error.contains("cannot read '\(place)': it is a \(kind), not a regular file"), "\(outcome.error)")
+      }
+    }
+    #expect(try await program.call("run", "try.yaml").code == 0)
     await program.remove()
   }
 

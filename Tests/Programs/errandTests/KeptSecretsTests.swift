@@ -257,7 +257,7 @@ import Testing
     first.signal(SIGTERM)
     _ = await first.end()
     let runs = try await program.call("runs", "list", "--json").json["open"]?.list
-    let run = try #require(runs?.first?["origin"]?["run"]?.string)
+    let run = try #require(runs?.first?["id"]?.string)
     _ = try await program.call("runs", "signal", "any", "go", environment: ["TOKEN": "sesame-4711"])
     let changed = try await program.call("runs", "resume", run, "--json", environment: ["TOKEN": "another-1234"])
     let reason = """

@@ -72,6 +72,20 @@ import Testing
     await program.remove()
   }
 
+  @Test func `what is begun gives what is small of an answer, and counts its lists`() async throws {
+    let program = try await Program()
+    let made = try await program.call("new", "recipe", "--uses", "markbook.getMarkbook")
+    #expect(made.code == 0, "\(made.error)")
+    let text = try String(contentsOf: program.folder.appending(path: "recipes/get-markbook.yaml"), encoding: .utf8)
+    #expect(text.contains("\n  students: ${{ steps.answer.students.size() }}\n"), "\(text)")
+    #expect(text.contains("\n  markbookName: ${{ steps.answer.markbookName }}\n"), "\(text)")
+    let run = try await program.call("run", "recipes/get-markbook.yaml", "--sandbox", "--json")
+    #expect(run.code == 0, "\(run.error)")
+    #expect(run.json["outputs"]?["students"]?.int == 24, "\(run.out)")
+    #expect(run.out.utf8.count < 2000)
+    await program.remove()
+  }
+
   @Test func `an example is written into the folder of the recipes, and runs`() async throws {
     let program = try await Program()
     try FileManager.default.createDirectory(

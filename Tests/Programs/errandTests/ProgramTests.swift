@@ -196,6 +196,9 @@ private let enrol = """
       name: "a state where none can be", arguments: ["runs", "list", "--state", "/dev/null/x"], code: 73,
       says: "/dev/null"),
     Case(name: "no such run", arguments: ["runs", "show", "0199"], code: 66, says: "no run begins with '0199'"),
+    Case(
+      name: "an expression of a recipe by itself", arguments: ["eval", "inputs.n"], code: 3,
+      says: "'errand eval' reads no recipe; give values by --with FILE, which has a line such as inputs: { … }"),
     Case(name: "a faulty expression", arguments: ["eval", "1 + 1.5"], code: 3, says: "write `1.0 + 1.5`"),
     Case(
       name: "no such action", arguments: ["actions", "markbook.getMarkbok"], code: 66,
@@ -256,6 +259,10 @@ private let enrol = """
       "run", averages, "--config", "errand.yaml", "-i", "markbook=1207731", "--state", disk.path)
     #expect(outcome.code == 73)
     #expect(outcome.error.contains("no space left on device"), "\(outcome.error)")
+    // The start was kept before there was no space, and whoever started it hears that.
+    let runs = try await program.call("runs", "list", "--config", "errand.yaml", "--state", disk.path).out
+    #expect(runs.contains("averages"), "\(runs)")
+    #expect(outcome.error.contains("The run is not over. 'errand serve' goes on with it"), "\(outcome.error)")
     #expect(await run("/bin/umount", "-l", disk.path) == 0)
     await program.remove()
   }

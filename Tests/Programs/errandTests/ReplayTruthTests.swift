@@ -61,6 +61,24 @@ import Testing
     }
   }
 
+  @Test func `a recording of a run that was interrupted says that it is one`() async throws {
+    try await Self.withService { program in
+      try program.write(
+        "recipe: some\nsteps:\n  - { uses: http.get, with: { url: /one } }\n  - wait: 10h\n", to: "some.yaml")
+      let run = try program.serve("run", "some.yaml", "--record", "some.json")
+      #expect(await run.line(with: "waiting until") != nil, "\(run.before)")
+      run.signal(SIGINT)
+      #expect(await run.line(with: "the run was interrupted, so what it does from here on can't be replayed") != nil)
+      #expect(await run.end() == 130)
+      let replay = try await program.call("run", "some.yaml", "--replay", "some.json")
+      #expect(
+        replay.error.hasPrefix(
+          "the recording is of a run that was interrupted; what the run did after that isn't in it\n"),
+        "\(replay.error)")
+      #expect(replay.code == 0)
+    }
+  }
+
   @Test func `a test fails by what is recorded and not asked for`() async throws {
     try await Self.withService { program in
       let steps = ["one", "two"].map { "  - { uses: http.get, with: { url: /\($0) } }\n" }

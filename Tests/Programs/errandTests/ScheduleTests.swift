@@ -5,6 +5,66 @@ import Testing
 @testable import errand
 
 @Suite(.timeLimit(.minutes(5))) struct ScheduleTests {
+  @Test func `a schedule whose inputs are computed is listed, foretold, planned and explained`() async throws {
+    let program = try await Program()
+    try FileManager.default.createDirectory(
+      at: program.folder.appending(path: "recipes"), withIntermediateDirectories: true)
+    try program.write(
+      """
+      recipe: tick
+      inputs: { at: timestamp, label: string, more: { type: int, default: 3 } }
+      on:
+        - every: 1s
+          zone: UTC
+          overlap: allowAll
+          inputs: { at: "${{ run.slot }}", label: "${{ run.recipe }} at ${{ time.format(run.slot, '%H:%M:%S', 'UTC') }}" }
+      steps:
+        - uses: file.write
+          with: { path: "out-${{ inputs.label }}.txt", text: "more: ${{ inputs.more }}" }
+      outputs: { label: "${{ inputs.label }}", at: "${{ inputs.at }}" }
+      """, to: "recipes/tick.yaml")
+
+    // Before an agent has read it.
+    let listed = try await program.call("schedule", "list", "--json").json.list?.first
+    #expect(listed?["id"]?.string == "tick" && listed?["words"]?.string == "every second")
+    #expect(Timestamp(listed?["next"]?.string ?? "") != nil)
+    let next = try await program.call("schedule", "next", "tick", "-n", "3", "--json").json.list ?? []
+    #expect(next.compactMap { Timestamp($0["slot"]?.string ?? "") }.count == 3)
+    let unread = try await program.call("why", "tick")
+    #expect(unread.code == 0 && unread.out.contains("It is due next on "), "\(unread.out)\(unread.error)")
+
+    // A plan is of a run started by hand, whose inputs are given.
+    let missing = try await program.call("plan", "recipes/tick.yaml")
+    #expect(missing.code == 3)
+    #expect(missing.error.contains("input 'label' (string) is missing; give it with -i label=…"), "\(missing.error)")
+    let plan = try await program.call(
+      "plan", "recipes/tick.yaml", "-i", "at=2026-11-20T08:00:00Z", "-i", "label=mine", "--json")
+    #expect(plan.code == 0, "\(plan.error)")
+    #expect(plan.out.contains("out-mine.txt"), "\(plan.out)")
+
+    // What the slot gives is what the run has, and what is told of it.
+    let agent = try program.serve("serve")
+    _ = await agent.line(with: " succeeded")
+    let started = try await program.call("schedule", "log", "tick", "--json").json.list?.last {
+      $0["outcome"]?.string == "started"
+    }
+    let run = try #require(started?["run"]?.string)
+    let slot = try #require(started?["slot"]?.string)
+    let time = try #require(slot.split(separator: "T").last?.dropLast())
+    let shown = try await program.call("runs", "show", run, "--json")
+    #expect(shown.json["outputs"]?["label"]?.string == "tick at \(time)", "\(shown.out)")
+    #expect(shown.json["outputs"]?["at"]?.string == slot, "\(shown.out)")
+    let why = try await program.call("why", run)
+    #expect(why.out.contains("It ran for the slot of ") && why.out.contains("\(time) UTC"), "\(why.out)")
+    let served = try await program.call("schedule", "list", "--json").json.list?.first
+    #expect(served?["isRead"]?.bool == true)
+    let foretold = try await program.call("schedule", "next", "tick", "-n", "2")
+    #expect(foretold.code == 0 && foretold.out.contains("tick"), "\(foretold.out)\(foretold.error)")
+    agent.signal(SIGTERM)
+    #expect(await agent.end() == 0)
+    await program.remove()
+  }
+
   @Test func `a schedule is told, paused, triggered and made up for, and the ledger tells it all`() async throws {
     let program = try await Program()
     try FileManager.default.createDirectory(

@@ -27,7 +27,7 @@ extension Program {
     while true {
       let list = try await call("runs", "list", "--json")
       if let run = list.json["open"]?.list?.first, run["status"]?.string == status, list.out.contains(gist) {
-        return run["origin"]?["run"]?.string ?? ""
+        return run["id"]?.string ?? ""
       }
     }
   }
@@ -41,7 +41,7 @@ extension Program {
     _ = await agent.line(with: " serves ")
     let started = try await program.call("run", "letters.yaml", "-i", "count=412", "--detach")
     #expect(started.code == 0, "\(started.error)")
-    let run = try await program.openRun("waiting", "approval")
+    let run = try await program.openRun("waiting", "asks")
 
     let list = try await program.call("runs", "list")
     #expect(list.out.contains("asks 'Send 412 letters?'"), "\(list.out)")
@@ -63,7 +63,7 @@ extension Program {
     #expect(approved.code == 0)
     #expect(approved.error == "approved 'ask' of \(run) as ann\n")
 
-    _ = try await program.openRun("waiting", "\"event\"")
+    _ = try await program.openRun("waiting", "for the event")
     let small = try await program.call("runs", "signal", run, "paid", "--data", #"{"amount": 5}"#, "--id", "e1")
     #expect(small.error == "received 'paid' as e1 for \(run)\n")
     let again = try await program.call("runs", "signal", "any", "paid", "--data", #"{"amount": 50}"#, "--id", "e1")
@@ -98,11 +98,39 @@ extension Program {
     await program.remove()
   }
 
+  @Test func `a list for programs tells of an open run what the table tells, and nothing of its steps`() async throws {
+    let program = try await Program()
+    try program.write(
+      """
+      steps:
+        - forEach: "[1, 2, 3]"
+          maxParallel: 3
+          steps: [{ wait: { event: go } }]
+        - { id: ask, approve: { prompt: "Go on?", by: [ann] } }
+      """, to: "waits.yaml")
+    let call = try program.start(["run", "waits.yaml"])
+    let run = try await program.openRun("waiting", "for the event")
+    func listed() async throws -> Value? {
+      try await program.call("runs", "list", "--json").json["open"]?.list?.first
+    }
+    let waiting = try await listed()
+    #expect(waiting?.map?.members.compactMap(\.name) == ["id", "recipe", "status", "createdAt", "why"])
+    #expect(waiting?["why"]?.string == "for the event 'go'")
+    #expect(Timestamp(waiting?["createdAt"]?.string ?? "") != nil)
+    for _ in 1...3 { _ = try await program.call("runs", "signal", run, "go") }
+    _ = try await program.openRun("waiting", "asks")
+    let asking = try await listed()
+    #expect(asking?["asks"] == (try JSON.parse(#"[{"step":"ask","prompt":"Go on?","by":["ann"]}]"#)))
+    call.signal(SIGINT)
+    _ = await call.outcome()
+    await program.remove()
+  }
+
   @Test func `without an agent everything is noted, and says who has to go on`() async throws {
     let program = try await Program()
     try program.write(letters, to: "letters.yaml")
     let call = try program.start(["run", "letters.yaml", "-i", "count=1"])
-    let run = try await program.openRun("waiting", "approval")
+    let run = try await program.openRun("waiting", "asks")
     call.signal(SIGINT)
     _ = await call.outcome()
 

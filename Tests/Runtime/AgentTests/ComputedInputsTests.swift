@@ -11,11 +11,15 @@ import Testing
 
   /// The inputs that the run of the newest slot was created with, as JSON.
   private func inputs(_ bench: HostBench, of schedule: String) async throws -> String {
+    JSON.shown(try await values(bench, of: schedule))
+  }
+
+  private func values(_ bench: HostBench, of schedule: String) async throws -> Value {
     let run = try #require(try await bench.store.slots(SlotQuery()).first { $0.schedule == schedule }?.run)
     let open: RunRecord? = bench.store.run(run)
     let finished: RunRecord? = try await bench.store.finishedRun(run)
     let record = try #require(open ?? finished)
-    return JSON.shown(record.origin.inputs)
+    return try await bench.store.secrets.restored(record.origin.inputs, as: "the inputs")
   }
 
   @Test func `from the slot that was due`() async throws {
@@ -48,7 +52,8 @@ import Testing
       try await inputs(bench, of: "tick").contains(#""tags":["fixed","run"],"more":7"#))
   }
 
-  @Test func `from what came with an event, also if the start waited for another process`() async throws {
+  @Test(arguments: ["ana", "ana s3cret-4711"])
+  func `from what came with an event, also if the start waited for another process`(_ who: String) async throws {
     let folder = try ScheduleHostTests.folder([
       "hear": """
       inputs: { size: { type: int, min: 2 }, who: { type: string, default: nobody } }
@@ -58,13 +63,14 @@ import Testing
       """
     ])
     let first = await HostBench(folder: folder.path)
+    first.store.secrets.learn([("TOKEN", "s3cret-4711")])
     await first.serve()
     _ = try await first.ask(#"{"ask":"signal","event":{"id":"e2","name":"e","data":{"size":2}}}"#)
     await first.slots(until: "hear 09:30:00 started")
     #expect(try await inputs(first, of: "hear") == #"{"size":2,"who":"none"}"#)
     await first.until("\(try #require(try await first.store.slots(SlotQuery()).first?.run)) waits")
     let waiting = try #require(first.store.state.schedules["hear"]?.openRuns.first)
-    _ = try await first.ask(#"{"ask":"signal","event":{"id":"e3","name":"e","data":{"size":3,"who":"ana"}}}"#)
+    _ = try await first.ask(#"{"ask":"signal","event":{"id":"e3","name":"e","data":{"size":3,"who":"\#(who)"}}}"#)
     await first.slots(until: "hear 09:30:00 buffered")
     await first.schedules.stop()
     await first.host.stop()
@@ -74,7 +80,50 @@ import Testing
     await second.serve()
     _ = try await second.ask(#"{"ask":"signal","run":"\#(waiting)","event":{"id":"go","name":"on"}}"#)
     await second.slots(until: "hear 09:30:00 started")
-    #expect(try await inputs(second, of: "hear") == #"{"size":3,"who":"ana"}"#)
+    #expect(try await values(second, of: "hear")["who"]?.string == who)
+  }
+
+  @Test(arguments: [true, false])
+  func `an event that cannot be read is refused where it is needed, and starts the rest`(_ isNeeded: Bool) async throws
+  {
+    let folder = try ScheduleHostTests.folder([
+      "hear": """
+      inputs: { who: { type: string, default: nobody } }
+      on: [{ event: e\(isNeeded ? ", inputs: { who: \"${{ event.who }}\" }" : "") }]
+
+      """ + ComputedInputsTests.done
+    ])
+    let bench = await HostBench(folder: folder.path)
+    bench.store.secrets.learn([("TOKEN", "s3cret-4711")])
+    _ = try await bench.ask(#"{"ask":"signal","event":{"id":"e1","name":"e","data":{"who":"s3cret-4711"}}}"#)
+    let event = try #require(bench.store.state.events["e1"])
+    // As a token that was changed after the event had come.
+    let store = MemoryStateStore()
+    store.secrets.learn([("TOKEN", "another-4711")])
+    let later = await HostBench(store, time: bench.time, folder: folder.path)
+    await later.serve()
+    _ = try await later.host.receive(event)
+    await later.slots(until: "hear 09:30:00 \(isNeeded ? "refused" : "started")")
+    if isNeeded {
+      let reason = try #require(try await store.slots(SlotQuery()).first?.reason)
+      #expect(reason.contains("the secret 'TOKEN' has changed"), "\(reason)")
+    }
+  }
+
+  @Test func `which may take no time`() async throws {
+    let folder = try ScheduleHostTests.folder([
+      "tick": """
+      inputs: { n: int }
+      on: [{ cron: "0 * * * *", inputs: { n: "${{ lists.range(400000).map(x, x * 2).size() }}" } }]
+
+      """ + ComputedInputsTests.done
+    ])
+    let bench = await HostBench(folder: folder.path)
+    await bench.serve()
+    await bench.pass(.seconds(1805))
+    await bench.slots(until: "tick 10:00:00 refused")
+    let slot = try #require(try await bench.store.slots(SlotQuery()).first)
+    #expect(slot.reason?.contains("more than 20000 steps") == true, "\(slot.reason ?? "")")
   }
 
   @Test func `from the run that ended`() async throws {

@@ -146,6 +146,17 @@ extension RunStory {
         \(started)
         """),
     RunStory(
+      testDescription: "waiting by a clock that was ahead",
+      events: [waits("#2", WaitRecord(.until, wakeAt: at(54_000))), status(.waiting, until: 54_000)], now: -7200,
+      expected: """
+        backup waits until Sat 2026-11-21 02:00 EET (in 17 h), in '#2'.
+          The clock was once ahead, and showed Fri 2026-11-20 11:00:02 EET when this wait began; it lasts until the clock is there again. To begin it anew by the clock as it is now:
+              errand runs cancel r1
+              errand runs retry r1
+          The folder's agent wakes it then.
+        \(started)
+        """),
+    RunStory(
       testDescription: "waiting until an instant, and nobody there to wake it",
       events: [waits("#2", WaitRecord(.until, wakeAt: at(54_000))), status(.waiting, until: 54_000)], isServed: false,
       expected: """

@@ -243,6 +243,21 @@ import Testing
       ])
   }
 
+  @Test(arguments: [-1, 1])
+  func `a run that was tried again is not tried once more, whichever way the clock was moved between`(
+    _ direction: Int
+  ) async throws {
+    let bench = await HostBench()
+    try await bench.start("r1", "steps: [{ fail: never }]")
+    await bench.until("r1 failed")
+    let year = TimeSpan(nanoseconds: direction * 365 * 86_400_000_000_000)
+    bench.time.setWallClock(to: try #require(bench.time.now().advanced(by: year)))
+    let answer = try JSON.parse(try #require(try await bench.ask(#"{"ask":"retry","run":"r1"}"#).first))
+    let id = try #require(answer["accepted"]?.string)
+    await bench.until("\(id) failed")
+    #expect(try await bench.ask(#"{"ask":"retry","run":"r1"}"#).first?.contains("was tried again as \(id)") == true)
+  }
+
   @Test func `of two who try a run again at once, one is refused, and the one later is told of the first`() async throws
   {
     let bench = await HostBench()

@@ -115,6 +115,39 @@ extension SlotStory {
         \(next)
         """),
     SlotStory(
+      testDescription: "decided while the clock was ahead, and again after a reset",
+      ledger: [
+        slot(.started, run: "r1"), slot(.reset, at: -day, cause: .trigger, from: -day, until: 40 * day),
+        slot(.superseded, at: 40 * day, reason: "a later slot was due as well", until: 39 * day, count: 28),
+      ],
+      expected: """
+        weekly ran on Fri 2026-11-20 17:30 AEDT: run r1 (succeeded).
+            errand why r1
+        \(next)
+        """),
+    SlotStory(
+      testDescription: "started while the clock was ahead, and left out after a reset",
+      ledger: [
+        slot(.dropped, at: 1, reason: "it was started already, while the clock was ahead"),
+        slot(.reset, at: -day, cause: .trigger, from: -day, until: 40 * day), slot(.started, run: "r1"),
+      ],
+      expected: """
+        weekly ran on Fri 2026-11-20 17:30 AEDT: run r1 (succeeded).
+            errand why r1
+        \(next)
+        """),
+    SlotStory(
+      testDescription: "decided while the clock was ahead, and not yet again",
+      ledger: [
+        slot(
+          .reset, at: -day, cause: .trigger, reason: "the clock was once ahead", from: -day, until: 40 * day),
+        slot(.superseded, at: 40 * day, reason: "a later slot was due as well", until: 39 * day, count: 28),
+      ],
+      expected: """
+        The slots of weekly from Fri 2026-11-20 17:30 AEDT on were decided again from Thu 2026-11-19 17:30 AEDT. The clock was once ahead.
+        \(next)
+        """),
+    SlotStory(
       testDescription: "missed, then made up for",
       ledger: [
         slot(.started, at: 500, cause: .backfill, run: "r1"), slot(.missedPolicy, at: 400),

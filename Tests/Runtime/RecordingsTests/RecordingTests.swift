@@ -243,8 +243,8 @@ import Testing
   @Test(arguments: [
     (
       get("https://a.example/list?a=1&b=3&key=x", secret: ["key"]),
-      "The recording holds no request GET https://a.example/list?a=1&b=3&key=***; the nearest is "
-        + "GET https://a.example/list?a=1&b=2&key=***: 'b=3' is not recorded, 'b=2' is missing."
+      "The recording holds no request GET https://a.example/list?a=1&b=3&key=•••; the nearest is "
+        + "GET https://a.example/list?a=1&b=2&key=•••: 'b=3' is not recorded, 'b=2' is missing."
     ),
     (
       HTTPRequest("PUT", "https://a.example/item", body: Array(#"{"x":"1","y":[true],"z":null}"#.utf8)),
@@ -276,7 +276,7 @@ import Testing
       try await replay.transport(of: "other").send(again, into: nil)
     } throws: { error in
       (error as? HTTPError)?.message
-        == "The recording holds no request GET https://a.example/list?a=1&b=2&key=***; all that it holds of 'other' "
+        == "The recording holds no request GET https://a.example/list?a=1&b=2&key=•••; all that it holds of 'other' "
         + "has been played."
     }
   }

@@ -165,6 +165,26 @@ import Testing
     let again = try await FileStateStore.open(
       "/state", program: "errand 0.1", fileSystem: disk.restarted(losing: .nothing))
     #expect(again.openRuns.map(\.id) == ["a"])
-    #expect(again.notices.count == 1)
+    #expect(again.notices == [])
+  }
+
+  /// What fails of a batch, how, and what is there of it at the next start.
+  @Test(arguments: [
+    (1, FaultyFileSystem.Fault.error(ENOSPC), ["a"]), (2, .error(ENOSPC), ["a"]), (2, .error(EIO), ["a"]),
+    (2, .crash(.before), ["a", "b"]),
+  ])
+  func `a start that was refused is not there afterwards, or may be and the refusal says so`(
+    _ operation: Int, _ fault: FaultyFileSystem.Fault, _ runs: [String]
+  ) async throws {
+    let disk = FaultyFileSystem()
+    let store = try await FileStateStore.open("/state", program: "errand 0.1", fileSystem: disk)
+    try await store.append(Example.created("a"))
+    disk.fail(at: operation, fault)
+    let error = await #expect(throws: StateError.self) { try await store.append(Example.created("b")) }
+    #expect(error?.message.contains("may be there nevertheless") == (runs.count == 2))
+    let again = try await FileStateStore.open(
+      "/state", program: "errand 0.1", fileSystem: disk.restarted(losing: .nothing))
+    #expect(again.openRuns.map(\.id).sorted() == runs)
+    #expect(again.notices == [])
   }
 }

@@ -102,6 +102,13 @@ import Testing
       disk["/state/state.json"] = Array(text.replacing("weekly", with: "weakly").utf8)
     },
     Case(
+      "a snapshot that was cut short between its two renames",
+      found: ["note* a snapshot of '/state' was cut short before it had its name; the next start writes it again"]
+    ) { disk in
+      disk["/state/state.json.new"] = disk["/state/state.json"]
+      disk["/state/state.json"] = nil
+    },
+    Case(
       "a damaged generation before",
       found: [
         "warning* /state/state.previous.json is damaged: its content does not match its checksum; it would be needed only if state.json were lost"
@@ -248,6 +255,20 @@ import Testing
       }
     }
     #expect(moments > 0 || one.found == one.left)
+  }
+
+  @Test func `a snapshot that was cut short between its two renames is written again without a word`() async throws {
+    for isWhole in [true, false] {
+      let disk = try await DoctorTests.healthy()
+      disk["/state/state.json.new"] = isWhole ? disk["/state/state.json"] : [1]
+      disk["/state/state.json"] = nil
+      let store = try await FileStateStore.open("/state", program: "errand 0.1", fileSystem: disk)
+      #expect(store.notices.isEmpty == isWhole)
+      #expect(store.state.values["x"] == .inline(.int(1)))
+      try await store.close()
+      #expect(disk["/state/state.json"] != nil)
+      #expect(try DoctorTests.doctor(disk).examine().findings == [])
+    }
   }
 
   @Test func `a missing and a damaged blob are named`() async throws {

@@ -9,14 +9,15 @@ func instant(_ seconds: Int) -> Timestamp {
 
 /// Events with little in them.
 enum Example {
-  static func created(_ run: String, at seconds: Int = 0, recipe: String = "averages", inputs: Value = .object([:]))
-    -> StateEvent
-  {
+  static func created(
+    _ run: String, at seconds: Int = 0, recipe: String = "averages", inputs: Value = .object([:]),
+    cause: RunCause = RunCause(.manual)
+  ) -> StateEvent {
     .runCreated(
       RunCreated(
         run: run, at: instant(seconds), recipe: recipe, file: "recipes/\(recipe).yaml",
         texts: .inline(.object(["recipes/\(recipe).yaml": .string("steps: []\n")])), inputs: inputs,
-        program: "errand 0.1"))
+        program: "errand 0.1", cause: cause))
   }
 
   static func began(_ run: String, _ step: String, at seconds: Int = 0) -> StateEvent {

@@ -52,6 +52,28 @@ struct Tomorrow: TimeSource {
     try await again.close()
   }
 
+  @Test func `members of a value keep their order in the journal, the snapshot and the history`() async throws {
+    let folder = Folder()
+    let value = Value.map(ValueMap([("zeta", .map(ValueMap([("b", .int(1)), ("a", .int(2))]))), ("alpha", .int(3))]))
+    func keys(_ value: Value?) -> [String] {
+      (value?.map?.members ?? []).flatMap { member in [member.name ?? ""] + keys(member.value) }
+    }
+    let store = try await open(folder)
+    try await store.append([Example.created("r1", inputs: value), Example.set("v", value)])
+    try await store.close()
+    for compacts in [true, false] {
+      let store = try await open(folder)
+      #expect(keys(store.run("r1")?.origin.inputs) == ["zeta", "b", "a", "alpha"])
+      guard case .inline(let kept)? = store.state.values["v"] else { throw StateError(.invalid, "no value") }
+      #expect(keys(kept) == ["zeta", "b", "a", "alpha"])
+      if compacts { try await store.compact() } else { try await store.append(Example.over("r1", at: 9)) }
+      try await store.close()
+    }
+    let last = try await open(folder)
+    #expect(keys(try await last.finishedRun("r1")?.origin.inputs) == ["zeta", "b", "a", "alpha"])
+    try await last.close()
+  }
+
   @Test func `a long journal is read by several threads, in order`() async throws {
     let disk = FaultyFileSystem()
     let rule = CompactionRule(smallest: .max)

@@ -9,7 +9,8 @@ import Testing
   private static let folder = "/state/history"
   private static let count = 700
 
-  /// Run number n: 500 in November, the others in December; one in 200 is of a rare recipe, every tenth took two days.
+  /// Run number n: 500 in November, the others in December; one in 200 is of a rare recipe, every tenth took two days, one
+  /// in 90 tried another again.
   private static func run(_ number: Int) throws -> RunRecord {
     var random = SeededGenerator(seed: UInt64(number))
     let seconds = number * 2000
@@ -18,7 +19,10 @@ import Testing
     let recipe = number % 200 == 150 ? "rare \"one\"" : "r\(number % 7)"
     return try #require(
       try Example.fold([
-        Example.created(id, recipe: recipe), Example.over(id, at: seconds, number % 90 == 4 ? .failed : .succeeded),
+        Example.created(
+          id, recipe: recipe,
+          cause: number % 90 == 5 ? RunCause(.retry, run: "old \"\(number / 2)\"") : RunCause(.manual)),
+        Example.over(id, at: seconds, number % 90 == 4 ? .failed : .succeeded),
       ]).ended.first)
   }
 
@@ -57,6 +61,10 @@ import Testing
     query { $0.idPrefix = String(runs[300].id.prefix(6)) }, query { $0.idPrefix = String(runs[3].id.prefix(9)) },
     query { $0.idPrefix = String(runs[613].id.prefix(20)) }, query { $0.idPrefix = runs[0].id },
     query { $0.idPrefix = String(runs[0].id.dropLast() + "\"") },
+    query { $0.retryOf = "old \"47\"" }, query { $0.retryOf = "old" },
+    query {
+      $0.recipe = "r5"; $0.retryOf = "old \"2\""
+    },
   ]
 
   @Test(arguments: queries.indices)

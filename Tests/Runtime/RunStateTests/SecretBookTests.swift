@@ -146,6 +146,34 @@ import Testing
     #expect(finder.redact("two blanks and nothing") == "two blanks and nothing")
   }
 
+  @Test(arguments: [
+    String(repeating: "\\", count: 300_000), String(repeating: " \n", count: 150_000),
+    "%" + String(repeating: "25", count: 10_000),
+    String(repeating: "\\u005c", count: 50_000),
+  ])
+  func `long runs of what escapes are looked through in a moment`(_ text: String) async throws {
+    let book = SecretBook()
+    book.learn([("A", "\\\\server\\share"), ("B", " two  blanks"), ("C", "%25 of it"), ("D", "\"quoted\"")])
+    let begin = ContinuousClock.now
+    #expect(book.finder.redact(text) == text)
+    for secret in ["\\\\server\\share", "\"quoted\""] {
+      let escaped = JSON.quoted(JSON.quoted(secret))
+      #expect(book.finder.redact("\(text)\(secret)\(text)").contains(secret) == false)
+      #expect(book.finder.redact("\(text)x\(escaped)x\(text)").contains(secret.prefix(8).dropFirst(3)) == false)
+    }
+    // It took hours where each place looked at all of what follows.
+    #expect(begin.duration(to: .now) < .seconds(20))
+  }
+
+  @Test func `what is said of a pause is kept without a secret`() async throws {
+    let store = MemoryStateStore()
+    store.secrets.learn([("TOKEN", "s3cret-4711")])
+    let pause = PauseRecord(at: instant(0), origin: .person, note: "because s3cret-4711 is old")
+    let event = try StateEvent.schedulePaused(SchedulePaused(schedule: "s", pause: pause)).withoutSecrets(store.secrets)
+    guard case .schedulePaused(let kept) = event else { throw StateError(.invalid, "another event") }
+    #expect(kept.pause?.note == "because ••• is old")
+  }
+
   @Test func `a key of a request is kept as a text, and nothing else is taken for one by reference`() async throws {
     let book = SecretBook()
     book.learn([("S", "sesame-4711")])

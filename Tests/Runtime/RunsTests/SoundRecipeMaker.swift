@@ -1,6 +1,7 @@
 import ActionKit
 import Basics
 import Expressions
+import PluginList
 import RunTestKit
 
 @testable import Recipes
@@ -20,10 +21,15 @@ struct SoundRecipeMaker {
   /// The places that were given an expression.
   private(set) var places: Set<String> = []
 
-  static let catalog = ActionCatalog([AnythingPlugin.self])
+  static let catalog = ActionCatalog(
+    [AnythingPlugin.self] + everyPlugin.filter { ["json", "csv", "text", "store", "file"].contains($0.name) })
+  /// Where the actions on files are.
+  static let folder = "/tmp/errand-sound-\(UInt64.random(in: 0 ... .max))"
   /// The actions that give something, each with the type of what it gives.
   private let actions: [(name: String, type: ValueType)]
   private let giveType: ValueType
+  /// What an action of the program's own gives; nil if it is not among those of this recipe.
+  private let realType: @Sendable (String) -> ValueType?
 
   static let inputs =
     "{ o: { type: { a: int, b: string?, n: int?, deep: { x: double?, items: [{ id: int, note: string? }] } } }, "
@@ -66,9 +72,11 @@ struct SoundRecipeMaker {
   init(seed: UInt64, catalog: ActionCatalog = Self.catalog) {
     maker = SoundExpressionMaker(seed: seed)
     spreadsSecrets = seed % 10 == 3
-    actions = catalog.actionIDs.filter { $0 != "any.refuse" }.map {
+    actions = catalog.actionIDs.filter { $0.hasPrefix("any.") && $0 != "any.refuse" }.map {
       ($0, catalog.action($0)?.outputType(for: .map(ValueMap())) ?? .dyn)
     }
+    let catalog = catalog
+    realType = { catalog.action($0)?.outputType(for: .map(ValueMap())) }
     giveType = catalog.action("any.give")?.outputType(for: .map(ValueMap())) ?? .dyn
   }
 
@@ -256,7 +264,7 @@ struct SoundRecipeMaker {
   private mutating func step(depth: Int) -> String {
     let outer = (maker.place, steps)
     let id = newID()
-    switch Int.random(in: 0..<(depth < 2 ? 24 : 12), using: &maker.random) {
+    switch Int.random(in: 0..<(depth < 2 ? 28 : 12), using: &maker.random) {
     case 0, 1:
       let piece = hole("let")
       bind("v\(lastID)", piece.type, depth)
@@ -350,6 +358,8 @@ struct SoundRecipeMaker {
       let handled = handler()
       give(id, giveType, isOptional: true)
       return "{ id: \(id), uses: any.refuse, with: { seed: \(lastID) }\(retry), onError: \(handled) }"
+    case 24...:
+      return real(id) ?? uses(id, onto: "")
     case 22 where one(in: 4):
       return "{ uses: any.refuse, with: { seed: \(lastID) }\(retry()) }"
     default:
@@ -361,6 +371,45 @@ struct SoundRecipeMaker {
       return
         "{ id: \(id), uses: any.give, with: { \(fields) }, repeat: { until: \"(\(until)) || true\", every: 1m } }"
     }
+  }
+
+  /// A step of an action that the program has, which needs no service.
+  private mutating func real(_ id: String) -> String? {
+    let name = pick(["k", "n", "a b"])
+    let file = "path: \(pick(["a.txt", "b/c.txt"]))"
+    let (action, fields): (String, String)
+    switch Int.random(in: 0..<14, using: &maker.random) {
+    case 0: (action, fields) = ("json.format", "value: \(hole("with", isKept: true).text)")
+    case 1: (action, fields) = ("json.parse", "text: \"[${{ \(expression("with", of: .int)) }}]\"")
+    case 2:
+      (action, fields) = ("csv.format", "rows: [{ a: \(cell()), b: \(cell()) }, { a: \(cell()) }], columns: [a, b]")
+    case 3:
+      (action, fields) = (
+        "csv.parse", "text: \"a,b\\n${{ \(expression("with", of: .int)) }},${{ \(expression("with", of: .bool)) }}\\n\""
+      )
+    case 4: (action, fields) = ("text.table", "rows: [{ a: \(cell()) }, { b: \(cell()) }]")
+    case 5:
+      let items = quoted(expression("with", of: .list(.string)))
+      (action, fields) = ("text.report", "sections: [{ items: \(items) }, { rows: [{ a: \(cell()) }] }]")
+    case 6: (action, fields) = ("store.put", "name: \(name), value: { a: \(cell()) }")
+    case 7: (action, fields) = ("store.get", "name: \(name)")
+    case 8:
+      (action, fields) = ("store.increment", "name: count, by: \(quoted("(\(expression("with", of: .int))) % 5"))")
+    case 9: (action, fields) = ("store.list", "prefix: \(quoted(expression("with", of: .string)))")
+    case 10: (action, fields) = ("store.delete", "name: \(name)")
+    case 11: (action, fields) = ("file.write", "\(file), text: \(quoted(expression("with", of: .string)))")
+    case 12: (action, fields) = ("file.append", "\(file), text: \(text("with", "line"))")
+    default: (action, fields) = ("file.exists", file)
+    }
+    guard let type = realType(action) else { return nil }
+    places.insert(action)
+    give(id, type)
+    return "{ id: \(id), uses: \(action), with: { \(fields) } }"
+  }
+
+  /// What may stand in one cell of a table.
+  private mutating func cell() -> String {
+    quoted(expression("with", of: pick([.string, .int, .bool, .timestamp, .duration])))
   }
 
   private mutating func loop(_ id: String, _ depth: Int) -> String {

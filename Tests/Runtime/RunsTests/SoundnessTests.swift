@@ -48,7 +48,11 @@ import Testing
   }
 
   static func run(_ recipe: Recipe, _ inputs: ValueMap, secrets: [String: String]) async throws -> RunRecord {
-    let driver = RunDriver(recipe, catalog: SoundRecipeMaker.catalog, secrets: secrets)
+    // One folder for a recipe, because its paths are among the outputs, and empty at each start.
+    let folder = "/tmp/errand-sound-\(getpid())-\(UInt(bitPattern: recipe.source.bytes.hashValue))"
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    let driver = RunDriver(recipe, catalog: SoundRecipeMaker.catalog, secrets: secrets, folder: folder)
     try await driver.begin(inputs: inputs)
     for number in 0..<3 {
       try await driver.send("paid", id: "e\(number)", .object(["n": .int(number % 2)]))
@@ -135,11 +139,14 @@ import Testing
     var faults: [String] = []
   }
 
-  /// Every place where an expression may stand.
+  /// Every place where an expression may stand, and every action that is tried.
   private static let places: Set<String> = [
     "a field that takes a secret", "approve.prompt", "call.with", "defaults.retry.if", "fail", "finally", "forEach",
     "if", "key", "let", "onError", "onFailure", "outputs", "repeat.until", "retry.if", "wait", "wait.match",
     "wait.until", "where", "with",
+    // Actions of the program, beside those that stand in for all of them.
+    "csv.format", "csv.parse", "file.append", "file.exists", "file.write", "json.format", "json.parse", "store.delete",
+    "store.get", "store.increment", "store.list", "store.put", "text.report", "text.table",
   ]
 
   @Test(arguments: 0..<4)

@@ -201,6 +201,31 @@ import Testing
     #expect(run.error?.detail == nil)
   }
 
+  @Test(arguments: [
+    (
+      "{ uses: bench.read, with: { name: a }, timeout: 250s }", TimeSpan.seconds(260),
+      "4m20s, and the step's time limit leaves less"
+    ),
+    (
+      "{ uses: bench.read, with: { name: a } }", .seconds(36_500 * 86_400),
+      "36500d, and the step's time limit leaves less"
+    ),
+    (
+      "{ retry: {}, steps: [{ uses: bench.read, with: { name: a }, retry: { maxAttempts: 1 } }] }",
+      .seconds(36_500 * 86_400), "36500d, and 30d is the most"
+    ),
+  ])
+  func `a service that asks for too long a wait ends the tries, which is told`(
+    _ step: String, _ asked: TimeSpan, _ told: String
+  ) async throws {
+    let bench = try Bench("steps: [\(step)]\n")
+    bench.service.script("a", .fail(ActionError(.rateLimited, "Slow down.", retryAfter: asked)), .succeed)
+    let run = try await bench.run()
+    #expect(run.status == .failed)
+    #expect(
+      run.error?.message == "Slow down; it isn't tried again, because the service asked to wait \(told)")
+  }
+
   @Test(arguments: examples)
   func `a step is tried as its policy says`(example: Example) async throws {
     let bench = try Bench(

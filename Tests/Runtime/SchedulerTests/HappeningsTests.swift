@@ -171,7 +171,7 @@ import Testing
     var bench = try Bench([entry("b"), entry("a"), entry("c") { $0.isPaused = true }, .every(id: "d")])
     let event = EventRecord(id: "e1", name: "ready", receivedAt: Bench.at(3))
     try bench.state.apply(.eventReceived(event))
-    try bench.ask { $0.eventReceived(event, as: .null, at: Bench.at(3)).map { [$0] } }
+    try bench.ask { $0.eventReceived(event, with: .success(.null), at: Bench.at(3)).map { [$0] } }
     #expect(
       bench.ledger == ["09:00:03 started r1 (event)", "09:00:03 started r2 (event)", "09:00:03 paused (event)"])
     #expect(bench.records.map(\.schedule) == ["backup/a", "backup/b", "backup/c"])
@@ -179,9 +179,10 @@ import Testing
     #expect(bench.effects == ["start r1", "start r2"])
     var scheduler = bench.scheduler
     #expect(
-      scheduler.eventReceived(EventRecord(id: "e2", name: "other", receivedAt: Bench.at(4)), as: .null, at: Bench.at(4))
+      scheduler.eventReceived(
+        EventRecord(id: "e2", name: "other", receivedAt: Bench.at(4)), with: .success(.null), at: Bench.at(4))
         == nil)
     let sent = EventRecord(id: "e3", name: "ready", run: "r1", receivedAt: Bench.at(4))
-    #expect(scheduler.eventReceived(sent, as: .null, at: Bench.at(4)) == nil)
+    #expect(scheduler.eventReceived(sent, with: .success(.null), at: Bench.at(4)) == nil)
   }
 }

@@ -42,17 +42,7 @@ let csvFunctions: [FunctionDeclaration] = [
 /// What is wrong with the values of the rows.
 private let cellCheck: FunctionDeclaration.TypeCheck = { types in
   func fault(_ type: ValueType, _ name: String?) -> LiteralFault? {
-    let found: String
-    switch type {
-    case .optional(let of), .wrapper(let of), .secret(let of): return fault(of, name)
-    case .list: found = "list"
-    case .map, .object: found = "map"
-    case .bytes: found = "bytes"
-    case .type: found = "type"
-    case let type where type.mixedParts != nil:
-      return (type.mixedParts ?? []).lazy.compactMap { fault($0, name) }.first
-    default: return nil
-    }
+    guard let found = type.csvMisfit else { return nil }
     let cell = name.map { "a cell, as `\($0)` has it" } ?? "a cell"
     return LiteralFault(argument: 0, "csv.format() writes no \(found) into \(cell); write json.format(x) for it")
   }

@@ -1,0 +1,57 @@
+import Basics
+import Expressions
+
+// Expressions as other languages write them: `{{ inputs.name }}`, `${inputs.name}`, `$inputs.name`.
+//
+// In a recipe they are text, which is right for the templates of another program. So only what names something that the
+// place can see is told; and after `$`, where a shell has its own variables, only what begins with one of our objects.
+
+extension Scope {
+  /// The first part of a text that is an expression elsewhere, as a range of its UTF-8, and the path that it names.
+  func foreignExpression(in text: String) -> (range: Range<Int>, path: String)? {
+    let bytes = Array(text.utf8)
+    var start = bytes.startIndex
+    while start < bytes.endIndex {
+      let rest = bytes[start...]
+      let (opening, closing): (String, String)
+      if rest.starts(with: "{{".utf8) {
+        (opening, closing) = ("{{", "}}")
+      } else if rest.starts(with: "${".utf8) {
+        (opening, closing) = ("${", "}")
+      } else if rest.first == UInt8(ascii: "$") {
+        (opening, closing) = ("$", "")
+      } else {
+        start += 1
+        continue
+      }
+      start += opening.utf8.count
+      let inner = bytes[start...]
+      let blanks = closing.isEmpty ? 0 : inner.prefix { $0 == 0x20 }.count
+      var path = inner.dropFirst(blanks).prefix(while: isPathByte)
+      // The full stop of a sentence.
+      while path.last == UInt8(ascii: ".") { path.removeLast() }
+      let end = bytes[path.endIndex...].drop { !closing.isEmpty && $0 == 0x20 }
+      let name = String(decoding: path, as: UTF8.self)
+      if end.starts(with: closing.utf8), isKnown(name, isBareKnown: opening == "{{") {
+        return (start - opening.utf8.count..<end.startIndex + closing.utf8.count, name)
+      }
+    }
+    return nil
+  }
+
+  /// Whether a path leads to something.
+  private func isKnown(_ path: String, isBareKnown: Bool) -> Bool {
+    let parts = path.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
+    guard let root = parts.first, let type = expressions.type(of: root) else { return false }
+    guard parts.count > 1 else { return isBareKnown }
+    guard isBareKnown || ["inputs", "steps", "secrets", "run"].contains(root) else { return false }
+    return if case .object(let object) = type { object[parts[1]] != nil } else { true }
+  }
+}
+
+private func isPathByte(_ byte: UInt8) -> Bool {
+  switch byte {
+  case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, UInt8(ascii: "."), UInt8(ascii: "_"): true
+  default: false
+  }
+}

@@ -1,0 +1,108 @@
+import ActionKit
+import Basics
+import Testing
+
+@testable import Recipes
+
+/// Entries of `on:` whose inputs are computed, made up like `SoundRecipeMaker`'s recipes: what checks is computed and fits
+/// what the recipe declares, or fails for what only data decides.
+@Suite struct SoundTriggersTests {
+  private static let inputs: [(name: String, declared: String, type: ValueType)] = [
+    ("line", "string", .string), ("number", "int", .int), ("measure", "double", .double), ("flag", "bool", .bool),
+    ("at", "timestamp", .timestamp), ("long", "duration", .duration), ("texts", "list(string)", .list(.string)),
+    ("counts", "\"map(string, int)\"", .map(.string, .int)),
+    (
+      "part", "{ type: { id: int, note: string? } }",
+      .object(ObjectType(fields: [.init("id", .int), .init("note", .string, isOptional: true)]))
+    ),
+  ]
+
+  private enum Kind: CaseIterable {
+    case timed, event, ended
+
+    var entry: String {
+      switch self {
+      case .timed: "every: 1h, zone: UTC"
+      case .event: "event: paid"
+      case .ended: "afterRecipe: other"
+      }
+    }
+
+    func declare(in maker: inout SoundExpressionMaker) {
+      maker.declare("now", .timestamp)
+      var run = RecipeTypes.run
+      switch self {
+      case .timed:
+        run = ObjectType(
+          run.name, fields: run.fields.map { $0.name == "slot" ? ObjectType.Field("slot", .timestamp) : $0 })
+      case .event: maker.declare("event", .dyn)
+      case .ended:
+        maker.declare(
+          "event", .object(ObjectType("event", fields: [.init("run", .string), .init("status", .string)])))
+      }
+      maker.declare("run", .object(run))
+    }
+
+    func start(at instant: Timestamp) -> StartingRun {
+      var run = StartingRun(id: "01900000-0000-7000-8000-000000000001", recipe: "test", at: instant)
+      switch self {
+      case .timed: run.slot = instant
+      case .event: run.event = .object(["n": .int(1), "b": .string("b")])
+      case .ended: run.event = StartingRun.ended("01900000-0000-7000-8000-000000000000", as: "succeeded")
+      }
+      return run
+    }
+  }
+
+  @Test(arguments: 0..<2) func `inputs that check are computed, and fit`(_ part: Int) throws {
+    let instant = try #require(Timestamp("2026-11-20T09:30:00Z"))
+    let count = 500
+    var checked = 0
+    var computed = 0
+    for number in 0..<count {
+      let seed = UInt64(part) << 32 + UInt64(number)
+      let kind = Kind.allCases[number % 3]
+      var maker = SoundExpressionMaker(seed: seed)
+      kind.declare(in: &maker)
+      let chosen = SoundTriggersTests.inputs.filter { _ in maker.one(in: 3) } + [SoundTriggersTests.inputs[0]]
+      let names = Array(Dictionary(grouping: chosen, by: \.name).values.compactMap(\.first)).sorted {
+        $0.name < $1.name
+      }
+      let declared = names.map { "\($0.name): \($0.declared)" }.joined(separator: ", ")
+      let given = names.map { input in
+        let isText = input.name == "line" && maker.one(in: 2)
+        let expression = maker.expression(of: isText ? .int : input.type)
+        return "\(input.name): \"\(isText ? "a " : "")${{ \(expression) }}\(isText ? " b" : "")\""
+      }.joined(separator: ", ")
+      let text = """
+        inputs: { \(declared) }
+        on: [{ \(kind.entry), inputs: { \(given) } }]
+        steps: [{ let: { q: 1 } }]
+
+        """
+      let (recipe, faults) = SoundnessTests.check(text)
+      guard let recipe, let trigger = recipe.triggers.first else {
+        Issue.record("seed \(seed)\n\(faults)\n\(text)")
+        continue
+      }
+      checked += 1
+      // Expressions that read nothing are computed as well.
+      let inputs = try #require(StartingInputs(trigger, of: recipe))
+      switch inputs.values(for: kind.start(at: instant)) {
+      case .success(let values):
+        computed += 1
+        for input in names {
+          let misfit = input.type.misfit(values[input.name] ?? .null, at: input.name)
+          #expect(misfit == nil, "seed \(seed)\n\(text)")
+        }
+      case .failure(let faults):
+        let isData = faults.list.allSatisfy { fault in
+          SoundnessTests.decidedByData.contains { fault.message.contains($0) }
+        }
+        #expect(isData || maker.meetsAnything, "seed \(seed): \(faults.rendered())\n\(text)")
+      }
+    }
+    #expect(checked > count * 9 / 10)
+    #expect(computed > count / 2)
+  }
+}
