@@ -149,7 +149,7 @@ let package = Package(
         .target(
           name: "RunTestKit", dependencies: ["ActionKit", "ActionTestKit", "Basics", "Recipes", "RunState", "Runs"]),
         .target(
-          name: "RecipeTests",
+          name: "RecipeTesting",
           dependencies: [
             "ActionKit", "Agent", "Basics", "HTTPClient", "HTTPTypes", "Recipes", "Recordings", "RunState", "Runs",
           ]),
@@ -160,7 +160,7 @@ let package = Package(
           ]),
         .tests(of: "ActionTestKit", "ActionKit"),
         .tests(of: "ExpressionTestKit", "Basics"),
-        .tests(of: "RecipeTests", "ActionKit", "ActionTestKit", "Basics", "PluginList", "Recipes"),
+        .tests(of: "RecipeTesting", "ActionKit", "ActionTestKit", "Basics", "PluginList", "Recipes"),
         .tests(
           of: "RunTestKit", "ActionKit", "ActionTestKit", "Basics", "MarkbookPlugin", "Recipes", "RunState", "Runs"),
         .tests(of: "Simulator", "ActionKit", "Agent", "Basics", "RunState", "RunTestKit", "Runs"),
@@ -175,7 +175,7 @@ let package = Package(
           name: "errand",
           dependencies: [
             "ActionKit", "Agent", "Basics", "CUnicodeNames", "Calendars", "ChildProcesses", "CommandLineParser",
-            "Expressions", "PluginList", "RecipeTests", "Recipes", "Recordings", "RunState", "Runs", "SecretSources",
+            "Expressions", "PluginList", "RecipeTesting", "Recipes", "Recordings", "RunState", "Runs", "SecretSources",
             "YAMLReader",
           ], linkerSettings: [.unsafeFlags(shippedLinking, .when(platforms: [.linux], configuration: .release))]),
         .executableTarget(
@@ -257,7 +257,7 @@ if Context.environment["ERRAND_FUZZ"] != nil {
 let quick = ["Basics", "Benchmarks", "Calendars", "Expressions", "HTTPClient", "HTTPTypes", "YAMLReader"]
 
 /// What waits so much that copies of generic functions bring it nothing, beside the plugins.
-let patient = ["Agent", "ChildProcesses", "LocalFiles", "RecipeTests", "Recordings", "SecretSources", "errand"]
+let patient = ["Agent", "ChildProcesses", "LocalFiles", "RecipeTesting", "Recordings", "SecretSources", "errand"]
 
 for target in package.targets where target.type != .system {
   // What stands beside sources and is none: pages for people, and what tests read by `#filePath`.

@@ -46,8 +46,8 @@ struct ExpressionPeers {
     scope.declare("a", .map(.string, .int))
     scope.declare("items", .list(.int))
     func evaluation(_ text: String, _ items: [Int]) throws -> () throws -> Double {
-      let program: Program
-      switch Program.compile(text, in: scope) {
+      let program: CompiledExpression
+      switch CompiledExpression.compile(text, in: scope) {
       case .success(let compiled): program = compiled
       case .failure(let faults): throw NotMeasured(faults.list.map(\.message).joined(separator: "; "))
       }
@@ -63,7 +63,7 @@ struct ExpressionPeers {
       Case(name: "nested", what: "nested loops, 32 × 32", run: try evaluation(Self.nested, [])),
       Case(
         name: "compile", what: "compile and check",
-        run: { 100 / seconds { for _ in 0..<100 { _ = Program.compile(Self.text, in: compiled) } } }),
+        run: { 100 / seconds { for _ in 0..<100 { _ = CompiledExpression.compile(Self.text, in: compiled) } } }),
     ]
   }
 

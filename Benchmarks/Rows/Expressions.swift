@@ -21,7 +21,7 @@ struct Expressions {
     let many = [values[0], Value.list((1...500).map { .int($0) })]
     let nestedTime = try seconds { _ = try nested.evaluate(many) }
     let compileTime = seconds {
-      for _ in 0..<1000 { _ = Program.compile(Self.text, in: scope) }
+      for _ in 0..<1000 { _ = CompiledExpression.compile(Self.text, in: scope) }
     }
     func row(_ what: String, _ rate: Double, atLeast bar: Double, _ unit: String) -> Row {
       Row(
@@ -34,8 +34,8 @@ struct Expressions {
     ]
   }
 
-  private func program(_ text: String, in scope: ExpressionScope) throws -> Program {
-    switch Program.compile(text, in: scope) {
+  private func program(_ text: String, in scope: ExpressionScope) throws -> CompiledExpression {
+    switch CompiledExpression.compile(text, in: scope) {
     case .success(let program): program
     case .failure(let faults): throw NotMeasured(faults.list.map(\.message).joined(separator: "; "))
     }

@@ -61,12 +61,14 @@ enum FuzzTarget: String, CaseIterable {
     switch self {
     case .check:
       for scope in Self.scopes {
-        if case .failure(let faults) = Program.compile(text, in: scope) { Self.expectPlaced(faults, in: text) }
+        if case .failure(let faults) = CompiledExpression.compile(text, in: scope) {
+          Self.expectPlaced(faults, in: text)
+        }
       }
     case .evaluate:
-      guard case .success(let unchecked) = Program.compile(text, in: Self.scopes[2]) else { return 0 }
+      guard case .success(let unchecked) = CompiledExpression.compile(text, in: Self.scopes[2]) else { return 0 }
       for scope in Self.scopes[..<2] {
-        guard case .success(let checked) = Program.compile(text, in: scope) else { continue }
+        guard case .success(let checked) = CompiledExpression.compile(text, in: scope) else { continue }
         Self.expectSame(checked, unchecked, isPlain: scope.rules == .plain, text)
       }
     case .template:
@@ -110,8 +112,10 @@ enum FuzzTarget: String, CaseIterable {
   ///
   /// A sound check reads a null in an optional field as an absent one, so of it only values are compared; and what it
   /// lets through fails for no type, unless a value comes in whose type nothing checks.
-  private static func expectSame(_ checked: Program, _ unchecked: Program, isPlain: Bool, _ text: String) {
-    func outcome(_ program: Program) -> (value: String?, error: EvaluationError?) {
+  private static func expectSame(
+    _ checked: CompiledExpression, _ unchecked: CompiledExpression, isPlain: Bool, _ text: String
+  ) {
+    func outcome(_ program: CompiledExpression) -> (value: String?, error: EvaluationError?) {
       do throws(EvaluationError) { return ("\(try program.evaluate(values, limits: limits))", nil) } catch {
         return (nil, error)
       }

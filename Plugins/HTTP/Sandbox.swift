@@ -20,16 +20,16 @@ extension HTTPPlugin: SandboxedPlugin {
 
 /// A shop that answers on a loopback port, and a folder for downloads.
 final class HTTPSandbox: RunningSandbox {
-  let frame: SandboxServer
+  let server: SandboxServer
   private let folder: FolderSandbox
 
   init(_ options: SandboxOptions) async throws {
     let shop = SandboxShop()
-    frame = try SandboxServer(port: options.port, time: options.time) { request, _ in shop.answer(request) }
+    server = try SandboxServer(port: options.port, time: options.time) { request, _ in shop.answer(request) }
     folder = try await FolderSandbox(options)
   }
 
-  var baseURL: String { frame.baseURL }
+  var baseURL: String { server.baseURL }
   var configuration: Value {
     .object([
       "baseURL": .string(baseURL), "folder": .string(folder.baseURL), "honoursIdempotencyKey": .bool(true),
@@ -37,11 +37,11 @@ final class HTTPSandbox: RunningSandbox {
   }
 
   func summaryLines() -> [String] {
-    frame.calls.map { "\($0.name): \($0.count == 1 ? "once" : "\($0.count) times")" }
+    server.calls.map { "\($0.name): \($0.count == 1 ? "once" : "\($0.count) times")" }
   }
 
   func stop() async {
-    await frame.stop()
+    await server.stop()
     await folder.stop()
   }
 }

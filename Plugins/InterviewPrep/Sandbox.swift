@@ -16,24 +16,24 @@ extension InterviewPrepPlugin: SandboxedPlugin {
 
 /// A backend that answers on a loopback port.
 final class InterviewPrepSandbox: RunningSandbox {
-  let frame: SandboxServer
+  let server: SandboxServer
   let backend = SandboxBackend()
 
   init(_ options: SandboxOptions) throws {
     let backend = backend
-    frame = try SandboxServer(port: options.port, time: options.time) { request, now in
+    server = try SandboxServer(port: options.port, time: options.time) { request, now in
       backend.answer(request, at: now)
     }
   }
 
-  var baseURL: String { frame.baseURL }
+  var baseURL: String { server.baseURL }
   var configuration: Value { .object(["baseURL": .string(baseURL)]) }
 
   func summaryLines() -> [String] {
-    frame.calls.map { "\($0.name): \($0.count == 1 ? "once" : "\($0.count) times")" }
+    server.calls.map { "\($0.name): \($0.count == 1 ? "once" : "\($0.count) times")" }
   }
 
-  func stop() async { await frame.stop() }
+  func stop() async { await server.stop() }
 }
 
 /// The backend behind the port.

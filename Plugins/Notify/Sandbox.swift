@@ -15,7 +15,7 @@ extension NotifyPlugin: SandboxedPlugin {
 
 /// Keeps messages on a loopback port.
 final class NotifySandbox: RunningSandbox {
-  let frame: SandboxServer
+  let server: SandboxServer
   private let inbox = Inbox()
 
   private final class Inbox: Sendable {
@@ -23,7 +23,7 @@ final class NotifySandbox: RunningSandbox {
   }
 
   init(_ options: SandboxOptions) throws {
-    frame = try SandboxServer(port: options.port, time: options.time) { [inbox] request, now in
+    server = try SandboxServer(port: options.port, time: options.time) { [inbox] request, now in
       NotifySandbox.answer(request, at: now, inbox)
     }
   }
@@ -31,7 +31,7 @@ final class NotifySandbox: RunningSandbox {
   /// What was sent, oldest first.
   var messages: [(to: String, body: Value)] { inbox.messages.withLock { $0 } }
 
-  var baseURL: String { frame.baseURL }
+  var baseURL: String { server.baseURL }
 
   var configuration: Value {
     .object([
@@ -47,7 +47,7 @@ final class NotifySandbox: RunningSandbox {
     }
   }
 
-  func stop() async { await frame.stop() }
+  func stop() async { await server.stop() }
 
   private static func answer(_ request: HTTPServerRequest, at now: Timestamp, _ inbox: Inbox) -> HTTPServerResponse {
     switch (request.method, request.path) {

@@ -22,23 +22,23 @@ extension StationboardPlugin: SandboxedPlugin {
 
 /// The service on a loopback port.
 final class StationboardSandbox: RunningSandbox {
-  let frame: SandboxServer
+  let server: SandboxServer
   private let desk: Desk
 
   init(_ options: SandboxOptions) throws {
     let desk = Desk()
     self.desk = desk
-    frame = try SandboxServer(port: options.port, time: options.time) { request, now in desk.answer(request, at: now) }
+    server = try SandboxServer(port: options.port, time: options.time) { request, now in desk.answer(request, at: now) }
   }
 
-  var baseURL: String { frame.baseURL }
+  var baseURL: String { server.baseURL }
   var configuration: Value { .object(["baseURL": .string(baseURL)]) }
 
   func summaryLines() -> [String] {
-    frame.calls.map { "\($0.name): \($0.count == 1 ? "once" : "\($0.count) times")" }
+    server.calls.map { "\($0.name): \($0.count == 1 ? "once" : "\($0.count) times")" }
   }
 
-  func stop() async { await frame.stop() }
+  func stop() async { await server.stop() }
 
   /// Lets something happen to the departures of a line; nil lets nothing happen to them any more.
   func strike(_ line: String, _ trouble: SandboxTrouble?) { desk.strike(line, trouble) }

@@ -20,21 +20,21 @@ extension TimetablePlugin: SandboxedPlugin {
 final class TimetableSandbox: RunningSandbox {
   private static let root = "/ubborarservice"
 
-  let frame: SandboxServer
+  let server: SandboxServer
 
   init(_ options: SandboxOptions) throws {
     let desk = Desk()
-    frame = try SandboxServer(port: options.port, time: options.time) { request, now in desk.answer(request, at: now) }
+    server = try SandboxServer(port: options.port, time: options.time) { request, now in desk.answer(request, at: now) }
   }
 
-  var baseURL: String { frame.baseURL + Self.root }
+  var baseURL: String { server.baseURL + Self.root }
   var configuration: Value { .object(["baseURL": .string(baseURL)]) }
 
   func summaryLines() -> [String] {
-    frame.calls.map { "\($0.name): \($0.count == 1 ? "once" : "\($0.count) times")" }
+    server.calls.map { "\($0.name): \($0.count == 1 ? "once" : "\($0.count) times")" }
   }
 
-  func stop() async { await frame.stop() }
+  func stop() async { await server.stop() }
 
   private final class Desk: Sendable {
     private struct State {

@@ -16,19 +16,19 @@ extension TransitDataPlugin: SandboxedPlugin {
 
 /// A repository that answers on a loopback port.
 final class TransitDataSandbox: RunningSandbox {
-  let frame: SandboxServer
+  let server: SandboxServer
   let repository: SandboxRepository
 
   init(_ options: SandboxOptions, releases: [SandboxRelease] = SandboxNetwork.releases) throws {
     let repository = SandboxRepository(releases)
     self.repository = repository
-    frame = try SandboxServer(port: options.port, time: options.time) { request, now in
+    server = try SandboxServer(port: options.port, time: options.time) { request, now in
       repository.answer(request, at: now)
     }
-    repository.setOrigin(frame.baseURL)
+    repository.setOrigin(server.baseURL)
   }
 
-  var baseURL: String { frame.baseURL }
+  var baseURL: String { server.baseURL }
 
   var configuration: Value {
     .object([
@@ -39,8 +39,8 @@ final class TransitDataSandbox: RunningSandbox {
 
   func summaryLines() -> [String] {
     let tags = repository.releases.filter { !$0.isDraft && !$0.isPrerelease }.map(\.tag).joined(separator: ", ")
-    return ["releases: \(tags)", "downloads: \(frame.count("GET /storage/"))"]
+    return ["releases: \(tags)", "downloads: \(server.count("GET /storage/"))"]
   }
 
-  func stop() async { await frame.stop() }
+  func stop() async { await server.stop() }
 }

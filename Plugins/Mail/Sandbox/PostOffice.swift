@@ -51,7 +51,9 @@ final class PostOffice: Sendable {
   }
 
   /// Listens on a port of the loopback interface; 0 for any that is free.
-  init(port wanted: Int = 0, greeting: String = "220 sandbox ESMTP", desk: ControlEndpoint<MailFault>? = nil) throws(NoPort) {
+  init(port wanted: Int = 0, greeting: String = "220 sandbox ESMTP", desk: ControlEndpoint<MailFault>? = nil)
+    throws(NoPort)
+  {
     self.greeting = greeting
     self.desk = desk
     let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)

@@ -64,7 +64,7 @@ struct JSONReader: ~Copyable {
         items.push(try value(depth: depth))
       } while try goesOn(UInt8(ascii: "]"), "list", opening)
     }
-    return items.take(from: first)
+    return items.removeElements(from: first)
   }
 
   private mutating func map(depth: Int) throws(JSONError) -> ValueMap {
@@ -94,7 +94,7 @@ struct JSONReader: ~Copyable {
     }
     fingerprints.drop(from: first)
     var duplicate: Int?
-    let map = ValueMap(members.take(from: first), duplicate: &duplicate)
+    let map = ValueMap(members.removeElements(from: first), duplicate: &duplicate)
     if let duplicate, let earlier = map.index(of: map.members[duplicate].key) {
       try refuseEqual(map.members[earlier], map.members[duplicate])
     }

@@ -27,7 +27,7 @@ struct Stack<Element>: ~Copyable {
     capacity *= 2
   }
 
-  mutating func take(from first: Int) -> [Element] {
+  mutating func removeElements(from first: Int) -> [Element] {
     let taken = count - first
     guard taken > 0 else { return [] }
     count = first

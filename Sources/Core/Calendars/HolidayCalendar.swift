@@ -89,11 +89,11 @@ struct HolidayEvent {
     for moment in excluded + others {
       if moment.isDate { dates.insert(moment.time.date) } else { times.insert(moment.local(in: begin.zone)) }
     }
-    func take(_ time: CivilTime) {
+    func add(_ time: CivilTime) {
       if !times.contains(time), !dates.contains(time.date) { body(time) }
     }
-    take(begin.time)
-    for moment in additional { take(moment.local(in: begin.zone)) }
+    add(begin.time)
+    for moment in additional { add(moment.local(in: begin.zone)) }
     budget -= 1 + additional.count
     guard let rule else { return budget >= 0 }
     return rule.dates(from: begin.time.date, through: HolidayCalendar.years.upperBound, budget: &budget) { date in
@@ -103,7 +103,7 @@ struct HolidayEvent {
         let isPast = until.isDate || begin.isDate ? date > until.time.date : time > until.local(in: begin.zone)
         if isPast { return false }
       }
-      take(time)
+      add(time)
       return true
     }
   }

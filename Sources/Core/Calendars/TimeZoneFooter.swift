@@ -77,14 +77,14 @@ struct TimeZoneFooter {
   private struct Reader {
     var rest: ArraySlice<UInt8>
 
-    mutating func take(_ byte: Character) -> Bool {
+    mutating func consume(_ byte: Character) -> Bool {
       guard let first = rest.first, first == byte.asciiValue else { return false }
       rest = rest.dropFirst()
       return true
     }
 
     mutating func name() -> String? {
-      let isQuoted = take("<")
+      let isQuoted = consume("<")
       let letters = rest.prefix { byte in
         switch byte {
         case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"): true
@@ -93,7 +93,7 @@ struct TimeZoneFooter {
         }
       }
       rest = rest.dropFirst(letters.count)
-      guard letters.count >= 3, !isQuoted || take(">") else { return nil }
+      guard letters.count >= 3, !isQuoted || consume(">") else { return nil }
       return String(decoding: letters, as: UTF8.self)
     }
 
@@ -107,10 +107,10 @@ struct TimeZoneFooter {
 
     /// A signed time, in seconds.
     mutating func time(maximumHours: Int) -> Int? {
-      let isNegative = take("-")
-      if !isNegative { _ = take("+") }
+      let isNegative = consume("-")
+      if !isNegative { _ = consume("+") }
       guard var seconds = number(atMost: maximumHours).map({ $0 * 3600 }) else { return nil }
-      for unit in [60, 1] where take(":") {
+      for unit in [60, 1] where consume(":") {
         guard let number = number(atMost: 59) else { return nil }
         seconds += number * unit
       }
@@ -118,13 +118,14 @@ struct TimeZoneFooter {
     }
 
     mutating func change() -> Change? {
-      guard take(",") else { return nil }
+      guard consume(",") else { return nil }
       let day: Change.Day
-      if take("J") {
+      if consume("J") {
         guard let number = number(atMost: 365), number >= 1 else { return nil }
         day = .withoutLeapDay(number)
-      } else if take("M") {
-        guard let month = number(atMost: 12), month >= 1, take("."), let week = number(atMost: 5), week >= 1, take("."),
+      } else if consume("M") {
+        guard let month = number(atMost: 12), month >= 1, consume("."), let week = number(atMost: 5), week >= 1,
+          consume("."),
           let weekday = number(atMost: 6)
         else { return nil }
         day = .weekday(month: month, week: week, weekday: weekday)
@@ -132,7 +133,7 @@ struct TimeZoneFooter {
         guard let number = number(atMost: 365) else { return nil }
         day = .ofYear(number)
       }
-      guard take("/") else { return Change(day: day, time: 7200) }
+      guard consume("/") else { return Change(day: day, time: 7200) }
       return time(maximumHours: 167).map { Change(day: day, time: $0) }
     }
   }

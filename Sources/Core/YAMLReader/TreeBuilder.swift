@@ -16,7 +16,7 @@ struct TreeBuilder {
   private let limits: YAMLLimits
   private let quoting: QuoteAdvice
   private let cuts: CutScalars
-  private var stack: [Frame] = []
+  private var stack: [OpenNode] = []
   private var anchors: [String: Anchor] = [:]
   private var nodes = 0
   private var hasDocument = false
@@ -27,7 +27,7 @@ struct TreeBuilder {
   private var tornUntil = 0
 
   /// A list or map that is still open.
-  private struct Frame {
+  private struct OpenNode {
     enum Key {
       case awaited
       case read(Value)
@@ -244,7 +244,7 @@ extension TreeBuilder {
       define(anchor, at: event.properties, .open(level: stack.count))
     }
     stack.append(
-      Frame(
+      OpenNode(
         isMap: isMap, isFlow: event.isFlow, start: event.start, number: ranges.open(at: event.start),
         anchor: event.properties?.anchor, nodesBefore: nodes - 1, end: event.start))
   }

@@ -51,7 +51,7 @@ struct Checker {
   var locals: [Local] = []
   var facts: Facts
   var slotCount: Int
-  var references: [Program.Reference] = []
+  var references: [CompiledExpression.Reference] = []
 
   var isSound: Bool { scope.rules == .sound }
   var isChecked: Bool { scope.rules != .unchecked }
@@ -68,7 +68,7 @@ struct Checker {
   /// The whole expression, with the type that it has as far as the faults leave no doubt of it.
   mutating func program(
     _ syntax: Syntax, expecting: ValueType?, takesOptional: Bool = true
-  ) -> (Program, ValueType?) {
+  ) -> (CompiledExpression, ValueType?) {
     var result = check(syntax)
     result.type = inference.resolved(result.type)
     if let expecting { expect(expecting, &result, syntax) }
@@ -79,7 +79,7 @@ struct Checker {
     }
     let type = inference.finished(result.type)
     let isLocal = { (path: Path) in path.local != nil }
-    let program = Program(
+    let program = CompiledExpression(
       type: type, root: result.node, slotCount: slotCount, references: references,
       factsWhenTrue: result.whenTrue.filter { !isLocal($0) }, factsWhenFalse: result.whenFalse.filter { !isLocal($0) },
       range: range)

@@ -148,7 +148,7 @@ extension Checker {
     }
     if let last, part.range == syntax.range, names.count == path.steps.count { names.append(last.name) }
     let range = syntax.range.lowerBound..<max(syntax.range.upperBound, last?.mark.upperBound ?? 0)
-    var reference = Program.Reference(slot: slot, name: path.root, path: names, range: range)
+    var reference = CompiledExpression.Reference(slot: slot, name: path.root, path: names, range: range)
     reference.isSecret = scope.hasSecrets && Checker.holdsSecret(scope.type(of: path.root) ?? .dyn, at: names[...])
     references.append(reference)
   }
@@ -199,7 +199,7 @@ extension Checker {
     guard scope.hasQualifiedNames || !scope.container.isEmpty || isGoogle(syntax) else { return nil }
     guard let (name, isRooted) = qualifiedName(syntax) else { return nil }
     if let (name, slot) = declared(name, isRooted: isRooted) {
-      references.append(Program.Reference(slot: slot, name: name, path: [], range: syntax.range))
+      references.append(CompiledExpression.Reference(slot: slot, name: name, path: [], range: syntax.range))
       return Result(VariableNode(slot, syntax.range), isChecked ? scope.type(of: name) ?? .dyn : .dyn)
     }
     return Checker.typeNames[name].map { typeName(name, $0, syntax) }

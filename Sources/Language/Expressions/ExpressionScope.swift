@@ -86,7 +86,7 @@ package struct ExpressionScope: Sendable {
 
   /// Takes what a condition says about presence for granted from here on: after `if: C` with a `fail`, that C does not
   /// hold.
-  package mutating func assume(_ condition: Program, is truth: Bool) {
+  package mutating func assume(_ condition: CompiledExpression, is truth: Bool) {
     facts.formUnion(truth ? condition.factsWhenTrue : condition.factsWhenFalse)
   }
 
@@ -109,7 +109,9 @@ package struct ExpressionScope: Sendable {
 
   /// Takes what a condition says of one variable for granted of a field of another: what `until` says of `result` holds
   /// of `steps.backup` afterwards.
-  package mutating func assume(_ condition: Program, of name: String, holdsFor root: String, _ fields: [String]) {
+  package mutating func assume(
+    _ condition: CompiledExpression, of name: String, holdsFor root: String, _ fields: [String]
+  ) {
     for fact in condition.factsWhenTrue where fact.local == nil && fact.root.hasSameScalars(as: name) {
       facts.insert(Path(root: root, local: nil, steps: fields.map { .field($0) } + fact.steps))
     }

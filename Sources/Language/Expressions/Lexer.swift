@@ -55,41 +55,41 @@ struct Lexer {
     }
   }
 
-  private mutating func take(_ count: Int, _ kind: Kind) -> Kind {
+  private mutating func consume(_ count: Int, _ kind: Kind) -> Kind {
     position += count
     return kind
   }
 
   private mutating func scan() -> Kind {
     switch byte() {
-    case UInt8(ascii: "("): return take(1, .leftParenthesis)
-    case UInt8(ascii: ")"): return take(1, .rightParenthesis)
-    case UInt8(ascii: "["): return take(1, .leftBracket)
-    case UInt8(ascii: "]"): return take(1, .rightBracket)
-    case UInt8(ascii: "{"): return take(1, .leftBrace)
-    case UInt8(ascii: "}"): return take(1, .rightBrace)
-    case UInt8(ascii: ","): return take(1, .comma)
-    case UInt8(ascii: ":"): return take(1, .colon)
-    case UInt8(ascii: "?"): return byte(1) == UInt8(ascii: "?") ? take(2, .doubleQuestion) : take(1, .question)
-    case UInt8(ascii: "+"): return take(1, .plus)
-    case UInt8(ascii: "-"): return take(1, .minus)
-    case UInt8(ascii: "*"): return byte(1) == UInt8(ascii: "*") ? take(2, .power) : take(1, .star)
-    case UInt8(ascii: "/"): return take(1, .slash)
-    case UInt8(ascii: "%"): return take(1, .percent)
+    case UInt8(ascii: "("): return consume(1, .leftParenthesis)
+    case UInt8(ascii: ")"): return consume(1, .rightParenthesis)
+    case UInt8(ascii: "["): return consume(1, .leftBracket)
+    case UInt8(ascii: "]"): return consume(1, .rightBracket)
+    case UInt8(ascii: "{"): return consume(1, .leftBrace)
+    case UInt8(ascii: "}"): return consume(1, .rightBrace)
+    case UInt8(ascii: ","): return consume(1, .comma)
+    case UInt8(ascii: ":"): return consume(1, .colon)
+    case UInt8(ascii: "?"): return byte(1) == UInt8(ascii: "?") ? consume(2, .doubleQuestion) : consume(1, .question)
+    case UInt8(ascii: "+"): return consume(1, .plus)
+    case UInt8(ascii: "-"): return consume(1, .minus)
+    case UInt8(ascii: "*"): return byte(1) == UInt8(ascii: "*") ? consume(2, .power) : consume(1, .star)
+    case UInt8(ascii: "/"): return consume(1, .slash)
+    case UInt8(ascii: "%"): return consume(1, .percent)
     case UInt8(ascii: "<"):
-      if byte(1) == UInt8(ascii: ">") { return take(2, .strictNotEqual) }
-      return byte(1) == UInt8(ascii: "=") ? take(2, .lessOrEqual) : take(1, .less)
-    case UInt8(ascii: ">"): return byte(1) == UInt8(ascii: "=") ? take(2, .greaterOrEqual) : take(1, .greater)
+      if byte(1) == UInt8(ascii: ">") { return consume(2, .strictNotEqual) }
+      return byte(1) == UInt8(ascii: "=") ? consume(2, .lessOrEqual) : consume(1, .less)
+    case UInt8(ascii: ">"): return byte(1) == UInt8(ascii: "=") ? consume(2, .greaterOrEqual) : consume(1, .greater)
     case UInt8(ascii: "="):
-      if byte(1) == UInt8(ascii: ">") { return take(2, .arrow) }
-      if byte(1) != UInt8(ascii: "=") { return take(1, .assign) }
-      return byte(2) == UInt8(ascii: "=") ? take(3, .strictEqual) : take(2, .equal)
+      if byte(1) == UInt8(ascii: ">") { return consume(2, .arrow) }
+      if byte(1) != UInt8(ascii: "=") { return consume(1, .assign) }
+      return byte(2) == UInt8(ascii: "=") ? consume(3, .strictEqual) : consume(2, .equal)
     case UInt8(ascii: "!"):
-      if byte(1) != UInt8(ascii: "=") { return take(1, .not) }
-      return byte(2) == UInt8(ascii: "=") ? take(3, .strictNotEqual) : take(2, .notEqual)
-    case UInt8(ascii: "&"): return byte(1) == UInt8(ascii: "&") ? take(2, .and) : take(1, .singleAnd)
-    case UInt8(ascii: "|"): return byte(1) == UInt8(ascii: "|") ? take(2, .or) : take(1, .singleOr)
-    case UInt8(ascii: "."): return isDigit(byte(1)) ? scanNumber() : take(1, .dot)
+      if byte(1) != UInt8(ascii: "=") { return consume(1, .not) }
+      return byte(2) == UInt8(ascii: "=") ? consume(3, .strictNotEqual) : consume(2, .notEqual)
+    case UInt8(ascii: "&"): return byte(1) == UInt8(ascii: "&") ? consume(2, .and) : consume(1, .singleAnd)
+    case UInt8(ascii: "|"): return byte(1) == UInt8(ascii: "|") ? consume(2, .or) : consume(1, .singleOr)
+    case UInt8(ascii: "."): return isDigit(byte(1)) ? scanNumber() : consume(1, .dot)
     case UInt8(ascii: "`"): return scanQuotedIdentifier()
     case UInt8(ascii: "'"), UInt8(ascii: "\""): return scanText(prefix: 0, .string)
     case let first where isDigit(first): return scanNumber()

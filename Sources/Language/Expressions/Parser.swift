@@ -59,7 +59,7 @@ package struct Parser {
     }
   }
 
-  private mutating func take(_ kind: Lexer.Kind) throws(Unreadable) -> Bool {
+  private mutating func consume(_ kind: Lexer.Kind) throws(Unreadable) -> Bool {
     guard token.kind == kind else { return false }
     try advance()
     return true
@@ -144,7 +144,7 @@ package struct Parser {
     if token.kind == .question {
       throw fail("a condition within the middle of another stands in parentheses: `a ? (b ? c : d) : e`")
     }
-    guard try take(.colon) else {
+    guard try consume(.colon) else {
       if mark.upperBound < lexer.text.count, lexer.text[mark.upperBound] == UInt8(ascii: ".") {
         throw fail(
           "there is no `?.`; a field that may be absent is read as a.?b", at: mark.lowerBound..<mark.upperBound + 1)
@@ -332,10 +332,10 @@ package struct Parser {
       case .leftBracket:
         let open = token
         try advance()
-        let isOptional = try take(.question)
+        let isOptional = try consume(.question)
         let index = try expression()
         let end = token.end
-        guard try take(.rightBracket) else { throw unclosed("[", open.range) }
+        guard try consume(.rightBracket) else { throw unclosed("[", open.range) }
         operand = try checkDepth(
           node(
             .index(operand, index, isOptional: isOptional), operand.range.lowerBound..<end, mark: index.range,
@@ -349,7 +349,7 @@ package struct Parser {
 
   private mutating func selection(from operand: Syntax) throws(Unreadable) -> Syntax {
     try advance()
-    let isOptional = try take(.question)
+    let isOptional = try consume(.question)
     let mark = token.range
     let start = operand.range.lowerBound
     switch token.kind {
@@ -389,10 +389,10 @@ package struct Parser {
     var list: [Syntax] = []
     while token.kind != .rightParenthesis {
       list.append(try expression())
-      if try !take(.comma) { break }
+      if try !consume(.comma) { break }
     }
     let end = token.end
-    guard try take(.rightParenthesis) else { throw unclosed("(", open.range) }
+    guard try consume(.rightParenthesis) else { throw unclosed("(", open.range) }
     return (list, end)
   }
 
@@ -422,7 +422,7 @@ package struct Parser {
       try advance()
       let inner = try expression()
       let end = token.end
-      guard try take(.rightParenthesis) else { throw unclosed("(", open) }
+      guard try consume(.rightParenthesis) else { throw unclosed("(", open) }
       return Syntax(inner.kind, start..<end, mark: inner.mark == inner.range ? nil : inner.mark, depth: inner.depth)
     case .leftBracket: return try list()
     case .leftBrace: return try map()
@@ -509,12 +509,12 @@ package struct Parser {
     var elements: [Syntax.Element] = []
     if token.kind == .comma { try advance() }
     while token.kind != .rightBracket {
-      let isOptional = try take(.question)
+      let isOptional = try consume(.question)
       elements.append(Syntax.Element(value: try expression(), isOptional: isOptional))
-      if try !take(.comma) { break }
+      if try !consume(.comma) { break }
     }
     let end = token.end
-    guard try take(.rightBracket) else { throw unclosed("[", open.range) }
+    guard try consume(.rightBracket) else { throw unclosed("[", open.range) }
     return node(.list(elements), open.start..<end, over: elements.reduce(0) { max($0, $1.value.depth) })
   }
 
@@ -524,14 +524,14 @@ package struct Parser {
     var entries: [Syntax.Entry] = []
     if token.kind == .comma { try advance() }
     while token.kind != .rightBrace {
-      let isOptional = try take(.question)
+      let isOptional = try consume(.question)
       let key = try expression()
-      guard try take(.colon) else { throw fail("`: value` is missing after the key of a map") }
+      guard try consume(.colon) else { throw fail("`: value` is missing after the key of a map") }
       entries.append(Syntax.Entry(key: key, value: try expression(), isOptional: isOptional))
-      if try !take(.comma) { break }
+      if try !consume(.comma) { break }
     }
     let end = token.end
-    guard try take(.rightBrace) else { throw unclosed("{", open.range) }
+    guard try consume(.rightBrace) else { throw unclosed("{", open.range) }
     return node(
       .map(entries), open.start..<end, over: entries.reduce(0) { max($0, $1.key.depth, $1.value.depth) })
   }

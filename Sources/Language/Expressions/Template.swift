@@ -108,7 +108,7 @@ package struct Template: Sendable {
     in scope: ExpressionScope, expecting: ValueType? = nil, takesOptional: Bool = true
   ) -> Result<CompiledTemplate, ExpressionFaults> {
     if case .expression(let range) = segments[0], segments.count == 1 {
-      return Program.compile(text, range, in: scope, expecting: expecting, takesOptional: takesOptional)
+      return CompiledExpression.compile(text, range, in: scope, expecting: expecting, takesOptional: takesOptional)
         .map { CompiledTemplate(single: $0) }
     }
     var parts: [CompiledTemplate.Part] = []
@@ -117,7 +117,7 @@ package struct Template: Sendable {
       switch segment {
       case .text(let text): parts.append(.text(text))
       case .expression(let range):
-        switch Program.compile(text, range, in: scope) {
+        switch CompiledExpression.compile(text, range, in: scope) {
         case .failure(let found): faults += found.list
         case .success(let program):
           if let message = Template.notWritable(program.type, String(decoding: text[range], as: UTF8.self)) {
@@ -181,7 +181,7 @@ package struct Template: Sendable {
 package struct CompiledTemplate: Sendable {
   enum Part: Sendable {
     case text(String)
-    case program(Program)
+    case program(CompiledExpression)
   }
 
   /// The type of the value: the expression's own, or that of texts.
@@ -189,7 +189,7 @@ package struct CompiledTemplate: Sendable {
   private let parts: [Part]
   private let isSingle: Bool
 
-  init(single program: Program) {
+  init(single program: CompiledExpression) {
     parts = [.program(program)]
     type = program.type
     isSingle = true
@@ -203,7 +203,7 @@ package struct CompiledTemplate: Sendable {
   }
 
   /// The expressions, in order.
-  package var programs: [Program] {
+  package var programs: [CompiledExpression] {
     parts.compactMap { if case .program(let program) = $0 { program } else { nil } }
   }
 
@@ -249,7 +249,7 @@ package struct CompiledTemplate: Sendable {
   }
 
   private func evaluate(
-    _ run: (Program) throws(EvaluationError) -> Value
+    _ run: (CompiledExpression) throws(EvaluationError) -> Value
   ) throws(EvaluationError) -> Value {
     if isSingle, case .program(let program) = parts[0] { return try run(program) }
     var result = ""

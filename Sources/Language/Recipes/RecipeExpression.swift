@@ -14,10 +14,10 @@ package struct ExpressionFailure: Error, Sendable {
 
 /// An expression with where it stands in its file.
 package struct RecipeExpression: Sendable {
-  package let program: Program
+  package let program: CompiledExpression
   private let placing: Placing
 
-  init(_ program: Program, _ placing: Placing) {
+  init(_ program: CompiledExpression, _ placing: Placing) {
     self.program = program
     self.placing = placing
   }
@@ -66,7 +66,7 @@ struct Placing: Sendable {
   }
 
   /// The failure with the values that the expressions read.
-  func failure(_ error: EvaluationError, of programs: [Program], in frame: [Value]) -> ExpressionFailure {
+  func failure(_ error: EvaluationError, of programs: [CompiledExpression], in frame: [Value]) -> ExpressionFailure {
     var failure = failure(error)
     guard failure.unknown == nil else { return failure }
     var parts = failure.detail.map { [$0] } ?? []

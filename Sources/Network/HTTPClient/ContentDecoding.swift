@@ -50,7 +50,7 @@ final class ContentDecoding {
   var isWhole: Bool { hasEnded || !hasBegun }
 
   /// Unpacks the next bytes, and gives what comes of them piece by piece.
-  func take(_ bytes: UnsafeRawBufferPointer, _ give: (UnsafeRawBufferPointer) -> HTTPError?) throws(Fault) {
+  func decode(_ bytes: UnsafeRawBufferPointer, _ give: (UnsafeRawBufferPointer) -> HTTPError?) throws(Fault) {
     guard !bytes.isEmpty else { return }
     hasBegun = true
     guard form == .deflate, stream == nil else { return try unpack(bytes, give) }

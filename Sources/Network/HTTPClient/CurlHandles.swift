@@ -129,7 +129,7 @@ final class EasyHandle {
 final class EasyHandles {
   private var idle: [EasyHandle] = []
 
-  func take() -> EasyHandle? { idle.popLast() ?? EasyHandle() }
+  func dequeue() -> EasyHandle? { idle.popLast() ?? EasyHandle() }
 
   func giveBack(_ handle: EasyHandle) {
     guard idle.count < 256 else { return }

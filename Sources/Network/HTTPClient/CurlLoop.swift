@@ -154,7 +154,7 @@ final class CurlLoop: Sendable {
   }
 
   private func begin(_ transfer: CurlTransfer, _ multi: MultiHandle, _ handles: EasyHandles) -> HTTPError? {
-    guard let easy = handles.take() else {
+    guard let easy = handles.dequeue() else {
       return transfer.failure.other("out of memory", sent: .nothing, elapsed: .zero)
     }
     guard let error = transfer.prepare(easy, configuration) ?? multi.add(easy, transfer) else { return nil }

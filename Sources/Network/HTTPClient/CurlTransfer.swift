@@ -255,7 +255,7 @@ final class CurlTransfer: @unchecked Sendable {
   private func receive(body bytes: UnsafeRawBufferPointer) -> HTTPError? {
     guard let decoding else { return receive(unpacked: bytes) }
     do throws(ContentDecoding.Fault) {
-      try decoding.take(bytes) { receive(unpacked: $0) }
+      try decoding.decode(bytes) { receive(unpacked: $0) }
       return nil
     } catch {
       switch error {

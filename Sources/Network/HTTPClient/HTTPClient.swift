@@ -55,9 +55,10 @@ public final class HTTPClient: Sendable {
 
   /// Creates a client whose exchanges something carries that stands between it and the network, and may use that.
   public convenience init(
-    configuration: HTTPClientConfiguration, carriedBy carrier: (_ network: any HTTPTransport) -> any HTTPTransport
+    configuration: HTTPClientConfiguration,
+    interceptedBy interceptor: (_ network: any HTTPTransport) -> any HTTPTransport
   ) {
-    self.init(configuration: configuration, transport: carrier(CurlTransport(configuration)))
+    self.init(configuration: configuration, transport: interceptor(CurlTransport(configuration)))
   }
 
   /// Sends a request, follows the redirects it allows, and gives the answer whatever its status.

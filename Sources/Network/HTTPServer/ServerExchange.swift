@@ -61,7 +61,7 @@ final class ServerExchange: @unchecked Sendable {
       request.method = String(cString: method)
       return readHead(connection)
     case .body where !part.isEmpty:
-      return take(part)
+      return receive(part)
     case .body:
       if isTooLarge { return refuse(413, "The body is too large.") }
       step = .handler
@@ -108,7 +108,7 @@ final class ServerExchange: @unchecked Sendable {
 
   /// A body that is too large and did not say so cannot be answered before its end: as much again, and a little more,
   /// is read and thrown away, then the connection is dropped.
-  private func take(_ part: UnsafeRawBufferPointer) -> Bool {
+  private func receive(_ part: UnsafeRawBufferPointer) -> Bool {
     if isTooLarge || part.count > core.limits.bodyBytes - request.body.count {
       isTooLarge = true
       request.body = []

@@ -177,7 +177,7 @@ package final class SMTPTransfer: @unchecked Sendable {
       ccurl_set_pointer(easy, CURLOPT_HEADERDATA, context),
       ccurl_set_receiver(easy, CURLOPT_HEADERFUNCTION) { line, size, count, context in
         let line = UnsafeRawBufferPointer(start: line, count: size * count)
-        return SMTPTransfer.of(context)?.take(line) == true ? line.count : -1
+        return SMTPTransfer.of(context)?.receive(line) == true ? line.count : -1
       },
       ccurl_set_pointer(easy, CURLOPT_XFERINFODATA, context),
       ccurl_set_progress(easy) { context, _, _, _, _ in SMTPTransfer.of(context)?.isOver == false ? 0 : 1 },
@@ -219,7 +219,7 @@ package final class SMTPTransfer: @unchecked Sendable {
   }
 
   /// Keeps a line of the server's last reply, or of the one that refuses; false for what no mail server says.
-  private func take(_ line: UnsafeRawBufferPointer) -> Bool {
+  private func receive(_ line: UnsafeRawBufferPointer) -> Bool {
     guard line.count >= 3, line.prefix(3).allSatisfy({ (0x30...0x39).contains($0) }) else { return false }
     if !isContinued {
       // What is said after a refusal is a farewell.

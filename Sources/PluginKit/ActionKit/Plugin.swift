@@ -27,7 +27,7 @@ public protocol ClientLibrary: Plugin {
 /// What a plugin's client needs from the program around it.
 public struct PluginContext: Sendable {
   /// Gives what carries the exchanges of a connection in place of the network, which it may use.
-  public typealias Carrier = @Sendable (_ connection: String, _ network: any HTTPTransport) -> any HTTPTransport
+  public typealias Interceptor = @Sendable (_ connection: String, _ network: any HTTPTransport) -> any HTTPTransport
 
   /// The connection's name in `errand.yaml`, for messages.
   public var connection: String
@@ -40,7 +40,7 @@ public struct PluginContext: Sendable {
   /// The folder of `errand.yaml`, which paths in it start from; nil for the working folder.
   public var folder: String?
   /// Stands between clients and the network, as a recording does; nil if nothing does.
-  public var carrier: Carrier?
+  public var interceptor: Interceptor?
   /// Takes down each request that a client makes, with the step in whose task it is made.
   public var record: @Sendable (ServiceRequest) -> Void
 

@@ -20,7 +20,7 @@ extension PluginContext {
           duration: exchange.elapsed))
       observer?(exchange)
     }
-    guard let carrier else { return HTTPClient(configuration: configuration) }
-    return HTTPClient(configuration: configuration) { carrier(connection, $0) }
+    guard let interceptor else { return HTTPClient(configuration: configuration) }
+    return HTTPClient(configuration: configuration) { interceptor(connection, $0) }
   }
 }

@@ -61,7 +61,7 @@ private struct Parser {
     guard let option = route.options.first(where: { $0.name == name }) else { throw unknown("--\(name)") }
     let attached = parts.count > 1 ? String(parts[1]) : nil
     if option.value == nil, attached != nil { throw error("'--\(name)' takes no value") }
-    try take(option, as: "--\(name)", attached, &rest)
+    try consume(option, as: "--\(name)", attached, &rest)
     return false
   }
 
@@ -76,16 +76,16 @@ private struct Parser {
       }
       guard let option = route.options.first(where: { $0.short == letter }) else { throw unknown("-\(letter)") }
       if option.value == nil {
-        try take(option, as: "-\(letter)", nil, &rest)
+        try consume(option, as: "-\(letter)", nil, &rest)
       } else {
-        try take(option, as: "-\(letter)", text.isEmpty ? nil : String(text), &rest)
+        try consume(option, as: "-\(letter)", text.isEmpty ? nil : String(text), &rest)
         break
       }
     }
     return wantsHelp
   }
 
-  private mutating func take(
+  private mutating func consume(
     _ option: Command.Option, as spelling: String, _ attached: String?, _ rest: inout ArraySlice<String>
   ) throws(UsageError) {
     var given = spelling

@@ -9,7 +9,7 @@ private let usage = """
   var scope = ExpressionScope()
   scope.declare("price", .double)
   scope.declare("items", .list(.int))
-  switch Program.compile("price * double(size(items)) > 10.0", in: scope) {
+  switch CompiledExpression.compile("price * double(size(items)) > 10.0", in: scope) {
   case .success(let program):
     print(program.type)  // bool
     print(try program.evaluate([.double(2.5), .list([.int(1), .int(2), .int(3)])]))  // false

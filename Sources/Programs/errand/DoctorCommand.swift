@@ -135,7 +135,7 @@ extension FolderLock {
   /// Takes the lock of a folder for as long as a command needs it; nil if there is no such folder.
   static func held(by program: String, _ folder: String) throws(CommandFailure) -> FolderLock? {
     if !Files.exists(folder) { return nil }
-    do throws(AgentError) { return try take(folder, program: program) } catch {
+    do throws(AgentError) { return try acquire(folder, program: program) } catch {
       throw CommandFailure(error.kind == .held ? .locked : .cannotCreate, error.message)
     }
   }

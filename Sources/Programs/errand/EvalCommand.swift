@@ -31,8 +31,8 @@ extension Dispatch {
       return CommandFailure(.invalid, "the expression has no value")
     }
     let text = String(decoding: source.bytes, as: UTF8.self)
-    let program: Program
-    switch Program.compile(text, in: scope) {
+    let program: CompiledExpression
+    switch CompiledExpression.compile(text, in: scope) {
     case .success(let compiled): program = compiled
     case .failure(let faults): throw fail(faults.list.map { ($0.message, $0.range) })
     }

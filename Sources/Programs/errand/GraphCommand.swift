@@ -29,8 +29,8 @@ extension Dispatch {
 
   private func drawing(ofRun subject: String) async throws(CommandFailure) -> GraphDrawing {
     let session = try session()
-    let facts = try await session.asking(isReading: true) { asker throws(CommandFailure) in
-      try await asker.facts(about: try await asker.shown(subject)).0
+    let facts = try await session.asking(isReading: true) { requests throws(CommandFailure) in
+      try await requests.facts(about: try await requests.shown(subject)).0
     }
     let run = facts.run
     let (recipe, fault) = session.workspace.recipe(run.origin.file, among: facts.texts)

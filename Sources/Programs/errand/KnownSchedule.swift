@@ -38,9 +38,9 @@ struct KnownSchedule: Sendable {
   /// The schedules of the state, and those of recipes that no agent has read yet, in the order of their ids; with the
   /// recipes that cannot be read.
   static func all(
-    _ asker: Asker, _ workspace: Workspace
+    _ requests: AgentRequests, _ workspace: Workspace
   ) async throws(CommandFailure) -> (known: [KnownSchedule], broken: [BrokenRecipe]) {
-    let records = try asker.records(try await asker.ask("schedules")["schedules"], as: ScheduleRecord.self)
+    let records = try requests.records(try await requests.ask("schedules")["schedules"], as: ScheduleRecord.self)
     var known = records.map { record in
       var texts: Value?
       if case .inline(let value)? = record.texts { texts = value }
@@ -88,7 +88,7 @@ struct KnownSchedule: Sendable {
 
   /// What an explanation of the schedule around an instant is made from.
   func facts(
-    around at: Timestamp, isNamed: Bool, _ asker: Asker, in workspace: Workspace, _ now: Timestamp
+    around at: Timestamp, isNamed: Bool, _ requests: AgentRequests, in workspace: Workspace, _ now: Timestamp
   ) async throws(CommandFailure) -> ScheduleFacts {
     var facts = ScheduleFacts(record, words: words, at: at, isNamed: isNamed)
     facts.isRead = isRead
@@ -101,36 +101,36 @@ struct KnownSchedule: Sendable {
     }
     // What was started out of turn stands in the ledger beside the slots.
     let before = Timestamp(seconds: at.seconds + (isNamed ? 60 : 1)) ?? .latest
-    let latest = try await slots(asker, limit: 1, from: nil, before: before).first
+    let latest = try await slots(requests, limit: 1, from: nil, before: before).first
     if let latest, latest.cause.kind != .slot || facts.previous == nil, latest.slot >= facts.previous ?? .earliest {
       facts.previous = latest.slot
     }
     if let slot = facts.previous {
       facts.ledger = try await slots(
-        asker, limit: 50, from: slot, before: Timestamp(seconds: slot.seconds + 1) ?? .latest)
+        requests, limit: 50, from: slot, before: Timestamp(seconds: slot.seconds + 1) ?? .latest)
     }
     if let missed = facts.ledger.first(where: { [.missedWindow, .missedPolicy, .superseded].contains($0.outcome) }) {
-      let sign = try await asker.ask("slots", ["limit": .int(1), "before": .string("\(missed.slot)")])
-      facts.lastSign = try asker.records(sign["slots"], as: SlotRecord.self).first?.at
+      let sign = try await requests.ask("slots", ["limit": .int(1), "before": .string("\(missed.slot)")])
+      facts.lastSign = try requests.records(sign["slots"], as: SlotRecord.self).first?.at
     }
     for id in Set(facts.ledger.compactMap(\.run) + record.openRuns.prefix(1)) {
       // A run that the history no longer holds is told by its id.
-      if let run = try? await asker.run(id) { facts.runs.append(run) }
+      if let run = try? await requests.run(id) { facts.runs.append(run) }
     }
     facts.fault = workspace.recipe(record.file, among: .null).fault
     return facts
   }
 
   private func slots(
-    _ asker: Asker, limit: Int, from: Timestamp?, before: Timestamp
+    _ requests: AgentRequests, limit: Int, from: Timestamp?, before: Timestamp
   ) async throws(CommandFailure) -> [SlotRecord] {
-    let answer = try await asker.ask(
+    let answer = try await requests.ask(
       "slots",
       [
         "schedule": .string(record.id), "limit": .int(limit), "from": from.map { .string("\($0)") },
         "before": .string("\(before)"),
       ])
-    return try asker.records(answer["slots"])
+    return try requests.records(answer["slots"])
   }
 
   /// Why the rule's last instant before one is no slot.

@@ -33,16 +33,16 @@ extension RunCommand {
     _ request: Request, in sandboxes: RunSession.Sandboxes? = nil, at instant: Timestamp? = nil
   ) async throws(CommandFailure) -> Made {
     let (session, workspace) = (request.session, request.session.workspace)
-    let preparation = session.preparation(standIns: sandboxes?.settings ?? [:])
+    let factory = session.factory(standIns: sandboxes?.settings ?? [:])
     let texts = Value.map(request.recipe.texts)
     // Read once more, so that its expressions can meet what is not known yet.
-    guard let recipe = preparation.check(request.path, among: texts, isForPlan: true).recipe else {
+    guard let recipe = factory.check(request.path, among: texts, isForPlan: true).recipe else {
       throw CommandFailure(.invalid, "'\(request.path)' cannot be planned")
     }
     let snapshot = Snapshot()
     let services = try workspace.services(
-      for: recipe, secrets: request.secrets, overrides: request.overrides, standIns: preparation.standIns,
-      time: session.time, pool: preparation.pool, carrier: { snapshot.transport(of: $0, over: $1) })
+      for: recipe, secrets: request.secrets, overrides: request.overrides, standIns: factory.standIns,
+      time: session.time, pool: factory.pool, interceptor: { snapshot.transport(of: $0, over: $1) })
     let inputs = Value.map(request.inputs)
     var values: [String: Value] = [:]
     let isLocal = { (connection: String) in

@@ -20,8 +20,8 @@ struct RunSession: Sendable {
   /// What people and other programs did while a run that is played was recorded.
   var acts: [RecordedAct] = []
 
-  func preparation(standIns: [String: Value] = [:]) -> Preparation {
-    Preparation(
+  func factory(standIns: [String: Value] = [:]) -> RunFactory {
+    RunFactory(
       workspace: workspace, secrets: secrets, pool: ServicePool(time: time), time: time, standIns: standIns,
       recorder: recorder)
   }
@@ -87,9 +87,9 @@ struct RunSession: Sendable {
   func run(
     _ origin: RunCreated, in sandboxes: Sandboxes, asJSON: Bool
   ) async throws(CommandFailure) -> ExitCode {
-    var preparation = preparation(standIns: sandboxes.settings)
-    preparation.folder = sandboxes.folder
-    return try await runApart(origin, preparation, asJSON: asJSON)
+    var factory = factory(standIns: sandboxes.settings)
+    factory.folder = sandboxes.folder
+    return try await runApart(origin, factory, asJSON: asJSON)
   }
 
   /// Runs against a recording, in a state of its own that goes with the process, and at the time of the recording.
@@ -103,11 +103,11 @@ struct RunSession: Sendable {
     if recording.isPartial {
       console.say("the recording is of a run that was interrupted; what the run did after that isn't in it")
     }
-    let clock = StandingTime(recording.at)
-    let passing = PassingTime(clock: clock)
-    var preparation = Preparation(
+    let clock = ManualClock(recording.at)
+    let passing = AutoAdvancingClock(clock: clock)
+    var factory = RunFactory(
       workspace: workspace, secrets: secrets, pool: ServicePool(time: passing), time: passing)
-    preparation.instants = { $0.createdAt == recording.at ? recording.instants(on: clock) : nil }
+    factory.instants = { $0.createdAt == recording.at ? recording.instants(on: clock) : nil }
     var madeUp = await workspace.secretsApart(of: recipe, inputs: origin.inputs, from: secrets)
     for secret in workspace.neededSecrets(of: recipe, inputs: origin.inputs, isApart: true) {
       madeUp[secret.name] = madeUp[secret.name] ?? "made-up-\(secret.name)"
@@ -117,38 +117,38 @@ struct RunSession: Sendable {
       let plugin = workspace.configuration.plugins[name] ?? name
       guard let schema = workspace.catalog.plugin(plugin)?.configuration else { continue }
       let settings = schema.withNeededSecrets(recording.connections[name]?.map ?? ValueMap())
-      preparation.standIns[name] = .map(settings)
+      factory.standIns[name] = .map(settings)
       hidden += schema.secrets(in: settings)
     }
-    preparation.secrets = SecretSources(madeUp)
+    factory.secrets = SecretSources(madeUp)
     let folder: String
     do throws(FileError) { folder = try Files.makeTemporaryFolder("errand-replay") } catch {
       throw CommandFailure(.cannotCreate, error.description)
     }
     defer { Files.removeTree(folder) }
     let replay = Replay(recording, secrets: hidden, folder: folder)
-    preparation.carrier = { connection, _ in replay.transport(of: connection) }
-    preparation.calls = replay
-    preparation.folder = recording.folder
+    factory.interceptor = { connection, _ in replay.transport(of: connection) }
+    factory.calls = replay
+    factory.folder = recording.folder
     var played = self
     played.acts = recording.acts
-    let code = try await played.runApart(origin, preparation, on: clock, asJSON: asJSON)
+    let code = try await played.runApart(origin, factory, on: clock, asJSON: asJSON)
     for request in replay.unplayed { console.say("recorded, and not asked for: \(request)") }
     return code
   }
 
   /// - Parameter clock: One that stands still, for a run that waits for nothing.
   private func runApart(
-    _ origin: RunCreated, _ preparation: Preparation, on clock: StandingTime? = nil, asJSON: Bool
+    _ origin: RunCreated, _ factory: RunFactory, on clock: ManualClock? = nil, asJSON: Bool
   ) async throws(CommandFailure) -> ExitCode {
     let store = MemoryStateStore()
     let host = RunHost(store: store, time: clock ?? time, activity: clock.map { _ in Activity() }) {
       record throws(NotRunnable) in
-      try await preparation.prepared(record, from: store)
+      try await factory.prepared(record, from: store)
     }
     let service = RunService(host, store, time: clock ?? time, agent: status(isServing: false))
-    let seat = Seat.agent(
-      Seat.Agent(host: host, service: service, schedules: nil, lock: nil, server: nil, store: store))
+    let connection = AgentConnection.agent(
+      AgentConnection.Agent(host: host, service: service, schedules: nil, lock: nil, server: nil, store: store))
     // Cancelled when the run is over.
     var passing: Task<Void, Never>?
     if let clock {
@@ -161,8 +161,8 @@ struct RunSession: Sendable {
     }
     defer { passing?.cancel() }
     let submit = Value.object(["ask": .string("submit"), "run": origin.encoded()])
-    let following = try await following(seat, submit)
-    await seat.leave()
+    let following = try await following(connection, submit)
+    await connection.leave()
     switch following {
     case .ended(let record, let outputs): return report(record, outputs, asJSON: asJSON, isApart: true)
     case .interrupted(let signal): return signal
@@ -172,7 +172,7 @@ struct RunSession: Sendable {
 
   /// Moves a clock that stands still to where a run that waits goes on.
   private func pass(
-    _ clock: StandingTime, for host: RunHost, _ store: MemoryStateStore, _ run: String,
+    _ clock: ManualClock, for host: RunHost, _ store: MemoryStateStore, _ run: String,
     _ acts: inout ArraySlice<RecordedAct>
   ) async {
     let due = await host.nextAlarm
@@ -209,16 +209,16 @@ struct RunSession: Sendable {
   // MARK: On a state folder
 
   /// The folder's agent: this process, or the one that holds the folder already.
-  func seat() async throws(CommandFailure) -> Seat {
-    let preparation = preparation()
+  func connection() async throws(CommandFailure) -> AgentConnection {
+    let factory = factory()
     let folder = try madeFolder()
     // An agent that starts or ends is not to be reached for a moment.
     var patience = 100
     while true {
       var held: AgentError
       do throws(AgentError) {
-        let lock = try FolderLock.take(folder, program: identity.program)
-        return .agent(try await agent(lock, identity, isServing: false) { preparation })
+        let lock = try FolderLock.acquire(folder, program: identity.program)
+        return .agent(try await agent(lock, identity, isServing: false) { factory })
       } catch  where error.kind == .held {
         held = error
       } catch {
@@ -247,11 +247,11 @@ struct RunSession: Sendable {
   }
 
   /// A seat for whoever only reads, on a disk that takes no writes: what would be written is in memory alone.
-  func readingSeat() async throws(CommandFailure) -> Seat {
-    let preparation = preparation()
+  func readingConnection() async throws(CommandFailure) -> AgentConnection {
+    let factory = factory()
     do throws(AgentError) {
       return .agent(
-        try await agent(nil, identity, isServing: false, on: OverlayFileSystem()) { preparation })
+        try await agent(nil, identity, isServing: false, on: OverlayFileSystem()) { factory })
     } catch {
       throw CommandFailure(.cannotCreate, error.message)
     }
@@ -260,15 +260,15 @@ struct RunSession: Sendable {
   /// Makes this process the folder's agent for good; refused while another process is.
   ///
   /// A run in the foreground may hold the folder for days; it is asked for it, and goes on as a client of this process.
-  func serve(preparation: @escaping @Sendable () -> Preparation) async throws(CommandFailure) -> Seat.Agent {
+  func serve(factory: @escaping @Sendable () -> RunFactory) async throws(CommandFailure) -> AgentConnection.Agent {
     let folder = try madeFolder()
     // A command that only asks something holds the folder for a moment; a run gives it up when it is asked.
     var patience = 100
     var isPromised = false
     while true {
       do throws(AgentError) {
-        let lock = try FolderLock.take(folder, program: identity.program)
-        return try await agent(lock, identity, isServing: true, preparation: preparation)
+        let lock = try FolderLock.acquire(folder, program: identity.program)
+        return try await agent(lock, identity, isServing: true, factory: factory)
       } catch {
         guard error.kind == .held else { throw CommandFailure(.cannotCreate, error.message) }
         if try await asksForFolder(folder), !isPromised {
@@ -292,15 +292,17 @@ struct RunSession: Sendable {
       guard error.kind == .held else { return false }
       throw CommandFailure(.locked, error.message)
     }
-    let seat = Seat.client(client)
+    let connection = AgentConnection.client(client)
     var isGiven = false
-    do throws(CommandFailure) { isGiven = try await Asker(seat: seat).ask("yield")["yielded"] != nil } catch {
-      await seat.leave()
+    do throws(CommandFailure) {
+      isGiven = try await AgentRequests(connection: connection).ask("yield")["yielded"] != nil
+    } catch {
+      await connection.leave()
       // One that went away has given it up.
       guard error.code == .locked else { return false }
       throw error
     }
-    await seat.leave()
+    await connection.leave()
     return isGiven
   }
 
@@ -324,8 +326,8 @@ struct RunSession: Sendable {
   /// Makes this process the agent of the folder whose lock it has; without one, it only reads, and is not listening.
   func agent(
     _ lock: FolderLock?, _ identity: AgentIdentity, isServing: Bool, on fileSystem: any FileSystem = DiskFileSystem(),
-    preparation: @escaping @Sendable () -> Preparation
-  ) async throws(AgentError) -> Seat.Agent {
+    factory: @escaping @Sendable () -> RunFactory
+  ) async throws(AgentError) -> AgentConnection.Agent {
     let store: FileStateStore
     do throws(StateError) {
       store = try await FileStateStore.open(
@@ -340,13 +342,13 @@ struct RunSession: Sendable {
     CrashMark.arm(in: workspace.stateFolder)
     let workspace = workspace
     store.secrets.ask { name, isFresh in
-      await workspace.secret(named: name, from: isFresh ? workspace.secretSources() : preparation().secrets)
+      await workspace.secret(named: name, from: isFresh ? workspace.secretSources() : factory().secrets)
     }
     store.secrets.learn(await workspace.knownSecrets(secrets))
-    let host = host(store, preparation: preparation)
+    let host = host(store, factory: factory)
     let schedules = ScheduleHost(
       host, store, time: time, program: version, folders: workspace.recipeFolders, in: workspace.environment
-    ) { await preparation().refusal(of: $0, inputs: $1) }
+    ) { await factory().refusal(of: $0, inputs: $1) }
     let service = RunService(
       host, store, time: time, agent: status(isServing: isServing), schedules: schedules)
     let server = try lock.map { lock throws(AgentError) in
@@ -354,7 +356,8 @@ struct RunSession: Sendable {
         await service.handle(request)
       }
     }
-    return Seat.Agent(host: host, service: service, schedules: schedules, lock: lock, server: server, store: store)
+    return AgentConnection.Agent(
+      host: host, service: service, schedules: schedules, lock: lock, server: server, store: store)
   }
 
   // MARK: Carrying on and following
@@ -397,21 +400,21 @@ struct RunSession: Sendable {
     var request = RunSession.submission(of: origin, reading: secrets, isDetached: true)
     var isServed: Bool?
     while isServed == nil {
-      let seat = try await seat()
+      let connection = try await connection()
       do {
-        for try await answer in try seat.ask(request) {
+        for try await answer in try connection.ask(request) {
           if let failed = answer["failed"] { throw CommandFailure(refusal: failed) }
           guard answer["accepted"] != nil else { continue }
           isServed = answer["isServing"]?.bool ?? false
           break
         }
       } catch let error as CommandFailure {
-        await seat.leave()
+        await connection.leave()
         throw error
       } catch {
         // The agent went away, and the next one knows whether it accepted the run.
       }
-      await seat.leave()
+      await connection.leave()
       request = RunSession.again(request)
     }
     console.out(run)
@@ -433,13 +436,13 @@ struct RunSession: Sendable {
 
   /// Follows a run that somebody carries on, and says so if nobody does; of a run that is over it shows the end.
   func follow(_ run: String, isOver: Bool) async throws(CommandFailure) -> ExitCode {
-    let seat = try await seat()
-    guard isOver || !seat.isAgent else {
-      await seat.leave()
+    let connection = try await connection()
+    guard isOver || !connection.isAgent else {
+      await connection.leave()
       throw CommandFailure(.waiting, "nobody carries that run on; go on with it: errand runs resume \(run)")
     }
-    let following = try await following(seat, .object(["ask": .string("follow"), "run": .string(run)]))
-    await seat.leave()
+    let following = try await following(connection, .object(["ask": .string("follow"), "run": .string(run)]))
+    await connection.leave()
     switch following {
     case .ended(let record, let outputs): return report(record, outputs, asJSON: false)
     case .interrupted(let code): return code
@@ -453,13 +456,13 @@ struct RunSession: Sendable {
   ) async throws(CommandFailure) -> ExitCode {
     var request = request
     while true {
-      let seat = try await seat()
-      if isOneOfAll, case .agent(let agent) = seat { _ = await agent.host.recover(in: workspace.stateFolder) }
-      let following = try await following(seat, request)
-      await seat.leave()
+      let connection = try await connection()
+      if isOneOfAll, case .agent(let agent) = connection { _ = await agent.host.recover(in: workspace.stateFolder) }
+      let following = try await following(connection, request)
+      await connection.leave()
       switch following {
       case .interrupted(let code):
-        if seat.isAgent {
+        if connection.isAgent {
           console.error("The run is not over. \(RunSession.whoGoesOn(with: run))")
         } else {
           console.error("The run goes on with the agent. See it with: errand runs follow \(run)")
@@ -467,8 +470,8 @@ struct RunSession: Sendable {
         return code
       case .ended(let record, let outputs):
         let isLeft = [.queued, .running, .waiting].contains(record.status)
-        if isLeft, !seat.isAgent { break }
-        guard isLeft, await seat.isHandedOver else { return report(record, outputs, asJSON: asJSON) }
+        if isLeft, !connection.isAgent { break }
+        guard isLeft, await connection.isHandedOver else { return report(record, outputs, asJSON: asJSON) }
         console.say("errand serve takes over, and goes on with the run")
         await awaitSuccessor()
         request = RunSession.again(request)
@@ -492,20 +495,22 @@ struct RunSession: Sendable {
     for _ in 0..<100 where !FolderLock.isHeld(workspace.stateFolder) { try? await time.sleep(for: .milliseconds(20)) }
   }
 
-  private func following(_ seat: Seat, _ request: Value) async throws(CommandFailure) -> Following {
+  private func following(_ connection: AgentConnection, _ request: Value) async throws(CommandFailure) -> Following {
     let answers: AsyncThrowingStream<Value, any Error>
     // An agent that went away between the connection and the question has answered nothing.
-    do throws(AgentError) { answers = try seat.ask(request) } catch { return .lost }
+    do throws(AgentError) { answers = try connection.ask(request) } catch { return .lost }
     let animation = Task { await display.animate() }
     defer { animation.cancel() }
     // Whichever is first: the end of the run, or the wish of whoever sits at the terminal. The task ends with either.
     let reading = Task { () -> Result<Following, CommandFailure> in
-      do throws(CommandFailure) { return .success(try await read(answers, seat)) } catch { return .failure(error) }
+      do throws(CommandFailure) { return .success(try await read(answers, connection)) } catch {
+        return .failure(error)
+      }
     }
     let interruption = Task { () -> ExitCode? in
       let code = await Signals.shared.next()
       if Task.isCancelled { return nil }
-      if case .agent(let agent) = seat {
+      if case .agent(let agent) = connection {
         console.say("\nfinishing what is in flight; once more to end at once")
         await agent.host.stop()
       }
@@ -522,7 +527,7 @@ struct RunSession: Sendable {
 
   /// Shows progress until a run ends or nothing more comes.
   private func read(
-    _ answers: AsyncThrowingStream<Value, any Error>, _ seat: Seat
+    _ answers: AsyncThrowingStream<Value, any Error>, _ connection: AgentConnection
   ) async throws(CommandFailure) -> Following {
     var accepted: String?
     do {
@@ -537,9 +542,9 @@ struct RunSession: Sendable {
           display.show(.runEnded(record))
           if let recorder {
             recorder.note(steps: record.stepsInOrder.map { ($0.path, $0.now) })
-            recorder.note(acts: try await acts(of: record, in: seat))
+            recorder.note(acts: try await acts(of: record, in: connection))
           }
-          return .ended(record, outputs: try await Asker(seat: seat).value(record.outputs))
+          return .ended(record, outputs: try await AgentRequests(connection: connection).value(record.outputs))
         } else if let failed = answer["failed"] {
           var failure = CommandFailure(refusal: failed)
           if let accepted, failed["kind"]?.string == "state" {
@@ -559,11 +564,11 @@ struct RunSession: Sendable {
   }
 
   /// What people and other programs did that a run went on by.
-  private func acts(of record: RunRecord, in seat: Seat) async throws -> [RecordedAct] {
+  private func acts(of record: RunRecord, in connection: AgentConnection) async throws -> [RecordedAct] {
     var acts = record.stepsInOrder.compactMap { step in
       step.decision.map { RecordedAct(.decision(step.path, $0)) }
     }
-    guard case .agent(let agent) = seat else { return acts }
+    guard case .agent(let agent) = connection else { return acts }
     for event in agent.store.state.events.values where event.consumedBy == record.id {
       // A recording holds no secret, and nothing that stands for one.
       let data = if let stored = event.data { try await agent.store.value(stored).shown } else { Value?.none }
@@ -579,9 +584,9 @@ struct RunSession: Sendable {
   }
 
   /// The runs that this process carries on in a state.
-  private func host(_ store: some StateStore, preparation: @escaping @Sendable () -> Preparation) -> RunHost {
+  private func host(_ store: some StateStore, factory: @escaping @Sendable () -> RunFactory) -> RunHost {
     RunHost(store: store, time: time, walkers: WalkThreads.shared) { record throws(NotRunnable) in
-      try await preparation().prepared(record, from: store)
+      try await factory().prepared(record, from: store)
     }
   }
 }

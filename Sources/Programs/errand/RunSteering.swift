@@ -34,15 +34,15 @@ struct RunSteering {
 
   private func resume() async throws(CommandFailure) -> ExitCode {
     if let prefix = parsed["run"].text {
-      let run = try await session.asking { asker throws(CommandFailure) in try await asker.run(prefix) }
+      let run = try await session.asking { requests throws(CommandFailure) in try await requests.run(prefix) }
       guard !run.status.isEnded else {
         throw CommandFailure(
           .failed, "the run \(run.id) is over: \(run.status.rawValue). See it with: errand runs show \(run.id)")
       }
       return try await session.resume(run.id, asJSON: asJSON)
     }
-    let open = try await session.asking { asker throws(CommandFailure) in
-      try asker.records(try await asker.ask("runs")["open"], as: RunRecord.self)
+    let open = try await session.asking { requests throws(CommandFailure) in
+      try requests.records(try await requests.ask("runs")["open"], as: RunRecord.self)
     }
     var worst = ExitCode.done
     // All are carried on at once and shown one after another; what waits comes last, because it may take days.
@@ -69,9 +69,9 @@ struct RunSteering {
   }
 
   private func pause() async throws(CommandFailure) -> ExitCode {
-    let run = try await session.asking { asker throws(CommandFailure) in
-      let run = try await asker.run(parsed["run"].text).id
-      _ = try await asker.ask("pause", ["run": .string(run), "reason": parsed["reason"].text.map { .string($0) }])
+    let run = try await session.asking { requests throws(CommandFailure) in
+      let run = try await requests.run(parsed["run"].text).id
+      _ = try await requests.ask("pause", ["run": .string(run), "reason": parsed["reason"].text.map { .string($0) }])
       return run
     }
     console.say(
@@ -80,18 +80,18 @@ struct RunSteering {
   }
 
   private func retry() async throws(CommandFailure) -> ExitCode {
-    let (old, new) = try await session.asking { asker throws(CommandFailure) in
-      let run = try await asker.run(parsed["run"].text).id
-      return (run, try await asker.ask("retry", ["run": .string(run)])["accepted"]?.string ?? "")
+    let (old, new) = try await session.asking { requests throws(CommandFailure) in
+      let run = try await requests.run(parsed["run"].text).id
+      return (run, try await requests.ask("retry", ["run": .string(run)])["accepted"]?.string ?? "")
     }
     console.say("trying \(old) again as \(new)")
     return try await session.resume(new, asJSON: asJSON)
   }
 
   private func cancel() async throws(CommandFailure) -> ExitCode {
-    let run = try await session.asking { asker throws(CommandFailure) in
-      let run = try await asker.run(parsed["run"].text).id
-      _ = try await asker.ask("cancel", ["run": .string(run), "reason": parsed["reason"].text.map { .string($0) }])
+    let run = try await session.asking { requests throws(CommandFailure) in
+      let run = try await requests.run(parsed["run"].text).id
+      _ = try await requests.ask("cancel", ["run": .string(run), "reason": parsed["reason"].text.map { .string($0) }])
       return run
     }
     console.say("\(run) is told to end")
@@ -114,11 +114,11 @@ struct RunSteering {
     }
     let asked = parsed["step"].texts
     let given = output
-    let (run, steps) = try await session.asking { asker throws(CommandFailure) in
-      let record = try await asker.shown(parsed["run"].text)
+    let (run, steps) = try await session.asking { requests throws(CommandFailure) in
+      let record = try await requests.shown(parsed["run"].text)
       let steps = try RunSteering.steps(asked, of: record)
       for step in steps {
-        _ = try await asker.ask(
+        _ = try await requests.ask(
           "resolve",
           [
             "run": .string(record.id), "step": .string(step), "as": .string(word), "output": given,
@@ -168,15 +168,15 @@ struct RunSteering {
     guard let by = parsed["by"].text ?? user ?? account, !by.trimmed.isEmpty else {
       throw CommandFailure(.usage, "who decides? Say it with --by NAME, since $USER is not set")
     }
-    let (record, step, isAgent) = try await session.asking { asker throws(CommandFailure) in
-      let run = try await asker.run(parsed["run"].text).id
-      let answer = try await asker.ask(
+    let (record, step, isAgent) = try await session.asking { requests throws(CommandFailure) in
+      let run = try await requests.run(parsed["run"].text).id
+      let answer = try await requests.ask(
         "decide",
         [
           "run": .string(run), "step": parsed["step"].text.map { .string($0) }, "approved": .bool(isApproved),
           "by": .string(by), "comment": parsed["comment"].text.map { .string($0) },
         ])
-      return (try await asker.run(run), answer["decided"]?.string, asker.seat.isAgent)
+      return (try await requests.run(run), answer["decided"]?.string, requests.connection.isAgent)
     }
     let which = step.map { " '\($0)' of" } ?? ""
     console.say("\(isApproved ? "approved" : "rejected")\(which) \(record.id) as \(by)")
@@ -198,18 +198,18 @@ struct RunSteering {
     let name = parsed["event"].text ?? ""
     let target = parsed["run"].text ?? "any"
     let given = data
-    let (answer, record, isAgent) = try await session.asking { asker throws(CommandFailure) in
-      let before = target == "any" ? nil : try await asker.found(target)
+    let (answer, record, isAgent) = try await session.asking { requests throws(CommandFailure) in
+      let before = target == "any" ? nil : try await requests.found(target)
       let run = before?.run.id
       var event = ValueMap()
       event["id"] = parsed["id"].text.map { .string($0) }
       event["name"] = .string(name)
       event["data"] = given
       event["run"] = run.map { .string($0) }
-      let answer = try await asker.ask("signal", ["event": .map(event)])
+      let answer = try await requests.ask("signal", ["event": .map(event)])
       if let before = before?.open { sayWhatItWaitsFor(before, besides: name) }
-      guard let run else { return (answer, RunGist?.none, asker.seat.isAgent) }
-      return (answer, try await asker.run(run), asker.seat.isAgent)
+      guard let run else { return (answer, RunGist?.none, requests.connection.isAgent) }
+      return (answer, try await requests.run(run), requests.connection.isAgent)
     }
     let id = answer["received"]?.string ?? ""
     if asJSON {

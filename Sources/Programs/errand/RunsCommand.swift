@@ -17,8 +17,8 @@ struct RunsCommand {
     case "show": return try await show(session)
     case "logs": return try await logs(session)
     case "follow":
-      let run = try await session.asking(isReading: true) { asker throws(CommandFailure) in
-        try await asker.run(parsed["run"].text)
+      let run = try await session.asking(isReading: true) { requests throws(CommandFailure) in
+        try await requests.run(parsed["run"].text)
       }
       return try await session.follow(run.id, isOver: run.status.isEnded)
     case "list": return try await list(session)
@@ -30,12 +30,12 @@ struct RunsCommand {
 
   private func list(_ session: RunSession) async throws(CommandFailure) -> ExitCode {
     let clock = session.workspace.wallClock(session.time.now())
-    let (open, finished, isAgent) = try await session.asking(isReading: true) { asker throws(CommandFailure) in
-      let answer = try await asker.ask(
+    let (open, finished, isAgent) = try await session.asking(isReading: true) { requests throws(CommandFailure) in
+      let answer = try await requests.ask(
         "runs", ["limit": .int(parsed["limit"].int ?? 20), "recipe": parsed["recipe"].text.map { .string($0) }])
       return (
-        try asker.records(answer["open"], as: RunRecord.self),
-        try asker.records(answer["finished"], as: RunSummary.self), asker.seat.isAgent
+        try requests.records(answer["open"], as: RunRecord.self),
+        try requests.records(answer["finished"], as: RunSummary.self), requests.connection.isAgent
       )
     }
     func why(_ run: RunRecord) -> String {
@@ -81,10 +81,10 @@ struct RunsCommand {
 
   private func show(_ session: RunSession) async throws(CommandFailure) -> ExitCode {
     let (record, outputs, facts, isServed, holder) = try await session.asking(isReading: true) {
-      asker throws(CommandFailure) in
-      let record = try await asker.shown(parsed["run"].text)
-      let (facts, holder) = try await asker.facts(about: record, hasValues: false)
-      return (record, try await asker.value(record.outputs), facts, try await asker.isServed(), holder)
+      requests throws(CommandFailure) in
+      let record = try await requests.shown(parsed["run"].text)
+      let (facts, holder) = try await requests.facts(about: record, hasValues: false)
+      return (record, try await requests.value(record.outputs), facts, try await requests.isServed(), holder)
     }
     let report = Report(
       record: record, outputs: outputs, console: console, isPartOfPage: true, isServed: isServed || holder != nil)
@@ -131,8 +131,8 @@ struct RunsCommand {
   }
 
   private func logs(_ session: RunSession) async throws(CommandFailure) -> ExitCode {
-    let record = try await session.asking(isReading: true) { asker throws(CommandFailure) in
-      try await asker.shown(parsed["run"].text)
+    let record = try await session.asking(isReading: true) { requests throws(CommandFailure) in
+      try await requests.shown(parsed["run"].text)
     }
     let steps = record.stepsInOrder.filter { $0.lastAttempt != nil }
     if parsed["json"].isGiven {

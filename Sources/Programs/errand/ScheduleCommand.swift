@@ -18,17 +18,17 @@ struct ScheduleCommand {
   func run() async throws(CommandFailure) -> ExitCode {
     let session = try dispatch.session()
     let isReading = ["list", "next", "log"].contains(parsed.command.last ?? "list")
-    return try await session.asking(isReading: isReading) { asker throws(CommandFailure) in
-      let (all, broken) = try await KnownSchedule.all(asker, session.workspace)
+    return try await session.asking(isReading: isReading) { requests throws(CommandFailure) in
+      let (all, broken) = try await KnownSchedule.all(requests, session.workspace)
       let own = session.workspace.wallClock(session.time.now())
       switch parsed.command.last {
       case "next": return try next(all, own)
-      case "log": return try await log(all, asker, own)
-      case "pause", "resume": return try await pause(all, asker)
-      case "reset": return try await reset(all, asker, own)
-      case "trigger": return try await trigger(all, asker)
-      case "backfill": return try await backfill(all, asker, own)
-      default: return try await list(all, broken, asker, session.workspace, own)
+      case "log": return try await log(all, requests, own)
+      case "pause", "resume": return try await pause(all, requests)
+      case "reset": return try await reset(all, requests, own)
+      case "trigger": return try await trigger(all, requests)
+      case "backfill": return try await backfill(all, requests, own)
+      default: return try await list(all, broken, requests, session.workspace, own)
       }
     }
   }
@@ -36,7 +36,8 @@ struct ScheduleCommand {
   // MARK: Looking
 
   private func list(
-    _ all: [KnownSchedule], _ broken: [BrokenRecipe], _ asker: Asker, _ workspace: Workspace, _ own: WallClock
+    _ all: [KnownSchedule], _ broken: [BrokenRecipe], _ requests: AgentRequests, _ workspace: Workspace,
+    _ own: WallClock
   ) async throws(CommandFailure) -> ExitCode {
     if asJSON {
       console.out(JSON.shown(.list(all.map { $0.value(own.now) }), .pretty))
@@ -64,7 +65,7 @@ struct ScheduleCommand {
     }
     let headings = ["SCHEDULE", "WHEN", "ZONE", "NEXT", "LAST", "SLOTS", "NOTE"]
     console.out(table(headings, rows, colour: console.colourOut))
-    if !(try await asker.isServed()) {
+    if !(try await requests.isServed()) {
       console.say("\nNo agent is there to start any of them. Start one with: errand serve")
     }
     return .done
@@ -117,7 +118,7 @@ struct ScheduleCommand {
   }
 
   private func log(
-    _ all: [KnownSchedule], _ asker: Asker, _ own: WallClock
+    _ all: [KnownSchedule], _ requests: AgentRequests, _ own: WallClock
   ) async throws(CommandFailure) -> ExitCode {
     let chosen = parsed["schedule"].isGiven ? try KnownSchedule.named(parsed["schedule"].text, among: all) : []
     let clock = chosen.first?.clock(own) ?? own
@@ -125,13 +126,13 @@ struct ScheduleCommand {
     let (from, before) = (try instant("from", clock), try instant("to", clock))
     var slots: [SlotRecord] = []
     for id in chosen.isEmpty ? [String?.none] : chosen.map({ Optional($0.record.id) }) {
-      let answer = try await asker.ask(
+      let answer = try await requests.ask(
         "slots",
         [
           "schedule": id.map { .string($0) }, "limit": .int(limit), "from": from.map { .string("\($0)") },
           "before": before.map { .string("\($0)") },
         ])
-      slots += try asker.records(answer["slots"], as: SlotRecord.self)
+      slots += try requests.records(answer["slots"], as: SlotRecord.self)
     }
     // What waits for another run to end is settled later; until then the schedule has it.
     for schedule in chosen.isEmpty ? all : chosen {
@@ -185,16 +186,16 @@ struct ScheduleCommand {
     return schedule
   }
 
-  private func pause(_ all: [KnownSchedule], _ asker: Asker) async throws(CommandFailure) -> ExitCode {
+  private func pause(_ all: [KnownSchedule], _ requests: AgentRequests) async throws(CommandFailure) -> ExitCode {
     let id = try one(all).record.id
     if parsed.command.last == "pause" {
-      _ = try await asker.ask(
+      _ = try await requests.ask(
         "pauseSchedule", ["id": .string(id), "note": parsed["note"].text.map { .string($0) }])
       console.say(
         "\(id) is paused; its slots are noted and start nothing. Go on with: errand schedule resume \(id.shellQuoted)")
     } else {
-      let answer = try await asker.ask("resumeSchedule", ["id": .string(id)])
-      let missed = try asker.records(answer["slots"], as: SlotRecord.self).filter { $0.outcome == .paused }
+      let answer = try await requests.ask("resumeSchedule", ["id": .string(id)])
+      let missed = try requests.records(answer["slots"], as: SlotRecord.self).filter { $0.outcome == .paused }
         .reduce(0) { $0 + $1.count }
       let noted = missed == 0 ? "" : "\(counted(missed, "slot")) of the pause started nothing; "
       console.say("\(noted)\(id) starts runs again; see when with: errand schedule next \(id.shellQuoted)")
@@ -202,13 +203,14 @@ struct ScheduleCommand {
     return .done
   }
 
-  private func reset(_ all: [KnownSchedule], _ asker: Asker, _ own: WallClock) async throws(CommandFailure) -> ExitCode
+  private func reset(_ all: [KnownSchedule], _ requests: AgentRequests, _ own: WallClock) async throws(CommandFailure)
+    -> ExitCode
   {
     let schedule = try one(all)
     let id = schedule.record.id
     let clock = schedule.clock(own)
-    let answer = try await asker.ask("resetSchedule", ["id": .string(id)])
-    let slots = try asker.records(answer["slots"], as: SlotRecord.self)
+    let answer = try await requests.ask("resetSchedule", ["id": .string(id)])
+    let slots = try requests.records(answer["slots"], as: SlotRecord.self)
     let until = slots.first?.until.map { " until \(clock.date($0))" } ?? ""
     console.say(
       "\(id) decides its slots from now on again\(until); those that have a run don't start twice, and the ledger says so. See when with: errand schedule next \(id.shellQuoted)"
@@ -216,11 +218,11 @@ struct ScheduleCommand {
     return .done
   }
 
-  private func trigger(_ all: [KnownSchedule], _ asker: Asker) async throws(CommandFailure) -> ExitCode {
+  private func trigger(_ all: [KnownSchedule], _ requests: AgentRequests) async throws(CommandFailure) -> ExitCode {
     let id = try one(all).record.id
-    let answer = try await asker.ask(
+    let answer = try await requests.ask(
       "trigger", ["id": .string(id), "overlap": parsed["overlap"].text.map { .string($0) }])
-    let slots = try asker.records(answer["slots"], as: SlotRecord.self)
+    let slots = try requests.records(answer["slots"], as: SlotRecord.self)
     guard slots.contains(where: { [.started, .buffered].contains($0.outcome) }) else {
       throw CommandFailure(.failed, "nothing is started: \(answer.outcomes(of: id))")
     }
@@ -229,7 +231,7 @@ struct ScheduleCommand {
   }
 
   private func backfill(
-    _ all: [KnownSchedule], _ asker: Asker, _ own: WallClock
+    _ all: [KnownSchedule], _ requests: AgentRequests, _ own: WallClock
   ) async throws(CommandFailure) -> ExitCode {
     let schedule = try one(all)
     let id = schedule.record.id
@@ -243,7 +245,7 @@ struct ScheduleCommand {
         "overlap": parsed["overlap"].text.map { .string($0) },
       ]
     }
-    let answer = try await asker.ask("backfill", request(isDry: true))
+    let answer = try await requests.ask("backfill", request(isDry: true))
     let slots = (answer["slots"]?.list ?? []).compactMap { $0.string.flatMap { Timestamp($0) } }
     guard !slots.isEmpty else {
       console.say(
@@ -260,7 +262,7 @@ struct ScheduleCommand {
     guard parsed["yes"].isGiven || console.confirms("Start \(counted(slots.count, "run")) of \(id)?") else {
       throw CommandFailure(.usage, "nothing was started; say --yes to start them")
     }
-    console.say(try await asker.ask("backfill", request(isDry: false)).outcomes(of: id))
+    console.say(try await requests.ask("backfill", request(isDry: false)).outcomes(of: id))
     return .done
   }
 

@@ -30,7 +30,7 @@ struct ServeCommand {
     let time = SystemTime()
     let secrets = try await workspace.soundSecretSources()
     let current = Current(
-      Preparation(workspace: workspace, secrets: secrets, pool: ServicePool(time: time), time: time))
+      RunFactory(workspace: workspace, secrets: secrets, pool: ServicePool(time: time), time: time))
     let session = RunSession(
       workspace: workspace, secrets: secrets, console: console, time: time,
       display: ProgressDisplay(console, format: .text, time: time))
@@ -46,13 +46,13 @@ struct ServeCommand {
 
 /// The preparation of runs, which a reload replaces.
 private final class Current: Sendable {
-  private let preparation: Mutex<Preparation>
+  private let factory: Mutex<RunFactory>
 
-  init(_ preparation: Preparation) { self.preparation = Mutex(preparation) }
+  init(_ factory: RunFactory) { self.factory = Mutex(factory) }
 
-  var value: Preparation {
-    get { preparation.withLock { $0 } }
-    set { preparation.withLock { $0 = newValue } }
+  var value: RunFactory {
+    get { factory.withLock { $0 } }
+    set { factory.withLock { $0 = newValue } }
   }
 }
 
@@ -60,14 +60,14 @@ private final class Current: Sendable {
 private struct Service {
   let dispatch: Dispatch
   let current: Current
-  let agent: Seat.Agent
+  let agent: AgentConnection.Agent
   let log: ServeLog
   let time: any TimeSource
   let schedules: ScheduleHost
   private let notice = SystemdNotice()
 
   init(
-    dispatch: Dispatch, current: Current, agent: Seat.Agent, log: ServeLog, time: any TimeSource,
+    dispatch: Dispatch, current: Current, agent: AgentConnection.Agent, log: ServeLog, time: any TimeSource,
     schedules: ScheduleHost
   ) {
     self.dispatch = dispatch
@@ -79,13 +79,13 @@ private struct Service {
   }
 
   /// What there is to do beside carrying runs on.
-  private enum Duty: Sendable {
+  private enum ServiceEvent: Sendable {
     case end, reload, look
     case fail(StateError)
   }
 
   func run() async throws(CommandFailure) -> ExitCode {
-    let (duties, duty) = AsyncStream.makeStream(of: Duty.self)
+    let (duties, duty) = AsyncStream.makeStream(of: ServiceEvent.self)
     await agent.host.observe { [log] news in
       log.say(news)
       if case .failed(let error) = news { duty.yield(.fail(error)) }
@@ -116,14 +116,16 @@ private struct Service {
 
     notice.stopping()
     if failure == nil { log.say("stopping", "finishing what is in flight; a second signal ends at once") }
-    await Seat.agent(agent).leave()
+    await AgentConnection.agent(agent).leave()
     if let failure { throw CommandFailure(failure) }
     log.say("stopped", "stopped; what is open goes on when errand serve is started again")
     return .done
   }
 
   /// Does what there is to do until the end, and gives the failure that brought it about.
-  private func attend(_ duties: AsyncStream<Duty>, _ duty: AsyncStream<Duty>.Continuation) async -> StateError? {
+  private func attend(_ duties: AsyncStream<ServiceEvent>, _ duty: AsyncStream<ServiceEvent>.Continuation) async
+    -> StateError?
+  {
     var watch = watch(duty)
     for await next in duties {
       switch next {
@@ -156,7 +158,7 @@ private struct Service {
     return nil
   }
 
-  private func watch(_ duty: AsyncStream<Duty>.Continuation) -> FolderWatch? {
+  private func watch(_ duty: AsyncStream<ServiceEvent>.Continuation) -> FolderWatch? {
     FolderWatch(current.value.workspace.recipeFolders) { duty.yield(.look) }
   }
 
@@ -192,7 +194,7 @@ private struct Service {
 
   private func counted(_ count: Int, _ noun: String) -> String { "\(count) \(noun)\(count == 1 ? "" : "s")" }
 
-  private func tell(_ news: [RecipeShelf.News]) {
+  private func tell(_ news: [RecipeRegistry.News]) {
     for item in news {
       switch item {
       case .added(let item, let warnings):

@@ -68,8 +68,8 @@ final class Signals: Sendable {
       while read(readingEnd, &number, 1) != 0 {
         switch Int32(number) {
         case SIGHUP: _ = Signals.shared.state.withLock { $0.hangUps }?.yield()
-        case SIGINT: Signals.shared.take(.interrupted)
-        default: Signals.shared.take(.terminated)
+        case SIGINT: Signals.shared.receive(.interrupted)
+        default: Signals.shared.receive(.terminated)
         }
       }
     }
@@ -88,7 +88,7 @@ final class Signals: Sendable {
     sigaction(number, &action, nil)
   }
 
-  private func take(_ code: ExitCode) {
+  private func receive(_ code: ExitCode) {
     let (isSecond, waiting) = state.withLock { state in
       defer {
         state.last = code

@@ -2,7 +2,7 @@ import Agent
 import Basics
 import CommandLineParser
 import Glibc
-import RecipeTests
+import RecipeTesting
 
 /// `errand test`: what recipes do, in the sandboxes of their services and on a clock of their own.
 struct TestCommand {
@@ -16,7 +16,7 @@ struct TestCommand {
     let workspace = try dispatch.workspace(besides: parsed["file"].texts.first)
     let code = try await runOnce(in: workspace)
     guard parsed["watch"].isGiven else { return code }
-    let (duties, duty) = AsyncStream.makeStream(of: Duty.self)
+    let (duties, duty) = AsyncStream.makeStream(of: ServiceEvent.self)
     // Ends with the signal; one that never comes is waited for as long as the process lives.
     let end = Task { duty.yield(.end(await Signals.shared.next())) }
     defer { end.cancel() }
@@ -24,7 +24,7 @@ struct TestCommand {
       let folders = Set(try files(of: workspace).map(Workspace.folder(of:)) + workspace.recipeFolders)
       let watch = FolderWatch(folders.sorted()) { duty.yield(.run) }
       console.say("watching \(folders.sorted().joined(separator: ", ")); end with Ctrl-C")
-      var next: Duty?
+      var next: ServiceEvent?
       for await duty in duties {
         next = duty
         break
@@ -39,7 +39,7 @@ struct TestCommand {
   }
 
   /// What there is to do beside waiting.
-  private enum Duty: Sendable {
+  private enum ServiceEvent: Sendable {
     case run
     case end(ExitCode)
   }

@@ -17,21 +17,23 @@ struct WhyCommand {
   func run() async throws(CommandFailure) -> ExitCode {
     let session = try dispatch.session()
     let subject = parsed["subject"].text ?? ""
-    let stories = try await session.asking(isReading: true) { asker throws(CommandFailure) in
+    let stories = try await session.asking(isReading: true) { requests throws(CommandFailure) in
       let now = session.time.now()
-      let (all, broken) = try await KnownSchedule.all(asker, session.workspace)
+      let (all, broken) = try await KnownSchedule.all(requests, session.workspace)
       let named = all.filter {
         $0.record.id.hasSameScalars(as: subject) || $0.record.recipe.hasSameScalars(as: subject)
       }
       var stories: [Story] = []
-      for schedule in named { stories.append(try await story(of: schedule, asker, session.workspace, now)) }
+      for schedule in named { stories.append(try await story(of: schedule, requests, session.workspace, now)) }
       if named.isEmpty, let recipe = broken.first(where: { $0.stem.hasSameScalars(as: subject) }) {
         throw CommandFailure(
           .invalid,
           "'\(recipe.file)' is broken, so nothing starts it: \(recipe.fault); see: errand check \(recipe.file.shellQuoted)"
         )
       }
-      if stories.isEmpty { stories.append(try await story(ofRun: subject, among: all, asker, session.workspace, now)) }
+      if stories.isEmpty {
+        stories.append(try await story(ofRun: subject, among: all, requests, session.workspace, now))
+      }
       return stories
     }
     if parsed["json"].isGiven {
@@ -59,22 +61,23 @@ struct WhyCommand {
   // MARK: Runs
 
   private func story(
-    ofRun subject: String, among schedules: [KnownSchedule], _ asker: Asker, _ workspace: Workspace, _ now: Timestamp
+    ofRun subject: String, among schedules: [KnownSchedule], _ requests: AgentRequests, _ workspace: Workspace,
+    _ now: Timestamp
   ) async throws(CommandFailure) -> Story {
     if parsed["at"].isGiven { throw unknown(subject, schedules, "has a schedule, and --at goes with one") }
     let isID = subject.utf8.allSatisfy { $0 == UInt8(ascii: "-") || hexadecimal($0) }
     var prefix = subject
     if !isID {
       // The latest run of a recipe that nothing starts by itself.
-      let runs = try await asker.ask("runs", ["limit": .int(1), "recipe": .string(subject)])
-      let open = try asker.records(runs["open"], as: RunRecord.self).last?.id
-      let finished = try asker.records(runs["finished"], as: RunSummary.self).first?.id
+      let runs = try await requests.ask("runs", ["limit": .int(1), "recipe": .string(subject)])
+      let open = try requests.records(runs["open"], as: RunRecord.self).last?.id
+      let finished = try requests.records(runs["finished"], as: RunSummary.self).first?.id
       guard let latest = [open, finished].compactMap({ $0 }).max(by: { $0.precedesByScalars($1) }) else {
         throw unknown(subject, schedules, "has a schedule or ever ran")
       }
       prefix = latest
     }
-    let (facts, holder) = try await asker.facts(about: try await asker.shown(prefix))
+    let (facts, holder) = try await requests.facts(about: try await requests.shown(prefix))
     let book = await workspace.secretBook(workspace.secretSources())
     // What conditions saw; what was shown of it holds no secret.
     let seen = await facts.restored(by: book)
@@ -84,7 +87,7 @@ struct WhyCommand {
     let zone = schedules.first { $0.record.id == facts.run.origin.cause.schedule }?.zone
     let clock = zone.map { WallClock($0, now: now) } ?? workspace.wallClock(now)
     let explanation = Explanation(
-      of: seen, conditions: conditions, clock: clock, isServed: try await asker.isServed(),
+      of: seen, conditions: conditions, clock: clock, isServed: try await requests.isServed(),
       holder: holder
     ).mapTexts { book.finder.redact($0) }
     return Story(kind: "run", id: facts.run.id, explanation: explanation)
@@ -106,7 +109,7 @@ struct WhyCommand {
   // MARK: Schedules
 
   private func story(
-    of schedule: KnownSchedule, _ asker: Asker, _ workspace: Workspace, _ now: Timestamp
+    of schedule: KnownSchedule, _ requests: AgentRequests, _ workspace: Workspace, _ now: Timestamp
   ) async throws(CommandFailure) -> Story {
     let clock = schedule.clock(workspace.wallClock(now))
     var at = now
@@ -117,10 +120,10 @@ struct WhyCommand {
       }
       at = instant
     }
-    let facts = try await schedule.facts(around: at, isNamed: parsed["at"].isGiven, asker, in: workspace, now)
+    let facts = try await schedule.facts(around: at, isNamed: parsed["at"].isGiven, requests, in: workspace, now)
     return Story(
       kind: "schedule", id: schedule.record.id,
-      explanation: Explanation(of: facts, clock: clock, isServed: try await asker.isServed()))
+      explanation: Explanation(of: facts, clock: clock, isServed: try await requests.isServed()))
   }
 }
 

@@ -102,7 +102,8 @@ struct Workspace: Sendable {
   /// - Parameter folder: The one that the path of the recipe starts from; the working folder if nil.
   func services(
     for recipe: Recipe, secrets: Secrets, overrides: [String: Value], standIns: [String: Value] = [:],
-    time: any TimeSource, pool: ServicePool, carrier: PluginContext.Carrier? = nil, calls: (any CallCarrier)? = nil,
+    time: any TimeSource, pool: ServicePool, interceptor: PluginContext.Interceptor? = nil,
+    calls: (any CallInterceptor)? = nil,
     recorder: Recorder? = nil, from folder: String? = nil
   ) throws(CommandFailure) -> Services {
     var connections: [String: Services.Connection] = [:]
@@ -140,12 +141,13 @@ struct Workspace: Sendable {
         secrets: known.map(\.text) + plugin.configuration.secrets(in: settings))
     }
     // What a sandbox answers is not to be met again by runs against the real service, and a recording is whole by itself.
-    var carrier = carrier
-    if let recorder { carrier = { recorder.transport(of: $0, over: $1) } }
+    var interceptor = interceptor
+    if let recorder { interceptor = { recorder.transport(of: $0, over: $1) } }
     return Services(
       catalog: catalog, connections: connections, redactor: Redactor(named: known), time: time,
       cacheFolder: standIns.isEmpty && recorder == nil ? "\(stateFolder)/cache" : nil, folder: root, pool: pool,
-      carrier: carrier, calls: recorder ?? calls, ownFiles: ownFiles(with: recipe.all.map(\.source.name), from: folder))
+      interceptor: interceptor, calls: recorder ?? calls,
+      ownFiles: ownFiles(with: recipe.all.map(\.source.name), from: folder))
   }
 
   /// Asks plugins what their actions refuse on the connections here, or on any where no file says what these are.

@@ -51,9 +51,9 @@ package final class AgentClient: Sendable {
     let loop = try LineLoop(limits: LineLoop.Limits(), clock: clock, listener: nil) { event in
       switch event {
       case .line(_, let line):
-        guard let text = lines.withLock({ $0.take(line) }) else { return }
+        guard let text = lines.withLock({ $0.receive(line) }) else { return }
         if let value = try? JSON.parse(text, limits: AgentProtocol.limits) {
-          if let answer = answers.withLock({ $0.take(value) }) { continuation.yield(answer) }
+          if let answer = answers.withLock({ $0.receive(value) }) { continuation.yield(answer) }
         } else {
           continuation.finish(throwing: AgentError(.broken, "the agent of '\(folder)' sent a line that is no JSON"))
         }

@@ -65,7 +65,7 @@ enum AgentProtocol {
     private var pieces: [UInt8] = []
 
     /// The whole text that a line completes; nil if more of it follows, which is refused beyond what is ever read.
-    mutating func take(_ line: [UInt8]) -> [UInt8]? {
+    mutating func receive(_ line: [UInt8]) -> [UInt8]? {
       switch line.first {
       case UInt8(ascii: "+"):
         if pieces.count <= limits.bytes { pieces += line.dropFirst() }

@@ -71,7 +71,7 @@ package final class AgentServer: Sendable {
     do {
       // Locked, so that no event is taken before the server knows its loop, which holds it until it is stopped.
       try server.content.withLock { content throws(AgentError) in
-        content.loop = try LineLoop(limits: limits, clock: clock, listener: listener) { server.take($0) }
+        content.loop = try LineLoop(limits: limits, clock: clock, listener: listener) { server.receive($0) }
       }
       return server
     } catch {
@@ -122,10 +122,10 @@ package final class AgentServer: Sendable {
 
   // MARK: - On the loop's thread
 
-  private func take(_ event: LineLoop.Event) {
+  private func receive(_ event: LineLoop.Event) {
     switch event {
     case .opened(let id): content.withLock { $0.clients[id] = Client() }
-    case .line(let id, let line): take(line, of: id)
+    case .line(let id, let line): receive(line, of: id)
     case .tooLong(let id):
       send(id, AgentProtocol.error("broken", "a line has more than \(limits.line) bytes"))
       content.withLock { $0.loop }?.close(id)
@@ -138,8 +138,8 @@ package final class AgentServer: Sendable {
     }
   }
 
-  private func take(_ line: [UInt8], of id: LineLoop.ID) {
-    guard let text = content.withLock({ $0.clients[id]?.lines.take(line) }) ?? nil else { return }
+  private func receive(_ line: [UInt8], of id: LineLoop.ID) {
+    guard let text = content.withLock({ $0.clients[id]?.lines.receive(line) }) ?? nil else { return }
     let value: Value
     do {
       value = try JSON.parse(text, limits: AgentProtocol.limits)

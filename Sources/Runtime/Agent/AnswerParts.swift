@@ -108,7 +108,7 @@ package struct AnswerAssembler: Sendable {
   package init() {}
 
   /// The whole answer that a line completes, or the line itself if it is no part of any; nil if more of it follows.
-  package mutating func take(_ line: Value) -> Value? {
+  package mutating func receive(_ line: Value) -> Value? {
     if let id = line["part"]?.string {
       guard let place = line["at"]?.list?.map({ $0.string ?? "" }) else {
         open[id] = nil

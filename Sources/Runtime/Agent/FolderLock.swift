@@ -37,7 +37,7 @@ package final class FolderLock: Sendable {
   }
 
   /// Locks a folder that exists; throws `held` if another process has it.
-  package static func take(_ folder: String, program: String) throws(AgentError) -> FolderLock {
+  package static func acquire(_ folder: String, program: String) throws(AgentError) -> FolderLock {
     let path = "\(folder)/agent.lock"
     let parent = try trusted(folder)
     let descriptor = openat(parent.number, "agent.lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)

@@ -60,33 +60,33 @@ extension Progress {
   package init(reading value: Value) throws(RecordFault) {
     guard let map = value.map else { throw RecordFault("progress is an object, not \(value.kindName)") }
     var reader = RecordReader(map)
-    let kind: String = try reader.take("progress")
+    let kind: String = try reader.read("progress")
     switch kind {
     case "runBegan":
       self = .runBegan(
-        run: try reader.take("run"), recipe: try reader.take("recipe"), isResumed: try reader.take("isResumed"))
+        run: try reader.read("run"), recipe: try reader.read("recipe"), isResumed: try reader.read("isResumed"))
     case "stepBegan":
-      self = .stepBegan(path: try reader.take("step"), title: try reader.take("title"), depth: try reader.take("depth"))
+      self = .stepBegan(path: try reader.read("step"), title: try reader.read("title"), depth: try reader.read("depth"))
     case "loopAdvanced":
       self = .loopAdvanced(
-        path: try reader.take("step"), done: try reader.take("done"), count: try reader.take("count"))
+        path: try reader.read("step"), done: try reader.read("done"), count: try reader.read("count"))
     case "attemptFailed":
       self = .attemptFailed(
-        path: try reader.take("step"), attempt: try reader.take("attempt"), error: try reader.take("error"),
-        retryIn: try reader.takeIfPresent("retryIn"))
+        path: try reader.read("step"), attempt: try reader.read("attempt"), error: try reader.read("error"),
+        retryIn: try reader.readIfPresent("retryIn"))
     case "stepWaits":
       self = .stepWaits(
-        path: try reader.take("step"), title: try reader.take("title"), depth: try reader.take("depth"),
-        wait: try reader.take("wait"))
+        path: try reader.read("step"), title: try reader.read("title"), depth: try reader.read("depth"),
+        wait: try reader.read("wait"))
     case "reported":
-      self = .reported(path: try reader.take("step"), text: try reader.take("text"))
+      self = .reported(path: try reader.read("step"), text: try reader.read("text"))
     case "stepEnded":
       self = .stepEnded(
-        path: try reader.take("step"), title: try reader.take("title"), depth: try reader.take("depth"),
-        status: try reader.take("status"), took: try reader.take("took"), error: try reader.takeIfPresent("error"),
-        isReplayed: try reader.take("isReplayed"))
+        path: try reader.read("step"), title: try reader.read("title"), depth: try reader.read("depth"),
+        status: try reader.read("status"), took: try reader.read("took"), error: try reader.readIfPresent("error"),
+        isReplayed: try reader.read("isReplayed"))
     case "runEnded":
-      self = .runEnded(try reader.take("record"))
+      self = .runEnded(try reader.read("record"))
     default: throw RecordFault("'\(kind)' is no progress that is known here")
     }
   }

@@ -109,8 +109,8 @@ package struct RunGist: Record, Equatable {
 
   package init(from record: inout RecordReader) throws(RecordFault) {
     self.init(
-      id: try record.take("id"), recipe: try record.take("recipe"), status: try record.take("status"),
-      group: try record.takeIfPresent("group"), createdAt: try record.take("createdAt"))
+      id: try record.read("id"), recipe: try record.read("recipe"), status: try record.read("status"),
+      group: try record.readIfPresent("group"), createdAt: try record.read("createdAt"))
   }
 }
 
@@ -142,10 +142,10 @@ extension RunFacts {
     }
 
     package init(from record: inout RecordReader) throws(RecordFault) {
-      run = try record.take("run")
-      cause = try record.take("cause")
-      group = try record.takeIfPresent("group")
-      awaits = try record.takeAll("awaits")
+      run = try record.read("run")
+      cause = try record.read("cause")
+      group = try record.readIfPresent("group")
+      awaits = try record.readAll("awaits")
     }
   }
 
@@ -191,9 +191,9 @@ extension RunFacts {
     }
 
     init(from record: inout RecordReader) throws(RecordFault) {
-      now = try record.take("now")
-      schedule = try record.takeIfPresent("schedule")
-      slot = try record.takeIfPresent("slot")
+      now = try record.read("now")
+      schedule = try record.readIfPresent("schedule")
+      slot = try record.readIfPresent("slot")
     }
   }
 }

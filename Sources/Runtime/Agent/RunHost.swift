@@ -273,7 +273,7 @@ package actor RunHost {
     let (events, sink) = AsyncStream.makeStream(of: Progress.self)
     var surroundings = RunSurroundings(
       store: store, time: time, folder: prepared.folder, report: { sink.yield($0) }, chance: chance)
-    if activity != nil { surroundings.stay = .zero }
+    if activity != nil { surroundings.suspendThreshold = .zero }
     surroundings.instants = prepared.instants
     surroundings.notingInstants = prepared.notingInstants
     surroundings.walkers = walkers

@@ -73,7 +73,7 @@ package struct RunService: Sendable {
     let answers = Mutex(AnswerAssembler())
     await handle(
       AgentRequest(request) { line in
-        if let answer = answers.withLock({ $0.take(line) }) { reply(answer) }
+        if let answer = answers.withLock({ $0.receive(line) }) { reply(answer) }
         return true
       })
   }

@@ -34,7 +34,7 @@ package actor ScheduleHost {
   private let program: String
   private let refusal: @Sendable (Recipe, _ inputs: Value) async -> String?
   private let newID: @Sendable (Timestamp) -> String
-  private var shelf: RecipeShelf
+  private var registry: RecipeRegistry
   private var scheduler: Scheduler
   private var plans: [String: [SchedulePlan]] = [:]
   private var clock: AlarmClock<Bool>?
@@ -67,7 +67,7 @@ package actor ScheduleHost {
     self.program = program
     self.refusal = refusal
     self.newID = newID
-    shelf = RecipeShelf(folders, in: environment, files: files)
+    registry = RecipeRegistry(folders, in: environment, files: files)
     scheduler = Scheduler(newID: newID)
   }
 
@@ -85,19 +85,19 @@ package actor ScheduleHost {
   // MARK: Recipes
 
   /// The recipes in force.
-  package var recipes: [RecipeShelf.Item] { shelf.items }
+  package var recipes: [RecipeRegistry.Item] { registry.items }
   /// What is wrong with the files that are at fault.
-  package var faults: [Diagnostic] { shelf.faults }
+  package var faults: [Diagnostic] { registry.faults }
   /// Whether the next look should be soon.
-  package var looksAgain: Bool { shelf.hasMissingFile }
+  package var looksAgain: Bool { registry.hasMissingFile }
   /// How many schedules there are, and when the first of them is due.
   package var count: Int { scheduler.count }
   package var nextDue: Timestamp? { scheduler.nextDue }
 
   /// Reads the recipes that have changed, and takes over what is in them.
-  package func look() async -> [RecipeShelf.News] {
-    if shelf.isNew { await rememberLastGood() }
-    let news = shelf.look()
+  package func look() async -> [RecipeRegistry.News] {
+    if registry.isNew { await rememberLastGood() }
+    let news = registry.look()
     if !news.isEmpty {
       for item in news { if let file = item.file { plans[file] = nil } }
       await setEntries()
@@ -106,9 +106,9 @@ package actor ScheduleHost {
   }
 
   /// Takes another configuration, and reads everything again.
-  package func use(_ folders: [String], in environment: RecipeEnvironment) async -> [RecipeShelf.News] {
-    shelf.use(folders, in: environment)
-    let news = shelf.look()
+  package func use(_ folders: [String], in environment: RecipeEnvironment) async -> [RecipeRegistry.News] {
+    registry.use(folders, in: environment)
+    let news = registry.look()
     // The zone, the connections or the secrets may be others now.
     plans = [:]
     await setEntries()
@@ -125,23 +125,23 @@ package actor ScheduleHost {
         continue
       }
     }
-    shelf.remember(texts)
+    registry.remember(texts)
   }
 
   /// Has the scheduler know the entries there are now.
   private func setEntries() async {
     // Others may come while these are prepared.
     while true {
-      let unplanned = shelf.items.filter { plans[$0.file] == nil }
+      let unplanned = registry.items.filter { plans[$0.file] == nil }
       if unplanned.isEmpty { break }
       for item in unplanned { plans[item.file] = await plans(of: item) }
     }
-    let entries = shelf.items.flatMap { plans[$0.file] ?? [] }.map { ScheduleEntry($0) }
+    let entries = registry.items.flatMap { plans[$0.file] ?? [] }.map { ScheduleEntry($0) }
     tellAstray(entries)
     let earlier = await earlierPlans(entries)
     let (state, now) = (store.state, time.now())
     // What cannot be read now may be there again later, with its past.
-    let kept = state.schedules.values.filter { shelf.isUnreadable($0.file) }.map(\.id)
+    let kept = state.schedules.values.filter { registry.isUnreadable($0.file) }.map(\.id)
     // What is due was due before anybody saw the edit.
     let due = isServing ? scheduler.due(at: now) : []
     let events = scheduler.set(entries, keeping: Set(kept), after: earlier, state: state, at: now)
@@ -188,8 +188,8 @@ package actor ScheduleHost {
   /// Tells once of each entry that follows a recipe of which there is none.
   private func tellAstray(_ entries: [ScheduleEntry]) {
     // A file at fault may be the one that is meant.
-    guard shelf.faults.isEmpty else { return }
-    let names = shelf.items.map(\.name)
+    guard registry.faults.isEmpty else { return }
+    let names = registry.items.map(\.name)
     var found: [String: String] = [:]
     for entry in entries {
       guard let name = entry.plan.follows, !names.contains(where: name.hasSameScalars) else { continue }
@@ -209,7 +209,7 @@ package actor ScheduleHost {
     for record in store.state.schedules.values where !scheduler.knows(record.id) && specs[record.id] != record.spec {
       guard let stored = record.texts, let value = try? await store.restored(stored, as: "the recipe"),
         let texts = value.map,
-        let recipe = shelf.recipe(of: record.file, from: texts)
+        let recipe = registry.recipe(of: record.file, from: texts)
       else { continue }
       for trigger in recipe.triggers {
         let plan = SchedulePlan(
@@ -220,8 +220,8 @@ package actor ScheduleHost {
     return earlier
   }
 
-  private func plans(of item: RecipeShelf.Item) async -> [SchedulePlan] {
-    guard let recipe = shelf.takeRecipe(of: item), !recipe.triggers.isEmpty else { return [] }
+  private func plans(of item: RecipeRegistry.Item) async -> [SchedulePlan] {
+    guard let recipe = registry.takeRecipe(of: item), !recipe.triggers.isEmpty else { return [] }
     await store.secrets.learn(named: recipe.allSecrets.map(\.name))
     var texts = StoredValue.inline(.map(item.texts))
     do throws(StateError) { texts = try await store.keep(.map(item.texts)) } catch { await host.fail(error) }
@@ -266,7 +266,7 @@ package actor ScheduleHost {
     // Cancelled by `stop`.
     news = Task {
       for await item in stream {
-        await take(item)
+        await handle(item)
         activity?.end()
       }
     }
@@ -304,7 +304,7 @@ package actor ScheduleHost {
     planAlarm()
   }
 
-  private func take(_ news: RunNews) async {
+  private func handle(_ news: RunNews) async {
     guard isServing else { return }
     switch news {
     case .ended(let run): await carryOut(scheduler.runEnded(run, at: time.now()))

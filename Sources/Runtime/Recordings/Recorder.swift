@@ -6,7 +6,7 @@ package import Runs
 import Synchronization
 
 /// Takes down every exchange that services make, and every call that is none, in the order in which they end.
-package final class Recorder: CallCarrier {
+package final class Recorder: CallInterceptor {
   private struct Entry: Sendable {
     var connection: String
     var request: HTTPRequest

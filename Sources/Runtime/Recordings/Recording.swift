@@ -359,7 +359,7 @@ extension HTTPError.Kind {
 
 extension Recording {
   /// What `now` is of the steps of a run that was begun when the recorded one was; the clock is moved there.
-  package func instants(on clock: StandingTime) -> @Sendable (String) -> Timestamp? {
+  package func instants(on clock: ManualClock) -> @Sendable (String) -> Timestamp? {
     let instants = Dictionary(steps.map { ($0.path, $0.now) }) { first, _ in first }
     return { path in
       guard let now = instants[path] else { return nil }

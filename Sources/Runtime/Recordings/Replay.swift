@@ -11,7 +11,7 @@ import Synchronization
 /// and path, the same query items and form fields in whatever order, the same JSON. A request that means nothing
 /// recorded is refused, with what is different from the exchange that is nearest. So is a call, which means the same if
 /// it is of the same action with the same input.
-package final class Replay: CallCarrier {
+package final class Replay: CallInterceptor {
   private let recording: Recording
   private let secrets: [String]
   private let redactor: Redactor

@@ -118,7 +118,7 @@ final class WorkQueue<Item: Sendable>: @unchecked Sendable {
 /// Who makes the calls that block: a thread for each queue, or a test, one call after another when it says so.
 package enum Workers: Sendable {
   case threads
-  case hand(HandWork)
+  case hand(ManualExecutor)
 
   /// Has somebody serve what is put into a queue, until it is closed; false if the system has no thread left.
   func attend<Item>(_ queue: WorkQueue<Item>, _ serve: @escaping @Sendable ([Item]) -> Void) -> Bool {
@@ -132,7 +132,7 @@ package enum Workers: Sendable {
 }
 
 /// What threads of the state would do, for a test to do on a thread of its own.
-package final class HandWork: Sendable {
+package final class ManualExecutor: Sendable {
   private let waiting = Mutex<[@Sendable () -> Void]>([])
 
   package init() {}

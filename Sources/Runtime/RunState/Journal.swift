@@ -88,8 +88,8 @@ struct JournalHeader: Record {
 
   init(from record: inout RecordReader) throws(RecordFault) {
     self.init(
-      journal: try record.take("journal"), generation: try record.take("generation"), after: try record.take("after"),
-      chain: try record.take("chain"), program: try record.take("program"))
+      journal: try record.read("journal"), generation: try record.read("generation"), after: try record.read("after"),
+      chain: try record.read("chain"), program: try record.read("program"))
   }
 
   var line: [UInt8] {

@@ -176,7 +176,7 @@ struct JournalReader: Sendable {
       for line in try JSON.parse(piece.text + [UInt8(ascii: "]")], limits: StateFormat.limits).list ?? [] {
         guard let map = line.map else { throw RecordFault("it is no object") }
         var record = RecordReader(map)
-        guard try record.take("n") == piece.sequence + events.count + 1 else {
+        guard try record.read("n") == piece.sequence + events.count + 1 else {
           throw RecordFault("its number is another")
         }
         events.append(try StateEvent(from: &record))

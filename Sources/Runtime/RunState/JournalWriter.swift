@@ -87,7 +87,7 @@ struct JournalWriter {
     let hasRow = opened.state.slots.contains { $0.until != nil && $0.outcome == .skippedOverlap }
     if opened.snapshotGeneration == nil || opened.isOld || hasRow {
       if opened.isOld { try logs.history.removeOldIndexes() }
-      try logs.take(from: &opened)
+      try logs.adopt(from: &opened)
       journal = try folder.compact(&opened)
     } else {
       let last = try folder.journal(of: opened.generation)
@@ -127,7 +127,7 @@ struct JournalWriter {
       case .append(let events, let lines, let answer):
         if let failure {
           answer.give(.failure(failure))
-        } else if let error = take(events, after: accepted) {
+        } else if let error = accept(events, after: accepted) {
           refused.append((answer, error))
         } else {
           batch.add(lines)
@@ -151,14 +151,14 @@ struct JournalWriter {
   }
 
   /// Takes all events in, or none and says why.
-  private mutating func take(_ events: [StateEvent], after accepted: [StateEvent]) -> StateError? {
+  private mutating func accept(_ events: [StateEvent], after accepted: [StateEvent]) -> StateError? {
     do throws(StateError) {
-      for event in events { try opened.state.take(event) }
+      for event in events { try opened.state.fold(event) }
       return nil
     } catch {
       opened.state = published.state.withLock { $0 }
       // These were taken in once.
-      for event in accepted { try? opened.state.take(event) }
+      for event in accepted { try? opened.state.fold(event) }
       return error
     }
   }
@@ -177,7 +177,7 @@ struct JournalWriter {
       opened.journalSize += bytes.count
       published.expectAnswers(in: syncTime, batch: waiting.count)
       published.state.withLock { state in
-        for event in accepted { try? state.take(event) }
+        for event in accepted { try? state.fold(event) }
       }
     } catch {
       fail(StateError(error))
@@ -191,7 +191,7 @@ struct JournalWriter {
 
   private mutating func compact() {
     do throws(StateError) {
-      try logs.take(from: &opened)
+      try logs.adopt(from: &opened)
       journal = try folder.compact(&opened)
       published.state.withLock { $0.forgetOver() }
       didCompact()

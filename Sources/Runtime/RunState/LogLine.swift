@@ -31,9 +31,9 @@ struct LogLine<Summary: LogSummary>: Record {
 
   init(from record: inout RecordReader) throws(RecordFault) {
     summary = try Summary(from: &record)
-    offset = try record.take("offset")
-    length = try record.take("length")
-    blobs = try record.takeAll("blobs")
+    offset = try record.read("offset")
+    length = try record.read("length")
+    blobs = try record.readAll("blobs")
     guard offset >= 0, length > 0, !offset.addingReportingOverflow(length).overflow else {
       throw RecordFault("a line cannot begin at byte \(offset) and have \(length)")
     }

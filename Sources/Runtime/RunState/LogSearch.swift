@@ -43,7 +43,7 @@ struct LogSearch<Summary: LogSummary> {
     let tail = try onDisk { () throws(FileError) in
       try fileSystem.part(of: month.index, from: tailStart, count: indexSize - tailStart)
     }
-    guard take(tail, isChecked: false) else { return blockCount }
+    guard scan(tail, isChecked: false) else { return blockCount }
     while upper > 0, found.count < query.limit {
       if upper <= lower { try readBlocks() }
       upper -= 1
@@ -52,13 +52,13 @@ struct LogSearch<Summary: LogSummary> {
       let text = try onDisk { () throws(FileError) in
         try fileSystem.part(of: month.index, from: block.offset, count: block.length)
       }
-      guard block.describes(text), take(text, isChecked: true) else { return upper }
+      guard block.describes(text), scan(text, isChecked: true) else { return upper }
     }
     return nil
   }
 
   /// Takes the lines that match, last first; false if a line is damaged or unfinished.
-  private mutating func take(_ text: [UInt8], isChecked: Bool) -> Bool {
+  private mutating func scan(_ text: [UInt8], isChecked: Bool) -> Bool {
     if isChecked, !needles.allSatisfy({ text[...].holds($0) }) { return true }
     var end = text.count
     while end > 0, found.count < query.limit {

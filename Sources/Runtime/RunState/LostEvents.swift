@@ -39,7 +39,7 @@ struct LostEvents {
       }
       if let map, let number = map["n"]?.int {
         var record = RecordReader(map)
-        let _: Int? = try? record.take("n")
+        let _: Int? = try? record.read("n")
         if let event = try? StateEvent(from: &record) {
           note(number)
           known.append(event)

@@ -23,7 +23,7 @@ package final class MemoryStateStore: StateStore {
     for event in events { try event.check() }
     try change { content throws(StateError) in
       var state = content.state
-      for event in events { try state.take(event) }
+      for event in events { try state.fold(event) }
       content.state = state
     }
   }

@@ -150,17 +150,17 @@ package struct RecordReader {
 
   package init(_ map: ValueMap) { self.map = map }
 
-  package mutating func take<Member: Recordable>(_ name: String) throws(RecordFault) -> Member {
-    guard let member: Member = try takeIfPresent(name) else { throw RecordFault("'\(name)' is missing") }
+  package mutating func read<Member: Recordable>(_ name: String) throws(RecordFault) -> Member {
+    guard let member: Member = try readIfPresent(name) else { throw RecordFault("'\(name)' is missing") }
     return member
   }
 
-  package mutating func takeIfPresent<Member: Recordable>(_ name: String) throws(RecordFault) -> Member? {
+  package mutating func readIfPresent<Member: Recordable>(_ name: String) throws(RecordFault) -> Member? {
     guard let value = value(name) else { return nil }
     do { return try Member(reading: value) } catch { throw RecordFault("in '\(name)': \(error.message)") }
   }
 
-  package mutating func takeAll<Member: Recordable>(_ name: String) throws(RecordFault) -> [Member] {
+  package mutating func readAll<Member: Recordable>(_ name: String) throws(RecordFault) -> [Member] {
     guard let value = value(name) else { return [] }
     guard let list = value.list else { throw RecordFault("'\(name)' has to be a list, not \(value.kindName)") }
     var members: [Member] = []

@@ -48,11 +48,11 @@ package struct RunCause: Record, Equatable {
   }
 
   package init(from record: inout RecordReader) throws(RecordFault) {
-    kind = try record.take("kind")
-    schedule = try record.takeIfPresent("schedule")
-    slot = try record.takeIfPresent("slot")
-    event = try record.takeIfPresent("event")
-    run = try record.takeIfPresent("run")
+    kind = try record.read("kind")
+    schedule = try record.readIfPresent("schedule")
+    slot = try record.readIfPresent("slot")
+    event = try record.readIfPresent("event")
+    run = try record.readIfPresent("run")
   }
 }
 
@@ -76,8 +76,8 @@ package struct RunGroup: Record, Equatable {
   }
 
   package init(from record: inout RecordReader) throws(RecordFault) {
-    name = try record.take("name")
-    limit = try record.take("limit")
-    onLimit = try record.take("onLimit")
+    name = try record.read("name")
+    limit = try record.read("limit")
+    onLimit = try record.read("onLimit")
   }
 }

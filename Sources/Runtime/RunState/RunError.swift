@@ -95,11 +95,11 @@ extension RunError: Record {
 
   package init(from record: inout RecordReader) throws(RecordFault) {
     self.init(
-      try record.take("kind"), try record.take("message"), detail: try record.takeIfPresent("detail"),
-      status: try record.takeIfPresent("status"), step: try record.takeIfPresent("step"),
-      attempt: try record.takeIfPresent("attempt"), file: try record.takeIfPresent("file"),
-      line: try record.takeIfPresent("line"), column: try record.takeIfPresent("column"),
-      retryable: try record.take("retryable"), retryAfter: try record.takeIfPresent("retryAfter"),
-      effect: try record.take("effect"), cause: try record.takeIfPresent("cause"))
+      try record.read("kind"), try record.read("message"), detail: try record.readIfPresent("detail"),
+      status: try record.readIfPresent("status"), step: try record.readIfPresent("step"),
+      attempt: try record.readIfPresent("attempt"), file: try record.readIfPresent("file"),
+      line: try record.readIfPresent("line"), column: try record.readIfPresent("column"),
+      retryable: try record.read("retryable"), retryAfter: try record.readIfPresent("retryAfter"),
+      effect: try record.read("effect"), cause: try record.readIfPresent("cause"))
   }
 }

@@ -85,16 +85,16 @@ extension RunRecord: Record {
   }
 
   package init(from record: inout RecordReader) throws(RecordFault) {
-    self.init(try record.take("origin"))
-    status = try record.take("status")
-    now = try record.take("now")
+    self.init(try record.read("origin"))
+    status = try record.read("status")
+    now = try record.read("now")
     steps = StepRecords(try record.takeNamed("steps"))
-    outputs = try record.takeIfPresent("outputs")
-    error = try record.takeIfPresent("error")
-    reason = try record.takeIfPresent("reason")
-    wakeAt = try record.takeIfPresent("wakeAt")
-    pendingCancel = try record.takeIfPresent("pendingCancel")
-    endedAt = try record.takeIfPresent("endedAt")
+    outputs = try record.readIfPresent("outputs")
+    error = try record.readIfPresent("error")
+    reason = try record.readIfPresent("reason")
+    wakeAt = try record.readIfPresent("wakeAt")
+    pendingCancel = try record.readIfPresent("pendingCancel")
+    endedAt = try record.readIfPresent("endedAt")
     notes = try record.takeNamed("notes")
   }
 }

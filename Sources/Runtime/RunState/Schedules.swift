@@ -89,19 +89,19 @@ package struct ScheduleRecord: Record, Equatable {
 
   package init(from record: inout RecordReader) throws(RecordFault) {
     self.init(
-      id: try record.take("id"), recipe: try record.take("recipe"), file: try record.take("file"),
-      spec: try record.take("spec"), texts: try record.takeIfPresent("texts"), createdAt: try record.take("createdAt"),
-      processedUntil: try record.take("processedUntil"), pause: try record.takeIfPresent("pause"),
-      remainingRuns: try record.takeIfPresent("remainingRuns"),
-      pausesOnFailure: try record.takeIfPresent("pausesOnFailure") ?? false,
-      follows: try record.takeIfPresent("follows"))
-    endsToFollow = try record.takeAll("endsToFollow")
-    buffered = try record.takeAll("buffered")
-    openRuns = try record.takeAll("openRuns")
-    started = try record.takeAll("started")
+      id: try record.read("id"), recipe: try record.read("recipe"), file: try record.read("file"),
+      spec: try record.read("spec"), texts: try record.readIfPresent("texts"), createdAt: try record.read("createdAt"),
+      processedUntil: try record.read("processedUntil"), pause: try record.readIfPresent("pause"),
+      remainingRuns: try record.readIfPresent("remainingRuns"),
+      pausesOnFailure: try record.readIfPresent("pausesOnFailure") ?? false,
+      follows: try record.readIfPresent("follows"))
+    endsToFollow = try record.readAll("endsToFollow")
+    buffered = try record.readAll("buffered")
+    openRuns = try record.readAll("openRuns")
+    started = try record.readAll("started")
     counts = try record.takeNamed("counts")
-    lastRun = try record.takeIfPresent("lastRun")
-    lastStatus = try record.takeIfPresent("lastStatus")
+    lastRun = try record.readIfPresent("lastRun")
+    lastStatus = try record.readIfPresent("lastStatus")
   }
 }
 
@@ -140,9 +140,9 @@ package struct PauseRecord: Record, Equatable {
   }
 
   package init(from record: inout RecordReader) throws(RecordFault) {
-    at = try record.take("at")
-    origin = try record.take("origin")
-    note = try record.takeIfPresent("note")
+    at = try record.read("at")
+    origin = try record.read("origin")
+    note = try record.readIfPresent("note")
   }
 }
 
@@ -174,9 +174,9 @@ package struct BufferedSlot: Record, Equatable {
   }
 
   package init(from record: inout RecordReader) throws(RecordFault) {
-    slot = try record.take("slot")
-    at = try record.take("at")
-    cause = try record.take("cause")
+    slot = try record.read("slot")
+    at = try record.read("at")
+    cause = try record.read("cause")
   }
 }
 
@@ -199,9 +199,9 @@ package struct FollowedEnd: Record, Equatable {
   }
 
   package init(from record: inout RecordReader) throws(RecordFault) {
-    run = try record.take("run")
-    status = try record.take("status")
-    at = try record.take("at")
+    run = try record.read("run")
+    status = try record.read("status")
+    at = try record.read("at")
   }
 }
 
@@ -263,16 +263,16 @@ package struct SlotRecord: Record, Equatable {
   }
 
   package init(from record: inout RecordReader) throws(RecordFault) {
-    schedule = try record.take("schedule")
-    slot = try record.take("slot")
-    until = try record.takeIfPresent("until")
-    count = try record.take("count")
-    outcome = try record.take("outcome")
-    at = try record.take("at")
-    cause = try record.take("cause")
-    run = try record.takeIfPresent("run")
-    reason = try record.takeIfPresent("reason")
-    lateBy = try record.takeIfPresent("lateBy")
+    schedule = try record.read("schedule")
+    slot = try record.read("slot")
+    until = try record.readIfPresent("until")
+    count = try record.read("count")
+    outcome = try record.read("outcome")
+    at = try record.read("at")
+    cause = try record.read("cause")
+    run = try record.readIfPresent("run")
+    reason = try record.readIfPresent("reason")
+    lateBy = try record.readIfPresent("lateBy")
   }
 }
 
@@ -322,16 +322,16 @@ package struct ScheduleSet: Record, Equatable {
   }
 
   package init(from record: inout RecordReader) throws(RecordFault) {
-    at = try record.take("at")
-    schedule = try record.take("schedule")
-    recipe = try record.take("recipe")
-    file = try record.take("file")
-    spec = try record.take("spec")
-    texts = try record.takeIfPresent("texts")
-    processedUntil = try record.takeIfPresent("processedUntil")
-    remainingRuns = try record.takeIfPresent("remainingRuns")
-    pausesOnFailure = try record.takeIfPresent("pausesOnFailure") ?? false
-    follows = try record.takeIfPresent("follows")
+    at = try record.read("at")
+    schedule = try record.read("schedule")
+    recipe = try record.read("recipe")
+    file = try record.read("file")
+    spec = try record.read("spec")
+    texts = try record.readIfPresent("texts")
+    processedUntil = try record.readIfPresent("processedUntil")
+    remainingRuns = try record.readIfPresent("remainingRuns")
+    pausesOnFailure = try record.readIfPresent("pausesOnFailure") ?? false
+    follows = try record.readIfPresent("follows")
   }
 }
 
@@ -351,8 +351,8 @@ package struct ScheduleRemoved: Record, Equatable {
   }
 
   package init(from record: inout RecordReader) throws(RecordFault) {
-    at = try record.take("at")
-    schedule = try record.take("schedule")
+    at = try record.read("at")
+    schedule = try record.read("schedule")
   }
 }
 
@@ -372,8 +372,8 @@ package struct SchedulePaused: Record, Equatable {
   }
 
   package init(from record: inout RecordReader) throws(RecordFault) {
-    schedule = try record.take("schedule")
-    pause = try record.takeIfPresent("pause")
+    schedule = try record.read("schedule")
+    pause = try record.readIfPresent("pause")
   }
 }
 
@@ -400,9 +400,9 @@ package struct ScheduleReset: Record, Equatable {
   }
 
   package init(from record: inout RecordReader) throws(RecordFault) {
-    at = try record.take("at")
-    schedule = try record.take("schedule")
-    processedUntil = try record.take("processedUntil")
-    started = try record.takeAll("started")
+    at = try record.read("at")
+    schedule = try record.read("schedule")
+    processedUntil = try record.read("processedUntil")
+    started = try record.readAll("started")
   }
 }

@@ -291,7 +291,7 @@ extension StateDoctor {
       throw StateError(.invalid, "the state cannot be written without secrets: \(error.message)")
     }
     if opened.isOld { try logs.history.removeOldIndexes() }
-    try logs.take(from: &opened)
+    try logs.adopt(from: &opened)
     // Twice, so that the generation before has none either.
     _ = try folder.compact(&opened)
     _ = try folder.compact(&opened)

@@ -34,7 +34,7 @@ struct SlotSummary: LogSummary {
   }
 
   init(from reader: inout RecordReader) throws(RecordFault) {
-    let written: String = try reader.take("id")
+    let written: String = try reader.read("id")
     record = try SlotRecord(from: &reader)
     // Before, what asked for a run was not told apart.
     guard id.hasSameScalars(as: written) || id(last: record.run).hasSameScalars(as: written) else {

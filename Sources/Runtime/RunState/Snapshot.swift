@@ -113,14 +113,14 @@ struct Snapshot: Sendable {
     do throws(RecordFault) {
       guard let map = object.map else { throw RecordFault("it is no object") }
       var record = RecordReader(map)
-      let chain: String = try record.take("chain")
-      let _: String = try record.take("checksum")
-      self.format = try record.take("format")
-      generation = try record.take("generation")
-      newest = try record.takeIfPresent("newest") ?? NewestRecords()
-      program = try record.take("program")
-      let sequence: Int = try record.take("sequence")
-      state = try record.take("state")
+      let chain: String = try record.read("chain")
+      let _: String = try record.read("checksum")
+      self.format = try record.read("format")
+      generation = try record.read("generation")
+      newest = try record.readIfPresent("newest") ?? NewestRecords()
+      program = try record.read("program")
+      let sequence: Int = try record.read("sequence")
+      state = try record.read("state")
       try record.finish()
       guard let sum = Checksum(chain) else { throw RecordFault("'chain' is no sum") }
       position = JournalPosition(sequence: sequence, chain: sum)

@@ -46,9 +46,9 @@ package struct State: Sendable, Equatable {
       }
     case .runNoted(let change): try apply(event, to: change.run)
     case .valueSet(let change):
-      try take(event, of: change.name, to: change.value, if: change.condition, by: change.change)
+      try change(event, of: change.name, to: change.value, if: change.condition, by: change.change)
     case .valueRemoved(let change):
-      try take(event, of: change.name, to: nil, if: change.condition, by: change.change)
+      try change(event, of: change.name, to: nil, if: change.condition, by: change.change)
     case .stepWaits(let change): try apply(event, to: change.run)
     case .decisionGiven(let change): try apply(event, to: change.run)
     case .eventReceived(let event):
@@ -82,7 +82,7 @@ package struct State: Sendable, Equatable {
     rows = [:]
   }
 
-  private mutating func take(
+  private mutating func change(
     _ event: StateEvent, of name: String, to value: StoredValue?, if condition: ValueState?,
     by step: StepReference?
   ) throws(RecordFault) {
@@ -342,11 +342,11 @@ extension State: Record {
 
   package init(from record: inout RecordReader) throws(RecordFault) {
     runs = try record.takeNamed("runs")
-    ended = try record.takeAll("ended")
+    ended = try record.readAll("ended")
     values = try record.takeNamed("values")
     events = try record.takeNamed("events")
     schedules = try record.takeNamed("schedules")
-    slots = try record.takeAll("slots")
+    slots = try record.readAll("slots")
     index()
     for (id, run) in runs where run.id != id || run.status.isEnded {
       throw RecordFault("the run \(run.id), which is \(run.status), is kept as the open run \(id)")

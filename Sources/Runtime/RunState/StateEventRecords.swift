@@ -71,7 +71,7 @@ extension StateEvent: Record {
   }
 
   package init(from record: inout RecordReader) throws(RecordFault) {
-    let kind: String = try record.take("event")
+    let kind: String = try record.read("event")
     switch kind {
     case "runCreated": self = .runCreated(try RunCreated(from: &record))
     case "runStatusChanged": self = .runStatusChanged(try RunStatusChanged(from: &record))
@@ -118,12 +118,12 @@ extension RunCreated {
 
   package init(from record: inout RecordReader) throws(RecordFault) {
     self.init(
-      run: try record.take("run"), at: try record.take("at"), recipe: try record.take("recipe"),
-      file: try record.take("file"), folder: try record.takeIfPresent("folder"), texts: try record.take("texts"),
-      inputs: try record.take("inputs"),
-      overrides: try record.takeNamed("overrides"), sandbox: try record.take("sandbox"),
-      program: try record.take("program"), cause: try record.takeIfPresent("cause") ?? RunCause(.manual),
-      group: try record.takeIfPresent("group"), attempt: try record.takeIfPresent("attempt") ?? 1)
+      run: try record.read("run"), at: try record.read("at"), recipe: try record.read("recipe"),
+      file: try record.read("file"), folder: try record.readIfPresent("folder"), texts: try record.read("texts"),
+      inputs: try record.read("inputs"),
+      overrides: try record.takeNamed("overrides"), sandbox: try record.read("sandbox"),
+      program: try record.read("program"), cause: try record.readIfPresent("cause") ?? RunCause(.manual),
+      group: try record.readIfPresent("group"), attempt: try record.readIfPresent("attempt") ?? 1)
   }
 }
 
@@ -138,8 +138,8 @@ extension RunStatusChanged {
 
   package init(from record: inout RecordReader) throws(RecordFault) {
     self.init(
-      run: try record.take("run"), at: try record.take("at"), status: try record.take("status"),
-      reason: try record.takeIfPresent("reason"), wakeAt: try record.takeIfPresent("wakeAt"))
+      run: try record.read("run"), at: try record.read("at"), status: try record.read("status"),
+      reason: try record.readIfPresent("reason"), wakeAt: try record.readIfPresent("wakeAt"))
   }
 }
 
@@ -152,7 +152,7 @@ extension CancelRequested {
 
   package init(from record: inout RecordReader) throws(RecordFault) {
     self.init(
-      run: try record.take("run"), at: try record.take("at"), reason: try record.takeIfPresent("reason"))
+      run: try record.read("run"), at: try record.read("at"), reason: try record.readIfPresent("reason"))
   }
 }
 
@@ -170,10 +170,10 @@ extension StepBegan {
 
   package init(from record: inout RecordReader) throws(RecordFault) {
     self.init(
-      run: try record.take("run"), at: try record.take("at"), step: try record.take("step"),
-      now: try record.take("now"), status: try record.take("status"), key: try record.takeIfPresent("key"),
-      items: try record.takeIfPresent("items"))
-    resolution = try record.takeIfPresent("resolution")
+      run: try record.read("run"), at: try record.read("at"), step: try record.read("step"),
+      now: try record.read("now"), status: try record.read("status"), key: try record.readIfPresent("key"),
+      items: try record.readIfPresent("items"))
+    resolution = try record.readIfPresent("resolution")
   }
 }
 
@@ -188,8 +188,8 @@ extension AttemptBegan {
 
   package init(from record: inout RecordReader) throws(RecordFault) {
     self.init(
-      run: try record.take("run"), at: try record.take("at"), step: try record.take("step"),
-      number: try record.take("number"), baseline: try record.takeIfPresent("baseline"))
+      run: try record.read("run"), at: try record.read("at"), step: try record.read("step"),
+      number: try record.read("number"), baseline: try record.readIfPresent("baseline"))
   }
 }
 
@@ -206,9 +206,9 @@ extension AttemptEnded {
 
   package init(from record: inout RecordReader) throws(RecordFault) {
     self.init(
-      run: try record.take("run"), at: try record.take("at"), step: try record.take("step"),
-      number: try record.take("number"), error: try record.takeIfPresent("error"),
-      retryAt: try record.takeIfPresent("retryAt"), exchanges: try record.takeAll("exchanges"))
+      run: try record.read("run"), at: try record.read("at"), step: try record.read("step"),
+      number: try record.read("number"), error: try record.readIfPresent("error"),
+      retryAt: try record.readIfPresent("retryAt"), exchanges: try record.readAll("exchanges"))
   }
 }
 
@@ -226,10 +226,10 @@ extension StepEnded {
 
   package init(from record: inout RecordReader) throws(RecordFault) {
     self.init(
-      run: try record.take("run"), at: try record.take("at"), step: try record.take("step"),
-      now: try record.takeIfPresent("now"), status: try record.take("status"),
-      output: try record.takeIfPresent("output"), error: try record.takeIfPresent("error"))
-    resolution = try record.takeIfPresent("resolution")
+      run: try record.read("run"), at: try record.read("at"), step: try record.read("step"),
+      now: try record.readIfPresent("now"), status: try record.read("status"),
+      output: try record.readIfPresent("output"), error: try record.readIfPresent("error"))
+    resolution = try record.readIfPresent("resolution")
   }
 }
 
@@ -244,8 +244,8 @@ extension RunEnded {
 
   package init(from record: inout RecordReader) throws(RecordFault) {
     self.init(
-      run: try record.take("run"), at: try record.take("at"), status: try record.take("status"),
-      outputs: try record.takeIfPresent("outputs"), error: try record.takeIfPresent("error"))
+      run: try record.read("run"), at: try record.read("at"), status: try record.read("status"),
+      outputs: try record.readIfPresent("outputs"), error: try record.readIfPresent("error"))
   }
 }
 
@@ -260,8 +260,8 @@ extension RunNoted {
 
   package init(from record: inout RecordReader) throws(RecordFault) {
     self.init(
-      run: try record.take("run"), at: try record.take("at"), name: try record.take("name"),
-      value: try record.take("value"), condition: try record.take("condition"))
+      run: try record.read("run"), at: try record.read("at"), name: try record.read("name"),
+      value: try record.read("value"), condition: try record.read("condition"))
   }
 }
 
@@ -276,8 +276,8 @@ extension ValueSet {
 
   package init(from record: inout RecordReader) throws(RecordFault) {
     self.init(
-      at: try record.take("at"), name: try record.take("name"), value: try record.take("value"),
-      condition: try record.takeIfPresent("condition"), change: try record.takeIfPresent("change"))
+      at: try record.read("at"), name: try record.read("name"), value: try record.read("value"),
+      condition: try record.readIfPresent("condition"), change: try record.readIfPresent("change"))
   }
 }
 
@@ -291,14 +291,14 @@ extension ValueRemoved {
 
   package init(from record: inout RecordReader) throws(RecordFault) {
     self.init(
-      at: try record.take("at"), name: try record.take("name"), condition: try record.takeIfPresent("condition"),
-      change: try record.takeIfPresent("change"))
+      at: try record.read("at"), name: try record.read("name"), condition: try record.readIfPresent("condition"),
+      change: try record.readIfPresent("change"))
   }
 }
 
 extension ValueState {
   package func write(to record: inout RecordWriter) { record.set("value", value) }
-  package init(from record: inout RecordReader) throws(RecordFault) { self.init(try record.takeIfPresent("value")) }
+  package init(from record: inout RecordReader) throws(RecordFault) { self.init(try record.readIfPresent("value")) }
 }
 
 extension StepReference {
@@ -308,6 +308,6 @@ extension StepReference {
   }
 
   package init(from record: inout RecordReader) throws(RecordFault) {
-    self.init(run: try record.take("run"), step: try record.take("step"))
+    self.init(run: try record.read("run"), step: try record.read("step"))
   }
 }

@@ -35,7 +35,7 @@ extension StateArchive {
     do throws(StateError) {
       report = try withoutActuallyEscaping(read) { read throws(StateError) in
         var input = ArchiveInput(read: read)
-        return try take(&input)
+        return try receive(&input)
       }
       try verify()
     } catch {
@@ -103,7 +103,7 @@ extension StateArchive {
   // MARK: - Reading
 
   /// Writes what the archive holds to the new folder.
-  private func take(_ input: inout ArchiveInput) throws(StateError) -> Report {
+  private func receive(_ input: inout ArchiveInput) throws(StateError) -> Report {
     var report = Report()
     let header = try input.line()
     guard let version = header["archive"]?.int else { throw input.damage("it does not begin as an archive of a state") }
@@ -129,7 +129,7 @@ extension StateArchive {
       guard isName(name), parts > 0 || name.hasSameScalars(as: Snapshot.name) else {
         throw input.damage("'\(name.prefix(80))' is no file of a state that belongs here")
       }
-      try take(name, size, &input)
+      try receive(name, size, &input)
       if name.hasPrefix("blobs/") { report.blobs += 1 } else if parts > 0 { report.months += 1 }
       parts += 1
     }
@@ -149,7 +149,7 @@ extension StateArchive {
     }
   }
 
-  private func take(_ name: String, _ size: Int, _ input: inout ArchiveInput) throws(StateError) {
+  private func receive(_ name: String, _ size: Int, _ input: inout ArchiveInput) throws(StateError) {
     let file = "\(staging)/\(name)"
     let folder = StateArchive.parent(of: file)
     let output = try onDisk { () throws(FileError) in
@@ -190,7 +190,7 @@ extension StateArchive {
     opened.newest = snapshot.newest
     opened.position = snapshot.position
     opened.generation = snapshot.generation
-    try logs.take(from: &opened)
+    try logs.adopt(from: &opened)
     _ = try StateFolder(path: staging, fileSystem: fileSystem, program: program).compact(&opened)
     return opened.state.runs.count
   }

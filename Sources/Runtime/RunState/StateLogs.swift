@@ -11,7 +11,7 @@ struct StateLogs: Sendable {
   }
 
   /// Moves what is over out of a state that is about to be a snapshot; both are durable when it returns.
-  func take(from opened: inout StateFolder.Opened) throws(StateError) {
+  func adopt(from opened: inout StateFolder.Opened) throws(StateError) {
     try history.add(opened.state.ended)
     try slots.add(opened.state.slots)
     if let last = opened.state.ended.last { opened.newest.run = LogMark(last.summary) }
@@ -36,8 +36,8 @@ struct NewestRecords: Record, Equatable {
   }
 
   init(from record: inout RecordReader) throws(RecordFault) {
-    run = try record.takeIfPresent("run")
-    slot = try record.takeIfPresent("slot")
+    run = try record.readIfPresent("run")
+    slot = try record.readIfPresent("slot")
   }
 }
 
@@ -58,7 +58,7 @@ struct LogMark: Record, Equatable {
   }
 
   init(from record: inout RecordReader) throws(RecordFault) {
-    id = try record.take("id")
-    at = try record.take("at")
+    id = try record.read("id")
+    at = try record.read("at")
   }
 }

@@ -45,7 +45,7 @@ extension StateDoctor {
     try examineWayBack(opened, &examination)
     if opened.snapshotGeneration != nil, !opened.isOld, examination.findings.isEmpty { return }
     if opened.isOld { try logs.history.removeOldIndexes() }
-    try logs.take(from: &opened)
+    try logs.adopt(from: &opened)
     _ = try folder.compact(&opened)
     done.append("a new snapshot is written, of generation \(opened.generation)")
   }
@@ -60,7 +60,7 @@ extension StateDoctor {
     if let run = newest.run, try logs.history.entry(run.id) == nil { opened.newest.run = nil }
     if let slot = newest.slot, try logs.slots.entry(slot.id) == nil { opened.newest.slot = nil }
     if opened.newest == newest { return }
-    try logs.take(from: &opened)
+    try logs.adopt(from: &opened)
     _ = try folder.compact(&opened)
     done.append("the state goes on without the records that are gone")
   }

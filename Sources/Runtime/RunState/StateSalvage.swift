@@ -33,7 +33,7 @@ extension StateDoctor {
     if !copies.isEmpty { done.append("what can't be kept is copied to \(copies.joined(separator: ", "))") }
     try pause(lost, in: &opened.state, &done)
     if opened.isOld { try logs.history.removeOldIndexes() }
-    try logs.take(from: &opened)
+    try logs.adopt(from: &opened)
     opened.generation = max(opened.generation, generations.last ?? 0)
     _ = try folder.compact(&opened)
     _ = try folder.compact(&opened)
@@ -46,14 +46,14 @@ extension StateDoctor {
     let reason = "the journal was damaged, and what the run did since may be lost: check what it has done already"
     for id in lost.runs {
       guard let run = state.runs[id], run.status != .paused, run.status != .uncertain else { continue }
-      try state.take(.runStatusChanged(RunStatusChanged(run: id, at: now, status: .paused, reason: reason)))
+      try state.fold(.runStatusChanged(RunStatusChanged(run: id, at: now, status: .paused, reason: reason)))
       done.append(
         "the run \(id) of '\(run.recipe)' is paused; check what it has done already, then: errand runs resume \(id)")
     }
     let note = "the journal was damaged, and slots since may have been started already"
     for id in lost.schedules where state.schedules[id]?.pause == nil {
       let pause = PauseRecord(at: now, origin: .person, note: note)
-      try state.take(.schedulePaused(SchedulePaused(schedule: id, pause: pause)))
+      try state.fold(.schedulePaused(SchedulePaused(schedule: id, pause: pause)))
       done.append("the schedule '\(id)' is paused, so that no slot starts twice; then: errand schedule resume \(id)")
     }
   }

@@ -179,12 +179,12 @@ package struct RunSummary: Record, Equatable {
   }
 
   package init(from record: inout RecordReader) throws(RecordFault) {
-    id = try record.take("id")
-    recipe = try record.take("recipe")
-    status = try record.take("status")
-    createdAt = try record.take("createdAt")
-    endedAt = try record.take("endedAt")
-    retryOf = try record.takeIfPresent("retryOf")
+    id = try record.read("id")
+    recipe = try record.read("recipe")
+    status = try record.read("status")
+    createdAt = try record.read("createdAt")
+    endedAt = try record.read("endedAt")
+    retryOf = try record.readIfPresent("retryOf")
   }
 }
 

@@ -134,17 +134,17 @@ extension StepRecord: Record {
 
   package init(from record: inout RecordReader) throws(RecordFault) {
     self.init(
-      path: try record.take("path"), ordinal: try record.take("ordinal"), status: try record.take("status"),
-      now: try record.take("now"), startedAt: try record.take("startedAt"),
-      endedAt: try record.takeIfPresent("endedAt"), key: try record.takeIfPresent("key"),
-      items: try record.takeIfPresent("items"), attempts: try record.take("attempts"),
-      doubts: try record.takeIfPresent("doubts") ?? 0, lastAttempt: try record.takeIfPresent("lastAttempt"),
-      output: try record.takeIfPresent("output"),
-      error: try record.takeIfPresent("error"), wait: try record.takeIfPresent("wait"),
-      decision: try record.takeIfPresent("decision"))
-    earlierAttempts = try record.takeAll("earlierAttempts")
-    change = try record.takeIfPresent("change")
-    resolution = try record.takeIfPresent("resolution")
+      path: try record.read("path"), ordinal: try record.read("ordinal"), status: try record.read("status"),
+      now: try record.read("now"), startedAt: try record.read("startedAt"),
+      endedAt: try record.readIfPresent("endedAt"), key: try record.readIfPresent("key"),
+      items: try record.readIfPresent("items"), attempts: try record.read("attempts"),
+      doubts: try record.readIfPresent("doubts") ?? 0, lastAttempt: try record.readIfPresent("lastAttempt"),
+      output: try record.readIfPresent("output"),
+      error: try record.readIfPresent("error"), wait: try record.readIfPresent("wait"),
+      decision: try record.readIfPresent("decision"))
+    earlierAttempts = try record.readAll("earlierAttempts")
+    change = try record.readIfPresent("change")
+    resolution = try record.readIfPresent("resolution")
   }
 }
 
@@ -161,9 +161,9 @@ extension AttemptRecord: Record {
 
   package init(from record: inout RecordReader) throws(RecordFault) {
     self.init(
-      number: try record.take("number"), startedAt: try record.take("startedAt"),
-      endedAt: try record.takeIfPresent("endedAt"), baseline: try record.takeIfPresent("baseline"),
-      error: try record.takeIfPresent("error"), retryAt: try record.takeIfPresent("retryAt"),
-      exchanges: try record.takeAll("exchanges"))
+      number: try record.read("number"), startedAt: try record.read("startedAt"),
+      endedAt: try record.readIfPresent("endedAt"), baseline: try record.readIfPresent("baseline"),
+      error: try record.readIfPresent("error"), retryAt: try record.readIfPresent("retryAt"),
+      exchanges: try record.readAll("exchanges"))
   }
 }

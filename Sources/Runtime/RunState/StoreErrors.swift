@@ -12,7 +12,7 @@ extension StateError {
 
 extension State {
   /// Takes in an event that somebody asks for.
-  mutating func take(_ event: StateEvent) throws(StateError) {
+  mutating func fold(_ event: StateEvent) throws(StateError) {
     do { try apply(event) } catch {
       var refusal = StateError(.invalid, "the state cannot take the event: \(error.message)")
       refusal.isOutrun = error.isOutrun

@@ -43,11 +43,11 @@ extension BlobReference: Record {
   }
 
   package init(from record: inout RecordReader) throws(RecordFault) {
-    let sha256: String = try record.take("sha256")
+    let sha256: String = try record.read("sha256")
     // The name becomes a path.
     guard sha256.utf8.count == 64, sha256.utf8.allSatisfy({ (0x30...0x39).contains($0) || (0x61...0x66).contains($0) })
     else { throw RecordFault("'\(sha256)' is not a SHA-256 in lower-case hexadecimal") }
-    self.init(sha256: sha256, size: try record.take("size"))
+    self.init(sha256: sha256, size: try record.read("size"))
   }
 }
 

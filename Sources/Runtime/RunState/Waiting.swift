@@ -56,12 +56,12 @@ package struct WaitRecord: Record, Equatable {
   }
 
   package init(from record: inout RecordReader) throws(RecordFault) {
-    kind = try record.take("kind")
-    wakeAt = try record.takeIfPresent("wakeAt")
-    event = try record.takeIfPresent("event")
-    prompt = try record.takeIfPresent("prompt")
-    by = try record.takeAll("by")
-    rounds = try record.takeIfPresent("rounds")
+    kind = try record.read("kind")
+    wakeAt = try record.readIfPresent("wakeAt")
+    event = try record.readIfPresent("event")
+    prompt = try record.readIfPresent("prompt")
+    by = try record.readAll("by")
+    rounds = try record.readIfPresent("rounds")
   }
 }
 
@@ -88,10 +88,10 @@ package struct DecisionRecord: Record, Equatable {
   }
 
   package init(from record: inout RecordReader) throws(RecordFault) {
-    isApproved = try record.take("isApproved")
-    by = try record.take("by")
-    at = try record.take("at")
-    comment = try record.takeIfPresent("comment")
+    isApproved = try record.read("isApproved")
+    by = try record.read("by")
+    at = try record.read("at")
+    comment = try record.readIfPresent("comment")
   }
 }
 
@@ -120,10 +120,10 @@ package struct ResolutionRecord: Record, Equatable {
   }
 
   package init(from record: inout RecordReader) throws(RecordFault) {
-    choice = try record.take("choice")
-    by = try record.takeIfPresent("by")
-    at = try record.take("at")
-    doubt = try record.takeIfPresent("doubt")
+    choice = try record.read("choice")
+    by = try record.readIfPresent("by")
+    at = try record.read("at")
+    doubt = try record.readIfPresent("doubt")
   }
 }
 
@@ -161,12 +161,12 @@ package struct EventRecord: Record, Equatable {
   }
 
   package init(from record: inout RecordReader) throws(RecordFault) {
-    id = try record.take("id")
-    name = try record.take("name")
-    data = try record.takeIfPresent("data")
-    run = try record.takeIfPresent("run")
-    receivedAt = try record.take("receivedAt")
-    consumedBy = try record.takeIfPresent("consumedBy")
+    id = try record.read("id")
+    name = try record.read("name")
+    data = try record.readIfPresent("data")
+    run = try record.readIfPresent("run")
+    receivedAt = try record.read("receivedAt")
+    consumedBy = try record.readIfPresent("consumedBy")
   }
 }
 
@@ -198,11 +198,11 @@ package struct StepWaits: Record, Equatable {
   }
 
   package init(from record: inout RecordReader) throws(RecordFault) {
-    run = try record.take("run")
-    at = try record.take("at")
-    step = try record.take("step")
-    now = try record.take("now")
-    wait = try record.take("wait")
+    run = try record.read("run")
+    at = try record.read("at")
+    step = try record.read("step")
+    now = try record.read("now")
+    wait = try record.read("wait")
   }
 }
 
@@ -225,9 +225,9 @@ package struct DecisionGiven: Record, Equatable {
   }
 
   package init(from record: inout RecordReader) throws(RecordFault) {
-    run = try record.take("run")
-    step = try record.take("step")
-    decision = try record.take("decision")
+    run = try record.read("run")
+    step = try record.read("step")
+    decision = try record.read("decision")
   }
 }
 
@@ -250,9 +250,9 @@ package struct EventConsumed: Record, Equatable {
   }
 
   package init(from record: inout RecordReader) throws(RecordFault) {
-    at = try record.take("at")
-    id = try record.take("id")
-    by = try record.take("by")
+    at = try record.read("at")
+    id = try record.read("id")
+    by = try record.read("by")
   }
 }
 
@@ -272,7 +272,7 @@ package struct EventsForgotten: Record, Equatable {
   }
 
   package init(from record: inout RecordReader) throws(RecordFault) {
-    at = try record.take("at")
-    ids = try record.takeAll("ids")
+    at = try record.read("at")
+    ids = try record.readAll("ids")
   }
 }

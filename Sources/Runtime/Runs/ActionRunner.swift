@@ -86,16 +86,16 @@ struct ActionRunner {
   }
 
   /// The output, or how the step ended without one.
-  func output(in frame: Frame, known: StepRecord?) async throws(StepExit) -> Value {
+  func output(in environment: Environment, known: StepRecord?) async throws(StepInterruption) -> Value {
     // The last try failed for good, and the program ended before what follows from that was recorded.
     if let last = known?.lastAttempt, let error = last.error, last.retryAt == nil { throw .failed(error) }
-    let work = try await work(in: frame, known: known)
+    let work = try await work(in: environment, known: known)
     var number = known?.attempts ?? 0
     if known == nil {
       try scope.check()
       let began = StateEvent.stepBegan(
         StepBegan(
-          run: run.id, at: work.startedAt, step: path, now: frame.now, key: try journal.kept(work.key, of: name)))
+          run: run.id, at: work.startedAt, step: path, now: environment.now, key: try journal.kept(work.key, of: name)))
       journal.hold((round.map { [$0.began] } ?? []) + [began])
     } else if let last = known?.lastAttempt {
       var baseline: Value?
@@ -108,7 +108,7 @@ struct ActionRunner {
       }
     }
     while true {
-      do throws(StepExit) { try scope.check() } catch .cancelled { return try await givenUp(work) }
+      do throws(StepInterruption) { try scope.check() } catch .cancelled { return try await givenUp(work) }
       number += 1
       var attempt = Attempt(number: number, startedAt: run.time.now(), redactor: work.redactor)
       var error: RunError
@@ -137,7 +137,7 @@ struct ActionRunner {
         ? nil
         : run.delay(
           before: step, after: number, &error, standard: action.retry, limits: limits,
-          frame: frame, startedAt: work.startedAt)
+          environment: environment, startedAt: work.startedAt)
       guard let delay else {
         return try await isDoubtful ? uncertain(attempt, error, nil) : failed(attempt, error)
       }
@@ -152,8 +152,8 @@ struct ActionRunner {
   /// over by then.
   private func paused(
     until due: Timestamp, after error: RunError, _ attempt: Attempt, _ work: Work
-  ) async throws(StepExit) -> Value? {
-    do throws(StepExit) {
+  ) async throws(StepInterruption) -> Value? {
+    do throws(StepInterruption) {
       try await run.pause(until: due, for: "'\(name)' is tried again", in: scope)
     } catch .cancelled {
       return try await givenUp(work)
@@ -163,7 +163,7 @@ struct ActionRunner {
 
   /// Ends a step before its next try that is cancelled, or of which a try before may have done what must not be done
   /// twice.
-  private func givenUp(_ work: Work) async throws(StepExit) -> Value {
+  private func givenUp(_ work: Work) async throws(StepInterruption) -> Value {
     guard isPlainWrite(work), doubts > 0, let last = journal.step(path)?.lastAttempt else { throw .cancelled }
     let attempt = Attempt(number: last.number, startedAt: last.startedAt, redactor: work.redactor)
     return try await uncertain(attempt, last.error ?? lost(last.number), nil)
@@ -176,7 +176,7 @@ struct ActionRunner {
   }
 
   /// The output of an attempt that turns out to have been done, or nil if it may be made again.
-  private func settled(_ attempt: Attempt, _ error: RunError, _ work: Work) async throws(StepExit) -> Value? {
+  private func settled(_ attempt: Attempt, _ error: RunError, _ work: Work) async throws(StepInterruption) -> Value? {
     switch try await verdict(error, work, attempt) {
     case .done(let output): return try await succeeded(attempt, output)
     case .again(let isKnown):
@@ -194,24 +194,24 @@ struct ActionRunner {
 
   // MARK: One attempt
 
-  private func work(in frame: Frame, known: StepRecord?) async throws(StepExit) -> Work {
-    let input = try run.evaluate(call.input, in: frame, step: name)
+  private func work(in environment: Environment, known: StepRecord?) async throws(StepInterruption) -> Work {
+    let input = try run.evaluate(call.input, in: environment, step: name)
     var key = "\(run.id)/\(name)"
     if let kept = known?.key { key = try await journal.key(kept, of: name) }
     if known == nil {
-      if let template = call.key { key = try run.evaluate(template, in: frame, step: name).plainText }
+      if let template = call.key { key = try run.evaluate(template, in: environment, step: name).plainText }
       if let round { key += "#\(round.number)" }
     }
     let secrets = call.input.secrets(in: input)
     return Work(
-      input: input, secrets: secrets, redactor: run.redactor.adding(secrets), key: key, now: frame.now,
+      input: input, secrets: secrets, redactor: run.redactor.adding(secrets), key: key, now: environment.now,
       startedAt: known?.startedAt ?? run.time.now())
   }
 
   /// Makes one attempt; what it needs beforehand fails like the attempt itself, and then nothing was done.
   private func result(
     of attempt: inout Attempt, _ work: Work
-  ) async throws(StepExit) -> Result<Value, ActionError> {
+  ) async throws(StepInterruption) -> Result<Value, ActionError> {
     let service: any Sendable
     do throws(ActionError) {
       service = try await run.services.service(named: call.connection, of: action.plugin)
@@ -310,7 +310,7 @@ struct ActionRunner {
   /// Whether a try before the one that is under way may have done something.
   private var hasEarlierDoubts: Bool { journal.step(path)?.doubts ?? 0 > 0 }
 
-  private func verdict(_ error: RunError, _ work: Work, _ attempt: Attempt) async throws(StepExit) -> Verdict {
+  private func verdict(_ error: RunError, _ work: Work, _ attempt: Attempt) async throws(StepInterruption) -> Verdict {
     if error.effect == .none { return .again(isKnown: true) }
     if case .consume(let repeats) = action.effect, doubts > repeats {
       return error.effect == .done ? .over : .uncertain(nil)
@@ -334,7 +334,7 @@ struct ActionRunner {
   /// A look that fails is tried again like any read, and then tells nothing.
   private func reconciled(
     _ work: Work, _ attempt: Attempt, _ baseline: Value
-  ) async throws(StepExit) -> Reconciliation<Value> {
+  ) async throws(StepInterruption) -> Reconciliation<Value> {
     var number = 0
     while true {
       number += 1
@@ -349,7 +349,7 @@ struct ActionRunner {
       guard failure.retryable, number < schedule.maxAttempts, !Task.isCancelled,
         let due = run.time.now().advanced(by: schedule.delay(afterAttempt: number, chance: run.chance()))
       else { return .unknown("the look whether it was done failed: \(failure.message)") }
-      do throws(StepExit) {
+      do throws(StepInterruption) {
         try await run.pause(until: due, for: "'\(name)' is looked up", in: scope)
       } catch .cancelled {
         return .unknown("the look whether it was done failed: \(failure.message)")
@@ -396,9 +396,9 @@ struct ActionRunner {
   }
 
   /// Records a success; the attempt and the step end in one event list, so that no crash comes between them.
-  private func succeeded(_ attempt: Attempt, _ output: Value) async throws(StepExit) -> Value {
+  private func succeeded(_ attempt: Attempt, _ output: Value) async throws(StepInterruption) -> Value {
     let stored: StoredValue
-    do throws(StepExit) { stored = try await journal.stored(output) } catch .failed(let error) {
+    do throws(StepInterruption) { stored = try await journal.stored(output) } catch .failed(let error) {
       return try await failed(attempt, error)
     }
     journal.hold([ended(attempt, nil), ended(.succeeded, output: stored)])
@@ -406,7 +406,7 @@ struct ActionRunner {
   }
 
   /// Records a failure for good, or the end of a step that was cancelled by force before it did anything that counts.
-  private func failed(_ attempt: Attempt, _ error: RunError) async throws(StepExit) -> Value {
+  private func failed(_ attempt: Attempt, _ error: RunError) async throws(StepInterruption) -> Value {
     if Task.isCancelled {
       journal.hold([ended(attempt, error), ended(.cancelled)])
       throw .cancelled
@@ -415,7 +415,8 @@ struct ActionRunner {
     throw .failed(error)
   }
 
-  private func uncertain(_ attempt: Attempt, _ error: RunError, _ look: String?) async throws(StepExit) -> Value {
+  private func uncertain(_ attempt: Attempt, _ error: RunError, _ look: String?) async throws(StepInterruption) -> Value
+  {
     var uncertain = RunError(
       .uncertain, "\(action.id) may or may not have been done: \(error.message)", detail: look, step: name,
       attempt: attempt.number, effect: .unknown, cause: error.kind == .uncertain ? nil : error)

@@ -51,7 +51,7 @@ final class CancelScope: Sendable {
   func isLate(at now: Timestamp) -> Bool { deadline.map { $0 <= now } ?? false }
 
   /// Throws if nothing more may begin, here or in this task.
-  func check() throws(StepExit) {
+  func check() throws(StepInterruption) {
     switch ending {
     case .none: if Task.isCancelled { throw .cancelled }
     case .cancelled: throw .cancelled

@@ -45,11 +45,11 @@ package struct ConditionReplay {
   package func matchFault(ofStepAt path: StepPath, for event: Value) -> String? {
     guard case .wait(.event(name: _, match: let match?, onTimeout: _))? = recipe.step(at: path)?.kind,
       // Secrets are not at hand here.
-      !match.text.contains("secrets"), var frame = frame(at: path)
+      !match.text.contains("secrets"), var environment = environment(at: path)
     else { return nil }
-    frame.bind(event)
+    environment.bind(event)
     do throws(ExpressionFailure) {
-      _ = try match.evaluate(in: frame.slots)
+      _ = try match.evaluate(in: environment.slots)
       return nil
     } catch {
       return error.message
@@ -59,31 +59,31 @@ package struct ConditionReplay {
   /// The condition of a step that has one.
   package func condition(at path: StepPath) -> Condition? {
     guard let expression = recipe.step(at: path)?.condition else { return nil }
-    let reads = frame(at: path).map { frame in
-      expression.reads(in: frame.slots).filter { !$0.name.hasPrefix("secrets") }
+    let reads = environment(at: path).map { environment in
+      expression.reads(in: environment.slots).filter { !$0.name.hasPrefix("secrets") }
         .map { Condition.Read(name: $0.name, value: $0.value) }
     }
     return Condition(text: expression.text, values: reads ?? [])
   }
 
-  /// The frame that a step's condition saw.
-  private func frame(at path: StepPath) -> Frame? {
+  /// The environment that a step's condition saw.
+  private func environment(at path: StepPath) -> Environment? {
     var run = ValueMap()
     run["id"] = .string(record.id)
     run["recipe"] = .string(recipe.name)
     run["startedAt"] = .timestamp(record.createdAt)
     run["slot"] = record.origin.cause.slot.map { .timestamp($0) }
     run["attempt"] = .int(record.origin.attempt)
-    var frame = Frame(
+    var environment = Environment(
       inputs: record.origin.inputs, run: .map(run), secrets: .map(ValueMap()), now: record.createdAt)
     var parts = path.split(separator: "/")[...]
     var block = recipe.steps
     var prefix = ""
     if let handler = parts.first, handler == "#onFailure" || handler == "#finally" {
-      _ = walk(block, prefix, to: nil, in: &frame)
-      frame = frame.forHandlers(names: recipe.topLevelNames)
+      _ = walk(block, prefix, to: nil, in: &environment)
+      environment = environment.forHandlers(names: recipe.topLevelNames)
       let error = record.error?.value
-      frame.bind(handler == "#finally" ? Value(.optional(error)) : error ?? .null)
+      environment.bind(handler == "#finally" ? Value(.optional(error)) : error ?? .null)
       guard let steps = handler == "#finally" ? recipe.finally : recipe.onFailure else { return nil }
       block = steps
       prefix = "\(handler)/"
@@ -91,36 +91,38 @@ package struct ConditionReplay {
     }
     while let part = parts.popFirst() {
       let element = part.prefix { !"[~!".contains($0) }
-      guard walk(block, prefix, to: element, in: &frame), let step = block.steps.first(where: { $0.element == element })
+      guard walk(block, prefix, to: element, in: &environment),
+        let step = block.steps.first(where: { $0.element == element })
       else { return nil }
       let known = record.steps[prefix + element]
-      frame.now = known?.now ?? frame.now
-      if parts.isEmpty { return frame }
+      environment.now = known?.now ?? environment.now
+      if parts.isEmpty { return environment }
       prefix += "\(part)/"
-      guard let inner = enter(step, part, known, &parts, &prefix, &frame) else { return nil }
+      guard let inner = enter(step, part, known, &parts, &prefix, &environment) else { return nil }
       block = inner
     }
     return nil
   }
 
   /// Goes through the steps of a block before one, as far as it was reached; false if their values are not all at hand.
-  private func walk(_ block: Block, _ prefix: String, to element: Substring?, in frame: inout Frame) -> Bool {
+  private func walk(_ block: Block, _ prefix: String, to element: Substring?, in environment: inout Environment) -> Bool
+  {
     for step in block.steps {
       if let element, step.element == element { return true }
       let known = record.steps[prefix + step.element]
       if case .bindings(let names) = step.kind {
-        var inner = frame
-        inner.now = known?.now ?? frame.now
+        var inner = environment
+        inner.now = known?.now ?? environment.now
         let isSkipped = step.condition.map { (try? $0.evaluate(in: inner.slots))?.bool != true } ?? false
         for name in names {
           let value = isSkipped ? nil : try? name.template.evaluate(in: inner.slots)
           if !isSkipped, value == nil { return false }
           if let value { inner.bind(value) }
-          frame.bind(step.condition == nil ? value ?? .null : Value(.optional(value)))
+          environment.bind(step.condition == nil ? value ?? .null : Value(.optional(value)))
         }
       } else if let id = step.id, let known, known.status == .succeeded {
         guard let value = output(known) else { return false }
-        frame.setStep(id, value)
+        environment.setStep(id, value)
       }
     }
     return element == nil
@@ -129,20 +131,20 @@ package struct ConditionReplay {
   /// The block inside a step that a path goes on in.
   private func enter(
     _ step: Step, _ part: Substring, _ known: StepRecord?, _ parts: inout ArraySlice<Substring>, _ prefix: inout String,
-    _ frame: inout Frame
+    _ environment: inout Environment
   ) -> Block? {
     if let loop = step.loop, let bracket = part.firstIndex(of: "[") {
       let digits = part[part.index(after: bracket)...].prefix { $0 != "]" }
       guard case .inline(let items)? = known?.items, let index = Int(digits), let item = items.list?.element(index)
       else { return nil }
-      frame.bind(item)
-      if loop.hasIndex { frame.bind(.int(index)) }
+      environment.bind(item)
+      if loop.hasIndex { environment.bind(.int(index)) }
     }
     if part.last == "!" {
       guard case .steps(let block)? = step.onError, let error = record.steps[String(prefix.dropLast(2))]?.error else {
         return nil
       }
-      frame.bind(error.value)
+      environment.bind(error.value)
       return block
     }
     switch step.kind {
@@ -152,9 +154,10 @@ package struct ConditionReplay {
       prefix += "\(name)/"
       return branches.first { $0.name == name }?.block
     case .call(let call):
-      guard let given = try? call.inputs.evaluate(in: frame.slots), let inputs = try? call.recipe.inputs(ofCall: given)
+      guard let given = try? call.inputs.evaluate(in: environment.slots),
+        let inputs = try? call.recipe.inputs(ofCall: given)
       else { return nil }
-      frame = frame.forCall(inputs: inputs)
+      environment = environment.forCall(inputs: inputs)
       return call.recipe.steps
     default: return nil
     }

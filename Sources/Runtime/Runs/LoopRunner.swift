@@ -11,8 +11,8 @@ import RunState
 extension StepRunner {
   /// The loop's value; its end is recorded.
   func loop(
-    _ loop: Loop, of step: Step, in frame: Frame, at path: StepPath, known: StepRecord?
-  ) async throws(StepExit) -> Value {
+    _ loop: Loop, of step: Step, in environment: Environment, at path: StepPath, known: StepRecord?
+  ) async throws(StepInterruption) -> Value {
     if let known, known.status.isEnded {
       guard case .succeeded(let value) = try await replayed(known, isHandled: false) else { return .null }
       return value
@@ -21,20 +21,20 @@ extension StepRunner {
     if let known {
       items = try await run.journal.value(known.items, as: "the list of '\(path)'").list ?? []
     } else {
-      let list = try run.items(of: loop, in: frame, step: path)
+      let list = try run.items(of: loop, in: environment, step: path)
       items = list.list ?? []
       let stored = try await run.journal.stored(list, of: path)
       run.journal.hold([
-        .stepBegan(StepBegan(run: run.id, at: run.time.now(), step: path, now: frame.now, items: stored))
+        .stepBegan(StepBegan(run: run.id, at: run.time.now(), step: path, now: environment.now, items: stored))
       ])
     }
-    do throws(StepExit) {
-      let results = try await results(of: items, loop, step, in: frame, at: path, isResumed: known != nil)
+    do throws(StepInterruption) {
+      let results = try await results(of: items, loop, step, in: environment, at: path, isResumed: known != nil)
       let value = Value.list(loop.givesOutcomes(step) ? results.map(\.value) : results.compactMap(\.output))
-      try await end(path, .succeeded, output: value, now: frame.now)
+      try await end(path, .succeeded, output: value, now: environment.now)
       return value
     } catch {
-      if let ended = error.ended { try await end(path, ended.status, error: ended.error, now: frame.now) }
+      if let ended = error.ended { try await end(path, ended.status, error: ended.error, now: environment.now) }
       throw error
     }
   }
@@ -57,10 +57,10 @@ extension StepRunner {
   }
 
   private func results(
-    of items: [Value], _ loop: Loop, _ step: Step, in frame: Frame, at path: StepPath, isResumed: Bool
-  ) async throws(StepExit) -> [ItemResult] {
-    @Sendable func itemFrame(_ index: Int) -> Frame {
-      var inner = frame
+    of items: [Value], _ loop: Loop, _ step: Step, in environment: Environment, at path: StepPath, isResumed: Bool
+  ) async throws(StepInterruption) -> [ItemResult] {
+    @Sendable func itemEnvironment(_ index: Int) -> Environment {
+      var inner = environment
       inner.bind(item: items[index], as: loop.itemName)
       if loop.hasIndex { inner.bind(.int(index)) }
       return inner
@@ -68,7 +68,7 @@ extension StepRunner {
     var chosen = Array(items.indices)
     if let condition = loop.condition {
       chosen = []
-      for index in items.indices where try run.holds(condition, in: itemFrame(index), step: "\(path)[\(index)]") {
+      for index in items.indices where try run.holds(condition, in: itemEnvironment(index), step: "\(path)[\(index)]") {
         chosen.append(index)
       }
     }
@@ -83,9 +83,9 @@ extension StepRunner {
       chosen = first + those(.waiting) + those(.new)
     }
     let (old, toJudge) = (begun, judged)
-    return try await withTaskGroup(of: (place: Int, result: Result<ItemResult, StepExit>).self) { group in
+    return try await withTaskGroup(of: (place: Int, result: Result<ItemResult, StepInterruption>).self) { group in
       var done: [ItemResult] = []
-      var exits: [StepExit] = []
+      var exits: [StepInterruption] = []
       var next = 0
       var running = 0
       var unjudged = toJudge
@@ -95,13 +95,13 @@ extension StepRunner {
           // New items wait until those that were in flight have finished.
           if next >= old, !exits.isEmpty || !scope.isOpen || unjudged > 0 { break }
           let (place, index) = (next, chosen[next])
-          run.parking.addTurn()
-          group.addTask { (place, await item(index, of: loop, step, in: itemFrame(index), at: path)) }
+          run.waitRegistry.addTurn()
+          group.addTask { (place, await item(index, of: loop, step, in: itemEnvironment(index), at: path)) }
           next += 1
           running += 1
         }
         if running == 0 { break }
-        run.parking.lendTurn()
+        run.waitRegistry.lendTurn()
         guard let (place, result) = await group.next() else { break }
         running -= 1
         if place < toJudge { unjudged -= 1 }
@@ -116,22 +116,24 @@ extension StepRunner {
         if running > 0, next == chosen.count || !exits.isEmpty { try? await run.journal.commit() }
       }
       // What was in flight waits now, so that new items may begin beside it: in a new walk, at once.
-      if holdsBack, old < chosen.count { run.parking.call() }
-      if let exit = StepExit.worst(of: exits) { return Result<[ItemResult], StepExit>.failure(exit) }
+      if holdsBack, old < chosen.count { run.waitRegistry.call() }
+      if let exit = StepInterruption.mostSevere(of: exits) {
+        return Result<[ItemResult], StepInterruption>.failure(exit)
+      }
       if next < chosen.count {
         // Told to end before all items began.
-        do throws(StepExit) { try scope.check() } catch { return .failure(error) }
+        do throws(StepInterruption) { try scope.check() } catch { return .failure(error) }
       }
       return .success(done.sorted { $0.index < $1.index })
     }.get()
   }
 
   private func item(
-    _ index: Int, of loop: Loop, _ step: Step, in frame: Frame, at path: StepPath
-  ) async -> Result<ItemResult, StepExit> {
+    _ index: Int, of loop: Loop, _ step: Step, in environment: Environment, at path: StepPath
+  ) async -> Result<ItemResult, StepInterruption> {
     let path = "\(path)[\(index)]"
-    do throws(StepExit) {
-      switch try await once(step, in: frame, at: path, known: run.journal.step(path)) {
+    do throws(StepInterruption) {
+      switch try await once(step, in: environment, at: path, known: run.journal.step(path)) {
       case .succeeded(let value): return .success(ItemResult(index: index, output: value))
       case .caught(let error): return .success(ItemResult(index: index, error: error))
       }

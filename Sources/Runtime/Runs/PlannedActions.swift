@@ -10,10 +10,10 @@ extension Planner {
 
   /// What an action gives, or what is known of it before the run.
   func output(
-    of call: ActionCall, _ step: Step, in frame: PlannedFrame, at path: StepPath
-  ) async throws(StepExit) -> PlannedValue {
+    of call: ActionCall, _ step: Step, in environment: PlannedEnvironment, at path: StepPath
+  ) async throws(StepInterruption) -> PlannedValue {
     let action = call.action
-    let given = try evaluate(call.input, in: frame, at: path)
+    let given = try evaluate(call.input, in: environment, at: path)
     let input = given.value ?? .null
     let missing = input.firstUnknown
     /// What leaves the input open if something fails before.
@@ -24,7 +24,7 @@ extension Planner {
     case .write, .idempotentWrite:
       try await write(call, step, input, missing, at: path)
       if let doubt, let other = given.otherwise {
-        await suppose(after: doubt, at: path) { () async throws(StepExit) in
+        await suppose(after: doubt, at: path) { () async throws(StepInterruption) in
           try await write(call, step, other, doubt, at: path)
         }
       }
@@ -69,7 +69,7 @@ extension Planner {
     }
     let planned = PlannedValue(output, otherwise: doubt.map { Unknown($0.reason).value(of: action.outputType) })
     guard let repetition = call.repetition else { return planned }
-    var inner = frame.frame
+    var inner = environment.environment
     inner.bind(output)
     if case .known(true) = try holds(repetition.until, in: inner, at: path) { return planned }
     noteRounds(of: call, at: path)
@@ -90,7 +90,7 @@ extension Planner {
   /// Refuses an input that the run would refuse, whatever there is by then.
   private func check(
     _ input: Value, _ missing: Unknown?, of call: ActionCall, _ step: Step, at path: StepPath
-  ) throws(StepExit) {
+  ) throws(StepInterruption) {
     if missing != nil { return }
     do throws(ActionError) { try call.action.checked(input) } catch {
       var error = RunError(error, step: path, attempt: 1, redactedBy: redactor)
@@ -104,7 +104,7 @@ extension Planner {
     note(.pause("would be done every \(repetition.every.spelled) until `\(repetition.until.text)`"), at: path)
   }
 
-  private func hashes(of output: Value) throws(StepExit) -> Value {
+  private func hashes(of output: Value) throws(StepInterruption) -> Value {
     do {
       var hashes = ValueMap()
       for member in output.map?.members ?? [] {
@@ -122,7 +122,7 @@ extension Planner {
 
   private func write(
     _ call: ActionCall, _ step: Step, _ input: Value, _ missing: Unknown?, at path: StepPath
-  ) async throws(StepExit) {
+  ) async throws(StepInterruption) {
     let footprint = footprint(of: call, input, at: path)
     let result: Result<[Change], Plan.Reason>
     if let missing {
@@ -147,10 +147,10 @@ extension Planner {
 
   private func preview(
     of call: ActionCall, _ step: Step, _ input: Value, _ footprint: Footprint, at path: StepPath
-  ) async throws(StepExit) -> Result<[Change], Plan.Reason> {
+  ) async throws(StepInterruption) -> Result<[Change], Plan.Reason> {
     let action = call.action
     let found: [Change]?
-    do throws(StepExit) {
+    do throws(StepInterruption) {
       found = try await attempt(call, step, input, at: path) { service, context async throws(ActionError) in
         try await action.preview(input, on: service, in: context)
       }
@@ -199,7 +199,7 @@ extension Planner {
   private func attempt<Output: Sendable>(
     _ call: ActionCall, _ step: Step, _ input: Value, at path: StepPath,
     _ body: @escaping @Sendable (any Sendable, ActionContext) async throws(ActionError) -> Output
-  ) async throws(StepExit) -> Output {
+  ) async throws(StepInterruption) -> Output {
     let action = call.action
     let limit = step.timeout.attempt ?? step.timeout.total ?? action.timeout
     var context = context(at: path)

@@ -109,8 +109,8 @@ struct PlannedFork {
 extension Planner {
   /// Plans what forks, again if what it relies on is written beside.
   func forking<Result>(
-    at path: StepPath, _ body: () async throws(StepExit) -> Result
-  ) async throws(StepExit) -> Result {
+    at path: StepPath, _ body: () async throws(StepInterruption) -> Result
+  ) async throws(StepInterruption) -> Result {
     // What forks inside is planned again with what is around it.
     if fork.isPlanned { return try await body() }
     fork.isPlanned = true
@@ -118,8 +118,8 @@ extension Planner {
     defer { fork = PlannedFork() }
     var number = 1
     while true {
-      let result: Swift.Result<Result, StepExit>
-      do throws(StepExit) { result = .success(try await body()) } catch { result = .failure(error) }
+      let result: Swift.Result<Result, StepInterruption>
+      do throws(StepInterruption) { result = .success(try await body()) } catch { result = .failure(error) }
       guard fork.endRound(number, of: path) else { return try result.get() }
       progress = before
       number += 1
@@ -130,8 +130,9 @@ extension Planner {
   ///
   /// - Parameter failed: Where something beside it fails, which may end it before.
   func branch<Result>(
-    _ number: Int?, of path: StepPath, unless failed: StepPath? = nil, _ body: () async throws(StepExit) -> Result
-  ) async throws(StepExit) -> Result {
+    _ number: Int?, of path: StepPath, unless failed: StepPath? = nil,
+    _ body: () async throws(StepInterruption) -> Result
+  ) async throws(StepInterruption) -> Result {
     let (outer, depth) = (strand, conditions.count)
     strand = outer.inside(number, of: path)
     if let failed { conditions.append("unless '\(failed)' fails first") }

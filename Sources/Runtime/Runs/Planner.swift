@@ -9,7 +9,7 @@
 //
 // What a plan did without trouble may still fail in the run. Where the recipe catches that (`onError`, `onItemError`,
 // `onFailure`), and goes on in another way, the plan shows both: what follows if nothing fails, and, marked with the
-// failure, what would follow from it (`PlannedFrame`).
+// failure, what would follow from it (`PlannedEnvironment`).
 //
 // A wait is passed by, and so is an approval, which is taken for given. The clock of the plan stands still but for the
 // waits that it passed; after a wait whose end nobody can tell, `now` is unknown.
@@ -82,11 +82,12 @@ package final class Planner {
     run["recipe"] = .string(recipe.name)
     run["startedAt"] = .timestamp(planner.latest)
     run["attempt"] = .int(1)
-    let frame = PlannedFrame(Frame(of: recipe, inputs: inputs, secrets: secrets, run: run, now: planner.latest))
+    let environment = PlannedEnvironment(
+      Environment(of: recipe, inputs: inputs, secrets: secrets, run: run, now: planner.latest))
     await planner.redactor.hidingSecrets {
-      do throws(StepExit) {
+      do throws(StepInterruption) {
         planner.plan.outputs = planner.masked(
-          try await planner.outputs(of: recipe, in: frame, prefix: "").value ?? .null)
+          try await planner.outputs(of: recipe, in: environment, prefix: "").value ?? .null)
       } catch {
         // A plan ends early in no other way.
         planner.plan.error = if case .failed(let error) = error { error } else { RunError(.internal, "\(error)") }
@@ -98,16 +99,16 @@ package final class Planner {
   // MARK: Recipes
 
   private func outputs(
-    of recipe: Recipe, in frame: PlannedFrame, prefix: String
-  ) async throws(StepExit) -> PlannedValue {
-    var frame = frame
+    of recipe: Recipe, in environment: PlannedEnvironment, prefix: String
+  ) async throws(StepInterruption) -> PlannedValue {
+    var environment = environment
     let who = prefix.isEmpty ? "the run" : "'\(String(prefix.dropLast()).withoutIndexes)'"
     let failing = Unknown(Planner.whether + "\(who) fails", mayBeAbsent: true)
-    var result: Result<PlannedValue, StepExit>
-    do throws(StepExit) {
-      try await run(recipe.steps, in: &frame, prefix: prefix)
-      frame.now = now()
-      result = .success(try values(recipe.outputs, in: frame, at: "\(prefix)#outputs"))
+    var result: Result<PlannedValue, StepInterruption>
+    do throws(StepInterruption) {
+      try await run(recipe.steps, in: &environment, prefix: prefix)
+      environment.now = now()
+      result = .success(try values(recipe.outputs, in: environment, at: "\(prefix)#outputs"))
     } catch {
       result = .failure(error)
     }
@@ -115,24 +116,24 @@ package final class Planner {
     if case .failure(.failed(let error)) = result { failure = error }
     if let block = recipe.onFailure {
       let path = "\(prefix)#onFailure/"
-      var handler = frame.forHandlers(names: recipe.topLevelNames, failing: failing)
+      var handler = environment.forHandlers(names: recipe.topLevelNames, failing: failing)
       if let failure {
         handler.bind(value(of: failure))
         // The error that led here is the one to be told.
         _ = try? await run(block, in: &handler, prefix: path)
       } else {
-        handler = PlannedFrame(handler.otherwise ?? handler.frame)
+        handler = PlannedEnvironment(handler.otherwise ?? handler.environment)
         handler.now = now()
         handler.bind(Unknown(failing.reason).value)
-        await suppose(after: failing, at: path) { () async throws(StepExit) in
+        await suppose(after: failing, at: path) { () async throws(StepInterruption) in
           try await run(block, in: &handler, prefix: path)
         }
       }
     }
     if let block = recipe.finally {
-      var handler = frame.forHandlers(names: recipe.topLevelNames, failing: failing)
+      var handler = environment.forHandlers(names: recipe.topLevelNames, failing: failing)
       handler.bind(Value(.optional(failure.map(value(of:)))), otherwise: failure == nil ? failing.value : nil)
-      do throws(StepExit) { try await run(block, in: &handler, prefix: "\(prefix)#finally/") } catch {
+      do throws(StepInterruption) { try await run(block, in: &handler, prefix: "\(prefix)#finally/") } catch {
         if case .success = result { throw error }
       }
     }
@@ -143,34 +144,36 @@ package final class Planner {
 
   @discardableResult
   private func run(
-    _ block: Block, in frame: inout PlannedFrame, prefix: String
-  ) async throws(StepExit) -> PlannedValue {
+    _ block: Block, in environment: inout PlannedEnvironment, prefix: String
+  ) async throws(StepInterruption) -> PlannedValue {
     var own = ValueMap()
     var other = ValueMap()
     var isSame = true
     for step in block.steps {
       if case .bindings(let names) = step.kind {
-        try await bind(names, of: step, in: &frame, prefix: prefix)
+        try await bind(names, of: step, in: &environment, prefix: prefix)
         continue
       }
-      let planned = try await run(step, in: frame, prefix: prefix)
-      if case .failure = step.kind, let condition = step.condition { settle(&frame, by: condition) }
+      let planned = try await run(step, in: environment, prefix: prefix)
+      if case .failure = step.kind, let condition = step.condition { settle(&environment, by: condition) }
       guard let id = step.id else { continue }
       own[id] = planned.value
       other[id] = planned.otherwise ?? planned.value
       if planned.otherwise != nil { isSame = false }
-      frame.setStep(id, planned)
+      environment.setStep(id, planned)
     }
     return PlannedValue(.map(own), otherwise: isSame ? nil : .map(other))
   }
 
   private func bind(
-    _ names: [NamedTemplate], of step: Step, in frame: inout PlannedFrame, prefix: String
-  ) async throws(StepExit) {
+    _ names: [NamedTemplate], of step: Step, in environment: inout PlannedEnvironment, prefix: String
+  ) async throws(StepInterruption) {
     let path = prefix + step.element
-    var inner = frame
+    var inner = environment
     inner.now = now()
-    let decision = try step.condition.map { condition throws(StepExit) in try decide(condition, in: inner, at: path) }
+    let decision = try step.condition.map { condition throws(StepInterruption) in
+      try decide(condition, in: inner, at: path)
+    }
     switch decision?.now {
     case nil, .known(true)?:
       for name in names {
@@ -179,39 +182,41 @@ package final class Planner {
         inner.bind(value, otherwise: planned.otherwise)
         if let decision {
           let otherwise = decision.otherwise.map { Unknown($0.reason, mayBeAbsent: true).value }
-          frame.bind(
+          environment.bind(
             Value(.optional(value)), otherwise: otherwise ?? planned.otherwise.map { Value(.optional($0)) })
         } else {
-          frame.bind(value, otherwise: planned.otherwise)
+          environment.bind(value, otherwise: planned.otherwise)
         }
       }
     case .known(false)?:
       let otherwise = decision?.otherwise.map { Unknown($0.reason, mayBeAbsent: true).value }
-      for _ in names { frame.bind(Value(.optional(nil)), otherwise: otherwise) }
+      for _ in names { environment.bind(Value(.optional(nil)), otherwise: otherwise) }
     case .unknown(let unknown)?:
-      for _ in names { frame.bind(Unknown(unknown.reason, mayBeAbsent: true).value) }
+      for _ in names { environment.bind(Unknown(unknown.reason, mayBeAbsent: true).value) }
     }
   }
 
   // MARK: Steps
 
   /// The value of a step; none if it is left out or its error is caught.
-  private func run(_ step: Step, in frame: PlannedFrame, prefix: String) async throws(StepExit) -> PlannedValue {
+  private func run(_ step: Step, in environment: PlannedEnvironment, prefix: String) async throws(StepInterruption)
+    -> PlannedValue
+  {
     let path = prefix + step.element
-    var frame = frame
-    frame.now = now()
-    guard let condition = step.condition else { return try await whole(step, in: frame, at: path) }
-    let decision = try decide(condition, in: frame, at: path)
+    var environment = environment
+    environment.now = now()
+    guard let condition = step.condition else { return try await whole(step, in: environment, at: path) }
+    let decision = try decide(condition, in: environment, at: path)
     let open = decision.otherwise.map { Unknown($0.reason, mayBeAbsent: true).value }
     switch decision.now {
     case .known(true):
-      settle(&frame, by: condition)
-      let planned = try await whole(step, in: frame, at: path)
+      settle(&environment, by: condition)
+      let planned = try await whole(step, in: environment, at: path)
       return PlannedValue(planned.value, otherwise: open ?? planned.otherwise)
     case .known(false):
-      if let unknown = decision.otherwise, let other = frame.otherwise {
-        await suppose(after: unknown, if: condition, at: path) { () async throws(StepExit) in
-          _ = try await whole(step, in: PlannedFrame(other), at: path)
+      if let unknown = decision.otherwise, let other = environment.otherwise {
+        await suppose(after: unknown, if: condition, at: path) { () async throws(StepInterruption) in
+          _ = try await whole(step, in: PlannedEnvironment(other), at: path)
         }
       } else if case .action(let call) = step.kind, step.loop == nil, call.action.effect.isWrite {
         note(.leftOut(shown(call, .null)), at: path)
@@ -219,8 +224,8 @@ package final class Planner {
       return PlannedValue(nil, otherwise: open)
     case .unknown(let unknown):
       let count = plan.entries.count
-      await suppose("if `\(condition.text)` (\(unknown.reason))", at: path) { () async throws(StepExit) in
-        _ = try await whole(step, in: frame, at: path)
+      await suppose("if `\(condition.text)` (\(unknown.reason))", at: path) { () async throws(StepInterruption) in
+        _ = try await whole(step, in: environment, at: path)
         if plan.entries.count == count { note(.undecided, at: path) }
       }
       return PlannedValue(Unknown(unknown.reason, mayBeAbsent: true).value)
@@ -228,9 +233,10 @@ package final class Planner {
   }
 
   /// Plans what may not happen at all: what fails in it may fail.
-  private func suppose(_ condition: String, at path: StepPath, _ body: () async throws(StepExit) -> Void) async {
+  private func suppose(_ condition: String, at path: StepPath, _ body: () async throws(StepInterruption) -> Void) async
+  {
     conditions.append(condition)
-    do throws(StepExit) { try await body() } catch {
+    do throws(StepInterruption) { try await body() } catch {
       if case .failed(let error) = error { note(.mayFail(error.message), at: error.step ?? path) }
     }
     conditions.removeLast()
@@ -242,7 +248,7 @@ package final class Planner {
   /// Plans what would follow from a failure, of which the rest of the plan knows nothing.
   func suppose(
     after unknown: Unknown, if condition: RecipeExpression? = nil, at path: StepPath,
-    _ body: () async throws(StepExit) -> Void
+    _ body: () async throws(StepInterruption) -> Void
   ) async {
     var text = "if `\(condition?.text ?? "")` (\(unknown.reason))"
     if unknown.reason.hasPrefix(Planner.whether) {
@@ -254,20 +260,24 @@ package final class Planner {
     (self.ahead, self.latest, self.lost, self.failing) = (ahead, latest, lost, failing)
   }
 
-  private func whole(_ step: Step, in frame: PlannedFrame, at path: StepPath) async throws(StepExit) -> PlannedValue {
-    if let loop = step.loop { return try await value(of: loop, step, in: frame, at: path) }
-    return try await once(step, in: frame, at: path).planned
+  private func whole(_ step: Step, in environment: PlannedEnvironment, at path: StepPath) async throws(StepInterruption)
+    -> PlannedValue
+  {
+    if let loop = step.loop { return try await value(of: loop, step, in: environment, at: path) }
+    return try await once(step, in: environment, at: path).planned
   }
 
   /// The value of a step, which is tried again as its `retry` says if that does not take long.
-  private func tried(_ step: Step, in frame: PlannedFrame, at path: StepPath) async throws(StepExit) -> PlannedValue {
+  private func tried(_ step: Step, in environment: PlannedEnvironment, at path: StepPath) async throws(StepInterruption)
+    -> PlannedValue
+  {
     // Actions do so themselves.
-    if case .action = step.kind { return try await value(of: step, in: frame, at: path) }
+    if case .action = step.kind { return try await value(of: step, in: environment, at: path) }
     let before = progress
     var number = 1
     while true {
-      do throws(StepExit) {
-        let value = try await value(of: step, in: frame, at: path)
+      do throws(StepInterruption) {
+        let value = try await value(of: step, in: environment, at: path)
         if let limit = step.timeout.total, ahead > before.ahead + limit {
           note(.mayFail("what it waits for takes longer than its 'timeout' of \(limit.spelled)"), at: path)
         }
@@ -314,13 +324,13 @@ package final class Planner {
 
   /// What a step gives once, and how it failed if that is caught.
   private func once(
-    _ step: Step, in frame: PlannedFrame, at path: StepPath
-  ) async throws(StepExit) -> (planned: PlannedValue, caught: RunError?) {
+    _ step: Step, in environment: PlannedEnvironment, at path: StepPath
+  ) async throws(StepInterruption) -> (planned: PlannedValue, caught: RunError?) {
     let planned: PlannedValue
-    do throws(StepExit) { planned = try await tried(step, in: frame, at: path) } catch {
+    do throws(StepInterruption) { planned = try await tried(step, in: environment, at: path) } catch {
       guard let failure = error.catchable, let onError = step.onError else { throw error }
       if case .steps(let block) = onError {
-        var inner = frame
+        var inner = environment
         inner.bind(value(of: failure))
         try await run(block, in: &inner, prefix: path + "!/")
       }
@@ -330,8 +340,8 @@ package final class Planner {
     guard let onError = step.onError, mayFail(step, planned) else { return (planned, nil) }
     let open = Unknown("\(Planner.whether)'\(path.withoutIndexes)' fails", mayBeAbsent: true)
     if case .steps(let block) = onError {
-      await suppose(after: open, at: path) { () async throws(StepExit) in
-        var inner = PlannedFrame(frame.otherwise ?? frame.frame)
+      await suppose(after: open, at: path) { () async throws(StepInterruption) in
+        var inner = PlannedEnvironment(environment.otherwise ?? environment.environment)
         inner.bind(Unknown(open.reason).value)
         try await run(block, in: &inner, prefix: path + "!/")
       }
@@ -345,25 +355,27 @@ package final class Planner {
     return planned.otherwise != nil || planned.value?.firstUnknown != nil
   }
 
-  private func value(of step: Step, in frame: PlannedFrame, at path: StepPath) async throws(StepExit) -> PlannedValue {
+  private func value(of step: Step, in environment: PlannedEnvironment, at path: StepPath)
+    async throws(StepInterruption) -> PlannedValue
+  {
     switch step.kind {
-    case .action(let call): return try await output(of: call, step, in: frame, at: path)
-    case .wait(let wait): return PlannedValue(try value(of: wait, step, in: frame.frame, at: path))
-    case .approval(let approval): return try value(of: approval, step, in: frame.frame, at: path)
+    case .action(let call): return try await output(of: call, step, in: environment, at: path)
+    case .wait(let wait): return PlannedValue(try value(of: wait, step, in: environment.environment, at: path))
+    case .approval(let approval): return try value(of: approval, step, in: environment.environment, at: path)
     case .failure(let message):
-      var error = RunError(.validation, try text(message, in: frame.frame, at: path), step: path)
+      var error = RunError(.validation, try text(message, in: environment.environment, at: path), step: path)
       error.place(at: step.location)
       throw .failed(error)
     case .block(let block, let outputs):
-      var frame = frame
-      let own = try await run(block, in: &frame, prefix: path + "/")
-      return if let outputs { try values(outputs, in: frame, at: path) } else { own }
+      var environment = environment
+      let own = try await run(block, in: &environment, prefix: path + "/")
+      return if let outputs { try values(outputs, in: environment, at: path) } else { own }
     case .parallel(let branches):
-      return try await forking(at: path) { () async throws(StepExit) in
-        try await value(of: branches, in: frame, at: path)
+      return try await forking(at: path) { () async throws(StepInterruption) in
+        try await value(of: branches, in: environment, at: path)
       }
     case .call(let call):
-      let given = try evaluate(call.inputs, in: frame, at: path)
+      let given = try evaluate(call.inputs, in: environment, at: path)
       let inputs: ValueMap
       do throws(Faults) { inputs = try call.recipe.inputs(ofPlannedCall: given.value ?? .null) } catch {
         var error = RunError(.validation, redactor.redact("the inputs of '\(call.recipe.name)': \(error)"), step: path)
@@ -371,7 +383,7 @@ package final class Planner {
         throw .failed(error)
       }
       let others = given.otherwise.flatMap { try? call.recipe.inputs(ofPlannedCall: $0) }
-      return try await outputs(of: call.recipe, in: frame.forCall(inputs, otherwise: others), prefix: path + "/")
+      return try await outputs(of: call.recipe, in: environment.forCall(inputs, otherwise: others), prefix: path + "/")
     case .bindings: return PlannedValue(.null)
     }
   }
@@ -392,8 +404,8 @@ package final class Planner {
   }
 
   private func value(
-    of branches: [Branch], in frame: PlannedFrame, at path: StepPath
-  ) async throws(StepExit) -> PlannedValue {
+    of branches: [Branch], in environment: PlannedEnvironment, at path: StepPath
+  ) async throws(StepInterruption) -> PlannedValue {
     var value = ValueMap()
     var other = ValueMap()
     var isSame = true
@@ -404,10 +416,10 @@ package final class Planner {
     for (number, branch) in branches.enumerated() {
       (ahead, latest) = (before, known)
       let failed = failures.first?.step ?? fork.failure(after: number, of: path)
-      do throws(StepExit) {
-        let own = try await self.branch(number, of: path, unless: failed) { () async throws(StepExit) in
-          var frame = frame
-          return try await run(branch.block, in: &frame, prefix: "\(path)/\(branch.name)/")
+      do throws(StepInterruption) {
+        let own = try await self.branch(number, of: path, unless: failed) { () async throws(StepInterruption) in
+          var environment = environment
+          return try await run(branch.block, in: &environment, prefix: "\(path)/\(branch.name)/")
         }
         value[branch.name] = own.value
         other[branch.name] = own.otherwise ?? own.value
@@ -427,30 +439,30 @@ package final class Planner {
   // MARK: Loops
 
   private func value(
-    of loop: Loop, _ step: Step, in frame: PlannedFrame, at path: StepPath
-  ) async throws(StepExit) -> PlannedValue {
-    guard loop.maxParallel > 1 else { return try await items(of: loop, step, in: frame, at: path) }
-    return try await forking(at: path) { () async throws(StepExit) in
-      try await items(of: loop, step, in: frame, at: path)
+    of loop: Loop, _ step: Step, in environment: PlannedEnvironment, at path: StepPath
+  ) async throws(StepInterruption) -> PlannedValue {
+    guard loop.maxParallel > 1 else { return try await items(of: loop, step, in: environment, at: path) }
+    return try await forking(at: path) { () async throws(StepInterruption) in
+      try await items(of: loop, step, in: environment, at: path)
     }
   }
 
   private func items(
-    of loop: Loop, _ step: Step, in frame: PlannedFrame, at path: StepPath
-  ) async throws(StepExit) -> PlannedValue {
+    of loop: Loop, _ step: Step, in environment: PlannedEnvironment, at path: StepPath
+  ) async throws(StepInterruption) -> PlannedValue {
     let list: Value
-    switch try known(loop.items, in: frame.frame, at: path) {
+    switch try known(loop.items, in: environment.environment, at: path) {
     case .known(let value): list = value
     case .unknown(let unknown):
-      try await supposeItems(of: loop, unknown, step, in: frame, at: path)
+      try await supposeItems(of: loop, unknown, step, in: environment, at: path)
       return PlannedValue(unknown.value)
     }
     // The list may be another if something fails.
     var otherwise: Unknown?
-    if let other = frame.otherwise, case .unknown(let unknown)? = try? known(loop.items, in: other, at: path) {
+    if let other = environment.otherwise, case .unknown(let unknown)? = try? known(loop.items, in: other, at: path) {
       otherwise = unknown
-      await suppose(after: unknown, at: path) { () async throws(StepExit) in
-        try await supposeItems(of: loop, unknown, step, in: PlannedFrame(other), at: path)
+      await suppose(after: unknown, at: path) { () async throws(StepInterruption) in
+        try await supposeItems(of: loop, unknown, step, in: PlannedEnvironment(other), at: path)
       }
     }
     guard let items = list.list else {
@@ -462,12 +474,12 @@ package final class Planner {
     /// Why it is not known how many results there are.
     var doubt: Unknown?
     for (index, item) in items.enumerated() {
-      do throws(StepExit) {
+      do throws(StepInterruption) {
         let planned =
           !isForked
-          ? try await self.item(item, index, of: loop, step, in: frame, at: path)
-          : try await branch(index, of: path, unless: failures.first?.step) { () async throws(StepExit) in
-            try await self.item(item, index, of: loop, step, in: frame, at: path)
+          ? try await self.item(item, index, of: loop, step, in: environment, at: path)
+          : try await branch(index, of: path, unless: failures.first?.step) { () async throws(StepInterruption) in
+            try await self.item(item, index, of: loop, step, in: environment, at: path)
           }
         otherwise = otherwise ?? planned.otherwise
         doubt = doubt ?? planned.doubt
@@ -488,10 +500,10 @@ package final class Planner {
 
   /// Plans one item, and gives what leaves open how it ends, and whether it is done at all.
   private func item(
-    _ item: Value, _ index: Int, of loop: Loop, _ step: Step, in frame: PlannedFrame, at path: StepPath
-  ) async throws(StepExit) -> (result: StepRunner.ItemResult?, otherwise: Unknown?, doubt: Unknown?) {
+    _ item: Value, _ index: Int, of loop: Loop, _ step: Step, in environment: PlannedEnvironment, at path: StepPath
+  ) async throws(StepInterruption) -> (result: StepRunner.ItemResult?, otherwise: Unknown?, doubt: Unknown?) {
     let path = "\(path)[\(index)]"
-    var inner = frame
+    var inner = environment
     inner.bind(item)
     if loop.hasIndex { inner.bind(.int(index)) }
     var otherwise: Unknown?
@@ -502,8 +514,8 @@ package final class Planner {
       case .known(true): settle(&inner, by: condition)
       case .known(false):
         if let unknown = decision.otherwise, let other = inner.otherwise {
-          await suppose(after: unknown, if: condition, at: path) { () async throws(StepExit) in
-            _ = try await once(step, in: PlannedFrame(other), at: path)
+          await suppose(after: unknown, if: condition, at: path) { () async throws(StepInterruption) in
+            _ = try await once(step, in: PlannedEnvironment(other), at: path)
           }
         }
         return (nil, otherwise, nil)
@@ -512,7 +524,7 @@ package final class Planner {
         return (nil, otherwise, unknown)
       }
     }
-    do throws(StepExit) {
+    do throws(StepInterruption) {
       let (planned, caught) = try await once(step, in: inner, at: path)
       let result = StepRunner.ItemResult(index: index, output: caught == nil ? planned.value : nil, error: caught)
       return (result, otherwise ?? planned.otherwise?.firstUnknown, nil)
@@ -524,44 +536,46 @@ package final class Planner {
 
   /// Plans what may be done for the items of a list that is not known.
   private func supposeItems(
-    of loop: Loop, _ unknown: Unknown, _ step: Step, in frame: PlannedFrame, at path: StepPath
-  ) async throws(StepExit) {
+    of loop: Loop, _ unknown: Unknown, _ step: Step, in environment: PlannedEnvironment, at path: StepPath
+  ) async throws(StepInterruption) {
     let element: ValueType = if case .list(let element) = loop.items.program.type { element } else { .dyn }
-    var inner = frame
+    var inner = environment
     inner.bind(unknown.value(of: element))
     if loop.hasIndex { inner.bind(Unknown(unknown.reason).value) }
     var text = "for each item of `\(loop.items.text)` (\(unknown.reason))"
     if let condition = loop.condition {
-      switch try holds(condition, in: inner.frame, at: path) {
+      switch try holds(condition, in: inner.environment, at: path) {
       case .known(true): break
       case .known(false): return
       case .unknown: text += " where `\(condition.text)`"
       }
     }
     // What is done for one item is there for the next.
-    try await forking(at: path) { () async throws(StepExit) in
-      try await branch(nil, of: path) { () async throws(StepExit) in
+    try await forking(at: path) { () async throws(StepInterruption) in
+      try await branch(nil, of: path) { () async throws(StepInterruption) in
         await supposeItem(text, step, in: inner, at: "\(path)[*]")
       }
     }
   }
 
   /// Plans what may be done for an item.
-  private func supposeItem(_ text: String, _ step: Step, in frame: PlannedFrame, at path: StepPath) async {
+  private func supposeItem(_ text: String, _ step: Step, in environment: PlannedEnvironment, at path: StepPath) async {
     let count = plan.entries.count
-    await suppose(text, at: path) { () async throws(StepExit) in
-      _ = try await once(step, in: frame, at: path)
+    await suppose(text, at: path) { () async throws(StepInterruption) in
+      _ = try await once(step, in: environment, at: path)
       if plan.entries.count == count { note(.undecided, at: path) }
     }
   }
 
   // MARK: Waits
 
-  private func value(of wait: Wait, _ step: Step, in frame: Frame, at path: StepPath) throws(StepExit) -> Value {
+  private func value(of wait: Wait, _ step: Step, in environment: Environment, at path: StepPath)
+    throws(StepInterruption) -> Value
+  {
     switch wait {
     case .span(let span): pass(span, at: path)
     case .duration(let expression):
-      switch try known(expression, in: frame, at: path) {
+      switch try known(expression, in: environment, at: path) {
       case .unknown(let unknown):
         note(.pause("would wait for a time that is \(unknown.reason)"), at: path)
         lost = lost ?? unknown
@@ -572,7 +586,7 @@ package final class Planner {
         pass(span, at: path)
       }
     case .until(let expression):
-      switch try known(expression, in: frame, at: path) {
+      switch try known(expression, in: environment, at: path) {
       case .unknown(let unknown):
         note(.pause("would wait until an instant that is \(unknown.reason)"), at: path)
         lost = lost ?? unknown
@@ -598,9 +612,9 @@ package final class Planner {
   }
 
   private func value(
-    of approval: Approval, _ step: Step, in frame: Frame, at path: StepPath
-  ) throws(StepExit) -> PlannedValue {
-    let question = try text(approval.prompt, in: frame, at: path)
+    of approval: Approval, _ step: Step, in environment: Environment, at path: StepPath
+  ) throws(StepInterruption) -> PlannedValue {
+    let question = try text(approval.prompt, in: environment, at: path)
     let whom = approval.by.isEmpty ? "" : " \(approval.by.joined(separator: ", "))"
     note(.pause("would ask\(whom): \(question) (taken for approved)"), at: path)
     let later = Unknown("known after '\(self.name(of: step, path))'", mayBeAbsent: approval.onTimeout == .continue)
@@ -631,41 +645,50 @@ package final class Planner {
   }
 
   /// The value as far as it is known, also if something fails before.
-  func evaluate(_ template: ValueTemplate, in frame: PlannedFrame, at path: StepPath) throws(StepExit) -> PlannedValue {
-    let value = try evaluate(template, in: frame.frame, at: path)
-    guard let frame = frame.otherwise, let other = try? evaluate(template, in: frame, at: path), other != value else {
+  func evaluate(_ template: ValueTemplate, in environment: PlannedEnvironment, at path: StepPath)
+    throws(StepInterruption) -> PlannedValue
+  {
+    let value = try evaluate(template, in: environment.environment, at: path)
+    guard let environment = environment.otherwise, let other = try? evaluate(template, in: environment, at: path),
+      other != value
+    else {
       return PlannedValue(value)
     }
     return PlannedValue(value, otherwise: other)
   }
 
   /// The value as far as it is known.
-  func evaluate(_ template: ValueTemplate, in frame: Frame, at path: StepPath) throws(StepExit) -> Value {
-    do throws(ExpressionFailure) { return try template.evaluate(asFarAsKnownIn: frame.slots) } catch {
+  func evaluate(_ template: ValueTemplate, in environment: Environment, at path: StepPath) throws(StepInterruption)
+    -> Value
+  {
+    do throws(ExpressionFailure) { return try template.evaluate(asFarAsKnownIn: environment.slots) } catch {
       throw failure(error.message, at: path, error.location)
     }
   }
 
   /// A text for people, with words in the place of what is not known.
-  private func text(_ template: ValueTemplate, in frame: Frame, at path: StepPath) throws(StepExit) -> String {
-    do throws(ExpressionFailure) { return redactor.redact(try template.text(asFarAsKnownIn: frame.slots)) } catch {
+  private func text(_ template: ValueTemplate, in environment: Environment, at path: StepPath) throws(StepInterruption)
+    -> String
+  {
+    do throws(ExpressionFailure) { return redactor.redact(try template.text(asFarAsKnownIn: environment.slots)) } catch
+    {
       throw failure(error.message, at: path, error.location)
     }
   }
 
   func known(
-    _ expression: RecipeExpression, in frame: Frame, at path: StepPath
-  ) throws(StepExit) -> Knowledge<Value> {
-    do throws(ExpressionFailure) { return .known(try expression.evaluate(in: frame.slots)) } catch {
+    _ expression: RecipeExpression, in environment: Environment, at path: StepPath
+  ) throws(StepInterruption) -> Knowledge<Value> {
+    do throws(ExpressionFailure) { return .known(try expression.evaluate(in: environment.slots)) } catch {
       if let unknown = error.unknown { return .unknown(unknown) }
       throw failure(error.message, at: path, error.location)
     }
   }
 
   func holds(
-    _ condition: RecipeExpression, in frame: Frame, at path: StepPath
-  ) throws(StepExit) -> Knowledge<Bool> {
-    switch try known(condition, in: frame, at: path) {
+    _ condition: RecipeExpression, in environment: Environment, at path: StepPath
+  ) throws(StepInterruption) -> Knowledge<Bool> {
+    switch try known(condition, in: environment, at: path) {
     case .unknown(let unknown): return .unknown(unknown)
     case .known(let value):
       guard let holds = value.bool else {
@@ -677,31 +700,31 @@ package final class Planner {
 
   /// Whether a condition holds, and what leaves that open if something fails before.
   private func decide(
-    _ condition: RecipeExpression, in frame: PlannedFrame, at path: StepPath
-  ) throws(StepExit) -> (now: Knowledge<Bool>, otherwise: Unknown?) {
-    let now = try holds(condition, in: frame.frame, at: path)
-    guard case .known = now, let other = frame.otherwise,
+    _ condition: RecipeExpression, in environment: PlannedEnvironment, at path: StepPath
+  ) throws(StepInterruption) -> (now: Knowledge<Bool>, otherwise: Unknown?) {
+    let now = try holds(condition, in: environment.environment, at: path)
+    guard case .known = now, let other = environment.otherwise,
       case .unknown(let unknown)? = try? holds(condition, in: other, at: path)
     else { return (now, nil) }
     return (now, unknown)
   }
 
   /// Takes it for decided that those failures have not happened by which a condition would be open.
-  private func settle(_ frame: inout PlannedFrame, by condition: RecipeExpression) {
-    guard case .known? = try? holds(condition, in: frame.frame, at: "") else { return }
-    frame.settle { candidate in
+  private func settle(_ environment: inout PlannedEnvironment, by condition: RecipeExpression) {
+    guard case .known? = try? holds(condition, in: environment.environment, at: "") else { return }
+    environment.settle { candidate in
       if case .unknown? = try? holds(condition, in: candidate, at: "") { true } else { false }
     }
   }
 
   private func values(
-    _ outputs: [NamedTemplate], in frame: PlannedFrame, at path: StepPath
-  ) throws(StepExit) -> PlannedValue {
+    _ outputs: [NamedTemplate], in environment: PlannedEnvironment, at path: StepPath
+  ) throws(StepInterruption) -> PlannedValue {
     var values = ValueMap()
     var others = ValueMap()
     var isSame = true
     for output in outputs {
-      let planned = try evaluate(output.template, in: frame, at: path)
+      let planned = try evaluate(output.template, in: environment, at: path)
       values[output.name] = planned.value
       others[output.name] = planned.otherwise ?? planned.value
       if planned.otherwise != nil { isSame = false }
@@ -709,7 +732,8 @@ package final class Planner {
     return PlannedValue(.map(values), otherwise: isSame ? nil : .map(others))
   }
 
-  private func failure(_ message: String, at path: StepPath, _ location: Diagnostic.Location? = nil) -> StepExit {
+  private func failure(_ message: String, at path: StepPath, _ location: Diagnostic.Location? = nil) -> StepInterruption
+  {
     var error = RunError(.expression, redactor.redact(message), step: path)
     error.place(at: location)
     return .failed(error)

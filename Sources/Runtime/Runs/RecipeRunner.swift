@@ -11,12 +11,12 @@ struct RecipeRunner {
   let depth: Int
 
   /// The outputs, or how the recipe ended without them.
-  func outputs(in frame: Frame) async throws(StepExit) -> Value {
-    var frame = frame
-    var result: Result<Value, StepExit>
-    do throws(StepExit) {
-      try await runner(scope, prefix).run(recipe.steps, in: &frame)
-      result = .success(try await evaluated(in: frame))
+  func outputs(in environment: Environment) async throws(StepInterruption) -> Value {
+    var environment = environment
+    var result: Result<Value, StepInterruption>
+    do throws(StepInterruption) {
+      try await runner(scope, prefix).run(recipe.steps, in: &environment)
+      result = .success(try await evaluated(in: environment))
     } catch {
       // While the run is not over, neither is its end handled.
       if error.leavesRunOpen { throw error }
@@ -27,12 +27,12 @@ struct RecipeRunner {
       failure = error
       if let block = recipe.onFailure {
         // The error that led here is the one to be told; `onFailure` may fail, or be cancelled, and `finally` still runs.
-        if let exit = await handled(block, "onFailure", frame, error.value, in: scope), exit.leavesRunOpen {
+        if let exit = await handled(block, "onFailure", environment, error.value, in: scope), exit.leavesRunOpen {
           throw exit
         }
       }
     }
-    if let block = recipe.finally, let exit = await cleanedUp(block, frame, Value(.optional(failure?.value))) {
+    if let block = recipe.finally, let exit = await cleanedUp(block, environment, Value(.optional(failure?.value))) {
       // A failure of `finally` counts where there was none before.
       if exit.leavesRunOpen { throw exit }
       if case .success = result { throw exit }
@@ -41,17 +41,17 @@ struct RecipeRunner {
   }
 
   /// The outputs; how they came out is recorded where `onFailure` or `finally` may have acted on it before a crash.
-  private func evaluated(in frame: Frame) async throws(StepExit) -> Value {
+  private func evaluated(in environment: Environment) async throws(StepInterruption) -> Value {
     let path = "\(prefix)#outputs"
     let (known, now) = run.journal.reached(path)
     if let error = known?.error { throw .failed(error) }
-    var frame = frame
-    frame.now = now
+    var environment = environment
+    environment.now = now
     var outputs = ValueMap()
     var failure: RunError?
-    do throws(StepExit) {
+    do throws(StepInterruption) {
       for output in recipe.outputs {
-        outputs[output.name] = try run.evaluate(output.template, in: frame, step: path)
+        outputs[output.name] = try run.evaluate(output.template, in: environment, step: path)
       }
     } catch {
       guard case .failed(let error) = error else { throw error }
@@ -74,12 +74,12 @@ struct RecipeRunner {
 
   /// Runs a handler, and gives how it ended if that was not well.
   private func handled(
-    _ block: Block, _ name: String, _ frame: Frame, _ error: Value, in scope: CancelScope
-  ) async -> StepExit? {
-    var frame = frame.forHandlers(names: recipe.topLevelNames)
-    frame.bind(error)
-    do throws(StepExit) {
-      try await runner(scope, "\(prefix)#\(name)/").run(block, in: &frame)
+    _ block: Block, _ name: String, _ environment: Environment, _ error: Value, in scope: CancelScope
+  ) async -> StepInterruption? {
+    var environment = environment.forHandlers(names: recipe.topLevelNames)
+    environment.bind(error)
+    do throws(StepInterruption) {
+      try await runner(scope, "\(prefix)#\(name)/").run(block, in: &environment)
       return nil
     } catch {
       return error
@@ -90,7 +90,7 @@ struct RecipeRunner {
   ///
   /// A cancelled run still cleans up: in a task that its cancellation does not reach, bounded by the steps' own time
   /// limits, and in a scope that only the end of the program ends.
-  private func cleanedUp(_ block: Block, _ frame: Frame, _ error: Value) async -> StepExit? {
-    await Task { await handled(block, "finally", frame, error, in: scope.root) }.value
+  private func cleanedUp(_ block: Block, _ environment: Environment, _ error: Value) async -> StepInterruption? {
+    await Task { await handled(block, "finally", environment, error, in: scope.root) }.value
   }
 }

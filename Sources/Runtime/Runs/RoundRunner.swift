@@ -27,11 +27,11 @@ struct RoundRunner {
   private var roundPath: StepPath { "\(path)/#round" }
 
   /// The output of the round for which `until` holds.
-  func output(in frame: Frame, known: StepRecord?) async throws(StepExit) -> Value {
+  func output(in environment: Environment, known: StepRecord?) async throws(StepInterruption) -> Value {
     let startedAt = known?.startedAt ?? run.time.now()
     if known == nil {
       try scope.check()
-      journal.hold([.stepBegan(StepBegan(run: run.id, at: startedAt, step: path, now: frame.now))])
+      journal.hold([.stepBegan(StepBegan(run: run.id, at: startedAt, step: path, now: environment.now))])
     }
     let limits = [repetition.timeout, step.timeout.total].compactMap { $0 }
     let deadline = limits.min()?.after(startedAt)
@@ -43,7 +43,7 @@ struct RoundRunner {
         try scope.check()
         number += 1
       }
-      var inner = frame
+      var inner = environment
       inner.now = current?.now ?? journal.instant(of: "\(roundPath)~\(number)")
       let result = try await round(number, in: inner, known: current)
       current = nil
@@ -53,18 +53,20 @@ struct RoundRunner {
       if let deadline, deadline <= now { throw timedOut(limits.min(), after: number, result) }
       let due = repetition.delay(after: number, chance: run.chance()).after(now)
       let wait = WaitRecord(.poll, wakeAt: deadline.map { min($0, due) } ?? due, rounds: number)
-      journal.hold([.stepWaits(StepWaits(run: run.id, at: now, step: path, now: frame.now, wait: wait))])
+      journal.hold([.stepWaits(StepWaits(run: run.id, at: now, step: path, now: environment.now, wait: wait))])
       try await pause(wait, after: number)
     }
   }
 
-  private func pause(_ wait: WaitRecord, after number: Int) async throws(StepExit) {
+  private func pause(_ wait: WaitRecord, after number: Int) async throws(StepInterruption) {
     try await run.pause(
       until: wait.wakeAt ?? .earliest, for: "'\(path)' is done again (round \(number + 1))", in: scope,
       tell: { run.report(.stepWaits(path: path, title: step.title, depth: depth, wait: wait)) })
   }
 
-  private func round(_ number: Int, in frame: Frame, known: StepRecord?) async throws(StepExit) -> Value {
+  private func round(_ number: Int, in environment: Environment, known: StepRecord?) async throws(StepInterruption)
+    -> Value
+  {
     let began = AttemptBegan(run: run.id, at: run.time.now(), step: path, number: number)
     let runner = ActionRunner(
       run: run, step: step, call: call, path: roundPath, scope: scope, round: (path, number, .attemptBegan(began)))
@@ -75,7 +77,7 @@ struct RoundRunner {
       if known.status == .cancelled { throw .cancelled }
       if let error = known.error { throw .failed(error) }
     }
-    do throws(StepExit) { return try await runner.output(in: frame, known: known) } catch {
+    do throws(StepInterruption) { return try await runner.output(in: environment, known: known) } catch {
       if let ended = error.ended, !journal.hasEnded(roundPath), journal.step(roundPath) != nil {
         journal.hold([
           .stepEnded(
@@ -86,7 +88,7 @@ struct RoundRunner {
     }
   }
 
-  private func timedOut(_ limit: TimeSpan?, after number: Int, _ result: Value) -> StepExit {
+  private func timedOut(_ limit: TimeSpan?, after number: Int, _ result: Value) -> StepInterruption {
     let gist = JSON.shown(result).excerpt(200)
     var error = RunError(
       .timeout,

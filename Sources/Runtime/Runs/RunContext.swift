@@ -17,12 +17,12 @@ final class RunContext: Sendable {
   /// A number from 0 up to 1, for jitter.
   let chance: @Sendable () -> Double
   let redactor: Redactor
-  let parking: Parking
+  let waitRegistry: WaitRegistry
   /// Whether this program has walked the run before, so that whoever follows it knows what was done.
   let isWalkedAgain: Bool
 
   init(
-    recipe: Recipe, journal: RunJournal, services: Services, redactor: Redactor, parking: Parking,
+    recipe: Recipe, journal: RunJournal, services: Services, redactor: Redactor, waitRegistry: WaitRegistry,
     isWalkedAgain: Bool, time: any TimeSource, folder: String,
     report: @escaping @Sendable (Progress) -> Void, chance: @escaping @Sendable () -> Double
   ) {
@@ -31,7 +31,7 @@ final class RunContext: Sendable {
     self.journal = journal
     self.services = services
     self.redactor = redactor
-    self.parking = parking
+    self.waitRegistry = waitRegistry
     self.isWalkedAgain = isWalkedAgain
     self.time = time
     self.folder = folder
@@ -41,20 +41,26 @@ final class RunContext: Sendable {
 
   // MARK: Expressions
 
-  func evaluate(_ template: ValueTemplate, in frame: Frame, step: StepPath) throws(StepExit) -> Value {
-    do throws(ExpressionFailure) { return try template.evaluate(in: frame.slots) } catch {
-      throw failed(error.message, step, at: error.location, reading: error.detail, frame)
+  func evaluate(_ template: ValueTemplate, in environment: Environment, step: StepPath) throws(StepInterruption)
+    -> Value
+  {
+    do throws(ExpressionFailure) { return try template.evaluate(in: environment.slots) } catch {
+      throw failed(error.message, step, at: error.location, reading: error.detail, environment)
     }
   }
 
-  func evaluate(_ expression: RecipeExpression, in frame: Frame, step: StepPath) throws(StepExit) -> Value {
-    do throws(ExpressionFailure) { return try expression.evaluate(in: frame.slots) } catch {
-      throw failed(error.message, step, at: error.location, reading: error.detail, frame)
+  func evaluate(_ expression: RecipeExpression, in environment: Environment, step: StepPath) throws(StepInterruption)
+    -> Value
+  {
+    do throws(ExpressionFailure) { return try expression.evaluate(in: environment.slots) } catch {
+      throw failed(error.message, step, at: error.location, reading: error.detail, environment)
     }
   }
 
-  func holds(_ condition: RecipeExpression, in frame: Frame, step: StepPath) throws(StepExit) -> Bool {
-    let value = try evaluate(condition, in: frame, step: step)
+  func holds(_ condition: RecipeExpression, in environment: Environment, step: StepPath) throws(StepInterruption)
+    -> Bool
+  {
+    let value = try evaluate(condition, in: environment, step: step)
     guard let holds = value.bool else {
       throw failed("a condition must be a bool, but this is \(value.kindName)", step)
     }
@@ -62,8 +68,8 @@ final class RunContext: Sendable {
   }
 
   /// The list that a loop goes through.
-  func items(of loop: Loop, in frame: Frame, step: StepPath) throws(StepExit) -> Value {
-    let value = try evaluate(loop.items, in: frame, step: step)
+  func items(of loop: Loop, in environment: Environment, step: StepPath) throws(StepInterruption) -> Value {
+    let value = try evaluate(loop.items, in: environment, step: step)
     guard value.list != nil else {
       throw failed("'forEach' takes a list, but this is \(value.kindName)", step)
     }
@@ -72,10 +78,10 @@ final class RunContext: Sendable {
 
   private func failed(
     _ message: String, _ step: StepPath, at location: Diagnostic.Location? = nil, reading detail: String? = nil,
-    _ frame: Frame? = nil
-  ) -> StepExit {
+    _ environment: Environment? = nil
+  ) -> StepInterruption {
     // Whose values they are is told by the items of the loops around.
-    let items = (frame?.items ?? []).map { "\($0.name) is \($0.value.brief())" }
+    let items = (environment?.items ?? []).map { "\($0.name) is \($0.value.brief())" }
     let parts = (detail.map { [$0] } ?? []) + items.filter { detail?.contains($0) != true }
     var error = RunError(
       .expression, redactor.redact(message),
@@ -101,12 +107,12 @@ final class RunContext: Sendable {
   /// If there is none because the service asks for too long a wait, the error says so from then on.
   func delay(
     before step: Step, after number: Int, _ error: inout RunError, standard: RetrySchedule?, limits: TimeLimits,
-    frame: Frame,
+    environment: Environment,
     startedAt: Timestamp
   ) -> TimeSpan? {
     guard let policy = step.schedule(after: error, standard: standard), number < policy.maxAttempts else { return nil }
     if let retry = step.retry, let condition = retry.condition {
-      var inner = frame
+      var inner = environment
       inner.truncate(to: retry.scopeSize)
       inner.bind(error.value)
       // A condition that fails does not hold.
@@ -147,9 +153,9 @@ final class RunContext: Sendable {
   /// instant again.
   func pause(
     until due: Timestamp, for reason: String, in scope: CancelScope, tell: () -> Void = {}
-  ) async throws(StepExit) {
+  ) async throws(StepInterruption) {
     let delay = due.span(since: time.now()).map { time.elapsed() + $0 }
-    let nothing = { () throws(StepExit) -> Never? in nil }
+    let nothing = { () throws(StepInterruption) -> Never? in nil }
     _ = try await wait(until: due, delay, for: reason, in: scope, tell: tell, nothing)
   }
 
@@ -158,12 +164,12 @@ final class RunContext: Sendable {
   /// A wait that is over is over, even if the time limit of a block around it has passed meanwhile.
   func wait<Found>(
     until due: Timestamp?, _ elapsed: TimeSpan? = nil, for reason: String, in scope: CancelScope,
-    tell: () -> Void = {}, _ find: () async throws(StepExit) -> Found?
-  ) async throws(StepExit) -> Found? {
+    tell: () -> Void = {}, _ find: () async throws(StepInterruption) -> Found?
+  ) async throws(StepInterruption) -> Found? {
     var isTold = false
     while true {
       // Before looking, so that whatever happens after the look is noticed.
-      let calls = parking.calls
+      let calls = waitRegistry.calls
       try scope.check()
       if let found = try await find() { return found }
       let now = time.now()
@@ -174,8 +180,8 @@ final class RunContext: Sendable {
       if !isTold { tell() }
       isTold = true
       let next = [due, scope.deadline].compactMap { $0 }.min()
-      let alarm = next.map { Parking.Alarm(at: $0, elapsed: elapsed) }
-      try await parking.park(until: alarm, for: reason, since: calls, in: scope)
+      let alarm = next.map { WaitRegistry.Alarm(at: $0, elapsed: elapsed) }
+      try await waitRegistry.park(until: alarm, for: reason, since: calls, in: scope)
     }
   }
 }

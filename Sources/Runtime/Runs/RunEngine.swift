@@ -20,7 +20,7 @@ package struct RunSurroundings: Sendable {
   /// Where runs are walked; nil for the threads of Swift's concurrency.
   package var walkers: (any TaskExecutor)?
   /// A run that only waits is left to its host, unless it goes on sooner than that.
-  package var stay = Parking.stay
+  package var suspendThreshold = WaitRegistry.suspendThreshold
 
   package init(
     store: any StateStore, time: any TimeSource, folder: String,
@@ -48,14 +48,14 @@ package final class RunEngine: Sendable {
   private let surroundings: RunSurroundings
   private let program = CancelScope()
   private let own: CancelScope
-  private let parking: Parking
+  private let waitRegistry: WaitRegistry
   private let life = Mutex(Life.prepared(isPausing: false))
 
   /// How far the carrying on has come; what is made for it goes when it is over, whoever still holds the engine.
   private enum Life {
     /// - Parameter isPausing: Whether the run was to be paused before it was carried on.
     case prepared(isPausing: Bool)
-    case walking(RunJournal, Task<Result<StoredValue, StepExit>, Never>?)
+    case walking(RunJournal, Task<Result<StoredValue, StepInterruption>, Never>?)
     case over
   }
 
@@ -71,7 +71,8 @@ package final class RunEngine: Sendable {
     self.secrets = secrets
     self.services = services
     self.surroundings = surroundings
-    parking = Parking(time: surroundings.time, stay: surroundings.stay, skip: surroundings.skip)
+    waitRegistry = WaitRegistry(
+      time: surroundings.time, suspendThreshold: surroundings.suspendThreshold, skip: surroundings.skip)
     own = CancelScope(inside: program)
   }
 
@@ -87,7 +88,7 @@ package final class RunEngine: Sendable {
   @discardableResult package func end() -> Bool {
     own.end(.cancelled)
     // A walk that is just leaving has to be walked again.
-    return parking.call()
+    return waitRegistry.call()
   }
 
   /// Cancels what is in flight when its grace is over.
@@ -123,7 +124,7 @@ package final class RunEngine: Sendable {
   /// Something came for the run from outside and is in the state, an event or a decision: its waits look again.
   ///
   /// False if the run is over, or has been left and has to be carried on by a new engine to see it.
-  @discardableResult package func poke() -> Bool { parking.call() }
+  @discardableResult package func poke() -> Bool { waitRegistry.call() }
 
   /// Carries the run on, and gives its record as it then is.
   package func run() async throws(StateError) -> RunRecord {
@@ -138,14 +139,14 @@ package final class RunEngine: Sendable {
       life = .walking(journal, nil)
     }
     defer {
-      parking.end()
+      waitRegistry.end()
       life.withLock { $0 = .over }
     }
     surroundings.report(.runBegan(run: id, recipe: recipe.name, isResumed: !record.steps.isEmpty))
-    do throws(StepExit) {
+    do throws(StepInterruption) {
       var isWalkedAgain = false
       while true {
-        parking.begin()
+        waitRegistry.begin()
         journal.hold([status(.running)])
         // Kept before anything is evaluated, so that a run that brings its agent down at once is known to have been under
         // way. One that is uncertain stays so until more is known of it.
@@ -165,7 +166,7 @@ package final class RunEngine: Sendable {
         }
         try await journal.commit(last.map { [$0] } ?? [])
         // Somebody called while the walk left.
-        if case .failure(.waiting) = result, !parking.close() {
+        if case .failure(.waiting) = result, !waitRegistry.close() {
           isWalkedAgain = true
           continue
         }
@@ -181,7 +182,7 @@ package final class RunEngine: Sendable {
 
   private func walked(
     _ record: RunRecord, _ journal: RunJournal, _ isWalkedAgain: Bool
-  ) async -> Result<StoredValue, StepExit> {
+  ) async -> Result<StoredValue, StepInterruption> {
     let book = surroundings.store.secrets
     book.learn(services.redactor.secrets + recipe.secretInputs(record.origin.inputs, in: secrets))
     let inputs: Value
@@ -190,14 +191,14 @@ package final class RunEngine: Sendable {
     }
     let context = RunContext(
       recipe: recipe, journal: journal, services: services, redactor: Redactor(book),
-      parking: parking, isWalkedAgain: isWalkedAgain, time: surroundings.time, folder: surroundings.folder,
+      waitRegistry: waitRegistry, isWalkedAgain: isWalkedAgain, time: surroundings.time, folder: surroundings.folder,
       report: surroundings.report, chance: surroundings.chance)
     let runner = RecipeRunner(run: context, recipe: recipe, scope: own, prefix: "", depth: 0)
-    let frame = frame(record, inputs)
-    let task = Task(executorPreference: surroundings.walkers) { () -> Result<StoredValue, StepExit> in
+    let environment = environment(record, inputs)
+    let task = Task(executorPreference: surroundings.walkers) { () -> Result<StoredValue, StepInterruption> in
       await context.redactor.hidingSecrets {
-        do throws(StepExit) {
-          return .success(try await journal.stored(try await runner.outputs(in: frame)))
+        do throws(StepInterruption) {
+          return .success(try await journal.stored(try await runner.outputs(in: environment)))
         } catch {
           return .failure(error)
         }
@@ -208,7 +209,7 @@ package final class RunEngine: Sendable {
     return await task.value
   }
 
-  private func stateError(_ exit: StepExit) -> StateError {
+  private func stateError(_ exit: StepInterruption) -> StateError {
     if case .stateFailed(let error) = exit { return error }
     return StateError(.invalid, "the end of the run \(id) could not be kept")
   }
@@ -218,7 +219,7 @@ package final class RunEngine: Sendable {
   }
 
   private func waiting() -> StateEvent {
-    let departure = parking.departure
+    let departure = waitRegistry.departure
     let reasons = departure?.reasons ?? []
     let more = reasons.count > RunEngine.mostReasons ? ["and \(reasons.count - RunEngine.mostReasons) more"] : []
     return .runStatusChanged(
@@ -249,13 +250,13 @@ package final class RunEngine: Sendable {
     .runStatusChanged(RunStatusChanged(run: id, at: surroundings.time.now(), status: status))
   }
 
-  private func frame(_ record: RunRecord, _ inputs: Value) -> Frame {
+  private func environment(_ record: RunRecord, _ inputs: Value) -> Environment {
     var run = ValueMap()
     run["id"] = .string(id)
     run["recipe"] = .string(recipe.name)
     run["startedAt"] = .timestamp(record.createdAt)
     run["slot"] = record.origin.cause.slot.map { .timestamp($0) }
     run["attempt"] = .int(record.origin.attempt)
-    return Frame(of: recipe, inputs: inputs, secrets: secrets, run: run, now: record.now)
+    return Environment(of: recipe, inputs: inputs, secrets: secrets, run: run, now: record.now)
   }
 }

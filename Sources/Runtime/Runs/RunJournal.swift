@@ -127,7 +127,7 @@ final class RunJournal: Sendable {
   /// The value that was stored, read back from its blob if it lies in one; null for none.
   ///
   /// - Parameter what: The value within a sentence.
-  func value(_ stored: StoredValue?, as what: @autoclosure () -> String) async throws(StepExit) -> Value {
+  func value(_ stored: StoredValue?, as what: @autoclosure () -> String) async throws(StepInterruption) -> Value {
     guard let stored else { return .null }
     do throws(StateError) { return try await store.restored(stored, as: what()) } catch {
       // For a person to put right; the run is whole.
@@ -138,14 +138,14 @@ final class RunJournal: Sendable {
   }
 
   /// The idempotency key that was kept.
-  func key(_ kept: String, of step: StepPath) async throws(StepExit) -> String {
+  func key(_ kept: String, of step: StepPath) async throws(StepInterruption) -> String {
     do throws(StateError) { return try await store.secrets.restored(text: kept, as: "the key of '\(step)'") } catch {
       throw .halted(error.message)
     }
   }
 
   /// An idempotency key as it may be kept.
-  func kept(_ key: String, of step: StepPath) throws(StepExit) -> String {
+  func kept(_ key: String, of step: StepPath) throws(StepInterruption) -> String {
     do throws(StateError) { return try store.secrets.masked(text: key) } catch {
       throw .failed(RunError(.validation, error.message, step: step, effect: RunError.Effect.none))
     }
@@ -163,7 +163,7 @@ final class RunJournal: Sendable {
   func hold(_ events: [StateEvent]) { content.withLock { $0.hold(events) } }
 
   /// Keeps events, with all that were held back; they are on disk when this returns.
-  func commit(_ events: [StateEvent] = []) async throws(StepExit) { try await order.commit(events, of: self) }
+  func commit(_ events: [StateEvent] = []) async throws(StepInterruption) { try await order.commit(events, of: self) }
 
   /// Sees to it that batches reach the store in the order in which they were taken: the actor is not left between the
   /// taking of a batch and the store's own first wait.
@@ -171,9 +171,9 @@ final class RunJournal: Sendable {
     /// Returns when nobody is between the two.
     func settle() {}
 
-    func commit(_ events: [StateEvent], of journal: RunJournal) async throws(StepExit) {
+    func commit(_ events: [StateEvent], of journal: RunJournal) async throws(StepInterruption) {
       // At once, so that nobody else takes these events with theirs while this one goes on.
-      let batch = try journal.content.withLock { content throws(StepExit) in
+      let batch = try journal.content.withLock { content throws(StepInterruption) in
         content.hold(events)
         if let failure = content.failure { throw .stateFailed(failure) }
         var batch: [StateEvent] = []
@@ -226,7 +226,7 @@ final class RunJournal: Sendable {
   }
 
   /// Consumes an event, and keeps what follows from it in the same batch; false if somebody else was faster.
-  func consume(_ event: String, _ following: StateEvent) async throws(StepExit) -> Bool {
+  func consume(_ event: String, _ following: StateEvent) async throws(StepInterruption) -> Bool {
     // What was held back goes first, so that it is not refused together with this.
     try await commit()
     let consumed = StateEvent.eventConsumed(EventConsumed(at: time.now(), id: event, by: id))
@@ -243,7 +243,7 @@ final class RunJournal: Sendable {
   }
 
   /// What an event holds for a value: itself, or where its blob lies if it is large.
-  func stored(_ value: Value, of step: StepPath? = nil) async throws(StepExit) -> StoredValue {
+  func stored(_ value: Value, of step: StepPath? = nil) async throws(StepInterruption) -> StoredValue {
     do throws(StateError) { return try await store.keep(value) } catch {
       // A value that cannot be kept is the step's fault, not the state's.
       if error.kind == .invalid { throw .failed(RunError(.validation, error.message, step: step, effect: .done)) }

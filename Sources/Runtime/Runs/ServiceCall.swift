@@ -41,7 +41,7 @@ package struct ServiceCall: Sendable {
 }
 
 /// What stands between runs and the actions of plugins that speak something else than HTTP, as a recording does.
-package protocol CallCarrier: Sendable {
+package protocol CallInterceptor: Sendable {
   /// The folder that all paths lead into if it answers in their place, so that nothing outside is touched.
   var confinement: String? { get }
   /// What was asked for that does not belong to the run that is played, once there is something.

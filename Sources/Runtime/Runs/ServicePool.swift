@@ -35,7 +35,7 @@ package final class ServicePool: Sendable {
   package var count: Int { entries.withLock { $0.count } }
 
   /// The service of a key, which is the caller's to use until it is released; made if it is not there.
-  func take(
+  func borrow(
     _ key: Key, _ make: @escaping @Sendable () async -> Result<any Sendable, ActionError>
   ) async throws(ActionError) -> any Sendable {
     let now = time.elapsed()

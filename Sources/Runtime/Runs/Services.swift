@@ -27,9 +27,9 @@ package actor Services {
   /// The folder that paths in settings start from.
   private let folder: String?
   /// What stands between services and the network, as a recording does.
-  private let carrier: PluginContext.Carrier?
+  private let interceptor: PluginContext.Interceptor?
   /// What stands between runs and the actions of plugins that speak something else than HTTP.
-  private let calls: (any CallCarrier)?
+  private let calls: (any CallInterceptor)?
   /// What actions leave alone.
   package nonisolated let ownFiles: OwnFiles
   /// What is taken out of everything that is shown or kept.
@@ -42,8 +42,9 @@ package actor Services {
 
   package init(
     catalog: ActionCatalog, connections: [String: Connection], redactor: Redactor, time: any TimeSource,
-    cacheFolder: String? = nil, folder: String? = nil, pool: ServicePool? = nil, carrier: PluginContext.Carrier? = nil,
-    calls: (any CallCarrier)? = nil, ownFiles: OwnFiles = OwnFiles()
+    cacheFolder: String? = nil, folder: String? = nil, pool: ServicePool? = nil,
+    interceptor: PluginContext.Interceptor? = nil,
+    calls: (any CallInterceptor)? = nil, ownFiles: OwnFiles = OwnFiles()
   ) {
     self.ownFiles = ownFiles
     self.catalog = catalog
@@ -52,7 +53,7 @@ package actor Services {
     self.time = time
     self.cacheFolder = cacheFolder
     self.folder = folder
-    self.carrier = carrier
+    self.interceptor = interceptor
     self.calls = calls
     self.pool = pool ?? ServicePool(time: time)
   }
@@ -123,13 +124,13 @@ package actor Services {
       connection: name, time: time, cacheFolder: cacheFolder.map { "\($0)/\(descriptor.name)" }
     ) { RequestLog.record($0) }
     made.folder = folder
-    made.carrier = carrier
+    made.interceptor = interceptor
     let context = made
     // Not the caller's to cancel: other steps wait for the same connection. It ends when it is made.
     let task = Task { [pool] () -> Result<any Sendable, ActionError> in
       do throws(ActionError) {
         return .success(
-          try await pool.take(key) {
+          try await pool.borrow(key) {
             do throws(ActionError) { return .success(try await descriptor.connect(settings, in: context)) } catch {
               return .failure(error)
             }

@@ -31,16 +31,16 @@ struct StepRunner {
     case caught(RunError)
   }
 
-  /// Runs a block's steps one after another; gives the values of its ids, and leaves its names in the frame.
+  /// Runs a block's steps one after another; gives the values of its ids, and leaves its names in the environment.
   @discardableResult
-  func run(_ block: Block, in frame: inout Frame) async throws(StepExit) -> ValueMap {
+  func run(_ block: Block, in environment: inout Environment) async throws(StepInterruption) -> ValueMap {
     var own = ValueMap()
     for step in block.steps {
       if case .bindings(let names) = step.kind {
-        try await bind(names, of: step, in: &frame)
-      } else if let value = try await run(step, in: frame), let id = step.id {
+        try await bind(names, of: step, in: &environment)
+      } else if let value = try await run(step, in: environment), let id = step.id {
         own[id] = value
-        frame.setStep(id, value)
+        environment.setStep(id, value)
       }
     }
     return own
@@ -48,19 +48,21 @@ struct StepRunner {
 
   // MARK: One step
 
-  private func bind(_ names: [NamedTemplate], of step: Step, in frame: inout Frame) async throws(StepExit) {
+  private func bind(_ names: [NamedTemplate], of step: Step, in environment: inout Environment)
+    async throws(StepInterruption)
+  {
     let path = prefix + step.element
     let (known, now) = journal.reached(path)
     if let error = known?.error { throw .failed(error) }
-    var inner = frame
+    var inner = environment
     inner.now = now
-    do throws(StepExit) {
+    do throws(StepInterruption) {
       let isSkipped =
         if let condition = step.condition { try !run.holds(condition, in: inner, step: path) } else { false }
       for name in names {
         let value = isSkipped ? nil : try run.evaluate(name.template, in: inner, step: path)
         if let value { inner.bind(value) }
-        frame.bind(step.condition == nil ? value ?? .null : Value(.optional(value)))
+        environment.bind(step.condition == nil ? value ?? .null : Value(.optional(value)))
       }
     } catch .failed(let error) {
       try await end(path, .failed, error: error, now: now)
@@ -71,18 +73,18 @@ struct StepRunner {
   }
 
   /// Runs a step, and gives its value, or nil if it was skipped or its error was caught.
-  private func run(_ step: Step, in frame: Frame) async throws(StepExit) -> Value? {
+  private func run(_ step: Step, in environment: Environment) async throws(StepInterruption) -> Value? {
     let path = prefix + step.element
     let (known, now) = journal.reached(path)
     if known == nil { try scope.check() }
     if known?.status == .skipped { return nil }
-    var frame = frame
-    frame.now = now
+    var environment = environment
+    environment.now = now
     let isReplayed = known?.status.isEnded ?? false
     let outcome: Outcome
-    do throws(StepExit) {
+    do throws(StepInterruption) {
       // A step that has a record is past its condition.
-      if known == nil, let condition = step.condition, try !run.holds(condition, in: frame, step: path) {
+      if known == nil, let condition = step.condition, try !run.holds(condition, in: environment, step: path) {
         try await end(path, .skipped, now: now)
         await reportEnd(of: step, at: path)
         return nil
@@ -90,9 +92,9 @@ struct StepRunner {
       if !isReplayed { run.report(.stepBegan(path: path, title: step.title, depth: depth)) }
       outcome =
         if let loop = step.loop {
-          .succeeded(try await self.loop(loop, of: step, in: frame, at: path, known: known))
+          .succeeded(try await self.loop(loop, of: step, in: environment, at: path, known: known))
         } else {
-          try await once(step, in: frame, at: path, known: known)
+          try await once(step, in: environment, at: path, known: known)
         }
     } catch {
       // What failed before it had a record (a condition, the list of a loop) fails the same way again.
@@ -117,52 +119,52 @@ struct StepRunner {
 
   /// Does what a step does, once, and records its end; a record that has ended is given as it is.
   func once(
-    _ step: Step, in frame: Frame, at path: StepPath, known: StepRecord?
-  ) async throws(StepExit) -> Outcome {
+    _ step: Step, in environment: Environment, at path: StepPath, known: StepRecord?
+  ) async throws(StepInterruption) -> Outcome {
     if let known, known.status.isEnded { return try await replayed(known, isHandled: step.onError != nil) }
     // Until a person has said what became of it.
     if let known, known.status == .uncertain { throw .uncertain(known.error ?? .lost(path)) }
-    do throws(StepExit) {
+    do throws(StepInterruption) {
       let value: Value
-      do throws(StepExit) {
+      do throws(StepInterruption) {
         // It failed before, and what follows from that was interrupted.
         if let error = known?.error { throw .failed(error) }
-        value = try await tried(step, in: frame, at: path, known: known)
+        value = try await tried(step, in: environment, at: path, known: known)
       } catch .failed(let error) {
-        try await handle(error, of: step, in: frame, at: path)
+        try await handle(error, of: step, in: environment, at: path)
         return .caught(error)
       }
-      try await end(path, .succeeded, output: value, now: frame.now)
+      try await end(path, .succeeded, output: value, now: environment.now)
       return .succeeded(value)
     } catch {
-      if let ended = error.ended { try await end(path, ended.status, error: ended.error, now: frame.now) }
+      if let ended = error.ended { try await end(path, ended.status, error: ended.error, now: environment.now) }
       throw error
     }
   }
 
   /// Has `onError` take an error, or lets it pass.
   private func handle(
-    _ error: RunError, of step: Step, in frame: Frame, at path: StepPath
-  ) async throws(StepExit) {
-    guard let onError = step.onError, StepExit.failed(error).catchable != nil else { throw .failed(error) }
+    _ error: RunError, of step: Step, in environment: Environment, at path: StepPath
+  ) async throws(StepInterruption) {
+    guard let onError = step.onError, StepInterruption.failed(error).catchable != nil else { throw .failed(error) }
     if case .steps(let block) = onError {
       // The failure is recorded before anything follows from it, so that the step is not tried again after a crash.
       journal.hold([
         .stepEnded(
-          StepEnded(run: run.id, at: run.time.now(), step: path, now: frame.now, status: .running, error: error))
+          StepEnded(run: run.id, at: run.time.now(), step: path, now: environment.now, status: .running, error: error))
       ])
-      var inner = frame
+      var inner = environment
       inner.bind(error.value)
-      do throws(StepExit) { try await inside(path + "!").run(block, in: &inner) } catch .failed(var second) {
+      do throws(StepInterruption) { try await inside(path + "!").run(block, in: &inner) } catch .failed(var second) {
         if second.cause == nil { second.cause = error }
         throw .failed(second)
       }
     }
-    try await end(path, .ended(by: error), error: error, now: frame.now)
+    try await end(path, .ended(by: error), error: error, now: environment.now)
   }
 
   /// What a step or an item that had ended before gives.
-  func replayed(_ record: StepRecord, isHandled: Bool) async throws(StepExit) -> Outcome {
+  func replayed(_ record: StepRecord, isHandled: Bool) async throws(StepInterruption) -> Outcome {
     if record.status == .succeeded {
       return .succeeded(try await journal.value(record.output, as: "the output of '\(record.path)'"))
     }
@@ -176,7 +178,7 @@ struct StepRunner {
   /// Records the end of a step, unless it is recorded already, as with an action's last attempt.
   func end(
     _ path: StepPath, _ status: StepStatus, output: Value? = nil, error: RunError? = nil, now: Timestamp
-  ) async throws(StepExit) {
+  ) async throws(StepInterruption) {
     if journal.hasEnded(path) { return }
     let stored = if let output { try await journal.stored(output, of: path) } else { StoredValue?.none }
     journal.hold([
@@ -188,33 +190,33 @@ struct StepRunner {
   // MARK: Tries and time limits of what holds steps
 
   private func tried(
-    _ step: Step, in frame: Frame, at path: StepPath, known: StepRecord?
-  ) async throws(StepExit) -> Value {
+    _ step: Step, in environment: Environment, at path: StepPath, known: StepRecord?
+  ) async throws(StepInterruption) -> Value {
     switch step.kind {
     case .action(let call):
       if let repetition = call.repetition {
         return try await RoundRunner(
           run: run, step: step, call: call, repetition: repetition, path: path, depth: depth, scope: scope
-        ).output(in: frame, known: known)
+        ).output(in: environment, known: known)
       }
       return try await ActionRunner(run: run, step: step, call: call, path: path, scope: scope)
-        .output(in: frame, known: known)
+        .output(in: environment, known: known)
     case .failure(let message):
-      let text = run.redactor.redact(try run.evaluate(message, in: frame, step: path).plainText)
+      let text = run.redactor.redact(try run.evaluate(message, in: environment, step: path).plainText)
       var error = RunError(.validation, text, step: path)
       run.place(&error, at: step.location)
       throw .failed(error)
     case .wait(let wait):
       return try await WaitRunner(run: run, step: step, path: path, depth: depth, scope: scope)
-        .value(of: wait, in: frame, known: known)
+        .value(of: wait, in: environment, known: known)
     case .approval(let approval):
       return try await WaitRunner(run: run, step: step, path: path, depth: depth, scope: scope)
-        .value(of: approval, in: frame, known: known)
+        .value(of: approval, in: environment, known: known)
     case .bindings, .parallel, .block, .call: break
     }
     let startedAt = known?.startedAt ?? run.time.now()
     if known == nil {
-      journal.hold([.stepBegan(StepBegan(run: run.id, at: startedAt, step: path, now: frame.now))])
+      journal.hold([.stepBegan(StepBegan(run: run.id, at: startedAt, step: path, now: environment.now))])
     }
     var number = max(known?.attempts ?? 0, 1)
     /// When the try that is under way began.
@@ -232,14 +234,14 @@ struct StepRunner {
       if triedAt == nil {
         journal.hold([.attemptBegan(AttemptBegan(run: run.id, at: began, step: path, number: number))])
       }
-      do throws(StepExit) {
+      do throws(StepInterruption) {
         // The first try has the step's own path, so that a step without `retry` looks like one that needed none.
         let inner = number == 1 ? path : "\(path)~\(number)"
-        return try await limited(step, in: frame, at: path, inner: inner, startedAt: startedAt, triedAt: began)
+        return try await limited(step, in: environment, at: path, inner: inner, startedAt: startedAt, triedAt: began)
       } catch .failed(var error) {
-        guard StepExit.failed(error).catchable != nil, error.effect != .done || error.retryable,
+        guard StepInterruption.failed(error).catchable != nil, error.effect != .done || error.retryable,
           let delay = run.delay(
-            before: step, after: number, &error, standard: nil, limits: step.timeout, frame: frame,
+            before: step, after: number, &error, standard: nil, limits: step.timeout, environment: environment,
             startedAt: startedAt)
         else { throw .failed(error) }
         let due = run.time.now().advanced(by: delay) ?? .latest
@@ -260,19 +262,20 @@ struct StepRunner {
   /// The deadline is an instant, so that it does not move when the run waits, or nobody carries it on. If it has passed
   /// by then, the actions inside get a last try of ordinary length; a wait that is not over is over its limit.
   private func limited(
-    _ step: Step, in frame: Frame, at path: StepPath, inner: StepPath, startedAt: Timestamp, triedAt: Timestamp
-  ) async throws(StepExit) -> Value {
+    _ step: Step, in environment: Environment, at path: StepPath, inner: StepPath, startedAt: Timestamp,
+    triedAt: Timestamp
+  ) async throws(StepInterruption) -> Value {
     let ends = [step.timeout.total?.after(startedAt), step.timeout.attempt?.after(triedAt)].compactMap { $0 }
     guard let deadline = ends.min(), let ordinary = step.timeout.attempt ?? step.timeout.total else {
-      return try await held(step, in: frame, at: inner)
+      return try await held(step, in: environment, at: inner)
     }
     // No longer than ever, even if the clock was set back since the start.
     let left = min(deadline.span(since: run.time.now()) ?? ordinary, ordinary)
     let runner = StepRunner(
       run: run, scope: CancelScope(inside: scope, until: deadline), prefix: prefix, depth: depth)
     let (result, isTimeout) = await withTimeLimit(left > .zero ? left : ordinary, time: run.time) {
-      () async throws(StepExit) in
-      try await runner.held(step, in: frame, at: inner)
+      () async throws(StepInterruption) in
+      try await runner.held(step, in: environment, at: inner)
     }
     // A step inside that was cancelled while nothing else is, was cancelled by this limit, or by one around that passed
     // first: at once, by a wait, or before a crash.
@@ -286,19 +289,21 @@ struct StepRunner {
     return try result.get()
   }
 
-  private func held(_ step: Step, in frame: Frame, at path: StepPath) async throws(StepExit) -> Value {
+  private func held(_ step: Step, in environment: Environment, at path: StepPath) async throws(StepInterruption)
+    -> Value
+  {
     switch step.kind {
     case .block(let block, let outputs):
-      var frame = frame
-      let own = try await inside(path).run(block, in: &frame)
+      var environment = environment
+      let own = try await inside(path).run(block, in: &environment)
       guard let outputs else { return .map(own) }
       var values = ValueMap()
-      for output in outputs { values[output.name] = try run.evaluate(output.template, in: frame, step: path) }
+      for output in outputs { values[output.name] = try run.evaluate(output.template, in: environment, step: path) }
       return .map(values)
     case .parallel(let branches):
-      return try await parallel(branches, in: frame, at: path)
+      return try await parallel(branches, in: environment, at: path)
     case .call(let call):
-      let given = try run.evaluate(call.inputs, in: frame, step: path)
+      let given = try run.evaluate(call.inputs, in: environment, step: path)
       let inputs: ValueMap
       do throws(Faults) { inputs = try call.recipe.inputs(ofCall: given) } catch {
         var error = RunError(
@@ -307,7 +312,7 @@ struct StepRunner {
         throw .failed(error)
       }
       return try await RecipeRunner(run: run, recipe: call.recipe, scope: scope, prefix: path + "/", depth: depth + 1)
-        .outputs(in: frame.forCall(inputs: inputs))
+        .outputs(in: environment.forCall(inputs: inputs))
     case .action, .bindings, .wait, .approval, .failure:
       throw .failed(RunError(.internal, "'\(step.title)' holds no steps", step: path))
     }
@@ -320,17 +325,18 @@ struct StepRunner {
   // MARK: Branches
 
   private func parallel(
-    _ branches: [Branch], in frame: Frame, at path: StepPath
-  ) async throws(StepExit) -> Value {
+    _ branches: [Branch], in environment: Environment, at path: StepPath
+  ) async throws(StepInterruption) -> Value {
     let branchScope = CancelScope(inside: scope)
-    return try await withTaskGroup(of: (Int, Result<ValueMap, StepExit>).self) { group in
+    return try await withTaskGroup(of: (Int, Result<ValueMap, StepInterruption>).self) { group in
       for (index, branch) in branches.enumerated() {
-        run.parking.addTurn()
+        run.waitRegistry.addTurn()
         group.addTask {
-          var frame = frame
-          do throws(StepExit) {
+          var environment = environment
+          do throws(StepInterruption) {
             return (
-              index, .success(try await inside("\(path)/\(branch.name)", branchScope).run(branch.block, in: &frame))
+              index,
+              .success(try await inside("\(path)/\(branch.name)", branchScope).run(branch.block, in: &environment))
             )
           } catch {
             // The first failure ends the others: nothing more begins in them, and what is in flight finishes.
@@ -340,9 +346,9 @@ struct StepRunner {
         }
       }
       var values = [ValueMap?](repeating: nil, count: branches.count)
-      var exits: [StepExit] = []
+      var exits: [StepInterruption] = []
       var running = branches.count
-      run.parking.lendTurn()
+      run.waitRegistry.lendTurn()
       for await (index, result) in group {
         running -= 1
         switch result {
@@ -351,9 +357,9 @@ struct StepRunner {
         }
         // What the branch did last need not wait for the others. A failure to keep it is met again at the next commit.
         try? await journal.commit()
-        if running > 0 { run.parking.lendTurn() }
+        if running > 0 { run.waitRegistry.lendTurn() }
       }
-      if let exit = StepExit.worst(of: exits) { return Result<Value, StepExit>.failure(exit) }
+      if let exit = StepInterruption.mostSevere(of: exits) { return Result<Value, StepInterruption>.failure(exit) }
       var value = ValueMap()
       for (branch, own) in zip(branches, values) { value[branch.name] = own.map { .map($0) } }
       return .success(.map(value))

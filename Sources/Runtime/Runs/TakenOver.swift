@@ -25,7 +25,7 @@ extension RunRecord {
   /// - Parameter start: When the new run begins, and with it the time limits of what is open.
   package func takenOver(by run: String, of recipe: Recipe, at start: Timestamp) -> [StateEvent] {
     var taking = TakingOver(old: self, run: run, start: start)
-    taking.take(recipe, "")
+    taking.adopt(recipe, "")
     return taking.events
   }
 }
@@ -51,17 +51,17 @@ private struct TakingOver {
   }
 
   /// Takes over what finished of a recipe.
-  mutating func take(_ recipe: Recipe, _ prefix: String) {
-    let isPassed = take(recipe.steps, prefix)
+  mutating func adopt(_ recipe: Recipe, _ prefix: String) {
+    let isPassed = adopt(recipe.steps, prefix)
     let outputs = old.steps["\(prefix)#outputs"]
     guard isPassed, outputs?.status != .failed, old.steps.inOrder.allSatisfy({ !$0.path.isIn("\(prefix)#onFailure/") })
     else { return }
     if let outputs { takePassed(outputs) }
-    if let finally = recipe.finally { take(finally, "\(prefix)#finally/") }
+    if let finally = recipe.finally { adopt(finally, "\(prefix)#finally/") }
   }
 
   /// Takes over what finished of a block; true if all of it that has a record did.
-  @discardableResult private mutating func take(_ block: Block, _ prefix: String) -> Bool {
+  @discardableResult private mutating func adopt(_ block: Block, _ prefix: String) -> Bool {
     for step in block.steps {
       let path = prefix + step.element
       guard let record = old.steps[path] else {
@@ -118,7 +118,7 @@ private struct TakingOver {
         .stepBegan(StepBegan(run: run, at: record.startedAt, step: path, now: record.now, key: record.key)))
       events.append(
         .stepEnded(StepEnded(run: run, at: start, step: path, now: record.now, status: .running, error: first)))
-      take(handler, "\(path)!/")
+      adopt(handler, "\(path)!/")
       return
     }
     switch step.kind {
@@ -128,9 +128,9 @@ private struct TakingOver {
       if step.retry != nil { return }
       takeOpen(record)
       switch step.kind {
-      case .block(let block, _): take(block, "\(path)/")
-      case .parallel(let branches): for branch in branches { take(branch.block, "\(path)/\(branch.name)/") }
-      case .call(let call): take(call.recipe, "\(path)/")
+      case .block(let block, _): adopt(block, "\(path)/")
+      case .parallel(let branches): for branch in branches { adopt(branch.block, "\(path)/\(branch.name)/") }
+      case .call(let call): adopt(call.recipe, "\(path)/")
       default: break
       }
     case .bindings, .wait, .approval, .failure: break
@@ -172,7 +172,7 @@ extension StepRecord {
     case .succeeded, .skipped: true
     case .failed, .timedOut:
       (isHandled && !failedInHandler || loop?.onItemError == .continue) && decision?.isApproved != false
-        && error.map { StepExit.failed($0).catchable != nil } ?? false
+        && error.map { StepInterruption.failed($0).catchable != nil } ?? false
     default: false
     }
   }

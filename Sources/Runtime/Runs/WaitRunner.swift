@@ -28,42 +28,42 @@ struct WaitRunner {
 
   // MARK: Time and events
 
-  func value(of wait: Wait, in frame: Frame, known: StepRecord?) async throws(StepExit) -> Value {
+  func value(of wait: Wait, in environment: Environment, known: StepRecord?) async throws(StepInterruption) -> Value {
     switch wait {
     case .span(let span):
-      return try await passed(known?.wait?.wakeAt ?? span.after(run.time.now()), isDelay: true, frame, known)
+      return try await passed(known?.wait?.wakeAt ?? span.after(run.time.now()), isDelay: true, environment, known)
     case .duration(let expression):
-      if let due = known?.wait?.wakeAt { return try await passed(due, isDelay: true, frame, known) }
-      let value = try run.evaluate(expression, in: frame, step: path)
+      if let due = known?.wait?.wakeAt { return try await passed(due, isDelay: true, environment, known) }
+      let value = try run.evaluate(expression, in: environment, step: path)
       guard let span = value.duration else { throw mistyped(value, "a duration") }
-      return try await passed(span.after(run.time.now()), isDelay: true, frame, known)
+      return try await passed(span.after(run.time.now()), isDelay: true, environment, known)
     case .until(let expression):
-      if let due = known?.wait?.wakeAt { return try await passed(due, isDelay: false, frame, known) }
-      let value = try run.evaluate(expression, in: frame, step: path)
+      if let due = known?.wait?.wakeAt { return try await passed(due, isDelay: false, environment, known) }
+      let value = try run.evaluate(expression, in: environment, step: path)
       guard let due = value.timestamp else { throw mistyped(value, "an instant") }
-      return try await passed(due, isDelay: false, frame, known)
+      return try await passed(due, isDelay: false, environment, known)
     case .event(let name, let match, let onTimeout):
-      return try await event(name, match, onTimeout, frame, known)
+      return try await event(name, match, onTimeout, environment, known)
     }
   }
 
-  private func mistyped(_ value: Value, _ wanted: String) -> StepExit {
+  private func mistyped(_ value: Value, _ wanted: String) -> StepInterruption {
     var error = RunError(.expression, "'wait' takes \(wanted), but this is \(value.kindName)", step: path)
     run.place(&error, at: step.location)
     return .failed(error)
   }
 
   private func passed(
-    _ due: Timestamp, isDelay: Bool, _ frame: Frame, _ known: StepRecord?
-  ) async throws(StepExit) -> Value {
+    _ due: Timestamp, isDelay: Bool, _ environment: Environment, _ known: StepRecord?
+  ) async throws(StepInterruption) -> Value {
     let now = run.time.now()
     if known != nil || due > now {
       let wait = known?.wait ?? WaitRecord(.until, wakeAt: due)
-      begin(wait, frame, known)
+      begin(wait, environment, known)
       let elapsed = isDelay ? due.span(since: now).map { run.time.elapsed() + $0 } : nil
       let limit = limit(since: known)
       let end = limit.map { min($0, due) } ?? due
-      let nothing = { () throws(StepExit) -> Never? in nil }
+      let nothing = { () throws(StepInterruption) -> Never? in nil }
       _ = try await run.wait(
         until: end, elapsed, for: "waits until \(due.inSeconds)", in: scope, tell: { tell(wait) }, nothing)
       // A limit that is no later than the instant has struck, unless both passed while nobody looked.
@@ -73,18 +73,18 @@ struct WaitRunner {
   }
 
   private func event(
-    _ name: String, _ match: RecipeExpression?, _ onTimeout: OnTimeout, _ frame: Frame, _ known: StepRecord?
-  ) async throws(StepExit) -> Value {
+    _ name: String, _ match: RecipeExpression?, _ onTimeout: OnTimeout, _ environment: Environment, _ known: StepRecord?
+  ) async throws(StepInterruption) -> Value {
     let limit = limit(since: known)
     let wait = known?.wait ?? WaitRecord(.event, wakeAt: limit, event: name)
-    begin(wait, frame, known)
+    begin(wait, environment, known)
     let reason = "waits for the event '\(name)'"
     let found = try await run.wait(until: limit, for: reason, in: scope, tell: { tell(wait) }) {
-      () async throws(StepExit) -> Value? in
+      () async throws(StepInterruption) -> Value? in
       for event in journal.events(named: name) {
         let data = try await journal.value(event.data, as: "the data of the event '\(event.id)'")
         if let match {
-          var inner = frame
+          var inner = environment
           inner.bind(data)
           guard (try? match.evaluate(in: inner.slots))?.bool == true else { continue }
         }
@@ -100,19 +100,21 @@ struct WaitRunner {
 
   // MARK: Approvals
 
-  func value(of approval: Approval, in frame: Frame, known: StepRecord?) async throws(StepExit) -> Value {
+  func value(of approval: Approval, in environment: Environment, known: StepRecord?) async throws(StepInterruption)
+    -> Value
+  {
     let limit = limit(since: known)
     let wait: WaitRecord
     if let known = known?.wait {
       wait = known
     } else {
-      let prompt = try run.evaluate(approval.prompt, in: frame, step: path).plainText
+      let prompt = try run.evaluate(approval.prompt, in: environment, step: path).plainText
       wait = WaitRecord(.approval, wakeAt: limit, prompt: run.redactor.redact(prompt), by: approval.by)
     }
-    begin(wait, frame, known)
+    begin(wait, environment, known)
     let reason = "waits for a decision: \(wait.prompt ?? "")"
     let decision = try await run.wait(until: limit, for: reason, in: scope, tell: { tell(wait) }) {
-      () throws(StepExit) -> DecisionRecord? in journal.decision(about: path)
+      () throws(StepInterruption) -> DecisionRecord? in journal.decision(about: path)
     }
     var output = ValueMap()
     output["approved"] = .bool(decision?.isApproved ?? false)
@@ -134,10 +136,10 @@ struct WaitRunner {
 
   // MARK: What is recorded
 
-  private func begin(_ wait: WaitRecord, _ frame: Frame, _ known: StepRecord?) {
+  private func begin(_ wait: WaitRecord, _ environment: Environment, _ known: StepRecord?) {
     if known == nil {
       journal.hold([
-        .stepWaits(StepWaits(run: run.id, at: run.time.now(), step: path, now: frame.now, wait: wait))
+        .stepWaits(StepWaits(run: run.id, at: run.time.now(), step: path, now: environment.now, wait: wait))
       ])
     }
   }
@@ -154,20 +156,20 @@ struct WaitRunner {
 
   private var span: TimeSpan? { [step.timeout.total, step.timeout.attempt].compactMap { $0 }.min() }
 
-  private func timedOut(_ words: String) -> StepExit {
+  private func timedOut(_ words: String) -> StepInterruption {
     var error = RunError(.timeout, "\(words) \(span?.spelled ?? "its time")", step: path)
     run.place(&error, at: step.location)
     return .failed(error)
   }
 
-  private func over(_ output: ValueMap) async throws(StepExit) -> Value {
+  private func over(_ output: ValueMap) async throws(StepInterruption) -> Value {
     journal.hold([try await ended(.succeeded, .map(output))])
     return .map(output)
   }
 
   private func ended(
     _ status: StepStatus, _ output: Value? = nil, error: RunError? = nil
-  ) async throws(StepExit) -> StateEvent {
+  ) async throws(StepInterruption) -> StateEvent {
     let stored = if let output { try await journal.stored(output, of: path) } else { StoredValue?.none }
     return .stepEnded(
       StepEnded(

@@ -41,7 +41,7 @@ package import RunState
 /// The schedules of an agent.
 package struct Scheduler: Sendable {
   /// One schedule, as small as it can be: most of a million do nothing most of the time.
-  struct Slot {
+  struct Schedule {
     var id: String
     /// Nil once it is removed.
     var plan: SchedulePlan?
@@ -55,12 +55,12 @@ package struct Scheduler: Sendable {
     func isAwaiting(_ item: DueQueue.Item) -> Bool { isQueued && due == item.due }
   }
 
-  var slots: [Slot] = []
+  var schedules: [Schedule] = []
   private var free: [Int32] = []
   var indexes: [String: Int32] = [:]
   private var queue = DueQueue()
   /// What there is beside the mark, of those schedules of which there is anything.
-  var lives: [Int32: Life] = [:]
+  var states: [Int32: ScheduleState] = [:]
   /// Schedules that may have something to start apart from new slots.
   private var unsettled: Set<Int32> = []
   /// By recipe and by event, the schedules that wait for such a thing, in the order of their ids.
@@ -80,13 +80,13 @@ package struct Scheduler: Sendable {
   /// Decides all that is due by now, the earliest first.
   package mutating func due(at now: Timestamp) -> [Decision] {
     var decisions: [Decision] = []
-    for index in unsettled.sorted() { decisions += turn(index, at: now) { $0.settleRest() } }
+    for index in unsettled.sorted() { decisions += evaluate(index, at: now) { $0.settleRest() } }
     unsettled = []
     while let item = queue.first, item.due <= now {
       queue.removeFirst()
       guard isCurrent(item) else { continue }
-      slots[Int(item.index)].isQueued = false
-      decisions += turn(item.index, at: now) { $0.catchUp() }
+      schedules[Int(item.index)].isQueued = false
+      decisions += evaluate(item.index, at: now) { $0.catchUp() }
     }
     trim()
     return decisions
@@ -96,44 +96,45 @@ package struct Scheduler: Sendable {
   mutating func settleLater(_ index: Int32) { unsettled.insert(index) }
 
   /// Lets one schedule decide, and takes in what it decided.
-  mutating func turn(_ index: Int32, at now: Timestamp, _ body: (inout Turn) -> Void) -> [Decision] {
-    let slot = slots[Int(index)]
-    guard let plan = slot.plan else { return [] }
-    var turn = Turn(
-      id: slot.id, plan: plan, now: now, mark: slot.mark, life: lives.removeValue(forKey: index) ?? Life(),
+  mutating func evaluate(_ index: Int32, at now: Timestamp, _ body: (inout ScheduleEvaluation) -> Void) -> [Decision] {
+    let schedule = schedules[Int(index)]
+    guard let plan = schedule.plan else { return [] }
+    var evaluation = ScheduleEvaluation(
+      id: schedule.id, plan: plan, now: now, mark: schedule.mark,
+      current: states.removeValue(forKey: index) ?? ScheduleState(),
       newID: newID)
-    body(&turn)
-    turn.flush()
-    slots[Int(index)].mark = turn.mark
-    if turn.life != Life() { lives[index] = turn.life }
+    body(&evaluation)
+    evaluation.flush()
+    schedules[Int(index)].mark = evaluation.mark
+    if evaluation.current != ScheduleState() { states[index] = evaluation.current }
     enqueue(index, plan)
-    return turn.decisions
+    return evaluation.decisions
   }
 
   /// Plans when a schedule has to decide next; one that is paused or used up does not.
   private mutating func enqueue(_ index: Int32, _ plan: SchedulePlan) {
-    let slot = slots[Int(index)]
-    let life = lives[index]
-    guard let recurrence = plan.recurrence, life?.pause == nil, life?.remaining != 0,
-      let next = recurrence.next(after: slot.mark)
+    let schedule = schedules[Int(index)]
+    let current = states[index]
+    guard let recurrence = plan.recurrence, current?.pause == nil, current?.remaining != 0,
+      let next = recurrence.next(after: schedule.mark)
     else {
-      slots[Int(index)].isQueued = false
+      schedules[Int(index)].isQueued = false
       trim()
       return
     }
-    let due = plan.due(next, of: slot.id)
-    if slot.isQueued, slot.due == due { return }
-    slots[Int(index)].due = due
-    slots[Int(index)].isQueued = true
+    let due = plan.due(next, of: schedule.id)
+    if schedule.isQueued, schedule.due == due { return }
+    schedules[Int(index)].due = due
+    schedules[Int(index)].isQueued = true
     queue.insert(DueQueue.Item(due, index))
-    if queue.count > 2 * slots.count + 64 {
-      let slots = slots
-      queue.removeAll { !slots[Int($0.index)].isAwaiting($0) }
+    if queue.count > 2 * schedules.count + 64 {
+      let schedules = schedules
+      queue.removeAll { !schedules[Int($0.index)].isAwaiting($0) }
     }
     trim()
   }
 
-  private func isCurrent(_ item: DueQueue.Item) -> Bool { slots[Int(item.index)].isAwaiting(item) }
+  private func isCurrent(_ item: DueQueue.Item) -> Bool { schedules[Int(item.index)].isAwaiting(item) }
 
   /// Keeps the front of the queue true.
   private mutating func trim() {
@@ -171,8 +172,8 @@ extension Scheduler {
   }
 
   private mutating func reserve(_ count: Int) {
-    guard count > slots.count else { return }
-    slots.reserveCapacity(count)
+    guard count > schedules.count else { return }
+    schedules.reserveCapacity(count)
     indexes.reserveCapacity(count)
     queue.reserveCapacity(count)
   }
@@ -182,15 +183,15 @@ extension Scheduler {
   /// For many schedules at once, without an event for each.
   package mutating func adopt(_ entries: some Collection<ScheduleEntry>, mark: Timestamp) {
     reserve(entries.count)
-    for entry in entries { add(entry, mark: mark, life: Life()) }
+    for entry in entries { add(entry, mark: mark, current: ScheduleState()) }
   }
 
-  private mutating func add(_ entry: ScheduleEntry, mark: Timestamp, life: Life) {
-    let slot = Slot(id: entry.id, plan: entry.plan, mark: mark)
-    let index = free.popLast() ?? Int32(slots.count)
-    if index == slots.count { slots.append(slot) } else { slots[Int(index)] = slot }
+  private mutating func add(_ entry: ScheduleEntry, mark: Timestamp, current: ScheduleState) {
+    let schedule = Schedule(id: entry.id, plan: entry.plan, mark: mark)
+    let index = free.popLast() ?? Int32(schedules.count)
+    if index == schedules.count { schedules.append(schedule) } else { schedules[Int(index)] = schedule }
     indexes[entry.id] = index
-    if life != Life() { lives[index] = life }
+    if current != ScheduleState() { states[index] = current }
     attend(entry.plan, entry.id)
     enqueue(index, entry.plan)
   }
@@ -204,19 +205,20 @@ extension Scheduler {
     let plan = entry.plan
     let spec = plan.spec
     let index = indexes[entry.id]
-    let before = index.flatMap { slots[Int($0)].plan }
+    let before = index.flatMap { schedules[Int($0)].plan }
     let isKnown = before != nil || record != nil
     let isSame = (before?.spec ?? record?.spec) == spec
-    var life = index.flatMap { lives[$0] } ?? (before == nil ? record.map { Life($0) } : nil) ?? Life()
-    var mark = index.map { slots[Int($0)].mark } ?? record?.processedUntil ?? now
+    var current =
+      index.flatMap { states[$0] } ?? (before == nil ? record.map { ScheduleState($0) } : nil) ?? ScheduleState()
+    var mark = index.map { schedules[Int($0)].mark } ?? record?.processedUntil ?? now
     var events: [StateEvent] = []
     if !isSame {
       // The slots so far are those of the plan that was in force.
       events += rest(
-        of: before ?? earlier, entry.id, mark, life, .missedPolicy,
+        of: before ?? earlier, entry.id, mark, current, .missedPolicy,
         "the schedule was edited since, and makes up for nothing from before", at: now)
       mark = max(mark, now)
-      life.remaining = plan.trigger.remainingRuns
+      current.remaining = plan.trigger.remainingRuns
     }
     let isUnchanged =
       if let before {
@@ -232,63 +234,64 @@ extension Scheduler {
         .scheduleSet(
           ScheduleSet(
             at: now, schedule: entry.id, recipe: plan.recipe, file: plan.file, spec: spec, texts: plan.texts,
-            processedUntil: isSame ? nil : mark, remainingRuns: life.remaining,
+            processedUntil: isSame ? nil : mark, remainingRuns: current.remaining,
             pausesOnFailure: plan.trigger.pausesOnFailure, follows: plan.follows)))
     }
     // What the recipe says counts until a person says otherwise, and again once it says something else.
     if !isSame {
       let pause =
         plan.trigger.isPaused ? PauseRecord(at: now, origin: .recipe, note: plan.trigger.pauseNote) : nil
-      if life.pause == nil && pause != nil || life.pause?.origin == .recipe {
-        life.pause = pause
+      if current.pause == nil && pause != nil || current.pause?.origin == .recipe {
+        current.pause = pause
         events.append(.schedulePaused(SchedulePaused(schedule: entry.id, pause: pause)))
       }
     }
     if let index {
       if let before { ignore(before, entry.id) }
-      slots[Int(index)].plan = plan
-      slots[Int(index)].mark = mark
-      lives[index] = life == Life() ? nil : life
+      schedules[Int(index)].plan = plan
+      schedules[Int(index)].mark = mark
+      states[index] = current == ScheduleState() ? nil : current
       attend(plan, entry.id)
       enqueue(index, plan)
     } else {
-      add(entry, mark: mark, life: life)
+      add(entry, mark: mark, current: current)
     }
-    if let index = indexes[entry.id], life.hasWork { unsettled.insert(index) }
+    if let index = indexes[entry.id], current.hasWork { unsettled.insert(index) }
     return events
   }
 
   /// The records of the slots after a mark that a plan leaves behind.
   private func rest(
-    of plan: SchedulePlan?, _ id: String, _ mark: Timestamp, _ life: Life, _ outcome: SlotOutcome, _ reason: String,
+    of plan: SchedulePlan?, _ id: String, _ mark: Timestamp, _ current: ScheduleState, _ outcome: SlotOutcome,
+    _ reason: String,
     at now: Timestamp
   ) -> [StateEvent] {
     guard let plan else { return [] }
-    var turn = Turn(id: id, plan: plan, now: now, mark: mark, life: life, newID: newID)
-    turn.recordRest(outcome, reason)
-    turn.flush()
-    return turn.decisions.flatMap(\.events)
+    var evaluation = ScheduleEvaluation(id: id, plan: plan, now: now, mark: mark, current: current, newID: newID)
+    evaluation.recordRest(outcome, reason)
+    evaluation.flush()
+    return evaluation.decisions.flatMap(\.events)
   }
 
   private mutating func remove(
     _ id: String, record: ScheduleRecord?, after earlier: SchedulePlan?, at now: Timestamp
   ) -> [StateEvent] {
     let index = indexes[id]
-    let life = index.map { lives[$0] ?? Life() } ?? record.map { Life($0) } ?? Life()
+    let current = index.map { states[$0] ?? ScheduleState() } ?? record.map { ScheduleState($0) } ?? ScheduleState()
     let reason = "the schedule was removed"
     let missed = rest(
-      of: index.flatMap { slots[Int($0)].plan } ?? earlier, id,
-      index.map { slots[Int($0)].mark } ?? record?.processedUntil ?? now, life, .dropped, reason, at: now)
+      of: index.flatMap { schedules[Int($0)].plan } ?? earlier, id,
+      index.map { schedules[Int($0)].mark } ?? record?.processedUntil ?? now, current, .dropped, reason, at: now)
     if let index {
-      if let plan = slots[Int(index)].plan { ignore(plan, id) }
-      slots[Int(index)] = Slot(id: "", plan: nil, mark: .earliest)
-      lives[index] = nil
+      if let plan = schedules[Int(index)].plan { ignore(plan, id) }
+      schedules[Int(index)] = Schedule(id: "", plan: nil, mark: .earliest)
+      states[index] = nil
       indexes[id] = nil
       unsettled.remove(index)
       free.append(index)
       trim()
     }
-    let dropped = life.buffered.map { waiting in
+    let dropped = current.buffered.map { waiting in
       StateEvent.slotDecided(
         SlotRecord(
           schedule: id, slot: waiting.slot, outcome: .dropped, at: now, cause: waiting.cause, reason: reason))

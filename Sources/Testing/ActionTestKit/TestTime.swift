@@ -1,7 +1,7 @@
 public import ActionKit
 
 /// The clock of tests.
-public typealias TestTime = StandingTime
+public typealias TestTime = ManualClock
 
 extension ActionContext {
   /// The context of a first attempt in a run that only a test knows.

@@ -72,15 +72,15 @@ package final class SuiteTest: Sendable {
 
   /// What comes of it.
   package func run() -> SuiteOutcome {
-    let program: Program
-    switch Program.compile(expression, in: scope) {
+    let program: CompiledExpression
+    switch CompiledExpression.compile(expression, in: scope) {
     case .success(let compiled): program = compiled
     case .failure(let faults):
       let message = faults.list.map(\.message).joined(separator: "; ")
       var unchecked = ExpressionScope(functions: scope.functions, rules: .unchecked)
       for name in scope.names { unchecked.declare(name, .dyn) }
       // What cannot even be compiled without types is no expression.
-      if case .success = Program.compile(expression, in: unchecked) { return SuiteOutcome(.check, message) }
+      if case .success = CompiledExpression.compile(expression, in: unchecked) { return SuiteOutcome(.check, message) }
       return SuiteOutcome(.parse, message)
     }
     let type = isUnchecked ? nil : program.type.description

@@ -95,7 +95,7 @@ final class Audit: Sendable {
         let next = content.batches[content.settled]
         guard next.fate == .kept || next.fate == .refused else { break }
         content.settled += 1
-        if next.fate == .kept { take(next.events, &content) }
+        if next.fate == .kept { record(next.events, &content) }
         content.batches[content.settled - 1].events = []
       }
     }
@@ -124,7 +124,7 @@ final class Audit: Sendable {
           &content)
       }
       for batch in open.prefix(count) where Audit.isTaken(batch.events, content.fold) {
-        take(batch.events, &content)
+        record(batch.events, &content)
       }
       content.settled = content.batches.count
     }
@@ -207,14 +207,14 @@ final class Audit: Sendable {
 
   // MARK: Events
 
-  private func take(_ events: [StateEvent], _ content: inout Content) {
+  private func record(_ events: [StateEvent], _ content: inout Content) {
     for event in events {
       if isTold { content.trace.append(Audit.words(event)) }
-      Audit.take(event, &content)
+      Audit.record(event, &content)
     }
   }
 
-  private static func take(_ event: StateEvent, _ content: inout Content) {
+  private static func record(_ event: StateEvent, _ content: inout Content) {
     switch event {
     case .runCreated(let event):
       if !content.runs.insert(event.run).inserted { fail("the run \(event.run) is created twice", &content) }

@@ -12,14 +12,14 @@ import RunState
 import RunTestKit
 import Synchronization
 
-/// The jobs of one simulated program, and the turns of the threads that it would have.
+/// The jobs of one simulated program, and the activeCount of the threads that it would have.
 final class SimulatedThread {
   private typealias Enqueue = @convention(thin) (UnownedJob) -> Void
   private typealias Hook = @convention(thin) (UnownedJob, Enqueue) -> Void
 
   private var jobs: [UnownedJob] = []
   /// What blocks, such as writing to the disk.
-  let work = HandWork()
+  let work = ManualExecutor()
   private var random: SeededGenerator
   /// Whether jobs run in the order in which they became ready.
   var isInOrder = false

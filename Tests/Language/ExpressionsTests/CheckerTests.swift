@@ -56,7 +56,7 @@ import Testing
     var found = ""
     for line in recorded.split(separator: "\n") where !line.hasPrefix("    ") {
       found += "\(line)\n"
-      switch Program.compile(String(line), in: Self.scope) {
+      switch CompiledExpression.compile(String(line), in: Self.scope) {
       case .success(let program): found += "    : \(program.type)\n"
       case .failure(let faults):
         for fault in faults.list {
@@ -115,7 +115,7 @@ import Testing
     ),
   ])
   func `says what the place wants`(_ text: String, _ type: ValueType, _ message: String) {
-    guard case .failure(let faults) = Program.compile(text, in: Self.scope, expecting: type) else {
+    guard case .failure(let faults) = CompiledExpression.compile(text, in: Self.scope, expecting: type) else {
       Issue.record("\(text) was taken for \(type)")
       return
     }
@@ -133,7 +133,7 @@ import Testing
     ("has(steps.backup) ? steps.backup.state : 'ready'", .string),
   ])
   func `takes what fits the place`(_ text: String, _ type: ValueType) {
-    if case .failure(let faults) = Program.compile(text, in: Self.scope, expecting: type) {
+    if case .failure(let faults) = CompiledExpression.compile(text, in: Self.scope, expecting: type) {
       Issue.record("\(text): \(faults.list.map(\.message))")
     }
   }

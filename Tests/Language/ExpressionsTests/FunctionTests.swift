@@ -10,7 +10,7 @@ import Testing
         scope.declare("now", .timestamp)
         let now = try #require(Timestamp("2026-11-20T08:30:00Z"))
         do {
-          let program = try Program.compile(declaration.example, in: scope).get()
+          let program = try CompiledExpression.compile(declaration.example, in: scope).get()
           #expect(try program.evaluate([.timestamp(now)]) == .bool(true), "\(declaration.example)")
         } catch let faults as ExpressionFaults {
           Issue.record("\(declaration.example): \(faults.list.map(\.message))")

@@ -17,7 +17,7 @@ import Testing
 
   /// The value of an expression as text, or its error.
   private static func outcome(_ text: String, in scope: ExpressionScope = scope) -> String {
-    switch Program.compile(text, in: scope) {
+    switch CompiledExpression.compile(text, in: scope) {
     case .failure(let faults): return "fault: " + faults.list.map(\.message).joined(separator: " | ")
     case .success(let program):
       do throws(EvaluationError) { return shown(try program.evaluate(values)) } catch {
@@ -157,7 +157,7 @@ import Testing
 
   @Test func `an error is at its place in the text`() throws {
     let text = "i > 3 && l[i] == 1"
-    let program = try Program.compile(text, in: Self.scope).get()
+    let program = try CompiledExpression.compile(text, in: Self.scope).get()
     let error = #expect(throws: EvaluationError.self) { try program.evaluate(Self.values) }
     #expect(error?.range == 11..<12)
   }
@@ -175,7 +175,7 @@ import Testing
     for (name, type) in [("x", ValueType.int), ("a.x", .string), ("a.b.y.z", .bool), ("y", .map(.string, .int))] {
       scope.declare(name, type)
     }
-    func type(_ text: String) throws -> ValueType { try Program.compile(text, in: scope).get().type }
+    func type(_ text: String) throws -> ValueType { try CompiledExpression.compile(text, in: scope).get().type }
     #expect(try type("x") == .string)
     #expect(try type(".x") == .int)
     #expect(try type("y.z") == .bool)
@@ -187,7 +187,7 @@ import Testing
     var scope = ExpressionScope()
     scope.declare("price", .double)
     scope.declare("items", .list(.int))
-    let program = try Program.compile("price * double(size(items)) > 10.0", in: scope).get()
+    let program = try CompiledExpression.compile("price * double(size(items)) > 10.0", in: scope).get()
     #expect(program.type == .bool)
     #expect(try program.evaluate([.double(2.5), .list([.int(1), .int(2), .int(3)])]) == .bool(false))
   }

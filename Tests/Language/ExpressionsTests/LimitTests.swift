@@ -33,7 +33,7 @@ import Testing
   private static func run(_ text: String) -> String? {
     nonisolated(unsafe) var outcome: String?
     let thread = Thread {
-      switch Program.compile(text, in: scope) {
+      switch CompiledExpression.compile(text, in: scope) {
       case .failure(let faults): outcome = faults.list.first?.message
       case .success(let program):
         // What is not deep enough in `y` ends the evaluation of selections at their innermost, after all the recursion.
@@ -89,7 +89,7 @@ import Testing
     var scope = ExpressionScope()
     scope.declare("s", .string)
     scope.declare("l", .list(.int))
-    let program = try Program.compile(text, in: scope).get()
+    let program = try CompiledExpression.compile(text, in: scope).get()
     let values: [Value] = [
       .string(String(repeating: "x", count: 100_000)), .list((0..<200).map { .int($0) }),
     ]
@@ -104,7 +104,7 @@ import Testing
 
   @Test func `a text that is too long is refused before it is read`() {
     let text = String(repeating: "é", count: 100_001)
-    guard case .failure(let faults) = Program.compile(text, in: ExpressionScope()) else {
+    guard case .failure(let faults) = CompiledExpression.compile(text, in: ExpressionScope()) else {
       Issue.record("compiled")
       return
     }
@@ -122,7 +122,7 @@ import Testing
 
   @Test(.timeLimit(.minutes(5))) func `parts that are shared are not walked forever`() throws {
     let object = Self.doubling(40, "{'p': ", "'q': ", around: "v39 == v39")
-    guard case .failure(let faults) = Program.compile(object, in: Self.scope) else {
+    guard case .failure(let faults) = CompiledExpression.compile(object, in: Self.scope) else {
       Issue.record("a type of 2⁴⁰ parts was taken")
       return
     }
@@ -131,7 +131,7 @@ import Testing
     var scope = ExpressionScope(rules: .plain)
     scope.declare("x", .int)
     let map = Self.doubling(40, "{dyn('p'): ", "'q': ", around: "v39 == v39")
-    let program = try Program.compile(map, in: scope).get()
+    let program = try CompiledExpression.compile(map, in: scope).get()
     let error = #expect(throws: EvaluationError.self) {
       try program.evaluate([.int(1)], limits: EvaluationLimits(steps: 1000))
     }
@@ -140,12 +140,12 @@ import Testing
         == "the expression takes more than 1000 steps; go through fewer items, or split it over several steps")
 
     let empties = "[" + String(repeating: "[],", count: 5000) + "]"
-    #expect(try Program.compile(empties, in: scope).get().type == .list(.list(.dyn)))
+    #expect(try CompiledExpression.compile(empties, in: scope).get().type == .list(.list(.dyn)))
   }
 
   @Test func `a search for a long text takes no longer than both are long`() throws {
     let expression = "text.padLeft('', 400000, 'a').contains(text.padLeft('b', 200000, 'a'))"
-    let program = try Program.compile(expression, in: ExpressionScope()).get()
+    let program = try CompiledExpression.compile(expression, in: ExpressionScope()).get()
     #expect(try program.evaluate([]) == .bool(false))
   }
 }

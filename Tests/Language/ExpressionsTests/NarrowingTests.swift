@@ -21,7 +21,7 @@ import Testing
   }()
 
   private static func compiles(_ text: String, _ scope: ExpressionScope = scope) -> Bool {
-    if case .success = Program.compile(text, in: scope) { true } else { false }
+    if case .success = CompiledExpression.compile(text, in: scope) { true } else { false }
   }
 
   @Test(arguments: [
@@ -87,16 +87,16 @@ import Testing
 
   @Test func `a guard holds for what comes after it`() throws {
     var scope = Self.scope
-    let guarded = try Program.compile("!has(a.note) || items.size() == 0", in: scope).get()
+    let guarded = try CompiledExpression.compile("!has(a.note) || items.size() == 0", in: scope).get()
     scope.assume(guarded, is: false)
     #expect(Self.compiles("a.note != ''", scope))
     #expect(!Self.compiles("b.note != ''", scope))
     #expect(Self.compiles("[a].map(x, x.note)", scope), "the presence goes where the value goes")
 
     var other = Self.scope
-    other.assume(try Program.compile("has(a.part) && has(a.part.size)", in: other).get(), is: true)
+    other.assume(try CompiledExpression.compile("has(a.part) && has(a.part.size)", in: other).get(), is: true)
     #expect(Self.compiles("a.part.size > 1", other))
-    let type = try Program.compile("a.part", in: other).get().type
+    let type = try CompiledExpression.compile("a.part", in: other).get().type
     #expect(type == .object(ObjectType("part", fields: [.init("size", .int), .init("name", .string)])))
 
     other.assumePresence(of: "b", ["note"])
@@ -111,7 +111,7 @@ import Testing
       ("a[?'note'].orValue('x')", .string("x")),
       ("'note' in a", .bool(false)), ("items.filter(i, has(i.note)).size()", .int(0)), ("has(a.id)", .bool(true)),
     ] {
-      #expect(try Program.compile(text, in: Self.scope).get().evaluate(values) == expected)
+      #expect(try CompiledExpression.compile(text, in: Self.scope).get().evaluate(values) == expected)
     }
   }
 
@@ -120,7 +120,7 @@ import Testing
       "has(a.part) && items.exists(i, i.id == a.part.name.size()) || b[\"note\"] == a.?note.orValue('') || flag"
     var scope = Self.scope
     scope.assumePresence(of: "b", ["note"])
-    let program = try Program.compile(text, in: scope).get()
+    let program = try CompiledExpression.compile(text, in: scope).get()
     #expect(program.readVariables == ["a", "b", "items", "flag"])
     #expect(program.references("a").map(\.path) == [["part"], ["part", "name"], ["note"]])
     #expect(program.references("b").map(\.path) == [["note"]])

@@ -34,12 +34,12 @@ import Testing
     ("has(s.pin)", .bool), ("s.name", .string), ("n + 1", .int), ("[s].map(x, x.name)", .list(.string)),
   ])
   func `what is made with a secret is secret`(_ text: String, _ type: ValueType) throws {
-    #expect(try Program.compile(text, in: Self.scope).get().type == type)
+    #expect(try CompiledExpression.compile(text, in: Self.scope).get().type == type)
   }
 
   @Test(arguments: ["int(s.token)", "int(s.token + '1')", "duration(s.token)", "list[7]", "[1][size(s.token)]"])
   func `an error about a secret does not show it`(_ text: String) throws {
-    let program = try Program.compile(text, in: Self.scope).get()
+    let program = try CompiledExpression.compile(text, in: Self.scope).get()
     let values: [Value] = [
       .object(["token": .string("hunter2"), "name": .string("x")]), .list([.string("hunter2")]), .int(1),
     ]

@@ -124,7 +124,7 @@ private struct Generator: RandomNumberGenerator {
     for _ in 0..<1500 {
       let kind = Int.random(in: 0..<5, using: &random)
       let text = expression(kind, Int.random(in: 1...4, using: &random), &random)
-      guard case .success(let program) = Program.compile(text, in: Self.scope) else { continue }
+      guard case .success(let program) = CompiledExpression.compile(text, in: Self.scope) else { continue }
       checked += 1
       for _ in 0..<4 {
         let values: [Value] = [
@@ -166,7 +166,7 @@ private struct Generator: RandomNumberGenerator {
       let count = Int.random(in: 1...14, using: &random)
       let text = (0..<count).map { _ in Self.words.randomElement(using: &random) ?? "" }.joined()
       for scope in [Self.scope, unchecked] {
-        switch Program.compile(text, in: scope) {
+        switch CompiledExpression.compile(text, in: scope) {
         case .success(let program): _ = try? program.evaluate(values, limits: EvaluationLimits(steps: 1000))
         case .failure(let faults):
           let size = text.utf8.count

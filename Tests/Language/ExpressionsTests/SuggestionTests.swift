@@ -34,7 +34,7 @@ import Testing
   }
 
   private static func faults(_ text: String) -> [ExpressionFault] {
-    switch Program.compile(text, in: CheckerTests.scope) {
+    switch CompiledExpression.compile(text, in: CheckerTests.scope) {
     case .success: []
     case .failure(let faults): faults.list
     }

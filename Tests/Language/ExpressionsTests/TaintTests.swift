@@ -17,7 +17,7 @@ import Testing
     private var types: [ValueType] { (form.receiver.map { [$0] } ?? []) + form.parameters }
 
     /// The call, with a secret in it or without.
-    func program(isSecret: Bool) -> Result<Program, ExpressionFaults> {
+    func program(isSecret: Bool) -> Result<CompiledExpression, ExpressionFaults> {
       var scope = ExpressionScope()
       scope.declare("secrets", .object(ObjectType(fields: [.init("token", .secret(.string))])))
       for (index, type) in types.enumerated() {
@@ -30,7 +30,7 @@ import Testing
         ? "\(form.name)(\(names.joined(separator: ", ")))"
         : "\(names[0]).\(form.name)(\(names.dropFirst().joined(separator: ", ")))"
       // What may be empty is asked first.
-      return Program.compile(form.name == "value" ? "a0.hasValue() ? [\(call)] : []" : call, in: scope)
+      return CompiledExpression.compile(form.name == "value" ? "a0.hasValue() ? [\(call)] : []" : call, in: scope)
     }
 
     static let all = FunctionLibrary.standard.declarations
@@ -104,12 +104,13 @@ import Testing
     "cel.bind(x, b ? 1 : 2, x)", "(b ? xs : [1]).size()", "(b ? {'a': 1} : {'a': 2}).a",
   ])
   func `what an operator or a macro makes of a secret is secret or refused`(_ text: String) {
-    guard case .success(let program) = Program.compile(text, in: Self.scope) else { return }
+    guard case .success(let program) = CompiledExpression.compile(text, in: Self.scope) else { return }
     #expect(program.type.holdsSecret, "\(text) is \(program.type)")
   }
 
   @Test func `what is told of the values that are read leaves secrets out`() throws {
-    let program = try Program.compile("has(person.token) && person.name == 'a' && flag", in: Self.scope).get()
+    let program = try CompiledExpression.compile("has(person.token) && person.name == 'a' && flag", in: Self.scope)
+      .get()
     let values = [Value](repeating: .null, count: 20)
     #expect(program.reads(in: values).map(\.name) == ["person.name", "flag"])
   }
@@ -122,8 +123,8 @@ import Testing
     "cel.bind(x, [], [x, [s]])",
   ])
   func `what takes anything takes no secret`(_ text: String) throws {
-    _ = try Program.compile(text, in: Self.scope).get()
-    guard case .failure(let faults) = Program.compile(text, in: Self.scope, expecting: .dyn) else {
+    _ = try CompiledExpression.compile(text, in: Self.scope).get()
+    guard case .failure(let faults) = CompiledExpression.compile(text, in: Self.scope, expecting: .dyn) else {
       Issue.record("\(text) is taken")
       return
     }
@@ -132,10 +133,12 @@ import Testing
         "this is made with a secret, which can be given only to a field that takes a secret"
       ])
     for type in [ValueType.list(.dyn), .map(.string, .dyn), .optional(.dyn)] {
-      if case .success = Program.compile(text, in: Self.scope, expecting: type) { Issue.record("\(text) is a \(type)") }
+      if case .success = CompiledExpression.compile(text, in: Self.scope, expecting: type) {
+        Issue.record("\(text) is a \(type)")
+      }
     }
     // What takes a secret takes anything made with one.
-    _ = try Program.compile(text, in: Self.scope, expecting: .secret(.dyn)).get()
+    _ = try CompiledExpression.compile(text, in: Self.scope, expecting: .secret(.dyn)).get()
   }
 }
 

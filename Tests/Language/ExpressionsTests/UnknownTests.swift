@@ -8,14 +8,14 @@ import Testing
     "made", fields: [.init("key", .int), .init("url", .string, isOptional: true), .init("tags", .list(.string))])
   private static let row = ObjectType("row", fields: [.init("n", .int), .init("key", .int)])
 
-  private static func program(_ text: String, mayMeetUnknowns: Bool = true) throws -> Program {
+  private static func program(_ text: String, mayMeetUnknowns: Bool = true) throws -> CompiledExpression {
     var scope = ExpressionScope(mayMeetUnknowns: mayMeetUnknowns)
     scope.declare("made", .object(made))
     scope.declare("perhaps", .object(ObjectType("steps", fields: [.init("x", .object(made), isOptional: true)])))
     scope.declare("rows", .list(.object(row)))
     scope.declare("n", .int)
     scope.declare("token", .secret(.string))
-    return try Program.compile(text, in: scope).get()
+    return try CompiledExpression.compile(text, in: scope).get()
   }
 
   private static let values: [Value] = {
@@ -104,7 +104,7 @@ import Testing
     for _ in 0..<40 { value = .list([value, value]) }
     var scope = ExpressionScope(mayMeetUnknowns: true)
     scope.declare("big", .dyn)
-    let program = try Program.compile("json.format(big)", in: scope).get()
+    let program = try CompiledExpression.compile("json.format(big)", in: scope).get()
     #expect(throws: EvaluationError.self) { try program.evaluate([value]) }
   }
 

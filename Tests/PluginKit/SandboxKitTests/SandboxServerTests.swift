@@ -8,22 +8,22 @@ import Testing
 @Suite struct SandboxServerTests {
   /// A service that tells its time, and how often it was asked to.
   private static func withFrame(
-    _ test: (_ frame: SandboxServer, _ ask: (String) async -> String) async throws -> Void
+    _ test: (_ server: SandboxServer, _ ask: (String) async -> String) async throws -> Void
   ) async throws {
-    let frame = try SandboxServer(port: 0, time: TestTime()) { _, now in
+    let server = try SandboxServer(port: 0, time: TestTime()) { _, now in
       .json(.object(["now": .string(now.description)]))
     }
     let http = HTTPClient()
-    try await test(frame) { path in
+    try await test(server) { path in
       do throws(HTTPError) {
         let limits = HTTPLimits(maxBodyBytes: 400)
-        let answer = try await http.send(HTTPRequest("GET", frame.baseURL + path, limits: limits))
+        let answer = try await http.send(HTTPRequest("GET", server.baseURL + path, limits: limits))
         return "\(answer.status) \(String(decoding: answer.body, as: UTF8.self))"
       } catch {
         return "\(error.kind)"
       }
     }
-    await frame.stop()
+    await server.stop()
   }
 
   @Test(arguments: [
@@ -34,7 +34,7 @@ import Testing
     ("redirect", "redirect"), ("redirectLoop&times=9", "redirect"),
   ])
   func `makes calls go wrong, as often as it is told to`(_ kind: String, _ outcome: String) async throws {
-    try await Self.withFrame { frame, ask in
+    try await Self.withFrame { server, ask in
       let well = #"200 {"now":"2026-11-20T09:30:00Z"}"#
       #expect(await ask("/sandbox/fault?kind=\(kind)&call=/a&skip=1").hasPrefix(#"200 {"fault":""#))
       #expect(await ask("/b") == well)
@@ -42,7 +42,7 @@ import Testing
       #expect(await ask("/a") == outcome)
       #expect(await ask("/sandbox/fault?kind=none") == #"200 {"faults":"none"}"#)
       #expect(await ask("/a") == well)
-      #expect(frame.count("/b") == 1)
+      #expect(server.count("/b") == 1)
     }
   }
 

@@ -271,7 +271,7 @@ import Testing
       for _ in 0..<2 { _ = try await run("post", #"{"url":"/items","json":{"name":"Glue"}}"#, on: service) }
       let items = try await run("getAll", #"{"url":"/items"}"#, on: service)["items"]?.list
       #expect(items?.filter { $0["name"]?.string == "Glue" }.count == 1)
-      sandbox.frame.add(ServiceFault(.lostAnswer, call: "PUT"))
+      sandbox.server.add(ServiceFault(.lostAnswer, call: "PUT"))
       let put = #"{"url":"/items/1","json":{"name":"Pen"}}"#
       #expect(try await failure("put", put, on: service).effect == .unknown)
       #expect(try await run("put", put, on: service)["body"]?["name"]?.string == "Pen")
@@ -280,7 +280,7 @@ import Testing
       let price = try await run("patch", #"{"url":"/items/1","json":{"price":3,"name":"Ink"}}"#, on: service, in: first)
       #expect(price["body"]?["name"]?.string == "Ink")
       let patch = #"{"url":"/items/1","json":{"price":null}}"#
-      sandbox.frame.add(ServiceFault(.lostAnswer, call: "PATCH"))
+      sandbox.server.add(ServiceFault(.lostAnswer, call: "PATCH"))
       var second = ActionContext.testing()
       second.idempotencyKey = "second"
       #expect(try await failure("patch", patch, on: service, in: second).effect == .unknown)
@@ -308,10 +308,10 @@ import Testing
       #expect(second["fromCache"]?.bool == true && second["staleReason"] == nil)
       #expect(second["body"] == first["body"])
       #expect(second["cachedAt"] == first["cachedAt"])
-      sandbox.frame.add(ServiceFault(.refuse))
+      sandbox.server.add(ServiceFault(.refuse))
       let third = try await run("get", input, on: service)
       #expect(third["staleReason"]?.string?.contains("closed the connection before its answer was whole") == true)
-      sandbox.frame.add(ServiceFault(.refuse))
+      sandbox.server.add(ServiceFault(.refuse))
       #expect(try await failure("get", #"{"url":"/notes.txt","cached":true}"#, on: service).kind == .network)
     }
   }

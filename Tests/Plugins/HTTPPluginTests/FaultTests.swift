@@ -63,7 +63,7 @@ import Testing
       "requestTimeout": .duration(c.fault.kind == .slow ? .milliseconds(300) : .seconds(60)),
     ]
     try await withShop(limits) { service, sandbox, _ in
-      sandbox.frame.add(c.fault)
+      sandbox.server.add(c.fault)
       let error = try await failure("get", #"{"url":"/items","answer":"json"}"#, on: service)
       #expect(error.message.replacingOccurrences(of: sandbox.baseURL, with: "S") == c.message)
       #expect(error.kind == c.error)
@@ -75,7 +75,7 @@ import Testing
 
   @Test func `takes a value of another type for what it is`() async throws {
     try await withShop { service, sandbox, _ in
-      sandbox.frame.add(ServiceFault(.wrongType))
+      sandbox.server.add(ServiceFault(.wrongType))
       let page = try await failure("getAll", #"{"url":"/items","items":"/data"}"#, on: service)
       #expect(page.message == "the answer to GET \(sandbox.baseURL)/items has 1 item, and no 'data'.")
     }
@@ -91,7 +91,7 @@ import Testing
     let limit: TimeSpan = fault.kind == .slow ? .milliseconds(300) : .seconds(60)
     try await withShop(["requestTimeout": .duration(limit)]) { service, sandbox, _ in
       for (name, url) in [("post", "/items"), ("put", "/items/9")] {
-        sandbox.frame.add(fault)
+        sandbox.server.add(fault)
         let error = try await failure(name, #"{"url":"\#(url)","json":{"name":"x"}}"#, on: service)
         #expect(error.kind == kind)
         #expect(error.effect == .unknown)
@@ -101,7 +101,7 @@ import Testing
 
   @Test func `knows that an answer was given that makes no sense`() async throws {
     try await withShop { service, sandbox, _ in
-      sandbox.frame.add(ServiceFault(.html))
+      sandbox.server.add(ServiceFault(.html))
       let error = try await failure(
         "post", #"{"url":"/items","json":{"name":"x"},"answer":"json"}"#, on: service)
       #expect(error.kind == .plugin)
@@ -134,7 +134,7 @@ import Testing
   @Test func `downloads a file whole, and goes on where it was interrupted`() async throws {
     try await withShop { service, sandbox, _ in
       let input = #"{"url":"/files/report.zip","to":"a/report.zip","verify":"zip"}"#
-      sandbox.frame.add(ServiceFault(.truncated))
+      sandbox.server.add(ServiceFault(.truncated))
       let error = try await failure("download", input, on: service)
       #expect(error.kind == .network && error.effect == ActionError.Effect.none)
       let folder = try #require(sandbox.configuration["folder"]?.string)

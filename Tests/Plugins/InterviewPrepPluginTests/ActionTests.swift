@@ -84,13 +84,13 @@ private func run(_ name: String, _ input: String, on client: InterviewPrepClient
     try await withBackend { sandbox, _ in
       let service = client(sandbox.baseURL)
       #expect(try await run("health", "{}", on: service) == .object(["healthy": .bool(true)]))
-      sandbox.frame.add(ServiceFault(.status))
+      sandbox.server.add(ServiceFault(.status))
       let output = try await run("health", "{}", on: service)
       #expect(output["healthy"]?.bool == false)
       #expect(
         output["reason"]?.string?.replacing(sandbox.baseURL, with: "URL")
           == "Server issue. Please try again shortly. GET URL/health was answered with HTTP status 503.")
-      #expect(sandbox.frame.count("/health") == 2)
+      #expect(sandbox.server.count("/health") == 2)
     }
     let gone = try await run("health", "{}", on: client("http://127.0.0.1:9"))
     #expect(gone["healthy"]?.bool == false)

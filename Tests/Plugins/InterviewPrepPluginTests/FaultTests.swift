@@ -94,7 +94,7 @@ import Testing
     try await withBackend { sandbox, _ in
       var fault = ServiceFault(.status, call: "/health")
       fault.status = 202
-      sandbox.frame.add(fault)
+      sandbox.server.add(fault)
       let error = try await failure { try await client(sandbox.baseURL).health() }
       #expect(error.kind == .server(status: 202, message: nil))
       #expect(error.message.hasPrefix("The server gave another answer than it should."))
@@ -104,7 +104,7 @@ import Testing
   @Test(arguments: cases)
   func `says what happened, whether it is worth another try, and whether it may be paid`(_ c: Case) async throws {
     try await withBackend { sandbox, time in
-      sandbox.frame.add(c.fault)
+      sandbox.server.add(c.fault)
       // Only the answer that never comes may be cut short, or a busy machine decides what goes wrong.
       let struck = client(
         sandbox.baseURL, attempt: c.fault.kind == .slow ? .milliseconds(300) : .seconds(60), time: time)
@@ -120,7 +120,7 @@ import Testing
       // Of a failure of the backend's own `Retry-After` is not looked at.
       let wait = c.fault.status == 429 ? c.fault.retryAfter.flatMap { Int($0) } : nil
       #expect(error.actionError.retryAfter == wait.map { .seconds($0) })
-      #expect(sandbox.frame.count("/generate/routine") == 1)
+      #expect(sandbox.server.count("/generate/routine") == 1)
       // What has gone wrong has spoilt nothing.
       if c.fault.kind != .redirectLoop {
         #expect(try await !client(sandbox.baseURL, time: time).generateRoutine(for: sampleProfile()).isCanned)
@@ -173,7 +173,7 @@ import Testing
 
   @Test func `a call that is cancelled ends at once, and may be paid`() async throws {
     try await withBackend { sandbox, time in
-      sandbox.frame.add(ServiceFault(.slow))
+      sandbox.server.add(ServiceFault(.slow))
       let service = client(sandbox.baseURL, time: time)
       let call = Task { try await failure { try await service.generateRoutine(for: sampleProfile()) } }
       await time.waitForSleepers()

@@ -83,19 +83,19 @@ import Testing
       #expect(end.status == .succeeded, "\(end.error?.message ?? "")")
       #expect(Self.delays(run) == [.milliseconds(200), .milliseconds(500), .seconds(1)])
       #expect(run.time.now() == start.advanced(by: .milliseconds(1700)))
-      #expect(sandbox.frame.count("/generate/routine") == 4)
+      #expect(sandbox.server.count("/generate/routine") == 4)
       #expect(end.steps["week"]?.attempts == 4)
     }
   }
 
   @Test func `after four tries the run fails, and says that it may have paid`() async throws {
     try await Self.withRun(of: Self.recipe(Self.routine)) { run, sandbox in
-      sandbox.frame.add(ServiceFault(.lostAnswer, call: "/generate", times: 9))
+      sandbox.server.add(ServiceFault(.lostAnswer, call: "/generate", times: 9))
       let end = try await run.drive()
       #expect(end.status == .failed)
       #expect(end.error?.kind == .network)
       #expect(end.error?.message.hasSuffix(" The call may have been paid.") == true)
-      #expect(sandbox.frame.count("/generate/routine") == 4)
+      #expect(sandbox.server.count("/generate/routine") == 4)
     }
   }
 
@@ -114,22 +114,22 @@ import Testing
     try await Self.withRun(of: Self.recipe(Self.routine)) { run, sandbox in
       var fault = ServiceFault(.status, call: "/generate")
       fault.status = once.status
-      sandbox.frame.add(fault)
+      sandbox.server.add(fault)
       let end = try await run.drive()
       #expect(end.status == .failed)
       #expect(end.error?.kind == once.kind)
-      #expect(sandbox.frame.count("/generate/routine") == 1)
+      #expect(sandbox.server.count("/generate/routine") == 1)
     }
   }
 
   @Test(arguments: [ServiceFault.Kind.html, .wrongType, .badUTF8, .redirect])
   func `what cannot be read is not tried again`(_ kind: ServiceFault.Kind) async throws {
     try await Self.withRun(of: Self.recipe(Self.routine)) { run, sandbox in
-      sandbox.frame.add(ServiceFault(kind, call: "/generate"))
+      sandbox.server.add(ServiceFault(kind, call: "/generate"))
       let end = try await run.drive()
       #expect(end.status == .failed)
       #expect(end.error?.kind == .plugin)
-      #expect(sandbox.frame.count("/generate/routine") == 1)
+      #expect(sandbox.server.count("/generate/routine") == 1)
     }
   }
 
@@ -138,7 +138,7 @@ import Testing
       sandbox.backend.state.withLock { $0.failures = 1 }
       let end = try await run.drive()
       #expect(end.error?.message.hasPrefix("The backend could not make anything.") == true)
-      #expect(sandbox.frame.count("/generate/routine") == 1)
+      #expect(sandbox.server.count("/generate/routine") == 1)
     }
     try await Self.withRun(
       of: Self.recipe(Self.routine), settings: ["baseURL": .string("http://127.0.0.1:9")]
@@ -151,13 +151,13 @@ import Testing
 
   @Test func `a run pays for no more calls than its connection allows`() async throws {
     try await Self.withRun(of: Self.recipe(Self.routine), settings: ["maxPaidCalls": .int(2)]) { run, sandbox in
-      sandbox.frame.add(ServiceFault(.lostAnswer, call: "/generate", times: 9))
+      sandbox.server.add(ServiceFault(.lostAnswer, call: "/generate", times: 9))
       let end = try await run.drive()
       #expect(end.status == .failed)
       #expect(
         end.error?.message == "This run has made 2 calls that may have been paid, which is as many as the connection "
           + "'interviewPrep' allows; raise its 'maxPaidCalls' if there should be more.")
-      #expect(sandbox.frame.count("/generate/routine") == 2)
+      #expect(sandbox.server.count("/generate/routine") == 2)
     }
   }
 
@@ -172,7 +172,7 @@ import Testing
       let end = try await run.drive()
       #expect(end.status == .succeeded, "\(end.error?.message ?? "")")
       #expect(end.steps["week"]?.attempts == 2)
-      #expect(sandbox.frame.count("/generate/routine") == 1)
+      #expect(sandbox.server.count("/generate/routine") == 1)
     }
   }
 
@@ -208,7 +208,7 @@ import Testing
       #expect(outputs["done"]?.int == 3)
       #expect(outputs["streak"]?.int == 2)
       // What was paid for once was never asked for again.
-      #expect(sandbox.frame.count("/generate/routine") == 1)
+      #expect(sandbox.server.count("/generate/routine") == 1)
     }
   }
 
@@ -240,14 +240,14 @@ import Testing
 
   @Test func `a week of a backend that is not there is not paid for`() async throws {
     try await Self.withRun(of: Self.recipe(named: "interview-week")) { run, sandbox in
-      sandbox.frame.add(ServiceFault(.status, call: "/health"))
+      sandbox.server.add(ServiceFault(.status, call: "/health"))
       let end = try await run.drive()
       #expect(end.status == .failed)
       #expect(
         end.error?.message.replacing(sandbox.baseURL, with: "URL")
           == "There is no routine for this week. Server issue. Please try again shortly. GET URL/health was answered "
           + "with HTTP status 503.")
-      #expect(sandbox.frame.count("/generate") == 0)
+      #expect(sandbox.server.count("/generate") == 0)
     }
   }
 
@@ -257,10 +257,10 @@ import Testing
   ])
   func `the recipes pay once, also when the answer is lost`(_ name: String, _ call: String) async throws {
     try await Self.withRun(of: Self.recipe(named: name)) { run, sandbox in
-      sandbox.frame.add(ServiceFault(.lostAnswer, call: call, times: 9))
+      sandbox.server.add(ServiceFault(.lostAnswer, call: call, times: 9))
       let end = try await run.drive()
       #expect(end.status == .failed)
-      #expect(sandbox.frame.count(call) == 1)
+      #expect(sandbox.server.count(call) == 1)
     }
   }
 
@@ -268,7 +268,7 @@ import Testing
     try await Self.withRun(of: Self.recipe(Self.routine)) { run, sandbox in
       var fault = ServiceFault(.status, call: "/generate")
       (fault.status, fault.retryAfter) = (503, "120")
-      sandbox.frame.add(fault)
+      sandbox.server.add(fault)
       let end = try await run.drive()
       #expect(end.status == .succeeded)
       #expect(Self.delays(run) == [.milliseconds(200)])
@@ -337,7 +337,7 @@ import Testing
       let end = try await run.drive()
       #expect(end.status == .succeeded, "\(end.error?.message ?? "")")
       #expect(try await run.outputs()["version"]?.int == version)
-      #expect(sandbox.frame.count("/reroll/") == rerolls)
+      #expect(sandbox.server.count("/reroll/") == rerolls)
       // Each takes the plan of the one before.
       let bodies = sandbox.backend.state.withLock(\.bodies).dropFirst()
       #expect(

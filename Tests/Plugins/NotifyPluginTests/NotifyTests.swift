@@ -250,7 +250,7 @@ private func withSandbox(_ body: (NotifySandbox) async throws -> Void) async thr
     _ row: Row, _ name: String
   ) async throws {
     try await withSandbox { sandbox in
-      sandbox.frame.add(row.fault)
+      sandbox.server.add(row.fault)
       let client = client(of: sandbox) { if row.fault.kind == .slow { $0.requestTimeout = .milliseconds(300) } }
       let action = try #require(ActionCatalog([NotifyPlugin.self]).action(name))
       let input = Value.object([name == "notify.ntfy" ? "message" : "text": .string("hi")])

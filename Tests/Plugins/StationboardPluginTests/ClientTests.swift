@@ -245,7 +245,7 @@ import Testing
       #expect(error.actionError.kind == .notFound)
       let other = try await failure { try await client.board(BoardQuery("Parent9999999")) }
       #expect(other.message.hasSuffix("found with a search for stops."))
-      #expect(sandbox.frame.count("/api/stops/search") == 1)
+      #expect(sandbox.server.count("/api/stops/search") == 1)
     }
   }
 

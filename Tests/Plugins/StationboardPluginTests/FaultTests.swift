@@ -79,7 +79,7 @@ import Testing
         baseURL: sandbox.baseURL, minimumInterval: .zero, limits: limits, time: time)
       var query = BoardQuery("Parent8507000")
       query.standIn = .seconds(90)
-      sandbox.frame.add(c.fault)
+      sandbox.server.add(c.fault)
       let error = try await failure { try await client.board(query) }
       #expect(error.message.replacing(sandbox.baseURL, with: "BASE") == c.message)
       #expect(error.actionError.kind == c.error)
@@ -93,14 +93,14 @@ import Testing
       #expect(short(good) == "20 departures, \(c.edge)")
       time.advance(by: .seconds(90))
       if c.fault.kind == .slow { return }
-      sandbox.frame.add(c.fault)
+      sandbox.server.add(c.fault)
       if c.isOutage {
         let stale = try await client.board(query)
         #expect(short(stale) == "20 departures, nothing new, from cache, stale, \(c.edge)")
         #expect(stale.staleReason?.replacing(sandbox.baseURL, with: "BASE") == c.message)
         #expect(stale.receivedAt == morning && stale.age == .seconds(90))
         time.advance(by: .milliseconds(1))
-        sandbox.frame.add(c.fault)
+        sandbox.server.add(c.fault)
       }
       #expect(try await failure { try await client.board(query) }.actionError.kind == c.error)
       // What went wrong has spoilt nothing.
@@ -133,7 +133,7 @@ import Testing
   ])
   func `a list of stops that is none is an error`(_ kind: String, _ message: String) async throws {
     try await withSandbox { (sandbox, client, _) async throws in
-      sandbox.frame.add(ServiceFault(try #require(ServiceFault.Kind(rawValue: kind)), call: "/stops/", times: 2))
+      sandbox.server.add(ServiceFault(try #require(ServiceFault.Kind(rawValue: kind)), call: "/stops/", times: 2))
       let search = try await failure { try await client.searchStops("bern") }
       #expect(search.message == message && search.actionError.kind == .plugin)
       #expect(try await failure { try await client.nearbyStops(latitude: 46, longitude: 7) }.message == message)

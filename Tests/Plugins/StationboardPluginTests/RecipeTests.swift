@@ -96,7 +96,7 @@ import Testing
         let end = try await run.drive()
         #expect(end.status == .succeeded, "\(end.error?.message ?? "")")
         #expect(try await run.outputs()["message"]?.string == day.message)
-        #expect(sandbox.frame.count("GET /api/stationboard") == day.polls)
+        #expect(sandbox.server.count("GET /api/stationboard") == day.polls)
       }
     }
   }
@@ -107,7 +107,7 @@ import Testing
       run, sandbox in
       try await run.drive()
       #expect(run.woke.first == Timestamp("2026-04-14T05:04:00Z"))
-      #expect(sandbox.frame.count("GET /api/stationboard") == 1)
+      #expect(sandbox.server.count("GET /api/stationboard") == 1)
       let outputs = try JSON.text(try await run.outputs())
       #expect(
         outputs == #"{"status":"late","departsAt":"2026-04-14T05:39:00Z","message":"IC61 07:34 to Interlaken Ost "#
@@ -122,8 +122,8 @@ import Testing
         sandbox.strike("IC61", SandboxTrouble(cancelled: "trip", known: .seconds(300)))
         var outage = ServiceFault(.status, skip: 3, times: 12)
         outage.status = 502
-        sandbox.frame.add(outage)
-        sandbox.frame.add(ServiceFault(.refuse, skip: 20, times: 3))
+        sandbox.server.add(outage)
+        sandbox.server.add(ServiceFault(.refuse, skip: 20, times: 3))
       }
     ) { run, sandbox in
       let end = try await run.drive()
@@ -136,7 +136,7 @@ import Testing
     ) { run, sandbox in
       try await run.drive()
       #expect(try await run.outputs()["message"]?.string == "IC61 07:34 to Interlaken Ost \(Self.onTime)")
-      #expect(sandbox.frame.count("GET /api/stationboard") == 31)
+      #expect(sandbox.server.count("GET /api/stationboard") == 31)
     }
   }
 

@@ -69,7 +69,7 @@ import Testing
       let limits = HTTPLimits(attempt: c.fault.kind == .slow ? .milliseconds(300) : .seconds(60), maxBodyBytes: 1 << 20)
       let struck = TimetableClient(
         baseURL: sandbox.baseURL, cacheFolder: folder.path, minimumInterval: .zero, limits: limits, time: time)
-      sandbox.frame.add(c.fault)
+      sandbox.server.add(c.fault)
       let error = try await struck.failure { _ = try await $0.catalog() }
       #expect(error.message.contains(c.words), "\(error.message)")
       #expect(error.actionError.kind == c.error)
@@ -78,7 +78,7 @@ import Testing
 
       let whole = try await client.catalog()
       #expect(whole.staleReason == nil)
-      sandbox.frame.add(c.fault)
+      sandbox.server.add(c.fault)
       let kept = try await struck.catalog(refresh: true)
       #expect(kept.fromCache)
       #expect(kept.content.programs.count == 3)
@@ -114,16 +114,16 @@ import Testing
       #expect(live.content?.days.flatMap(\.entries).first { $0.room == "A1" }?.roomAddress != nil)
       let next = TimetableClient(
         baseURL: sandbox.baseURL, cacheFolder: folder.path, minimumInterval: .seconds(600), time: time)
-      let before = sandbox.frame.count("GET")
+      let before = sandbox.server.count("GET")
       #expect(try await next.timetable(of: mine).fromCache)
-      #expect(sandbox.frame.count("GET") == before)
+      #expect(sandbox.server.count("GET") == before)
 
       time.advance(by: .seconds(600))
       let confirmed = try await next.timetable(of: mine)
       #expect(confirmed.fromCache && confirmed.checkedAt == time.now() && confirmed.cachedAt == TestTime.start)
 
       time.advance(by: .seconds(24 * 3600))
-      sandbox.frame.add(ServiceFault(.refuse, times: 100))
+      sandbox.server.add(ServiceFault(.refuse, times: 100))
       let offline = try await next.timetable(of: mine)
       #expect(offline.content?.days == live.content?.days)
       #expect(offline.staleReason?.contains("closed the connection") == true)
@@ -134,7 +134,7 @@ import Testing
     try await Self.withSandbox { sandbox, client, time in
       let year = try #require(try await client.catalog().content.academicYears.last)
       let before = try #require(try await client.timetable(of: selection(in: year)).content)
-      _ = try await HTTPClient().send(HTTPRequest("GET", "\(sandbox.frame.baseURL)/sandbox/publish"))
+      _ = try await HTTPClient().send(HTTPRequest("GET", "\(sandbox.server.baseURL)/sandbox/publish"))
       let after = try await client.timetable(of: selection(in: year), refresh: true)
       #expect(!after.fromCache)
       #expect(
@@ -143,7 +143,7 @@ import Testing
           "new: Friday 16–18 Consultation (seminar), 7/I",
         ])
       let path = "/sandbox/withdraw?path=\(selection(in: year).path)"
-      _ = try await HTTPClient().send(HTTPRequest("GET", sandbox.frame.baseURL + path))
+      _ = try await HTTPClient().send(HTTPRequest("GET", sandbox.server.baseURL + path))
       #expect(try await client.timetable(of: selection(in: year), refresh: true).content == nil)
       time.advance(by: .seconds(24 * 3600))
       #expect(try await client.catalog().content.generatedAt == Timestamp("2026-11-21T06:00:00Z"))

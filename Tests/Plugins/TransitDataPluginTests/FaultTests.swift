@@ -92,12 +92,12 @@ private func withSandbox(
     try await withSandbox(timeout: c.kind == .slow ? .seconds(1) : .seconds(60)) { sandbox, client, folder in
       var fault = ServiceFault(c.kind, call: "/releases/latest", times: 9)
       fault.status = c.status
-      sandbox.frame.add(fault)
+      sandbox.server.add(fault)
       let error = try await failure { try await client.update() }
       #expect(error.actionError.kind == c.asking)
       #expect(error.actionError.effect == ActionError.Effect.none)
       #expect(error.message.contains(c.askingWords), "\(error.message)")
-      #expect(sandbox.frame.count("/storage/") == 0)
+      #expect(sandbox.server.count("/storage/") == 0)
     }
   }
 
@@ -108,7 +108,7 @@ private func withSandbox(
       let call = c.kind == .redirectLoop ? "/releases/download/" : "/storage/"
       var fault = ServiceFault(c.kind, call: call, times: 9)
       fault.status = c.status
-      sandbox.frame.add(fault)
+      sandbox.server.add(fault)
       let error = try await failure { try await client.update() }
       #expect(error.actionError.kind == c.downloading)
       #expect(error.message.contains(c.downloadingWords), "\(error.message)")
@@ -175,8 +175,8 @@ private func withSandbox(
       #expect(error.retryAfter == .seconds(1800))
       let result = try await client.update()
       #expect(result.data.version.tag == "20260401")
-      #expect(sandbox.frame.count("/releases/latest/download/") == 1)
-      #expect(sandbox.frame.count("/api/") == 1)
+      #expect(sandbox.server.count("/releases/latest/download/") == 1)
+      #expect(sandbox.server.count("/api/") == 1)
     }
   }
 

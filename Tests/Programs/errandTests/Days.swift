@@ -23,7 +23,7 @@ final class Days: @unchecked Sendable {
   private let secrets: SecretSources
   private let news: AsyncStream<RunNews>
   private let teller: AsyncStream<RunNews>.Continuation
-  private(set) var agent: Seat.Agent?
+  private(set) var agent: AgentConnection.Agent?
   private var stateFolder: String
   private var crashes = 0
 
@@ -69,12 +69,12 @@ final class Days: @unchecked Sendable {
     let workspace = try Workspace(
       catalog: ActionCatalog(everyPlugin), configurationPath: folder.appending(path: "errand.yaml").path,
       stateFolder: stateFolder, console: console)
-    let preparation = Preparation(
+    let factory = RunFactory(
       workspace: workspace, secrets: secrets, pool: ServicePool(time: time), time: time)
     let session = RunSession(
       workspace: workspace, secrets: secrets, console: console, time: time,
       display: ProgressDisplay(console, format: .text, time: time))
-    let agent = try await session.serve { preparation }
+    let agent = try await session.serve { factory }
     self.agent = agent
     await agent.host.observe { [teller] news in teller.yield(news) }
     let schedules = try #require(agent.schedules)
@@ -85,7 +85,7 @@ final class Days: @unchecked Sendable {
 
   /// Ends the agent as SIGTERM does.
   func stop() async {
-    if let agent { await Seat.agent(agent).leave() }
+    if let agent { await AgentConnection.agent(agent).leave() }
     agent = nil
   }
 
@@ -243,6 +243,6 @@ final class Days: @unchecked Sendable {
   }
 }
 
-extension RecipeShelf.News {
+extension RecipeRegistry.News {
   fileprivate var isGood: Bool { if case .broken = self { false } else { true } }
 }

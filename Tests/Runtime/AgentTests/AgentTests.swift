@@ -30,7 +30,7 @@ final class TemporaryFolder: Sendable {
   static func serve(
     _ folder: TemporaryFolder, limits: LineLoop.Limits = LineLoop.Limits(), gone: AsyncStream<Void>.Continuation? = nil
   ) throws -> AgentServer {
-    let lock = try FolderLock.take(folder.path, program: "errand 0.1")
+    let lock = try FolderLock.acquire(folder.path, program: "errand 0.1")
     return try AgentServer.start(
       in: folder.path, lock: lock, identity: identity, clock: SystemTime(), limits: limits
     ) { request in
@@ -250,22 +250,22 @@ final class TemporaryFolder: Sendable {
 @Suite struct FolderLockTests {
   @Test func `tells a second process who holds the folder`() throws {
     let folder = try TemporaryFolder()
-    var lock: FolderLock? = try FolderLock.take(folder.path, program: "errand 0.1")
+    var lock: FolderLock? = try FolderLock.acquire(folder.path, program: "errand 0.1")
     #expect(FolderLock.holder(of: folder.path) == FolderLock.Holder(pid: Int(getpid()), program: "errand 0.1"))
     // Locks belong to open files, so that a second take in the same process is refused like another process's.
     let message =
       "the state in '\(folder.path)' is held by process \(getpid()) (errand 0.1); wait for it to end, or stop it, and try again"
-    #expect(throws: AgentError(.held, message)) { try FolderLock.take(folder.path, program: "errand 0.1") }
+    #expect(throws: AgentError(.held, message)) { try FolderLock.acquire(folder.path, program: "errand 0.1") }
     withExtendedLifetime(lock) {}
     lock = nil
     #expect(FolderLock.holder(of: folder.path) == nil)
-    _ = try FolderLock.take(folder.path, program: "errand 0.1")
+    _ = try FolderLock.acquire(folder.path, program: "errand 0.1")
   }
 
   @Test func `takes over what a killed process left`() throws {
     let folder = try TemporaryFolder()
     try Files.write(Array("{\"pid\":1,\"program\":\"errand 0.0\"}\n".utf8), to: "\(folder.path)/agent.lock")
-    let lock = try FolderLock.take(folder.path, program: "errand 0.1")
+    let lock = try FolderLock.acquire(folder.path, program: "errand 0.1")
     #expect(FolderLock.holder(of: folder.path)?.pid == Int(getpid()))
     withExtendedLifetime(lock) {}
   }
@@ -274,7 +274,7 @@ final class TemporaryFolder: Sendable {
     let folder = try TemporaryFolder()
     let message = "cannot open '\(folder.path)/no': no such file or folder (ENOENT)"
     #expect(throws: AgentError(.unavailable, message)) {
-      try FolderLock.take("\(folder.path)/no", program: "errand 0.1")
+      try FolderLock.acquire("\(folder.path)/no", program: "errand 0.1")
     }
   }
 }

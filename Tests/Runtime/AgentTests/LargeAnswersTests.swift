@@ -22,7 +22,7 @@ import Testing
 
     init() async throws {
       folder = try TemporaryFolder()
-      lock = try FolderLock.take(folder.path, program: "errand 0.1")
+      lock = try FolderLock.acquire(folder.path, program: "errand 0.1")
       store = try await FileStateStore.open(folder.path, program: "errand 0.1")
       let time = SystemTime()
       let host = RunHost(store: store, time: time) { _ throws(NotRunnable) in throw NotRunnable("not here") }
@@ -133,7 +133,7 @@ import Testing
     var limits = LineLoop.Limits()
     limits.output = 2 << 20
     let (begun, sink) = AsyncStream<Void>.makeStream()
-    let lock = try FolderLock.take(folder.path, program: "errand 0.1")
+    let lock = try FolderLock.acquire(folder.path, program: "errand 0.1")
     let server = try AgentServer.start(
       in: folder.path, lock: lock, identity: AgentTests.identity, clock: SystemTime(), limits: limits
     ) { request in

@@ -58,7 +58,7 @@ import Testing
     #expect(bench.service.names == (status == .uncertain ? ["a"] : ["a", "over"]))
   }
 
-  @Test func `a write that turns out to have been done before it was cancelled by force is kept`() async throws {
+  @Test func `a write that activeCount out to have been done before it was cancelled by force is kept`() async throws {
     let bench = try bench("postLooked")
     bench.service.script("a", .doneThenHang)
     try await bench.create()

@@ -121,7 +121,7 @@ import Testing
   @Test func `a wait is cancelled at once, and finally may wait`() async throws {
     let bench = try Bench(DeadlineTests.cancelled)
     // Whoever is parked first has a sleeper while the others walk, which is to take no time.
-    bench.time.long.withLock { $0 = Parking.stay }
+    bench.time.long.withLock { $0 = WaitRegistry.suspendThreshold }
     #expect(try await bench.run().status == .waiting)
     try await bench.store.append(.cancelRequested(CancelRequested(run: "r1", at: bench.time.now())))
     let left = try await bench.resume()
@@ -144,7 +144,7 @@ import Testing
             right: [{ uses: bench.read, with: { name: a } }, { uses: bench.read, with: { name: b } }]
       """)
     let (arrived, release) = (Latch(), Latch())
-    bench.time.long.withLock { $0 = Parking.stay }
+    bench.time.long.withLock { $0 = WaitRegistry.suspendThreshold }
     bench.service.script("a", .gated(arrived: arrived, release: release))
     try await bench.create()
     let engine = try bench.engine()

@@ -134,7 +134,7 @@ import Testing
   static func bench(_ recipe: String, dyingAt point: CrashingStore.Point? = nil) throws -> Bench {
     let bench = try Bench(recipe, calling: ["sub.yaml": sub], dyingAt: point)
     // What is left while others work is left for good; what a run stays for takes its time.
-    bench.time.long.withLock { $0 = Parking.stay }
+    bench.time.long.withLock { $0 = WaitRegistry.suspendThreshold }
     bench.service.script("lost", .fail(TryTests.lost), .fail(TryTests.lost), .succeed)
     return bench
   }

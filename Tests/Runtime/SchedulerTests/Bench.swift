@@ -100,12 +100,12 @@ struct Bench {
     #expect(Set(scheduler.indexes.keys) == Set(state.schedules.keys))
     for (id, index) in scheduler.indexes {
       let record = try #require(state.schedules[id])
-      let life = scheduler.lives[index] ?? Life()
+      let current = scheduler.states[index] ?? ScheduleState()
       #expect(scheduler.slots[Int(index)].mark == record.processedUntil, "\(id)")
-      #expect(life.open == record.openRuns, "\(id)")
-      #expect(life.buffered == record.buffered, "\(id)")
-      #expect(life.pause == record.pause, "\(id)")
-      #expect(life.remaining == record.remainingRuns, "\(id)")
+      #expect(current.open == record.openRuns, "\(id)")
+      #expect(current.buffered == record.buffered, "\(id)")
+      #expect(current.pause == record.pause, "\(id)")
+      #expect(current.remaining == record.remainingRuns, "\(id)")
     }
   }
 

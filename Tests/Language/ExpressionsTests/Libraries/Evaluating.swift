@@ -7,7 +7,7 @@ import Expressions
 func outcome(_ text: String, _ strings: KeyValuePairs<String, String> = [:]) -> String {
   var scope = ExpressionScope()
   for (name, _) in strings { scope.declare(name, .string) }
-  switch Program.compile(text, in: scope) {
+  switch CompiledExpression.compile(text, in: scope) {
   case .failure(let faults): return faults.list.map { "checked: \($0.message)" }.joined(separator: "\n")
   case .success(let program):
     do throws(EvaluationError) {

@@ -29,7 +29,7 @@ import Testing
         ? "\(declaration.name)(\(names.joined(separator: ", ")))"
         : "v0.\(declaration.name)(\(names.dropFirst().joined(separator: ", ")))"
       // A few names are macros or operators with a form of their own.
-      guard case .success(let program) = Program.compile(call, in: scope) else { continue }
+      guard case .success(let program) = CompiledExpression.compile(call, in: scope) else { continue }
       for _ in 0..<30 {
         let values = types.map { random.value(of: $0, depth: 0) }
         do throws(EvaluationError) {

@@ -34,7 +34,7 @@ import Testing
     var scope = ExpressionScope()
     scope.declare("x", .double)
     scope.declare("n", .int)
-    let program = try Program.compile("stats.round(x, n)", in: scope).get()
+    let program = try CompiledExpression.compile("stats.round(x, n)", in: scope).get()
     #expect(try program.evaluate([.double(number), .int(places)]) == .double(expected))
   }
 

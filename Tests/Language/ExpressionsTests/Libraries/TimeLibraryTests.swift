@@ -7,7 +7,7 @@ import Testing
   private func outcome(_ text: String, now: String) throws -> String {
     var scope = ExpressionScope()
     scope.declare("now", .timestamp)
-    let value = try Program.compile(text, in: scope).get().evaluate([.timestamp(#require(Timestamp(now)))])
+    let value = try CompiledExpression.compile(text, in: scope).get().evaluate([.timestamp(#require(Timestamp(now)))])
     return value.timestamp?.description ?? value.string ?? value.int.map(String.init) ?? "\(value)"
   }
 

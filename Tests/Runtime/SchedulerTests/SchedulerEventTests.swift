@@ -6,7 +6,7 @@ import Testing
 
 @testable import Scheduler
 
-@Suite struct HappeningsTests {
+@Suite struct SchedulerEventTests {
   @Test func `records the slots of a pause as one row when it ends`() throws {
     var bench = try Bench([.every { $0.overlap = .allowAll }])
     try bench.tick(Bench.at(10))

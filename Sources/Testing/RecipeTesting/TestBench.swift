@@ -20,7 +20,7 @@ actor TestBench {
   }
 
   let recipe: Recipe
-  let time: StandingTime
+  let time: ManualClock
   let store = MemoryStateStore()
   let ledger = RequestLedger()
   private let surroundings: TestSurroundings
@@ -51,7 +51,7 @@ actor TestBench {
     recording = try test.replay.map { replay throws(TestFault) in
       try TestBench.recording(at: replay.path, in: surroundings)
     }
-    time = StandingTime(test.start ?? recording?.at ?? TestBench.monday)
+    time = ManualClock(test.start ?? recording?.at ?? TestBench.monday)
     do throws(FileError) { folder = try Files.makeTemporaryFolder("errand-test") } catch {
       throw TestFault(message: "\(error)")
     }
@@ -95,7 +95,7 @@ actor TestBench {
       if sandboxes[plugin.name] == nil {
         do throws(ActionError) {
           sandboxes[plugin.name] = try await plugin.startSandbox(
-            SandboxOptions(time: PassingTime(clock: time), folder: files))
+            SandboxOptions(time: AutoAdvancingClock(clock: time), folder: files))
         } catch {
           throw TestFault(message: "the sandbox of '\(plugin.name)' did not start: \(error.message)")
         }
@@ -140,7 +140,7 @@ actor TestBench {
 
   private func begin() {
     let activity = Activity()
-    let services = PassingTime(clock: time)
+    let services = AutoAdvancingClock(clock: time)
     let pool = ServicePool(time: services)
     let (recipe, connections, secrets, ledger) = (recipe, connections, secrets, ledger)
     let (catalog, folder, files) = (surroundings.catalog, folder, files)
@@ -157,7 +157,7 @@ actor TestBench {
         services: Services(
           catalog: catalog, connections: connections, redactor: Redactor(named: known), time: services,
           cacheFolder: "\(folder)/cache", folder: files, pool: pool,
-          carrier: { connection, network in
+          interceptor: { connection, network in
             ledger.transport(of: connection, over: replay?.transport(of: connection) ?? network)
           }, calls: replay),
         folder: recording?.folder ?? files)

@@ -18,72 +18,72 @@ struct PlannedValue {
   }
 }
 
-/// A frame, and the frame that there may be if something fails before.
-struct PlannedFrame {
-  private(set) var frame: Frame
-  /// The same as `frame` where there are no `parts`.
-  private var other: Frame
+/// An environment, and the environment that there may be if something fails before.
+struct PlannedEnvironment {
+  private(set) var environment: Environment
+  /// The same as `environment` where there are no `parts`.
+  private var other: Environment
   /// What is different in it.
-  private var parts: [Frame.Place] = []
+  private var parts: [Environment.Place] = []
 
-  init(_ frame: Frame) { (self.frame, other) = (frame, frame) }
+  init(_ environment: Environment) { (self.environment, other) = (environment, environment) }
 
-  /// The frame if something fails; nil if that makes no difference.
-  var otherwise: Frame? { parts.isEmpty ? nil : other }
+  /// The environment if something fails; nil if that makes no difference.
+  var otherwise: Environment? { parts.isEmpty ? nil : other }
 
   var now: Value {
-    get { frame.nowValue }
+    get { environment.nowValue }
     set {
-      frame.nowValue = newValue
+      environment.nowValue = newValue
       other.nowValue = newValue
     }
   }
 
   mutating func bind(_ value: Value, otherwise: Value? = nil) {
-    if otherwise != nil { parts.append(.slot(frame.slots.count)) }
-    frame.bind(value)
+    if otherwise != nil { parts.append(.slot(environment.slots.count)) }
+    environment.bind(value)
     other.bind(otherwise ?? value)
   }
 
   mutating func setStep(_ id: String, _ planned: PlannedValue) {
-    if let value = planned.value { frame.setStep(id, value) }
+    if let value = planned.value { environment.setStep(id, value) }
     if let value = planned.otherwise ?? planned.value { other.setStep(id, value) }
     if planned.otherwise != nil { parts.append(.step(id)) }
   }
 
-  /// The frame after a condition that did not hold, or held, and without what that decides: what is different because of
+  /// The environment after a condition that did not hold, or held, and without what that decides: what is different because of
   /// the same failures as the condition is of no concern where these have not happened.
-  mutating func settle(_ isOpen: (Frame) -> Bool) {
+  mutating func settle(_ isOpen: (Environment) -> Bool) {
     parts.removeAll { part in
-      var candidate = frame
-      candidate.take(part, from: other)
+      var candidate = environment
+      candidate.adopt(part, from: other)
       guard isOpen(candidate) else { return false }
-      other.take(part, from: frame)
+      other.adopt(part, from: environment)
       return true
     }
   }
 
-  /// The frame of a called recipe.
-  func forCall(_ inputs: ValueMap, otherwise: ValueMap?) -> PlannedFrame {
-    var called = PlannedFrame(frame.forCall(inputs: inputs))
+  /// The environment of a called recipe.
+  func forCall(_ inputs: ValueMap, otherwise: ValueMap?) -> PlannedEnvironment {
+    var called = PlannedEnvironment(environment.forCall(inputs: inputs))
     if let otherwise {
-      called.other = frame.forCall(inputs: otherwise)
+      called.other = environment.forCall(inputs: otherwise)
       called.parts = [.slot(0)]
     }
     return called
   }
 
-  /// The frame of `onFailure` and `finally`; otherwise, whatever came before a failure may be there.
-  func forHandlers(names: Int, failing unknown: Unknown) -> PlannedFrame {
-    var handlers = PlannedFrame(frame.forHandlers(names: names))
+  /// The environment of `onFailure` and `finally`; otherwise, whatever came before a failure may be there.
+  func forHandlers(names: Int, failing unknown: Unknown) -> PlannedEnvironment {
+    var handlers = PlannedEnvironment(environment.forHandlers(names: names))
     let open = Unknown(unknown.reason, mayBeAbsent: true).value
-    for (id, _) in frame.steps {
+    for (id, _) in environment.steps {
       handlers.other.setStep(id, open)
       handlers.parts.append(.step(id))
     }
-    let first = frame.forHandlers(names: 0).slots.count
+    let first = environment.forHandlers(names: 0).slots.count
     handlers.other.truncate(to: first)
-    for slot in first..<handlers.frame.slots.count {
+    for slot in first..<handlers.environment.slots.count {
       handlers.other.bind(open)
       handlers.parts.append(.slot(slot))
     }

@@ -2,7 +2,7 @@ import Basics
 import RunState
 
 /// Why a step, and with it the steps around it, did not come to a normal end.
-enum StepExit: Error {
+enum StepInterruption: Error {
   /// The step failed; `onError`, `retry` and `onFailure` look at this one.
   case failed(RunError)
   /// A person, a time limit around it, or the failure of a branch beside it asked for the end.
@@ -21,7 +21,7 @@ enum StepExit: Error {
   case stateFailed(StateError)
 }
 
-extension StepExit {
+extension StepInterruption {
   /// The error that handlers may catch: never what is uncertain, internal or a cancellation.
   var catchable: RunError? {
     if case .failed(let error) = self, error.kind != .internal, error.kind != .uncertain, error.kind != .cancelled {
@@ -56,7 +56,7 @@ extension StepExit {
   /// The exit that counts among those of what ran side by side, in the order in which they came: what the state needs,
   /// then what a person must decide, then what goes on later, then a rejection, then the first failure; a cancellation
   /// that a failure brought about comes last.
-  static func worst(of exits: [StepExit]) -> StepExit? { exits.max { $0.weight < $1.weight } }
+  static func mostSevere(of exits: [StepInterruption]) -> StepInterruption? { exits.max { $0.weight < $1.weight } }
 
   private var weight: Int {
     switch self {

@@ -1,5 +1,5 @@
 import Basics
-import RecipeTests
+import RecipeTesting
 import Testing
 
 /// What is said about test files, and what is written into them.

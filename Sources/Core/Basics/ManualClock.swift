@@ -4,7 +4,7 @@ import Synchronization
 ///
 /// Sleepers wake in the order of their deadlines. A test waits for the code under test to fall asleep instead of
 /// guessing when it does: `await time.advanceToNextSleeper()` moves the clock exactly as far as someone waits for.
-public final class StandingTime: TimeSource {
+public final class ManualClock: TimeSource {
   private struct Sleeper {
     let id: Int
     let deadline: TimeSpan
@@ -31,7 +31,7 @@ public final class StandingTime: TimeSource {
   private let state: Mutex<State>
 
   /// Creates a clock that shows an instant.
-  public init(_ now: Timestamp = StandingTime.start) { state = Mutex(State(now: now)) }
+  public init(_ now: Timestamp = ManualClock.start) { state = Mutex(State(now: now)) }
 
   /// A Friday morning: 2026-11-20T09:30:00Z.
   public static let start = Timestamp(seconds: 1_795_167_000) ?? .earliest
@@ -55,7 +55,7 @@ public final class StandingTime: TimeSource {
           let sleeper = Sleeper(id: id, deadline: state.elapsed + span, continuation: continuation)
           let index = state.sleepers.firstIndex { $0.deadline > sleeper.deadline } ?? state.sleepers.endIndex
           state.sleepers.insert(sleeper, at: index)
-          return StandingTime.takeReady(&state)
+          return ManualClock.takeReady(&state)
         }
         guard let ready else { return continuation.resume(throwing: CancellationError()) }
         for watcher in ready { watcher.continuation.resume() }

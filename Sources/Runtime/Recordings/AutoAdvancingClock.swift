@@ -5,10 +5,10 @@ package import Basics
 ///
 /// Runs and schedules wait on the clock itself, which only a test or a replay moves. An action that waits a few seconds,
 /// and a sandbox that answers late, are in the middle of something that nothing else could end.
-package struct PassingTime: TimeSource {
-  let clock: StandingTime
+package struct AutoAdvancingClock: TimeSource {
+  let clock: ManualClock
 
-  package init(clock: StandingTime) { self.clock = clock }
+  package init(clock: ManualClock) { self.clock = clock }
 
   package func now() -> Timestamp { clock.now() }
   package func elapsed() -> TimeSpan { clock.elapsed() }

@@ -4,7 +4,7 @@ import Recipes
 package import RunState
 
 /// What is kept of a schedule beside its mark.
-struct Life: Equatable {
+struct ScheduleState: Equatable {
   /// Its runs that have not ended, oldest first.
   var open: [String] = []
   var buffered: [BufferedSlot] = []
@@ -41,12 +41,12 @@ struct Life: Equatable {
 }
 
 /// One schedule at one instant, deciding.
-struct Turn {
+struct ScheduleEvaluation {
   let id: String
   let plan: SchedulePlan
   let now: Timestamp
   var mark: Timestamp
-  var life: Life
+  var current: ScheduleState
   let newID: @Sendable (Timestamp) -> String
   private(set) var decisions: [Decision] = []
   /// What goes into the next batch.
@@ -63,14 +63,14 @@ struct Turn {
   static let punctual = TimeSpan.seconds(60)
 
   init(
-    id: String, plan: SchedulePlan, now: Timestamp, mark: Timestamp, life: Life,
+    id: String, plan: SchedulePlan, now: Timestamp, mark: Timestamp, current: ScheduleState,
     newID: @escaping @Sendable (Timestamp) -> String
   ) {
     self.id = id
     self.plan = plan
     self.now = now
     self.mark = mark
-    self.life = life
+    self.current = current
     self.newID = newID
   }
 
@@ -88,11 +88,11 @@ struct Turn {
 
   /// Decides every slot whose time has come.
   mutating func catchUp() {
-    guard life.pause == nil, life.remaining != 0, let recurrence = plan.recurrence,
+    guard current.pause == nil, current.remaining != 0, let recurrence = plan.recurrence,
       let (first, newest) = dueSlots(recurrence)
     else { return }
     var from = first
-    let window = plan.trigger.catchupWindow ?? Turn.window
+    let window = plan.trigger.catchupWindow ?? ScheduleEvaluation.window
     let reach = window + (plan.trigger.jitter ?? .zero)
     if let oldest = now.advanced(by: .zero - reach), from < oldest, let before = oldest.justBefore,
       let missed = recurrence.last(notAfter: min(before, newest), after: mark)
@@ -107,13 +107,13 @@ struct Turn {
       offer(newest)
     case .none:
       rowBefore(newest, from: from, recurrence, .missedPolicy, "it was missed, and 'catchup' is 'none'")
-      if let late = now.span(since: plan.due(newest, of: id)), late <= Turn.punctual {
+      if let late = now.span(since: plan.due(newest, of: id)), late <= ScheduleEvaluation.punctual {
         offer(newest)
       } else {
         row(newest, newest, .missedPolicy, "it was missed, and 'catchup' is 'none'")
       }
     case .all:
-      let limit = plan.trigger.catchupLimit ?? Turn.limit
+      let limit = plan.trigger.catchupLimit ?? ScheduleEvaluation.limit
       var slots = [newest]
       var oldest = newest
       while slots.count < limit, let before = slot(before: oldest, from: from, recurrence) {
@@ -121,7 +121,7 @@ struct Turn {
         oldest = before
       }
       rowBefore(oldest, from: from, recurrence, .missedPolicy, "only the newest \(limit) are made up for")
-      for slot in slots.reversed() where life.remaining != 0 { offer(slot) }
+      for slot in slots.reversed() where current.remaining != 0 { offer(slot) }
     }
   }
 
@@ -157,10 +157,10 @@ struct Turn {
 
   /// Records the slots so far that a plan will never decide on, because another is in its place, or none.
   mutating func recordRest(_ outcome: SlotOutcome, _ reason: String) {
-    guard life.remaining != 0, let first = plan.recurrence?.next(after: mark), first <= now else { return }
+    guard current.remaining != 0, let first = plan.recurrence?.next(after: mark), first <= now else { return }
     let last = plan.recurrence?.last(notAfter: now, after: first) ?? first
-    if let pause = life.pause {
-      row(first, last, .paused, Turn.words(pause))
+    if let pause = current.pause {
+      row(first, last, .paused, ScheduleEvaluation.words(pause))
     } else {
       row(first, last, outcome, reason)
     }
@@ -168,10 +168,10 @@ struct Turn {
 
   /// Records the slots of a pause that ends.
   mutating func recordPause() {
-    guard life.remaining != 0, let recurrence = plan.recurrence, let (first, newest) = dueSlots(recurrence) else {
+    guard current.remaining != 0, let recurrence = plan.recurrence, let (first, newest) = dueSlots(recurrence) else {
       return
     }
-    row(first, newest, .paused, life.pause.map(Turn.words))
+    row(first, newest, .paused, current.pause.map(ScheduleEvaluation.words))
   }
 
   private static func words(_ pause: PauseRecord) -> String {
@@ -188,7 +188,7 @@ struct Turn {
   mutating func reset(to instant: Timestamp, started: [Timestamp]) {
     let until = mark
     mark = instant
-    life.started = started
+    current.started = started
     add(.scheduleReset(ScheduleReset(at: now, schedule: id, processedUntil: instant, started: started)))
     add(.slotDecided(.reset(id, from: until, to: instant, started: started.count, at: now)))
   }
@@ -198,7 +198,7 @@ struct Turn {
   /// Puts a slot of the schedule's own through the overlap policy.
   private mutating func offer(_ slot: Timestamp) {
     let cause = RunCause(.slot, schedule: id, slot: slot)
-    if life.started.contains(slot) {
+    if current.started.contains(slot) {
       return settle(slot, cause, .dropped, "it was started already, while the clock was ahead")
     }
     let times = plan.recurrence?.wallTimes(at: slot) ?? []
@@ -215,25 +215,25 @@ struct Turn {
   /// Puts what asks for a run through an overlap policy.
   mutating func offer(_ slot: Timestamp, _ cause: RunCause, _ overlap: Trigger.Overlap) {
     if let refusal = plan.refusal { return settle(slot, cause, .refused, refusal) }
-    guard let alive = life.open.first, overlap != .allowAll else { return start(slot, cause) }
+    guard let alive = current.open.first, overlap != .allowAll else { return start(slot, cause) }
     switch overlap {
     case .allowAll, .terminateOther:
-      end(life.open) { .terminate(run: $0, reason: $1) }
+      end(current.open) { .terminate(run: $0, reason: $1) }
       start(slot, cause)
     case .skip:
       settle(slot, cause, .skippedOverlap, "the run \(alive) has not ended", run: alive)
     case .bufferOne:
-      guard life.buffered.isEmpty else {
+      guard current.buffered.isEmpty else {
         return settle(slot, cause, .dropped, "another start waits for the run \(alive) already", run: alive)
       }
       settle(slot, cause, .buffered, nil)
     case .bufferAll:
-      guard life.buffered.count < Turn.mostBuffered else {
-        return settle(slot, cause, .dropped, "\(Turn.mostBuffered) starts wait already", run: alive)
+      guard current.buffered.count < ScheduleEvaluation.mostBuffered else {
+        return settle(slot, cause, .dropped, "\(ScheduleEvaluation.mostBuffered) starts wait already", run: alive)
       }
       settle(slot, cause, .buffered, nil)
     case .cancelOther:
-      for waiting in life.buffered {
+      for waiting in current.buffered {
         settle(waiting.slot, waiting.cause, .superseded, "a later start waits in its place")
       }
       settle(slot, cause, .buffered, nil)
@@ -241,11 +241,11 @@ struct Turn {
     }
   }
 
-  private mutating func askToEnd() { end(life.open) { .cancel(run: $0, reason: $1) } }
+  private mutating func askToEnd() { end(current.open) { .cancel(run: $0, reason: $1) } }
 
   /// Asks runs to end, each once.
   private mutating func end(_ runs: [String], _ effect: (_ run: String, _ reason: String) -> Decision.Effect) {
-    for run in runs where life.asked.insert(run).inserted {
+    for run in runs where current.asked.insert(run).inserted {
       effects.append(effect(run, "the schedule \(id) starts another run"))
     }
   }
@@ -255,7 +255,8 @@ struct Turn {
     var inputs = plan.inputs
     if let computed = plan.computed {
       let starting = StartingRun(
-        id: run, recipe: plan.recipe, at: now, slot: cause.slot, event: cause.origin.flatMap { life.events[$0]?.value })
+        id: run, recipe: plan.recipe, at: now, slot: cause.slot,
+        event: cause.origin.flatMap { current.events[$0]?.value })
       switch computed.values(for: starting) {
       case .success(let values): inputs = .map(values)
       case .failure(let faults):
@@ -274,7 +275,7 @@ struct Turn {
           run: run, at: now, recipe: plan.recipe, file: plan.file, texts: plan.texts, inputs: inputs,
           overrides: plan.overrides, program: plan.program, cause: cause, group: plan.group)))
     effects.append(.start(run: run))
-    life.open.append(run)
+    current.open.append(run)
     flush()
   }
 
@@ -293,16 +294,16 @@ struct Turn {
     events.append(.slotDecided(slot))
     if slot.cause.kind == .slot {
       mark = max(mark, slot.until ?? slot.slot)
-      life.started = life.started.isEmpty ? [] : life.started.filter { $0 > mark }
+      current.started = current.started.isEmpty ? [] : current.started.filter { $0 > mark }
     }
     if slot.outcome == .buffered {
-      life.buffered.append(BufferedSlot(slot: slot.slot, at: now, cause: slot.cause))
+      current.buffered.append(BufferedSlot(slot: slot.slot, at: now, cause: slot.cause))
       return
     }
-    if let origin = slot.cause.origin { life.events[origin] = nil }
-    life.buffered.removeAll { $0.slot == slot.slot && $0.cause == slot.cause }
-    if slot.outcome == .started, slot.cause.kind == .slot, let left = life.remaining {
-      life.remaining = max(0, left - 1)
+    if let origin = slot.cause.origin { current.events[origin] = nil }
+    current.buffered.removeAll { $0.slot == slot.slot && $0.cause == slot.cause }
+    if slot.outcome == .started, slot.cause.kind == .slot, let left = current.remaining {
+      current.remaining = max(0, left - 1)
     }
   }
 
@@ -310,64 +311,64 @@ struct Turn {
 
   /// Starts what waited for runs to end, and ends what should have ended.
   mutating func startWaiting() {
-    while let waiting = life.buffered.first(where: mayStart) {
-      if plan.needsEvent(of: waiting, in: life) {
+    while let waiting = current.buffered.first(where: mayStart) {
+      if plan.needsEvent(of: waiting, in: current) {
         effects.append(.recall(waiting.cause))
         break
       }
       if let refusal = plan.refusal {
         settle(waiting.slot, waiting.cause, .refused, refusal)
-      } else if waiting.cause.kind == .slot, life.remaining == 0 {
+      } else if waiting.cause.kind == .slot, current.remaining == 0 {
         settle(waiting.slot, waiting.cause, .dropped, "the remaining runs of the schedule are used up")
       } else {
         start(waiting.slot, waiting.cause)
       }
     }
-    if plan.overlap == .cancelOther, !life.buffered.isEmpty { askToEnd() }
+    if plan.overlap == .cancelOther, !current.buffered.isEmpty { askToEnd() }
   }
 
   /// Whether nothing holds a start up any more.
   private func mayStart(_ waiting: BufferedSlot) -> Bool {
     let isAskedFor = [.trigger, .backfill].contains(waiting.cause.kind)
     // Its own slots wait under this policy only if the policy was edited meanwhile.
-    let isFree = life.open.isEmpty || plan.overlap == .allowAll && waiting.cause.kind == .slot
-    return isFree && (life.pause == nil || isAskedFor)
+    let isFree = current.open.isEmpty || plan.overlap == .allowAll && waiting.cause.kind == .slot
+    return isFree && (current.pause == nil || isAskedFor)
   }
 
   /// What an agent that just came up finds left over by the one before.
   mutating func settleRest() {
-    for end in life.ends { follow(end) }
-    if plan.overlap == .terminateOther { end(Array(life.open.dropLast())) { .terminate(run: $0, reason: $1) } }
+    for end in current.ends { follow(end) }
+    if plan.overlap == .terminateOther { end(Array(current.open.dropLast())) { .terminate(run: $0, reason: $1) } }
     startWaiting()
   }
 
   /// Decides on the end of a run that the schedule follows.
   mutating func follow(_ end: FollowedEnd) {
-    life.ends.removeAll { $0.run == end.run }
+    current.ends.removeAll { $0.run == end.run }
     guard case .afterRecipe(_, let wanted) = plan.trigger.kind else { return }
     let cause = RunCause(.afterRecipe, schedule: id, run: end.run)
     if !wanted.contains(end.status.rawValue) {
       let words = wanted.joined(separator: " or ")
       settle(end.at, cause, .missedPolicy, "the run \(end.run) ended as \(end.status), not as \(words)")
-    } else if let pause = life.pause {
-      settle(end.at, cause, .paused, Turn.words(pause))
+    } else if let pause = current.pause {
+      settle(end.at, cause, .paused, ScheduleEvaluation.words(pause))
     } else {
-      if plan.readsEvent { life.events[end.run] = .value(StartingRun.ended(end.run, as: end.status.rawValue)) }
+      if plan.readsEvent { current.events[end.run] = .value(StartingRun.ended(end.run, as: end.status.rawValue)) }
       offer(end.at, cause, plan.overlap)
-      life.events[end.run] = nil
+      current.events[end.run] = nil
     }
   }
 
   /// Decides on an event that the schedule listens for, with what came with it.
-  mutating func take(_ event: EventRecord, _ value: Value) {
+  mutating func receive(_ event: EventRecord, _ value: Value) {
     let cause = RunCause(.event, schedule: id, event: event.id)
-    if let pause = life.pause {
-      settle(event.receivedAt, cause, .paused, Turn.words(pause))
+    if let pause = current.pause {
+      settle(event.receivedAt, cause, .paused, ScheduleEvaluation.words(pause))
     } else {
-      if plan.readsEvent { life.events[event.id] = .value(value) }
+      if plan.readsEvent { current.events[event.id] = .value(value) }
       offer(event.receivedAt, cause, plan.overlap)
       // A start that waits looks it up again: a thousand of them would hold much.
-      life.events[event.id] = nil
+      current.events[event.id] = nil
     }
   }
 }
@@ -383,7 +384,7 @@ extension RunCause {
   }
 }
 
-extension Life.KeptEvent {
+extension ScheduleState.KeptEvent {
   var value: Value? { if case .value(let value) = self { value } else { nil } }
 }
 
@@ -391,9 +392,9 @@ extension SchedulePlan {
   var readsEvent: Bool { computed?.readsEvent ?? false }
 
   /// Whether a start that waits wants an event that has to be looked up first.
-  func needsEvent(of waiting: BufferedSlot, in life: Life) -> Bool {
+  func needsEvent(of waiting: BufferedSlot, in current: ScheduleState) -> Bool {
     guard readsEvent, let origin = waiting.cause.origin else { return false }
-    return life.events[origin] == nil
+    return current.events[origin] == nil
   }
 }
 

@@ -1,7 +1,7 @@
 package import Basics
 
 /// A checked expression, ready to be evaluated any number of times, from any thread.
-package struct Program: Sendable {
+package struct CompiledExpression: Sendable {
   /// The type of the value.
   package let type: ValueType
   let root: any Node
@@ -27,7 +27,7 @@ package struct Program: Sendable {
   /// `expecting` is the type that the place wants.
   package static func compile(
     _ text: String, in scope: ExpressionScope, expecting: ValueType? = nil
-  ) -> Result<Program, ExpressionFaults> {
+  ) -> Result<CompiledExpression, ExpressionFaults> {
     let bytes = Array(text.utf8)
     return compile(bytes, 0..<bytes.count, in: scope, expecting: expecting)
   }
@@ -35,7 +35,7 @@ package struct Program: Sendable {
   static func compile(
     _ text: [UInt8], _ range: Range<Int>, in scope: ExpressionScope, expecting: ValueType? = nil,
     takesOptional: Bool = true
-  ) -> Result<Program, ExpressionFaults> {
+  ) -> Result<CompiledExpression, ExpressionFaults> {
     let (syntax, faults) = Parser.parse(text, range: range)
     var checker = Checker(text, range, scope)
     guard let syntax else { return .failure(ExpressionFaults(checker.suggesting(faults))) }

@@ -11,7 +11,7 @@ import Synchronization
 ///
 /// A file that is gone counts as removed only when it is still gone at the next look, because some editors take a file
 /// away before they put the new one there; a folder that cannot be listed takes nothing with it.
-package struct RecipeShelf {
+package struct RecipeRegistry {
   /// A recipe that is in force.
   package struct Item: Sendable {
     package var file: String
@@ -209,7 +209,7 @@ package struct RecipeShelf {
   }
 }
 
-extension RecipeShelf.Item {
+extension RecipeRegistry.Item {
   /// The text of the file itself.
   fileprivate var source: Source { Source(name: file, text: texts[file]?.string ?? "") }
 }

@@ -1,20 +1,20 @@
 // How a run waits without holding anything.
 //
 // A step that has to wait parks: it says until when, and gives up the turn it holds. A walk begins with one turn; what
-// runs side by side gets one each, and hands it back to what started it when it ends, so that the turns are at no
+// runs side by side gets one each, and hands it back to what started it when it ends, so that the activeCount are at no
 // moment fewer than those who work. While somebody works, whoever is parked goes on in place when their instant is
 // there. When nobody does, the walk leaves: everyone who is parked ends with `waiting`, the steps around them unwind,
 // and the run says when it has something to do. Whoever hosts it carries it on then, in a new walk that finds in the
 // records what it waits for.
 //
-// A walk whose next instant is less than a minute away (`RunSurroundings.stay`) stays, because leaving costs more than it saves: the recipe is
+// A walk whose next instant is less than a minute away (`RunSurroundings.suspendThreshold`) stays, because leaving costs more than it saves: the recipe is
 // checked again, and all that was done is looked up again. A parked step holds a continuation; one sleeper serves all of
 // a run. It sleeps in pieces of a minute, so that a clock that is set forward meanwhile is noticed.
 import Basics
 import Synchronization
 
 /// Who of a run works and who waits.
-final class Parking: Sendable {
+final class WaitRegistry: Sendable {
   /// What the run waits for when its walk leaves.
   struct Departure: Sendable {
     /// The first instant at which a step has something to do by itself.
@@ -40,7 +40,7 @@ final class Parking: Sendable {
   }
 
   private struct State {
-    var turns = 1
+    var activeCount = 1
     var calls = 0
     var lastNumber = 0
     var parked: [Int: Parked] = [:]
@@ -60,13 +60,13 @@ final class Parking: Sendable {
 
   /// A walk that has something to do sooner than that stays, unless its surroundings want otherwise; and the sleeper
   /// sleeps at most that long at once.
-  static let stay = TimeSpan.seconds(60)
+  static let suspendThreshold = TimeSpan.seconds(60)
 
-  private let stay: TimeSpan
+  private let suspendThreshold: TimeSpan
 
-  init(time: any TimeSource, stay: TimeSpan, skip: (@Sendable (TimeSpan) -> Void)? = nil) {
+  init(time: any TimeSource, suspendThreshold: TimeSpan, skip: (@Sendable (TimeSpan) -> Void)? = nil) {
     self.time = time
-    self.stay = stay
+    self.suspendThreshold = suspendThreshold
     self.skip = skip
   }
 
@@ -75,7 +75,7 @@ final class Parking: Sendable {
   /// Begins a walk.
   func begin() {
     state.withLock { state in
-      state.turns = 1
+      state.activeCount = 1
       state.departure = nil
     }
   }
@@ -111,23 +111,23 @@ final class Parking: Sendable {
   // MARK: Turns
 
   /// Makes a turn for something that is about to begin beside what is going on.
-  func addTurn() { state.withLock { $0.turns += 1 } }
+  func addActive() { state.withLock { $0.activeCount += 1 } }
 
   /// Gives up a turn while waiting for what is going on beside; whatever ends hands over its own.
   func lendTurn() {
     let woken = state.withLock { state in
-      state.turns -= 1
+      state.activeCount -= 1
       return leaveIfIdle(&state)
     }
     for parked in woken { parked.continuation.resume() }
   }
 
-  // MARK: Parking
+  // MARK: WaitRegistry
 
   /// Waits until it is worth to look again: the alarm, a call, or the end of the scope.
   func park(
     until alarm: Alarm?, for reason: String, since calls: Int, in scope: CancelScope
-  ) async throws(StepExit) {
+  ) async throws(StepInterruption) {
     try scope.check()
     let number = state.withLock { state in
       state.lastNumber += 1
@@ -140,7 +140,7 @@ final class Parking: Sendable {
           let parked = Parked(continuation: continuation, alarm: alarm, reason: reason)
           if state.called.contains(number) || state.calls != calls || state.departure != nil { return [parked] }
           state.parked[number] = parked
-          state.turns -= 1
+          state.activeCount -= 1
           let woken = leaveIfIdle(&state)
           if woken.isEmpty { setSleeper(&state) }
           return woken
@@ -165,7 +165,7 @@ final class Parking: Sendable {
         state.called.insert(number)
         return nil
       }
-      state.turns += 1
+      state.activeCount += 1
       setSleeper(&state)
       return parked
     }
@@ -176,15 +176,15 @@ final class Parking: Sendable {
   private func wake(_ state: inout State, _ isWoken: (Parked) -> Bool) -> [Parked] {
     let woken = state.parked.filter { isWoken($0.value) }.sorted { $0.key < $1.key }
     for (number, _) in woken { state.parked[number] = nil }
-    state.turns += woken.count
+    state.activeCount += woken.count
     setSleeper(&state)
     return woken.map(\.value)
   }
 
   /// Leaves if nobody works and nothing is due soon.
   private func leaveIfIdle(_ state: inout State) -> [Parked] {
-    guard state.turns == 0, state.departure == nil, !state.parked.isEmpty else { return [] }
-    if let left = untilNext(state), left < stay {
+    guard state.activeCount == 0, state.departure == nil, !state.parked.isEmpty else { return [] }
+    if let left = untilNext(state), left < suspendThreshold {
       if let skip {
         // Ends at once.
         Task { [self] in
@@ -217,7 +217,7 @@ final class Parking: Sendable {
       state.sleeper = nil
       return
     }
-    let span = min(max(left, .zero), Parking.stay)
+    let span = min(max(left, .zero), WaitRegistry.suspendThreshold)
     let end = time.elapsed() + span
     if state.sleeper != nil, let until = state.sleepsUntil, until <= end { return }
     state.sleeper?.cancel()
@@ -239,7 +239,7 @@ final class Parking: Sendable {
   }
 }
 
-extension Parking.Alarm {
+extension WaitRegistry.Alarm {
   func left(at now: Timestamp, _ elapsed: TimeSpan) -> TimeSpan {
     let left = at.span(since: now) ?? TimeSpan(nanoseconds: at > now ? .max : .min)
     return self.elapsed.map { min(left, $0 - elapsed) } ?? left

@@ -5,7 +5,7 @@ import RunState
 /// A command's place at a state folder: its agent, or a client of the agent there is.
 ///
 /// Both ask for the same things in the same way (`RunService`), so that a command does not care which it is.
-enum Seat {
+enum AgentConnection {
   case agent(Agent)
   case client(AgentClient)
 

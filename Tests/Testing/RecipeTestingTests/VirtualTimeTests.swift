@@ -1,4 +1,4 @@
-import RecipeTests
+import RecipeTesting
 import Testing
 
 /// What happens to a recipe on a clock that only its test moves.

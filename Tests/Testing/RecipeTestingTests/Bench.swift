@@ -3,7 +3,7 @@ import Basics
 import Foundation
 import PluginList
 import Recipes
-import RecipeTests
+import RecipeTesting
 import Testing
 
 /// Test files in a folder of their own, run as the program runs them.

@@ -12,19 +12,19 @@ extension Scheduler {
   package mutating func runEnded(_ run: RunRecord, at now: Timestamp) -> [Decision] {
     var decisions: [Decision] = []
     if let id = run.origin.cause.schedule, let index = indexes[id] {
-      decisions += turn(index, at: now) { turn in
-        turn.life.open.removeAll { $0 == run.id }
-        turn.life.asked.remove(run.id)
+      decisions += evaluate(index, at: now) { evaluation in
+        evaluation.current.open.removeAll { $0 == run.id }
+        evaluation.current.asked.remove(run.id)
         // The state's fold has done the same.
-        if turn.plan.trigger.pausesOnFailure, turn.life.pause == nil {
-          turn.life.pause = PauseRecord(onFailureOf: run)
+        if evaluation.plan.trigger.pausesOnFailure, evaluation.current.pause == nil {
+          evaluation.current.pause = PauseRecord(onFailureOf: run)
         }
-        turn.startWaiting()
+        evaluation.startWaiting()
       }
     }
     let end = FollowedEnd(run: run.id, status: run.status, at: run.endedAt ?? run.now)
     for id in followers[run.recipe] ?? [] {
-      if let index = indexes[id] { decisions += turn(index, at: now) { $0.follow(end) } }
+      if let index = indexes[id] { decisions += evaluate(index, at: now) { $0.follow(end) } }
     }
     return decisions
   }
@@ -32,9 +32,9 @@ extension Scheduler {
   /// Tells that somebody else created a run of a schedule, as a person does who tries one again.
   package mutating func runCreated(_ run: RunCreated) {
     guard let id = run.cause.schedule, let index = indexes[id] else { return }
-    var life = lives[index] ?? Life()
-    if !life.open.contains(run.run) { life.open.append(run.run) }
-    lives[index] = life
+    var current = states[index] ?? ScheduleState()
+    if !current.open.contains(run.run) { current.open.append(run.run) }
+    states[index] = current
   }
 
   /// Offers an event to the schedules that listen for it.
@@ -48,7 +48,8 @@ extension Scheduler {
   ) -> Decision? {
     var whole = Decision(schedule: "", events: [])
     for id in listeners[event.name] ?? [] where event.run == nil {
-      guard let index = indexes[id], let plan = slots[Int(index)].plan, case .event(_, let match) = plan.trigger.kind
+      guard let index = indexes[id], let plan = schedules[Int(index)].plan,
+        case .event(_, let match) = plan.trigger.kind
       else { continue }
       var refusal: String?
       var value = Value.null
@@ -65,12 +66,12 @@ extension Scheduler {
           refusal = "'match' cannot be decided for the event \(event.id): \(error.message)"
         }
       }
-      let decisions = turn(index, at: now) { turn in
+      let decisions = evaluate(index, at: now) { evaluation in
         if let refusal {
-          turn.settle(
+          evaluation.settle(
             event.receivedAt, RunCause(.event, schedule: id, event: event.id), .refused, refusal)
         } else {
-          turn.take(event, value)
+          evaluation.receive(event, value)
         }
       }
       // One that was refused is decided as well: offered again, it would be refused again at each start.
@@ -91,9 +92,9 @@ extension Scheduler {
   /// Tells what came with an event that a start waits for; nil if it is lost.
   package mutating func recall(_ value: Value?, for cause: RunCause) {
     guard let index = cause.schedule.flatMap({ indexes[$0] }), let origin = cause.origin,
-      lives[index]?.buffered.contains(where: { $0.cause == cause }) == true
+      states[index]?.buffered.contains(where: { $0.cause == cause }) == true
     else { return }
-    lives[index]?.events[origin] = value.map { .value($0) } ?? .lost
+    states[index]?.events[origin] = value.map { .value($0) } ?? .lost
     settleLater(index)
   }
 }
@@ -108,38 +109,38 @@ extension Scheduler {
     _ id: String, overlap: Trigger.Overlap? = nil, at now: Timestamp
   ) -> [Decision]? {
     guard let index = indexes[id] else { return nil }
-    return turn(index, at: now) { turn in
+    return evaluate(index, at: now) { evaluation in
       // Asked for twice in one instant, they are still two.
       var moment = now
-      while turn.life.buffered.contains(where: { $0.slot == moment && $0.cause.kind == .trigger }),
+      while evaluation.current.buffered.contains(where: { $0.slot == moment && $0.cause.kind == .trigger }),
         let later = moment.advanced(by: TimeSpan(nanoseconds: 1))
       {
         moment = later
       }
-      turn.offer(moment, RunCause(.trigger, schedule: id, slot: moment), overlap ?? turn.plan.overlap)
+      evaluation.offer(moment, RunCause(.trigger, schedule: id, slot: moment), overlap ?? evaluation.plan.overlap)
     }
   }
 
   /// Starts nothing from now on; nil if there is no such schedule.
   package mutating func pause(_ id: String, note: String?, at now: Timestamp) -> [Decision]? {
     guard let index = indexes[id] else { return nil }
-    return turn(index, at: now) { turn in
-      turn.catchUp()
+    return evaluate(index, at: now) { evaluation in
+      evaluation.catchUp()
       let pause = PauseRecord(at: now, origin: .person, note: note)
-      turn.life.pause = pause
-      turn.add(.schedulePaused(SchedulePaused(schedule: id, pause: pause)))
+      evaluation.current.pause = pause
+      evaluation.add(.schedulePaused(SchedulePaused(schedule: id, pause: pause)))
     }
   }
 
   /// Ends a pause, records its slots, and starts what waited; nil if there is no such schedule.
   package mutating func resume(_ id: String, at now: Timestamp) -> [Decision]? {
     guard let index = indexes[id] else { return nil }
-    return turn(index, at: now) { turn in
-      guard turn.life.pause != nil else { return }
-      turn.recordPause()
-      turn.life.pause = nil
-      turn.add(.schedulePaused(SchedulePaused(schedule: id, pause: nil)))
-      turn.startWaiting()
+    return evaluate(index, at: now) { evaluation in
+      guard evaluation.current.pause != nil else { return }
+      evaluation.recordPause()
+      evaluation.current.pause = nil
+      evaluation.add(.schedulePaused(SchedulePaused(schedule: id, pause: nil)))
+      evaluation.startWaiting()
     }
   }
 
@@ -148,7 +149,7 @@ extension Scheduler {
     -> [Decision]?
   {
     guard let index = indexes[id] else { return nil }
-    return turn(index, at: now) { $0.reset(to: instant, started: started) }
+    return evaluate(index, at: now) { $0.reset(to: instant, started: started) }
   }
 
   /// The slots from one instant up to before another that may be made up for, oldest first and at most that many, and
@@ -160,11 +161,11 @@ extension Scheduler {
   package func slotsToBackfill(
     _ id: String, from: Timestamp, to: Timestamp, started: Set<Timestamp>, limit: Int = 1000
   ) -> (slots: [Timestamp], hasMore: Bool)? {
-    guard let index = indexes[id], let plan = slots[Int(index)].plan else { return nil }
-    let waiting = Set((lives[index]?.buffered ?? []).map(\.slot))
+    guard let index = indexes[id], let plan = schedules[Int(index)].plan else { return nil }
+    let waiting = Set((states[index]?.buffered ?? []).map(\.slot))
     var found: [Timestamp] = []
     var after = from.justBefore ?? from
-    while let slot = plan.recurrence?.next(after: after), slot < to, slot <= slots[Int(index)].mark {
+    while let slot = plan.recurrence?.next(after: after), slot < to, slot <= schedules[Int(index)].mark {
       after = slot
       if started.contains(slot) || waiting.contains(slot) { continue }
       if found.count == limit { return (found, true) }
@@ -180,13 +181,13 @@ extension Scheduler {
     _ id: String, _ slots: [Timestamp], overlap: Trigger.Overlap? = nil, at now: Timestamp
   ) -> [Decision]? {
     guard let index = indexes[id] else { return nil }
-    return turn(index, at: now) { turn in
-      let overlap = overlap ?? (turn.plan.overlap == .skip ? .bufferAll : turn.plan.overlap)
+    return evaluate(index, at: now) { evaluation in
+      let overlap = overlap ?? (evaluation.plan.overlap == .skip ? .bufferAll : evaluation.plan.overlap)
       for slot in slots {
         let cause = RunCause(.backfill, schedule: id, slot: slot)
         // One that waits already would be settled together with its double.
-        if turn.life.buffered.contains(where: { $0.slot == slot && $0.cause == cause }) { continue }
-        turn.offer(slot, cause, overlap)
+        if evaluation.current.buffered.contains(where: { $0.slot == slot && $0.cause == cause }) { continue }
+        evaluation.offer(slot, cause, overlap)
       }
     }
   }
@@ -196,10 +197,10 @@ extension Scheduler {
   package func upcoming(
     _ id: String, count: Int, after now: Timestamp
   ) -> [(slot: Timestamp, due: Timestamp)]? {
-    guard let index = indexes[id], let plan = slots[Int(index)].plan else { return nil }
+    guard let index = indexes[id], let plan = schedules[Int(index)].plan else { return nil }
     var found: [(slot: Timestamp, due: Timestamp)] = []
-    var after = max(slots[Int(index)].mark, now)
-    while found.count < min(count, lives[index]?.remaining ?? count), let slot = plan.recurrence?.next(after: after) {
+    var after = max(schedules[Int(index)].mark, now)
+    while found.count < min(count, states[index]?.remaining ?? count), let slot = plan.recurrence?.next(after: after) {
       found.append((slot, plan.due(slot, of: id)))
       after = slot
     }

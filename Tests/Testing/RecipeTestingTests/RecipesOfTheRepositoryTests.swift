@@ -2,7 +2,7 @@ import ActionTestKit
 import Basics
 import Foundation
 import PluginList
-import RecipeTests
+import RecipeTesting
 import Testing
 
 /// The tests of the repository's own recipes.

@@ -6,8 +6,8 @@ import Recipes
 import RunState
 
 /// The questions of one command, to the folder's agent or to this process in its place.
-struct Asker {
-  let seat: Seat
+struct AgentRequests {
+  let connection: AgentConnection
 
   /// The one answer to a question; what an agent refuses is thrown.
   func ask(_ word: String, _ members: KeyValuePairs<String, Value?> = [:]) async throws(CommandFailure) -> Value {
@@ -16,7 +16,7 @@ struct Asker {
     for (name, value) in members { request[name] = value }
     var first: Value?
     do {
-      for try await value in try seat.ask(.map(request)) {
+      for try await value in try connection.ask(.map(request)) {
         first = value
         break
       }
@@ -55,7 +55,7 @@ struct Asker {
 
   /// Whether an agent is there for good, which wakes what waits and starts what is due.
   func isServed() async throws(CommandFailure) -> Bool {
-    if seat.isAgent { return false }
+    if connection.isAgent { return false }
     return try await ask("status")["isServing"]?.bool ?? false
   }
 
@@ -94,15 +94,15 @@ extension RunSession {
   ///
   /// - Parameter isReading: Whether they change nothing, so that a disk that can only be read is enough.
   func asking<Output>(
-    isReading: Bool = false, _ body: (Asker) async throws(CommandFailure) -> Output
+    isReading: Bool = false, _ body: (AgentRequests) async throws(CommandFailure) -> Output
   ) async throws(CommandFailure) -> Output {
     let isReadOnly = isReading && access(workspace.stateFolder, W_OK) != 0 && errno == EROFS
-    let seat = isReadOnly ? try await readingSeat() : try await self.seat()
+    let connection = isReadOnly ? try await readingConnection() : try await self.connection()
     let result: Result<Output, CommandFailure>
-    do throws(CommandFailure) { result = .success(try await body(Asker(seat: seat))) } catch {
+    do throws(CommandFailure) { result = .success(try await body(AgentRequests(connection: connection))) } catch {
       result = .failure(error)
     }
-    await seat.leave()
+    await connection.leave()
     return try result.get()
   }
 }

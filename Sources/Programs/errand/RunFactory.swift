@@ -9,7 +9,7 @@ import Runs
 import SecretSources
 
 /// What runs are prepared with: where they work, their secrets, and the services that they share.
-struct Preparation: Sendable {
+struct RunFactory: Sendable {
   var workspace: Workspace
   var secrets: SecretSources
   let pool: ServicePool
@@ -19,9 +19,9 @@ struct Preparation: Sendable {
   /// Where the paths of recipes start; nil for the folder of errand.yaml.
   var folder: String?
   /// What stands between services and the network.
-  var carrier: PluginContext.Carrier?
+  var interceptor: PluginContext.Interceptor?
   /// What stands between runs and the actions of plugins that speak something else than HTTP.
-  var calls: (any CallCarrier)?
+  var calls: (any CallInterceptor)?
   /// What takes down the exchanges of services.
   var recorder: Recorder?
   /// What `now` is of the steps of runs that are played again.
@@ -59,7 +59,7 @@ struct Preparation: Sendable {
         : Secrets(environment: await workspace.secretsApart(of: recipe, inputs: inputs, from: secrets))
       let services = try workspace.services(
         for: recipe, secrets: secrets, overrides: overrides, standIns: standIns, time: time, pool: pool,
-        carrier: carrier, calls: calls, recorder: recorder, from: record.origin.folder)
+        interceptor: interceptor, calls: calls, recorder: recorder, from: record.origin.folder)
       recorder?.note(folder: folder ?? workspace.root)
       var run = PreparedRun(recipe: recipe, secrets: secrets, services: services, folder: folder ?? workspace.root)
       run.instants = instants?(record)

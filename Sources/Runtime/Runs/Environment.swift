@@ -3,8 +3,8 @@ import Recipes
 
 /// The values of the names that are visible to a step, laid out as the checker declared them.
 ///
-/// A frame is a value: blocks, items and branches work on copies, so what they bind ends with them.
-struct Frame: Sendable {
+/// An environment is a value: blocks, items and branches work on copies, so what they bind ends with them.
+struct Environment: Sendable {
   private(set) var slots: [Value]
   /// The items of the loops around, by their names.
   private(set) var items: [(name: String, value: Value)] = []
@@ -16,7 +16,7 @@ struct Frame: Sendable {
     slots = [inputs, .map(ValueMap()), run, secrets, .timestamp(now)]
   }
 
-  /// The frame in which a recipe begins.
+  /// The environment in which a recipe begins.
   ///
   /// - Parameter given: The inputs as a run's record holds them, secret ones by their names.
   init(of recipe: Recipe, inputs given: Value, secrets: Secrets, run: ValueMap, now: Timestamp) {
@@ -31,14 +31,14 @@ struct Frame: Sendable {
 
   /// What the step's expressions call `now`.
   var now: Timestamp {
-    get { slots[Frame.nowSlot].timestamp ?? .earliest }
-    set { slots[Frame.nowSlot] = .timestamp(newValue) }
+    get { slots[Environment.nowSlot].timestamp ?? .earliest }
+    set { slots[Environment.nowSlot] = .timestamp(newValue) }
   }
 
   /// What `now` is where it need not be known, as in a plan.
   var nowValue: Value {
-    get { slots[Frame.nowSlot] }
-    set { slots[Frame.nowSlot] = newValue }
+    get { slots[Environment.nowSlot] }
+    set { slots[Environment.nowSlot] = newValue }
   }
 
   /// Adds the value of the name that was declared next.
@@ -55,16 +55,16 @@ struct Frame: Sendable {
 
   /// Makes a step's value visible as `steps.<id>`.
   mutating func setStep(_ id: String, _ value: Value) {
-    var steps = slots[Frame.stepsSlot].map ?? ValueMap()
+    var steps = slots[Environment.stepsSlot].map ?? ValueMap()
     // Held once, so that the map is changed in place and a chain of steps costs no square.
-    slots[Frame.stepsSlot] = .null
+    slots[Environment.stepsSlot] = .null
     steps[id] = value
-    slots[Frame.stepsSlot] = .map(steps)
+    slots[Environment.stepsSlot] = .map(steps)
   }
 
   /// The steps that have a value, with it.
   var steps: [(id: String, value: Value)] {
-    slots[Frame.stepsSlot].map?.members.compactMap { member in member.name.map { ($0, member.value) } } ?? []
+    slots[Environment.stepsSlot].map?.members.compactMap { member in member.name.map { ($0, member.value) } } ?? []
   }
 
   /// Something that expressions read.
@@ -73,35 +73,39 @@ struct Frame: Sendable {
     case slot(Int)
   }
 
-  /// Makes a place what it is in another frame.
-  mutating func take(_ place: Place, from other: Frame) {
+  /// Makes a place what it is in another environment.
+  mutating func adopt(_ place: Place, from other: Environment) {
     switch place {
     case .slot(let slot): slots[slot] = other.slots[slot]
     case .step(let id):
-      var steps = slots[Frame.stepsSlot].map ?? ValueMap()
-      steps[id] = other.slots[Frame.stepsSlot].map?[id]
-      slots[Frame.stepsSlot] = .map(steps)
+      var steps = slots[Environment.stepsSlot].map ?? ValueMap()
+      steps[id] = other.slots[Environment.stepsSlot].map?[id]
+      slots[Environment.stepsSlot] = .map(steps)
     }
   }
 
-  /// The frame of a recipe that this one calls: its own inputs, no steps, no names.
-  func forCall(inputs: ValueMap) -> Frame {
-    var frame = self
-    frame.truncate(to: Frame.firstNames)
-    frame.slots[0] = .map(inputs)
-    frame.slots[Frame.stepsSlot] = .map(ValueMap())
-    return frame
+  /// The environment of a recipe that this one calls: its own inputs, no steps, no names.
+  func forCall(inputs: ValueMap) -> Environment {
+    var environment = self
+    environment.truncate(to: Environment.firstNames)
+    environment.slots[0] = .map(inputs)
+    environment.slots[Environment.stepsSlot] = .map(ValueMap())
+    return environment
   }
 
-  /// The frame of `onFailure` and `finally`, where each name of the top level may be absent.
-  func forHandlers(names: Int) -> Frame {
-    var frame = self
-    frame.truncate(to: Frame.firstNames)
-    for slot in Frame.firstNames..<Frame.firstNames + names {
+  /// The environment of `onFailure` and `finally`, where each name of the top level may be absent.
+  func forHandlers(names: Int) -> Environment {
+    var environment = self
+    environment.truncate(to: Environment.firstNames)
+    for slot in Environment.firstNames..<Environment.firstNames + names {
       let value: Value? = slot < slots.count ? slots[slot] : nil
-      if let value, case .optional = value.content { frame.bind(value) } else { frame.bind(Value(.optional(value))) }
+      if let value, case .optional = value.content {
+        environment.bind(value)
+      } else {
+        environment.bind(Value(.optional(value)))
+      }
     }
-    return frame
+    return environment
   }
 
   private static let firstNames = 5
