@@ -46,9 +46,9 @@ package struct State: Sendable, Equatable {
       }
     case .runNoted(let change): try apply(event, to: change.run)
     case .valueSet(let change):
-      try change(event, of: change.name, to: change.value, if: change.condition, by: change.change)
+      try setValue(event, of: change.name, to: change.value, if: change.condition, by: change.change)
     case .valueRemoved(let change):
-      try change(event, of: change.name, to: nil, if: change.condition, by: change.change)
+      try setValue(event, of: change.name, to: nil, if: change.condition, by: change.change)
     case .stepWaits(let change): try apply(event, to: change.run)
     case .decisionGiven(let change): try apply(event, to: change.run)
     case .eventReceived(let event):
@@ -82,7 +82,7 @@ package struct State: Sendable, Equatable {
     rows = [:]
   }
 
-  private mutating func change(
+  private mutating func setValue(
     _ event: StateEvent, of name: String, to value: StoredValue?, if condition: ValueState?,
     by step: StepReference?
   ) throws(RecordFault) {

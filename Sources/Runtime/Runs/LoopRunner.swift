@@ -95,7 +95,7 @@ extension StepRunner {
           // New items wait until those that were in flight have finished.
           if next >= old, !exits.isEmpty || !scope.isOpen || unjudged > 0 { break }
           let (place, index) = (next, chosen[next])
-          run.waitRegistry.addTurn()
+          run.waitRegistry.addActive()
           group.addTask { (place, await item(index, of: loop, step, in: itemEnvironment(index), at: path)) }
           next += 1
           running += 1

@@ -330,7 +330,7 @@ struct StepRunner {
     let branchScope = CancelScope(inside: scope)
     return try await withTaskGroup(of: (Int, Result<ValueMap, StepInterruption>).self) { group in
       for (index, branch) in branches.enumerated() {
-        run.waitRegistry.addTurn()
+        run.waitRegistry.addActive()
         group.addTask {
           var environment = environment
           do throws(StepInterruption) {

@@ -101,7 +101,7 @@ struct Bench {
     for (id, index) in scheduler.indexes {
       let record = try #require(state.schedules[id])
       let current = scheduler.states[index] ?? ScheduleState()
-      #expect(scheduler.slots[Int(index)].mark == record.processedUntil, "\(id)")
+      #expect(scheduler.schedules[Int(index)].mark == record.processedUntil, "\(id)")
       #expect(current.open == record.openRuns, "\(id)")
       #expect(current.buffered == record.buffered, "\(id)")
       #expect(current.pause == record.pause, "\(id)")
