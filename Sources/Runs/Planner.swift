@@ -271,6 +271,9 @@ package final class Planner {
         if let limit = step.timeout.total, ahead > before.ahead + limit {
           note(.mayFail("what it waits for takes longer than its 'timeout' of \(limit.spelled)"), at: path)
         }
+        if let most = step.retry?.schedule.maxAttempts, number < most, plan.hasWrites(after: before.entries) {
+          note(.pause("would be tried again if it fails, \(most) times at most, and may then write more"), at: path)
+        }
         return value
       } catch {
         guard case .failed(let failure) = error, let policy = step.schedule(after: failure, standard: nil),
@@ -278,11 +281,13 @@ package final class Planner {
         else { throw error }
         let delay = failure.retryAfter ?? policy.delay(afterAttempt: number, chance: 0.5)
         guard delay <= Planner.mostPatience, (try? await time.sleep(for: delay)) != nil else { throw error }
+        number += 1
+        // What the run would write before it fails is written, and the next attempt finds it.
+        if plan.hasWrites(after: before.entries) { continue }
         // What was planned in vain is planned anew, but for the time that it took.
         let (latest, lost) = (self.latest, self.lost)
         progress = before
         (self.latest, self.lost) = (latest, lost)
-        number += 1
       }
     }
   }
