@@ -63,6 +63,7 @@ extension Planner {
     let output = try await attempt(call, step, input, at: path) { service, context async throws(ActionError) in
       try await action.run(input, on: service, in: context)
     }
+    .withMaskedReplaced { Unknown("known when '\($0)' is the secret that it was").value }
     if action.effect == .read {
       plan.reads.append(
         Plan.Read(path: path, call: shown, output: try hashes(of: masked(action.output.withoutVolatile(output)))))

@@ -13,9 +13,7 @@ extension Dispatch {
     var found: [Diagnostic] = []
     var recipes: [Recipe?] = []
     var isMissing = false
-    var environment = workspace.environment
-    if workspace.configurationPath != nil { environment.settings = workspace.configuration.settings }
-    environment.refusals = workspace.refusals(at: SystemTime())
+    let environment = workspace.environmentOfChecks
     for path in paths {
       let checked: CheckedRecipe
       do throws(FileError) {
@@ -98,6 +96,14 @@ extension Dispatch {
 }
 
 extension Workspace {
+  /// What recipes are checked in, with what the connections here are set to and refuse.
+  var environmentOfChecks: RecipeEnvironment {
+    var environment = environment
+    if configurationPath != nil { environment.settings = configuration.settings }
+    environment.refusals = refusals(at: SystemTime())
+    return environment
+  }
+
   /// What is wrong between the recipes of folders, as `serve` finds it.
   ///
   /// - Parameters:

@@ -98,8 +98,11 @@ struct Workspace: Sendable {
   }
 
   /// The connections that a recipe uses, with their secrets and what `--set` overrides.
+  ///
+  /// - Parameter others: Secrets beside those of the recipe and the connections, which are not shown either.
   func services(
-    for recipe: Recipe, secrets: Secrets, overrides: [String: Value], standIns: [String: Value] = [:],
+    for recipe: Recipe, secrets: Secrets, hiding others: [(name: String, text: String)] = [],
+    overrides: [String: Value], standIns: [String: Value] = [:],
     time: any TimeSource, pool: ServicePool, carrier: PluginContext.Carrier? = nil, calls: (any CallCarrier)? = nil,
     recorder: Recorder? = nil
   ) throws(CommandFailure) -> Services {
@@ -141,7 +144,8 @@ struct Workspace: Sendable {
     var carrier = carrier
     if let recorder { carrier = { recorder.transport(of: $0, over: $1) } }
     return Services(
-      catalog: catalog, connections: connections, redactor: Redactor(named: known), time: time,
+      catalog: catalog, connections: connections, redactor: Redactor(named: Workspace.adding(others, to: known)),
+      time: time,
       cacheFolder: standIns.isEmpty && recorder == nil ? "\(stateFolder)/cache" : nil, folder: root, pool: pool,
       carrier: carrier, calls: recorder ?? calls, ownFiles: ownFiles)
   }
