@@ -296,7 +296,6 @@ extension MarkbookHead {
     if markbookKey == key { return }
     throw MarkbookError(
       .unreadable, action: action,
-      message: "The answer to '\(action)' is about the markbook with key \(markbookKey), and \(key) was asked for.",
-      effect: .unknown)
+      message: "The answer to '\(action)' is about the markbook with key \(markbookKey), and \(key) was asked for.")
   }
 }

@@ -175,7 +175,8 @@ struct RequestMeaning {
     method = request.method
     // The marks in a recorded one are no ASCII.
     let url = HTTPURL(request.url.replacing(RequestMeaning.mark, with: RequestMeaning.mark.percentEncoded))
-    place = url.map { "\($0.origin)\($0.path.replacing(RequestMeaning.mark.percentEncoded, with: RequestMeaning.mark))" }
+    place =
+      url.map { "\($0.origin)\($0.path.replacing(RequestMeaning.mark.percentEncoded, with: RequestMeaning.mark))" }
       ?? request.url
     query = RequestMeaning.items(url?.query ?? "")
     switch request.body {

@@ -336,6 +336,8 @@ struct Needle: Sendable, Hashable {
 
   /// Where the next lines begin after an index at which one ends, each end written in one of its ways; empty if none does.
   private static func nextLines(in bytes: UnsafeBufferPointer<UInt8>, at start: Int) -> [Int] {
+    // Most often a digit follows.
+    guard start < bytes.count, "\n\r\\%&".utf8.contains(bytes[start]) else { return [] }
     var found: [Int] = []
     var last = [start]
     for _ in 0..<mostLineEnds where !last.isEmpty {

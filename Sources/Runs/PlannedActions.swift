@@ -257,6 +257,9 @@ extension Planner {
     case (_, .bytes(let bytes)):
       let text = String(decoding: bytes, as: UTF8.self)
       return redactor.redact(text) == text ? value : .string(MaskedText.mark)
+    case (_, .int), (_, .uint), (_, .double):
+      let text = JSON.shown(value)
+      return redactor.redact(text).hasSameScalars(as: text) ? value : .string(MaskedText.mark)
     case (_, .list(let items)):
       let element: FieldType? = if case .list(let element)? = type { element } else { nil }
       return .list(items.map { masked($0, element) })

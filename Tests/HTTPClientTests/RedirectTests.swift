@@ -85,7 +85,8 @@ import Testing
     #expect(requests.count == 1)
     #expect(error?.kind == .redirect && error?.sent == .maybe)
     #expect(
-      error?.message == "POST https://a.example/x/y?k=***: https://a.example answered with HTTP status \(status), which "
+      error?.message
+        == "POST https://a.example/x/y?k=***: https://a.example answered with HTTP status \(status), which "
         + "redirects to https://a.example/z, where the POST would arrive as a GET without its body; send it to that "
         + "address instead.")
     let signed = await follow("/z?sig=hunter2", status: status, "POST", body: "body", by: rule).error

@@ -65,7 +65,8 @@ import Testing
     Case(
       body: #"{"status":"OKAY","markbookkey":1,"markbookname":"m","ownerkey":2,"tasklist":[{"key":3,"name":"t"}],"#
         + #""studentlist":[{"key":1,"studentid":"7","givename":"A","classkey":4,"rawresults":["5","6"]}]}"#,
-      message: "The answer to 'getmarkbook' contradicts itself: 'studentlist[0].rawresults' has 2 entries for 1 tasks, so "
+      message:
+        "The answer to 'getmarkbook' contradicts itself: 'studentlist[0].rawresults' has 2 entries for 1 tasks, so "
         + "it isn't certain which belongs to which; ask again, and if it stays so, tell the service.", kind: .plugin),
     Case(
       body: #"{"status":"OKAY","markbookkey":99,"markbookname":"m","ownerkey":2}"#,
@@ -83,10 +84,12 @@ import Testing
   }
 
   @Test func `the other readings contradict themselves as little`() async throws {
-    let body = #"{"status":"OKAY","markbookkey":99,"markbookname":"m","ownerkey":2,"outcomelist":[],"#
+    let body =
+      #"{"status":"OKAY","markbookkey":99,"markbookname":"m","ownerkey":2,"outcomelist":[],"#
       + #""studentlist":[{"key":1,"studentid":"7","givename":"A","classkey":4,"outcomelevels":["High"]}]}"#
     let (client, _) = scripted([
-      try .logIn(), .on("GET", "\(base)?action=getmarkbookalt&…", body), .on("GET", "\(base)?action=getoutcomes&…", body),
+      try .logIn(), .on("GET", "\(base)?action=getmarkbookalt&…", body),
+      .on("GET", "\(base)?action=getoutcomes&…", body),
     ])
     #expect(
       try await client.failure { _ = try await $0.getMarkbookAlt(key: 1) }.message

@@ -106,7 +106,8 @@ import Testing
     #expect(moments > 50)
   }
 
-  @Test func `what was counted and measured of an exchange is no secret, and its texts are looked through`() async throws
+  @Test func `what was counted and measured of an exchange is no secret, and its texts are looked through`()
+    async throws
   {
     let disk = FaultyFileSystem()
     let store = try await FileStateStore.open("/state", program: "errand 0.2", fileSystem: disk)

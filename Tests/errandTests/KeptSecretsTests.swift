@@ -373,7 +373,7 @@ import Testing
         - { id: a, uses: http.get, with: { url: /give } }
         - uses: http.put
           with:
-            url: "/put/${{ string(steps.a.body.v) }}"
+            url: /put
             query: { q: "${{ steps.a.body.v }}", n: "${{ steps.a.body.n }}", note: "${{ inputs.note }}" }
             json: { a: "${{ steps.a.body }}", note: "${{ inputs.note }}", pin: "83920175" }
         - { uses: http.put, with: { url: /text, text: "it is ${{ string(steps.a.body.v) }}" } }
@@ -387,7 +387,8 @@ import Testing
     let note = "note=for sesame-4711"
     let run = try await program.call("run", "told.yaml", "-i", note, "--record", "told.json", "--json")
     #expect(run.code == 0 && run.json["outputs"] == .object(["a": .string("•••")]), "\(run.out)\(run.error)")
-    #expect(hides(run.out + run.error) && hides(try content("told.json")), "\(try content("told.json"))")
+    let recorded = try content("told.json")
+    #expect(hides(run.out + run.error) && hides(recorded), "\(recorded)")
     #expect(asked.withLock { $0 }.contains { $0.contains("note=for%20sesame-4711") }, "\(asked.withLock { $0 })")
     asked.withLock { $0 = [] }
     for secrets in [try content("secrets.yaml"), "OTHER: something else\n"] {
@@ -402,7 +403,8 @@ import Testing
     for options in [[], ["--json"]] {
       let plan = try await program.start(["plan", "told.yaml", "-i", note, "--out", "plan.json"] + options).outcome()
       #expect(plan.code == 0 && plan.out.contains("•••"), "\(plan.out)\(plan.error)")
-      #expect(hides(plan.out + plan.error) && hides(try content("plan.json")), "\(plan.out)")
+      let kept = try content("plan.json")
+      #expect(hides(plan.out + plan.error) && hides(kept), "\(plan.out)\(kept)")
     }
     asked.withLock { $0 = [] }
     let planned = try await program.call("run", "told.yaml", "--plan", "plan.json")

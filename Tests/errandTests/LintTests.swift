@@ -49,7 +49,7 @@ import Testing
     try program.write("steps:\n  - uses: http.get\n    with: { url: /items }\n", to: "items.yaml")
     let (check, lint) = (try await program.call("check", "items.yaml"), try await program.call("lint", "items.yaml"))
     #expect(check.code == 3 && lint.code == 3)
-    #expect(lint.error.contains("items.yaml:3:18: error: ") && lint.error == check.error, "\(lint.error)\(check.error)")
+    #expect(lint.error.contains("items.yaml:2:11: error: ") && lint.error == check.error, "\(lint.error)\(check.error)")
     await program.remove()
   }
 
