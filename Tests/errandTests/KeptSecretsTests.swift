@@ -356,7 +356,7 @@ import Testing
     let asked = Mutex<[String]>([])
     let server = try HTTPServer { request in
       asked.withLock { $0.append(request.target) }
-      let body = #"{"v":"sesame-4711","list":["by sesame-4711!"],"n":839201750,"deep":{"sesame-4711":1}}"#
+      let body = #"{"v":"sesame-4711","list":["by sesame-4711!"],"n":83920175,"deep":{"sesame-4711":1}}"#
       return .text(request.path == "/give" ? body : #"{"ok":true}"#, type: "application/json")
     }
     try program.write(
