@@ -29,7 +29,7 @@ extension MailPlugin: RefusingPlugin {
       check(attachment["type"], Mail.check(mediaType:))
     }
     if input["from"] == nil, let connection, connection.from == nil {
-      refusals.append(Refusal(SendMail.lacksSender, of: input))
+      refusals.append(Refusal(SendMail.lacksSender, of: input.value))
     }
     return refusals
   }

@@ -125,11 +125,15 @@ extension MarkbookClient {
   }
 
   public func getMarkbook(key: Int) async throws(MarkbookError) -> MarkbookResponse {
-    try await ask(MarkbookCall(.read, "getmarkbook", ["key": String(key)]))
+    let answer: MarkbookResponse = try await ask(MarkbookCall(.read, "getmarkbook", ["key": String(key)]))
+    try answer.head.expect(key, "getmarkbook")
+    return answer
   }
 
   public func getMarkbookAlt(key: Int) async throws(MarkbookError) -> MarkbookAltResponse {
-    try await ask(MarkbookCall(.read, "getmarkbookalt", ["key": String(key)]))
+    let answer: MarkbookAltResponse = try await ask(MarkbookCall(.read, "getmarkbookalt", ["key": String(key)]))
+    try answer.head.expect(key, "getmarkbookalt")
+    return answer
   }
 
   public func getOutcomes(key: Int) async throws(MarkbookError) -> OutcomesResponse {
@@ -283,5 +287,15 @@ extension MarkbookClient {
     return try await wire.post(
       HTTPQuery([key] + tokens + [.init("apiaction", call.action)] + call.parameters.items), to: "post.lc",
       action: call.action)
+  }
+}
+
+extension MarkbookHead {
+  /// Refuses the answer about another markbook than the one that was asked for.
+  fileprivate func expect(_ key: Int, _ action: String) throws(MarkbookError) {
+    if markbookKey == key { return }
+    throw MarkbookError(
+      .unreadable, action: action,
+      message: "The answer to '\(action)' is about the markbook with key \(markbookKey), and \(key) was asked for.")
   }
 }

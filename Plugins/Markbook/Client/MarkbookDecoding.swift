@@ -128,6 +128,12 @@ extension MarkbookResponse: MarkbookAnswer {
       classList: try answer.objects("classlist", MarkbookClass.init),
       taskList: try answer.objects("tasklist", MarkbookTask.init),
       studentList: try answer.objects("studentlist", MarkbookStudent.init))
+    for (index, student) in studentList.enumerated() {
+      for (name, results) in [("rawresults", student.rawResults), ("roundedresults", student.roundedResults)] {
+        try MarkbookError.expect(
+          atMost: taskList.count, "tasks", results.count, of: "studentlist[\(index)].\(name)", answer.action)
+      }
+    }
   }
 }
 
@@ -148,6 +154,11 @@ extension OutcomesResponse: MarkbookAnswer {
       envelope: envelope, classList: try answer.objects("classlist", MarkbookClass.init),
       outcomeList: try answer.objects("outcomelist", MarkbookOutcome.init),
       studentList: try answer.objects("studentlist", MarkbookStudent.init))
+    for (index, student) in studentList.enumerated() {
+      try MarkbookError.expect(
+        atMost: outcomeList.count, "outcomes", student.outcomeLevels.count, of: "studentlist[\(index)].outcomelevels",
+        answer.action)
+    }
   }
 }
 

@@ -147,6 +147,15 @@ struct Failure {
       sent: .maybe, elapsed: elapsed)
   }
 
+  /// Names the target as far as it may be shown, because the request has to be sent there.
+  func bodilessRedirect(to target: HTTPRequest, _ status: Int, elapsed: TimeSpan) -> HTTPError {
+    error(
+      .redirect,
+      "\(host) answered with HTTP status \(status), which redirects to \(target.redactedURL), where the "
+        + "\(target.method) would arrive as a GET without its body; send it to that address instead.",
+      sent: .maybe, elapsed: elapsed)
+  }
+
   func unexpectedPart() -> HTTPError {
     error(.malformedResponse, "\(host) answers with a part of the file that was not asked for.", sent: .maybe)
   }

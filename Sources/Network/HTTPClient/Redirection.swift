@@ -4,8 +4,9 @@ import HTTPTypes
 extension HTTPRequest {
   /// The request that an answer redirects to, or nil if it does not redirect (RFC 9110, section 15.4).
   ///
-  /// After 303, and after 301 or 302 to a POST, the next one is a GET without body, as everybody does it. Header fields
-  /// with credentials stay behind when the origin changes.
+  /// After 303 the next one is a GET without body. A POST that is answered with 301 or 302 is refused: it would become
+  /// one as well, as everybody does it, and what it says would be lost without a word. Header fields with credentials
+  /// stay behind when the origin changes.
   func redirected(by response: HTTPResponse) throws(HTTPError) -> HTTPRequest? {
     guard [301, 302, 303, 307, 308].contains(response.status) else { return nil }
     let failure = Failure(of: self)
@@ -18,7 +19,10 @@ extension HTTPRequest {
     next.url = to.text
     // What the request did not say itself may be signed.
     if to.query != from.query { next.hidesQuery = true }
-    if response.status == 303 && method != "HEAD" || response.status < 303 && method == "POST" {
+    if response.status < 303, method == "POST" {
+      throw failure.bodilessRedirect(to: next, response.status, elapsed: response.elapsed)
+    }
+    if response.status == 303 && method != "HEAD" {
       next.method = "GET"
       next.body = nil
       next.headers["Content-Type"] = nil

@@ -13,10 +13,8 @@ extension Dispatch {
     var found: [Diagnostic] = []
     var recipes: [Recipe?] = []
     var isMissing = false
-    var environment = workspace.environment
-    if workspace.configurationPath != nil { environment.settings = workspace.configuration.settings }
     for path in paths {
-      environment.refusals = workspace.refusals(in: path, at: SystemTime())
+      let environment = workspace.environmentOfChecks(of: path)
       let checked: CheckedRecipe
       do throws(FileError) {
         checked = Recipe.check(try environment.read(path), in: environment)
@@ -98,6 +96,14 @@ extension Dispatch {
 }
 
 extension Workspace {
+  /// What recipes are checked in, with what the connections here are set to and refuse.
+  func environmentOfChecks(of recipe: String) -> RecipeEnvironment {
+    var environment = environment
+    if configurationPath != nil { environment.settings = configuration.settings }
+    environment.refusals = refusals(in: recipe, at: SystemTime())
+    return environment
+  }
+
   /// What is wrong between the recipes of folders, as `serve` finds it.
   ///
   /// - Parameters:

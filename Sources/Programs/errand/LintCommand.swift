@@ -12,11 +12,13 @@ extension Dispatch {
     var recipes: [Recipe?] = []
     var isMissing = false
     for path in paths {
+      let environment = workspace.environmentOfChecks(of: path)
       do throws(FileError) {
-        let checked = Recipe.check(try workspace.environment.read(path), in: workspace.environment)
-        // What may stay as it is in a recipe that cannot run is not worth a word yet.
+        let checked = Recipe.check(try environment.read(path), in: environment)
         recipes.append(checked.recipe)
-        found += checked.recipe?.hints ?? checked.diagnostics.filter { $0.severity == .error }
+        let errors = checked.diagnostics.filter { $0.severity == .error }
+        // What may stay as it is in a recipe that cannot run is not worth a word yet.
+        found += errors.isEmpty ? checked.recipe?.hints ?? [] : errors
       } catch {
         isMissing = isMissing || error.isNotFound
         recipes.append(nil)

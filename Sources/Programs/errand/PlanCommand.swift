@@ -2,7 +2,6 @@ import ActionKit
 import Agent
 import Basics
 import CommandLineParser
-import Expressions
 import Recipes
 import Recordings
 import RunState
@@ -40,9 +39,11 @@ extension RunCommand {
       throw CommandFailure(.invalid, "'\(request.path)' cannot be planned")
     }
     let snapshot = Snapshot()
+    let book = await workspace.secretBook(session.secrets)
     let services = try workspace.services(
-      for: recipe, secrets: request.secrets, overrides: request.overrides, standIns: factory.standIns,
-      time: session.time, pool: factory.pool, interceptor: { snapshot.transport(of: $0, over: $1) })
+      for: recipe, secrets: request.secrets, hiding: book.all, overrides: request.overrides,
+      standIns: factory.standIns, time: session.time, pool: factory.pool,
+      interceptor: { snapshot.transport(of: $0, over: $1) })
     let inputs = Value.map(request.inputs)
     var values: [String: Value] = [:]
     let isLocal = { (connection: String) in
@@ -53,12 +54,9 @@ extension RunCommand {
       do throws(StateError) { values = try ValuesOnDisk.read(in: workspace.stateFolder, program: version) } catch {
         throw CommandFailure(.unavailable, error.message)
       }
-      let book = await workspace.secretBook(session.secrets)
       for (name, value) in values {
-        do throws(StateError) { values[name] = try await book.restored(value, as: "the stored value '\(name)'") } catch
-        {
-          values[name] = Unknown(error.message).value
-        }
+        // What cannot be restored is replaced and removed as it is kept, and cannot be read.
+        values[name] = (try? await book.restored(value, as: "the stored value '\(name)'")) ?? value
       }
     }
     let now = instant ?? session.time.now()
@@ -76,8 +74,14 @@ extension RunCommand {
     heading["plannedAt"] = .timestamp(now)
     heading["program"] = .string(version)
     heading["sandbox"] = .bool(request.isSandbox)
-    heading["inputs"] = inputs
-    heading["overrides"] = .map(ValueMap(request.overrides.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }))
+    let overrides = ValueMap(request.overrides.sorted { $0.key < $1.key }.map { ($0.key, $0.value) })
+    do throws(StateError) {
+      // By reference, so that a run can be given them by the plan.
+      heading["inputs"] = try withoutSecrets(inputs, book)
+      heading["overrides"] = try withoutSecrets(.map(overrides), book)
+    } catch {
+      throw CommandFailure(.invalid, error.message)
+    }
     do throws(JSONError) {
       // As it is in a file, so that two of them can be compared.
       let document = try JSON.parse(JSON.write(plan.document(heading), .pretty))
@@ -85,6 +89,36 @@ extension RunCommand {
     } catch {
       throw CommandFailure(.failed, "the plan cannot be written as JSON: \(error.message)")
     }
+  }
+
+  /// Each member as it is, or by reference if it holds a secret.
+  private func withoutSecrets(_ members: Value, _ book: SecretBook) throws(StateError) -> Value {
+    var map = members.map ?? ValueMap()
+    for member in map.members {
+      let masked = try book.masked(member.value)
+      if masked.isMasked { map[member.key] = .object([RunCommand.reference: StoredValue.inline(masked).encoded()]) }
+    }
+    return .map(map)
+  }
+
+  /// The member of what stands in a plan for an input that holds a secret.
+  private static let reference = "$withSecret"
+
+  /// The inputs of a plan, those by reference with the secrets that they were kept without.
+  func inputs(of plan: Value, in workspace: Workspace) async throws(CommandFailure) -> ValueMap {
+    var inputs = plan["inputs"]?.map ?? ValueMap()
+    for member in inputs.members {
+      guard let kept = member.value.map, kept.count == 1, let reference = kept[RunCommand.reference],
+        case .inline(let masked)? = try? StoredValue(reading: reference)
+      else { continue }
+      let book = await workspace.secretBook(workspace.secretSources())
+      do throws(StateError) {
+        inputs[member.key] = try await book.restored(masked, as: "the input '\(member.name ?? "")' of the plan")
+      } catch {
+        throw CommandFailure(error)
+      }
+    }
+    return inputs
   }
 
   private func show(_ made: Made) throws(CommandFailure) -> ExitCode {

@@ -100,7 +100,8 @@ struct RunCommand {
     let path = parsed["recipe"].text ?? ""
     let workspace = try dispatch.workspace(besides: path)
     let recipe = try workspace.recipe(at: path, console: console)
-    let inputs = try inputs(of: recipe, agreed)
+    let planned = if let agreed { try await self.inputs(of: agreed, in: workspace) } else { ValueMap() }
+    let inputs = try inputs(of: recipe, planned)
     let overrides = try overrides(for: recipe, in: workspace)
     let isSandbox = parsed["sandbox"].isGiven
     let sources = workspace.secretSources()
@@ -177,10 +178,10 @@ struct RunCommand {
 
   // MARK: What is given
 
-  private func inputs(of recipe: Recipe, _ agreed: Value?) throws(CommandFailure) -> ValueMap {
+  private func inputs(of recipe: Recipe, _ planned: ValueMap) throws(CommandFailure) -> ValueMap {
     var given: [(name: String, input: GivenInput)] = []
-    if let agreed, parsed["inputs"].text == nil, parsed["input"].texts.isEmpty {
-      for member in agreed["inputs"]?.map?.members ?? [] {
+    if parsed["inputs"].text == nil, parsed["input"].texts.isEmpty {
+      for member in planned.members {
         guard let name = member.name, let input = recipe.inputs.first(where: { $0.name == name }) else { continue }
         let secret = input.isSecret ? member.value["secret"]?.string : nil
         given.append((name, secret.map { .secret(name: $0) } ?? .value(member.value, Source(name: "plan", text: ""))))

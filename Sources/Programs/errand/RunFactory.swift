@@ -61,6 +61,7 @@ struct RunFactory: Sendable {
         for: recipe, secrets: secrets, overrides: overrides, standIns: standIns, time: time, pool: pool,
         interceptor: interceptor, calls: calls, recorder: recorder, from: record.origin.folder)
       recorder?.note(folder: folder ?? workspace.root)
+      recorder?.hide(store.secrets)
       var run = PreparedRun(recipe: recipe, secrets: secrets, services: services, folder: folder ?? workspace.root)
       run.instants = instants?(record)
       if let recorder { run.notingInstants = { recorder.note(now: $1, of: $0) } }

@@ -126,7 +126,8 @@ struct RunSession: Sendable {
       throw CommandFailure(.cannotCreate, error.description)
     }
     defer { Files.removeTree(folder) }
-    let replay = Replay(recording, secrets: hidden, folder: folder)
+    let known = await workspace.knownSecrets(secrets).map(\.text)
+    let replay = Replay(recording, secrets: hidden, known: known, folder: folder)
     factory.interceptor = { connection, _ in replay.transport(of: connection) }
     factory.calls = replay
     factory.folder = recording.folder
@@ -142,6 +143,7 @@ struct RunSession: Sendable {
     _ origin: RunCreated, _ factory: RunFactory, on clock: ManualClock? = nil, asJSON: Bool
   ) async throws(CommandFailure) -> ExitCode {
     let store = MemoryStateStore()
+    store.secrets.learn(await workspace.knownSecrets(secrets))
     let host = RunHost(store: store, time: clock ?? time, activity: clock.map { _ in Activity() }) {
       record throws(NotRunnable) in
       try await factory.prepared(record, from: store)

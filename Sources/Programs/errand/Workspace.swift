@@ -99,9 +99,12 @@ struct Workspace: Sendable {
 
   /// The connections that a recipe uses, with their secrets and what `--set` overrides.
   ///
-  /// - Parameter folder: The one that the path of the recipe starts from; the working folder if nil.
+  /// - Parameters:
+  ///   - others: Secrets beside those of the recipe and the connections, which are not shown either.
+  ///   - folder: The one that the path of the recipe starts from; the working folder if nil.
   func services(
-    for recipe: Recipe, secrets: Secrets, overrides: [String: Value], standIns: [String: Value] = [:],
+    for recipe: Recipe, secrets: Secrets, hiding others: [(name: String, text: String)] = [],
+    overrides: [String: Value], standIns: [String: Value] = [:],
     time: any TimeSource, pool: ServicePool, interceptor: PluginContext.Interceptor? = nil,
     calls: (any CallInterceptor)? = nil,
     recorder: Recorder? = nil, from folder: String? = nil
@@ -144,7 +147,8 @@ struct Workspace: Sendable {
     var interceptor = interceptor
     if let recorder { interceptor = { recorder.transport(of: $0, over: $1) } }
     return Services(
-      catalog: catalog, connections: connections, redactor: Redactor(named: known), time: time,
+      catalog: catalog, connections: connections, redactor: Redactor(named: Workspace.adding(others, to: known)),
+      time: time,
       cacheFolder: standIns.isEmpty && recorder == nil ? "\(stateFolder)/cache" : nil, folder: root, pool: pool,
       interceptor: interceptor, calls: recorder ?? calls,
       ownFiles: ownFiles(with: recipe.all.map(\.source.name), from: folder))

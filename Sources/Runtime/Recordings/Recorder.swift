@@ -2,6 +2,7 @@ package import ActionKit
 package import Basics
 package import HTTPClient
 import HTTPTypes
+package import RunState
 package import Runs
 import Synchronization
 
@@ -18,6 +19,7 @@ package final class Recorder: CallInterceptor {
     var calls: [(call: ServiceCall, result: Result<Value, ActionError>)] = []
     var connections: [String: Value] = [:]
     var secrets: Set<String> = []
+    var book: SecretBook?
     var at: Timestamp?
     var folder: String?
     var steps: [(path: String, now: Timestamp)] = []
@@ -54,6 +56,9 @@ package final class Recorder: CallInterceptor {
       content.secrets.formUnion(secrets)
     }
   }
+
+  /// Leaves out whatever is kept out of a state, also what becomes known while the run goes on.
+  package func hide(_ book: SecretBook) { content.withLock { $0.book = book } }
 
   /// Whether nothing was taken down.
   package var isEmpty: Bool {
@@ -101,7 +106,8 @@ package final class Recorder: CallInterceptor {
     let found =
       content.entries.flatMap { Scrubbing.secrets(in: $0.request) }
       + content.calls.flatMap { Scrubbing.secrets(in: $0.call) }
-    let redactor = Redactor(content.secrets.union(found).sorted { $0.precedesByScalars($1) })
+    let known = content.secrets.union(found).union(content.book?.all.map(\.text) ?? [])
+    let redactor = Redactor(known.sorted { $0.precedesByScalars($1) })
     // An address that an answer gave stays one, so that the run can be played.
     let queries = Set(content.entries.compactMap { $0.request.hidesQuery ? HTTPURL($0.request.url)?.query : nil })
     let redactBody = { (text: String) in

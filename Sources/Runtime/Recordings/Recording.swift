@@ -29,8 +29,8 @@
 // because it was made when they were made anew by each run that was played.
 //
 // No secret is in it. By type: the values of parameters and header fields that a request calls secret, in URLs and
-// forms, and the settings of connections and inputs of calls that are declared so. By value: what is known as a secret, and what stood in
-// such a place in any request, wherever it occurs, plain, as JSON, in base64 and percent-encoded.
+// forms, and the settings of connections and inputs of calls that are declared so. By value: every secret that is kept
+// out of the state, and what stood in such a place in any request, wherever it occurs and however it is spelled.
 import ActionKit
 package import Basics
 import HTTPClient

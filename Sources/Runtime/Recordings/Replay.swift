@@ -10,11 +10,13 @@ import Synchronization
 /// A request is answered by the first exchange not yet played that means the same: the same method, scheme, host, port
 /// and path, the same query items and form fields in whatever order, the same JSON. A request that means nothing
 /// recorded is refused, with what is different from the exchange that is nearest. So is a call, which means the same if
-/// it is of the same action with the same input.
+/// it is of the same action with the same input. A secret of the recording is a mark in it, which stands for any text; so
+/// what is asked is compared as it is, and without the secrets that are known now.
 package final class Replay: CallInterceptor {
   private let recording: Recording
-  private let secrets: [String]
-  private let redactor: Redactor
+  /// What stands for secrets now, and that with all secrets that are known.
+  private let secrets: [[String]]
+  private let redactors: [Redactor]
   private let isPlayed: Mutex<[Bool]>
   private let isCallPlayed: Mutex<[Bool]>
   /// The first thing that was asked for and is not recorded.
@@ -22,12 +24,13 @@ package final class Replay: CallInterceptor {
 
   /// - Parameters:
   ///   - secrets: What stands for secrets now, which the recording does not hold.
+  ///   - known: The secrets that are known, which the recording may hold no more than those.
   ///   - folder: Where the files go that answers are written to.
-  package init(_ recording: Recording, secrets: [String], folder: String) {
+  package init(_ recording: Recording, secrets: [String], known: [String] = [], folder: String) {
     confinement = folder
     self.recording = recording
-    self.secrets = secrets
-    redactor = Redactor(secrets)
+    self.secrets = known.isEmpty ? [secrets] : [secrets, secrets + known]
+    redactors = self.secrets.map { Redactor($0) }
     isCallPlayed = Mutex((recording.calls ?? []).map { _ in false })
     isPlayed = Mutex(recording.exchanges.map { _ in false })
   }
@@ -63,9 +66,11 @@ package final class Replay: CallInterceptor {
       return .failure(
         keep("The recording is of an earlier form, which holds no call of \(call.action); record the run again."))
     }
-    let input = Scrubbing.input(of: call, Redactor(secrets + Scrubbing.secrets(in: call)))
-    // As it is in a file.
-    let wanted = (try? JSON.parse(JSON.write(input))) ?? input
+    let wanted = secrets.map { secrets in
+      let input = Scrubbing.input(of: call, Redactor(secrets + Scrubbing.secrets(in: call)))
+      // As it is in a file.
+      return (try? JSON.parse(JSON.write(input))) ?? input
+    }
     let found = isCallPlayed.withLock { isPlayed -> Result<Value, ActionError> in
       var nearest: [String]?
       for (index, recorded) in calls.enumerated()
@@ -73,8 +78,12 @@ package final class Replay: CallInterceptor {
         && recorded["connection"] == .string(call.connection)
         && recorded["part"]?.string ?? "run" == call.part.rawValue
       {
-        var differences: [String] = []
-        RequestMeaning.compare(wanted, recorded["input"] ?? .null, at: "input", &differences)
+        let differences = fewest(
+          wanted.map { wanted in
+            var differences: [String] = []
+            RequestMeaning.compare(wanted, recorded["input"] ?? .null, at: "input", &differences)
+            return differences
+          })
         if differences.isEmpty {
           isPlayed[index] = true
           return .success(recorded)
@@ -92,6 +101,8 @@ package final class Replay: CallInterceptor {
     }
   }
 
+  private func fewest(_ differences: [[String]]) -> [String] { differences.min { $0.count < $1.count } ?? [] }
+
   /// What answers a connection's requests.
   package func transport(of connection: String) -> any HTTPTransport {
     ReplayTransport(replay: self, connection: connection)
@@ -100,12 +111,13 @@ package final class Replay: CallInterceptor {
   fileprivate func exchange(
     for request: HTTPRequest, of connection: String
   ) -> Result<Recording.Exchange, HTTPError> {
-    let wanted = RequestMeaning(Scrubbing.request(request, redactor))
+    let wanted = redactors.map { RequestMeaning(Scrubbing.request(request, $0)) }
     return isPlayed.withLock { isPlayed in
       var nearest: (exchange: Recording.Exchange, differences: [String])?
       for (index, exchange) in recording.exchanges.enumerated()
       where !isPlayed[index] && exchange.connection.hasSameScalars(as: connection) {
-        let differences = wanted.differences(from: RequestMeaning(exchange.request))
+        let recorded = RequestMeaning(exchange.request)
+        let differences = fewest(wanted.map { $0.differences(from: recorded) })
         if differences.isEmpty {
           isPlayed[index] = true
           return .success(exchange)
@@ -117,7 +129,7 @@ package final class Replay: CallInterceptor {
           HTTPRequest.shown(
             recorded: "the nearest is \($0.exchange.request.shown): \($0.differences.joined(separator: ", "))")
         } ?? "all that it holds of '\(connection)' has been played"
-      let shown = redactor.redact("\(request.method) \(request.redactedURL)")
+      let shown = redactors[redactors.count - 1].redact("\(request.method) \(request.redactedURL)")
       let error = keep("The recording holds no request \(shown); \(reason).")
       return .failure(HTTPError(.invalidRequest, error.message, sent: .nothing))
     }
@@ -161,8 +173,11 @@ struct RequestMeaning {
 
   init(_ request: Recording.Request) {
     method = request.method
-    let url = HTTPURL(request.url)
-    place = url.map { "\($0.origin)\($0.path)" } ?? request.url
+    // The marks in a recorded one are no ASCII.
+    let url = HTTPURL(request.url.replacing(RequestMeaning.mark, with: RequestMeaning.mark.percentEncoded))
+    place =
+      url.map { "\($0.origin)\($0.path.replacing(RequestMeaning.mark.percentEncoded, with: RequestMeaning.mark))" }
+      ?? request.url
     query = RequestMeaning.items(url?.query ?? "")
     switch request.body {
     case nil: body = .null
@@ -189,7 +204,7 @@ struct RequestMeaning {
   func differences(from recorded: RequestMeaning) -> [String] {
     var found: [String] = []
     if !method.hasSameScalars(as: recorded.method) { found.append("\(method) instead of \(recorded.method)") }
-    if !place.hasSameScalars(as: recorded.place) { found.append("\(place) instead of \(recorded.place)") }
+    if !RequestMeaning.meansSame(place, recorded.place) { found.append("\(place) instead of \(recorded.place)") }
     found += RequestMeaning.differences(query, recorded.query)
     RequestMeaning.compare(body, recorded.body, at: "body", &found)
     return found
@@ -204,6 +219,11 @@ struct RequestMeaning {
       } else {
         more.append(item)
       }
+    }
+    more.removeAll { item in
+      guard let index = left.firstIndex(where: { meansSame(item, $0) }) else { return false }
+      left.remove(at: index)
+      return true
     }
     return more.map { "'\($0)' is not recorded" } + left.map { "'\($0)' is missing" }
   }
@@ -225,9 +245,15 @@ struct RequestMeaning {
       for (index, pair) in zip(left, right).enumerated() {
         compare(pair.0, pair.1, at: "\(path)[\(index)]", &found)
       }
-    case (.string(let left), .string(let right)) where isSame(left, as: right) || isSame(right, as: left): break
+    case (.string(let left), .string(let right)) where meansSame(left, right): break
     default: found.append("\(path) is \(shown(value)) instead of \(shown(recorded))")
     }
+  }
+
+  private static let mark = "•••"
+
+  private static func meansSame(_ text: String, _ other: String) -> Bool {
+    text.hasSameScalars(as: other) || isSame(text, as: other) || isSame(other, as: text)
   }
 
   /// Whether a text is another one but for what was taken out of that.

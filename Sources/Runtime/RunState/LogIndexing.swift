@@ -6,6 +6,12 @@
 import Basics
 
 extension MonthlyLog {
+  /// Brings the index and the blocks of every month up to its file.
+  func completeIndexes() throws(StateError) {
+    var whole: Set<String> = []
+    for month in try months() { try completeIndex(of: month, &whole) }
+  }
+
   /// Brings a month's index and blocks up to its file, and cuts off half a line at the file's end.
   func completeIndex(of month: LogMonth, _ whole: inout Set<String>) throws(StateError) {
     if whole.contains(month.name) { return }

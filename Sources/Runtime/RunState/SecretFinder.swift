@@ -5,9 +5,9 @@
 // stands within something longer that was encoded, and where the digits are escaped in turn. What is found goes as a
 // whole, overlapping finds together. A secret of fewer than four bytes is left alone: it would take half of every text
 // with it. Of a secret that ends in a line end, or has several lines, the text without blanks around it and each of its
-// longer lines are looked for as well.
+// longer lines are looked for as well. Digits are found across the ends of lines too, as `base64` and `xxd -p` break them.
 //
-// In a text that is only shown, any blanks of a secret are found as any others, and digits across the ends of lines.
+// In a text that is only shown, any blanks of a secret are found as any others.
 import Basics
 
 /// Looks for several secrets in one go.
@@ -175,7 +175,7 @@ struct Needle: Sendable, Hashable {
   struct Form: Sendable, Hashable {
     var name: String
     var scalars: [Scalar]
-    /// Whether it is written in digits, which may go on in the next line.
+    /// Whether it is written in digits, which may continue in the next line.
     var isDigits: Bool
 
     /// The two bytes that it can begin with, however it is written, but for escapes that begin with `\` or `&`.
@@ -301,10 +301,8 @@ struct Needle: Sendable, Hashable {
       for index in ends where index < bytes.count {
         var ends = Needle.ends(of: scalar, in: bytes, at: index)
         if manner.isShown, scalar.isBlank, let end = run(in: bytes, at: index, where: isBlank) { ends.append(end) }
-        if manner.isShown, form.isDigits, index > start, let end = run(in: bytes, at: index, where: isLineEnd),
-          end < bytes.count
-        {
-          ends += Needle.ends(of: scalar, in: bytes, at: end)
+        if form.isDigits, index > start {
+          for begin in Needle.nextLines(in: bytes, at: index) { ends += Needle.ends(of: scalar, in: bytes, at: begin) }
         }
         for end in ends where !next.contains(end) { next.append(end) }
       }
@@ -332,14 +330,43 @@ struct Needle: Sendable, Hashable {
     return index > start ? index : nil
   }
 
-  /// Where each of the characters of a find is written.
-  func pieces(of find: SecretFinder.Find, in bytes: UnsafeBufferPointer<UInt8>) -> [Range<Int>]? {
-    var levels: [[(end: Int, from: Int)]] = [[(find.start, 0)]]
+  /// How many ends of lines may stand between two digits.
+  private static let mostLineEnds = 4
+  private static let lineEnds = [Scalar(value: 0x0A, utf8: [0x0A]), Scalar(value: 0x0D, utf8: [0x0D])]
+
+  /// Where the next lines begin after an index at which one ends, each end written in one of its ways; empty if none does.
+  private static func nextLines(in bytes: UnsafeBufferPointer<UInt8>, at start: Int) -> [Int] {
+    // Most often a digit follows.
+    guard start < bytes.count, "\n\r\\%&".utf8.contains(bytes[start]) else { return [] }
+    var found: [Int] = []
+    var last = [start]
+    for _ in 0..<mostLineEnds where !last.isEmpty {
+      var next: [Int] = []
+      for index in last where index < bytes.count && "\n\r\\%&".utf8.contains(bytes[index]) {
+        for end in lineEnds.flatMap({ ends(of: $0, in: bytes, at: index) }) where !next.contains(end) {
+          next.append(end)
+        }
+      }
+      found += next.filter { $0 < bytes.count && !found.contains($0) }
+      last = next
+    }
+    return found
+  }
+
+  /// Where each of the characters of a find is written, the ends of lines before a digit included, and where these end.
+  func pieces(
+    of find: SecretFinder.Find, in bytes: UnsafeBufferPointer<UInt8>
+  ) -> [(range: Range<Int>, begin: Int)]? {
+    var levels: [[(end: Int, from: Int, begin: Int)]] = [[(find.start, 0, find.start)]]
     for scalar in forms[find.form].scalars {
-      var next: [(end: Int, from: Int)] = []
+      var next: [(end: Int, from: Int, begin: Int)] = []
       for (from, place) in levels[levels.count - 1].enumerated() where place.end < bytes.count {
-        for end in Needle.ends(of: scalar, in: bytes, at: place.end) where !next.contains(where: { $0.end == end }) {
-          next.append((end, from))
+        var begins = [place.end]
+        if forms[find.form].isDigits, levels.count > 1 { begins += Needle.nextLines(in: bytes, at: place.end) }
+        for begin in begins {
+          for end in Needle.ends(of: scalar, in: bytes, at: begin) where !next.contains(where: { $0.end == end }) {
+            next.append((end, from, begin))
+          }
         }
       }
       levels.append(next)
@@ -347,10 +374,10 @@ struct Needle: Sendable, Hashable {
     guard var index = levels[levels.count - 1].firstIndex(where: { $0.end == find.range.upperBound }) else {
       return nil
     }
-    var pieces: [Range<Int>] = []
+    var pieces: [(range: Range<Int>, begin: Int)] = []
     for level in levels.indices.dropFirst().reversed() {
       let place = levels[level][index]
-      pieces.append(levels[level - 1][place.from].end..<place.end)
+      pieces.append((levels[level - 1][place.from].end..<place.end, place.begin))
       index = place.from
     }
     return pieces.reversed()

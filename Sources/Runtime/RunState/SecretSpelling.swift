@@ -5,10 +5,11 @@
 //
 //     c      the character as it is           e      the letter of its short escape: n of \n
 //     h H    a digit of its hexadecimal form  d      a digit of its decimal number
-//     n      the name of its entity           all else stands for itself
+//     n      the name of its entity           […]    the ends of lines before it, as they are
+//                                             all else stands for itself
 //
 // `%25hh` is a percent-encoded byte whose percent sign is encoded, `\\uhhhh` an escape of JSON in JSON. A spelling is one
-// pattern for all characters, or several with the number of characters for each: `3c 1%HH 4c`.
+// pattern for all characters, or several with the number of characters for each: `3c 1%HH 4c`, `76c 1[%0D%0A]c 20c`.
 import Basics
 
 /// A usual way to escape a text.
@@ -61,6 +62,12 @@ enum SecretPattern {
   ///
   /// A pattern is repeated for each byte that is percent-encoded and for each half of a surrogate pair.
   static func text(_ pattern: String, of scalar: Needle.Scalar) -> [UInt8]? {
+    if pattern.utf8.first == UInt8(ascii: "[") {
+      guard let end = pattern.utf8.firstIndex(of: UInt8(ascii: "]")) else { return nil }
+      let rest = String(decoding: pattern.utf8[end...].dropFirst(), as: UTF8.self)
+      guard rest.utf8.first != UInt8(ascii: "["), let text = text(rest, of: scalar) else { return nil }
+      return pattern.utf8[..<end].dropFirst() + text
+    }
     var digits: [UInt8]
     switch pattern.utf8.first {
     case UInt8(ascii: "%"): digits = scalar.utf8.flatMap { hex(UInt32($0), 2) }
@@ -170,7 +177,10 @@ extension Needle {
     for digits in SecretPattern.Digits.allCases {
       var runs: [(pattern: String, count: Int)] = []
       for (piece, scalar) in zip(pieces, scalars) {
-        guard let pattern = SecretPattern.pattern(of: Array(bytes[piece]), for: scalar, digits) else { break }
+        let lineEnds = String(decoding: bytes[piece.range.lowerBound..<piece.begin], as: UTF8.self)
+        let character = Array(bytes[piece.begin..<piece.range.upperBound])
+        guard var pattern = SecretPattern.pattern(of: character, for: scalar, digits) else { break }
+        if !lineEnds.isEmpty { pattern = "[\(lineEnds)]\(pattern)" }
         if runs.last?.pattern == pattern { runs[runs.count - 1].count += 1 } else { runs.append((pattern, 1)) }
       }
       guard runs.reduce(0, { $0 + $1.count }) == scalars.count else { continue }

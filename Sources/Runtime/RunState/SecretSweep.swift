@@ -63,7 +63,7 @@ struct SecretSweep {
     }
     if name == "exchanges", let items = member.list {
       var swept: [Value] = []
-      for item in items { swept.append(try sweptValue(item)) }
+      for item in items { swept.append(try sweptExchange(item)) }
       return .list(swept)
     }
     guard let text = member.string else { return try swept(member) }
@@ -78,6 +78,13 @@ struct SecretSweep {
       return .string(try book.masked(text: text))
     }
     return member
+  }
+
+  /// An exchange whose texts hold no secret; its numbers are what was counted and measured here.
+  private mutating func sweptExchange(_ exchange: Value) throws(StateError) -> Value {
+    guard var map = exchange.map else { return try sweptValue(exchange) }
+    for member in map.members where member.value.string != nil { map[member.key] = try sweptValue(member.value) }
+    return .map(map)
   }
 
   private mutating func noteName(_ name: String?) {

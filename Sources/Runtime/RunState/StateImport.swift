@@ -192,6 +192,7 @@ extension StateArchive {
     opened.generation = snapshot.generation
     try logs.adopt(from: &opened)
     _ = try StateFolder(path: staging, fileSystem: fileSystem, program: program).compact(&opened)
+    try logs.completeIndexes()
     return opened.state.runs.count
   }
 

@@ -18,6 +18,12 @@ struct StateLogs: Sendable {
     if let last = opened.state.slots.last { opened.newest.slot = LogMark(last.summary) }
     opened.state.forgetOver()
   }
+
+  /// Makes what is missing of the indexes.
+  func completeIndexes() throws(StateError) {
+    try history.completeIndexes()
+    try slots.completeIndexes()
+  }
 }
 
 /// The newest record in each log when a snapshot was written.

@@ -62,6 +62,11 @@ package struct Plan: Sendable {
 }
 
 extension Plan {
+  /// Whether something would be written by what was planned after so many entries.
+  func hasWrites(after count: Int) -> Bool {
+    entries.dropFirst(count).contains { if case .write = $0.event { true } else { false } }
+  }
+
   /// How many things change in which way.
   package struct Tally: Equatable, Sendable {
     package var added = 0

@@ -63,6 +63,7 @@ extension Planner {
     let output = try await attempt(call, step, input, at: path) { service, context async throws(ActionError) in
       try await action.run(input, on: service, in: context)
     }
+    .withMaskedReplaced { Unknown("known when '\($0)' is the secret that it was").value }
     if action.effect == .read {
       plan.reads.append(
         Plan.Read(path: path, call: shown, output: try hashes(of: masked(action.output.withoutVolatile(output)))))
@@ -256,6 +257,9 @@ extension Planner {
     case (_, .bytes(let bytes)):
       let text = String(decoding: bytes, as: UTF8.self)
       return redactor.redact(text) == text ? value : .string(MaskedText.mark)
+    case (_, .int), (_, .uint), (_, .double):
+      let text = JSON.shown(value)
+      return redactor.redact(text).hasSameScalars(as: text) ? value : .string(MaskedText.mark)
     case (_, .list(let items)):
       let element: FieldType? = if case .list(let element)? = type { element } else { nil }
       return .list(items.map { masked($0, element) })

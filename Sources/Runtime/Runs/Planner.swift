@@ -281,6 +281,9 @@ package final class Planner {
         if let limit = step.timeout.total, ahead > before.ahead + limit {
           note(.mayFail("what it waits for takes longer than its 'timeout' of \(limit.spelled)"), at: path)
         }
+        if let most = step.retry?.schedule.maxAttempts, number < most, plan.hasWrites(after: before.entries) {
+          note(.pause("would be tried again if it fails, \(most) times at most, and may then write more"), at: path)
+        }
         return value
       } catch {
         guard case .failed(let failure) = error, let policy = step.schedule(after: failure, standard: nil),
@@ -288,11 +291,13 @@ package final class Planner {
         else { throw error }
         let delay = failure.retryAfter ?? policy.delay(afterAttempt: number, chance: 0.5)
         guard delay <= Planner.mostPatience, (try? await time.sleep(for: delay)) != nil else { throw error }
+        number += 1
+        // What the run would write before it fails is written, and the next attempt finds it.
+        if plan.hasWrites(after: before.entries) { continue }
         // What was planned in vain is planned anew, but for the time that it took.
         let (latest, lost) = (self.latest, self.lost)
         progress = before
         (self.latest, self.lost) = (latest, lost)
-        number += 1
       }
     }
   }
@@ -776,4 +781,24 @@ struct PlannedValues: ValueStore {
   }
 
   func earlierChange() -> ValueOutcome? { nil }
+}
+
+extension Value {
+  /// The value with something else for each part that is kept by reference, made of the name of a secret in it.
+  func withMaskedReplaced(_ replace: (String) -> Value) -> Value {
+    guard isMasked else { return self }
+    switch content {
+    case .masked(let text):
+      let names = text.parts.compactMap { if case .secret(let secret) = $0 { secret.name } else { nil } }
+      return replace(names.first ?? "")
+    case .optional(let wrapped): return Value(.optional(wrapped?.withMaskedReplaced(replace)))
+    case .list(let items): return .list(items.map { $0.withMaskedReplaced(replace) })
+    case .map(let map):
+      if let key = map.members.first(where: { $0.key.isMasked })?.key { return key.withMaskedReplaced(replace) }
+      var replaced = ValueMap()
+      for member in map.members { replaced[member.key] = member.value.withMaskedReplaced(replace) }
+      return .map(replaced)
+    default: return self
+    }
+  }
 }

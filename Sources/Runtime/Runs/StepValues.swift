@@ -38,11 +38,29 @@ struct StepValues: ValueStore {
     if let earlier = try await earlierChange() { return earlier }
     for _ in 0..<StepValues.mostTries {
       let (current, count) = (store.state.values[name], store.state.values.count)
-      let value: Value? = if let current { try await read(current, name) } else { nil }
+      var value: Value?
+      var refusal: StateError?
+      if let current {
+        do throws(StateError) { value = try await store.restored(current, as: "the stored value '\(name)'") } catch {
+          guard error.kind == .secret else { throw ActionError(error) }
+          refusal = error
+        }
+        // What held a former secret is no value that is known now, and is replaced and removed as it is kept.
+        if refusal != nil {
+          do throws(StateError) { value = try await store.value(current) } catch { throw ActionError(error) }
+        }
+      }
       let event: StateEvent
       let result: Value?
-      switch try decide(value) {
-      case .keep: return ValueOutcome(isChanged: false, value: value)
+      let change: ValueChange
+      do throws(ActionError) { change = try decide(value) } catch {
+        if let refusal { throw refused(refusal) }
+        throw error
+      }
+      switch change {
+      case .keep:
+        if let refusal { throw refused(refusal) }
+        return ValueOutcome(isChanged: false, value: value)
       case .set(let new):
         if current == nil, count >= StepValues.mostValues {
           throw ActionError(
@@ -81,9 +99,13 @@ struct StepValues: ValueStore {
 
   private func read(_ stored: StoredValue, _ name: String) async throws(ActionError) -> Value {
     do throws(StateError) { return try await store.restored(stored, as: "the stored value '\(name)'") } catch {
-      if error.kind == .secret { refuse(error.message) }
-      throw ActionError(error)
+      throw refused(error)
     }
+  }
+
+  private func refused(_ error: StateError) -> ActionError {
+    if error.kind == .secret { refuse(error.message) }
+    return ActionError(error)
   }
 }
 

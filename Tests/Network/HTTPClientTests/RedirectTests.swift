@@ -65,7 +65,7 @@ import Testing
   }
 
   @Test(arguments: [
-    (301, "GET", "GET"), (301, "POST", "GET"), (302, "POST", "GET"), (302, "PUT", "PUT"), (303, "PUT", "GET"),
+    (301, "GET", "GET"), (302, "HEAD", "HEAD"), (302, "PUT", "PUT"), (303, "PUT", "GET"),
     (303, "POST", "GET"), (303, "HEAD", "HEAD"), (307, "POST", "POST"), (308, "POST", "POST"), (308, "PUT", "PUT"),
   ])
   func `changes the method as everybody does`(_ status: Int, _ method: String, _ next: String) async {
@@ -75,6 +75,22 @@ import Testing
     #expect(requests.last?.method == next)
     #expect(requests.last?.body == (next == "GET" && method != "GET" ? nil : Array("body".utf8)))
     #expect((requests.last?.headers["Content-Type"] == nil) == (next == "GET" && method != "GET"))
+  }
+
+  @Test(arguments: [301, 302], [HTTPRedirects.sameOrigin, .secure])
+  func `refuses to lose the body of a POST, and names the address to use`(
+    _ status: Int, _ rule: HTTPRedirects
+  ) async {
+    let (requests, error) = await follow("/z", status: status, "POST", body: "body", by: rule)
+    #expect(requests.count == 1)
+    #expect(error?.kind == .redirect && error?.sent == .maybe)
+    #expect(
+      error?.message
+        == "POST https://a.example/x/y?k=***: https://a.example answered with HTTP status \(status), which "
+        + "redirects to https://a.example/z, where the POST would arrive as a GET without its body; send it to that "
+        + "address instead.")
+    let signed = await follow("/z?sig=hunter2", status: status, "POST", body: "body", by: rule).error
+    #expect(signed?.message.contains("redirects to https://a.example/z?***, where") == true, "\(signed?.message ?? "")")
   }
 
   @Test(arguments: [("/z", 3), ("https://b.example/", 1), ("https://a.example:444/", 1)])

@@ -62,6 +62,15 @@ import Testing
     Case(
       body: #"{"status":"OKAY","markbookkey":1,"markbookname":"m","ownerkey":2,"tasklist":{}}"#,
       message: "The answer to 'getmarkbook' cannot be read: 'tasklist' should be a list and is a map.", kind: .plugin),
+    Case(
+      body: #"{"status":"OKAY","markbookkey":1,"markbookname":"m","ownerkey":2,"tasklist":[{"key":3,"name":"t"}],"#
+        + #""studentlist":[{"key":1,"studentid":"7","givename":"A","classkey":4,"rawresults":["5","6"]}]}"#,
+      message:
+        "The answer to 'getmarkbook' contradicts itself: 'studentlist[0].rawresults' has 2 entries for 1 tasks, so "
+        + "it isn't certain which belongs to which; ask again, and if it stays so, tell the service.", kind: .plugin),
+    Case(
+      body: #"{"status":"OKAY","markbookkey":99,"markbookname":"m","ownerkey":2}"#,
+      message: "The answer to 'getmarkbook' is about the markbook with key 99, and 1 was asked for.", kind: .plugin),
   ])
   func `names the action and the field, and quotes only what the service says of a failure`(_ c: Case) async throws {
     let answer = ScriptedTransport.Step.on("GET", "\(base)?action=getmarkbook&…", status: c.status, c.body)
@@ -72,6 +81,22 @@ import Testing
     #expect(error.actionError.kind == c.kind)
     #expect(error.actionError.effect == c.effect)
     #expect(error.actionError.detail == c.detail)
+  }
+
+  @Test func `the other readings contradict themselves as little`() async throws {
+    let body =
+      #"{"status":"OKAY","markbookkey":99,"markbookname":"m","ownerkey":2,"outcomelist":[],"#
+      + #""studentlist":[{"key":1,"studentid":"7","givename":"A","classkey":4,"outcomelevels":["High"]}]}"#
+    let (client, _) = scripted([
+      try .logIn(), .on("GET", "\(base)?action=getmarkbookalt&…", body),
+      .on("GET", "\(base)?action=getoutcomes&…", body),
+    ])
+    #expect(
+      try await client.failure { _ = try await $0.getMarkbookAlt(key: 1) }.message
+        == "The answer to 'getmarkbookalt' is about the markbook with key 99, and 1 was asked for.")
+    #expect(
+      try await client.failure { _ = try await $0.getOutcomes(key: 1) }.message.hasPrefix(
+        "The answer to 'getoutcomes' contradicts itself: 'studentlist[0].outcomelevels' has 1 entries for 0 outcomes"))
   }
 
   @Test(arguments: [

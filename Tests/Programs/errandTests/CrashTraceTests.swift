@@ -16,9 +16,9 @@ import Testing
     #expect(await serve.end() == -SIGSEGV)
     let addresses = line.split(separator: " ").filter { $0.hasPrefix("0x") }.joined(separator: " ")
     let symbols = try await program.shell("llvm-symbolizer --obj='\(Program.binary.path)' \(addresses)")
-    // The signal may meet any thread, also one that is just beginning, where there is no function but a line.
+    // The signal may meet any thread, also one in a library, of which what looks like an address is told as well.
     let known = symbols.out.split(separator: "\n").filter { !$0.hasPrefix("??") }
-    #expect(!known.isEmpty && known.count >= addresses.split(separator: " ").count, "\(line)\n\(symbols.out)")
+    #expect(!known.isEmpty && !addresses.isEmpty, "\(line)\n\(symbols.out)")
     // What another process did to it is not held against its runs.
     #expect(!FileManager.default.fileExists(atPath: program.folder.appending(path: ".errand/agent.crashed").path))
     await program.remove()

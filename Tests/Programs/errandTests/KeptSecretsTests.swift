@@ -310,6 +310,110 @@ import Testing
     await program.remove()
   }
 
+  @Test func `a stored value whose secret has changed can be replaced and deleted`() async throws {
+    let program = try await Program()
+    let server = try HTTPServer { _ in .text(#"{"token":"sesame-4711"}"#, type: "application/json") }
+    try program.write(
+      """
+      connections:
+        http: { baseURL: "\(server.baseURL)", secretHeaders: { X-Token: "${{ secrets.TOKEN }}" } }
+      """, to: "errand.yaml")
+    try program.write(
+      """
+      recipe: put
+      steps:
+        - { id: told, uses: http.get, with: { url: /token } }
+        - { uses: store.put, with: { name: kept, value: "${{ steps.told.body.token }}" } }
+        - { uses: store.put, with: { name: old, value: "${{ [steps.told.body.token] }}" } }
+      """, to: "put.yaml")
+    try program.write(
+      """
+      recipe: renew
+      steps:
+        - { id: new, uses: store.put, with: { name: kept, value: another } }
+        - { id: gone, uses: store.delete, with: { name: old } }
+      outputs: { isChanged: "${{ steps.new.isChanged }}", existed: "${{ steps.gone.existed }}" }
+      """, to: "renew.yaml")
+    #expect(try await program.call("run", "put.yaml", environment: ["TOKEN": "sesame-4711"]).code == 0)
+    let now = ["TOKEN": "another-1234"]
+    let plan = try await program.call("plan", "renew.yaml", environment: now)
+    #expect(plan.code == 0 && plan.out.contains("•••") && !plan.out.contains("?!"), "\(plan.out)\(plan.error)")
+    let renewed = try await program.call("run", "renew.yaml", "--json", environment: now)
+    #expect(renewed.code == 0, "\(renewed.out)\(renewed.error)")
+    #expect(renewed.json["outputs"] == .object(["isChanged": .bool(true), "existed": .bool(true)]), "\(renewed.out)")
+    // What needs the value itself waits for its secret, as before.
+    #expect(try await program.call("run", "put.yaml", environment: ["TOKEN": "sesame-4711"]).code == 0)
+    try program.write(
+      "steps: [{ uses: store.compareAndSet, with: { name: kept, expected: x, value: y } }]\n", to: "compare.yaml")
+    let compared = try await program.call("run", "compare.yaml", "--json", environment: now)
+    #expect(compared.json["status"]?.string == "paused", "\(compared.out)")
+    await server.stop()
+    await program.remove()
+  }
+
+  @Test func `recordings and plans hide each secret that is known, play, and compare`() async throws {
+    let program = try await Program()
+    let asked = Mutex<[String]>([])
+    let server = try HTTPServer { request in
+      asked.withLock { $0.append(request.target) }
+      let body = #"{"v":"sesame-4711","list":["by sesame-4711!"],"n":83920175,"deep":{"sesame-4711":1}}"#
+      return .text(request.path == "/give" ? body : #"{"ok":true}"#, type: "application/json")
+    }
+    try program.write(
+      "secrets: { files: [secrets.yaml] }\nconnections: { http: { baseURL: \"\(server.baseURL)\" } }\n",
+      to: "errand.yaml")
+    try program.write("OTHER: sesame-4711\nPIN: \"83920175\"\n", to: "secrets.yaml")
+    let mode: [FileAttributeKey: Any] = [.posixPermissions: 0o600]
+    try FileManager.default.setAttributes(mode, ofItemAtPath: program.folder.appending(path: "secrets.yaml").path)
+    try program.write(
+      """
+      recipe: told
+      inputs: { note: { type: string, default: none } }
+      steps:
+        - { id: a, uses: http.get, with: { url: /give } }
+        - uses: http.put
+          with:
+            url: /put
+            query: { q: "${{ steps.a.body.v }}", n: "${{ steps.a.body.n }}", note: "${{ inputs.note }}" }
+            json: { a: "${{ steps.a.body }}", note: "${{ inputs.note }}", pin: "83920175" }
+        - { uses: http.put, with: { url: /text, text: "it is ${{ string(steps.a.body.v) }}" } }
+        - { uses: store.put, with: { name: v, value: "${{ steps.a.body }}" } }
+      outputs: { a: "${{ steps.a.body.v }}" }
+      """, to: "told.yaml")
+    func hides(_ text: String) -> Bool { !text.contains("sesame-4711") && !text.contains("83920175") }
+    func content(_ name: String) throws -> String {
+      try String(contentsOf: program.folder.appending(path: name), encoding: .utf8)
+    }
+    let note = "note=for sesame-4711"
+    let run = try await program.call("run", "told.yaml", "-i", note, "--record", "told.json", "--json")
+    #expect(run.code == 0 && run.json["outputs"] == .object(["a": .string("•••")]), "\(run.out)\(run.error)")
+    let recorded = try content("told.json")
+    #expect(hides(run.out + run.error) && hides(recorded), "\(recorded)")
+    #expect(asked.withLock { $0 }.contains { $0.contains("note=for%20sesame-4711") }, "\(asked.withLock { $0 })")
+    asked.withLock { $0 = [] }
+    for secrets in [try content("secrets.yaml"), "OTHER: something else\n"] {
+      try program.write(secrets, to: "secrets.yaml")
+      try FileManager.default.setAttributes(mode, ofItemAtPath: program.folder.appending(path: "secrets.yaml").path)
+      let replay = try await program.call("run", "told.yaml", "-i", note, "--replay", "told.json", "--json")
+      #expect(replay.code == 0 && replay.json["outputs"] == run.json["outputs"], "\(replay.out)\(replay.error)")
+    }
+    #expect(asked.withLock { $0 } == [])
+    try program.write("OTHER: sesame-4711\nPIN: \"83920175\"\n", to: "secrets.yaml")
+    try FileManager.default.setAttributes(mode, ofItemAtPath: program.folder.appending(path: "secrets.yaml").path)
+    for options in [[], ["--json"]] {
+      let plan = try await program.start(["plan", "told.yaml", "-i", note, "--out", "plan.json"] + options).outcome()
+      #expect(plan.code == 0 && plan.out.contains("•••"), "\(plan.out)\(plan.error)")
+      let kept = try content("plan.json")
+      #expect(hides(plan.out + plan.error) && hides(kept), "\(plan.out)\(kept)")
+    }
+    asked.withLock { $0 = [] }
+    let planned = try await program.call("run", "told.yaml", "--plan", "plan.json")
+    #expect(planned.code == 0 && hides(planned.out + planned.error), "\(planned.out)\(planned.error)")
+    #expect(asked.withLock { $0 }.contains { $0.contains("note=for%20sesame-4711") }, "\(asked.withLock { $0 })")
+    await server.stop()
+    await program.remove()
+  }
+
   // MARK: What people see
 
   @Test func `outputs are masked for people and programs, which are told where`() async throws {

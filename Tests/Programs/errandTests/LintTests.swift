@@ -44,6 +44,15 @@ import Testing
     await program.remove()
   }
 
+  @Test func `what check refuses because of the connections here, lint shows too`() async throws {
+    let program = try await Program()
+    try program.write("steps:\n  - uses: http.get\n    with: { url: /items }\n", to: "items.yaml")
+    let (check, lint) = (try await program.call("check", "items.yaml"), try await program.call("lint", "items.yaml"))
+    #expect(check.code == 3 && lint.code == 3)
+    #expect(lint.error.contains("items.yaml:2:11: error: ") && lint.error == check.error, "\(lint.error)\(check.error)")
+    await program.remove()
+  }
+
   @Test func `hints are notes for scanners and notices for GitHub`() async throws {
     let program = try await Program()
     try program.write(LintTests.doubtful, to: "doubtful.yaml")

@@ -66,6 +66,28 @@ import Testing
     }
   }
 
+  @Test func `a block that is tried again writes again in the plan, and says so where it may`() async throws {
+    try await Self.withDesk { program, desk, _ in
+      try program.write(
+        """
+        recipe: again
+        steps:
+          - onError: continue
+            retry: { maxAttempts: 3, initial: 1ms, on: [validation] }
+            steps: [{ uses: http.put, with: { url: /a } }, { fail: always }]
+          - retry: { maxAttempts: 2, initial: 1ms, on: [server] }
+            steps: [{ uses: http.put, with: { url: /b } }]
+
+        """, to: "again.yaml")
+      let plan = try await program.call("plan", "again.yaml", "--json")
+      #expect(Self.shown(plan) == ["/a", "/a", "/a", "/b"])
+      let told = try await program.call("plan", "again.yaml").out
+      #expect(told.contains("would be tried again if it fails, 2 times at most, and may then write more"), "\(told)")
+      #expect(try await program.call("run", "again.yaml", "--json").code == 0)
+      #expect(desk.writes.map { String($0.prefix(6)) } == ["PUT /a", "PUT /a", "PUT /a", "PUT /b"])
+    }
+  }
+
   @Test func `what a write of another plugin changes is read in the run, and the plan says so`() async throws {
     try await Self.withDesk { program, desk, _ in
       try program.write(

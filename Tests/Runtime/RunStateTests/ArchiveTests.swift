@@ -85,6 +85,9 @@ import Testing
     let new = FaultyFileSystem()
     let report = try ArchiveTests.take(bytes, into: new)
     #expect((report.openRuns, report.blobs, report.bytes, report.notices) == (134, 7, bytes.count, []))
+    let arrived = new.restarted(losing: .nothing)
+    let first = StateDoctor("/new/state", program: "x", now: instant(9_000_000), isHeld: false, fileSystem: arrived)
+    #expect(try first.examine().findings == [])
     try await ArchiveTests.expect(new, isLike: store)
     let again = try await ArchiveTests.open(new)
     for run in store.openRuns.prefix(7) {

@@ -47,8 +47,20 @@ import Testing
       }.joined(),
     ]
     // Of fewer bytes too little is left where neighbours have a part in the digits.
-    for before in ["x", "xy", "xyz"] where bytes.count >= 6 { texts.append(Array("\(before)\(secret)-".utf8).base64) }
+    var digits = [bytes.base64, bytes.hexadecimal]
+    for before in ["x", "xy", "xyz"] where bytes.count >= 6 { digits.append(Array("\(before)\(secret)-".utf8).base64) }
+    texts += digits
+    for digits in digits {
+      // As `base64`, `xxd -p` and MIME break lines, and each of them written in turn.
+      for end in ["\n", "\r\n", "\\n", "\\r\\n", "\\\\n", "\\u000a", "%0A", "%0d%0a", "%250A", "&#10;", "\n\n"] {
+        texts += [broken(digits, after: 5, by: end), broken(digits, after: 1, by: end)]
+      }
+    }
     return texts
+  }
+
+  private static func broken(_ digits: String, after count: Int, by end: String) -> String {
+    digits.enumerated().map { ($0 > 0 && $0 % count == 0 ? end : "") + String($1) }.joined()
   }
 
   @Test(arguments: secrets)
@@ -71,6 +83,23 @@ import Testing
         #expect(!(try JSON.text(read)).contains(secret))
       }
     }
+  }
+
+  @Test func `a long secret in lines of digits is kept by reference to the byte`() async throws {
+    let secret = (0..<40).map { "part \($0 * 7919)" }.joined(separator: ".")
+    let book = SecretBook()
+    book.learn([("S", secret)])
+    for (digits, width) in [(Array(secret.utf8).base64, 76), (Array("token=\(secret);".utf8).hexadecimal, 60)] {
+      for end in ["\n", "\r\n"] {
+        let text = "-----\n" + SecretBookTests.broken(digits, after: width, by: end) + "\n-----\n"
+        let masked = try book.masked(.string(text))
+        let kept = try JSON.text(masked.encoded())
+        #expect(kept.utf8.count < 700, "\(kept)")
+        #expect(try await book.restored(Value(reading: JSON.parse(kept)), as: "it") == .string(text))
+      }
+    }
+    let letter = Needle.Scalar(value: 0x41, utf8: [0x41])
+    #expect(SecretPattern.text("[\n]c", of: letter) == [0x0A, 0x41] && SecretPattern.text("[\n", of: letter) == nil)
   }
 
   @Test func `overlapping secrets leave nothing of either`() async throws {

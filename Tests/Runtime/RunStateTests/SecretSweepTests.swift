@@ -106,6 +106,35 @@ import Testing
     #expect(moments > 50)
   }
 
+  @Test func `what was counted and measured of an exchange is no secret, and its texts are looked through`()
+    async throws
+  {
+    let disk = FaultyFileSystem()
+    let store = try await FileStateStore.open("/state", program: "errand 0.2", fileSystem: disk)
+    func attempted(_ url: String) -> StateEvent {
+      .attemptEnded(
+        AttemptEnded(
+          run: "r", at: instant(1), step: "a", number: 1,
+          exchanges: [
+            .object(["url": .string(url), "status": .int(4711), "bytes": .int(4711), "seconds": .double(0.4711)])
+          ]))
+    }
+    try await store.append([Example.created("r"), Example.began("r", "a"), Example.attempted("r", "a")])
+    try await store.append(attempted("http://x"))
+    let book = SecretBook()
+    book.learn([("PIN", "4711")])
+    func doctor(_ disk: FaultyFileSystem) -> StateDoctor {
+      StateDoctor("/state", program: "errand 0.2", now: instant(100), isHeld: false, secrets: book, fileSystem: disk)
+    }
+    let clean = disk.restarted(losing: .nothing)
+    #expect(try doctor(clean).examine().findings.filter { $0.message.contains("'PIN'") } == [])
+    try await store.append([Example.attempted("r", "a"), attempted("http://x?k=4711")])
+    let found = disk.restarted(losing: .nothing)
+    #expect(try doctor(found).examine().findings.contains { $0.message.contains("holds the secret 'PIN'") })
+    _ = try doctor(found).repair()
+    #expect(try doctor(found).examine().findings.filter { $0.message.contains("'PIN'") } == [])
+  }
+
   @Test func `words of the state itself that a secret repeats are left, and not told`() async throws {
     let disk = FaultyFileSystem()
     let store = try await FileStateStore.open("/state", program: "errand 0.1", fileSystem: disk)

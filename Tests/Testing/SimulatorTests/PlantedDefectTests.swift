@@ -24,7 +24,9 @@ import Testing
   }
 
   static let defects: [Defect] = [
-    Defect("a disk that forgets a sync", finds: "what is found is not what was acknowledged") {
+    Defect(
+      "a disk that forgets a sync", finds: "what is found is not what was acknowledged", "the state cannot be opened"
+    ) {
       $0.disk = { $0.forgetSyncs() }
     },
     Defect(
