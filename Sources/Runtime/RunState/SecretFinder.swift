@@ -336,13 +336,13 @@ struct Needle: Sendable, Hashable {
 
   /// Where the next lines begin after an index at which one ends, each end written in one of its ways; empty if none does.
   private static func nextLines(in bytes: UnsafeBufferPointer<UInt8>, at start: Int) -> [Int] {
-    // Most often a digit follows.
-    guard start < bytes.count, "\n\r\\%&".utf8.contains(bytes[start]) else { return [] }
+    // Most often a digit follows, or another escape.
+    guard mayEndLine(bytes, at: start) else { return [] }
     var found: [Int] = []
     var last = [start]
     for _ in 0..<mostLineEnds where !last.isEmpty {
       var next: [Int] = []
-      for index in last where index < bytes.count && "\n\r\\%&".utf8.contains(bytes[index]) {
+      for index in last where mayEndLine(bytes, at: index) {
         for end in lineEnds.flatMap({ ends(of: $0, in: bytes, at: index) }) where !next.contains(end) {
           next.append(end)
         }
@@ -351,6 +351,22 @@ struct Needle: Sendable, Hashable {
       last = next
     }
     return found
+  }
+
+  /// Whether what begins at an index looks like the end of a line, in one of its ways.
+  private static func mayEndLine(_ bytes: UnsafeBufferPointer<UInt8>, at start: Int) -> Bool {
+    guard start < bytes.count else { return false }
+    func byte(_ index: Int) -> UInt8 { index < bytes.count ? bytes[index] : 0 }
+    switch bytes[start] {
+    case 0x0A, 0x0D: return true
+    case UInt8(ascii: "%"): return [UInt8(ascii: "0"), UInt8(ascii: "2")].contains(byte(start + 1))
+    case UInt8(ascii: "&"): return byte(start + 1) == UInt8(ascii: "#")
+    case UInt8(ascii: "\\"):
+      guard let end = backslashes(in: bytes, at: start) else { return false }
+      let isShort = byte(end) == UInt8(ascii: "n") || byte(end) == UInt8(ascii: "r")
+      return isShort || byte(end) == UInt8(ascii: "u") && (1...3).allSatisfy { byte(end + $0) == UInt8(ascii: "0") }
+    default: return false
+    }
   }
 
   /// Where each of the characters of a find is written, the ends of lines before a digit included, and where these end.
