@@ -77,9 +77,10 @@ let package = Package(
     floor(
       "Core",
       [
-        .target(name: "Basics", dependencies: ["CCrypto"]),
+        .target(name: "Basics", dependencies: ["CCrypto", "Threads"]),
         .target(name: "Calendars", dependencies: ["Basics"]),
         .target(name: "ChildProcesses", dependencies: ["Basics", "CProcess"]),
+        .target(name: "Threads"),
         .target(name: "YAMLReader", dependencies: ["Basics", "CLibYAML"]),
         .tests(of: "Basics"),
         .tests(of: "Calendars", "ActionTestKit", "Basics"),
@@ -89,8 +90,8 @@ let package = Package(
     floor(
       "Network",
       [
-        .target(name: "HTTPClient", dependencies: ["Basics", "CCurl", "CZip", "CZlib", "HTTPTypes"]),
-        .target(name: "HTTPServer", dependencies: ["Basics", "CMicroHTTPD", "HTTPTypes"]),
+        .target(name: "HTTPClient", dependencies: ["Basics", "CCurl", "CZip", "CZlib", "HTTPTypes", "Threads"]),
+        .target(name: "HTTPServer", dependencies: ["Basics", "CMicroHTTPD", "HTTPTypes", "Threads"]),
         .target(name: "HTTPTypes", dependencies: ["Basics"]),
         .target(name: "SMTPClient", dependencies: ["Basics", "CCurl", "HTTPClient"]),
         .tests(of: "HTTPClient", "ActionTestKit", "Basics", "HTTPServer"),
@@ -123,17 +124,20 @@ let package = Package(
       [
         .target(
           name: "Recordings", dependencies: ["ActionKit", "Basics", "HTTPClient", "HTTPTypes", "RunState", "Runs"]),
-        .target(name: "RunState", dependencies: ["Basics"]),
+        .target(name: "RunState", dependencies: ["Basics", "Threads"]),
         .target(name: "Scheduler", dependencies: ["Basics", "Calendars", "Recipes", "RunState"]),
         .target(
-          name: "Runs", dependencies: ["ActionKit", "Basics", "Calendars", "Expressions", "Recipes", "RunState"]),
+          name: "Runs",
+          dependencies: ["ActionKit", "Basics", "Calendars", "Expressions", "Recipes", "RunState", "Threads"]),
         .target(name: "SecretSources", dependencies: ["Basics", "ChildProcesses", "Recipes", "YAMLReader"]),
         .target(
           name: "Agent",
-          dependencies: ["Basics", "CCrash", "Calendars", "ChildProcesses", "Recipes", "RunState", "Runs", "Scheduler"]),
+          dependencies: [
+            "Basics", "CCrash", "Calendars", "ChildProcesses", "Recipes", "RunState", "Runs", "Scheduler", "Threads",
+          ]),
         .tests(of: "Agent", "ActionKit", "ActionTestKit", "Basics", "Calendars", "Recipes", "RunState", "Runs"),
         .tests(of: "Recordings", "ActionKit", "Basics", "HTTPClient", "Runs"),
-        .tests(of: "RunState", "Basics", "RunTestKit"),
+        .tests(of: "RunState", "Basics", "RunTestKit", "Threads"),
         .tests(
           of: "Runs", "ActionKit", "ActionTestKit", "Basics", "Expressions", "PluginList", "Recipes", "RunState",
           "RunTestKit", "StorePlugin"),
@@ -157,6 +161,7 @@ let package = Package(
           name: "Simulator",
           dependencies: [
             "ActionKit", "Agent", "Basics", "Calendars", "Recipes", "RunState", "RunTestKit", "Runs", "Scheduler",
+            "Threads",
           ]),
         .tests(of: "ActionTestKit", "ActionKit"),
         .tests(of: "ExpressionTestKit", "Basics"),
@@ -176,7 +181,7 @@ let package = Package(
           dependencies: [
             "ActionKit", "Agent", "Basics", "CUnicodeNames", "Calendars", "ChildProcesses", "CommandLineParser",
             "Expressions", "PluginList", "RecipeTesting", "Recipes", "Recordings", "RunState", "Runs", "SecretSources",
-            "YAMLReader",
+            "Threads", "YAMLReader",
           ], linkerSettings: [.unsafeFlags(shippedLinking, .when(platforms: [.linux], configuration: .release))]),
         .executableTarget(
           name: "errand-dev",
@@ -254,7 +259,7 @@ if Context.environment["ERRAND_FUZZ"] != nil {
 }
 
 /// What is optimized for speed; everything else for size, since it waits for people, disks and networks.
-let quick = ["Basics", "Benchmarks", "Calendars", "Expressions", "HTTPClient", "HTTPTypes", "YAMLReader"]
+let quick = ["Basics", "Benchmarks", "Calendars", "Expressions", "HTTPClient", "HTTPTypes", "Threads", "YAMLReader"]
 
 /// What waits so much that copies of generic functions bring it nothing, beside the plugins.
 let patient = ["Agent", "ChildProcesses", "LocalFiles", "RecipeTesting", "Recordings", "SecretSources", "errand"]

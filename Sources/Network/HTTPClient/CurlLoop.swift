@@ -2,6 +2,7 @@ import Basics
 import CCurl
 import Glibc
 import Synchronization
+import Threads
 
 /// One thread that runs all transfers of a client on one libcurl multi handle.
 ///
@@ -80,38 +81,7 @@ final class CurlLoop: Sendable {
 
   private func spawn(_ multi: MultiHandle) -> Bool {
     // Signals are for the program's own threads.
-    var all = sigset_t()
-    var before = sigset_t()
-    sigfillset(&all)
-    pthread_sigmask(SIG_SETMASK, &all, &before)
-    defer { pthread_sigmask(SIG_SETMASK, &before, nil) }
-    var thread = pthread_t()
-    let start = Unmanaged.passRetained(ThreadStart(loop: self, multi: multi))
-    let code = pthread_create(
-      &thread, nil,
-      { argument in
-        if let argument {
-          let start = Unmanaged<ThreadStart>.fromOpaque(argument).takeRetainedValue()
-          start.loop.run(start.multi)
-        }
-        return nil
-      }, start.toOpaque())
-    guard code == 0 else {
-      start.release()
-      return false
-    }
-    pthread_detach(thread)
-    return true
-  }
-
-  private final class ThreadStart {
-    let loop: CurlLoop
-    let multi: MultiHandle
-
-    init(loop: CurlLoop, multi: MultiHandle) {
-      self.loop = loop
-      self.multi = multi
-    }
+    startThread(blocksSignals: true) { self.run(multi) }
   }
 
   // MARK: For the thread

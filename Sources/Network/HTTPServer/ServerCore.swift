@@ -2,6 +2,7 @@ import Basics
 import CMicroHTTPD
 import Glibc
 import Synchronization
+import Threads
 
 /// The daemon and the exchanges that a handler is at work for.
 ///
@@ -115,20 +116,8 @@ final class ServerCore: Sendable {
   }
 
   private func stopDaemon() {
-    var thread = pthread_t()
-    let core = Unmanaged.passRetained(self)
-    let code = pthread_create(
-      &thread, nil,
-      { argument in
-        if let argument { Unmanaged<ServerCore>.fromOpaque(argument).takeRetainedValue().finishStop() }
-        return nil
-      }, core.toOpaque())
-    guard code == 0 else {
-      // Without a thread to wait on, the daemon is left as it is: quiet, and gone with the process.
-      core.release()
-      return resumeWaiters()
-    }
-    pthread_detach(thread)
+    // Without a thread to wait on, the daemon is left as it is: quiet, and gone with the process.
+    if !startThread({ self.finishStop() }) { resumeWaiters() }
   }
 
   private func finishStop() {

@@ -1,6 +1,7 @@
 import Glibc
 import RunState
 import Synchronization
+import Threads
 
 /// Where the handler writes which signal came.
 ///

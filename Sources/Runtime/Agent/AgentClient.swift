@@ -2,6 +2,7 @@ package import Basics
 import Glibc
 import RunState
 import Synchronization
+import Threads
 
 /// A connection to the agent of a folder.
 package final class AgentClient: Sendable {

@@ -7,6 +7,7 @@
 import Glibc
 import RunState
 import Synchronization
+import Threads
 
 package final class FolderWatch: Sendable {
   private let wakeReader: Int32

@@ -7,6 +7,7 @@ import Basics
 import Glibc
 import RunState
 import Synchronization
+import Threads
 
 final class LineLoop: Sendable {
   typealias ID = Int

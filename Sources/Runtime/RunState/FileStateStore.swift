@@ -1,5 +1,6 @@
 package import Basics
 import Synchronization
+package import Threads
 
 /// The state in a folder of files, which only the holder of the folder's lock may open.
 ///

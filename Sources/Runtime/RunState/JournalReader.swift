@@ -1,5 +1,6 @@
 import Basics
 import Glibc
+import Threads
 
 /// Reads a journal's bytes and hands out the events that were committed.
 ///

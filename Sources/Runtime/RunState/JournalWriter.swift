@@ -11,6 +11,7 @@
 /// it is refused: everyone who waits then, or comes later, gets that error.
 import Basics
 import Synchronization
+import Threads
 
 /// What everybody may know of the journal's thread.
 final class PublishedState: Sendable {

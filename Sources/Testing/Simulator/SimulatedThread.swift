@@ -11,6 +11,7 @@ import Glibc
 import RunState
 import RunTestKit
 import Synchronization
+import Threads
 
 /// The jobs of one simulated program, and the activeCount of the threads that it would have.
 final class SimulatedThread {

@@ -1,6 +1,7 @@
 import Testing
 
 @testable import RunState
+import Threads
 
 struct AnswerTests {
   private static let failure = Answer.Outcome.failure(.closed)

@@ -1,0 +1,118 @@
+import Glibc
+import Synchronization
+
+/// For how long a thread at most stays awake for what is about to come: what a fast disk takes for a sync.
+///
+/// What takes longer is worth a thread's sleep and waking.
+package let longestAwake = Duration.microseconds(250)
+
+/// Hands items to a thread of its own, for calls that block.
+///
+/// Whoever puts items in never waits for more than a moment; the one thread that takes them sleeps while there is none.
+package final class WorkQueue<Item: Sendable>: @unchecked Sendable {
+  // Unchecked, because what changes is touched only with the monitor held.
+  private let monitor = Monitor()
+  private var items: [Item] = []
+  /// How many items there are, for looking without the monitor.
+  private let present = Atomic(0)
+  /// How many items the thread waits for.
+  private var wanted = 1
+  private var isClosed = false
+  /// Told when there is something again; nobody sleeps for it then.
+  private var whenFilled: (@Sendable () -> Void)?
+
+  package init() {}
+
+  /// Adds an item; false if nobody will take it any more.
+  package func put(_ item: Item) -> Bool {
+    monitor.withLock {
+      if isClosed { return false }
+      items.append(item)
+      present.store(items.count, ordering: .releasing)
+      if items.count >= wanted { monitor.signal() }
+      if items.count == 1 { whenFilled?() }
+      return true
+    }
+  }
+
+  /// Has somebody told each time when there is something again after there was nothing.
+  func tellWhenFilled(_ tell: @escaping @Sendable () -> Void) { monitor.withLock { whenFilled = tell } }
+
+  /// Lets the thread end once it has taken what is there.
+  package func close() {
+    monitor.withLock {
+      isClosed = true
+      monitor.signal()
+    }
+  }
+
+  /// How many items wait to be taken.
+  package var count: Int { monitor.withLock { items.count } }
+
+  /// Waits for items and takes all of them; nil once the queue is closed and empty.
+  ///
+  /// Where more are expected to come soon, it waits for them too, but no longer than the patience lasts. It also stays
+  /// awake for the first one, because whoever was just answered often asks again at once, and waking a thread takes
+  /// longer than that.
+  package func takeAll(expecting expected: Int = 1, patience: Duration = .zero) -> [Item]? {
+    stayAwake(for: patience)
+    return monitor.withLock {
+      while items.isEmpty {
+        if isClosed { return nil }
+        monitor.wait()
+      }
+      if patience > .zero, items.count < expected {
+        let end = ContinuousClock.now + patience
+        wanted = expected
+        while items.count < expected, !isClosed, monitor.wait(until: end) {}
+        wanted = 1
+      }
+      var taken: [Item] = []
+      swap(&taken, &items)
+      present.store(0, ordering: .releasing)
+      return taken
+    }
+  }
+
+  private func stayAwake(for patience: Duration) {
+    guard patience > .zero else { return }
+    let clock = ContinuousClock()
+    let end = clock.now + min(patience, longestAwake)
+    // Whoever else wants the processor gets it.
+    while present.load(ordering: .acquiring) == 0, clock.now < end { sched_yield() }
+  }
+}
+
+/// Who makes the calls that block: a thread for each queue, or a test, one call after another when it says so.
+package enum Workers: Sendable {
+  case threads
+  case hand(ManualExecutor)
+
+  /// Has somebody serve what is put into a queue, until it is closed; false if the system has no thread left.
+  package func attend<Item>(_ queue: WorkQueue<Item>, _ serve: @escaping @Sendable ([Item]) -> Void) -> Bool {
+    switch self {
+    case .threads: return startThread { while let items = queue.takeAll() { serve(items) } }
+    case .hand(let work):
+      queue.tellWhenFilled { work.add { if queue.count > 0, let items = queue.takeAll() { serve(items) } } }
+      return true
+    }
+  }
+}
+
+/// What threads of the state would do, for a test to do on a thread of its own.
+package final class ManualExecutor: Sendable {
+  private let waiting = Mutex<[@Sendable () -> Void]>([])
+
+  package init() {}
+
+  /// How many queues have something to be done.
+  package var count: Int { waiting.withLock { $0.count } }
+
+  fileprivate func add(_ body: @escaping @Sendable () -> Void) { waiting.withLock { $0.append(body) } }
+
+  /// Does what is in one of the queues, counted from the one that has waited longest.
+  package func perform(_ index: Int = 0) {
+    let body = waiting.withLock { $0.indices.contains(index) ? $0.remove(at: index) : nil }
+    body?()
+  }
+}
