@@ -281,7 +281,10 @@ struct Needle: Sendable, Hashable {
   func end(
     in bytes: UnsafeBufferPointer<UInt8>, at index: Int, _ manner: SecretFinder.Manner
   ) -> (form: Int, end: Int)? {
-    for number in forms.indices {
+    let first = bytes[index]
+    // What else a character can begin with as an escape or a blank.
+    let isEscape = "%\\&+".utf8.contains(first) || Needle.isBlank(first)
+    for number in forms.indices where isEscape || forms[number].scalars[0].utf8[0] == first {
       if let end = Needle.end(of: forms[number], in: bytes, at: index, manner) { return (number, end) }
     }
     return nil
