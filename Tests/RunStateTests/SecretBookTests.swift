@@ -191,7 +191,7 @@ import Testing
       #expect(book.finder.redact("\(text)x\(escaped)x\(text)").contains(secret.prefix(8).dropFirst(3)) == false)
     }
     // It took hours where each place looked at all of what follows.
-    #expect(begin.duration(to: .now) < .seconds(20))
+    #expect(begin.duration(to: .now) < .seconds(60))
   }
 
   @Test func `what is said of a pause is kept without a secret`() async throws {
