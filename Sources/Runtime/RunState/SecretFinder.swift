@@ -281,7 +281,16 @@ struct Needle: Sendable, Hashable {
   func end(
     in bytes: UnsafeBufferPointer<UInt8>, at index: Int, _ manner: SecretFinder.Manner
   ) -> (form: Int, end: Int)? {
+    let first = bytes[index]
+    // What else a character can begin with as an escape or a blank; what a backslash escapes is read once.
+    let isEscape = "%&+".utf8.contains(first) || Needle.isBlank(first)
+    let escaped = first == 0x5C ? Needle.escaped(in: bytes, at: index)?.value : nil
     for number in forms.indices {
+      let begin = forms[number].scalars[0]
+      guard
+        isEscape || begin.utf8[0] == first || manner.isCut
+          || escaped.map({ $0 == begin.value || 0xD800...0xDBFF ~= $0 }) ?? false
+      else { continue }
       if let end = Needle.end(of: forms[number], in: bytes, at: index, manner) { return (number, end) }
     }
     return nil
@@ -460,18 +469,27 @@ struct Needle: Sendable, Hashable {
   ]
 
   private static func escape(_ scalar: Scalar, in bytes: UnsafeBufferPointer<UInt8>, at start: Int) -> Int? {
-    guard let index = backslashes(in: bytes, at: start), index < bytes.count else { return nil }
-    guard bytes[index] == UInt8(ascii: "u") else {
-      let meant = Needle.shortEscapes.first { $0.letter == bytes[index] }?.value ?? UInt32(bytes[index])
-      return meant == scalar.value && meant < 0x80 ? index + 1 : nil
-    }
-    guard index + 4 < bytes.count, let unit = number(bytes[index + 1...index + 4], radix: 16) else { return nil }
-    if scalar.value < 0x10000 { return unit == scalar.value ? index + 5 : nil }
-    guard unit == 0xD800 + (scalar.value - 0x10000) >> 10, let next = backslashes(in: bytes, at: index + 5),
+    guard let (unit, end) = escaped(in: bytes, at: start) else { return nil }
+    if unit == scalar.value { return end }
+    guard scalar.value >= 0x10000, unit == 0xD800 + (scalar.value - 0x10000) >> 10,
+      let next = backslashes(in: bytes, at: end),
       next + 4 < bytes.count, bytes[next] == UInt8(ascii: "u"),
       number(bytes[next + 1...next + 4], radix: 16) == 0xDC00 + (scalar.value - 0x10000) & 0x3FF
     else { return nil }
     return next + 5
+  }
+
+  /// What the backslashes at an index and what follows them stand for, and where that ends: an ASCII character, or a unit
+  /// of UTF-16.
+  private static func escaped(
+    in bytes: UnsafeBufferPointer<UInt8>, at start: Int
+  ) -> (value: UInt32, end: Int)? {
+    guard let index = backslashes(in: bytes, at: start), index < bytes.count, bytes[index] < 0x80 else { return nil }
+    guard bytes[index] == UInt8(ascii: "u") else {
+      return (shortEscapes.first { $0.letter == bytes[index] }?.value ?? UInt32(bytes[index]), index + 1)
+    }
+    guard index + 4 < bytes.count, let unit = number(bytes[index + 1...index + 4], radix: 16) else { return nil }
+    return (unit, index + 5)
   }
 
   static let entities: [(name: [UInt8], value: UInt32)] = [

@@ -224,6 +224,7 @@ extension Planner {
       }
       var error = RunError(failure, step: path, attempt: number, redactedBy: redactor.adding(given.secrets))
       error.place(at: step.location)
+      wasRefused = true
       guard let policy = step.schedule(after: error, standard: action.retry), number < policy.maxAttempts
       else { throw .failed(error) }
       let delay = error.retryAfter ?? policy.delay(afterAttempt: number, chance: 0.5)

@@ -48,6 +48,8 @@ package final class Planner {
   private(set) var latest: Timestamp
   /// Why the plan's clock shows nothing any more.
   private var lost: Unknown?
+  /// Whether something that was asked for the plan failed, which may go better in the run.
+  var wasRefused = false
 
   private init(
     services: Services, redactor: Redactor, values: [String: Value], time: any TimeSource, start: Timestamp,
@@ -276,6 +278,7 @@ package final class Planner {
     let before = progress
     var number = 1
     while true {
+      wasRefused = false
       do throws(StepInterruption) {
         let value = try await value(of: step, in: environment, at: path)
         if let limit = step.timeout.total, ahead > before.ahead + limit {
@@ -292,8 +295,8 @@ package final class Planner {
         let delay = failure.retryAfter ?? policy.delay(afterAttempt: number, chance: 0.5)
         guard delay <= Planner.mostPatience, (try? await time.sleep(for: delay)) != nil else { throw error }
         number += 1
-        // What the run would write before it fails is written, and the next attempt finds it.
-        if plan.hasWrites(after: before.entries) { continue }
+        // What the run writes before it fails for certain is written, and the next attempt finds it.
+        if !wasRefused, plan.hasWrites(after: before.entries) { continue }
         // What was planned in vain is planned anew, but for the time that it took.
         let (latest, lost) = (self.latest, self.lost)
         progress = before
