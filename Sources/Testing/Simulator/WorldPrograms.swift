@@ -6,6 +6,7 @@ import RunState
 import RunTestKit
 import Runs
 import Synchronization
+import Threads
 
 // Programs that begin, end, and die.
 extension World {
