@@ -71,7 +71,7 @@ import Testing
       var (lines, assembler) = ([Int](), AnswerAssembler())
       for try await line in raw.lines().dropFirst() {
         lines.append(line.count)
-        if let answer = assembler.take(try JSON.parse(line)) { return (lines, answer) }
+        if let answer = assembler.receive(try JSON.parse(line)) { return (lines, answer) }
       }
       throw AgentError(.broken, "no answer came")
     }

@@ -13,7 +13,7 @@ import Testing
 
   /// Takes a service of an account; each that is made has the next number.
   static func take(_ pool: ServicePool, _ account: Int, _ made: Counter) async throws -> Int {
-    try #require(try await pool.take(key(account)) { .success(made.next()) } as? Int)
+    try #require(try await pool.borrow(key(account)) { .success(made.next()) } as? Int)
   }
 
   final class Counter: Sendable {
@@ -60,7 +60,7 @@ import Testing
   @Test func `what could not be made is tried again by the next who needs it`() async throws {
     let pool = ServicePool(time: TestTime())
     await #expect(throws: ActionError.self) {
-      try await pool.take(ServicePoolTests.key(1)) { .failure(ActionError(.network, "no answer")) }
+      try await pool.borrow(ServicePoolTests.key(1)) { .failure(ActionError(.network, "no answer")) }
     }
     #expect(try await ServicePoolTests.take(pool, 1, Counter()) == 1)
   }

@@ -82,8 +82,12 @@ struct SoundExpressionMaker {
   mutating func pick<Item>(_ items: [Item]) -> Item { items[Int.random(in: 0..<items.count, using: &random)] }
 
   /// Compiles an expression; nil unless it checks.
-  func program(_ text: String, as wanted: ValueType? = nil) -> Program? {
-    if case .success(let program) = Program.compile(text, in: scope, expecting: wanted) { program } else { nil }
+  func program(_ text: String, as wanted: ValueType? = nil) -> CompiledExpression? {
+    if case .success(let program) = CompiledExpression.compile(text, in: scope, expecting: wanted) {
+      program
+    } else {
+      nil
+    }
   }
 
   /// An expression of any type that checks, and the type that the check gives it.
