@@ -162,8 +162,8 @@ extension TreeBuilder {
   /// libyaml gives the place of what comes next where there is no colon, which is another value's.
   private func rangeOfOmitted(_ range: Range<Int>) -> Range<Int> {
     let start = range.lowerBound
-    guard let frame = stack.last, start > 0, !":-?".utf8.contains(source.bytes[start - 1]) else { return range }
-    return frame.end..<frame.end
+    guard let node = stack.last, start > 0, !":-?".utf8.contains(source.bytes[start - 1]) else { return range }
+    return node.end..<node.end
   }
 
   private mutating func content(of event: ScalarEvent) -> Value.Content {
@@ -250,17 +250,17 @@ extension TreeBuilder {
   }
 
   private mutating func close(at offset: Int) {
-    guard let frame = stack.popLast() else { return }
-    let end = frame.isFlow ? offset : frame.end
-    ranges.close(frame.number, at: end)
-    let content: Value.Content = frame.isMap ? .map(frame.map) : .list(frame.items)
-    let value = Value(content, at: Place(offset: frame.start))
-    let height = frame.height + 1
+    guard let node = stack.popLast() else { return }
+    let end = node.isFlow ? offset : node.end
+    ranges.close(node.number, at: end)
+    let content: Value.Content = node.isMap ? .map(node.map) : .list(node.items)
+    let value = Value(content, at: Place(offset: node.start))
+    let height = node.height + 1
     // A node inside may have taken the name over.
-    if let name = frame.anchor, case .open(stack.count)? = anchors[name]?.state {
-      anchors[name]?.state = .complete(value, nodes: nodes - frame.nodesBefore, height: height)
+    if let name = node.anchor, case .open(stack.count)? = anchors[name]?.state {
+      anchors[name]?.state = .complete(value, nodes: nodes - node.nodesBefore, height: height)
     }
-    attach(value, frame.start..<end, height: height)
+    attach(value, node.start..<end, height: height)
   }
 
   /// Puts a complete node where it belongs.
@@ -332,13 +332,13 @@ extension TreeBuilder {
 
   /// The column of the innermost list or map, from which a block scalar counts its indentation.
   private var parentIndentation: Int {
-    guard let frame = stack.last else { return -1 }
-    return frame.start - source.lineStart(before: frame.start)
+    guard let node = stack.last else { return -1 }
+    return node.start - source.lineStart(before: node.start)
   }
 
   /// Warns of `{ a, b }`, which is two keys without values and was often meant as one text.
   private mutating func warnIfNoColon(before offset: Int) {
-    guard let frame = stack.last, frame.isFlow, !frame.isTorn, case .read(let key) = frame.key else { return }
+    guard let node = stack.last, node.isFlow, !node.isTorn, case .read(let key) = node.key else { return }
     // A map that is a key is refused as a whole.
     if let outer = stack.dropLast().last, outer.isMap, case .awaited = outer.key { return }
     let range = keyRange(key)

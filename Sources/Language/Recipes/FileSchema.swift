@@ -18,7 +18,7 @@ package enum FileSchema: String, CaseIterable, Sendable {
       ("$schema", .string("http://json-schema.org/draft-07/schema#")),
       ("$comment", .string("Made by 'errand schema \(rawValue)' from the declarations in the code. Do not edit.")),
     ])
-    var definitions = frame(sharedDefinitions)
+    var definitions = template(sharedDefinitions)
     switch self {
     case .recipe:
       schema["title"] = .string("A recipe of errand, or a test of one")
@@ -44,7 +44,7 @@ package enum FileSchema: String, CaseIterable, Sendable {
 // MARK: Recipes
 
 private func recipeDefinitions(_ catalog: ActionCatalog) -> ValueMap {
-  var definitions = frame(recipeFrame)
+  var definitions = template(recipeTemplate)
   let actions = catalog.plugins.flatMap(\.actions)
   edit(&definitions, "step") { step in
     step["oneOf"] = alternatives(StepReader.kinds)
@@ -94,7 +94,7 @@ extension ActionDescriptor {
 // MARK: Tests of recipes
 
 private func testDefinitions(_ catalog: ActionCatalog) -> ValueMap {
-  var definitions = frame(testFrame)
+  var definitions = template(testTemplate)
   edit(&definitions, "happening") { happening in
     happening["oneOf"] = .list(
       RecipeTestReader.words.map { .object(["required": .list([.string($0)])]) }
@@ -110,7 +110,7 @@ private func testDefinitions(_ catalog: ActionCatalog) -> ValueMap {
 // MARK: errand.yaml
 
 private func configurationDefinitions(_ catalog: ActionCatalog) -> ValueMap {
-  var definitions = frame(configurationFrame)
+  var definitions = template(configurationTemplate)
   let plugins = catalog.plugins
   for plugin in plugins {
     var settings = plugin.configuration.jsonSchema(allowsExpressions: true)
@@ -178,12 +178,12 @@ extension ValueMap {
 }
 
 /// A text of ours as a map.
-private func frame(_ text: String) -> ValueMap {
+private func template(_ text: String) -> ValueMap {
   do throws(JSONError) {
     return try JSON.parse(text).map ?? ValueMap()
   } catch {
     // The texts are constants of this module, and a test reads each of them.
-    preconditionFailure("a frame of the schemas is no JSON: \(error)")
+    preconditionFailure("a template of the schemas is no JSON: \(error)")
   }
 }
 

@@ -22,9 +22,9 @@ package struct RecipeExpression: Sendable {
     self.placing = placing
   }
 
-  package func evaluate(in frame: [Value]) throws(ExpressionFailure) -> Value {
-    do throws(EvaluationError) { return try program.evaluate(frame) } catch {
-      throw placing.failure(error, of: [program], in: frame)
+  package func evaluate(in environment: [Value]) throws(ExpressionFailure) -> Value {
+    do throws(EvaluationError) { return try program.evaluate(environment) } catch {
+      throw placing.failure(error, of: [program], in: environment)
     }
   }
 
@@ -37,15 +37,15 @@ package struct RecipeExpression: Sendable {
   }
 
   /// What stands on both sides of the comparison that makes it false, where neither the text nor a name tells it.
-  package func sides(in frame: [Value]) -> [String] {
-    let (left, right) = program.sides(frame)
+  package func sides(in environment: [Value]) -> [String] {
+    let (left, right) = program.sides(environment)
     return [("left", left), ("right", right)].compactMap { name, value in
       value.map { "the \(name) side is \($0.brief())" }
     }
   }
 
-  /// What it reads of the values of a frame; nil where there is nothing.
-  package func reads(in frame: [Value]) -> [(name: String, value: Value?)] { program.reads(in: frame) }
+  /// What it reads of the values of an environment; nil where there is nothing.
+  package func reads(in environment: [Value]) -> [(name: String, value: Value?)] { program.reads(in: environment) }
 }
 
 /// From offsets in an expression's text to places in the file, through quotes, folding and escapes.
@@ -66,11 +66,11 @@ struct Placing: Sendable {
   }
 
   /// The failure with the values that the expressions read.
-  func failure(_ error: EvaluationError, of programs: [CompiledExpression], in frame: [Value]) -> ExpressionFailure {
+  func failure(_ error: EvaluationError, of programs: [CompiledExpression], in environment: [Value]) -> ExpressionFailure {
     var failure = failure(error)
     guard failure.unknown == nil else { return failure }
     var parts = failure.detail.map { [$0] } ?? []
-    for read in programs.flatMap({ $0.reads(in: frame) }).prefix(6) {
+    for read in programs.flatMap({ $0.reads(in: environment) }).prefix(6) {
       let part = "\(read.name) is \(read.value?.brief() ?? "absent")"
       if !parts.contains(part) { parts.append(part) }
     }
@@ -94,10 +94,10 @@ package indirect enum ValueTemplate: Sendable {
     var keepsNull = false
 
     func evaluate(
-      in frame: [Value], limits: EvaluationLimits = EvaluationLimits()
+      in environment: [Value], limits: EvaluationLimits = EvaluationLimits()
     ) throws(ExpressionFailure) -> Value {
-      do throws(EvaluationError) { return try template.evaluate(frame, limits: limits) } catch {
-        throw placing.failure(error, of: template.programs, in: frame)
+      do throws(EvaluationError) { return try template.evaluate(environment, limits: limits) } catch {
+        throw placing.failure(error, of: template.programs, in: environment)
       }
     }
   }
@@ -111,15 +111,15 @@ package indirect enum ValueTemplate: Sendable {
   }
 
   package func evaluate(
-    in frame: [Value], limits: EvaluationLimits = EvaluationLimits()
+    in environment: [Value], limits: EvaluationLimits = EvaluationLimits()
   ) throws(ExpressionFailure) -> Value {
-    try whole { located throws(ExpressionFailure) in try located.evaluate(in: frame, limits: limits) }
+    try whole { located throws(ExpressionFailure) in try located.evaluate(in: environment, limits: limits) }
   }
 
   /// The value as far as it is known: each text that needs an unknown stands as an unknown of its type.
-  package func evaluate(asFarAsKnownIn frame: [Value]) throws(ExpressionFailure) -> Value {
+  package func evaluate(asFarAsKnownIn environment: [Value]) throws(ExpressionFailure) -> Value {
     try whole { located throws(ExpressionFailure) in
-      do throws(ExpressionFailure) { return try located.evaluate(in: frame) } catch {
+      do throws(ExpressionFailure) { return try located.evaluate(in: environment) } catch {
         guard var unknown = error.unknown else { throw error }
         let type = located.template.type
         // A null that an expression gives is an absent field.
@@ -169,9 +169,9 @@ package indirect enum ValueTemplate: Sendable {
   }
 
   /// The text that it gives, with words in the place of what is not known.
-  package func text(asFarAsKnownIn frame: [Value]) throws(ExpressionFailure) -> String {
-    guard case .template(let located) = self else { return try evaluate(in: frame).plainText }
-    do throws(EvaluationError) { return try located.template.text(frame) { "(\($0.reason))" } } catch {
+  package func text(asFarAsKnownIn environment: [Value]) throws(ExpressionFailure) -> String {
+    guard case .template(let located) = self else { return try evaluate(in: environment).plainText }
+    do throws(EvaluationError) { return try located.template.text(environment) { "(\($0.reason))" } } catch {
       throw located.placing.failure(error)
     }
   }

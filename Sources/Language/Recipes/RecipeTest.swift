@@ -94,7 +94,7 @@ package struct RecipeTest: Sendable {
 }
 
 extension RecipeTypes {
-  /// What the conditions of a test see, in the order of a frame's values.
+  /// What the conditions of a test see, in the order of an environment's values.
   static func test(of recipe: Recipe) -> [(name: String, type: ValueType)] {
     [
       ("run", .object(testedRun)), ("steps", .map(.string, .object(testedStep))), ("outputs", recipe.outputType),

@@ -28,7 +28,7 @@ let sharedDefinitions = #"""
   }
   """#
 
-let recipeFrame = #"""
+let recipeTemplate = #"""
   {
     "recipe": {
       "type": "object",
@@ -344,7 +344,7 @@ private let sharedInTests = #"""
   "replay": {"type": "string", "description": "A recording that answers in place of every service, relative to the file."}
   """#
 
-let testFrame = #"""
+let testTemplate = #"""
   {
     "testFile": {
       "type": "object",
@@ -489,7 +489,7 @@ let testFrame = #"""
   }
   """#
 
-let configurationFrame = #"""
+let configurationTemplate = #"""
   {
     "configuration": {
       "type": "object",

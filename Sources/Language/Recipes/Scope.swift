@@ -4,7 +4,7 @@ import Expressions
 /// The names that are visible at one place of a recipe, and what is known of them there.
 ///
 /// A scope is a value: a block works on a copy, so what it declares ends with it. Names are slots in the order of their
-/// declaration, and a frame of values at run time is laid out the same way.
+/// declaration, and an environment of values at run time is laid out the same way.
 struct Scope {
   private(set) var expressions: ExpressionScope
   /// Where each name was declared, to point at it when it is declared again.

@@ -36,7 +36,7 @@ package struct StartingRun: Sendable {
   }
 
   /// The values of `Scope.ofInputs`, in its order.
-  fileprivate var frame: [Value] {
+  fileprivate var environment: [Value] {
     var run = ValueMap()
     run["id"] = .string(id)
     run["recipe"] = .string(recipe)
@@ -76,7 +76,7 @@ package struct StartingInputs: Sendable {
       return .failure(
         Diagnostics([Diagnostic("its inputs are computed from an event, and there is none, or it is no longer kept")]))
     }
-    let frame = run.frame
+    let environment = run.environment
     var values: [(name: String, input: GivenInput)] = []
     var faults: [Diagnostic] = []
     for (name, input) in given {
@@ -85,7 +85,7 @@ package struct StartingInputs: Sendable {
         continue
       }
       do throws(ExpressionFailure) {
-        values.append((name, .value(try template.evaluate(in: frame, limits: StartingInputs.limits), source)))
+        values.append((name, .value(try template.evaluate(in: environment, limits: StartingInputs.limits), source)))
       } catch {
         faults.append(Diagnostic("the input '\(name)' can't be computed: \(error.message)", at: error.location))
       }

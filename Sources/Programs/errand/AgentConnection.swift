@@ -15,7 +15,7 @@ enum AgentConnection {
     let service: RunService
     /// Nil in a sandbox.
     let schedules: ScheduleHost?
-    /// Held as long as the seat is; nil where the state is nobody else's.
+    /// Held as long as the connection is; nil where the state is nobody else's.
     let lock: FolderLock?
     let server: AgentServer?
     let store: any StateStore

@@ -90,7 +90,7 @@ struct AgentRequests {
 }
 
 extension RunSession {
-  /// Takes a seat for a few questions.
+  /// Connects for a few questions.
   ///
   /// - Parameter isReading: Whether they change nothing, so that a disk that can only be read is enough.
   func asking<Output>(

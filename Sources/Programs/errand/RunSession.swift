@@ -248,7 +248,7 @@ struct RunSession: Sendable {
     }
   }
 
-  /// A seat for whoever only reads, on a disk that takes no writes: what would be written is in memory alone.
+  /// A connection for a command that only reads, on a disk that takes no writes: what would be written is in memory alone.
   func readingConnection() async throws(CommandFailure) -> AgentConnection {
     let factory = factory()
     do throws(AgentError) {

@@ -115,7 +115,7 @@ package actor ScheduleHost {
     return news
   }
 
-  /// Gives the shelf the versions that were in force when the state was last written.
+  /// Gives the registry the versions that were in force when the state was last written.
   private func rememberLastGood() async {
     var texts: [String: ValueMap] = [:]
     let schedules = store.state.schedules.values.sorted { $0.id.precedesByScalars($1.id) }

@@ -1,15 +1,16 @@
 // How a run waits without holding anything.
 //
-// A step that has to wait parks: it says until when, and gives up the turn it holds. A walk begins with one turn; what
-// runs side by side gets one each, and hands it back to what started it when it ends, so that the activeCount are at no
-// moment fewer than those who work. While somebody works, whoever is parked goes on in place when their instant is
-// there. When nobody does, the walk leaves: everyone who is parked ends with `waiting`, the steps around them unwind,
-// and the run says when it has something to do. Whoever hosts it carries it on then, in a new walk that finds in the
-// records what it waits for.
+// A step that has to wait suspends: it says until when, and no longer counts as active. A walk begins with one active
+// strand; each thing that runs beside others counts as one more, and hands its count back to what started it when it
+// ends, so that the count is never less than what is really at work. While something is active, a suspended step goes on
+// in place when its instant comes. When nothing is, the walk ends: every suspended step ends with `waiting`, the steps
+// around it unwind, and the run says when it has something to do. Its host then carries it on in a new walk, which finds
+// in the records what it waits for.
 //
-// A walk whose next instant is less than a minute away (`RunSurroundings.suspendThreshold`) stays, because leaving costs more than it saves: the recipe is
-// checked again, and all that was done is looked up again. A parked step holds a continuation; one sleeper serves all of
-// a run. It sleeps in pieces of a minute, so that a clock that is set forward meanwhile is noticed.
+// A walk whose next instant is less than a minute away (`RunSurroundings.suspendThreshold`) stays, because ending it costs
+// more than it saves: the recipe is checked again, and all that was done is looked up again. A suspended step holds a
+// continuation; one sleeper serves the whole run. It sleeps in pieces of a minute, so that it notices a clock that is set
+// forward meanwhile.
 import Basics
 import Synchronization
 

@@ -2,7 +2,7 @@ import Basics
 import Recipes
 import RunState
 
-/// What a case finds when it looks: for expectations by their paths, and for conditions as a frame.
+/// What a case finds when it looks: for expectations by their paths, and for conditions as an environment.
 struct TestFacts {
   /// What is found, by the subjects of expectations.
   private(set) var found = ValueMap()

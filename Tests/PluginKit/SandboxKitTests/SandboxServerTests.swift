@@ -7,7 +7,7 @@ import Testing
 
 @Suite struct SandboxServerTests {
   /// A service that tells its time, and how often it was asked to.
-  private static func withFrame(
+  private static func withServer(
     _ test: (_ server: SandboxServer, _ ask: (String) async -> String) async throws -> Void
   ) async throws {
     let server = try SandboxServer(port: 0, time: TestTime()) { _, now in
@@ -34,7 +34,7 @@ import Testing
     ("redirect", "redirect"), ("redirectLoop&times=9", "redirect"),
   ])
   func `makes calls go wrong, as often as it is told to`(_ kind: String, _ outcome: String) async throws {
-    try await Self.withFrame { server, ask in
+    try await Self.withServer { server, ask in
       let well = #"200 {"now":"2026-11-20T09:30:00Z"}"#
       #expect(await ask("/sandbox/fault?kind=\(kind)&call=/a&skip=1").hasPrefix(#"200 {"fault":""#))
       #expect(await ask("/b") == well)
@@ -59,7 +59,7 @@ import Testing
     ("kind=refuse&times=1&times=2", "An order says 'times' once."),
   ])
   func `an order that says something else strikes nothing`(_ order: String, _ words: String) async throws {
-    try await Self.withFrame { _, ask in
+    try await Self.withServer { _, ask in
       let answer = await ask("/sandbox/fault?\(order)")
       #expect(answer.hasPrefix("400 \(words)"), "\(answer)")
       #expect(await ask("/a") == #"200 {"now":"2026-11-20T09:30:00Z"}"#)
@@ -67,7 +67,7 @@ import Testing
   }
 
   @Test func `lets time pass, and takes down what was asked`() async throws {
-    try await Self.withFrame { _, ask in
+    try await Self.withServer { _, ask in
       #expect(await ask("/sandbox/clock?advance=25h") == #"200 {"now":"2026-11-21T10:30:00Z"}"#)
       #expect(await ask("/a?b=c") == #"200 {"now":"2026-11-21T10:30:00Z"}"#)
       #expect(await ask("/sandbox/clock?set=2026-03-10T09:00:00Z") == #"200 {"now":"2026-03-10T09:00:00Z"}"#)

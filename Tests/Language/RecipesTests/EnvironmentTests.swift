@@ -34,12 +34,12 @@ import Testing
     guard case .steps(let outer)? = recipe.steps.steps[0].onError, case .steps(let inner)? = outer.steps[1].onError,
       case .failure(let innermost) = inner.steps[0].kind, case .failure(let last) = outer.steps[2].kind
     else { return #expect(Bool(false), "the steps are not as written") }
-    let frame = Self.first + [error("outer"), .string("outer")]
-    #expect(try innermost.evaluate(in: frame + [error("inner")]) == .string("inner in outer of 7"))
-    #expect(try last.evaluate(in: frame) == .string("outer"))
+    let environment = Self.first + [error("outer"), .string("outer")]
+    #expect(try innermost.evaluate(in: environment + [error("inner")]) == .string("inner in outer of 7"))
+    #expect(try last.evaluate(in: environment) == .string("outer"))
     let retry = try #require(outer.steps[1].retry)
-    #expect(retry.scopeSize == frame.count)
-    #expect(try retry.condition?.evaluate(in: frame + [error("inner")]) == .bool(true))
+    #expect(retry.scopeSize == environment.count)
+    #expect(try retry.condition?.evaluate(in: environment + [error("inner")]) == .bool(true))
   }
 
   @Test func `Handlers see the names of the top level as optional, in their places`() throws {
@@ -64,10 +64,10 @@ import Testing
     else { return #expect(Bool(false), "the steps are not as written") }
     let names: [Value] = [Value(.optional(.int(1))), Value(.optional(nil)), Value(.optional(.int(3)))]
     #expect(try message.evaluate(in: Self.first + names + [error("lost")]) == .string("lost 1 0 3"))
-    let frame = Self.first + [.int(1), Value(.optional(.int(2))), Value(.optional(.int(3)))]
-    #expect(loop.scopeSize == frame.count)
+    let environment = Self.first + [.int(1), Value(.optional(.int(2))), Value(.optional(.int(3)))]
+    #expect(loop.scopeSize == environment.count)
     #expect(loop.hasIndex)
-    #expect(try call.input.evaluate(in: frame + [.int(10), .int(100)])["key"] == .int(113))
+    #expect(try call.input.evaluate(in: environment + [.int(10), .int(100)])["key"] == .int(113))
   }
 
   @Test func `A null that an expression gives is an absent field`() throws {
