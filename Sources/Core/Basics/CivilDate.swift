@@ -90,7 +90,7 @@ extension CivilDate: CustomStringConvertible {
 }
 
 /// A number below 100 in two digits.
-func twoDigits(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
+package func twoDigits(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
 
 extension Int {
   /// The quotient rounded down, for a positive divisor.

@@ -130,8 +130,6 @@ private func ordinal(_ number: Int) -> String {
   return "\(number)\(suffix)"
 }
 
-private func twoDigits(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
-
 extension UInt64 {
   /// The numbers of the bits that are set, in order.
   fileprivate var bits: [Int] { (0..<64).filter { self & 1 << UInt64($0) != 0 } }

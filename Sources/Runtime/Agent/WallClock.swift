@@ -70,8 +70,6 @@ package struct WallClock: Sendable {
   }
 }
 
-private func twoDigits(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
-
 extension TimeSpan {
   /// The length with its two largest units: `2 days 3 h`, `8 h 59 min`, `4 min 5 s`, `45 s`.
   package var inWords: String {

@@ -398,9 +398,6 @@ extension SchedulePlan {
   }
 }
 
-/// A number below 100 in two digits.
-private func twoDigits(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
-
 extension SlotRecord {
   /// The ledger's record of a mark that was set back.
   package static func reset(

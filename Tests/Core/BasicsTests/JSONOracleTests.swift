@@ -13,7 +13,7 @@ import Testing
 
   @Test(arguments: 0..<8)
   func `agrees with Foundation about mutated documents`(_ seed: Int) throws {
-    var random = Seeded(UInt64(seed))
+    var random = SeededGenerator(seed: UInt64(seed))
     for round in 0..<2500 {
       var bytes = Array(JSONOracleTests.documents[round % JSONOracleTests.documents.count].utf8)
       for _ in 0..<random.below(4) + (round < 4 ? 0 : 1) { mutate(&bytes, &random) }
@@ -34,7 +34,7 @@ import Testing
   }
 
   @Test func `reads doubles as the standard library does`() throws {
-    var random = Seeded(3)
+    var random = SeededGenerator(seed: 3)
     for _ in 0..<20_000 {
       let digits = String(random.next() >> UInt64(random.below(60)))
       let text = "\(random.below(2) == 0 ? "-" : "")\(random.below(1000)).\(digits)e\(random.below(560) - 300)"
@@ -47,7 +47,7 @@ import Testing
   }
 
   @Test func `writes doubles as the standard library does`() throws {
-    var random = Seeded(11)
+    var random = SeededGenerator(seed: 11)
     var numbers: [Double] = [0.005, 0.29, 1.005, 9_999_999_999_999.99, 1e13, 9.007199254740993e15]
     for digits in 1...16 {
       let bound = (0..<digits).reduce(1) { bound, _ in bound * 10 }
@@ -61,7 +61,7 @@ import Testing
     }
   }
 
-  private func mutate(_ bytes: inout [UInt8], _ random: inout Seeded) {
+  private func mutate(_ bytes: inout [UInt8], _ random: inout SeededGenerator) {
     let tokens = [
       "\"", "\\", "{", "}", "[", "]", ",", ":", "0", "-", ".", "e9", "\\u", "\\uD800", "null", " ", "\n", "é", "//",
     ]
@@ -111,20 +111,7 @@ import Testing
   }
 }
 
-/// A generator that gives the same numbers for the same seed (SplitMix64).
-struct Seeded: RandomNumberGenerator {
-  private var state: UInt64
-
-  init(_ seed: UInt64) { state = seed }
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var mixed = state
-    mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-    return mixed ^ (mixed >> 31)
-  }
-
+extension SeededGenerator {
   mutating func below(_ bound: Int) -> Int { Int(next() % UInt64(bound)) }
 
   /// Any text, with what needs an escape and what takes several bytes.

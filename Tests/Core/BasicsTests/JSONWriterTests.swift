@@ -92,7 +92,7 @@ import Testing
   }
 
   @Test func `reads back what it wrote`() throws {
-    var random = Seeded(7)
+    var random = SeededGenerator(seed: 7)
     for _ in 0..<2000 {
       let value = random.value(depth: 4)
       for style in [JSON.Style.compact, .sorted, .pretty] {

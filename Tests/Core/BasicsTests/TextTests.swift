@@ -50,7 +50,7 @@ import Testing
 
 @Suite struct UUID7Tests {
   @Test func `holds the instant and sorts by it`() throws {
-    var random = Seeded(1)
+    var random = SeededGenerator(seed: 1)
     var texts: [String] = []
     for millisecond in 0..<50 {
       let instant = try #require(Timestamp(seconds: 1_795_163_400, nanoseconds: millisecond * 1_000_000))

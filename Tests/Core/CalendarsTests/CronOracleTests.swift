@@ -12,7 +12,7 @@ import Testing
 
   @Test(arguments: zones)
   func `agrees with a search of every minute around clock changes`(_ zone: String) throws {
-    var random = SplitMix(seed: UInt64(zone.utf8.reduce(7) { $0 &* 31 &+ UInt64($1) }))
+    var random = SeededGenerator(seed: UInt64(zone.utf8.reduce(7) { $0 &* 31 &+ UInt64($1) }))
     let rules = try TimeZoneDatabase.system.rules(named: zone)
     var starts = [1_600_000_000]
     // 2011 (Apia's missing day), 2018 (São Paulo's missing midnight), 2026, and beyond any file's table.
@@ -131,7 +131,7 @@ private struct Spec {
     return due.filter(minutes.inner.contains).sorted()
   }
 
-  static func random(_ random: inout SplitMix) -> String {
+  static func random(_ random: inout SeededGenerator) -> String {
     func pick(_ options: [String]) -> String { options.randomElement(using: &random) ?? "*" }
     func value(_ range: ClosedRange<Int>) -> String { String(Int.random(in: range, using: &random)) }
     let minute = pick([
@@ -144,20 +144,5 @@ private struct Spec {
     let text = "\(minute) \(hour) \(day) \(month) \(weekday)"
     // What can never be due is refused, and has no place here.
     return CronExpression.parse(text).expression == nil ? "0 2 * * *" : text
-  }
-}
-
-/// A small seeded generator, so that a failure repeats.
-struct SplitMix: RandomNumberGenerator {
-  private var state: UInt64
-
-  init(seed: UInt64) { state = seed }
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var mixed = state
-    mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-    return mixed ^ (mixed >> 31)
   }
 }

@@ -29,7 +29,7 @@ import Testing
   }
 
   @Test func `agrees with another implementation of rules`() async throws {
-    var random = SplitMix(seed: 7)
+    var random = SeededGenerator(seed: 7)
     let cases = (0..<400).map { _ in self.random(&random) }
     let encoder = JSONEncoder()
     let input = try cases.map { try encoder.encode($0) + [0x0A] }.reduce(Data(), +)
@@ -59,7 +59,7 @@ import Testing
     #expect(compared > 180)
   }
 
-  private func random(_ random: inout SplitMix) -> Case {
+  private func random(_ random: inout SeededGenerator) -> Case {
     func pick(_ options: [String]) -> String { options.randomElement(using: &random) ?? "" }
     func number(_ range: ClosedRange<Int>) -> Int { Int.random(in: range, using: &random) }
     let day = CivilDate(daysSinceEpoch: number(18_000...24_000))

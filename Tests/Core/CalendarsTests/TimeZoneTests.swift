@@ -67,7 +67,7 @@ import Testing
   @Test(arguments: CronOracleTests.zones)
   func `every instant is one of those of its wall time`(_ name: String) throws {
     let rules = try TimeZoneDatabase.system.rules(named: name)
-    var random = SplitMix(seed: 11)
+    var random = SeededGenerator(seed: 11)
     for _ in 0..<2000 {
       var seconds = Int.random(in: -5_000_000_000...9_000_000_000, using: &random)
       if Bool.random(using: &random), let change = rules.nextTransition(after: seconds) {

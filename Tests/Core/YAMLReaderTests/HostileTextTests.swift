@@ -85,7 +85,7 @@ import YAMLReader
       "[", "]", "{", "}", ": ", " #", "- ", "\n", "\r\n", "'", "\"", "|", ">", "&x ", "*x", "!", "\t", "%", "${{", "}}",
       "\\", "é", "\u{FEFF}", "?", ",", "<<", "---\n", "\0",
     ]
-    var random = SplitMix(seed: 42)
+    var random = SeededGenerator(seed: 42)
     for round in 0..<6000 {
       var bytes = Array((seeds[round % seeds.count]).utf8)
       for _ in 0...Int.random(in: 0...4, using: &random) {

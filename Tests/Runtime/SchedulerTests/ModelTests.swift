@@ -10,7 +10,7 @@ import Testing
 @Suite struct ModelTests {
   @Test(.timeLimit(.minutes(5)), arguments: 0..<60)
   func `agrees with a model that looks at every slot`(_ seed: Int) throws {
-    var random = SplitMix(seed: UInt64(seed))
+    var random = SeededGenerator(seed: UInt64(seed))
     let overlap = Trigger.Overlap.allCases.randomElement(using: &random) ?? .skip
     let entry = ScheduleEntry.every(.seconds(10)) { trigger in
       trigger.overlap = overlap
@@ -212,20 +212,5 @@ private struct Model {
     if remaining != 0 { for slot in due(now) { write(slot, .paused, .slot) } }
     isPaused = false
     startWaiting()
-  }
-}
-
-/// A small seeded generator, so that a failure repeats.
-struct SplitMix: RandomNumberGenerator {
-  private var state: UInt64
-
-  init(seed: UInt64) { state = seed }
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var mixed = state
-    mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-    return mixed ^ (mixed >> 31)
   }
 }
