@@ -76,7 +76,7 @@ bench: packages
 	.build/release/Benchmarks
 
 format:
-	swift format --in-place --recursive --parallel Package.swift Sources Plugins Tests Benchmarks Fuzz
+	swift format --in-place --recursive --parallel Package.swift Sources Plugins Tests Benchmarks
 
 generate:
 	swift run errand-dev generate

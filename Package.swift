@@ -248,13 +248,13 @@ func plugin(
 // Fuzzers are built with sanitizers, and so apart from everything else: `make fuzz` asks for them.
 if Context.environment["ERRAND_FUZZ"] != nil {
   package.targets += [
-    .systemLibrary(name: "CFuzzer", path: "Fuzz/CFuzzer"),
+    .systemLibrary(name: "CFuzzer", path: "Tests/Fuzz/CFuzzer"),
     .executableTarget(
       name: "Fuzz",
       dependencies: [
         "ActionKit", "Basics", "CFuzzer", "Calendars", "Expressions", "HTTPClient", "HTTPTypes", "Recipes",
         "YAMLReader",
-      ], path: "Fuzz/Targets"),
+      ], path: "Tests/Fuzz/Targets"),
   ]
 }
 

@@ -30,6 +30,7 @@ func generatedFiles() throws(Failure) -> [GeneratedFile] {
   }
   files.append(.page("Sources/Language/Expressions/README.md", functionPage()))
   let catalog = ActionCatalog(everyPlugin)
+  files.append(.page("docs/keys.md", keyPage(catalog)))
   for schema in FileSchema.allCases {
     do throws(JSONError) {
       let text = try JSON.text(schema.document(catalog), .pretty)

@@ -2,32 +2,55 @@ import Basics
 import Foundation
 import Testing
 
-/// The tour of README, done: each command is called as it stands there, and says what stands below it.
+/// What pages show of sessions, done: each command is called as it stands there, and says what stands below it.
 @Suite(.timeLimit(.minutes(5))) struct TourTests {
+  /// A session that a page shows: that of a section, or of the whole page.
+  struct Tour: Sendable, CustomTestStringConvertible {
+    var page: String
+    var section: String?
+    var commands: Set<String>
+
+    var testDescription: String { page }
+  }
+
+  static let tours = [
+    Tour(page: "README.md", section: "Five minutes", commands: ["check", "plan", "run", "why"]),
+    Tour(
+      page: "docs/tutorial.md", section: "The tour",
+      commands: ["check", "plan", "run", "test", "why", "runs", "graph"]),
+    Tour(page: "docs/plans.md", commands: ["plan"]),
+    Tour(page: "docs/testing-recipes.md", commands: ["test"]),
+  ]
+
   /// A command, and the lines that are shown of what it says; `…` stands for any number of them.
   private struct Stop {
     var command: String
     var lines: [String] = []
   }
 
-  private static func stops() throws -> [Stop] {
-    let text = try String(contentsOf: Program.root.appending(path: "README.md"), encoding: .utf8)
-    let tour = try #require(text.components(separatedBy: "\n## The tour\n").dropFirst().first)
-      .components(separatedBy: "\n## ")[0]
+  private static func stops(of tour: Tour) throws -> [Stop] {
+    var text = DocumentationPage(tour.page).text
+    if let section = tour.section {
+      text = try #require(text.components(separatedBy: "\n## \(section)\n").dropFirst().first)
+        .components(separatedBy: "\n## ")[0]
+      #expect(text.split(separator: "\n").count <= 80, "the tour is longer than two screens")
+    }
     var stops: [Stop] = []
     var isCode = false
-    for line in tour.split(separator: "\n", omittingEmptySubsequences: false) {
+    var isSession = false
+    for line in text.split(separator: "\n", omittingEmptySubsequences: false) {
       if line.hasPrefix("```") {
         isCode.toggle()
+        isSession = false
       } else if isCode, line.hasPrefix("$ ") {
         // What stands apart is what the line says of itself.
         let command = String(line.dropFirst(2)).components(separatedBy: "   ")[0]
         stops.append(Stop(command: command.trimmingCharacters(in: .whitespaces)))
-      } else if isCode, !stops.isEmpty, !line.allSatisfy(\.isWhitespace) {
+        isSession = true
+      } else if isSession, !line.allSatisfy(\.isWhitespace) {
         stops[stops.count - 1].lines.append(String(line))
       }
     }
-    #expect(tour.split(separator: "\n").count <= 80, "the tour is longer than two screens")
     return stops
   }
 
@@ -42,11 +65,9 @@ import Testing
       .replacing(/after ([0-9]+ s|less than a second)/, with: "after TIME").replacing(/\ +/, with: " ")
   }
 
-  @Test func `each command says what the tour shows`() async throws {
-    let stops = try TourTests.stops()
-    #expect(
-      Set(stops.map { $0.command.split(separator: " ").dropFirst().first ?? "" })
-        .isSuperset(of: ["check", "plan", "run", "test", "why"]))
+  @Test(arguments: tours) func `each command says what the page shows`(_ tour: Tour) async throws {
+    let stops = try TourTests.stops(of: tour)
+    #expect(Set(stops.map { String($0.command.split(separator: " ").dropFirst().first ?? "") }) == tour.commands)
     let program = try await Program()
     let recipes = program.folder.appending(path: "recipes")
     try FileManager.default.copyItem(at: Program.root.appending(path: "recipes"), to: recipes)
@@ -71,6 +92,20 @@ import Testing
         let places = shown.compactMap(stream.firstIndex)
         #expect(places == places.sorted(), "\(stop.command) says it in another order")
       }
+    }
+    await program.remove()
+  }
+
+  @Test func `each test file that a page shows passes`() async throws {
+    let program = try await Program()
+    let recipes = program.folder.appending(path: "recipes")
+    try FileManager.default.copyItem(at: Program.root.appending(path: "recipes"), to: recipes)
+    let files = DocumentationPage.all.flatMap { $0.blocks("yaml") }.filter { $0.contains("cases:\n") }
+    #expect(!files.isEmpty)
+    for file in files {
+      try program.write(file, to: "recipes/tests/shown.test.yaml")
+      let outcome = try await program.start(["test", "recipes/tests/shown.test.yaml"]).outcome()
+      #expect(outcome.code == 0, "\(outcome.out)\(outcome.error)")
     }
     await program.remove()
   }

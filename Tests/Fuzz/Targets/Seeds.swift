@@ -9,7 +9,7 @@ struct Seeds {
 
   init(_ target: FuzzTarget) throws {
     let table = URL(filePath: #filePath).deletingLastPathComponent()
-      .appending(path: "../../Tests/Language/ExpressionsTests/Snapshots/Checked.txt")
+      .appending(path: "../../Language/ExpressionsTests/Snapshots/Checked.txt")
     let expressions =
       try String(contentsOf: table, encoding: .utf8).split(separator: "\n").filter { !$0.hasPrefix("    ") }
       .map { String($0) } + FunctionLibrary.standard.declarations.map(\.example) + [
@@ -43,7 +43,7 @@ struct Seeds {
 
   /// The texts of a folder of the project.
   private static func files(in folder: String, ending: String) throws -> [String] {
-    let folder = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../\(folder)")
+    let folder = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../../\(folder)")
     return try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)
       .filter { $0.path.hasSuffix(ending) }.map { try String(contentsOf: $0, encoding: .utf8) }
   }
