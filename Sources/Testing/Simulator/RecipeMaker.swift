@@ -1,3 +1,4 @@
+import Basics
 import RunTestKit
 
 /// Writes recipes that check, with a bit of everything in them.

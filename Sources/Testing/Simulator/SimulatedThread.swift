@@ -7,6 +7,7 @@
 // finds the orders that a pool of threads would bring about once a year.
 //
 // `Task.yield` passes the hook by, as does everything that sleeps by itself; no target that is shipped uses either.
+import Basics
 import Glibc
 import RunState
 import RunTestKit
