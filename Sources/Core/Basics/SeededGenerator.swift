@@ -1,5 +1,6 @@
-/// Random numbers that a seed decides: SplitMix64 (Steele, Lea and Flood, 2014). The same seed gives the same numbers on
-/// every machine.
+/// Random numbers that a seed decides: SplitMix64 (Steele, Lea and Flood, 2014).
+///
+/// The same seed gives the same numbers on every machine.
 package struct SeededGenerator: RandomNumberGenerator {
   private var state: UInt64
 

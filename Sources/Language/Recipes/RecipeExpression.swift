@@ -66,7 +66,9 @@ struct Placing: Sendable {
   }
 
   /// The failure with the values that the expressions read.
-  func failure(_ error: EvaluationError, of programs: [CompiledExpression], in environment: [Value]) -> ExpressionFailure {
+  func failure(_ error: EvaluationError, of programs: [CompiledExpression], in environment: [Value])
+    -> ExpressionFailure
+  {
     var failure = failure(error)
     guard failure.unknown == nil else { return failure }
     var parts = failure.detail.map { [$0] } ?? []

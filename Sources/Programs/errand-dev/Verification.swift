@@ -13,8 +13,9 @@ import Foundation
 struct Verification {
   let root: URL
 
-  /// The floors from the ground up, each a folder of `Sources`, or of the package; a target uses its own floor and those
-  /// below it. SwiftPM itself refuses circles within a floor.
+  /// The floors from the ground up, each a folder of `Sources`, or of the package.
+  ///
+  /// A target uses its own floor and those below it. SwiftPM itself refuses circles within a floor.
   static let floors = [
     "CLibraries", "Core", "Network", "PluginKit", "Plugins", "Language", "Runtime", "Testing", "Programs", "Benchmarks",
   ]
