@@ -41,7 +41,7 @@ enum ColumnType: String, Choice {
   /// The value of a field, nil for an absent one, or what is wrong with it.
   ///
   /// - Parameter whole: The text in which the field stands.
-  func value(of field: String, decimal: UInt8, in whole: String) -> Result<Value?, Objection> {
+  func value(of field: String, decimal: UInt8, in whole: String) -> Result<Value?, ConversionError> {
     if self == .string { return .success(.string(field)) }
     if field.isEmpty, isOptional { return .success(nil) }
     let text = self == .optionalString ? field : field.trimmed
@@ -60,12 +60,12 @@ enum ColumnType: String, Choice {
       }
     if let value { return .success(value) }
     return .failure(
-      Objection(
+      ConversionError(
         text: field.isEmpty
           ? "it is empty; write \(rawValue)? if it may be" : "'\(field.excerpt(40, of: whole.utf8))' is not \(wanted)"))
   }
 
-  struct Objection: Error { var text: String }
+  struct ConversionError: Error { var text: String }
 
   /// A decimal number; no hexadecimal digits, no infinity.
   private static func number(_ text: String, decimal: UInt8) -> Double? {
@@ -100,20 +100,20 @@ struct TableReading {
     guard let separator = line ?? CSVReader.separator(separator) else { throw fault(TextPattern.separator.wanted) }
     if let names, let twice = Self.twice(names) { throw twice }
     var reader = CSVReader(Array(text.utf8), separator: separator)
-    do throws(TableFault) {
+    do throws(TableError) {
       if line != nil { _ = try told { () throws(CSVError) in try reader.next() } }
       var names = self.names
       if names == nil { names = try told { () throws(CSVError) in try reader.header() } }
       guard let names else {
         guard let first = columns?.keys.sorted().first else { return [] }
-        throw TableFault(message: "it has no column '\(first)', for it is empty")
+        throw TableError(message: "it has no column '\(first)', for it is empty")
       }
       let types = try types(of: names)
       var rows: [ValueMap] = []
       var faults: [String] = []
       while faults.count < 10, let record = try record(&reader, of: names.count) {
         guard rows.count < limit else {
-          throw TableFault(message: "it has more than \(limit) rows; raise 'limit' if they are wanted")
+          throw TableError(message: "it has more than \(limit) rows; raise 'limit' if they are wanted")
         }
         var row = ValueMap()
         row.reserveCapacity(record.count)
@@ -131,7 +131,7 @@ struct TableReading {
         }
         rows.append(row)
       }
-      guard faults.isEmpty else { throw TableFault(message: faults.joined(separator: "; ")) }
+      guard faults.isEmpty else { throw TableError(message: faults.joined(separator: "; ")) }
       return rows
     } catch {
       throw fault("\(what) cannot be read: \(error.message)")
@@ -145,27 +145,27 @@ struct TableReading {
     return CSVReader.separator(String(decoding: line.suffix(1), as: UTF8.self))
   }
 
-  private struct TableFault: Error { var message: String }
+  private struct TableError: Error { var message: String }
 
-  private func told<Outcome>(_ read: () throws(CSVError) -> Outcome) throws(TableFault) -> Outcome {
-    do throws(CSVError) { return try read() } catch { throw TableFault(message: error.message) }
+  private func told<Outcome>(_ read: () throws(CSVError) -> Outcome) throws(TableError) -> Outcome {
+    do throws(CSVError) { return try read() } catch { throw TableError(message: error.message) }
   }
 
-  private func record(_ reader: inout CSVReader, of count: Int) throws(TableFault) -> [String]? {
+  private func record(_ reader: inout CSVReader, of count: Int) throws(TableError) -> [String]? {
     if names == nil { return try told { () throws(CSVError) in try reader.record(ofColumns: count) } }
     guard let record = try told({ () throws(CSVError) in try reader.next() }) else { return nil }
     guard record.count == count else {
-      throw TableFault(message: "line \(reader.recordLine) has \(record.count) fields, and 'names' \(count)")
+      throw TableError(message: "line \(reader.recordLine) has \(record.count) fields, and 'names' \(count)")
     }
     return record
   }
 
   /// The type of each column of the text, nil for one that nobody asked for; nil if nobody said what is wanted.
-  private func types(of names: [String]) throws(TableFault) -> [ColumnType?]? {
+  private func types(of names: [String]) throws(TableError) -> [ColumnType?]? {
     guard let columns else { return nil }
     let missing = columns.keys.sorted().filter { wanted in !names.contains { $0.hasSameScalars(as: wanted) } }
     guard missing.isEmpty else {
-      throw TableFault(
+      throw TableError(
         message: missing.map { name in
           let guess = name.nearest(among: names).map { "did you mean '\($0)'?" }
           return "it has no column '\(name)'; \(guess ?? "it has \(names.joined(separator: ", "))")"

@@ -371,7 +371,7 @@ extension StationboardClient {
   }
 
   private func read(_ response: HTTPResponse, _ name: String) throws(StationboardError) -> Value {
-    do throws(NotJSON) { return try response.json() } catch {
+    do throws(JSONBodyError) { return try response.json() } catch {
       throw StationboardError(.decoding, "\(name) is not what was agreed: it is \(error).")
     }
   }

@@ -296,7 +296,7 @@ extension FieldSet {
   fileprivate init(_ response: HTTPResponse, _ path: String) throws(TimetableError) {
     let name = "The file \(path)"
     let value: Value
-    do throws(NotJSON) { value = try response.json() } catch {
+    do throws(JSONBodyError) { value = try response.json() } catch {
       throw TimetableError(.decoding, "\(name) is not what was agreed: it is \(error).")
     }
     do throws(Faults) {

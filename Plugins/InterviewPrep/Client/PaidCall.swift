@@ -26,7 +26,9 @@ extension PaidCall {
     }
     self.read = { bytes throws(InterviewPrepError) in
       let answer: Value
-      do throws(NotJSON) { answer = try HTTPResponse(body: bytes).json() } catch { throw .unreadable("it is \(error)") }
+      do throws(JSONBodyError) { answer = try HTTPResponse(body: bytes).json() } catch {
+        throw .unreadable("it is \(error)")
+      }
       return try read(answer)
     }
   }

@@ -27,11 +27,11 @@ package struct JSONWriter: ~Copyable {
   }
 
   /// Why a value cannot be written, without saying where it is.
-  private struct Refusal: Error {
+  private struct ValueError: Error {
     var reason: String
   }
 
-  private mutating func write(_ value: Value, depth: Int) throws(Refusal) {
+  private mutating func write(_ value: Value, depth: Int) throws(ValueError) {
     if style.isTotal, depth >= JSON.deepest {
       switch value.content {
       case .list, .map, .optional: return write("nested deeper than \(JSON.deepest) levels")
@@ -49,7 +49,7 @@ package struct JSONWriter: ~Copyable {
       } else if style.isTotal {
         write(number.isNaN ? "NaN" : number < 0 ? "-Infinity" : "Infinity")
       } else {
-        throw Refusal(reason: "it is \(number.isNaN ? "not a number" : "infinite")")
+        throw ValueError(reason: "it is \(number.isNaN ? "not a number" : "infinite")")
       }
     case .string(let text): write(text)
     case .bytes(let octets): write(octets.base64)
@@ -65,11 +65,11 @@ package struct JSONWriter: ~Copyable {
     }
   }
 
-  private func checkDepth(_ depth: Int) throws(Refusal) {
-    if depth > JSON.deepest { throw Refusal(reason: "it is nested deeper than \(JSON.deepest) levels") }
+  private func checkDepth(_ depth: Int) throws(ValueError) {
+    if depth > JSON.deepest { throw ValueError(reason: "it is nested deeper than \(JSON.deepest) levels") }
   }
 
-  private mutating func write(_ items: [Value], depth: Int) throws(Refusal) {
+  private mutating func write(_ items: [Value], depth: Int) throws(ValueError) {
     try checkDepth(depth)
     output.append(UInt8(ascii: "["))
     for index in items.indices {
@@ -84,7 +84,7 @@ package struct JSONWriter: ~Copyable {
     end(UInt8(ascii: "]"), isEmpty: items.isEmpty, depth)
   }
 
-  private mutating func write(_ map: ValueMap, depth: Int) throws(Refusal) {
+  private mutating func write(_ map: ValueMap, depth: Int) throws(ValueError) {
     try checkDepth(depth)
     output.append(UInt8(ascii: "{"))
     let map = hasOtherKeys(map) ? try named(map) : map
@@ -98,7 +98,7 @@ package struct JSONWriter: ~Copyable {
 
   @inline(__always) private mutating func write(
     _ map: ValueMap, _ index: Int, _ position: Int, _ depth: Int
-  ) throws(Refusal) {
+  ) throws(ValueError) {
     guard case .string(let name) = map.members[index].key.content else { return }
     separate(position, depth)
     write(name)
@@ -120,14 +120,14 @@ package struct JSONWriter: ~Copyable {
   }
 
   /// The map with the texts of its keys.
-  private func named(_ map: ValueMap) throws(Refusal) -> ValueMap {
+  private func named(_ map: ValueMap) throws(ValueError) -> ValueMap {
     var named = ValueMap()
     for member in map.members {
       var name = try name(of: member.key)
       while style.isTotal || member.key.isMaskedText, named[name] != nil { name += " (\(member.key.kindName))" }
       // An int 1 and a string '1' are two keys of a map, and would be one of JSON.
       if named.insert(.init(key: .string(name), value: member.value)) != nil {
-        throw Refusal(reason: "two of its keys are written '\(name)'")
+        throw ValueError(reason: "two of its keys are written '\(name)'")
       }
     }
     return named
@@ -155,14 +155,14 @@ package struct JSONWriter: ~Copyable {
     return order
   }
 
-  private func name(of key: Value) throws(Refusal) -> String {
+  private func name(of key: Value) throws(ValueError) -> String {
     switch key.content {
     case .string(let name): return name
     case .int(let number): return String(number)
     case .uint(let number): return String(number)
     case .bool(let flag): return flag ? "true" : "false"
     case .masked(let text): return text.shown
-    default: throw Refusal(reason: "\(key.kindName) is no key")
+    default: throw ValueError(reason: "\(key.kindName) is no key")
     }
   }
 

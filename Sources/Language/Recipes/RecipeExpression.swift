@@ -3,7 +3,7 @@ package import Expressions
 import YAMLReader
 
 /// Why an expression of a recipe gave no value, and where it stands.
-package struct ExpressionFailure: Error, Sendable {
+package struct LocatedEvaluationError: Error, Sendable {
   package var message: String
   package var location: Diagnostic.Location?
   /// The item that it was met at, and what was read there.
@@ -22,7 +22,7 @@ package struct RecipeExpression: Sendable {
     self.placing = placing
   }
 
-  package func evaluate(in environment: [Value]) throws(ExpressionFailure) -> Value {
+  package func evaluate(in environment: [Value]) throws(LocatedEvaluationError) -> Value {
     do throws(EvaluationError) { return try program.evaluate(environment) } catch {
       throw placing.failure(error, of: [program], in: environment)
     }
@@ -60,14 +60,14 @@ struct Placing: Sendable {
     scalar?.locations(of: ranges) ?? ranges.map { _ in nil }
   }
 
-  func failure(_ error: EvaluationError) -> ExpressionFailure {
-    ExpressionFailure(
+  func failure(_ error: EvaluationError) -> LocatedEvaluationError {
+    LocatedEvaluationError(
       message: error.message, location: error.range.flatMap(location), detail: error.item, unknown: error.unknown)
   }
 
   /// The failure with the values that the expressions read.
   func failure(_ error: EvaluationError, of programs: [CompiledExpression], in environment: [Value])
-    -> ExpressionFailure
+    -> LocatedEvaluationError
   {
     var failure = failure(error)
     guard failure.unknown == nil else { return failure }
@@ -97,7 +97,7 @@ package indirect enum ValueTemplate: Sendable {
 
     func evaluate(
       in environment: [Value], limits: EvaluationLimits = EvaluationLimits()
-    ) throws(ExpressionFailure) -> Value {
+    ) throws(LocatedEvaluationError) -> Value {
       do throws(EvaluationError) { return try template.evaluate(environment, limits: limits) } catch {
         throw placing.failure(error, of: template.programs, in: environment)
       }
@@ -114,14 +114,14 @@ package indirect enum ValueTemplate: Sendable {
 
   package func evaluate(
     in environment: [Value], limits: EvaluationLimits = EvaluationLimits()
-  ) throws(ExpressionFailure) -> Value {
-    try whole { located throws(ExpressionFailure) in try located.evaluate(in: environment, limits: limits) }
+  ) throws(LocatedEvaluationError) -> Value {
+    try whole { located throws(LocatedEvaluationError) in try located.evaluate(in: environment, limits: limits) }
   }
 
   /// The value as far as it is known: each text that needs an unknown stands as an unknown of its type.
-  package func evaluate(asFarAsKnownIn environment: [Value]) throws(ExpressionFailure) -> Value {
-    try whole { located throws(ExpressionFailure) in
-      do throws(ExpressionFailure) { return try located.evaluate(in: environment) } catch {
+  package func evaluate(asFarAsKnownIn environment: [Value]) throws(LocatedEvaluationError) -> Value {
+    try whole { located throws(LocatedEvaluationError) in
+      do throws(LocatedEvaluationError) { return try located.evaluate(in: environment) } catch {
         guard var unknown = error.unknown else { throw error }
         let type = located.template.type
         // A null that an expression gives is an absent field.
@@ -136,20 +136,20 @@ package indirect enum ValueTemplate: Sendable {
 
   /// The value, each of whose parts may be small enough while they are not together.
   private func whole(
-    _ evaluate: (LocatedTemplate) throws(ExpressionFailure) -> Value
-  ) throws(ExpressionFailure) -> Value {
+    _ evaluate: (LocatedTemplate) throws(LocatedEvaluationError) -> Value
+  ) throws(LocatedEvaluationError) -> Value {
     let value = try value(evaluate)
     switch self {
     case .literal, .template: break
     case .list, .map:
-      if let reason = value.oversize { throw ExpressionFailure(message: "the value is too large: \(reason)") }
+      if let reason = value.oversize { throw LocatedEvaluationError(message: "the value is too large: \(reason)") }
     }
     return value
   }
 
   private func value(
-    _ evaluate: (LocatedTemplate) throws(ExpressionFailure) -> Value
-  ) throws(ExpressionFailure) -> Value {
+    _ evaluate: (LocatedTemplate) throws(LocatedEvaluationError) -> Value
+  ) throws(LocatedEvaluationError) -> Value {
     switch self {
     case .literal(let value, _): return value
     case .template(let located): return try evaluate(located)
@@ -171,7 +171,7 @@ package indirect enum ValueTemplate: Sendable {
   }
 
   /// The text that it gives, with words in the place of what is not known.
-  package func text(asFarAsKnownIn environment: [Value]) throws(ExpressionFailure) -> String {
+  package func text(asFarAsKnownIn environment: [Value]) throws(LocatedEvaluationError) -> String {
     guard case .template(let located) = self else { return try evaluate(in: environment).plainText }
     do throws(EvaluationError) { return try located.template.text(environment) { "(\($0.reason))" } } catch {
       throw located.placing.failure(error)

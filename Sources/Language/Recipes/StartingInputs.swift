@@ -84,7 +84,7 @@ package struct StartingInputs: Sendable {
         values.append((name, input))
         continue
       }
-      do throws(ExpressionFailure) {
+      do throws(LocatedEvaluationError) {
         values.append((name, .value(try template.evaluate(in: environment, limits: StartingInputs.limits), source)))
       } catch {
         faults.append(Diagnostic("the input '\(name)' can't be computed: \(error.message)", at: error.location))

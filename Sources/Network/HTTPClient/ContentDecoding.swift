@@ -10,7 +10,7 @@ import CZlib
 /// Unpacks one body.
 final class ContentDecoding {
   /// Why a body cannot be unpacked.
-  enum Fault: Error {
+  enum DecodingError: Error {
     /// The stream is damaged, for the reason given.
     case damaged(String)
     /// What takes the bytes refuses.
@@ -50,7 +50,7 @@ final class ContentDecoding {
   var isWhole: Bool { hasEnded || !hasBegun }
 
   /// Unpacks the next bytes, and gives what comes of them piece by piece.
-  func decode(_ bytes: UnsafeRawBufferPointer, _ give: (UnsafeRawBufferPointer) -> HTTPError?) throws(Fault) {
+  func decode(_ bytes: UnsafeRawBufferPointer, _ give: (UnsafeRawBufferPointer) -> HTTPError?) throws(DecodingError) {
     guard !bytes.isEmpty else { return }
     hasBegun = true
     guard form == .deflate, stream == nil else { return try unpack(bytes, give) }
@@ -59,13 +59,13 @@ final class ContentDecoding {
     guard start.count > 1 else { return }
     let whole = start
     start = []
-    let result = whole.withUnsafeBytes { bytes in Result { () throws(Fault) in try unpack(bytes, give) } }
+    let result = whole.withUnsafeBytes { bytes in Result { () throws(DecodingError) in try unpack(bytes, give) } }
     try result.get()
   }
 
   private func unpack(
     _ bytes: UnsafeRawBufferPointer, _ give: (UnsafeRawBufferPointer) -> HTTPError?
-  ) throws(Fault) {
+  ) throws(DecodingError) {
     let stream = try opened(by: bytes)
     var rest = bytes[...]
     while true {
@@ -88,7 +88,7 @@ final class ContentDecoding {
     }
   }
 
-  private func opened(by bytes: UnsafeRawBufferPointer) throws(Fault) -> OpaquePointer {
+  private func opened(by bytes: UnsafeRawBufferPointer) throws(DecodingError) -> OpaquePointer {
     if let stream { return stream }
     if let missing = czlib_load() { throw .damaged(String(cString: missing)) }
     // zlib's numbers for its own head, for gzip's and for none (zlib.h, inflateInit2).
@@ -103,7 +103,7 @@ final class ContentDecoding {
   /// What follows the end of a stream: another member of gzip, or zeros.
   private func next(
     _ rest: Slice<UnsafeRawBufferPointer>, _ stream: OpaquePointer
-  ) throws(Fault) -> Slice<UnsafeRawBufferPointer> {
+  ) throws(DecodingError) -> Slice<UnsafeRawBufferPointer> {
     let more = rest.drop { $0 == 0 }
     if more.count < rest.count { isPadded = true }
     guard !more.isEmpty else { return more }

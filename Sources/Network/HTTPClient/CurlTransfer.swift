@@ -254,7 +254,7 @@ final class CurlTransfer: @unchecked Sendable {
 
   private func receive(body bytes: UnsafeRawBufferPointer) -> HTTPError? {
     guard let decoding else { return receive(unpacked: bytes) }
-    do throws(ContentDecoding.Fault) {
+    do throws(ContentDecoding.DecodingError) {
       try decoding.decode(bytes) { receive(unpacked: $0) }
       return nil
     } catch {

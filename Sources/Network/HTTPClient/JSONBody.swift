@@ -1,7 +1,7 @@
 public import Basics
 
 /// Why a body is not the JSON that was expected.
-public struct NotJSON: Error, CustomStringConvertible {
+public struct JSONBodyError: Error, CustomStringConvertible {
   /// What it is instead, as it follows "it is": `a web page`.
   public var description: String
   /// Whether it is a web page, which mostly means that something else answered.
@@ -10,14 +10,16 @@ public struct NotJSON: Error, CustomStringConvertible {
 
 extension HTTPResponse {
   /// The body as JSON, whatever the status says.
-  public func json() throws(NotJSON) -> Value {
-    guard String(validating: body, as: UTF8.self) != nil else { throw NotJSON(description: "no UTF-8", isPage: false) }
+  public func json() throws(JSONBodyError) -> Value {
+    guard String(validating: body, as: UTF8.self) != nil else {
+      throw JSONBodyError(description: "no UTF-8", isPage: false)
+    }
     do throws(JSONError) {
       return try JSON.parse(body)
     } catch {
       let space: [UInt8] = [0x20, 0x09, 0x0A, 0x0D]
       let isPage = body.first { !space.contains($0) } == UInt8(ascii: "<")
-      throw NotJSON(description: isPage ? "a web page" : "no whole JSON (\(error))", isPage: isPage)
+      throw JSONBodyError(description: isPage ? "a web page" : "no whole JSON (\(error))", isPage: isPage)
     }
   }
 }

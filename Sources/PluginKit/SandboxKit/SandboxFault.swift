@@ -61,8 +61,8 @@ package struct SandboxFault<FaultKind: SandboxFaultKind>: Hashable, Sendable {
 
 extension SandboxFault {
   /// Reads an order; nil if it takes all back, and a sentence about what is wrong with it.
-  package static func read(_ order: HTTPQuery) -> Result<SandboxFault?, SandboxFaultRefusal> {
-    func refused(_ text: String) -> Result<SandboxFault?, SandboxFaultRefusal> { .failure(.init(message: text)) }
+  package static func read(_ order: HTTPQuery) -> Result<SandboxFault?, SandboxFaultError> {
+    func refused(_ text: String) -> Result<SandboxFault?, SandboxFaultError> { .failure(.init(message: text)) }
     guard let name = order["kind"] else { return refused("An order says its 'kind': \(kinds).") }
     let kind = FaultKind(rawValue: name)
     guard kind != nil || name == "none" else { return refused("There is no fault '\(name)'; there are \(kinds).") }
@@ -108,7 +108,7 @@ extension SandboxFault {
 }
 
 /// Why an order is refused.
-package struct SandboxFaultRefusal: Error {
+package struct SandboxFaultError: Error {
   /// A sentence.
   package var message: String
 }

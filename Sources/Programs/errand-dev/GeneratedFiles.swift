@@ -19,11 +19,11 @@ struct GeneratedFile {
       path: path, text: "<!-- Made by '\(command)' from the declarations in the code. Do not edit. -->\n\n" + text)
   }
 
-  func write(in root: URL) throws(Failure) { try root.appending(path: path).write(text) }
+  func write(in root: URL) throws(ToolError) { try root.appending(path: path).write(text) }
 }
 
 /// Every generated file, as it should be.
-func generatedFiles() throws(Failure) -> [GeneratedFile] {
+func generatedFiles() throws(ToolError) -> [GeneratedFile] {
   var files: [GeneratedFile] = []
   for plugin in everyPlugin {
     files.append(.page("\(folder(of: plugin))/README.md", PluginDescriptor(plugin).markdown()))
@@ -36,7 +36,7 @@ func generatedFiles() throws(Failure) -> [GeneratedFile] {
       let text = try JSON.text(schema.document(catalog), .pretty)
       files.append(GeneratedFile(path: "recipes/\(schema.rawValue).schema.json", text: text + "\n"))
     } catch {
-      throw Failure("the schema '\(schema.rawValue)' cannot be written as JSON: \(error)")
+      throw ToolError("the schema '\(schema.rawValue)' cannot be written as JSON: \(error)")
     }
   }
   return files

@@ -20,7 +20,7 @@ func answerLines(_ answer: (Value) -> Value) {
 
 /// What comes of a line of an expression suite: `{id, value, type}` or `{id, error, stage}`.
 func answerSuiteLine(_ line: Value) -> Value {
-  do throws(SuiteFault) {
+  do throws(SuiteError) {
     let test = try SuiteTest(line)
     return test.run().line(id: test.id)
   } catch {

@@ -25,16 +25,16 @@ struct Manifest: Sendable {
   init(targets: [Target]) { self.targets = targets }
 
   /// Asks SwiftPM for the manifest, on a thread that may wait for it.
-  init(of root: URL) async throws(Failure) {
-    let result: Result<Manifest, Failure> = await withCheckedContinuation { continuation in
+  init(of root: URL) async throws(ToolError) {
+    let result: Result<Manifest, ToolError> = await withCheckedContinuation { continuation in
       DispatchQueue.global().async {
-        continuation.resume(returning: Result { () throws(Failure) in try Manifest(waitingFor: root) })
+        continuation.resume(returning: Result { () throws(ToolError) in try Manifest(waitingFor: root) })
       }
     }
     self = try result.get()
   }
 
-  private init(waitingFor root: URL) throws(Failure) {
+  private init(waitingFor root: URL) throws(ToolError) {
     // A folder of its own, because whoever builds or tests holds the lock of the usual one.
     let scratch = FileManager.default.temporaryDirectory.appending(path: "errand-dev-\(UUID())")
     defer { try? FileManager.default.removeItem(at: scratch) }
@@ -51,11 +51,11 @@ struct Manifest: Sendable {
       try process.run()
       text = try output.fileHandleForReading.readToEnd() ?? Data()
     } catch {
-      throw Failure("cannot run 'swift package dump-package': \(error.localizedDescription)")
+      throw ToolError("cannot run 'swift package dump-package': \(error.localizedDescription)")
     }
     process.waitUntilExit()
     guard process.terminationStatus == 0, let dump = try? JSONDecoder().decode(Dump.self, from: text) else {
-      throw Failure("'swift package dump-package' does not say what the manifest holds")
+      throw ToolError("'swift package dump-package' does not say what the manifest holds")
     }
     targets = dump.targets.map(\.target)
   }

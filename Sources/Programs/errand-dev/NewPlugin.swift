@@ -7,22 +7,22 @@ struct NewPlugin {
   private let root: URL
 
   /// Plans a plugin of that name.
-  init(_ name: String, in root: URL) throws(Failure) {
+  init(_ name: String, in root: URL) throws(ToolError) {
     let isName =
       name.first?.isUppercase == true && name.utf8.count <= 40
       && name.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber) } && !name.hasSuffix("Plugin")
     guard isName else {
-      throw Failure("'\(name)' is no name of a plugin: write it like Timetable, with letters and digits only")
+      throw ToolError("'\(name)' is no name of a plugin: write it like Timetable, with letters and digits only")
     }
     guard !FileManager.default.fileExists(atPath: root.appending(path: "Plugins/\(name)").path) else {
-      throw Failure("Plugins/\(name) is there already")
+      throw ToolError("Plugins/\(name) is there already")
     }
     self.name = name
     self.root = root
   }
 
   /// Writes all files, and gives their paths.
-  func write() throws(Failure) -> [String] {
+  func write() throws(ToolError) -> [String] {
     // The two files that change are read and changed before anything is written, so that a failure leaves nothing.
     let manifest = try inserting(
       "  plugin(\"\(name)\", using: [\"HTTPClient\"], tests: [\"HTTPClient\"]),", into: "Package.swift",
@@ -42,11 +42,11 @@ struct NewPlugin {
   /// A file with a line more in a list: after the line that begins so, before the line that is the end.
   private func inserting(
     _ line: String, into path: String, after beginning: String, before end: String
-  ) throws(Failure) -> GeneratedFile {
+  ) throws(ToolError) -> GeneratedFile {
     var lines = try root.appending(path: path).text().components(separatedBy: "\n")
     guard let start = lines.firstIndex(where: { $0.hasPrefix(beginning) }),
       let place = lines[start...].firstIndex(of: end), place > start + 1
-    else { throw Failure("\(path) has no list that begins with '\(beginning)'") }
+    else { throw ToolError("\(path) has no list that begins with '\(beginning)'") }
     if !lines[place - 1].hasSuffix(",") { lines[place - 1] += "," }
     lines.insert(line, at: place)
     return GeneratedFile(path: path, text: lines.joined(separator: "\n"))

@@ -1,7 +1,7 @@
 import Foundation
 
 /// What ends the tool, in a sentence that says what to do.
-struct Failure: Error {
+struct ToolError: Error {
   let message: String
 
   init(_ message: String) { self.message = message }
@@ -10,10 +10,10 @@ struct Failure: Error {
 /// The package that the tool works on.
 enum Package {
   /// Its folder, found upward from the working folder.
-  static func root() throws(Failure) -> URL {
+  static func root() throws(ToolError) -> URL {
     var folder = URL(filePath: FileManager.default.currentDirectoryPath, directoryHint: .isDirectory)
     while !FileManager.default.fileExists(atPath: folder.appending(path: "Sources/Programs/errand-dev").path) {
-      if folder.path == "/" { throw Failure("there is no package of errand here or above; go to its folder") }
+      if folder.path == "/" { throw ToolError("there is no package of errand here or above; go to its folder") }
       folder = folder.deletingLastPathComponent()
     }
     return folder
@@ -22,19 +22,19 @@ enum Package {
 
 extension URL {
   /// The file's text.
-  func text() throws(Failure) -> String {
+  func text() throws(ToolError) -> String {
     do { return try String(contentsOf: self, encoding: .utf8) } catch {
-      throw Failure("cannot read \(path): \(error.localizedDescription)")
+      throw ToolError("cannot read \(path): \(error.localizedDescription)")
     }
   }
 
   /// Writes the file, and makes the folders that it needs.
-  func write(_ text: String) throws(Failure) {
+  func write(_ text: String) throws(ToolError) {
     do {
       try FileManager.default.createDirectory(at: deletingLastPathComponent(), withIntermediateDirectories: true)
       try Data(text.utf8).write(to: self)
     } catch {
-      throw Failure("cannot write \(path): \(error.localizedDescription)")
+      throw ToolError("cannot write \(path): \(error.localizedDescription)")
     }
   }
 }

@@ -28,7 +28,7 @@ struct Verification {
   ]
 
   /// All that is wrong, each in a sentence that begins with the place.
-  func faults() async throws(Failure) -> [String] {
+  func faults() async throws(ToolError) -> [String] {
     let manifest = try await Manifest(of: root)
     var faults = arrows(manifest)
     for target in manifest.targets where target.kind != .system {

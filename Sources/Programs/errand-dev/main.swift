@@ -8,6 +8,7 @@ let program = Command(
     Command("generate", "Writes every generated file: the plugins' pages, the schemas, the functions' page."),
     Command(
       "verify", "Finds generated files that are out of date, and imports and arrows between targets that are wrong."),
+    Command("lines", "Counts the lines of Swift by folder, without blanks and comments."),
     Command(
       "cel", "Reads lines of an expression suite from standard input, and writes what comes of each.",
       examples: [.init("cel", "For example with cel-pure.jsonl of the CEL suite as standard input.")]),
@@ -34,6 +35,10 @@ do {
       let faults = try await Verification(root: try Package.root()).faults()
       for fault in faults { print(fault) }
       exit(faults.isEmpty ? 0 : 1)
+    case "lines":
+      let count = try LineCount(of: try Package.root())
+      for folder in count.folders { print("\(folder.path): \(folder.lines)") }
+      print("together: \(count.total)")
     case "cel": answerLines(answerSuiteLine)
     case "cron": answerLines(answerCronLine)
     default:
@@ -43,7 +48,7 @@ do {
   }
 } catch let error as UsageError {
   stop("\(error)", code: 64)
-} catch let failure as Failure {
+} catch let failure as ToolError {
   stop("error: \(failure.message)", code: 1)
 }
 

@@ -4,7 +4,7 @@ import CommandLineParser
 
 extension Dispatch {
   /// `errand actions`: what recipes can use, read from the declarations.
-  func listActions() throws(CommandFailure) -> ExitCode {
+  func listActions() throws(CommandError) -> ExitCode {
     guard let name = parsed["name"].text else {
       if parsed["json"].isGiven {
         console.out(text(.list(catalog.actionIDs.compactMap(catalog.action).map(\.entry))))
@@ -24,7 +24,7 @@ extension Dispatch {
     guard let action = catalog.action(name) else {
       let names = catalog.actionIDs + catalog.plugins.map(\.name)
       let guess = name.nearest(among: names).map { "; did you mean '\($0)'?" } ?? "; 'errand actions' lists them all"
-      throw CommandFailure(.noInput, "no action or plugin is named '\(name)'\(guess)")
+      throw CommandError(.noInput, "no action or plugin is named '\(name)'\(guess)")
     }
     console.out(parsed["json"].isGiven ? text(action.entry) : action.markdown())
     return .done

@@ -5,7 +5,7 @@ import SecretSources
 
 extension Dispatch {
   /// `errand check`: every fault of every recipe.
-  func checkRecipes() async throws(CommandFailure) -> ExitCode {
+  func checkRecipes() async throws(CommandError) -> ExitCode {
     let given = parsed["recipe"].texts
     let workspace = try workspace(besides: given.first)
     let paths = try workspace.recipeFiles(of: given)
@@ -52,7 +52,7 @@ extension Dispatch {
     var warnings: [Diagnostic] = []
     for secret in recipe.allSecrets {
       let message: String
-      do throws(SecretFault) {
+      do throws(SecretError) {
         if try await sources.find(secret.name, runsCommands: false) != nil { continue }
         message = "the secret '\(secret.name)' is not set here; a run would be refused"
       } catch {

@@ -17,7 +17,7 @@ struct Dispatch {
   }
 
   func run() async -> ExitCode {
-    do throws(CommandFailure) {
+    do throws(CommandError) {
       switch parsed.command.first {
       case "run": return try await RunCommand(self).run()
       case "plan": return try await RunCommand(self).plan()
@@ -52,7 +52,7 @@ struct Dispatch {
   }
 
   /// The workspace of a command.
-  func workspace(besides recipe: String? = nil) throws(CommandFailure) -> Workspace {
+  func workspace(besides recipe: String? = nil) throws(CommandError) -> Workspace {
     let workspace = try Workspace(
       catalog: catalog, configurationPath: parsed["config"].text, stateFolder: parsed["state"].text, besides: recipe,
       console: console)
@@ -62,7 +62,7 @@ struct Dispatch {
       ["run", "plan"].contains(parsed.command.first)
       && (parsed["sandbox"].isGiven || parsed.command.first == "run" && parsed["replay"].isGiven)
     if workspace.stateFolder.isEmpty, keepsState, !isApart {
-      throw CommandFailure(
+      throw CommandError(
         .configuration,
         "there is no errand.yaml, and neither $HOME nor $XDG_STATE_HOME to keep the state under; say where with --state DIR"
       )

@@ -11,18 +11,18 @@ struct DoctorCommand {
   private let secrets = SecretBook()
   private var console: Console { dispatch.console }
 
-  init(_ dispatch: Dispatch) throws(CommandFailure) {
+  init(_ dispatch: Dispatch) throws(CommandError) {
     self.dispatch = dispatch
     workspace = try dispatch.workspace()
   }
 
-  func run() async throws(CommandFailure) -> ExitCode {
+  func run() async throws(CommandError) -> ExitCode {
     let folder = workspace.stateFolder
     let unknown = await workspace.tellEverySecret(to: secrets)
     var repaired: [String] = []
     let keepsUntilDamage = dispatch.parsed["keep-until-damage"].isGiven
     if keepsUntilDamage, !dispatch.parsed["repair"].isGiven {
-      throw CommandFailure(
+      throw CommandError(
         .usage, "--keep-until-damage changes the state; write: errand doctor --repair --keep-until-damage")
     }
     let lock = dispatch.parsed["repair"].isGiven ? try FolderLock.held(by: "errand \(version)", folder) : nil
@@ -53,7 +53,7 @@ struct DoctorCommand {
   }
 
   /// Looks at the state, once more if an agent came meanwhile, whose half-done writes are no faults.
-  private func examine(holdingIt: Bool) throws(CommandFailure) -> (StateExamination, isHeld: Bool) {
+  private func examine(holdingIt: Bool) throws(CommandError) -> (StateExamination, isHeld: Bool) {
     let folder = workspace.stateFolder
     if holdingIt {
       return (try kept { () throws(StateError) in try doctor(isHeld: false).examine() }, false)
@@ -64,8 +64,8 @@ struct DoctorCommand {
     return (try kept { () throws(StateError) in try doctor(isHeld: true).examine() }, true)
   }
 
-  private func kept<Outcome>(_ body: () throws(StateError) -> Outcome) throws(CommandFailure) -> Outcome {
-    do throws(StateError) { return try body() } catch { throw CommandFailure(.unavailable, error.message) }
+  private func kept<Outcome>(_ body: () throws(StateError) -> Outcome) throws(CommandError) -> Outcome {
+    do throws(StateError) { return try body() } catch { throw CommandError(.unavailable, error.message) }
   }
 
   /// What else this machine has to have.
@@ -133,10 +133,10 @@ struct DoctorCommand {
 
 extension FolderLock {
   /// Takes the lock of a folder for as long as a command needs it; nil if there is no such folder.
-  static func held(by program: String, _ folder: String) throws(CommandFailure) -> FolderLock? {
+  static func held(by program: String, _ folder: String) throws(CommandError) -> FolderLock? {
     if !Files.exists(folder) { return nil }
     do throws(AgentError) { return try acquire(folder, program: program) } catch {
-      throw CommandFailure(error.kind == .held ? .locked : .cannotCreate, error.message)
+      throw CommandError(error.kind == .held ? .locked : .cannotCreate, error.message)
     }
   }
 }

@@ -18,7 +18,7 @@ enum ExitCode: Int32 {
 }
 
 /// Why a command ends early: what to say, and the code to end with.
-struct CommandFailure: Error {
+struct CommandError: Error {
   var code: ExitCode
   var message: String
 

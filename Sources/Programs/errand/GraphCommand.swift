@@ -7,7 +7,7 @@ import RunState
 
 extension Dispatch {
   /// `errand graph`: the steps of a recipe and what flows between them, or of a run and what became of it.
-  func drawGraph() async throws(CommandFailure) -> ExitCode {
+  func drawGraph() async throws(CommandError) -> ExitCode {
     let subject = parsed["subject"].text ?? ""
     let drawing =
       Files.exists(subject) || subject.hasSuffix(".yaml") || subject.hasSuffix(".yml") || subject.contains("/")
@@ -21,21 +21,21 @@ extension Dispatch {
     return .done
   }
 
-  private func drawing(ofRecipe path: String) throws(CommandFailure) -> GraphDrawing {
+  private func drawing(ofRecipe path: String) throws(CommandError) -> GraphDrawing {
     let recipe = try workspace(besides: path).recipe(at: path, console: console)
     let title = recipe.summary.isEmpty ? recipe.name : "\(recipe.name): \(recipe.summary)"
     return GraphDrawing(graph: RecipeGraph(recipe), title: title)
   }
 
-  private func drawing(ofRun subject: String) async throws(CommandFailure) -> GraphDrawing {
+  private func drawing(ofRun subject: String) async throws(CommandError) -> GraphDrawing {
     let session = try session()
-    let facts = try await session.asking(isReading: true) { requests throws(CommandFailure) in
+    let facts = try await session.asking(isReading: true) { requests throws(CommandError) in
       try await requests.facts(about: try await requests.shown(subject)).0
     }
     let run = facts.run
     let (recipe, fault) = session.workspace.recipe(run.origin.file, among: facts.texts)
     guard let recipe else {
-      throw CommandFailure(
+      throw CommandError(
         .invalid, "the recipe of run \(run.id) does not check with this version: \(fault ?? "no fault is told")")
     }
     let graph = RecipeGraph(recipe)
@@ -112,10 +112,10 @@ enum Graphviz {
   private static let mostBytes = 256 << 20
 
   /// Draws a graph, and gives the SVG.
-  static func draw(_ dot: String) async throws(CommandFailure) -> String {
+  static func draw(_ dot: String) async throws(CommandError) -> String {
     let path = String(environment: "PATH") ?? "/usr/bin:/bin"
     guard let program = ChildProcess.file(of: "dot", in: path, from: "/") else {
-      throw CommandFailure(
+      throw CommandError(
         .unavailable,
         "drawing SVG takes Graphviz's 'dot', which is not installed: apt install graphviz, or use --format dot or mermaid"
       )
@@ -126,10 +126,10 @@ enum Graphviz {
     let end = await process.run()
     switch end.reason {
     case .exit(0): return String(decoding: end.output, as: UTF8.self).trimmed
-    case .notStarted(let code): throw CommandFailure(.unavailable, "'\(program)' cannot be started (error \(code))")
+    case .notStarted(let code): throw CommandError(.unavailable, "'\(program)' cannot be started (error \(code))")
     default:
       let words = String(decoding: end.errors.prefix(500), as: UTF8.self).trimmed.safe
-      throw CommandFailure(.failed, "'\(program)' could not draw the graph: \(words)")
+      throw CommandError(.failed, "'\(program)' could not draw the graph: \(words)")
     }
   }
 }

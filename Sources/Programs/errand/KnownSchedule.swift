@@ -39,7 +39,7 @@ struct KnownSchedule: Sendable {
   /// recipes that cannot be read.
   static func all(
     _ requests: AgentRequests, _ workspace: Workspace
-  ) async throws(CommandFailure) -> (known: [KnownSchedule], broken: [BrokenRecipe]) {
+  ) async throws(CommandError) -> (known: [KnownSchedule], broken: [BrokenRecipe]) {
     let records = try requests.records(try await requests.ask("schedules")["schedules"], as: ScheduleRecord.self)
     var known = records.map { record in
       var texts: Value?
@@ -69,7 +69,7 @@ struct KnownSchedule: Sendable {
   }
 
   /// The schedules that a name means: one by its id, or all of a recipe.
-  static func named(_ name: String?, among all: [KnownSchedule]) throws(CommandFailure) -> [KnownSchedule] {
+  static func named(_ name: String?, among all: [KnownSchedule]) throws(CommandError) -> [KnownSchedule] {
     guard let name else { return all }
     let found = all.filter { $0.record.id.hasSameScalars(as: name) }
     if !found.isEmpty { return found }
@@ -78,7 +78,7 @@ struct KnownSchedule: Sendable {
     let ids = all.map(\.record.id)
     let guess = name.nearest(among: ids).map { "did you mean '\($0)'?" }
     let list = ids.isEmpty ? "no recipe has an 'on:'" : "there are \(joined(ids))"
-    throw CommandFailure(.noInput, "no schedule is called '\(name)'; \(guess ?? list)")
+    throw CommandError(.noInput, "no schedule is called '\(name)'; \(guess ?? list)")
   }
 
   // MARK: Facts
@@ -89,7 +89,7 @@ struct KnownSchedule: Sendable {
   /// What an explanation of the schedule around an instant is made from.
   func facts(
     around at: Timestamp, isNamed: Bool, _ requests: AgentRequests, in workspace: Workspace, _ now: Timestamp
-  ) async throws(CommandFailure) -> ScheduleFacts {
+  ) async throws(CommandError) -> ScheduleFacts {
     var facts = ScheduleFacts(record, words: words, at: at, isNamed: isNamed)
     facts.isRead = isRead
     facts.upcoming = upcoming(1, after: now).first
@@ -123,7 +123,7 @@ struct KnownSchedule: Sendable {
 
   private func slots(
     _ requests: AgentRequests, limit: Int, from: Timestamp?, before: Timestamp
-  ) async throws(CommandFailure) -> [SlotRecord] {
+  ) async throws(CommandError) -> [SlotRecord] {
     let answer = try await requests.ask(
       "slots",
       [
@@ -182,10 +182,10 @@ extension Workspace {
   }
 
   /// The recipes of the configured folders.
-  func recipeFiles() throws(CommandFailure) -> [String] { try recipeFiles(of: []) }
+  func recipeFiles() throws(CommandError) -> [String] { try recipeFiles(of: []) }
 
   /// The recipes that a command line names, itself or by their folder; those of the configured folders if it names none.
-  func recipeFiles(of given: [String]) throws(CommandFailure) -> [String] {
+  func recipeFiles(of given: [String]) throws(CommandError) -> [String] {
     var paths: [String] = []
     for path in given.isEmpty ? recipeFolders : given {
       guard given.isEmpty || Workspace.isFolder(path) else {
@@ -200,7 +200,7 @@ extension Workspace {
           .map { folder == "." ? $0 : "\(folder)/\($0)" }
       } catch {
         let fix = "; 'errand new recipe' makes one there, and 'recipes' in errand.yaml names other folders"
-        throw CommandFailure(.noInput, error.description + (error.isNotFound ? fix : ""))
+        throw CommandError(.noInput, error.description + (error.isNotFound ? fix : ""))
       }
     }
     return paths

@@ -4,7 +4,7 @@ import Recipes
 
 extension Dispatch {
   /// `errand lint`: what could be simpler or safer in recipes that check.
-  func lintRecipes() throws(CommandFailure) -> ExitCode {
+  func lintRecipes() throws(CommandError) -> ExitCode {
     let given = parsed["recipe"].texts
     let workspace = try workspace(besides: given.first)
     let paths = try workspace.recipeFiles(of: given)

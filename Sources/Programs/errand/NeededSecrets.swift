@@ -151,12 +151,12 @@ extension Workspace {
   /// The secrets of a run; refused, with all that is wrong, unless each is there, and each connection that has to be set.
   func secrets(
     of recipe: Recipe, inputs: Value, overrides: [String: Value], from sources: SecretSources, runsCommands: Bool = true
-  ) async throws(CommandFailure) -> Secrets {
+  ) async throws(CommandError) -> Secrets {
     var values: [String: String] = [:]
     var missing: [NeededSecret] = []
     var faults = missingConnections(of: recipe, overrides: overrides)
     for secret in neededSecrets(of: recipe, inputs: inputs) where values[secret.name] == nil {
-      do throws(SecretFault) {
+      do throws(SecretError) {
         if let found = try await sources.find(secret.name, runsCommands: runsCommands) {
           values[secret.name] = found.value
         } else {
@@ -172,7 +172,7 @@ extension Workspace {
         "missing secret\(isOne ? "" : "s"): \(missing.map(\.text).joined(separator: ", ")); set the environment "
           + "variable\(isOne ? "" : "s") of that name, or name another source under 'secrets' in errand.yaml")
     }
-    if !faults.isEmpty { throw CommandFailure(.configuration, faults.joined(separator: "\n")) }
+    if !faults.isEmpty { throw CommandError(.configuration, faults.joined(separator: "\n")) }
     return Secrets(environment: values)
   }
 
@@ -180,7 +180,7 @@ extension Workspace {
   func secretsApart(of recipe: Recipe, inputs: Value, from sources: SecretSources) async -> [String: String] {
     var values: [String: String] = [:]
     for secret in neededSecrets(of: recipe, inputs: inputs, isApart: true) where values[secret.name] == nil {
-      do throws(SecretFault) { values[secret.name] = try await sources.find(secret.name)?.value } catch { continue }
+      do throws(SecretError) { values[secret.name] = try await sources.find(secret.name)?.value } catch { continue }
     }
     return values
   }

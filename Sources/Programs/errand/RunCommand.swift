@@ -32,20 +32,20 @@ struct RunCommand {
     var session: RunSession
   }
 
-  func run() async throws(CommandFailure) -> ExitCode {
+  func run() async throws(CommandError) -> ExitCode {
     if parsed["sandbox"].isGiven, parsed["detach"].isGiven {
-      throw CommandFailure(.usage, "--sandbox cannot be detached: its services and its state go with this process")
+      throw CommandError(.usage, "--sandbox cannot be detached: its services and its state go with this process")
     }
     if parsed["confirm"].isGiven, !console.canAsk {
-      throw CommandFailure(
+      throw CommandError(
         .usage, "--confirm asks at a terminal, and there is none; use 'errand plan --out' and --plan")
     }
     let replay = try parsed["replay"].text.map(recording)
     if parsed["detach"].isGiven, parsed["record"].isGiven || replay != nil {
-      throw CommandFailure(.usage, "--record and --replay stay with the run, so that it cannot be detached")
+      throw CommandError(.usage, "--record and --replay stay with the run, so that it cannot be detached")
     }
     if replay != nil, ["sandbox", "record", "plan", "confirm"].contains(where: { parsed[$0].isGiven }) {
-      throw CommandFailure(
+      throw CommandError(
         .usage, "--replay takes the place of every service; leave out --sandbox, --record, --plan and --confirm")
     }
     let agreed = try agreedPlan()
@@ -55,8 +55,8 @@ struct RunCommand {
     let recorder = parsed["record"].isGiven ? Recorder() : nil
     if let path = parsed["record"].text { try makeRoom(forRecordingAt: path) }
     request.session.recorder = recorder
-    let result: Result<ExitCode, CommandFailure>
-    do throws(CommandFailure) { result = .success(try await run(request, agreed, replay)) } catch {
+    let result: Result<ExitCode, CommandError>
+    do throws(CommandError) { result = .success(try await run(request, agreed, replay)) } catch {
       result = .failure(error)
     }
     // What was refused before it began left nothing to record.
@@ -71,7 +71,7 @@ struct RunCommand {
 
   private func run(
     _ request: Request, _ agreed: Value?, _ replay: Recording?
-  ) async throws(CommandFailure) -> ExitCode {
+  ) async throws(CommandError) -> ExitCode {
     let (session, asJSON) = (request.session, parsed["json"].isGiven)
     if let replay {
       return try await session.replay(
@@ -85,7 +85,7 @@ struct RunCommand {
       return try await session.run(origin, reading: secrets, asJSON: asJSON)
     }
     return try await session.inSandboxes(of: request.recipe, isTold: !asJSON) {
-      sandboxes async throws(CommandFailure) in
+      sandboxes async throws(CommandError) in
       try await approve(request, agreed, in: sandboxes)
       return try await session.run(origin(request), in: sandboxes, asJSON: asJSON)
     }
@@ -96,7 +96,7 @@ struct RunCommand {
   /// - Parameter agreed: A plan, whose inputs count if the command line gives none.
   func request(
     _ agreed: Value? = nil, isReplay: Bool = false, logFormat: ProgressDisplay.Format = .text
-  ) async throws(CommandFailure) -> Request {
+  ) async throws(CommandError) -> Request {
     let path = parsed["recipe"].text ?? ""
     let workspace = try dispatch.workspace(besides: path)
     let recipe = try workspace.recipe(at: path, console: console)
@@ -130,21 +130,21 @@ struct RunCommand {
 
   // MARK: Recordings
 
-  private func recording(at path: String) throws(CommandFailure) -> Recording {
+  private func recording(at path: String) throws(CommandError) -> Recording {
     do {
       return try Recording(reading: Source(name: path, bytes: try Files.read(path)))
     } catch let error as FileError {
-      throw CommandFailure(.noInput, error.description)
+      throw CommandError(.noInput, error.description)
     } catch let error as Diagnostics {
       console.error(error.rendered(colour: console.colourError))
-      throw CommandFailure(.invalid, "'\(path)' cannot be played")
+      throw CommandError(.invalid, "'\(path)' cannot be played")
     } catch {
-      throw CommandFailure(.invalid, "\(error)")
+      throw CommandError(.invalid, "\(error)")
     }
   }
 
   /// Refuses, before anything is done that would be lost, a path at which no recording can be kept.
-  private func makeRoom(forRecordingAt path: String) throws(CommandFailure) {
+  private func makeRoom(forRecordingAt path: String) throws(CommandError) {
     var isThere = false
     do throws(FileError) {
       try Files.makeFolder(Workspace.folder(of: path))
@@ -156,21 +156,21 @@ struct RunCommand {
       try Files.write([], to: trial, mode: 0o600, isDurable: false)
       try Files.remove(trial)
     } catch {
-      throw CommandFailure(
+      throw CommandError(
         .cannotCreate,
         "--record: \(error.description); name a file that can be written beside others. Nothing was started")
     }
     guard !isThere || parsed["force"].isGiven else {
-      throw CommandFailure(
+      throw CommandError(
         .cannotCreate,
         "--record: '\(path)' is there already; name another file, or replace it with --force. Nothing was started")
     }
   }
 
   /// Pupils' data may be in it, so that only its owner reads it.
-  private func keep(_ recording: Recording, at path: String) throws(CommandFailure) {
+  private func keep(_ recording: Recording, at path: String) throws(CommandError) {
     do throws(FileError) { try Files.write(Array(recording.text.utf8), to: path, mode: 0o600) } catch {
-      throw CommandFailure(.cannotCreate, error.description)
+      throw CommandError(.cannotCreate, error.description)
     }
     let rest = recording.isPartial ? "; the run was interrupted, so what it does from here on can't be replayed" : ""
     console.say("\(recording.tally) recorded in \(path)\(rest)")
@@ -178,7 +178,7 @@ struct RunCommand {
 
   // MARK: What is given
 
-  private func inputs(of recipe: Recipe, _ planned: ValueMap) throws(CommandFailure) -> ValueMap {
+  private func inputs(of recipe: Recipe, _ planned: ValueMap) throws(CommandError) -> ValueMap {
     var given: [(name: String, input: GivenInput)] = []
     if parsed["inputs"].text == nil, parsed["input"].texts.isEmpty {
       for member in planned.members {
@@ -202,12 +202,12 @@ struct RunCommand {
     var named: Set<String> = []
     for text in parsed["input"].texts {
       guard let equals = text.firstIndex(of: "=") else {
-        throw CommandFailure(.usage, "-i takes NAME=VALUE, but found '\(text)'")
+        throw CommandError(.usage, "-i takes NAME=VALUE, but found '\(text)'")
       }
       let name = String(text[..<equals])
       let value = String(text[text.index(after: equals)...])
       guard named.insert(name).inserted else {
-        throw CommandFailure(
+        throw CommandError(
           .usage, "the input '\(name)' is given twice; of several values make a list: -i '\(name)=[…]'")
       }
       // The command line counts more than a file.
@@ -219,7 +219,7 @@ struct RunCommand {
           let bytes = try Files.read(String(value.dropFirst()), limit: 16 << 20)
           given.append((name, .text(String(decoding: bytes, as: UTF8.self))))
         } catch {
-          throw CommandFailure(.noInput, "input '\(name)': \(error)")
+          throw CommandError(.noInput, "input '\(name)': \(error)")
         }
       } else {
         given.append((name, .text(value)))
@@ -229,31 +229,31 @@ struct RunCommand {
     case .success(let inputs): return inputs
     case .failure(let faults):
       console.error(faults.rendered(colour: console.colourError))
-      throw CommandFailure(.invalid, "the inputs of '\(recipe.name)' are not as it declares them")
+      throw CommandError(.invalid, "the inputs of '\(recipe.name)' are not as it declares them")
     }
   }
 
-  private func overrides(for recipe: Recipe, in workspace: Workspace) throws(CommandFailure) -> [String: Value] {
+  private func overrides(for recipe: Recipe, in workspace: Workspace) throws(CommandError) -> [String: Value] {
     var overrides: [String: Value] = [:]
     for text in parsed["set"].texts {
       let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
       let path = parts[0].split(separator: ".").map(String.init)
       guard parts.count == 2, path.count == 3, path[0] == "connections" else {
-        throw CommandFailure(.usage, "--set takes connections.NAME.SETTING=VALUE, but found '\(text)'")
+        throw CommandError(.usage, "--set takes connections.NAME.SETTING=VALUE, but found '\(text)'")
       }
       let names = recipe.connectionNames
       guard names.contains(path[1]) else {
         let guess = path[1].nearest(among: names).map { "; did you mean '\($0)'?" } ?? ""
-        throw CommandFailure(.usage, "--set: the recipe uses no connection '\(path[1])'\(guess)")
+        throw CommandError(.usage, "--set: the recipe uses no connection '\(path[1])'\(guess)")
       }
       let plugin = workspace.configuration.plugins[path[1]] ?? path[1]
       let schema = workspace.catalog.plugin(plugin)?.configuration
       guard let field = schema?.fields.first(where: { $0.name == path[2] }) else {
         let guess = path[2].nearest(among: schema?.fields.map(\.name) ?? []).map { "; did you mean '\($0)'?" } ?? ""
-        throw CommandFailure(.usage, "--set: connection '\(path[1])' has no setting '\(path[2])'\(guess)")
+        throw CommandError(.usage, "--set: connection '\(path[1])' has no setting '\(path[2])'\(guess)")
       }
       if field.isSecret {
-        throw CommandFailure(
+        throw CommandError(
           .usage, "--set: '\(path[2])' is a secret, which the record of the run must not hold; set it in errand.yaml")
       }
       overrides[parts[0]] = field.type.value(ofText: parts[1])

@@ -28,7 +28,7 @@ struct RunFactory: Sendable {
   var instants: (@Sendable (RunRecord) -> (@Sendable (StepPath) -> Timestamp?)?)?
 
   /// Checks a run's recipe again, as it was when the run was accepted, against the actions of this program.
-  func prepared(_ record: RunRecord, from store: some StateStore) async throws(NotRunnable) -> PreparedRun {
+  func prepared(_ record: RunRecord, from store: some StateStore) async throws(RunRefusedError) -> PreparedRun {
     let texts: Value
     var overrides: [String: Value] = [:]
     do throws(StateError) {
@@ -37,13 +37,13 @@ struct RunFactory: Sendable {
         overrides[path] = try await store.secrets.restored(value, as: "the setting '\(path)'")
       }
     } catch {
-      throw NotRunnable(
+      throw RunRefusedError(
         error.kind == .secret ? "\(error.message), then: errand runs resume \(record.id)" : error.message)
     }
     let checked = check(record.origin.file, among: texts) { record.steps[$0]?.status.isEnded ?? false }
     guard let recipe = checked.recipe else {
       let faults = Diagnostics(checked.diagnostics.filter { $0.severity == .error })
-      throw NotRunnable(
+      throw RunRefusedError(
         """
         its recipe, as it was when the run began, does not fit this version of errand any more:
         \(faults.rendered())
@@ -51,7 +51,7 @@ struct RunFactory: Sendable {
         \(record.origin.program) can still finish it
         """)
     }
-    do throws(CommandFailure) {
+    do throws(CommandError) {
       let inputs = record.origin.inputs
       let secrets =
         standIns.isEmpty
@@ -67,7 +67,7 @@ struct RunFactory: Sendable {
       if let recorder { run.notingInstants = { recorder.note(now: $1, of: $0) } }
       return run
     } catch {
-      throw NotRunnable(error.message)
+      throw RunRefusedError(error.message)
     }
   }
 
@@ -75,7 +75,7 @@ struct RunFactory: Sendable {
   ///
   /// No command is run to find out.
   func refusal(of recipe: Recipe, inputs: Value) async -> String? {
-    do throws(CommandFailure) {
+    do throws(CommandError) {
       _ = try await workspace.secrets(of: recipe, inputs: inputs, overrides: [:], from: secrets, runsCommands: false)
       return nil
     } catch {

@@ -40,12 +40,12 @@ struct RunSession: Sendable {
   ///
   /// - Parameter isTold: Whether it is said afterwards what the sandboxes were asked to do.
   func inSandboxes(
-    of recipe: Recipe, isTold: Bool, _ body: (Sandboxes) async throws(CommandFailure) -> ExitCode
-  ) async throws(CommandFailure) -> ExitCode {
+    of recipe: Recipe, isTold: Bool, _ body: (Sandboxes) async throws(CommandError) -> ExitCode
+  ) async throws(CommandError) -> ExitCode {
     var running: [String: any RunningSandbox] = [:]
     let folder: String
     do throws(FileError) { folder = try Files.makeTemporaryFolder("errand-sandbox") } catch {
-      throw CommandFailure(.cannotCreate, "\(error)")
+      throw CommandError(.cannotCreate, "\(error)")
     }
     defer { Files.removeTree(folder) }
     var sandboxes = Sandboxes(folder: "\(folder)/files")
@@ -69,11 +69,11 @@ struct RunSession: Sendable {
         sandboxes.settings[name] = sandbox.configuration
         console.say("\(Style.dim.applied(to: "sandbox of \(plugin) at \(sandbox.baseURL)", console.colourError))")
       } catch {
-        throw CommandFailure(.unavailable, "the sandbox of '\(plugin)' did not start: \(error.message)")
+        throw CommandError(.unavailable, "the sandbox of '\(plugin)' did not start: \(error.message)")
       }
     }
-    let result: Result<ExitCode, CommandFailure>
-    do throws(CommandFailure) { result = .success(try await body(sandboxes)) } catch { result = .failure(error) }
+    let result: Result<ExitCode, CommandError>
+    do throws(CommandError) { result = .success(try await body(sandboxes)) } catch { result = .failure(error) }
     for (_, sandbox) in running.sorted(by: { $0.key.precedesByScalars($1.key) }) {
       if isTold, case .success = result {
         for line in await sandbox.summaryLines() { console.say(Style.dim.applied(to: line, console.colourError)) }
@@ -86,7 +86,7 @@ struct RunSession: Sendable {
   /// Runs against the plugins' sandboxes, in a state of its own that goes with the process.
   func run(
     _ origin: RunCreated, in sandboxes: Sandboxes, asJSON: Bool
-  ) async throws(CommandFailure) -> ExitCode {
+  ) async throws(CommandError) -> ExitCode {
     var factory = factory(standIns: sandboxes.settings)
     factory.folder = sandboxes.folder
     return try await runApart(origin, factory, asJSON: asJSON)
@@ -99,7 +99,7 @@ struct RunSession: Sendable {
   /// that answers to requests are written to go with the run.
   func replay(
     _ recording: Recording, _ origin: RunCreated, of recipe: Recipe, asJSON: Bool
-  ) async throws(CommandFailure) -> ExitCode {
+  ) async throws(CommandError) -> ExitCode {
     if recording.isPartial {
       console.say("the recording is of a run that was interrupted; what the run did after that isn't in it")
     }
@@ -123,7 +123,7 @@ struct RunSession: Sendable {
     factory.secrets = SecretSources(madeUp)
     let folder: String
     do throws(FileError) { folder = try Files.makeTemporaryFolder("errand-replay") } catch {
-      throw CommandFailure(.cannotCreate, error.description)
+      throw CommandError(.cannotCreate, error.description)
     }
     defer { Files.removeTree(folder) }
     let known = await workspace.knownSecrets(secrets).map(\.text)
@@ -141,11 +141,11 @@ struct RunSession: Sendable {
   /// - Parameter clock: One that stands still, for a run that waits for nothing.
   private func runApart(
     _ origin: RunCreated, _ factory: RunFactory, on clock: ManualClock? = nil, asJSON: Bool
-  ) async throws(CommandFailure) -> ExitCode {
+  ) async throws(CommandError) -> ExitCode {
     let store = MemoryStateStore()
     store.secrets.learn(await workspace.knownSecrets(secrets))
     let host = RunHost(store: store, time: clock ?? time, activity: clock.map { _ in Activity() }) {
-      record throws(NotRunnable) in
+      record throws(RunRefusedError) in
       try await factory.prepared(record, from: store)
     }
     let service = RunService(host, store, time: clock ?? time, agent: status(isServing: false))
@@ -168,7 +168,7 @@ struct RunSession: Sendable {
     switch following {
     case .ended(let record, let outputs): return report(record, outputs, asJSON: asJSON, isApart: true)
     case .interrupted(let signal): return signal
-    case .lost: throw CommandFailure(.unavailable, "the run was lost with its services")
+    case .lost: throw CommandError(.unavailable, "the run was lost with its services")
     }
   }
 
@@ -211,7 +211,7 @@ struct RunSession: Sendable {
   // MARK: On a state folder
 
   /// The folder's agent: this process, or the one that holds the folder already.
-  func connection() async throws(CommandFailure) -> AgentConnection {
+  func connection() async throws(CommandError) -> AgentConnection {
     let factory = factory()
     let folder = try madeFolder()
     // An agent that starts or ends is not to be reached for a moment.
@@ -224,7 +224,7 @@ struct RunSession: Sendable {
       } catch  where error.kind == .held {
         held = error
       } catch {
-        throw CommandFailure(.cannotCreate, error.message)
+        throw CommandError(.cannotCreate, error.message)
       }
       do throws(AgentError) {
         if let client = try await AgentClient.connect(folder, identity: identity, clock: time) {
@@ -236,33 +236,33 @@ struct RunSession: Sendable {
           patience = min(patience, 20)
         }
       } catch  where error.kind == .held {
-        throw CommandFailure(.locked, error.message)
+        throw CommandError(.locked, error.message)
       } catch  where error.kind == .unavailable {
-        throw CommandFailure(.unavailable, error.message)
+        throw CommandError(.unavailable, error.message)
       } catch {
         // It ended while it was being asked who it is.
       }
       patience -= 1
-      if patience == 0 { throw CommandFailure(.locked, held.message) }
+      if patience == 0 { throw CommandError(.locked, held.message) }
       try? await time.sleep(for: .milliseconds(50))
     }
   }
 
   /// A connection for a command that only reads, on a disk that takes no writes: what would be written is in memory alone.
-  func readingConnection() async throws(CommandFailure) -> AgentConnection {
+  func readingConnection() async throws(CommandError) -> AgentConnection {
     let factory = factory()
     do throws(AgentError) {
       return .agent(
         try await agent(nil, identity, isServing: false, on: OverlayFileSystem()) { factory })
     } catch {
-      throw CommandFailure(.cannotCreate, error.message)
+      throw CommandError(.cannotCreate, error.message)
     }
   }
 
   /// Makes this process the folder's agent for good; refused while another process is.
   ///
   /// A run in the foreground may hold the folder for days; it is asked for it, and goes on as a client of this process.
-  func serve(factory: @escaping @Sendable () -> RunFactory) async throws(CommandFailure) -> AgentConnection.Agent {
+  func serve(factory: @escaping @Sendable () -> RunFactory) async throws(CommandError) -> AgentConnection.Agent {
     let folder = try madeFolder()
     // A command that only asks something holds the folder for a moment; a run gives it up when it is asked.
     var patience = 100
@@ -272,31 +272,31 @@ struct RunSession: Sendable {
         let lock = try FolderLock.acquire(folder, program: identity.program)
         return try await agent(lock, identity, isServing: true, factory: factory)
       } catch {
-        guard error.kind == .held else { throw CommandFailure(.cannotCreate, error.message) }
+        guard error.kind == .held else { throw CommandError(.cannotCreate, error.message) }
         if try await asksForFolder(folder), !isPromised {
           isPromised = true
           console.say("waiting for the run that holds the folder to finish what is in flight and hand it over")
         }
         patience -= isPromised ? 0 : 1
-        if patience == 0 { throw CommandFailure(.locked, error.message) }
+        if patience == 0 { throw CommandError(.locked, error.message) }
         try? await time.sleep(for: .milliseconds(50))
       }
     }
   }
 
   /// Asks the folder's agent to give the folder up; false if there is none to be asked.
-  private func asksForFolder(_ folder: String) async throws(CommandFailure) -> Bool {
+  private func asksForFolder(_ folder: String) async throws(CommandError) -> Bool {
     let client: AgentClient
     do throws(AgentError) {
       guard let there = try await AgentClient.connect(folder, identity: identity, clock: time) else { return false }
       client = there
     } catch {
       guard error.kind == .held else { return false }
-      throw CommandFailure(.locked, error.message)
+      throw CommandError(.locked, error.message)
     }
     let connection = AgentConnection.client(client)
     var isGiven = false
-    do throws(CommandFailure) {
+    do throws(CommandError) {
       isGiven = try await AgentRequests(connection: connection).ask("yield")["yielded"] != nil
     } catch {
       await connection.leave()
@@ -309,9 +309,9 @@ struct RunSession: Sendable {
   }
 
   /// The state's folder, which is there afterwards.
-  private func madeFolder() throws(CommandFailure) -> String {
+  private func madeFolder() throws(CommandError) -> String {
     do throws(FileError) { try Files.makeFolder(workspace.stateFolder, mode: 0o700) } catch {
-      throw CommandFailure(.cannotCreate, error.description)
+      throw CommandError(.cannotCreate, error.description)
     }
     return workspace.stateFolder
   }
@@ -377,7 +377,7 @@ struct RunSession: Sendable {
   /// - Parameter secrets: The names of the secrets that it reads, of which nothing is kept.
   func run(
     _ origin: RunCreated, reading secrets: [String], asJSON: Bool
-  ) async throws(CommandFailure) -> ExitCode {
+  ) async throws(CommandError) -> ExitCode {
     let submit = RunSession.submission(of: origin, reading: secrets)
     return try await follow(origin.run, asking: submit, asJSON: asJSON)
   }
@@ -397,7 +397,7 @@ struct RunSession: Sendable {
   }
 
   /// Hands a run to the folder's agent, and returns once it is on disk there.
-  func detach(_ origin: RunCreated, reading secrets: [String]) async throws(CommandFailure) -> ExitCode {
+  func detach(_ origin: RunCreated, reading secrets: [String]) async throws(CommandError) -> ExitCode {
     let run = origin.run
     var request = RunSession.submission(of: origin, reading: secrets, isDetached: true)
     var isServed: Bool?
@@ -405,12 +405,12 @@ struct RunSession: Sendable {
       let connection = try await connection()
       do {
         for try await answer in try connection.ask(request) {
-          if let failed = answer["failed"] { throw CommandFailure(refusal: failed) }
+          if let failed = answer["failed"] { throw CommandError(refusal: failed) }
           guard answer["accepted"] != nil else { continue }
           isServed = answer["isServing"]?.bool ?? false
           break
         }
-      } catch let error as CommandFailure {
+      } catch let error as CommandError {
         await connection.leave()
         throw error
       } catch {
@@ -431,31 +431,31 @@ struct RunSession: Sendable {
   /// Goes on with an open run, and carries it on or follows it until it is over.
   ///
   /// - Parameter isOneOfAll: Whether this process, if it is the agent, carries on all other runs meanwhile.
-  func resume(_ run: String, isOneOfAll: Bool = false, asJSON: Bool) async throws(CommandFailure) -> ExitCode {
+  func resume(_ run: String, isOneOfAll: Bool = false, asJSON: Bool) async throws(CommandError) -> ExitCode {
     let request = Value.object(["ask": .string("resume"), "run": .string(run)])
     return try await follow(run, asking: request, isOneOfAll: isOneOfAll, asJSON: asJSON)
   }
 
   /// Follows a run that somebody carries on, and says so if nobody does; of a run that is over it shows the end.
-  func follow(_ run: String, isOver: Bool) async throws(CommandFailure) -> ExitCode {
+  func follow(_ run: String, isOver: Bool) async throws(CommandError) -> ExitCode {
     let connection = try await connection()
     guard isOver || !connection.isAgent else {
       await connection.leave()
-      throw CommandFailure(.waiting, "nobody carries that run on; go on with it: errand runs resume \(run)")
+      throw CommandError(.waiting, "nobody carries that run on; go on with it: errand runs resume \(run)")
     }
     let following = try await following(connection, .object(["ask": .string("follow"), "run": .string(run)]))
     await connection.leave()
     switch following {
     case .ended(let record, let outputs): return report(record, outputs, asJSON: false)
     case .interrupted(let code): return code
-    case .lost: throw CommandFailure(.waiting, "the agent ended; go on with the run: errand runs resume \(run)")
+    case .lost: throw CommandError(.waiting, "the agent ended; go on with the run: errand runs resume \(run)")
     }
   }
 
   /// Asks, and follows; when the agent that was asked ends before the run, this process takes its place.
   private func follow(
     _ run: String, asking request: Value, isOneOfAll: Bool = false, asJSON: Bool
-  ) async throws(CommandFailure) -> ExitCode {
+  ) async throws(CommandError) -> ExitCode {
     var request = request
     while true {
       let connection = try await connection()
@@ -497,15 +497,15 @@ struct RunSession: Sendable {
     for _ in 0..<100 where !FolderLock.isHeld(workspace.stateFolder) { try? await time.sleep(for: .milliseconds(20)) }
   }
 
-  private func following(_ connection: AgentConnection, _ request: Value) async throws(CommandFailure) -> Following {
+  private func following(_ connection: AgentConnection, _ request: Value) async throws(CommandError) -> Following {
     let answers: AsyncThrowingStream<Value, any Error>
     // An agent that went away between the connection and the question has answered nothing.
     do throws(AgentError) { answers = try connection.ask(request) } catch { return .lost }
     let animation = Task { await display.animate() }
     defer { animation.cancel() }
     // Whichever is first: the end of the run, or the wish of whoever sits at the terminal. The task ends with either.
-    let reading = Task { () -> Result<Following, CommandFailure> in
-      do throws(CommandFailure) { return .success(try await read(answers, connection)) } catch {
+    let reading = Task { () -> Result<Following, CommandError> in
+      do throws(CommandError) { return .success(try await read(answers, connection)) } catch {
         return .failure(error)
       }
     }
@@ -530,7 +530,7 @@ struct RunSession: Sendable {
   /// Shows progress until a run ends or nothing more comes.
   private func read(
     _ answers: AsyncThrowingStream<Value, any Error>, _ connection: AgentConnection
-  ) async throws(CommandFailure) -> Following {
+  ) async throws(CommandError) -> Following {
     var accepted: String?
     do {
       for try await answer in answers {
@@ -548,7 +548,7 @@ struct RunSession: Sendable {
           }
           return .ended(record, outputs: try await AgentRequests(connection: connection).value(record.outputs))
         } else if let failed = answer["failed"] {
-          var failure = CommandFailure(refusal: failed)
+          var failure = CommandError(refusal: failed)
           if let accepted, failed["kind"]?.string == "state" {
             failure.message += " The run is not over. \(RunSession.whoGoesOn(with: accepted))"
           }
@@ -556,10 +556,10 @@ struct RunSession: Sendable {
         }
       }
       return .lost
-    } catch let error as CommandFailure {
+    } catch let error as CommandError {
       throw error
-    } catch let error as RecordFault {
-      throw CommandFailure(.unavailable, "the agent's answer cannot be read: \(error.message)")
+    } catch let error as RecordError {
+      throw CommandError(.unavailable, "the agent's answer cannot be read: \(error.message)")
     } catch {
       return .lost
     }
@@ -587,13 +587,13 @@ struct RunSession: Sendable {
 
   /// The runs that this process carries on in a state.
   private func host(_ store: some StateStore, factory: @escaping @Sendable () -> RunFactory) -> RunHost {
-    RunHost(store: store, time: time, walkers: WalkThreads.shared) { record throws(NotRunnable) in
+    RunHost(store: store, time: time, walkers: WalkThreads.shared) { record throws(RunRefusedError) in
       try await factory().prepared(record, from: store)
     }
   }
 }
 
-extension CommandFailure {
+extension CommandError {
   /// What an agent's refusal means for the shell.
   init(refusal: Value) {
     let code: ExitCode =

@@ -16,7 +16,7 @@ struct RunSteering {
     self.session = session
   }
 
-  func run() async throws(CommandFailure) -> ExitCode {
+  func run() async throws(CommandError) -> ExitCode {
     switch parsed.command.last {
     case "resume": return try await resume()
     case "pause": return try await pause()
@@ -32,16 +32,16 @@ struct RunSteering {
 
   // MARK: Going on and standing still
 
-  private func resume() async throws(CommandFailure) -> ExitCode {
+  private func resume() async throws(CommandError) -> ExitCode {
     if let prefix = parsed["run"].text {
-      let run = try await session.asking { requests throws(CommandFailure) in try await requests.run(prefix) }
+      let run = try await session.asking { requests throws(CommandError) in try await requests.run(prefix) }
       guard !run.status.isEnded else {
-        throw CommandFailure(
+        throw CommandError(
           .failed, "the run \(run.id) is over: \(run.status.rawValue). See it with: errand runs show \(run.id)")
       }
       return try await session.resume(run.id, asJSON: asJSON)
     }
-    let open = try await session.asking { requests throws(CommandFailure) in
+    let open = try await session.asking { requests throws(CommandError) in
       try requests.records(try await requests.ask("runs")["open"], as: RunRecord.self)
     }
     var worst = ExitCode.done
@@ -68,8 +68,8 @@ struct RunSteering {
     return worst
   }
 
-  private func pause() async throws(CommandFailure) -> ExitCode {
-    let run = try await session.asking { requests throws(CommandFailure) in
+  private func pause() async throws(CommandError) -> ExitCode {
+    let run = try await session.asking { requests throws(CommandError) in
       let run = try await requests.run(parsed["run"].text).id
       _ = try await requests.ask("pause", ["run": .string(run), "reason": parsed["reason"].text.map { .string($0) }])
       return run
@@ -79,8 +79,8 @@ struct RunSteering {
     return .done
   }
 
-  private func retry() async throws(CommandFailure) -> ExitCode {
-    let (old, new) = try await session.asking { requests throws(CommandFailure) in
+  private func retry() async throws(CommandError) -> ExitCode {
+    let (old, new) = try await session.asking { requests throws(CommandError) in
       let run = try await requests.run(parsed["run"].text).id
       return (run, try await requests.ask("retry", ["run": .string(run)])["accepted"]?.string ?? "")
     }
@@ -88,8 +88,8 @@ struct RunSteering {
     return try await session.resume(new, asJSON: asJSON)
   }
 
-  private func cancel() async throws(CommandFailure) -> ExitCode {
-    let run = try await session.asking { requests throws(CommandFailure) in
+  private func cancel() async throws(CommandError) -> ExitCode {
+    let run = try await session.asking { requests throws(CommandError) in
       let run = try await requests.run(parsed["run"].text).id
       _ = try await requests.ask("cancel", ["run": .string(run), "reason": parsed["reason"].text.map { .string($0) }])
       return run
@@ -102,19 +102,19 @@ struct RunSteering {
 
   // MARK: What a person knows
 
-  private func resolve() async throws(CommandFailure) -> ExitCode {
+  private func resolve() async throws(CommandError) -> ExitCode {
     let words = ["done", "retry", "fail"].filter { parsed[$0].isGiven }
     guard words.count == 1, let word = words.first else {
-      throw CommandFailure(.usage, "say what became of the step: one of --done, --retry, --fail")
+      throw CommandError(.usage, "say what became of the step: one of --done, --retry, --fail")
     }
     var output: Value?
     if let text = parsed["output"].text {
-      guard word == "done" else { throw CommandFailure(.usage, "--output goes with --done") }
+      guard word == "done" else { throw CommandError(.usage, "--output goes with --done") }
       output = try json(text, of: "--output")
     }
     let asked = parsed["step"].texts
     let given = output
-    let (run, steps) = try await session.asking { requests throws(CommandFailure) in
+    let (run, steps) = try await session.asking { requests throws(CommandError) in
       let record = try await requests.shown(parsed["run"].text)
       let steps = try RunSteering.steps(asked, of: record)
       for step in steps {
@@ -132,7 +132,7 @@ struct RunSteering {
   }
 
   /// The uncertain steps that paths name; one with `[*]` names those of every item.
-  static func steps(_ asked: [String], of record: RunRecord) throws(CommandFailure) -> [StepPath] {
+  static func steps(_ asked: [String], of record: RunRecord) throws(CommandError) -> [StepPath] {
     let uncertain = record.stepsInOrder.filter { $0.status == .uncertain }.map(\.path)
     var steps: [StepPath] = []
     for path in asked {
@@ -141,7 +141,7 @@ struct RunSteering {
       let matching = parts.count == 1 ? [path] : uncertain.filter { matches($0, parts) }
       if matching.isEmpty {
         let those = uncertain.isEmpty ? "none is" : "these are: \(uncertain.joined(separator: ", "))"
-        throw CommandFailure(.failed, "no step '\(path)' of the run \(record.id) is uncertain; \(those)")
+        throw CommandError(.failed, "no step '\(path)' of the run \(record.id) is uncertain; \(those)")
       }
       steps += matching.filter { !steps.contains($0) }
     }
@@ -161,14 +161,14 @@ struct RunSteering {
     return rest.isEmpty
   }
 
-  private func decide(isApproved: Bool) async throws(CommandFailure) -> ExitCode {
+  private func decide(isApproved: Bool) async throws(CommandError) -> ExitCode {
     let user = String(environment: "USER").flatMap { $0.trimmed.isEmpty ? nil : $0 }
     // The call's answer is read before anything else can ask for another one.
     let account = getpwuid(geteuid()).flatMap { entry in entry.pointee.pw_name.map { String(cString: $0) } }
     guard let by = parsed["by"].text ?? user ?? account, !by.trimmed.isEmpty else {
-      throw CommandFailure(.usage, "who decides? Say it with --by NAME, since $USER is not set")
+      throw CommandError(.usage, "who decides? Say it with --by NAME, since $USER is not set")
     }
-    let (record, step, isAgent) = try await session.asking { requests throws(CommandFailure) in
+    let (record, step, isAgent) = try await session.asking { requests throws(CommandError) in
       let run = try await requests.run(parsed["run"].text).id
       let answer = try await requests.ask(
         "decide",
@@ -186,7 +186,7 @@ struct RunSteering {
 
   // MARK: Events
 
-  private func signal() async throws(CommandFailure) -> ExitCode {
+  private func signal() async throws(CommandError) -> ExitCode {
     var data: Value?
     if let text = parsed["data"].text {
       if text.hasPrefix("@") {
@@ -198,7 +198,7 @@ struct RunSteering {
     let name = parsed["event"].text ?? ""
     let target = parsed["run"].text ?? "any"
     let given = data
-    let (answer, record, isAgent) = try await session.asking { requests throws(CommandFailure) in
+    let (answer, record, isAgent) = try await session.asking { requests throws(CommandError) in
       let before = target == "any" ? nil : try await requests.found(target)
       let run = before?.run.id
       var event = ValueMap()
@@ -241,9 +241,9 @@ struct RunSteering {
     console.say("No agent is there. \(RunSession.whoGoesOn(with: record.id))")
   }
 
-  private func json(_ text: String, of what: String) throws(CommandFailure) -> Value {
+  private func json(_ text: String, of what: String) throws(CommandError) -> Value {
     do throws(JSONError) { return try JSON.parse(text) } catch {
-      throw CommandFailure(.usage, "\(what) takes JSON: \(error.message); a text needs its quotes, as in '\"paid\"'")
+      throw CommandError(.usage, "\(what) takes JSON: \(error.message); a text needs its quotes, as in '\"paid\"'")
     }
   }
 }

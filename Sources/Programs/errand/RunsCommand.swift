@@ -11,13 +11,13 @@ struct RunsCommand {
 
   init(_ dispatch: Dispatch) { self.dispatch = dispatch }
 
-  func run() async throws(CommandFailure) -> ExitCode {
+  func run() async throws(CommandError) -> ExitCode {
     let session = try dispatch.session()
     switch parsed.command.last {
     case "show": return try await show(session)
     case "logs": return try await logs(session)
     case "follow":
-      let run = try await session.asking(isReading: true) { requests throws(CommandFailure) in
+      let run = try await session.asking(isReading: true) { requests throws(CommandError) in
         try await requests.run(parsed["run"].text)
       }
       return try await session.follow(run.id, isOver: run.status.isEnded)
@@ -28,9 +28,9 @@ struct RunsCommand {
 
   // MARK: Looking
 
-  private func list(_ session: RunSession) async throws(CommandFailure) -> ExitCode {
+  private func list(_ session: RunSession) async throws(CommandError) -> ExitCode {
     let clock = session.workspace.wallClock(session.time.now())
-    let (open, finished, isAgent) = try await session.asking(isReading: true) { requests throws(CommandFailure) in
+    let (open, finished, isAgent) = try await session.asking(isReading: true) { requests throws(CommandError) in
       let answer = try await requests.ask(
         "runs", ["limit": .int(parsed["limit"].int ?? 20), "recipe": parsed["recipe"].text.map { .string($0) }])
       return (
@@ -79,9 +79,9 @@ struct RunsCommand {
     }
   }
 
-  private func show(_ session: RunSession) async throws(CommandFailure) -> ExitCode {
+  private func show(_ session: RunSession) async throws(CommandError) -> ExitCode {
     let (record, outputs, facts, isServed, holder) = try await session.asking(isReading: true) {
-      requests throws(CommandFailure) in
+      requests throws(CommandError) in
       let record = try await requests.shown(parsed["run"].text)
       let (facts, holder) = try await requests.facts(about: record, hasValues: false)
       return (record, try await requests.value(record.outputs), facts, try await requests.isServed(), holder)
@@ -130,8 +130,8 @@ struct RunsCommand {
     return .done
   }
 
-  private func logs(_ session: RunSession) async throws(CommandFailure) -> ExitCode {
-    let record = try await session.asking(isReading: true) { requests throws(CommandFailure) in
+  private func logs(_ session: RunSession) async throws(CommandError) -> ExitCode {
+    let record = try await session.asking(isReading: true) { requests throws(CommandError) in
       try await requests.shown(parsed["run"].text)
     }
     let steps = record.stepsInOrder.filter { $0.lastAttempt != nil }
@@ -170,7 +170,7 @@ struct RunsCommand {
 
 extension Dispatch {
   /// A place at the state folder from which to look at runs and to steer them.
-  func session() throws(CommandFailure) -> RunSession {
+  func session() throws(CommandError) -> RunSession {
     let workspace = try self.workspace()
     let time = SystemTime()
     return RunSession(

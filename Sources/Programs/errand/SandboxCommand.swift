@@ -4,11 +4,11 @@ import CommandLineParser
 
 extension Dispatch {
   /// `errand sandbox`: a plugin's made-up service, until it is interrupted.
-  func keepSandbox() async throws(CommandFailure) -> ExitCode {
+  func keepSandbox() async throws(CommandError) -> ExitCode {
     let name = parsed["plugin"].text ?? ""
     guard let plugin = catalog.plugin(name) else {
       let guess = name.nearest(among: catalog.plugins.map(\.name)).map { "; did you mean '\($0)'?" } ?? ""
-      throw CommandFailure(.noInput, "no plugin is named '\(name)'\(guess)")
+      throw CommandError(.noInput, "no plugin is named '\(name)'\(guess)")
     }
     let sandbox: any RunningSandbox
     do throws(ActionError) {
@@ -17,7 +17,7 @@ extension Dispatch {
       else { throw ActionError(.configuration, "plugin '\(name)' has no sandbox") }
       sandbox = started
     } catch {
-      throw CommandFailure(.unavailable, error.message)
+      throw CommandError(.unavailable, error.message)
     }
     console.out("# sandbox of \(name) at \(sandbox.baseURL)")
     if sandbox.controlURL != sandbox.baseURL {

@@ -15,10 +15,10 @@ struct ScheduleCommand {
 
   init(_ dispatch: Dispatch) { self.dispatch = dispatch }
 
-  func run() async throws(CommandFailure) -> ExitCode {
+  func run() async throws(CommandError) -> ExitCode {
     let session = try dispatch.session()
     let isReading = ["list", "next", "log"].contains(parsed.command.last ?? "list")
-    return try await session.asking(isReading: isReading) { requests throws(CommandFailure) in
+    return try await session.asking(isReading: isReading) { requests throws(CommandError) in
       let (all, broken) = try await KnownSchedule.all(requests, session.workspace)
       let own = session.workspace.wallClock(session.time.now())
       switch parsed.command.last {
@@ -38,7 +38,7 @@ struct ScheduleCommand {
   private func list(
     _ all: [KnownSchedule], _ broken: [BrokenRecipe], _ requests: AgentRequests, _ workspace: Workspace,
     _ own: WallClock
-  ) async throws(CommandFailure) -> ExitCode {
+  ) async throws(CommandError) -> ExitCode {
     if asJSON {
       console.out(JSON.shown(.list(all.map { $0.value(own.now) }), .pretty))
       return .done
@@ -86,7 +86,7 @@ struct ScheduleCommand {
     return schedule.isRead ? "" : "no agent has read it yet"
   }
 
-  private func next(_ all: [KnownSchedule], _ own: WallClock) throws(CommandFailure) -> ExitCode {
+  private func next(_ all: [KnownSchedule], _ own: WallClock) throws(CommandError) -> ExitCode {
     let chosen = try KnownSchedule.named(parsed["schedule"].text, among: all)
     let count = parsed["count"].int ?? 10
     let slots = chosen.flatMap { schedule in
@@ -119,7 +119,7 @@ struct ScheduleCommand {
 
   private func log(
     _ all: [KnownSchedule], _ requests: AgentRequests, _ own: WallClock
-  ) async throws(CommandFailure) -> ExitCode {
+  ) async throws(CommandError) -> ExitCode {
     let chosen = parsed["schedule"].isGiven ? try KnownSchedule.named(parsed["schedule"].text, among: all) : []
     let clock = chosen.first?.clock(own) ?? own
     let limit = parsed["count"].int ?? 20
@@ -172,21 +172,21 @@ struct ScheduleCommand {
   // MARK: Steering
 
   /// The one schedule that is named, which an agent has read.
-  private func one(_ all: [KnownSchedule]) throws(CommandFailure) -> KnownSchedule {
+  private func one(_ all: [KnownSchedule]) throws(CommandError) -> KnownSchedule {
     let found = try KnownSchedule.named(parsed["schedule"].text ?? "", among: all)
     guard let schedule = found.first, found.count == 1 else {
       let ids = joined(found.map { "'\($0.record.id)'" }, by: "or")
-      throw CommandFailure(.usage, "the recipe '\(parsed["schedule"].text ?? "")' has several schedules; name \(ids)")
+      throw CommandError(.usage, "the recipe '\(parsed["schedule"].text ?? "")' has several schedules; name \(ids)")
     }
     guard schedule.isRead else {
-      throw CommandFailure(
+      throw CommandError(
         .unavailable,
         "no agent has read '\(schedule.record.id)' yet, so there is nothing to steer; start one with: errand serve")
     }
     return schedule
   }
 
-  private func pause(_ all: [KnownSchedule], _ requests: AgentRequests) async throws(CommandFailure) -> ExitCode {
+  private func pause(_ all: [KnownSchedule], _ requests: AgentRequests) async throws(CommandError) -> ExitCode {
     let id = try one(all).record.id
     if parsed.command.last == "pause" {
       _ = try await requests.ask(
@@ -203,7 +203,7 @@ struct ScheduleCommand {
     return .done
   }
 
-  private func reset(_ all: [KnownSchedule], _ requests: AgentRequests, _ own: WallClock) async throws(CommandFailure)
+  private func reset(_ all: [KnownSchedule], _ requests: AgentRequests, _ own: WallClock) async throws(CommandError)
     -> ExitCode
   {
     let schedule = try one(all)
@@ -218,13 +218,13 @@ struct ScheduleCommand {
     return .done
   }
 
-  private func trigger(_ all: [KnownSchedule], _ requests: AgentRequests) async throws(CommandFailure) -> ExitCode {
+  private func trigger(_ all: [KnownSchedule], _ requests: AgentRequests) async throws(CommandError) -> ExitCode {
     let id = try one(all).record.id
     let answer = try await requests.ask(
       "trigger", ["id": .string(id), "overlap": parsed["overlap"].text.map { .string($0) }])
     let slots = try requests.records(answer["slots"], as: SlotRecord.self)
     guard slots.contains(where: { [.started, .buffered].contains($0.outcome) }) else {
-      throw CommandFailure(.failed, "nothing is started: \(answer.outcomes(of: id))")
+      throw CommandError(.failed, "nothing is started: \(answer.outcomes(of: id))")
     }
     console.say(answer.outcomes(of: id))
     return .done
@@ -232,12 +232,12 @@ struct ScheduleCommand {
 
   private func backfill(
     _ all: [KnownSchedule], _ requests: AgentRequests, _ own: WallClock
-  ) async throws(CommandFailure) -> ExitCode {
+  ) async throws(CommandError) -> ExitCode {
     let schedule = try one(all)
     let id = schedule.record.id
     let clock = schedule.clock(own)
     guard let from = try instant("from", clock), let to = try instant("to", clock), from < to else {
-      throw CommandFailure(.usage, "a backfill needs --from and a later --to; the slot at --to no longer counts")
+      throw CommandError(.usage, "a backfill needs --from and a later --to; the slot at --to no longer counts")
     }
     func request(isDry: Bool) -> KeyValuePairs<String, Value?> {
       [
@@ -260,16 +260,16 @@ struct ScheduleCommand {
       return .done
     }
     guard parsed["yes"].isGiven || console.confirms("Start \(counted(slots.count, "run")) of \(id)?") else {
-      throw CommandFailure(.usage, "nothing was started; say --yes to start them")
+      throw CommandError(.usage, "nothing was started; say --yes to start them")
     }
     console.say(try await requests.ask("backfill", request(isDry: false)).outcomes(of: id))
     return .done
   }
 
-  private func instant(_ option: String, _ clock: WallClock) throws(CommandFailure) -> Timestamp? {
+  private func instant(_ option: String, _ clock: WallClock) throws(CommandError) -> Timestamp? {
     guard let text = parsed[option].text else { return nil }
     if let instant = clock.instant(text) { return instant }
-    throw CommandFailure(
+    throw CommandError(
       .usage, "--\(option) takes '2026-11-20', '2026-11-20 17:30', '17:30' or RFC 3339, but is '\(text)'")
   }
 }

@@ -13,7 +13,7 @@ struct SecretsCommand {
   private let workspace: Workspace
   private var console: Console { dispatch.console }
 
-  init(_ dispatch: Dispatch) throws(CommandFailure) {
+  init(_ dispatch: Dispatch) throws(CommandError) {
     self.dispatch = dispatch
     workspace = try dispatch.workspace(besides: dispatch.parsed["recipe"].texts.first)
   }
@@ -30,7 +30,7 @@ struct SecretsCommand {
     var isShort = false
   }
 
-  func run() async throws(CommandFailure) -> ExitCode {
+  func run() async throws(CommandError) -> ExitCode {
     let given = dispatch.parsed["recipe"].texts
     var rows: [Row] = []
     var open: [(recipe: String, input: String)] = []
@@ -48,7 +48,7 @@ struct SecretsCommand {
     let sources = workspace.secretSources()
     var faults = unset + (await sources.faults().map(\.message))
     for index in rows.indices {
-      do throws(SecretFault) {
+      do throws(SecretError) {
         let found = try await sources.find(rows[index].name)
         rows[index].origin = found?.origin
         rows[index].isShort = found?.value.map { $0.utf8.count < SecretFinder.shortest } ?? false

@@ -20,13 +20,13 @@ struct ServeCommand {
 
   init(_ dispatch: Dispatch) { self.dispatch = dispatch }
 
-  func run() async throws(CommandFailure) -> ExitCode {
+  func run() async throws(CommandError) -> ExitCode {
     let workspace = try dispatch.workspace()
     if parsed["systemd-unit"].isGiven {
       console.out(systemdUnit(for: workspace, isUsers: parsed["user"].isGiven))
       return .done
     }
-    if parsed["user"].isGiven { throw CommandFailure(.usage, "--user belongs to --systemd-unit") }
+    if parsed["user"].isGiven { throw CommandError(.usage, "--user belongs to --systemd-unit") }
     let time = SystemTime()
     let secrets = try await workspace.soundSecretSources()
     let current = Current(
@@ -84,7 +84,7 @@ private struct Service {
     case fail(StateError)
   }
 
-  func run() async throws(CommandFailure) -> ExitCode {
+  func run() async throws(CommandError) -> ExitCode {
     let (duties, duty) = AsyncStream.makeStream(of: ServiceEvent.self)
     await agent.host.observe { [log] news in
       log.say(news)
@@ -117,7 +117,7 @@ private struct Service {
     notice.stopping()
     if failure == nil { log.say("stopping", "finishing what is in flight; a second signal ends at once") }
     await AgentConnection.agent(agent).leave()
-    if let failure { throw CommandFailure(failure) }
+    if let failure { throw CommandError(failure) }
     log.say("stopped", "stopped; what is open goes on when errand serve is started again")
     return .done
   }
@@ -165,10 +165,10 @@ private struct Service {
   /// Reads `errand.yaml` and the secrets again; false, with what is wrong on the console, if they are at fault.
   private func reload() async -> Bool {
     let old = current.value
-    do throws(CommandFailure) {
+    do throws(CommandError) {
       let workspace = try dispatch.workspace()
       guard workspace.stateFolder.hasSameScalars(as: old.workspace.stateFolder) else {
-        throw CommandFailure(
+        throw CommandError(
           .configuration,
           "it names another state folder, '\(workspace.stateFolder)'; stop errand serve and start it again")
       }
@@ -234,10 +234,10 @@ extension Workspace {
   /// Where secrets come from, refused if it can be seen beforehand that something is wrong with a source.
   ///
   /// Nothing is asked of password managers, which may be locked while the machine starts.
-  fileprivate func soundSecretSources() async throws(CommandFailure) -> SecretSources {
+  fileprivate func soundSecretSources() async throws(CommandError) -> SecretSources {
     let sources = secretSources()
     let faults = await sources.faults()
-    if !faults.isEmpty { throw CommandFailure(.configuration, faults.map(\.message).joined(separator: "\n")) }
+    if !faults.isEmpty { throw CommandError(.configuration, faults.map(\.message).joined(separator: "\n")) }
     return sources
   }
 

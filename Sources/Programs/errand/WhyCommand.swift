@@ -14,10 +14,10 @@ struct WhyCommand {
 
   init(_ dispatch: Dispatch) { self.dispatch = dispatch }
 
-  func run() async throws(CommandFailure) -> ExitCode {
+  func run() async throws(CommandError) -> ExitCode {
     let session = try dispatch.session()
     let subject = parsed["subject"].text ?? ""
-    let stories = try await session.asking(isReading: true) { requests throws(CommandFailure) in
+    let stories = try await session.asking(isReading: true) { requests throws(CommandError) in
       let now = session.time.now()
       let (all, broken) = try await KnownSchedule.all(requests, session.workspace)
       let named = all.filter {
@@ -26,7 +26,7 @@ struct WhyCommand {
       var stories: [Story] = []
       for schedule in named { stories.append(try await story(of: schedule, requests, session.workspace, now)) }
       if named.isEmpty, let recipe = broken.first(where: { $0.stem.hasSameScalars(as: subject) }) {
-        throw CommandFailure(
+        throw CommandError(
           .invalid,
           "'\(recipe.file)' is broken, so nothing starts it: \(recipe.fault); see: errand check \(recipe.file.shellQuoted)"
         )
@@ -63,7 +63,7 @@ struct WhyCommand {
   private func story(
     ofRun subject: String, among schedules: [KnownSchedule], _ requests: AgentRequests, _ workspace: Workspace,
     _ now: Timestamp
-  ) async throws(CommandFailure) -> Story {
+  ) async throws(CommandError) -> Story {
     if parsed["at"].isGiven { throw unknown(subject, schedules, "has a schedule, and --at goes with one") }
     let isID = subject.utf8.allSatisfy { $0 == UInt8(ascii: "-") || hexadecimal($0) }
     var prefix = subject
@@ -97,10 +97,10 @@ struct WhyCommand {
     (0x30...0x39).contains(byte) || (0x61...0x66).contains(byte)
   }
 
-  private func unknown(_ subject: String, _ schedules: [KnownSchedule], _ what: String) -> CommandFailure {
+  private func unknown(_ subject: String, _ schedules: [KnownSchedule], _ what: String) -> CommandError {
     let names = schedules.flatMap { [$0.record.id, $0.record.recipe] }
     let guess = subject.nearest(among: names).map { "did you mean '\($0)'?" }
-    return CommandFailure(
+    return CommandError(
       .noInput,
       "nothing called '\(subject)' \(what); \(guess ?? "'errand schedule list' and 'errand runs list' show what there is")"
     )
@@ -110,12 +110,12 @@ struct WhyCommand {
 
   private func story(
     of schedule: KnownSchedule, _ requests: AgentRequests, _ workspace: Workspace, _ now: Timestamp
-  ) async throws(CommandFailure) -> Story {
+  ) async throws(CommandError) -> Story {
     let clock = schedule.clock(workspace.wallClock(now))
     var at = now
     if let text = parsed["at"].text {
       guard let instant = clock.instant(text) else {
-        throw CommandFailure(
+        throw CommandError(
           .usage, "--at takes '2026-11-20 17:30', '17:30' or RFC 3339, but is '\(text)'")
       }
       at = instant

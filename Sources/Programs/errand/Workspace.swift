@@ -23,7 +23,7 @@ struct Workspace: Sendable {
   init(
     catalog: ActionCatalog, configurationPath given: String?, stateFolder: String?, besides recipe: String? = nil,
     console: Console
-  ) throws(CommandFailure) {
+  ) throws(CommandError) {
     self.catalog = catalog
     let workingFolder = Workspace.workingFolder
     let start =
@@ -43,13 +43,13 @@ struct Workspace: Sendable {
     do throws(FileError) {
       source = Source(name: given ?? configurationPath, bytes: try Files.read(configurationPath, limit: 1 << 20))
     } catch {
-      throw CommandFailure(error.isNotFound ? .noInput : .configuration, error.description)
+      throw CommandError(error.isNotFound ? .noInput : .configuration, error.description)
     }
     let (configuration, diagnostics) = Configuration.read(source, catalog: catalog)
     let faults = Diagnostics(diagnostics)
     if !diagnostics.isEmpty { console.error(faults.rendered(colour: console.colourError)) }
     if faults.hasErrors {
-      throw CommandFailure(.configuration, "\(source.name) has \(faults.tally)")
+      throw CommandError(.configuration, "\(source.name) has \(faults.tally)")
     }
     self.configuration = configuration
     root = Workspace.folder(of: configurationPath)
@@ -74,18 +74,18 @@ struct Workspace: Sendable {
   }
 
   /// Reads and checks a recipe; its faults are shown.
-  func recipe(at path: String, console: Console) throws(CommandFailure) -> Recipe {
+  func recipe(at path: String, console: Console) throws(CommandError) -> Recipe {
     let source: Source
     do throws(FileError) {
       source = try environment.read(path)
     } catch {
-      throw CommandFailure(.noInput, error.description + hint(on: error))
+      throw CommandError(.noInput, error.description + hint(on: error))
     }
     let checked = Recipe.check(source, in: environment)
     let faults = Diagnostics(checked.diagnostics)
     if !faults.list.isEmpty { console.error(faults.rendered(colour: console.colourError)) }
     guard let recipe = checked.recipe else {
-      throw CommandFailure(.invalid, "'\(path)' cannot run: \(faults.tally)")
+      throw CommandError(.invalid, "'\(path)' cannot run: \(faults.tally)")
     }
     return recipe
   }
@@ -108,7 +108,7 @@ struct Workspace: Sendable {
     time: any TimeSource, pool: ServicePool, interceptor: PluginContext.Interceptor? = nil,
     calls: (any CallInterceptor)? = nil,
     recorder: Recorder? = nil, from folder: String? = nil
-  ) throws(CommandFailure) -> Services {
+  ) throws(CommandError) -> Services {
     var connections: [String: Services.Connection] = [:]
     var known = recipe.allSecrets.compactMap { secret in secrets[secret.name].map { (name: secret.name, text: $0) } }
     for name in recipe.connectionNames {
@@ -123,10 +123,10 @@ struct Workspace: Sendable {
           values[secret.name] = secrets[secret.name].map { .string($0) }
           known += secrets[secret.name].map { [(secret.name, $0)] } ?? []
         }
-        do throws(ExpressionFailure) {
+        do throws(LocatedEvaluationError) {
           settings = try declared.settings.evaluate(in: [.map(values)]).map ?? settings
         } catch {
-          throw CommandFailure(.configuration, Redactor(named: known).redact(error.message))
+          throw CommandError(.configuration, Redactor(named: known).redact(error.message))
         }
         // Those that stand in errand.yaml itself, and what others were made into.
         let hidden = plugin.configuration.namedSecrets(in: settings, of: Workspace.settings(of: name))

@@ -57,8 +57,8 @@ extension Progress {
   }
 
   /// Reads what `value` made.
-  package init(reading value: Value) throws(RecordFault) {
-    guard let map = value.map else { throw RecordFault("progress is an object, not \(value.kindName)") }
+  package init(reading value: Value) throws(RecordError) {
+    guard let map = value.map else { throw RecordError("progress is an object, not \(value.kindName)") }
     var reader = RecordReader(map)
     let kind: String = try reader.read("progress")
     switch kind {
@@ -87,7 +87,7 @@ extension Progress {
         isReplayed: try reader.read("isReplayed"))
     case "runEnded":
       self = .runEnded(try reader.read("record"))
-    default: throw RecordFault("'\(kind)' is no progress that is known here")
+    default: throw RecordError("'\(kind)' is no progress that is known here")
     }
   }
 }

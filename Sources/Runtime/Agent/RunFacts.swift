@@ -33,7 +33,7 @@ package struct RunFacts: Sendable, Equatable {
   }
 
   /// Reads what an agent answered to the question about a run.
-  package init(_ run: RunRecord, answering answer: Value) throws(RecordFault) {
+  package init(_ run: RunRecord, answering answer: Value) throws(RecordError) {
     let around = try Surroundings(reading: answer["facts"] ?? .null)
     self.init(run, now: around.now, schedule: around.schedule, slot: around.slot)
     for other in answer["others"]?.list ?? [] { others.append(try RunGist(reading: other)) }
@@ -107,7 +107,7 @@ package struct RunGist: Record, Equatable {
     record.set("createdAt", createdAt)
   }
 
-  package init(from record: inout RecordReader) throws(RecordFault) {
+  package init(from record: inout RecordReader) throws(RecordError) {
     self.init(
       id: try record.read("id"), recipe: try record.read("recipe"), status: try record.read("status"),
       group: try record.readIfPresent("group"), createdAt: try record.read("createdAt"))
@@ -141,7 +141,7 @@ extension RunFacts {
       record.set("awaits", awaits)
     }
 
-    package init(from record: inout RecordReader) throws(RecordFault) {
+    package init(from record: inout RecordReader) throws(RecordError) {
       run = try record.read("run")
       cause = try record.read("cause")
       group = try record.readIfPresent("group")
@@ -190,7 +190,7 @@ extension RunFacts {
       record.set("slot", slot)
     }
 
-    init(from record: inout RecordReader) throws(RecordFault) {
+    init(from record: inout RecordReader) throws(RecordError) {
       now = try record.read("now")
       schedule = try record.readIfPresent("schedule")
       slot = try record.readIfPresent("slot")

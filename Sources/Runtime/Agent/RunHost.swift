@@ -24,7 +24,7 @@ package struct PreparedRun: Sendable {
 }
 
 /// Why a run cannot be carried on by this program.
-package struct NotRunnable: Error, Sendable {
+package struct RunRefusedError: Error, Sendable {
   /// What is wrong and what to do, as a sentence.
   package var message: String
 
@@ -80,7 +80,7 @@ package actor RunHost {
   nonisolated let store: any StateStore
   nonisolated let time: any TimeSource
   nonisolated let activity: Activity?
-  private let prepare: @Sendable (RunRecord) async throws(NotRunnable) -> PreparedRun
+  private let prepare: @Sendable (RunRecord) async throws(RunRefusedError) -> PreparedRun
   private let chance: @Sendable () -> Double
   private let walkers: (any TaskExecutor)?
   private var clock: AlarmClock<Alarm>?
@@ -96,7 +96,7 @@ package actor RunHost {
   /// Those of them that a person wants to go on after all.
   private var resumed: Set<String> = []
   /// What keeps a resolution of a run, which is not walked meanwhile.
-  private var resolving: [String: Task<Result<Void, NotRunnable>, Never>] = [:]
+  private var resolving: [String: Task<Result<Void, RunRefusedError>, Never>] = [:]
   /// The ended runs that are being tried again.
   var retrying: Set<String> = []
   /// The steps for which a decision is being kept.
@@ -117,7 +117,7 @@ package actor RunHost {
   package init(
     store: any StateStore, time: any TimeSource, activity: Activity? = nil, walkers: (any TaskExecutor)? = nil,
     chance: @escaping @Sendable () -> Double = { Double.random(in: 0..<1) },
-    prepare: @escaping @Sendable (RunRecord) async throws(NotRunnable) -> PreparedRun
+    prepare: @escaping @Sendable (RunRecord) async throws(RunRefusedError) -> PreparedRun
   ) {
     self.store = store
     self.time = time
@@ -210,7 +210,7 @@ package actor RunHost {
         hosted.insert(run.id)
         setAlarm(.run(run.id), at: run.wakeAt)
       default:
-        do throws(NotRunnable) { try await carryOn(run.id) } catch {
+        do throws(RunRefusedError) { try await carryOn(run.id) } catch {
           if let run = store.run(run.id) { left.append(run) }
         }
       }
@@ -220,15 +220,15 @@ package actor RunHost {
   }
 
   /// Carries an open run on, unless it is being carried on already, has to queue, or somebody paused it.
-  package func carryOn(_ id: String) async throws(NotRunnable) { try await carryOn(id, isAsked: false) }
+  package func carryOn(_ id: String) async throws(RunRefusedError) { try await carryOn(id, isAsked: false) }
 
   /// Carries an open run on because a person asks for it, also if it is paused or about to be.
-  package func resume(_ id: String) async throws(NotRunnable) { try await carryOn(id, isAsked: true) }
+  package func resume(_ id: String) async throws(RunRefusedError) { try await carryOn(id, isAsked: true) }
 
-  private func carryOn(_ id: String, isAsked: Bool) async throws(NotRunnable) {
+  private func carryOn(_ id: String, isAsked: Bool) async throws(RunRefusedError) {
     if isAsked, pauses[id] != nil { resumed.insert(id) }
     guard active[id] == nil, !isStopping, failure == nil else { return }
-    guard let record = store.run(id) else { throw NotRunnable("there is no open run \(id)") }
+    guard let record = store.run(id) else { throw RunRefusedError("there is no open run \(id)") }
     let isOverPause = isAsked && record.status == .paused
     hosted.insert(id)
     if isHeld(id) {
@@ -238,7 +238,7 @@ package actor RunHost {
     guard isOverPause || !record.standsPaused else { return await standsOrLeft(id) }
     guard await isAdmitted(record) else { return await standsOrLeft(id) }
     let prepared: PreparedRun
-    do throws(NotRunnable) {
+    do throws(RunRefusedError) {
       prepared = try await prepare(record)
     } catch {
       await keepUnprepared(record, because: error)
@@ -302,7 +302,7 @@ package actor RunHost {
   }
 
   /// Keeps why a run cannot be carried on with the run, so that whoever looks at it later is told why it stands still.
-  private func keepUnprepared(_ record: RunRecord, because reason: NotRunnable) async {
+  private func keepUnprepared(_ record: RunRecord, because reason: RunRefusedError) async {
     let now = time.now()
     if record.pendingCancel != nil, record.uncertainSteps.isEmpty {
       // Nobody could ever end it otherwise.
@@ -446,9 +446,9 @@ package actor RunHost {
   /// - Parameter isAsked: Whether a person wants it to go on, also if it is paused.
   package func run(
     _ id: String, isAsked: Bool = false, report: @escaping @Sendable (RunUpdate) -> Void
-  ) async throws(NotRunnable) -> RunRecord? {
+  ) async throws(RunRefusedError) -> RunRecord? {
     let (stream, number) = follower(of: id)
-    do throws(NotRunnable) { try await carryOn(id, isAsked: isAsked) } catch {
+    do throws(RunRefusedError) { try await carryOn(id, isAsked: isAsked) } catch {
       forget(number, of: id)
       throw error
     }
@@ -490,13 +490,14 @@ package actor RunHost {
   }
 
   /// Has a run begin nothing more until it is resumed; the pause is on disk when this returns.
-  package func pause(_ id: String, reason: String) async throws(NotRunnable) {
-    guard let record = store.run(id) else { throw NotRunnable("there is no open run \(id)") }
-    guard record.pendingCancel == nil else { throw NotRunnable("the run \(id) is being cancelled") }
+  package func pause(_ id: String, reason: String) async throws(RunRefusedError) {
+    guard let record = store.run(id) else { throw RunRefusedError("there is no open run \(id)") }
+    guard record.pendingCancel == nil else { throw RunRefusedError("the run \(id) is being cancelled") }
     resumed.remove(id)
     if record.status == .paused, active[id] == nil { return }
     guard record.status != .uncertain else {
-      throw NotRunnable("the run \(id) stands already: it is uncertain, and errand runs resolve says what became of it")
+      throw RunRefusedError(
+        "the run \(id) stands already: it is uncertain, and errand runs resolve says what became of it")
     }
     // A walk that is under way is looked at again when it comes to a halt; until the pause is kept none begins.
     pauses[id] = reason
@@ -504,7 +505,7 @@ package actor RunHost {
     do throws(StateError) { try await append([pause(id, reason)]) } catch {
       let isResumed = forgetPause(of: id)
       if changed.remove(id) != nil { try? await carryOn(id, isAsked: isResumed) }
-      throw NotRunnable(error.message)
+      throw RunRefusedError(error.message)
     }
     if let engine = active[id]?.engine { return await engine.pause() }
     let isResumed = forgetPause(of: id)
@@ -529,13 +530,13 @@ package actor RunHost {
   /// began: one that has just begun is waited for, and the next begins when they are kept.
   package func resolve(
     _ id: String, step: StepPath, as resolution: Resolution, by person: String? = nil
-  ) async throws(NotRunnable) {
+  ) async throws(RunRefusedError) {
     while let other = resolving[id] { _ = await other.value }
     // Ends when the resolution is kept; nobody cancels it.
-    let task = Task { () -> Result<Void, NotRunnable> in
+    let task = Task { () -> Result<Void, RunRefusedError> in
       // Here, so that whoever waits for its end does not find it still there.
       defer { resolving[id] = nil }
-      do throws(NotRunnable) { return .success(try await keep(resolution, by: person, of: step, in: id)) } catch {
+      do throws(RunRefusedError) { return .success(try await keep(resolution, by: person, of: step, in: id)) } catch {
         return .failure(error)
       }
     }
@@ -548,29 +549,29 @@ package actor RunHost {
 
   private func keep(
     _ resolution: Resolution, by person: String?, of step: StepPath, in id: String
-  ) async throws(NotRunnable) {
-    guard let asked = store.run(id) else { throw NotRunnable("there is no open run \(id)") }
+  ) async throws(RunRefusedError) {
+    guard let asked = store.run(id) else { throw RunRefusedError("there is no open run \(id)") }
     // It stays as it was when the run was accepted, whatever becomes of the run meanwhile.
     let recipe = try await recipe(of: asked)
     // What a walk leaves uncertain is on disk a moment before the walk is over.
     while let status = store.run(id)?.status, status == .uncertain || status == .paused, let walk = active[id] {
       await walk.task.value
     }
-    guard let record = store.run(id) else { throw NotRunnable("there is no open run \(id)") }
+    guard let record = store.run(id) else { throw RunRefusedError("there is no open run \(id)") }
     do {
       _ = try await record.resolve(step, as: resolution, by: person, of: recipe, in: store, at: time.now())
-    } catch let fault as ResolutionFault {
-      throw NotRunnable(fault.message)
+    } catch let fault as ResolutionError {
+      throw RunRefusedError(fault.message)
     } catch let error as StateError {
       if error.kind != .invalid { fail(error) }
-      throw NotRunnable(error.message)
+      throw RunRefusedError(error.message)
     } catch {
-      throw NotRunnable("\(error)")
+      throw RunRefusedError("\(error)")
     }
   }
 
   /// The recipe of a run as it was, checked again.
-  func recipe(of record: RunRecord) async throws(NotRunnable) -> Recipe { try await prepare(record).recipe }
+  func recipe(of record: RunRecord) async throws(RunRefusedError) -> Recipe { try await prepare(record).recipe }
 
   /// Stops in favour of another process, which asked for the folder.
   package func handOver() async {

@@ -10,22 +10,23 @@ import Runs
 
 extension RunHost {
   /// Accepts a run that tries an ended one again; it is on disk when this returns, and has yet to be carried on.
-  package func retry(_ ended: RunRecord, as id: String, program: String) async throws(NotRunnable) -> RunCreated {
+  package func retry(_ ended: RunRecord, as id: String, program: String) async throws(RunRefusedError) -> RunCreated {
     guard ended.status.isEnded else {
-      throw NotRunnable(
+      throw RunRefusedError(
         "the run \(ended.id) is not over (\(ended.status.rawValue)); go on with: errand runs resume \(ended.id)")
     }
     guard ended.status != .succeeded else {
-      throw NotRunnable(
+      throw RunRefusedError(
         "the run \(ended.id) has succeeded, so there is nothing to try again; errand run starts a new one")
     }
     // A second run would take over the same, and do once more what the first has done since.
     guard retrying.insert(ended.id).inserted else {
-      throw NotRunnable("the run \(ended.id) is being tried again at this moment; errand runs list shows as which run")
+      throw RunRefusedError(
+        "the run \(ended.id) is being tried again at this moment; errand runs list shows as which run")
     }
     defer { retrying.remove(ended.id) }
     if let (later, status) = try await retry(of: ended) {
-      throw NotRunnable(
+      throw RunRefusedError(
         "the run \(ended.id) was tried again as \(later) (\(status.rawValue)), which took over what was done; "
           + (status == .succeeded
             ? "errand run starts a new one"
@@ -39,12 +40,12 @@ extension RunHost {
     origin.cause = RunCause(.retry, run: ended.id)
     origin.attempt += 1
     let events = [.runCreated(origin)] + ended.takenOver(by: id, of: recipe, at: origin.at)
-    do throws(StateError) { try await append(events) } catch { throw NotRunnable(error.message) }
+    do throws(StateError) { try await append(events) } catch { throw RunRefusedError(error.message) }
     return origin
   }
 
   /// The run that tried an ended one again.
-  private func retry(of ended: RunRecord) async throws(NotRunnable) -> (String, RunStatus)? {
+  private func retry(of ended: RunRecord) async throws(RunRefusedError) -> (String, RunStatus)? {
     func isRetry(_ run: RunRecord) -> Bool { run.origin.cause.kind == .retry && run.origin.cause.run == ended.id }
     if let run = store.openRuns.first(where: isRetry) { return (run.id, run.status) }
     do throws(StateError) {
@@ -52,7 +53,7 @@ extension RunHost {
         ($0.id, $0.status)
       }
     } catch {
-      throw NotRunnable(error.message)
+      throw RunRefusedError(error.message)
     }
   }
 }

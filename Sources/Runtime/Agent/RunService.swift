@@ -56,7 +56,7 @@ package struct RunService: Sendable {
   }
 
   /// Why a request was not done.
-  struct Refusal: Error {
+  struct RequestError: Error {
     var kind: String
     var message: String
 
@@ -81,7 +81,7 @@ package struct RunService: Sendable {
   package func handle(_ asked: AgentRequest) async {
     let request = asked.value
     let reply: @Sendable (Value) -> Void = { asked.reply($0) }
-    do throws(Refusal) {
+    do throws(RequestError) {
       switch request["ask"]?.string {
       case "submit": try await submit(asked)
       case "resume": try await resume(asked)
@@ -103,7 +103,7 @@ package struct RunService: Sendable {
       case "decide": reply(try await decide(request))
       case "pauseSchedule", "resumeSchedule", "resetSchedule", "trigger", "backfill":
         reply(try await steerSchedule(request))
-      default: throw Refusal("request", "the agent does not know what '\(request["ask"]?.string ?? "")' asks for")
+      default: throw RequestError("request", "the agent does not know what '\(request["ask"]?.string ?? "")' asks for")
       }
     } catch {
       reply(.object(["failed": .object(["kind": .string(error.kind), "message": .string(error.message)])]))
@@ -112,11 +112,11 @@ package struct RunService: Sendable {
 
   // MARK: Carrying on
 
-  private func submit(_ asked: AgentRequest) async throws(Refusal) {
+  private func submit(_ asked: AgentRequest) async throws(RequestError) {
     let request = asked.value
     let run: RunCreated
-    do throws(RecordFault) { run = try RunCreated(reading: request["run"] ?? .null) } catch {
-      throw Refusal("request", "the run cannot be read: \(error.message)")
+    do throws(RecordError) { run = try RunCreated(reading: request["run"] ?? .null) } catch {
+      throw RequestError("request", "the run cannot be read: \(error.message)")
     }
     let accepted = run
     try await kept { () async throws(StateError) in
@@ -139,30 +139,30 @@ package struct RunService: Sendable {
     if !isDetached { return try await carryOn(run.run, asked) }
     // An agent that serves has it from here on; another one leaves it in the state.
     guard agent.isServing, store.run(run.run) != nil else { return }
-    do throws(NotRunnable) { try await host.carryOn(run.run) } catch {
-      throw Refusal("configuration", error.message)
+    do throws(RunRefusedError) { try await host.carryOn(run.run) } catch {
+      throw RequestError("configuration", error.message)
     }
   }
 
-  private func carryOn(_ run: String, isAsked: Bool = false, _ asked: AgentRequest) async throws(Refusal) {
+  private func carryOn(_ run: String, isAsked: Bool = false, _ asked: AgentRequest) async throws(RequestError) {
     let isLeft: Bool
-    do throws(NotRunnable) {
+    do throws(RunRefusedError) {
       isLeft = try await host.run(run, isAsked: isAsked) { asked.reply($0.answer) } != nil
     } catch {
-      throw Refusal("configuration", error.message)
+      throw RequestError("configuration", error.message)
     }
     if isLeft { return try await left(run, asked) }
-    if let failure = await host.failure { throw Refusal(failure) }
+    if let failure = await host.failure { throw RequestError(failure) }
   }
 
-  private func resume(_ asked: AgentRequest) async throws(Refusal) {
+  private func resume(_ asked: AgentRequest) async throws(RequestError) {
     try await resume(try await gist(asked.value["run"]?.string ?? "").id, asked)
   }
 
   /// Carries a run on, or tells its end: it may have come since whoever asks last heard of the run.
-  private func resume(_ id: String, _ asked: AgentRequest) async throws(Refusal) {
+  private func resume(_ id: String, _ asked: AgentRequest) async throws(RequestError) {
     if store.run(id) != nil {
-      do throws(Refusal) { return try await carryOn(id, isAsked: true, asked) } catch {
+      do throws(RequestError) { return try await carryOn(id, isAsked: true, asked) } catch {
         if store.run(id) != nil { throw error }
       }
     }
@@ -170,7 +170,7 @@ package struct RunService: Sendable {
   }
 
   /// Follows a run to its end; of one that is over, the end is all there is to tell.
-  private func follow(_ asked: AgentRequest) async throws(Refusal) {
+  private func follow(_ asked: AgentRequest) async throws(RequestError) {
     let id = try await gist(asked.value["run"]?.string ?? "").id
     if store.run(id) != nil {
       for await update in await host.follow(id) {
@@ -182,7 +182,7 @@ package struct RunService: Sendable {
     try await left(id, asked)
   }
 
-  private func left(_ id: String, _ asked: AgentRequest) async throws(Refusal) {
+  private func left(_ id: String, _ asked: AgentRequest) async throws(RequestError) {
     var answer = PartedAnswer(to: asked, id: newID())
     var rest = ValueMap()
     try await send(id, as: "ended", of: &answer, &rest)
@@ -190,24 +190,24 @@ package struct RunService: Sendable {
   }
 
   /// Gives the folder up to `errand serve`; refused by one that serves already.
-  private func yield(_ reply: @Sendable (Value) -> Void) async throws(Refusal) {
+  private func yield(_ reply: @Sendable (Value) -> Void) async throws(RequestError) {
     guard !agent.isServing else {
-      throw Refusal("serving", "process \(agent.pid) serves '\(agent.folder)' already")
+      throw RequestError("serving", "process \(agent.pid) serves '\(agent.folder)' already")
     }
     reply(.object(["yielded": .bool(true)]))
     await host.handOver()
   }
 
   /// What the store does, with its faults as refusals.
-  func kept<Output>(_ body: () async throws(StateError) -> Output) async throws(Refusal) -> Output {
-    do throws(StateError) { return try await body() } catch { throw Refusal(error) }
+  func kept<Output>(_ body: () async throws(StateError) -> Output) async throws(RequestError) -> Output {
+    do throws(StateError) { return try await body() } catch { throw RequestError(error) }
   }
 
   /// The id of the open run that a request names.
-  func openRun(_ request: Value) async throws(Refusal) -> String {
+  func openRun(_ request: Value) async throws(RequestError) -> String {
     let run = try await gist(request["run"]?.string ?? "")
     guard store.run(run.id) != nil else {
-      throw Refusal("ended", "the run \(run.id) is over: \(run.status.rawValue)")
+      throw RequestError("ended", "the run \(run.id) is over: \(run.status.rawValue)")
     }
     return run.id
   }

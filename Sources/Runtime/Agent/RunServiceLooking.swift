@@ -3,7 +3,7 @@ import RunState
 
 // What people look at. Nothing here reads a finished run whole, nor holds more than a page of what it tells.
 extension RunService {
-  func list(_ asked: AgentRequest) async throws(Refusal) {
+  func list(_ asked: AgentRequest) async throws(RequestError) {
     let request = asked.value
     let recipe = request["recipe"]?.string
     var answer = PartedAnswer(to: asked, id: newID())
@@ -17,14 +17,14 @@ extension RunService {
   }
 
   /// Says which run a prefix means.
-  func find(_ request: Value) async throws(Refusal) -> Value {
+  func find(_ request: Value) async throws(RequestError) -> Value {
     let gist = try await gist(request["run"]?.string ?? "")
     var answer = ValueMap([("run", gist.encoded())])
     answer["open"] = store.run(gist.id)?.listed.encoded()
     return .map(answer)
   }
 
-  func show(_ asked: AgentRequest) async throws(Refusal) {
+  func show(_ asked: AgentRequest) async throws(RequestError) {
     let id = try await gist(asked.value["run"]?.string ?? "").id
     var answer = PartedAnswer(to: asked, id: newID())
     var rest = ValueMap()
@@ -33,10 +33,10 @@ extension RunService {
   }
 
   /// Tells what an explanation of a run is made from, besides its record.
-  func why(_ asked: AgentRequest) async throws(Refusal) {
+  func why(_ asked: AgentRequest) async throws(RequestError) {
     let question: RunFacts.Question
-    do throws(RecordFault) { question = try RunFacts.Question(reading: asked.value["about"] ?? .null) } catch {
-      throw Refusal("request", "the question cannot be read: \(error.message)")
+    do throws(RecordError) { question = try RunFacts.Question(reading: asked.value["about"] ?? .null) } catch {
+      throw RequestError("request", "the question cannot be read: \(error.message)")
     }
     let (facts, others) = try await kept { () async throws(StateError) in
       (
@@ -57,7 +57,7 @@ extension RunService {
   /// Every schedule with its texts, so that it can be told in words and followed into the future.
   ///
   /// As many texts as 4 MiB hold; without them the files count.
-  func schedules(_ asked: AgentRequest) async throws(Refusal) {
+  func schedules(_ asked: AgentRequest) async throws(RequestError) {
     var answer = PartedAnswer(to: asked, id: newID())
     var rest = ValueMap([("schedules", .list([]))])
     var left = 4 << 20
@@ -80,7 +80,7 @@ extension RunService {
     await answer.end(rest)
   }
 
-  func slots(_ asked: AgentRequest) async throws(Refusal) {
+  func slots(_ asked: AgentRequest) async throws(RequestError) {
     let request = asked.value
     let query = SlotQuery(
       limit: request["limit"]?.int ?? 20, schedule: request["schedule"]?.string, from: try instant("from", of: request),
@@ -93,10 +93,10 @@ extension RunService {
   }
 
   /// A member of a request that is an instant, if it is there.
-  private func instant(_ name: String, of request: Value) throws(Refusal) -> Timestamp? {
+  private func instant(_ name: String, of request: Value) throws(RequestError) -> Timestamp? {
     guard let value = request[name], !value.isNull else { return nil }
     guard let instant = value.timestamp ?? value.string.flatMap({ Timestamp($0) }) else {
-      throw Refusal("request", "'\(name)' has to be an instant such as 2026-11-20T09:30:00Z")
+      throw RequestError("request", "'\(name)' has to be an instant such as 2026-11-20T09:30:00Z")
     }
     return instant
   }
@@ -104,7 +104,7 @@ extension RunService {
   // MARK: Finding runs
 
   /// The one run whose id begins so, open or finished.
-  func gist(_ prefix: String) async throws(Refusal) -> RunGist {
+  func gist(_ prefix: String) async throws(RequestError) -> RunGist {
     if let run = store.run(prefix) { return RunGist(run) }
     let open = store.openRuns.filter { $0.id.utf8.starts(with: prefix.utf8) }.map { RunGist($0) }
     let finished = try await kept { () async throws(StateError) in
@@ -116,16 +116,17 @@ extension RunService {
     guard runs.isEmpty else {
       let ids = runs.map(\.id).sorted { $0.precedesByScalars($1) }
       let more = ids.count > 5 ? " and others" : ""
-      throw Refusal("ambiguous", "several runs begin with '\(prefix)': \(ids.prefix(5).joined(separator: ", "))\(more)")
+      throw RequestError(
+        "ambiguous", "several runs begin with '\(prefix)': \(ids.prefix(5).joined(separator: ", "))\(more)")
     }
-    throw Refusal("notFound", "no run begins with '\(prefix)'; 'errand runs list' shows the latest")
+    throw RequestError("notFound", "no run begins with '\(prefix)'; 'errand runs list' shows the latest")
   }
 
   /// The record of a run, open or finished.
-  func record(_ id: String) async throws(Refusal) -> RunRecord {
+  func record(_ id: String) async throws(RequestError) -> RunRecord {
     if let run = store.run(id) { return run }
     let finished = try await kept { () async throws(StateError) in try await store.finishedRun(id) }
-    guard let finished else { throw Refusal("notFound", "there is no run \(id)") }
+    guard let finished else { throw RequestError("notFound", "there is no run \(id)") }
     return finished
   }
 
@@ -167,7 +168,7 @@ extension RunService {
   /// one that comes to a halt meanwhile is told again.
   func send(
     _ id: String, as name: String, of answer: inout PartedAnswer, _ rest: inout ValueMap
-  ) async throws(Refusal) {
+  ) async throws(RequestError) {
     var told: RunRecord?
     var next = 0
     while answer.isHeard, let run = run(inMemory: id) {
@@ -195,7 +196,7 @@ extension RunService {
       let read = try await kept { [cursor] () async throws(StateError) in
         try await store.finishedRunText(cursor, most: PartedAnswer.page)
       }
-      guard let (bytes, place) = read else { throw Refusal("notFound", "the run \(id) is not kept any more") }
+      guard let (bytes, place) = read else { throw RequestError("notFound", "the run \(id) is not kept any more") }
       if !bytes.isEmpty { await answer.send(text: bytes, at: [name]) }
       cursor = place
     }
@@ -220,10 +221,10 @@ extension RunService {
   }
 
   /// Hands out a blob, which whoever asked verifies.
-  func value(_ asked: AgentRequest) async throws(Refusal) {
+  func value(_ asked: AgentRequest) async throws(RequestError) {
     let reference: BlobReference
-    do throws(RecordFault) { reference = try BlobReference(reading: asked.value["blob"] ?? .null) } catch {
-      throw Refusal("request", "the question cannot be read: \(error.message)")
+    do throws(RecordError) { reference = try BlobReference(reading: asked.value["blob"] ?? .null) } catch {
+      throw RequestError("request", "the question cannot be read: \(error.message)")
     }
     var answer = PartedAnswer(to: asked, id: newID())
     var rest: [UInt8] = []

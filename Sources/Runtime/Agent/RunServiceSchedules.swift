@@ -4,10 +4,10 @@ import RunState
 
 // What a request does to a schedule.
 extension RunService {
-  func steerSchedule(_ request: Value) async throws(Refusal) -> Value {
-    guard let schedules else { throw Refusal("request", "there are no schedules here") }
+  func steerSchedule(_ request: Value) async throws(RequestError) -> Value {
+    guard let schedules else { throw RequestError("request", "there are no schedules here") }
     let id = request["id"]?.string ?? ""
-    do throws(ScheduleHost.Refusal) {
+    do throws(ScheduleHost.RequestError) {
       switch request["ask"]?.string {
       case "pauseSchedule": return answer(try await schedules.pause(id, note: request["note"]?.string))
       case "resumeSchedule": return answer(try await schedules.resume(id))
@@ -16,16 +16,17 @@ extension RunService {
       default: return try await backfill(id, request, schedules)
       }
     } catch {
-      throw Refusal(error.kind, error.message)
+      throw RequestError(error.kind, error.message)
     }
   }
 
   private func backfill(
     _ id: String, _ request: Value, _ schedules: ScheduleHost
-  ) async throws(ScheduleHost.Refusal) -> Value {
+  ) async throws(ScheduleHost.RequestError) -> Value {
     let instants = ["from", "to"].map { request[$0].flatMap { $0.timestamp ?? $0.string.flatMap { Timestamp($0) } } }
     guard let from = instants[0], let to = instants[1], from < to else {
-      throw ScheduleHost.Refusal(kind: "request", message: "a backfill needs an instant 'from' and a later one 'to'")
+      throw ScheduleHost.RequestError(
+        kind: "request", message: "a backfill needs an instant 'from' and a later one 'to'")
     }
     let overlap = try overlap(request)
     let (slots, hasMore) = try await schedules.slotsToBackfill(id, from: from, to: to)
@@ -35,11 +36,11 @@ extension RunService {
     return answer(try await schedules.backfill(id, slots, overlap: overlap))
   }
 
-  private func overlap(_ request: Value) throws(ScheduleHost.Refusal) -> Trigger.Overlap? {
+  private func overlap(_ request: Value) throws(ScheduleHost.RequestError) -> Trigger.Overlap? {
     guard let text = request["overlap"]?.string else { return nil }
     if let overlap = Trigger.Overlap(rawValue: text) { return overlap }
     let words = Trigger.Overlap.allCases.map(\.rawValue)
-    throw ScheduleHost.Refusal(
+    throw ScheduleHost.RequestError(
       kind: "request",
       message:
         "there is no overlap policy '\(text)'; \(text.nearest(among: words).map { "did you mean '\($0)'?" } ?? "there are \(words.joined(separator: ", "))")"

@@ -4,57 +4,57 @@ import Runs
 
 // What a request does to a run.
 extension RunService {
-  func cancel(_ request: Value) async throws(Refusal) -> Value {
+  func cancel(_ request: Value) async throws(RequestError) -> Value {
     let run = try await openRun(request)
     _ = try await kept { () async throws(StateError) in try await host.cancel(run, reason: request["reason"]?.string) }
     return .object(["cancelled": .string(run)])
   }
 
-  func pause(_ request: Value) async throws(Refusal) -> Value {
+  func pause(_ request: Value) async throws(RequestError) -> Value {
     let run = try await openRun(request)
     let reason = request["reason"]?.string ?? "somebody paused it"
-    do throws(NotRunnable) { try await host.pause(run, reason: reason) } catch {
-      throw Refusal("ended", error.message)
+    do throws(RunRefusedError) { try await host.pause(run, reason: reason) } catch {
+      throw RequestError("ended", error.message)
     }
     return .object(["paused": .string(run)])
   }
 
-  func retry(_ request: Value) async throws(Refusal) -> Value {
+  func retry(_ request: Value) async throws(RequestError) -> Value {
     let ended = try await record(try await gist(request["run"]?.string ?? "").id)
-    do throws(NotRunnable) {
+    do throws(RunRefusedError) {
       let origin = try await host.retry(ended, as: newID(), program: agent.version)
       if agent.isServing { try await host.carryOn(origin.run) }
       return .object(["accepted": .string(origin.run), "retries": .string(ended.id)])
     } catch {
-      throw Refusal("ended", error.message)
+      throw RequestError("ended", error.message)
     }
   }
 
-  func resolve(_ request: Value) async throws(Refusal) -> Value {
+  func resolve(_ request: Value) async throws(RequestError) -> Value {
     let run = try await openRun(request)
     let resolution: Resolution
     switch request["as"]?.string {
     case "done":
-      do throws(RecordFault) {
-        resolution = .done(try request["output"].map { value throws(RecordFault) in try Value(reading: value) })
-      } catch { throw Refusal("request", "the output cannot be read: \(error.message)") }
+      do throws(RecordError) {
+        resolution = .done(try request["output"].map { value throws(RecordError) in try Value(reading: value) })
+      } catch { throw RequestError("request", "the output cannot be read: \(error.message)") }
     case "retry": resolution = .retry
     default: resolution = .fail(request["reason"]?.string)
     }
-    do throws(NotRunnable) {
+    do throws(RunRefusedError) {
       try await host.resolve(run, step: request["step"]?.string ?? "", as: resolution, by: request["by"]?.string)
-    } catch { throw Refusal("ended", error.message) }
+    } catch { throw RequestError("ended", error.message) }
     return .object(["resolved": .string(run)])
   }
 
   // MARK: What comes from outside
 
-  func signal(_ request: Value) async throws(Refusal) -> Value {
+  func signal(_ request: Value) async throws(RequestError) -> Value {
     guard let event = request["event"], let name = event["name"]?.string, !name.isEmpty else {
-      throw Refusal("request", "an event needs a name")
+      throw RequestError("request", "an event needs a name")
     }
     let id = event["id"]?.string ?? newID()
-    guard !id.isEmpty, id.utf8.count <= 256 else { throw Refusal("request", "an event's id has 1 to 256 bytes") }
+    guard !id.isEmpty, id.utf8.count <= 256 else { throw RequestError("request", "an event's id has 1 to 256 bytes") }
     var run: String?
     if let prefix = event["run"]?.string { run = try await openRun(.object(["run": .string(prefix)])) }
     let received = run
@@ -67,18 +67,18 @@ extension RunService {
     return .object(["received": .string(id), "isNew": .bool(isNew)])
   }
 
-  func decide(_ request: Value) async throws(Refusal) -> Value {
+  func decide(_ request: Value) async throws(RequestError) -> Value {
     let run = try await openRun(request)
     guard let isApproved = request["approved"]?.bool, let by = request["by"]?.string, !by.isEmpty else {
-      throw Refusal("request", "a decision needs 'approved' and 'by'")
+      throw RequestError("request", "a decision needs 'approved' and 'by'")
     }
     let decision = DecisionRecord(
       isApproved: isApproved, by: by, at: time.now(), comment: request["comment"]?.string)
-    do throws(NotDecided) {
+    do throws(DecisionError) {
       let path = try await host.decide(run, step: request["step"]?.string, decision)
       return .object(["decided": .string(path), "run": .string(run)])
     } catch {
-      throw Refusal(error.kind.rawValue, error.message)
+      throw RequestError(error.kind.rawValue, error.message)
     }
   }
 

@@ -8,7 +8,7 @@ package import RunState
 // no run takes is the schedules' to take, or waits for a step that asks for it later, and is forgotten after a week.
 
 /// Why a decision was not taken.
-package struct NotDecided: Error, Sendable, Equatable {
+package struct DecisionError: Error, Sendable, Equatable {
   package enum Kind: String, Sendable {
     /// Nobody is asked there.
     case notAsked
@@ -113,28 +113,28 @@ extension RunHost {
   /// - Parameter step: May be left out where exactly one step asks.
   package func decide(
     _ id: String, step: StepPath?, _ decision: DecisionRecord
-  ) async throws(NotDecided) -> StepPath {
+  ) async throws(DecisionError) -> StepPath {
     let asking = store.run(id)?.askingSteps.filter { !deciding.contains("\(id) \($0.path)") } ?? []
     let paths = asking.map { "'\($0.path)'" }.sorted { $0.precedesByScalars($1) }.joined(separator: ", ")
     let chosen: StepRecord
     if let step {
       guard let found = asking.first(where: { $0.path.hasSameScalars(as: step) }) else {
-        throw NotDecided(
+        throw DecisionError(
           .notAsked, "the step '\(step)' of the run \(id) asks nobody\(paths.isEmpty ? "" : "; these do: \(paths)")")
       }
       chosen = found
     } else {
       guard let first = asking.first else {
-        throw NotDecided(.notAsked, "no step of the run \(id) asks for a decision")
+        throw DecisionError(.notAsked, "no step of the run \(id) asks for a decision")
       }
       guard asking.count == 1 else {
-        throw NotDecided(.ambiguous, "several steps of the run \(id) ask for a decision; name one of \(paths)")
+        throw DecisionError(.ambiguous, "several steps of the run \(id) ask for a decision; name one of \(paths)")
       }
       chosen = first
     }
     let allowed = chosen.wait?.by ?? []
     guard allowed.isEmpty || allowed.contains(where: { $0.hasSameScalars(as: decision.by) }) else {
-      throw NotDecided(
+      throw DecisionError(
         .notAllowed, "'\(chosen.path)' asks \(allowed.joined(separator: ", ")), and not '\(decision.by)'")
     }
     let key = "\(id) \(chosen.path)"
@@ -143,7 +143,7 @@ extension RunHost {
     do throws(StateError) {
       try await append([.decisionGiven(DecisionGiven(run: id, step: chosen.path, decision: decision))])
     } catch {
-      throw NotDecided(.state, error.message)
+      throw DecisionError(.state, error.message)
     }
     await wake(id)
     return chosen.path

@@ -385,44 +385,45 @@ package actor ScheduleHost {
 
 extension ScheduleHost {
   /// Why a question about a schedule is refused.
-  package struct Refusal: Error, Sendable, Equatable {
+  package struct RequestError: Error, Sendable, Equatable {
     package var kind: String
     package var message: String
   }
 
-  private func known(_ id: String) throws(Refusal) {
+  private func known(_ id: String) throws(RequestError) {
     let ids = store.state.schedules.keys.sorted { $0.precedesByScalars($1) }
     if ids.contains(where: { $0.hasSameScalars(as: id) }) { return }
     let guess = id.nearest(among: ids).map { "did you mean '\($0)'?" }
     let all = ids.isEmpty ? "no recipe that was served has an 'on'" : "there are \(ids.joined(separator: ", "))"
-    throw Refusal(kind: "notFound", message: "there is no schedule '\(id)'; \(guess ?? all)")
+    throw RequestError(kind: "notFound", message: "there is no schedule '\(id)'; \(guess ?? all)")
   }
 
-  private func served(_ id: String) throws(Refusal) {
+  private func served(_ id: String) throws(RequestError) {
     try known(id)
     if isServing { return }
     let file = store.state.schedules[id]?.file ?? "RECIPE"
-    throw Refusal(
+    throw RequestError(
       kind: "notServing",
       message: "no agent serves, which alone starts runs of schedules; start errand serve, or: errand run \(file)")
   }
 
-  private func decided(_ decisions: [Decision]?) async throws(Refusal) -> [SlotRecord] {
+  private func decided(_ decisions: [Decision]?) async throws(RequestError) -> [SlotRecord] {
     guard let decisions else {
-      throw Refusal(kind: "notFound", message: "the recipe of the schedule cannot be read now; errand serve says why")
+      throw RequestError(
+        kind: "notFound", message: "the recipe of the schedule cannot be read now; errand serve says why")
     }
     let generation = generation
     await carryOut(decisions)
     planAlarm()
-    if let failure = await host.failure { throw Refusal(kind: "state", message: failure.message) }
+    if let failure = await host.failure { throw RequestError(kind: "state", message: failure.message) }
     if generation != self.generation {
-      throw Refusal(kind: "conflict", message: "something else happened to the schedule meanwhile; try again")
+      throw RequestError(kind: "conflict", message: "something else happened to the schedule meanwhile; try again")
     }
     return decisions.flatMap(\.events).compactMap { if case .slotDecided(let slot) = $0 { slot } else { nil } }
   }
 
   /// Has a schedule start nothing until it is resumed.
-  package func pause(_ id: String, note: String?) async throws(Refusal) -> [SlotRecord] {
+  package func pause(_ id: String, note: String?) async throws(RequestError) -> [SlotRecord] {
     try known(id)
     if isServing, let decisions = scheduler.pause(id, note: note, at: time.now()) {
       return try await decided(decisions)
@@ -433,7 +434,7 @@ extension ScheduleHost {
   }
 
   /// Has a schedule start runs again; what fell into the pause is recorded.
-  package func resume(_ id: String) async throws(Refusal) -> [SlotRecord] {
+  package func resume(_ id: String) async throws(RequestError) -> [SlotRecord] {
     try known(id)
     // A command that nobody serves for has not read the recipes yet.
     if !isServing { _ = await look() }
@@ -441,11 +442,11 @@ extension ScheduleHost {
   }
 
   /// Has the slots decided again that were decided while the clock was ahead, except those that have a run.
-  package func reset(_ id: String) async throws(Refusal) -> [SlotRecord] {
+  package func reset(_ id: String) async throws(RequestError) -> [SlotRecord] {
     try known(id)
     let now = time.now()
     guard let record = store.state.schedules[id], let until = record.decidedAhead(of: now) else {
-      throw Refusal(
+      throw RequestError(
         kind: "ended",
         message:
           "the slots of '\(id)' are decided until \(store.state.schedules[id]?.processedUntil ?? now), which isn't ahead of the clock, so there is nothing to reset"
@@ -456,7 +457,7 @@ extension ScheduleHost {
       let query = SlotQuery(limit: .max, schedule: id, from: now)
       for slot in try await store.slots(query) where slot.outcome == .started { started.insert(slot.slot) }
     } catch {
-      throw Refusal(kind: "state", message: error.message)
+      throw RequestError(kind: "state", message: error.message)
     }
     let slots = started.filter { $0 > now }.sorted()
     if isServing, let decisions = scheduler.reset(id, to: now, started: slots, at: now) {
@@ -474,7 +475,7 @@ extension ScheduleHost {
   }
 
   /// Starts a run of a schedule out of turn.
-  package func trigger(_ id: String, overlap: Trigger.Overlap?) async throws(Refusal) -> [SlotRecord] {
+  package func trigger(_ id: String, overlap: Trigger.Overlap?) async throws(RequestError) -> [SlotRecord] {
     try served(id)
     return try await decided(scheduler.trigger(id, overlap: overlap, at: time.now()))
   }
@@ -482,23 +483,23 @@ extension ScheduleHost {
   /// The slots of a time gone by that have no run, oldest first.
   package func slotsToBackfill(
     _ id: String, from: Timestamp, to: Timestamp
-  ) async throws(Refusal) -> (slots: [Timestamp], hasMore: Bool) {
+  ) async throws(RequestError) -> (slots: [Timestamp], hasMore: Bool) {
     try served(id)
     var started: Set<Timestamp> = []
     do throws(StateError) {
       let query = SlotQuery(limit: .max, schedule: id, from: from, before: to)
       for slot in try await store.slots(query) where slot.outcome == .started { started.insert(slot.slot) }
     } catch {
-      throw Refusal(kind: "state", message: error.message)
+      throw RequestError(kind: "state", message: error.message)
     }
     guard let found = scheduler.slotsToBackfill(id, from: from, to: to, started: started) else {
-      throw Refusal(kind: "notFound", message: "the recipe of '\(id)' cannot be read now; errand serve says why")
+      throw RequestError(kind: "notFound", message: "the recipe of '\(id)' cannot be read now; errand serve says why")
     }
     return found
   }
 
   /// Makes up for slots, oldest first.
-  package func backfill(_ id: String, _ slots: [Timestamp], overlap: Trigger.Overlap?) async throws(Refusal)
+  package func backfill(_ id: String, _ slots: [Timestamp], overlap: Trigger.Overlap?) async throws(RequestError)
     -> [SlotRecord]
   {
     try served(id)

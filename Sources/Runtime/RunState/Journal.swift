@@ -86,7 +86,7 @@ struct JournalHeader: Record {
     record.set("program", program)
   }
 
-  init(from record: inout RecordReader) throws(RecordFault) {
+  init(from record: inout RecordReader) throws(RecordError) {
     self.init(
       journal: try record.read("journal"), generation: try record.read("generation"), after: try record.read("after"),
       chain: try record.read("chain"), program: try record.read("program"))

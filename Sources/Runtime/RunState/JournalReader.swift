@@ -35,7 +35,7 @@ struct JournalReader: Sendable {
 
   /// Reads every committed batch, and says what follows.
   mutating func read(
-    generation: Int, into apply: (StateEvent) throws(RecordFault) -> Void
+    generation: Int, into apply: (StateEvent) throws(RecordError) -> Void
   ) throws(StateError) -> Tail {
     var isHeaderRead = false
     var pieces = Pieces(after: position.sequence)
@@ -161,7 +161,7 @@ struct JournalReader: Sendable {
   }
 
   /// Folds events whose sums are right, so that they are what was written.
-  private func fold(_ pieces: [Events], _ apply: (StateEvent) throws(RecordFault) -> Void) throws(StateError) {
+  private func fold(_ pieces: [Events], _ apply: (StateEvent) throws(RecordError) -> Void) throws(StateError) {
     for piece in pieces {
       let (events, first) = try piece.get()
       for (offset, event) in events.enumerated() {
@@ -175,17 +175,17 @@ struct JournalReader: Sendable {
     events.reserveCapacity(piece.count)
     do {
       for line in try JSON.parse(piece.text + [UInt8(ascii: "]")], limits: StateFormat.limits).list ?? [] {
-        guard let map = line.map else { throw RecordFault("it is no object") }
+        guard let map = line.map else { throw RecordError("it is no object") }
         var record = RecordReader(map)
         guard try record.read("n") == piece.sequence + events.count + 1 else {
-          throw RecordFault("its number is another")
+          throw RecordError("its number is another")
         }
         events.append(try StateEvent(from: &record))
         try record.finish()
       }
       return .success((events, piece.sequence + 1))
     } catch {
-      let reason = (error as? RecordFault)?.message ?? (error as? JSONError)?.message ?? "\(error)"
+      let reason = (error as? RecordError)?.message ?? (error as? JSONError)?.message ?? "\(error)"
       return .failure(notUnderstood(piece.sequence + events.count + 1, reason))
     }
   }

@@ -29,13 +29,13 @@ struct LogLine<Summary: LogSummary>: Record {
     record.set("blobs", blobs)
   }
 
-  init(from record: inout RecordReader) throws(RecordFault) {
+  init(from record: inout RecordReader) throws(RecordError) {
     summary = try Summary(from: &record)
     offset = try record.read("offset")
     length = try record.read("length")
     blobs = try record.readAll("blobs")
     guard offset >= 0, length > 0, !offset.addingReportingOverflow(length).overflow else {
-      throw RecordFault("a line cannot begin at byte \(offset) and have \(length)")
+      throw RecordError("a line cannot begin at byte \(offset) and have \(length)")
     }
   }
 

@@ -12,7 +12,7 @@ package protocol Recordable: Sendable {
   /// Writes the text of what `encoded` makes; whoever is written often does without the value in between.
   func write(to text: inout RecordText)
   /// Reads what `encoded` made.
-  init(reading value: Value) throws(RecordFault)
+  init(reading value: Value) throws(RecordError)
 }
 
 extension Recordable {
@@ -20,7 +20,7 @@ extension Recordable {
 }
 
 /// Why a value is not the record it should be.
-package struct RecordFault: Error, Sendable {
+package struct RecordError: Error, Sendable {
   package var message: String
   /// Whether it comes of a decision on what is no longer so.
   package var isOutrun = false
@@ -36,7 +36,7 @@ package protocol Record: Recordable {
   /// Names every member that is there.
   func write(to record: inout RecordWriter)
   /// Takes every member it knows, best in the order in which they are written.
-  init(from record: inout RecordReader) throws(RecordFault)
+  init(from record: inout RecordReader) throws(RecordError)
 }
 
 extension Record {
@@ -54,8 +54,8 @@ extension Record {
     text.json.end("}")
   }
 
-  package init(reading value: Value) throws(RecordFault) {
-    guard let map = value.map else { throw RecordFault("an object is wanted, not \(value.kindName)") }
+  package init(reading value: Value) throws(RecordError) {
+    guard let map = value.map else { throw RecordError("an object is wanted, not \(value.kindName)") }
     var reader = RecordReader(map)
     try self.init(from: &reader)
     try reader.finish()
@@ -150,34 +150,34 @@ package struct RecordReader {
 
   package init(_ map: ValueMap) { self.map = map }
 
-  package mutating func read<Member: Recordable>(_ name: String) throws(RecordFault) -> Member {
-    guard let member: Member = try readIfPresent(name) else { throw RecordFault("'\(name)' is missing") }
+  package mutating func read<Member: Recordable>(_ name: String) throws(RecordError) -> Member {
+    guard let member: Member = try readIfPresent(name) else { throw RecordError("'\(name)' is missing") }
     return member
   }
 
-  package mutating func readIfPresent<Member: Recordable>(_ name: String) throws(RecordFault) -> Member? {
+  package mutating func readIfPresent<Member: Recordable>(_ name: String) throws(RecordError) -> Member? {
     guard let value = value(name) else { return nil }
-    do { return try Member(reading: value) } catch { throw RecordFault("in '\(name)': \(error.message)") }
+    do { return try Member(reading: value) } catch { throw RecordError("in '\(name)': \(error.message)") }
   }
 
-  package mutating func readAll<Member: Recordable>(_ name: String) throws(RecordFault) -> [Member] {
+  package mutating func readAll<Member: Recordable>(_ name: String) throws(RecordError) -> [Member] {
     guard let value = value(name) else { return [] }
-    guard let list = value.list else { throw RecordFault("'\(name)' has to be a list, not \(value.kindName)") }
+    guard let list = value.list else { throw RecordError("'\(name)' has to be a list, not \(value.kindName)") }
     var members: [Member] = []
     members.reserveCapacity(list.count)
     for item in list { members.append(try Member(reading: item)) }
     return members
   }
 
-  package mutating func takeNamed<Member: Recordable>(_ name: String) throws(RecordFault) -> [String: Member] {
+  package mutating func takeNamed<Member: Recordable>(_ name: String) throws(RecordError) -> [String: Member] {
     guard let value = value(name) else { return [:] }
-    guard let map = value.map else { throw RecordFault("'\(name)' has to be an object, not \(value.kindName)") }
+    guard let map = value.map else { throw RecordError("'\(name)' has to be an object, not \(value.kindName)") }
     var members: [String: Member] = [:]
     members.reserveCapacity(map.count)
     for member in map.members {
-      guard let key = member.name else { throw RecordFault("'\(name)' has a name that is \(member.key.kindName)") }
+      guard let key = member.name else { throw RecordError("'\(name)' has a name that is \(member.key.kindName)") }
       do { members[key] = try Member(reading: member.value) } catch {
-        throw RecordFault("in '\(name)', '\(key)': \(error.message)")
+        throw RecordError("in '\(name)', '\(key)': \(error.message)")
       }
     }
     return members
@@ -195,11 +195,11 @@ package struct RecordReader {
   }
 
   /// Throws if the record has members that nobody took.
-  package func finish() throws(RecordFault) {
+  package func finish() throws(RecordError) {
     if next + taken.count == map.count { return }
     for member in map.members.dropFirst(next) where !taken.contains(where: { $0.hasSameScalars(as: member.name ?? "") })
     {
-      throw RecordFault("'\(member.name ?? "a key that is no text")' is not known")
+      throw RecordError("'\(member.name ?? "a key that is no text")' is not known")
     }
   }
 }
@@ -209,8 +209,8 @@ package struct RecordReader {
 extension String: Recordable {
   package func encoded() -> Value { .string(self) }
   package func write(to text: inout RecordText) { text.json.write(self) }
-  package init(reading value: Value) throws(RecordFault) {
-    guard let text = value.string else { throw RecordFault("a string is wanted, not \(value.kindName)") }
+  package init(reading value: Value) throws(RecordError) {
+    guard let text = value.string else { throw RecordError("a string is wanted, not \(value.kindName)") }
     self = text
   }
 }
@@ -218,8 +218,8 @@ extension String: Recordable {
 extension Int: Recordable {
   package func encoded() -> Value { .int(self) }
   package func write(to text: inout RecordText) { text.json.write(self) }
-  package init(reading value: Value) throws(RecordFault) {
-    guard let number = value.int else { throw RecordFault("an int is wanted, not \(value.kindName)") }
+  package init(reading value: Value) throws(RecordError) {
+    guard let number = value.int else { throw RecordError("an int is wanted, not \(value.kindName)") }
     self = number
   }
 }
@@ -227,8 +227,8 @@ extension Int: Recordable {
 extension Bool: Recordable {
   package func encoded() -> Value { .bool(self) }
   package func write(to text: inout RecordText) { text.json.write(self) }
-  package init(reading value: Value) throws(RecordFault) {
-    guard let flag = value.bool else { throw RecordFault("a bool is wanted, not \(value.kindName)") }
+  package init(reading value: Value) throws(RecordError) {
+    guard let flag = value.bool else { throw RecordError("a bool is wanted, not \(value.kindName)") }
     self = flag
   }
 }
@@ -236,9 +236,9 @@ extension Bool: Recordable {
 extension Timestamp: Recordable {
   package func encoded() -> Value { .string(description) }
   package func write(to text: inout RecordText) { text.json.write(self) }
-  package init(reading value: Value) throws(RecordFault) {
+  package init(reading value: Value) throws(RecordError) {
     guard let text = value.string, let instant = Timestamp(text) else {
-      throw RecordFault("an instant such as \"2026-11-20T09:30:00Z\" is wanted")
+      throw RecordError("an instant such as \"2026-11-20T09:30:00Z\" is wanted")
     }
     self = instant
   }
@@ -246,9 +246,9 @@ extension Timestamp: Recordable {
 
 extension TimeSpan: Recordable {
   package func encoded() -> Value { .string(description) }
-  package init(reading value: Value) throws(RecordFault) {
+  package init(reading value: Value) throws(RecordError) {
     guard let text = value.string, let span = TimeSpan(text, units: .expression) else {
-      throw RecordFault("a length of time such as \"1.5s\" is wanted")
+      throw RecordError("a length of time such as \"1.5s\" is wanted")
     }
     self = span
   }
@@ -258,9 +258,9 @@ extension TimeSpan: Recordable {
 extension Recordable where Self: RawRepresentable<String> {
   package func encoded() -> Value { .string(rawValue) }
   package func write(to text: inout RecordText) { text.json.write(rawValue) }
-  package init(reading value: Value) throws(RecordFault) {
+  package init(reading value: Value) throws(RecordError) {
     let name = try String(reading: value)
-    guard let member = Self(rawValue: name) else { throw RecordFault("'\(name)' is not a name that is known here") }
+    guard let member = Self(rawValue: name) else { throw RecordError("'\(name)' is not a name that is known here") }
     self = member
   }
 }

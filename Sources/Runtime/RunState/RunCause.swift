@@ -47,7 +47,7 @@ package struct RunCause: Record, Equatable {
     record.set("run", run)
   }
 
-  package init(from record: inout RecordReader) throws(RecordFault) {
+  package init(from record: inout RecordReader) throws(RecordError) {
     kind = try record.read("kind")
     schedule = try record.readIfPresent("schedule")
     slot = try record.readIfPresent("slot")
@@ -75,7 +75,7 @@ package struct RunGroup: Record, Equatable {
     record.set("onLimit", onLimit)
   }
 
-  package init(from record: inout RecordReader) throws(RecordFault) {
+  package init(from record: inout RecordReader) throws(RecordError) {
     name = try record.read("name")
     limit = try record.read("limit")
     onLimit = try record.read("onLimit")

@@ -93,7 +93,7 @@ extension RunError: Record {
     record.set("cause", content.cause)
   }
 
-  package init(from record: inout RecordReader) throws(RecordFault) {
+  package init(from record: inout RecordReader) throws(RecordError) {
     self.init(
       try record.read("kind"), try record.read("message"), detail: try record.readIfPresent("detail"),
       status: try record.readIfPresent("status"), step: try record.readIfPresent("step"),

@@ -84,7 +84,7 @@ extension RunRecord: Record {
     record.set("notes", notes)
   }
 
-  package init(from record: inout RecordReader) throws(RecordFault) {
+  package init(from record: inout RecordReader) throws(RecordError) {
     self.init(try record.read("origin"))
     status = try record.read("status")
     now = try record.read("now")

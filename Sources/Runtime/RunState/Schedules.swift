@@ -87,7 +87,7 @@ package struct ScheduleRecord: Record, Equatable {
     record.set("lastStatus", lastStatus)
   }
 
-  package init(from record: inout RecordReader) throws(RecordFault) {
+  package init(from record: inout RecordReader) throws(RecordError) {
     self.init(
       id: try record.read("id"), recipe: try record.read("recipe"), file: try record.read("file"),
       spec: try record.read("spec"), texts: try record.readIfPresent("texts"), createdAt: try record.read("createdAt"),
@@ -139,7 +139,7 @@ package struct PauseRecord: Record, Equatable {
     record.set("note", note)
   }
 
-  package init(from record: inout RecordReader) throws(RecordFault) {
+  package init(from record: inout RecordReader) throws(RecordError) {
     at = try record.read("at")
     origin = try record.read("origin")
     note = try record.readIfPresent("note")
@@ -173,7 +173,7 @@ package struct BufferedSlot: Record, Equatable {
     record.set("cause", cause)
   }
 
-  package init(from record: inout RecordReader) throws(RecordFault) {
+  package init(from record: inout RecordReader) throws(RecordError) {
     slot = try record.read("slot")
     at = try record.read("at")
     cause = try record.read("cause")
@@ -198,7 +198,7 @@ package struct FollowedEnd: Record, Equatable {
     record.set("at", at)
   }
 
-  package init(from record: inout RecordReader) throws(RecordFault) {
+  package init(from record: inout RecordReader) throws(RecordError) {
     run = try record.read("run")
     status = try record.read("status")
     at = try record.read("at")
@@ -262,7 +262,7 @@ package struct SlotRecord: Record, Equatable {
     record.set("lateBy", lateBy)
   }
 
-  package init(from record: inout RecordReader) throws(RecordFault) {
+  package init(from record: inout RecordReader) throws(RecordError) {
     schedule = try record.read("schedule")
     slot = try record.read("slot")
     until = try record.readIfPresent("until")
@@ -321,7 +321,7 @@ package struct ScheduleSet: Record, Equatable {
     record.set("follows", follows)
   }
 
-  package init(from record: inout RecordReader) throws(RecordFault) {
+  package init(from record: inout RecordReader) throws(RecordError) {
     at = try record.read("at")
     schedule = try record.read("schedule")
     recipe = try record.read("recipe")
@@ -350,7 +350,7 @@ package struct ScheduleRemoved: Record, Equatable {
     record.set("schedule", schedule)
   }
 
-  package init(from record: inout RecordReader) throws(RecordFault) {
+  package init(from record: inout RecordReader) throws(RecordError) {
     at = try record.read("at")
     schedule = try record.read("schedule")
   }
@@ -371,7 +371,7 @@ package struct SchedulePaused: Record, Equatable {
     record.set("pause", pause)
   }
 
-  package init(from record: inout RecordReader) throws(RecordFault) {
+  package init(from record: inout RecordReader) throws(RecordError) {
     schedule = try record.read("schedule")
     pause = try record.readIfPresent("pause")
   }
@@ -399,7 +399,7 @@ package struct ScheduleReset: Record, Equatable {
     record.set("started", started)
   }
 
-  package init(from record: inout RecordReader) throws(RecordFault) {
+  package init(from record: inout RecordReader) throws(RecordError) {
     at = try record.read("at")
     schedule = try record.read("schedule")
     processedUntil = try record.read("processedUntil")

@@ -294,7 +294,7 @@ extension StateDoctor {
       holds = try !looked(at: bytes, of: file.kind).found.isEmpty
     }
     if !holds { return }
-    do throws(RecordFault) { opened.state = try State(reading: swept) } catch {
+    do throws(RecordError) { opened.state = try State(reading: swept) } catch {
       throw StateError(.invalid, "the state cannot be written without secrets: \(error.message)")
     }
     if opened.isOld { try logs.history.removeOldIndexes() }

@@ -33,12 +33,12 @@ struct SlotSummary: LogSummary {
     record.write(to: &writer)
   }
 
-  init(from reader: inout RecordReader) throws(RecordFault) {
+  init(from reader: inout RecordReader) throws(RecordError) {
     let written: String = try reader.read("id")
     record = try SlotRecord(from: &reader)
     // Before, what asked for a run was not told apart.
     guard id.hasSameScalars(as: written) || id(last: record.run).hasSameScalars(as: written) else {
-      throw RecordFault("'\(written)' is not the slot's id")
+      throw RecordError("'\(written)' is not the slot's id")
     }
   }
 }

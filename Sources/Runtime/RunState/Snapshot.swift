@@ -110,8 +110,8 @@ struct Snapshot: Sendable {
     var checksum = Checksum()
     checksum.update(zeroed)
     guard checksum == written else { throw damage("its content does not match its checksum") }
-    do throws(RecordFault) {
-      guard let map = object.map else { throw RecordFault("it is no object") }
+    do throws(RecordError) {
+      guard let map = object.map else { throw RecordError("it is no object") }
       var record = RecordReader(map)
       let chain: String = try record.read("chain")
       let _: String = try record.read("checksum")
@@ -122,7 +122,7 @@ struct Snapshot: Sendable {
       let sequence: Int = try record.read("sequence")
       state = try record.read("state")
       try record.finish()
-      guard let sum = Checksum(chain) else { throw RecordFault("'chain' is no sum") }
+      guard let sum = Checksum(chain) else { throw RecordError("'chain' is no sum") }
       position = JournalPosition(sequence: sequence, chain: sum)
     } catch {
       throw StateError(

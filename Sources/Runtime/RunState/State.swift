@@ -27,10 +27,10 @@ package struct State: Sendable, Equatable {
   /// Takes one event in.
   ///
   /// One that does not fit (a run created twice, a step of a run that is not open) throws and changes nothing.
-  package mutating func apply(_ event: StateEvent) throws(RecordFault) {
+  package mutating func apply(_ event: StateEvent) throws(RecordError) {
     switch event {
     case .runCreated(let event):
-      guard runs[event.run] == nil else { throw RecordFault("the run \(event.run) exists already") }
+      guard runs[event.run] == nil else { throw RecordError("the run \(event.run) exists already") }
       try begin(event)
     case .runStatusChanged(let change): try apply(event, to: change.run)
     case .cancelRequested(let change): try apply(event, to: change.run)
@@ -52,11 +52,11 @@ package struct State: Sendable, Equatable {
     case .stepWaits(let change): try apply(event, to: change.run)
     case .decisionGiven(let change): try apply(event, to: change.run)
     case .eventReceived(let event):
-      guard events[event.id] == nil else { throw RecordFault("the event \(event.id) was received already") }
+      guard events[event.id] == nil else { throw RecordError("the event \(event.id) was received already") }
       events[event.id] = event
     case .eventConsumed(let change):
       guard let event = events[change.id], event.consumedBy == nil else {
-        throw RecordFault("there is no event \(change.id) that nobody consumed")
+        throw RecordError("there is no event \(change.id) that nobody consumed")
       }
       events[change.id]?.consumedBy = change.by
     case .eventsForgotten(let change): for id in change.ids { events[id] = nil }
@@ -85,23 +85,23 @@ package struct State: Sendable, Equatable {
   private mutating func setValue(
     _ event: StateEvent, of name: String, to value: StoredValue?, if condition: ValueState?,
     by step: StepReference?
-  ) throws(RecordFault) {
+  ) throws(RecordError) {
     if let condition, condition.value != values[name] {
-      throw RecordFault("the value '\(name)' is not what it was", isOutrun: true)
+      throw RecordError("the value '\(name)' is not what it was", isOutrun: true)
     }
     if let step { try apply(event, to: step.run) }
     values[name] = value
   }
 
-  private mutating func apply(_ event: StateEvent, to run: String) throws(RecordFault) {
-    guard let index = runs.index(forKey: run) else { throw RecordFault("the run \(run) is not open") }
+  private mutating func apply(_ event: StateEvent, to run: String) throws(RecordError) {
+    guard let index = runs.index(forKey: run) else { throw RecordError("the run \(run) is not open") }
     // In place, because a run may hold thousands of steps.
     try runs.values[index].apply(event)
   }
 }
 
 extension State {
-  private mutating func begin(_ event: RunCreated) throws(RecordFault) {
+  private mutating func begin(_ event: RunCreated) throws(RecordError) {
     if let id = event.cause.schedule {
       guard schedules[id] != nil else { throw .noSchedule(id) }
       schedules[id]?.openRuns.append(event.run)
@@ -157,7 +157,7 @@ extension State {
     followers[recipe] = ids.isEmpty ? nil : ids
   }
 
-  private mutating func settle(_ slot: SlotRecord) throws(RecordFault) {
+  private mutating func settle(_ slot: SlotRecord) throws(RecordError) {
     guard let index = schedules.index(forKey: slot.schedule) else { throw .noSchedule(slot.schedule) }
     schedules.values[index].settle(slot)
     if slot.outcome == .buffered { return }
@@ -208,20 +208,20 @@ extension ScheduleRecord {
   }
 }
 
-extension RecordFault {
-  static let changesNoRun = RecordFault("the event changes no run")
-  static func noSchedule(_ id: String) -> RecordFault { RecordFault("there is no schedule '\(id)'") }
+extension RecordError {
+  static let changesNoRun = RecordError("the event changes no run")
+  static func noSchedule(_ id: String) -> RecordError { RecordError("there is no schedule '\(id)'") }
 }
 
 extension RunRecord {
   /// Takes in one event of this run.
   ///
   /// One that does not fit throws and changes nothing; those of other runs, and of no run, do not fit.
-  package mutating func apply(_ event: StateEvent) throws(RecordFault) {
+  package mutating func apply(_ event: StateEvent) throws(RecordError) {
     switch event {
     case .runStatusChanged(let event):
       guard !event.status.isEnded else {
-        throw RecordFault("a run ends by 'runEnded', not by a change to \(event.status)")
+        throw RecordError("a run ends by 'runEnded', not by a change to \(event.status)")
       }
       status = event.status
       reason = event.reason
@@ -232,7 +232,7 @@ extension RunRecord {
     case .attemptEnded(let event): try change(event.step) { $0.apply(event) }
     case .stepEnded(let event): apply(event)
     case .runEnded(let event):
-      guard event.status.isEnded else { throw RecordFault("a run cannot end as \(event.status)") }
+      guard event.status.isEnded else { throw RecordError("a run cannot end as \(event.status)") }
       status = event.status
       outputs = event.outputs
       error = event.error
@@ -243,7 +243,7 @@ extension RunRecord {
     case .decisionGiven(let event): try change(event.step) { $0.decision = event.decision }
     case .runNoted(let event):
       guard event.condition.value == notes[event.name] else {
-        throw RecordFault("the note '\(event.name)' of the run \(id) is not what it was", isOutrun: true)
+        throw RecordError("the note '\(event.name)' of the run \(id) is not what it was", isOutrun: true)
       }
       notes[event.name] = event.value
     case .valueSet(let event):
@@ -258,8 +258,8 @@ extension RunRecord {
     }
   }
 
-  private mutating func change(_ step: StepPath, _ body: (inout StepRecord) -> Void) throws(RecordFault) {
-    if steps.change(step, body) == nil { throw RecordFault("the step '\(step)' of the run \(id) has not begun") }
+  private mutating func change(_ step: StepPath, _ body: (inout StepRecord) -> Void) throws(RecordError) {
+    if steps.change(step, body) == nil { throw RecordError("the step '\(step)' of the run \(id) has not begun") }
   }
 }
 
@@ -340,7 +340,7 @@ extension State: Record {
     record.set("slots", slots)
   }
 
-  package init(from record: inout RecordReader) throws(RecordFault) {
+  package init(from record: inout RecordReader) throws(RecordError) {
     runs = try record.takeNamed("runs")
     ended = try record.readAll("ended")
     values = try record.takeNamed("values")
@@ -349,7 +349,7 @@ extension State: Record {
     slots = try record.readAll("slots")
     index()
     for (id, run) in runs where run.id != id || run.status.isEnded {
-      throw RecordFault("the run \(run.id), which is \(run.status), is kept as the open run \(id)")
+      throw RecordError("the run \(run.id), which is \(run.status), is kept as the open run \(id)")
     }
   }
 }

@@ -70,7 +70,7 @@ extension StateEvent: Record {
     }
   }
 
-  package init(from record: inout RecordReader) throws(RecordFault) {
+  package init(from record: inout RecordReader) throws(RecordError) {
     let kind: String = try record.read("event")
     switch kind {
     case "runCreated": self = .runCreated(try RunCreated(from: &record))
@@ -94,7 +94,7 @@ extension StateEvent: Record {
     case "schedulePaused": self = .schedulePaused(try SchedulePaused(from: &record))
     case "scheduleReset": self = .scheduleReset(try ScheduleReset(from: &record))
     case "slotDecided": self = .slotDecided(try SlotRecord(from: &record))
-    default: throw RecordFault("the event '\(kind)' is not known to this version")
+    default: throw RecordError("the event '\(kind)' is not known to this version")
     }
   }
 }
@@ -116,7 +116,7 @@ extension RunCreated {
     if attempt != 1 { record.set("attempt", attempt) }
   }
 
-  package init(from record: inout RecordReader) throws(RecordFault) {
+  package init(from record: inout RecordReader) throws(RecordError) {
     self.init(
       run: try record.read("run"), at: try record.read("at"), recipe: try record.read("recipe"),
       file: try record.read("file"), folder: try record.readIfPresent("folder"), texts: try record.read("texts"),
@@ -136,7 +136,7 @@ extension RunStatusChanged {
     record.set("wakeAt", wakeAt)
   }
 
-  package init(from record: inout RecordReader) throws(RecordFault) {
+  package init(from record: inout RecordReader) throws(RecordError) {
     self.init(
       run: try record.read("run"), at: try record.read("at"), status: try record.read("status"),
       reason: try record.readIfPresent("reason"), wakeAt: try record.readIfPresent("wakeAt"))
@@ -150,7 +150,7 @@ extension CancelRequested {
     record.set("reason", reason)
   }
 
-  package init(from record: inout RecordReader) throws(RecordFault) {
+  package init(from record: inout RecordReader) throws(RecordError) {
     self.init(
       run: try record.read("run"), at: try record.read("at"), reason: try record.readIfPresent("reason"))
   }
@@ -168,7 +168,7 @@ extension StepBegan {
     record.set("resolution", resolution)
   }
 
-  package init(from record: inout RecordReader) throws(RecordFault) {
+  package init(from record: inout RecordReader) throws(RecordError) {
     self.init(
       run: try record.read("run"), at: try record.read("at"), step: try record.read("step"),
       now: try record.read("now"), status: try record.read("status"), key: try record.readIfPresent("key"),
@@ -186,7 +186,7 @@ extension AttemptBegan {
     record.set("baseline", baseline)
   }
 
-  package init(from record: inout RecordReader) throws(RecordFault) {
+  package init(from record: inout RecordReader) throws(RecordError) {
     self.init(
       run: try record.read("run"), at: try record.read("at"), step: try record.read("step"),
       number: try record.read("number"), baseline: try record.readIfPresent("baseline"))
@@ -204,7 +204,7 @@ extension AttemptEnded {
     record.set("exchanges", exchanges)
   }
 
-  package init(from record: inout RecordReader) throws(RecordFault) {
+  package init(from record: inout RecordReader) throws(RecordError) {
     self.init(
       run: try record.read("run"), at: try record.read("at"), step: try record.read("step"),
       number: try record.read("number"), error: try record.readIfPresent("error"),
@@ -224,7 +224,7 @@ extension StepEnded {
     record.set("resolution", resolution)
   }
 
-  package init(from record: inout RecordReader) throws(RecordFault) {
+  package init(from record: inout RecordReader) throws(RecordError) {
     self.init(
       run: try record.read("run"), at: try record.read("at"), step: try record.read("step"),
       now: try record.readIfPresent("now"), status: try record.read("status"),
@@ -242,7 +242,7 @@ extension RunEnded {
     record.set("error", error)
   }
 
-  package init(from record: inout RecordReader) throws(RecordFault) {
+  package init(from record: inout RecordReader) throws(RecordError) {
     self.init(
       run: try record.read("run"), at: try record.read("at"), status: try record.read("status"),
       outputs: try record.readIfPresent("outputs"), error: try record.readIfPresent("error"))
@@ -258,7 +258,7 @@ extension RunNoted {
     record.set("condition", condition)
   }
 
-  package init(from record: inout RecordReader) throws(RecordFault) {
+  package init(from record: inout RecordReader) throws(RecordError) {
     self.init(
       run: try record.read("run"), at: try record.read("at"), name: try record.read("name"),
       value: try record.read("value"), condition: try record.read("condition"))
@@ -274,7 +274,7 @@ extension ValueSet {
     record.set("change", change)
   }
 
-  package init(from record: inout RecordReader) throws(RecordFault) {
+  package init(from record: inout RecordReader) throws(RecordError) {
     self.init(
       at: try record.read("at"), name: try record.read("name"), value: try record.read("value"),
       condition: try record.readIfPresent("condition"), change: try record.readIfPresent("change"))
@@ -289,7 +289,7 @@ extension ValueRemoved {
     record.set("change", change)
   }
 
-  package init(from record: inout RecordReader) throws(RecordFault) {
+  package init(from record: inout RecordReader) throws(RecordError) {
     self.init(
       at: try record.read("at"), name: try record.read("name"), condition: try record.readIfPresent("condition"),
       change: try record.readIfPresent("change"))
@@ -298,7 +298,7 @@ extension ValueRemoved {
 
 extension ValueState {
   package func write(to record: inout RecordWriter) { record.set("value", value) }
-  package init(from record: inout RecordReader) throws(RecordFault) { self.init(try record.readIfPresent("value")) }
+  package init(from record: inout RecordReader) throws(RecordError) { self.init(try record.readIfPresent("value")) }
 }
 
 extension StepReference {
@@ -307,7 +307,7 @@ extension StepReference {
     record.set("step", step)
   }
 
-  package init(from record: inout RecordReader) throws(RecordFault) {
+  package init(from record: inout RecordReader) throws(RecordError) {
     self.init(run: try record.read("run"), step: try record.read("step"))
   }
 }

@@ -162,7 +162,7 @@ struct StateFolder {
       var reader = JournalReader(bytes, name: name, after: opened.position)
       let tail: JournalReader.Tail
       do {
-        tail = try reader.read(generation: generation) { event throws(RecordFault) in try opened.state.apply(event) }
+        tail = try reader.read(generation: generation) { event throws(RecordError) in try opened.state.apply(event) }
       } catch  where error.kind == .damaged {
         return Damage(generation: generation, end: 0, reason: error.message)
       }

@@ -41,7 +41,7 @@ struct NewestRecords: Record, Equatable {
     record.set("slot", slot)
   }
 
-  init(from record: inout RecordReader) throws(RecordFault) {
+  init(from record: inout RecordReader) throws(RecordError) {
     run = try record.readIfPresent("run")
     slot = try record.readIfPresent("slot")
   }
@@ -63,7 +63,7 @@ struct LogMark: Record, Equatable {
     record.set("at", at)
   }
 
-  init(from record: inout RecordReader) throws(RecordFault) {
+  init(from record: inout RecordReader) throws(RecordError) {
     id = try record.read("id")
     at = try record.read("at")
   }

@@ -178,7 +178,7 @@ package struct RunSummary: Record, Equatable {
     record.set("retryOf", retryOf)
   }
 
-  package init(from record: inout RecordReader) throws(RecordFault) {
+  package init(from record: inout RecordReader) throws(RecordError) {
     id = try record.read("id")
     recipe = try record.read("recipe")
     status = try record.read("status")

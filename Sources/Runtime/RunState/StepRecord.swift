@@ -132,7 +132,7 @@ extension StepRecord: Record {
     record.set("resolution", resolution)
   }
 
-  package init(from record: inout RecordReader) throws(RecordFault) {
+  package init(from record: inout RecordReader) throws(RecordError) {
     self.init(
       path: try record.read("path"), ordinal: try record.read("ordinal"), status: try record.read("status"),
       now: try record.read("now"), startedAt: try record.read("startedAt"),
@@ -159,7 +159,7 @@ extension AttemptRecord: Record {
     record.set("exchanges", exchanges)
   }
 
-  package init(from record: inout RecordReader) throws(RecordFault) {
+  package init(from record: inout RecordReader) throws(RecordError) {
     self.init(
       number: try record.read("number"), startedAt: try record.read("startedAt"),
       endedAt: try record.readIfPresent("endedAt"), baseline: try record.readIfPresent("baseline"),

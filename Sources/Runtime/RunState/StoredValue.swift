@@ -42,11 +42,11 @@ extension BlobReference: Record {
     record.set("size", size)
   }
 
-  package init(from record: inout RecordReader) throws(RecordFault) {
+  package init(from record: inout RecordReader) throws(RecordError) {
     let sha256: String = try record.read("sha256")
     // The name becomes a path.
     guard sha256.utf8.count == 64, sha256.utf8.allSatisfy({ (0x30...0x39).contains($0) || (0x61...0x66).contains($0) })
-    else { throw RecordFault("'\(sha256)' is not a SHA-256 in lower-case hexadecimal") }
+    else { throw RecordError("'\(sha256)' is not a SHA-256 in lower-case hexadecimal") }
     self.init(sha256: sha256, size: try record.read("size"))
   }
 }
@@ -63,7 +63,7 @@ extension StoredValue: Recordable {
     if case .inline(let value) = self { value.write(to: &text) } else { text.write(encoded()) }
   }
 
-  package init(reading value: Value) throws(RecordFault) {
+  package init(reading value: Value) throws(RecordError) {
     if let map = value.map, map.count == 1, let reference = map["$blob"] {
       self = .blob(try BlobReference(reading: reference))
     } else {
@@ -112,7 +112,7 @@ extension Value: Recordable {
     return map.members.allSatisfy { $0.name != nil }
   }
 
-  package init(reading value: Value) throws(RecordFault) {
+  package init(reading value: Value) throws(RecordError) {
     if value.isWrittenAsItIs {
       self = value
       return
@@ -137,7 +137,7 @@ extension Value: Recordable {
     }
   }
 
-  private static func tagged(_ tag: String, _ value: Value) throws(RecordFault) -> Value {
+  private static func tagged(_ tag: String, _ value: Value) throws(RecordError) -> Value {
     switch (tag, value.content) {
     case ("$uint", .string(let text)): if let number = UInt(text) { return .uint(number) }
     case ("$double", .string("NaN")): return .double(.nan)
@@ -153,18 +153,18 @@ extension Value: Recordable {
       }
     case ("$optional", .list(let items)):
       if items.count <= 1 {
-        return Value(.optional(try items.first.map { item throws(RecordFault) in try Value(reading: item) }))
+        return Value(.optional(try items.first.map { item throws(RecordError) in try Value(reading: item) }))
       }
     case ("$map", .list(let pairs)):
       var map = ValueMap()
       for pair in pairs {
-        guard let pair = pair.list, pair.count == 2 else { throw RecordFault("a '$map' needs pairs") }
+        guard let pair = pair.list, pair.count == 2 else { throw RecordError("a '$map' needs pairs") }
         let member = ValueMap.Member(key: try Value(reading: pair[0]), value: try Value(reading: pair[1]))
-        guard map.insert(member) == nil else { throw RecordFault("a '$map' has a key twice") }
+        guard map.insert(member) == nil else { throw RecordError("a '$map' has a key twice") }
       }
       return .map(map)
     default: break
     }
-    throw RecordFault("'\(tag)' does not stand for a value here")
+    throw RecordError("'\(tag)' does not stand for a value here")
   }
 }

@@ -55,7 +55,7 @@ package struct WaitRecord: Record, Equatable {
     record.set("rounds", rounds)
   }
 
-  package init(from record: inout RecordReader) throws(RecordFault) {
+  package init(from record: inout RecordReader) throws(RecordError) {
     kind = try record.read("kind")
     wakeAt = try record.readIfPresent("wakeAt")
     event = try record.readIfPresent("event")
@@ -87,7 +87,7 @@ package struct DecisionRecord: Record, Equatable {
     record.set("comment", comment)
   }
 
-  package init(from record: inout RecordReader) throws(RecordFault) {
+  package init(from record: inout RecordReader) throws(RecordError) {
     isApproved = try record.read("isApproved")
     by = try record.read("by")
     at = try record.read("at")
@@ -119,7 +119,7 @@ package struct ResolutionRecord: Record, Equatable {
     record.set("doubt", doubt)
   }
 
-  package init(from record: inout RecordReader) throws(RecordFault) {
+  package init(from record: inout RecordReader) throws(RecordError) {
     choice = try record.read("choice")
     by = try record.readIfPresent("by")
     at = try record.read("at")
@@ -160,7 +160,7 @@ package struct EventRecord: Record, Equatable {
     record.set("consumedBy", consumedBy)
   }
 
-  package init(from record: inout RecordReader) throws(RecordFault) {
+  package init(from record: inout RecordReader) throws(RecordError) {
     id = try record.read("id")
     name = try record.read("name")
     data = try record.readIfPresent("data")
@@ -197,7 +197,7 @@ package struct StepWaits: Record, Equatable {
     record.set("wait", wait)
   }
 
-  package init(from record: inout RecordReader) throws(RecordFault) {
+  package init(from record: inout RecordReader) throws(RecordError) {
     run = try record.read("run")
     at = try record.read("at")
     step = try record.read("step")
@@ -224,7 +224,7 @@ package struct DecisionGiven: Record, Equatable {
     record.set("decision", decision)
   }
 
-  package init(from record: inout RecordReader) throws(RecordFault) {
+  package init(from record: inout RecordReader) throws(RecordError) {
     run = try record.read("run")
     step = try record.read("step")
     decision = try record.read("decision")
@@ -249,7 +249,7 @@ package struct EventConsumed: Record, Equatable {
     record.set("by", by)
   }
 
-  package init(from record: inout RecordReader) throws(RecordFault) {
+  package init(from record: inout RecordReader) throws(RecordError) {
     at = try record.read("at")
     id = try record.read("id")
     by = try record.read("by")
@@ -271,7 +271,7 @@ package struct EventsForgotten: Record, Equatable {
     record.set("ids", ids)
   }
 
-  package init(from record: inout RecordReader) throws(RecordFault) {
+  package init(from record: inout RecordReader) throws(RecordError) {
     at = try record.read("at")
     ids = try record.readAll("ids")
   }

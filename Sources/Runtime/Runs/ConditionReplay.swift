@@ -48,7 +48,7 @@ package struct ConditionReplay {
       !match.text.contains("secrets"), var environment = environment(at: path)
     else { return nil }
     environment.bind(event)
-    do throws(ExpressionFailure) {
+    do throws(LocatedEvaluationError) {
       _ = try match.evaluate(in: environment.slots)
       return nil
     } catch {

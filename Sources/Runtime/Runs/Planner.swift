@@ -669,7 +669,7 @@ package final class Planner {
   func evaluate(_ template: ValueTemplate, in environment: Environment, at path: StepPath) throws(StepInterruption)
     -> Value
   {
-    do throws(ExpressionFailure) { return try template.evaluate(asFarAsKnownIn: environment.slots) } catch {
+    do throws(LocatedEvaluationError) { return try template.evaluate(asFarAsKnownIn: environment.slots) } catch {
       throw failure(error.message, at: path, error.location)
     }
   }
@@ -678,8 +678,9 @@ package final class Planner {
   private func text(_ template: ValueTemplate, in environment: Environment, at path: StepPath) throws(StepInterruption)
     -> String
   {
-    do throws(ExpressionFailure) { return redactor.redact(try template.text(asFarAsKnownIn: environment.slots)) } catch
-    {
+    do throws(LocatedEvaluationError) {
+      return redactor.redact(try template.text(asFarAsKnownIn: environment.slots))
+    } catch {
       throw failure(error.message, at: path, error.location)
     }
   }
@@ -687,7 +688,7 @@ package final class Planner {
   func known(
     _ expression: RecipeExpression, in environment: Environment, at path: StepPath
   ) throws(StepInterruption) -> Knowledge<Value> {
-    do throws(ExpressionFailure) { return .known(try expression.evaluate(in: environment.slots)) } catch {
+    do throws(LocatedEvaluationError) { return .known(try expression.evaluate(in: environment.slots)) } catch {
       if let unknown = error.unknown { return .unknown(unknown) }
       throw failure(error.message, at: path, error.location)
     }

@@ -28,7 +28,7 @@ package enum Resolution: Sendable {
 }
 
 /// Why a step cannot be resolved so.
-package struct ResolutionFault: Error, Sendable {
+package struct ResolutionError: Error, Sendable {
   /// What is wrong and what to do, as a sentence.
   package var message: String
 
@@ -51,17 +51,17 @@ extension RunRecord {
     in store: some StateStore, at now: Timestamp
   ) async throws -> RunRecord {
     guard let run = store.run(id), run.status == .uncertain || run.status == .paused else {
-      throw ResolutionFault("the run \(id) is not uncertain, so there is nothing to resolve")
+      throw ResolutionError("the run \(id) is not uncertain, so there is nothing to resolve")
     }
     let steps = run.uncertainSteps.filter { $0.path.hasSameScalars(as: path) || $0.path.isInside(path) }
     guard !steps.isEmpty else {
       let paths = run.uncertainSteps.map(\.path.shown)
       let guess = path.nearest(among: paths).map { "; did you mean '\($0)'?" }
-      throw ResolutionFault(
+      throw ResolutionError(
         "no step '\(path)' of the run is uncertain\(guess ?? "; these are: \(paths.joined(separator: ", "))")")
     }
     if case .done(.some) = resolution, steps.count > 1 {
-      throw ResolutionFault(
+      throw ResolutionError(
         "'\(path)' holds \(steps.count) uncertain steps, and each has an output of its own; resolve them one by one: "
           + steps.map(\.path.shown).joined(separator: ", "))
     }
@@ -131,19 +131,19 @@ extension StepPath {
 
 extension Recipe {
   /// The output that a person says an action gave, brought to what it declares.
-  fileprivate func output(_ value: Value?, ofStepAt path: StepPath) throws(ResolutionFault) -> Value {
+  fileprivate func output(_ value: Value?, ofStepAt path: StepPath) throws(ResolutionError) -> Value {
     guard case .action(let call)? = step(at: path)?.kind else {
-      throw ResolutionFault("the recipe has no action at '\(path)'")
+      throw ResolutionError("the recipe has no action at '\(path)'")
     }
     if value == nil, let template = call.action.outputTemplate {
-      throw ResolutionFault(
+      throw ResolutionError(
         "\(call.action.id) gives what later steps may read, so that '--done' needs it; fill in: "
           + "--done --output \(template.shellQuoted)")
     }
     let value = value ?? .map(ValueMap())
     let faults = call.action.output.check(value, as: "output").filter { $0.severity == .error }
     guard faults.isEmpty else {
-      throw ResolutionFault("\(call.action.id) gives another output: \(faults.map(\.message).joined(separator: "; "))")
+      throw ResolutionError("\(call.action.id) gives another output: \(faults.map(\.message).joined(separator: "; "))")
     }
     return call.action.output.restored(value)
   }

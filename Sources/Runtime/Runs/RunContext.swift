@@ -44,7 +44,7 @@ final class RunContext: Sendable {
   func evaluate(_ template: ValueTemplate, in environment: Environment, step: StepPath) throws(StepInterruption)
     -> Value
   {
-    do throws(ExpressionFailure) { return try template.evaluate(in: environment.slots) } catch {
+    do throws(LocatedEvaluationError) { return try template.evaluate(in: environment.slots) } catch {
       throw failed(error.message, step, at: error.location, reading: error.detail, environment)
     }
   }
@@ -52,7 +52,7 @@ final class RunContext: Sendable {
   func evaluate(_ expression: RecipeExpression, in environment: Environment, step: StepPath) throws(StepInterruption)
     -> Value
   {
-    do throws(ExpressionFailure) { return try expression.evaluate(in: environment.slots) } catch {
+    do throws(LocatedEvaluationError) { return try expression.evaluate(in: environment.slots) } catch {
       throw failed(error.message, step, at: error.location, reading: error.detail, environment)
     }
   }

@@ -60,7 +60,7 @@ extension Scheduler {
         }
       }
       if let match, refusal == nil {
-        do throws(ExpressionFailure) {
+        do throws(LocatedEvaluationError) {
           guard try match.evaluate(in: [value]).bool == true else { continue }
         } catch {
           refusal = "'match' cannot be decided for the event \(event.id): \(error.message)"

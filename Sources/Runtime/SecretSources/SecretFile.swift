@@ -8,34 +8,34 @@ enum SecretFile {
   static let largest = 1 << 20
 
   /// Reads a file; one that others can read or write is refused.
-  static func read(_ path: String) throws(SecretFault) -> [String: String] {
+  static func read(_ path: String) throws(SecretError) -> [String: String] {
     try requirePrivate(path)
     let source: Source
     do throws(FileError) { source = Source(name: path, bytes: try Files.read(path, limit: largest)) } catch {
-      throw SecretFault(error.description)
+      throw SecretError(error.description)
     }
     return try members(of: source)
   }
 
   /// Refuses a file that others can read or write; one that is not there is for its reader to refuse.
-  static func requirePrivate(_ path: String) throws(SecretFault) {
+  static func requirePrivate(_ path: String) throws(SecretError) {
     var status = stat()
     if stat(path, &status) == 0, status.st_mode & 0o077 != 0 {
-      throw SecretFault("'\(path)' can be read by others; make it private with: chmod 600 \(path)")
+      throw SecretError("'\(path)' can be read by others; make it private with: chmod 600 \(path)")
     }
   }
 
   /// The secrets that a text holds, each as it is written: `0047` is no number here.
-  static func members(of source: Source) throws(SecretFault) -> [String: String] {
+  static func members(of source: Source) throws(SecretError) -> [String: String] {
     let document: YAMLDocument
     do throws(Diagnostics) { document = try YAMLReader.read(source) } catch {
       // Neither the line nor the message, which may quote what is wrong.
-      throw SecretFault(
+      throw SecretError(
         "'\(source.name)' cannot be read as YAML\(line(of: error.list.first?.location)); put secrets in 'single quotes', "
           + "and name each once")
     }
     guard let map = document.root.map else {
-      throw SecretFault("'\(source.name)' must be a mapping from names to secrets")
+      throw SecretError("'\(source.name)' must be a mapping from names to secrets")
     }
     var members: [String: String] = [:]
     for member in map.members {
@@ -45,7 +45,7 @@ enum SecretFile {
         let range = document.range(of: member.value)
         members[member.key.plainText] = String(decoding: source.bytes[range], as: UTF8.self)
       default:
-        throw SecretFault(
+        throw SecretError(
           "'\(source.name)': '\(member.key.plainText)' is no text\(line(of: document.location(of: member.key)))")
       }
     }

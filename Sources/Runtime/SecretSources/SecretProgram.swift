@@ -24,17 +24,17 @@ struct SecretProgram: Sendable {
   }
 
   /// That it is not there.
-  func isMissing(for what: String) -> SecretFault {
-    SecretFault("\(what): there is no program '\(words.first ?? "")'; install it, or give its path")
+  func isMissing(for what: String) -> SecretError {
+    SecretError("\(what): there is no program '\(words.first ?? "")'; install it, or give its path")
   }
 
   /// What it prints, which is a text and not empty.
   ///
   /// - Parameter what: What it is run for, as the beginning of a message.
-  func output(for what: String, largest: Int) async throws(SecretFault) -> [UInt8] {
+  func output(for what: String, largest: Int) async throws(SecretError) -> [UInt8] {
     guard let file else { throw isMissing(for: what) }
     if words.contains(where: { $0.utf8.contains(0) }) {
-      throw SecretFault("\(what): a word of the command holds a NUL, which ends a text")
+      throw SecretError("\(what): a word of the command holds a NUL, which ends a text")
     }
     let process = ChildProcess(
       path: file, arguments: words, environment: environment, folder: folder, maxOutputBytes: largest,
@@ -54,6 +54,6 @@ struct SecretProgram: Sendable {
     case .late: reason = "did not end within \(timeout)"
     case .cancelled: reason = "was ended before it was done"
     }
-    throw SecretFault("\(what): '\(line)' \(reason); run it by hand to see why")
+    throw SecretError("\(what): '\(line)' \(reason); run it by hand to see why")
   }
 }

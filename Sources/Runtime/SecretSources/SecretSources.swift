@@ -51,8 +51,8 @@ package actor SecretSources {
   private let fixed: [String: String]?
   private var files: [String: [String: String]] = [:]
   /// What runs, or has given what it should; nobody cancels it, and its time is limited.
-  private var ageFiles: [String: Task<Result<[String: String], SecretFault>, Never>] = [:]
-  private var printed: [String: Task<Result<String, SecretFault>, Never>] = [:]
+  private var ageFiles: [String: Task<Result<[String: String], SecretError>, Never>] = [:]
+  private var printed: [String: Task<Result<String, SecretError>, Never>] = [:]
 
   private static let ageTimeout = TimeSpan.seconds(30)
   private static let largestPrinted = 64 << 10
@@ -78,7 +78,7 @@ package actor SecretSources {
   /// A secret with where it comes from; nil if no source has it.
   ///
   /// - Parameter runsCommands: Whether a command for it is run; if not, it is taken to give it.
-  package func find(_ name: String, runsCommands: Bool = true) async throws(SecretFault) -> Found? {
+  package func find(_ name: String, runsCommands: Bool = true) async throws(SecretError) -> Found? {
     if let fixed { return fixed[name].map { Found(origin: .environment, value: $0) } }
     if let command = settings.commands[name] {
       let program = program(command.words, command.timeout)
@@ -100,24 +100,24 @@ package actor SecretSources {
   package func inFiles() -> [(name: String, text: String)] {
     if let fixed { return fixed.map { ($0.key, $0.value) } }
     return settings.files.flatMap { path in
-      do throws(SecretFault) { return try members(of: path).map { (name: $0.key, text: $0.value) } } catch { return [] }
+      do throws(SecretError) { return try members(of: path).map { (name: $0.key, text: $0.value) } } catch { return [] }
     }
   }
 
   /// What is wrong with sources, found without running anything: files that are not there or that others can read, and
   /// programs that are not installed.
-  package func faults() -> [SecretFault] {
-    var faults: [SecretFault] = []
-    func note(_ body: () throws(SecretFault) -> Void) {
-      do throws(SecretFault) { try body() } catch { faults.append(error) }
+  package func faults() -> [SecretError] {
+    var faults: [SecretError] = []
+    func note(_ body: () throws(SecretError) -> Void) {
+      do throws(SecretError) { try body() } catch { faults.append(error) }
     }
-    for path in settings.files { note { () throws(SecretFault) in _ = try members(of: path) } }
+    for path in settings.files { note { () throws(SecretError) in _ = try members(of: path) } }
     if let identity = settings.ageIdentity {
-      note { () throws(SecretFault) in try requireIdentity(identity) }
+      note { () throws(SecretError) in try requireIdentity(identity) }
       if age([]).file == nil { faults.append(SecretSources.noAge) }
     }
     for path in settings.ageFiles where !Files.exists(absolute(path)) {
-      faults.append(SecretFault("cannot read '\(path)': no such file or folder (ENOENT)"))
+      faults.append(SecretError("cannot read '\(path)': no such file or folder (ENOENT)"))
     }
     for (name, command) in settings.commands.sorted(by: { $0.key.precedesByScalars($1.key) }) {
       let program = program(command.words, command.timeout)
@@ -128,21 +128,21 @@ package actor SecretSources {
 
   // MARK: Files
 
-  private func members(of path: String) throws(SecretFault) -> [String: String] {
+  private func members(of path: String) throws(SecretError) -> [String: String] {
     if let members = files[path] { return members }
     let members = try SecretFile.read(absolute(path))
     files[path] = members
     return members
   }
 
-  private func membersOfAgeFile(_ path: String) async throws(SecretFault) -> [String: String] {
+  private func membersOfAgeFile(_ path: String) async throws(SecretError) -> [String: String] {
     if let task = ageFiles[path] { return try await task.value.get() }
     let identity = settings.ageIdentity ?? ""
     try requireIdentity(identity)
     let program = age(["--decrypt", "--identity", absolute(identity), absolute(path)])
     guard program.file != nil else { throw SecretSources.noAge }
-    let task = Task { () -> Result<[String: String], SecretFault> in
-      do throws(SecretFault) {
+    let task = Task { () -> Result<[String: String], SecretError> in
+      do throws(SecretError) {
         let bytes = try await program.output(for: "'\(path)' cannot be decrypted", largest: SecretFile.largest)
         return .success(try SecretFile.members(of: Source(name: path, bytes: bytes)))
       } catch {
@@ -155,19 +155,19 @@ package actor SecretSources {
     return try result.get()
   }
 
-  private func requireIdentity(_ path: String) throws(SecretFault) {
+  private func requireIdentity(_ path: String) throws(SecretError) {
     guard Files.exists(absolute(path)) else {
-      throw SecretFault("cannot read the age identity '\(path)': no such file or folder (ENOENT)")
+      throw SecretError("cannot read the age identity '\(path)': no such file or folder (ENOENT)")
     }
     try SecretFile.requirePrivate(absolute(path))
   }
 
   private func age(_ arguments: [String]) -> SecretProgram { program(["age"] + arguments, SecretSources.ageTimeout) }
 
-  private static let noAge = SecretFault("files encrypted with age need the program 'age'; install the package 'age'")
+  private static let noAge = SecretError("files encrypted with age need the program 'age'; install the package 'age'")
 
   /// What systemd gave to the unit under a name.
-  private func credential(_ name: String) throws(SecretFault) -> Found? {
+  private func credential(_ name: String) throws(SecretError) -> Found? {
     guard let folder = environment["CREDENTIALS_DIRECTORY"], folder.hasPrefix("/"), SecretSources.isFileName(name)
     else {
       return nil
@@ -177,14 +177,14 @@ package actor SecretSources {
     guard stat(path, &status) == 0 else { return nil }
     // systemd lets its own user read, and by an access list, whose mask the group's bits show, that of the unit.
     guard status.st_mode & 0o007 == 0 else {
-      throw SecretFault("'\(path)' can be read by everybody; make it private with: chmod 600 \(path.shellQuoted)")
+      throw SecretError("'\(path)' can be read by everybody; make it private with: chmod 600 \(path.shellQuoted)")
     }
     let bytes: [UInt8]
     do throws(FileError) { bytes = try Files.read(path, limit: 1 << 20) } catch {
-      throw SecretFault("the systemd credential '\(name)': \(error.description)")
+      throw SecretError("the systemd credential '\(name)': \(error.description)")
     }
     guard let text = String(validating: SecretSources.withoutLineEnd(bytes), as: UTF8.self) else {
-      throw SecretFault("the systemd credential '\(path)' is no UTF-8 text")
+      throw SecretError("the systemd credential '\(path)' is no UTF-8 text")
     }
     return Found(origin: .credential(path), value: text)
   }
@@ -201,10 +201,10 @@ package actor SecretSources {
 
   // MARK: Commands
 
-  private func output(of program: SecretProgram, for name: String) async throws(SecretFault) -> String {
+  private func output(of program: SecretProgram, for name: String) async throws(SecretError) -> String {
     if let task = printed[name] { return try await task.value.get() }
-    let task = Task { () -> Result<String, SecretFault> in
-      do throws(SecretFault) {
+    let task = Task { () -> Result<String, SecretError> in
+      do throws(SecretError) {
         let bytes = try await program.output(for: SecretSources.what(name), largest: SecretSources.largestPrinted)
         let value = String(decoding: SecretSources.withoutLineEnd(bytes), as: UTF8.self)
         return .success(value)

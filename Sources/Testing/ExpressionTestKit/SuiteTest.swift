@@ -24,16 +24,16 @@ package final class SuiteTest: Sendable {
   private let isOnlyChecked: Bool
 
   /// Reads a line.
-  package init(_ line: Value) throws(SuiteFault) {
-    guard let id = line["id"]?.string else { throw SuiteFault("the line has no 'id'") }
-    guard let expression = line["expr"]?.string else { throw SuiteFault("the line has no 'expr'") }
+  package init(_ line: Value) throws(SuiteError) {
+    guard let id = line["id"]?.string else { throw SuiteError("the line has no 'id'") }
+    guard let expression = line["expr"]?.string else { throw SuiteError("the line has no 'expr'") }
     self.id = id
     self.expression = expression
     tier = line["tier"]?.string ?? ""
     isSkippedByReference = line["refSkips"] != nil
     isUnchecked = line["disableCheck"]?.bool == true
     isOnlyChecked = line["checkOnly"]?.bool == true
-    expectedValue = try line["expect"]?["value"].map { form throws(SuiteFault) in try Value(suiteForm: form) }
+    expectedValue = try line["expect"]?["value"].map { form throws(SuiteError) in try Value(suiteForm: form) }
     expectedType = line["expect"]?["type"]?.string
     expectsError = line["expect"]?["error"] != nil
 
@@ -46,7 +46,7 @@ package final class SuiteTest: Sendable {
     var functions: [FunctionDeclaration] = []
     var variables: [(String, ValueType)] = []
     for entry in line["typeEnv"]?.list ?? [] {
-      guard let name = entry["name"]?.string else { throw SuiteFault("an entry of 'typeEnv' has no name") }
+      guard let name = entry["name"]?.string else { throw SuiteError("an entry of 'typeEnv' has no name") }
       if let type = entry["type"]?.string { variables.append((name, try ValueType(suiteForm: type))) }
       for overload in entry["overloads"]?.list ?? [] { functions.append(try Self.declaration(name, overload)) }
     }
@@ -59,7 +59,7 @@ package final class SuiteTest: Sendable {
   }
 
   /// A function that a test declares, for the checker alone.
-  private static func declaration(_ name: String, _ form: Value) throws(SuiteFault) -> FunctionDeclaration {
+  private static func declaration(_ name: String, _ form: Value) throws(SuiteError) -> FunctionDeclaration {
     var types: [ValueType] = []
     for item in form["params"]?.list ?? [] { types.append(try ValueType(suiteForm: item.string ?? "")) }
     let result = try ValueType(suiteForm: form["result"]?.string ?? "")
@@ -140,7 +140,7 @@ package struct SuiteOutcome: Sendable {
 }
 
 /// A line that is none of the suite's.
-package struct SuiteFault: Error {
+package struct SuiteError: Error {
   /// What is wrong with it.
   package let message: String
 

@@ -2,18 +2,18 @@ package import Basics
 
 extension ValueType {
   /// The type that the suite writes as `map(string, list(dyn))`; a name of one letter is a parameter.
-  package init(suiteForm text: String) throws(SuiteFault) {
+  package init(suiteForm text: String) throws(SuiteError) {
     var reader = SuiteTypeReader(rest: Array(text.utf8)[...])
     self = try reader.read(depth: 0)
-    if !reader.rest.isEmpty { throw SuiteFault("'\(text)' is no type") }
+    if !reader.rest.isEmpty { throw SuiteError("'\(text)' is no type") }
   }
 }
 
 private struct SuiteTypeReader {
   var rest: ArraySlice<UInt8>
 
-  mutating func read(depth: Int) throws(SuiteFault) -> ValueType {
-    guard depth < 64 else { throw SuiteFault("a type is nested too deep") }
+  mutating func read(depth: Int) throws(SuiteError) -> ValueType {
+    guard depth < 64 else { throw SuiteError("a type is nested too deep") }
     rest = rest.drop { $0 == UInt8(ascii: " ") }
     let name = rest.prefix { !"(), ".utf8.contains($0) }
     rest = rest.dropFirst(name.count)
@@ -23,15 +23,15 @@ private struct SuiteTypeReader {
         rest = rest.dropFirst()
         arguments.append(try read(depth: depth + 1))
       } while rest.first == UInt8(ascii: ",")
-      guard rest.first == UInt8(ascii: ")") else { throw SuiteFault("a type has no ')' at its end") }
+      guard rest.first == UInt8(ascii: ")") else { throw SuiteError("a type has no ')' at its end") }
       rest = rest.dropFirst()
     }
     return try type(String(decoding: name, as: UTF8.self), arguments)
   }
 
-  private func type(_ name: String, _ arguments: [ValueType]) throws(SuiteFault) -> ValueType {
+  private func type(_ name: String, _ arguments: [ValueType]) throws(SuiteError) -> ValueType {
     switch (name, arguments.count) {
-    case ("", _): throw SuiteFault("a type has no name")
+    case ("", _): throw SuiteError("a type has no name")
     case ("int", 0): .int
     case ("uint", 0): .uint
     case ("double", 0): .double

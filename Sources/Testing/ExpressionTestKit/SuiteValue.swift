@@ -7,8 +7,8 @@ package import Basics
 
 extension Value {
   /// The value that stands in the suite's form.
-  package init(suiteForm form: Value) throws(SuiteFault) {
-    guard let kind = form["t"]?.string else { throw SuiteFault("a value has no kind 't'") }
+  package init(suiteForm form: Value) throws(SuiteError) {
+    guard let kind = form["t"]?.string else { throw SuiteError("a value has no kind 't'") }
     let number = form["v"]?.string
     switch kind {
     case "null":
@@ -60,7 +60,7 @@ extension Value {
       if let pairs = form["v"]?.list {
         var map = ValueMap()
         for pair in pairs {
-          guard let pair = pair.list, pair.count == 2 else { throw SuiteFault("a map has an entry that is no pair") }
+          guard let pair = pair.list, pair.count == 2 else { throw SuiteError("a map has an entry that is no pair") }
           map[try Value(suiteForm: pair[0])] = try Value(suiteForm: pair[1])
         }
         self = .map(map)
@@ -80,11 +80,11 @@ extension Value {
         }
       }
     case "optional":
-      self = Value(.optional(try form["v"].map { form throws(SuiteFault) in try Value(suiteForm: form) }))
+      self = Value(.optional(try form["v"].map { form throws(SuiteError) in try Value(suiteForm: form) }))
       return
-    default: throw SuiteFault("there are no values of kind '\(kind)'")
+    default: throw SuiteError("there are no values of kind '\(kind)'")
     }
-    throw SuiteFault("a value of kind '\(kind)' is malformed")
+    throw SuiteError("a value of kind '\(kind)' is malformed")
   }
 
   /// The value in the suite's form.

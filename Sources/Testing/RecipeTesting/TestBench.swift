@@ -45,15 +45,15 @@ actor TestBench {
   /// At one instant nothing has to be done more often.
   private static let mostRounds = 10_000
 
-  init(_ test: RecipeTest, of recipe: Recipe, in surroundings: TestSurroundings) throws(TestFault) {
+  init(_ test: RecipeTest, of recipe: Recipe, in surroundings: TestSurroundings) throws(TestError) {
     self.recipe = recipe
     self.surroundings = surroundings
-    recording = try test.replay.map { replay throws(TestFault) in
+    recording = try test.replay.map { replay throws(TestError) in
       try TestBench.recording(at: replay.path, in: surroundings)
     }
     time = ManualClock(test.start ?? recording?.at ?? TestBench.monday)
     do throws(FileError) { folder = try Files.makeTemporaryFolder("errand-test") } catch {
-      throw TestFault(message: "\(error)")
+      throw TestError(message: "\(error)")
     }
     var values = test.secrets
     // A test need not say what nobody looks at.
@@ -65,20 +65,20 @@ actor TestBench {
 
   private static func recording(
     at path: String, in surroundings: TestSurroundings
-  ) throws(TestFault) -> Recording {
+  ) throws(TestError) -> Recording {
     do {
       return try Recording(reading: try surroundings.environment.read(path))
     } catch let error as Diagnostics {
-      throw TestFault(message: "the recording cannot be played: \(error.rendered())")
+      throw TestError(message: "the recording cannot be played: \(error.rendered())")
     } catch {
-      throw TestFault(message: "\(error)")
+      throw TestError(message: "\(error)")
     }
   }
 
   // MARK: Services
 
   /// Starts the sandboxes of what the recipe uses, and the agent.
-  func start(_ test: RecipeTest) async throws(TestFault) {
+  func start(_ test: RecipeTest) async throws(TestError) {
     for name in recipe.connectionNames {
       guard let plugin = surroundings.catalog.plugin(surroundings.environment.connections?[name] ?? name) else {
         continue
@@ -97,7 +97,7 @@ actor TestBench {
           sandboxes[plugin.name] = try await plugin.startSandbox(
             SandboxOptions(time: AutoAdvancingClock(clock: time), folder: files))
         } catch {
-          throw TestFault(message: "the sandbox of '\(plugin.name)' did not start: \(error.message)")
+          throw TestError(message: "the sandbox of '\(plugin.name)' did not start: \(error.message)")
         }
       }
       if let sandbox = sandboxes[plugin.name] {
@@ -108,9 +108,9 @@ actor TestBench {
   }
 
   /// Tells a sandbox something.
-  func tell(_ call: RecipeTest.SandboxCall) async throws(TestFault) {
+  func tell(_ call: RecipeTest.SandboxCall) async throws(TestError) {
     guard let sandbox = sandboxes[call.plugin], let base = HTTPURL(sandbox.controlURL) else {
-      throw TestFault(message: "'\(call.plugin)' has no sandbox in this case")
+      throw TestError(message: "'\(call.plugin)' has no sandbox in this case")
     }
     let query = HTTPQuery(call.parameters.map { HTTPQuery.Item($0.name, $0.value) }).encoded
     let response: HTTPResponse
@@ -118,11 +118,11 @@ actor TestBench {
       response = try await surroundings.http.send(
         HTTPRequest("GET", "\(base.origin)/sandbox/\(PercentEncoding.encode(call.command))?\(query)"))
     } catch {
-      throw TestFault(message: error.message)
+      throw TestError(message: error.message)
     }
     guard response.isSuccess else {
       let text = String(decoding: response.body.prefix { $0 != 0x0A }, as: UTF8.self)
-      throw TestFault(
+      throw TestError(
         message: response.status == 404
           ? "the sandbox of '\(call.plugin)' knows no '\(call.command)'"
           : "the sandbox of '\(call.plugin)' refuses '\(call.command)': \(text)")
@@ -151,7 +151,7 @@ actor TestBench {
     if replay == nil { replay = recording.map { Replay($0, secrets: known.map(\.text) + hidden, folder: files) } }
     let replay = replay
     let (recording, time) = (recording, time)
-    let host = RunHost(store: store, time: time, activity: activity, chance: { 0 }) { record throws(NotRunnable) in
+    let host = RunHost(store: store, time: time, activity: activity, chance: { 0 }) { record throws(RunRefusedError) in
       var run = PreparedRun(
         recipe: recipe, secrets: secrets,
         services: Services(
@@ -180,13 +180,13 @@ actor TestBench {
     agent = Agent(host: host, schedules: schedules, activity: activity)
   }
 
-  private func running() throws(TestFault) -> Agent {
-    guard let agent else { throw TestFault(message: "no agent runs; 'restart' starts one") }
+  private func running() throws(TestError) -> Agent {
+    guard let agent else { throw TestError(message: "no agent runs; 'restart' starts one") }
     return agent
   }
 
   /// Fires schedules from now on.
-  func serve() async throws(TestFault) {
+  func serve() async throws(TestError) {
     let agent = try running()
     guard !isServing else { return }
     isServing = true
@@ -204,7 +204,7 @@ actor TestBench {
   }
 
   /// Begins a new life, which goes on with what the state holds, and serves if the one before did.
-  func restart() async throws(TestFault) {
+  func restart() async throws(TestError) {
     await stop()
     begin()
     let agent = try running()
@@ -217,7 +217,7 @@ actor TestBench {
   // MARK: Time
 
   /// Does what is due now, and what follows from it.
-  func settle() async throws(TestFault) {
+  func settle() async throws(TestError) {
     guard let agent else { return }
     for _ in 0..<TestBench.mostRounds {
       try await idle(agent)
@@ -230,7 +230,7 @@ actor TestBench {
       await agent.host.lookAtClock()
       await agent.schedules.lookAtClock()
     }
-    throw TestFault(message: "something is due again and again at \(time.now())")
+    throw TestError(message: "something is due again and again at \(time.now())")
   }
 
   private func next(_ agent: Agent) async -> Timestamp? {
@@ -239,7 +239,7 @@ actor TestBench {
   }
 
   /// Waits until the agent is at nothing.
-  private func idle(_ agent: Agent) async throws(TestFault) {
+  private func idle(_ agent: Agent) async throws(TestError) {
     let clock = surroundings.clock
     let isIdle = await withTaskGroup(of: Bool.self) { group in
       group.addTask { await agent.activity.idle() }
@@ -250,11 +250,11 @@ actor TestBench {
       defer { group.cancelAll() }
       return await group.next() ?? false
     }
-    if !isIdle { throw TestFault(message: "the agent was still at something after \(TestBench.patience)") }
+    if !isIdle { throw TestError(message: "the agent was still at something after \(TestBench.patience)") }
   }
 
   /// Lets time pass, with everything that becomes due on the way.
-  func advance(by span: TimeSpan) async throws(TestFault) {
+  func advance(by span: TimeSpan) async throws(TestError) {
     let end = time.elapsed() + span
     try await settle()
     while let agent, let due = await next(agent), let left = due.span(since: time.now()) {
@@ -267,15 +267,15 @@ actor TestBench {
     try await settle()
   }
 
-  func advance(to instant: Timestamp) async throws(TestFault) {
+  func advance(to instant: Timestamp) async throws(TestError) {
     guard let span = instant.span(since: time.now()), span >= .zero else {
-      throw TestFault(message: "it is \(time.now()) already; 'setClock' sets the clock back")
+      throw TestError(message: "it is \(time.now()) already; 'setClock' sets the clock back")
     }
     try await advance(by: span)
   }
 
   /// Sets the wall clock, as people and time servers do.
-  func setClock(to instant: Timestamp) async throws(TestFault) {
+  func setClock(to instant: Timestamp) async throws(TestError) {
     time.setWallClock(to: instant)
     try await settle()
   }
@@ -283,7 +283,7 @@ actor TestBench {
   // MARK: What people do
 
   /// Starts the recipe.
-  func run(_ inputs: ValueMap) async throws(TestFault) {
+  func run(_ inputs: ValueMap) async throws(TestError) {
     let agent = try running()
     let next = ids.next(at: time.now())
     // Requests of the run that was recorded may hold its id.
@@ -295,11 +295,11 @@ actor TestBench {
           run: id, at: time.now(), recipe: recipe.name, file: recipe.source.name, texts: .inline(.object([:])),
           inputs: .map(inputs), sandbox: true, program: "test", group: group))
     }
-    do throws(NotRunnable) { try await agent.host.carryOn(id) } catch { throw TestFault(message: error.message) }
+    do throws(RunRefusedError) { try await agent.host.carryOn(id) } catch { throw TestError(message: error.message) }
     try await settle()
   }
 
-  func signal(_ name: String, id: String?, data: Value?) async throws(TestFault) {
+  func signal(_ name: String, id: String?, data: Value?) async throws(TestError) {
     let agent = try running()
     eventCount += 1
     let event = id ?? "event-\(eventCount)"
@@ -311,24 +311,24 @@ actor TestBench {
   }
 
   /// Decides about a step of the last run that asks.
-  func decide(_ step: String?, isApproved: Bool, by: String, comment: String?) async throws(TestFault) {
+  func decide(_ step: String?, isApproved: Bool, by: String, comment: String?) async throws(TestError) {
     let agent = try running()
     guard let run = runs.last(where: { !$0.askingSteps.isEmpty }) else {
-      throw TestFault(message: "no run asks for a decision")
+      throw TestError(message: "no run asks for a decision")
     }
-    do throws(NotDecided) {
+    do throws(DecisionError) {
       _ = try await agent.host.decide(
         run.id, step: step, DecisionRecord(isApproved: isApproved, by: by, at: time.now(), comment: comment))
     } catch {
-      throw TestFault(message: error.message)
+      throw TestError(message: error.message)
     }
     try await settle()
   }
 
   /// Cancels the last open run.
-  func cancel() async throws(TestFault) {
+  func cancel() async throws(TestError) {
     let agent = try running()
-    guard let run = runs.last(where: { !$0.status.isEnded }) else { throw TestFault(message: "no run is open") }
+    guard let run = runs.last(where: { !$0.status.isEnded }) else { throw TestError(message: "no run is open") }
     try await kept { () async throws(StateError) in
       _ = try await agent.host.cancel(run.id, reason: "the test cancels it")
     }
@@ -336,18 +336,18 @@ actor TestBench {
   }
 
   /// Has a schedule start a run out of turn.
-  func trigger(_ schedule: String?) async throws(TestFault) {
+  func trigger(_ schedule: String?) async throws(TestError) {
     let agent = try running()
     let ids = store.state.schedules.keys.sorted { $0.precedesByScalars($1) }
     let id = schedule.map { "\(recipe.name)/\($0)" } ?? ids.first ?? recipe.name
-    do throws(ScheduleHost.Refusal) { _ = try await agent.schedules.trigger(id, overlap: nil) } catch {
-      throw TestFault(message: error.message)
+    do throws(ScheduleHost.RequestError) { _ = try await agent.schedules.trigger(id, overlap: nil) } catch {
+      throw TestError(message: error.message)
     }
     try await settle()
   }
 
-  private func kept(_ body: () async throws(StateError) -> Void) async throws(TestFault) {
-    do throws(StateError) { try await body() } catch { throw TestFault(message: error.message) }
+  private func kept(_ body: () async throws(StateError) -> Void) async throws(TestError) {
+    do throws(StateError) { try await body() } catch { throw TestError(message: error.message) }
   }
 
   // MARK: What came of it

@@ -9,16 +9,16 @@ struct TestFacts {
   /// The values of `RecipeTypes.test`, in its order.
   private(set) var frame: [Value] = []
 
-  init(_ bench: TestBench) async throws(TestFault) {
+  init(_ bench: TestBench) async throws(TestError) {
     let runs = await bench.runs
     let entries = bench.ledger.entries
     let slots = bench.store.state.slots
     let store = bench.store
 
-    func value(_ stored: StoredValue?) async throws(TestFault) -> Value? {
+    func value(_ stored: StoredValue?) async throws(TestError) -> Value? {
       guard let stored else { return nil }
       do throws(StateError) { return try await store.restored(stored, as: "a value") } catch {
-        throw TestFault(message: error.message)
+        throw TestError(message: error.message)
       }
     }
 

@@ -57,7 +57,7 @@ package struct TestRun: Sendable {
   private func run(_ test: RecipeTest, of file: RecipeTestFile) async -> CaseOutcome {
     let began = surroundings.clock.elapsed()
     var failures: [TestFailure] = []
-    do throws(TestFault) {
+    do throws(TestError) {
       let bench = try TestBench(test, of: file.recipe, in: surroundings)
       failures = await run(test, of: file, on: bench)
       await bench.end()
@@ -72,7 +72,7 @@ package struct TestRun: Sendable {
   private func run(_ test: RecipeTest, of file: RecipeTestFile, on bench: TestBench) async -> [TestFailure] {
     var failures: [TestFailure] = []
     var location = test.location
-    do throws(TestFault) {
+    do throws(TestError) {
       try await bench.start(test)
       for call in test.sandboxes {
         location = call.location
@@ -96,7 +96,7 @@ package struct TestRun: Sendable {
 
   private func perform(
     _ action: RecipeTest.Action, on bench: TestBench, _ location: inout Diagnostic.Location?
-  ) async throws(TestFault) {
+  ) async throws(TestError) {
     switch action.kind {
     case .nothing: break
     case .run(let inputs): try await bench.run(inputs)
@@ -147,7 +147,7 @@ extension RecipeTest.Expectation {
         fault: Diagnostic("\(name) is not as expected", at: location),
         difference: Differences.lines(expected, found), record: record)
     case .holds(let condition, let location):
-      do throws(ExpressionFailure) {
+      do throws(LocatedEvaluationError) {
         if case .bool(true) = try condition.evaluate(in: facts.frame).content { return nil }
         let read = condition.reads(in: facts.frame).filter { $0.value.map { !$0.isMany } ?? true }
         let known =

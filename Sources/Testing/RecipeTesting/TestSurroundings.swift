@@ -21,7 +21,7 @@ package struct TestSurroundings: Sendable {
 }
 
 /// Why a case cannot go on.
-struct TestFault: Error {
+struct TestError: Error {
   var message: String
 }
 

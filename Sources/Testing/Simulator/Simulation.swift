@@ -285,7 +285,7 @@ final class Director {
     audit.ask(run)
     // Ends when the run goes on.
     Task { [audit] in
-      do throws(NotRunnable) { try await program.host.resolve(run, step: step.path, as: resolution) } catch {
+      do throws(RunRefusedError) { try await program.host.resolve(run, step: step.path, as: resolution) } catch {
         return audit.note("not resolved: \(error.message)")
       }
       // Who asked for it before may have been answered by another walk.
@@ -307,7 +307,7 @@ final class Director {
     audit.note("pause \(run)\(isRegretted ? ", and think better of it" : "")")
     // Ends when it is kept, or the run goes on.
     Task { [audit] in
-      do throws(NotRunnable) { try await program.host.pause(run, reason: "somebody paused it") } catch { return }
+      do throws(RunRefusedError) { try await program.host.pause(run, reason: "somebody paused it") } catch { return }
       if !isRegretted { return }
       audit.ask(run)
       try? await program.host.resume(run)

@@ -151,7 +151,7 @@ final class World {
   /// Puts a recipe into the folder, which has to check.
   func serve(_ name: String, _ text: String) {
     folder[name] = text
-    do throws(NotRunnable) {
+    do throws(RunRefusedError) {
       let recipe = try checks.recipe("recipes/\(name).yaml", in: folder)
       for trigger in recipe.triggers {
         let plan = SchedulePlan(

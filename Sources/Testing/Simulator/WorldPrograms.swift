@@ -48,12 +48,12 @@ extension World {
       plugin: PluginDescriptor(SimulatedPlugin.self), settings: .object(["program": .string(token)]))
     let secrets = Secrets(environment: ["TOKEN": SimulatedService.secret])
     let host = RunHost(store: agentStore, time: agentTime, chance: { [chances] in chances.next() }) {
-      [checks, seams] record throws(NotRunnable) in
+      [checks, seams] record throws(RunRefusedError) in
       var texts = ValueMap()
       do throws(StateError) {
         texts = try await store.restored(record.origin.texts, as: "the run's recipe").map ?? texts
       } catch {
-        throw NotRunnable(error.message)
+        throw RunRefusedError(error.message)
       }
       let recipe = try checks.recipe(record.origin.file, among: texts)
       let services = Services(
@@ -199,15 +199,15 @@ final class CheckedRecipes: Sendable {
   }
 
   /// A recipe of the folder as it is now.
-  func recipe(_ file: String, in folder: RecipeFolder) throws(NotRunnable) -> Recipe {
+  func recipe(_ file: String, in folder: RecipeFolder) throws(RunRefusedError) -> Recipe {
     let source: Source
-    do throws(FileError) { source = try folder.read(file) } catch { throw NotRunnable(error.description) }
+    do throws(FileError) { source = try folder.read(file) } catch { throw RunRefusedError(error.description) }
     return try recipe(source, environment(folder))
   }
 
   /// A recipe as it was when its texts were kept.
-  func recipe(_ file: String, among texts: ValueMap) throws(NotRunnable) -> Recipe {
-    guard let text = texts[file]?.string else { throw NotRunnable("there is no text") }
+  func recipe(_ file: String, among texts: ValueMap) throws(RunRefusedError) -> Recipe {
+    guard let text = texts[file]?.string else { throw RunRefusedError("there is no text") }
     let environment = environment { path throws(FileError) in
       guard let text = texts[path]?.string else { throw FileError(.read, path, .system(2)) }
       return Source(name: path, text: text)
@@ -215,9 +215,9 @@ final class CheckedRecipes: Sendable {
     return try recipe(Source(name: file, text: text), environment)
   }
 
-  private func recipe(_ source: Source, _ environment: RecipeEnvironment) throws(NotRunnable) -> Recipe {
+  private func recipe(_ source: Source, _ environment: RecipeEnvironment) throws(RunRefusedError) -> Recipe {
     let checked = check(source, environment)
-    guard let recipe = checked.recipe else { throw NotRunnable(Diagnostics(checked.diagnostics).rendered()) }
+    guard let recipe = checked.recipe else { throw RunRefusedError(Diagnostics(checked.diagnostics).rendered()) }
     return recipe
   }
 }

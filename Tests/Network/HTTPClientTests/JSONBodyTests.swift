@@ -14,7 +14,7 @@ import Testing
     ([], "no whole JSON (", false),
   ])
   func `a body that is none is told for what it is`(_ body: [UInt8], _ words: String, _ isPage: Bool) {
-    let error = #expect(throws: NotJSON.self) { try HTTPResponse(body: body).json() }
+    let error = #expect(throws: JSONBodyError.self) { try HTTPResponse(body: body).json() }
     #expect(error?.description.hasPrefix(words) == true)
     #expect(error?.isPage == isPage)
   }

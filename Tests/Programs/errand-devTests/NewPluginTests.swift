@@ -39,7 +39,7 @@ import Testing
     ("Markbook", "Plugins/Markbook is there already"),
   ])
   func `refuses names that are none or taken`(name: String, message: String) {
-    let failure = #expect(throws: Failure.self) { try NewPlugin(name, in: packageFolder) }
+    let failure = #expect(throws: ToolError.self) { try NewPlugin(name, in: packageFolder) }
     #expect(failure?.message == message)
   }
 }

@@ -237,7 +237,7 @@ extension Program {
     if let expected {
       #expect(try RunSteering.steps(asked, of: run) == expected)
     } else {
-      #expect(throws: CommandFailure.self) { try RunSteering.steps(asked, of: run) }
+      #expect(throws: CommandError.self) { try RunSteering.steps(asked, of: run) }
     }
   }
 }

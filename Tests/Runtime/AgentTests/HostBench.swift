@@ -29,14 +29,14 @@ final class HostBench: Sendable {
   ) async {
     self.store = store
     self.time = time
-    let host = RunHost(store: store, time: time) { [census] record throws(NotRunnable) in
+    let host = RunHost(store: store, time: time) { [census] record throws(RunRefusedError) in
       let file = record.origin.file
       guard case .inline(let texts) = record.origin.texts, let text = texts[file]?.string else {
-        throw NotRunnable("there is no text")
+        throw RunRefusedError("there is no text")
       }
       let checked = Recipe.check(Source(name: file, text: text), in: HostBench.environment)
       guard let recipe = checked.recipe else {
-        throw NotRunnable(Diagnostics(checked.diagnostics).rendered())
+        throw RunRefusedError(Diagnostics(checked.diagnostics).rendered())
       }
       let services = Services(
         catalog: HostBench.catalog, connections: [:], redactor: Redactor([]), time: time)

@@ -90,7 +90,7 @@ import Testing
         run: "r1", at: bench.time.now(), recipe: "r", file: "r.yaml",
         texts: .inline(.object(["r.yaml": .string("steps: [{ uses: gone.away }]")])), inputs: .object([:]),
         program: "test"))
-    await #expect(throws: NotRunnable.self) { try await bench.host.carryOn("r1") }
+    await #expect(throws: RunRefusedError.self) { try await bench.host.carryOn("r1") }
     #expect(bench.store.run("r1")?.status == .paused)
     #expect(bench.store.run("r1")?.reason?.contains("r.yaml:1:") == true)
     _ = await bench.host.recover()
@@ -157,7 +157,7 @@ import Testing
     await bench.until("r1 cancelled")
     try await bench.accept("r2", RunHostTests.night)
     _ = try await bench.host.cancel("r2", reason: nil)
-    let isRefused = await #expect(throws: NotRunnable.self) { try await bench.host.pause("r2", reason: "no") }
+    let isRefused = await #expect(throws: RunRefusedError.self) { try await bench.host.pause("r2", reason: "no") }
     #expect(isRefused?.message == "the run r2 is being cancelled")
   }
 

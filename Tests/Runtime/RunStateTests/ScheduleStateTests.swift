@@ -119,10 +119,10 @@ import Testing
   @Test func `an event is taken in once and consumed once`() throws {
     let event = StateEvent.eventReceived(EventRecord(id: "e1", name: "ready", receivedAt: instant(1)))
     var state = try Example.fold([event])
-    #expect(throws: RecordFault.self) { try state.apply(event) }
+    #expect(throws: RecordError.self) { try state.apply(event) }
     try state.apply(.eventConsumed(EventConsumed(at: instant(2), id: "e1", by: "r")))
     #expect(state.events["e1"]?.consumedBy == "r")
-    #expect(throws: RecordFault.self) {
+    #expect(throws: RecordError.self) {
       try state.apply(.eventConsumed(EventConsumed(at: instant(3), id: "e1", by: "s")))
     }
     try state.apply(.eventsForgotten(EventsForgotten(at: instant(9), ids: ["e1"])))

@@ -76,7 +76,7 @@ import Testing
       (note(3, over: nil, of: "x"), "the run x is not open"),
     ] {
       let before = state
-      #expect { try state.apply(event) } throws: { ($0 as? RecordFault)?.message == message }
+      #expect { try state.apply(event) } throws: { ($0 as? RecordError)?.message == message }
       #expect(state == before)
     }
     try state.apply(Example.over("r", at: 9))
@@ -138,7 +138,7 @@ import Testing
   func `an event that does not fit changes nothing`(_ event: StateEvent, _ message: String) throws {
     var state = try Example.fold([Example.created("r"), Example.began("r", "a"), Example.set("y", .int(0))])
     let before = state
-    #expect { try state.apply(event) } throws: { ($0 as? RecordFault)?.message == message }
+    #expect { try state.apply(event) } throws: { ($0 as? RecordError)?.message == message }
     #expect(state == before)
   }
 
@@ -208,7 +208,7 @@ import Testing
   ])
   func `what is not understood whole is refused`(_ text: String, _ message: String) throws {
     let value = try JSON.parse(text)
-    #expect { try StateEvent(reading: value) } throws: { ($0 as? RecordFault)?.message == message }
+    #expect { try StateEvent(reading: value) } throws: { ($0 as? RecordError)?.message == message }
   }
 
   @Test func `a chain of causes is kept eight long`() {
@@ -264,7 +264,7 @@ import Testing
   ])
   func `a form that stands for nothing is refused`(_ text: String, _ message: String) throws {
     let value = try JSON.parse(text)
-    #expect { try StoredValue(reading: value) } throws: { ($0 as? RecordFault)?.message == message }
+    #expect { try StoredValue(reading: value) } throws: { ($0 as? RecordError)?.message == message }
   }
 
   @Test func `what lists show of a run does not grow with the run`() throws {

@@ -125,7 +125,7 @@ import Testing
     do {
       _ = try await all.resolve("each", as: .done(.object(["name": .string("0"), "value": .int(0)])))
       Issue.record("it was taken")
-    } catch let fault as ResolutionFault {
+    } catch let fault as ResolutionError {
       #expect(fault.message.hasPrefix("'each' holds \(count) uncertain steps, and each has an output of its own;"))
     }
     #expect(try await all.resolve("each", as: .retry).status == .queued)

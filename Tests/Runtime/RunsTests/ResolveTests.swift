@@ -96,7 +96,7 @@ import Testing
     do {
       _ = try await bench.resolve(refusal.path, as: refusal.resolution)
       Issue.record("it was taken")
-    } catch let fault as ResolutionFault {
+    } catch let fault as ResolutionError {
       #expect(fault.message == refusal.message)
     }
     #expect(try bench.record == before)
@@ -105,7 +105,7 @@ import Testing
   @Test func `a run that is not uncertain has nothing to resolve`() async throws {
     let bench = try Bench("steps:\n  - { id: a, uses: bench.read, with: { name: a } }")
     try await bench.create()
-    await #expect(throws: ResolutionFault.self) { try await bench.resolve("a", as: .retry) }
+    await #expect(throws: ResolutionError.self) { try await bench.resolve("a", as: .retry) }
   }
 
   static let places = """

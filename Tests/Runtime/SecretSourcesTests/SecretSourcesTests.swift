@@ -30,7 +30,7 @@ private struct Sources {
 
   /// Where a secret comes from, and what it is; or why it cannot be had.
   func find(_ name: String, runsCommands: Bool = true) async -> String {
-    do throws(SecretFault) {
+    do throws(SecretError) {
       guard let found = try await sources.find(name, runsCommands: runsCommands) else { return "nowhere" }
       return "\(found.origin.text): \(found.value ?? "?")".replacingOccurrences(of: folder, with: "FOLDER")
     } catch {
@@ -176,7 +176,7 @@ private struct Sources {
     let script = "echo x >> count; test -e open && echo sesame"
     sources.settings.commands = ["A": SecretSettings.Command(["sh", "-c", script])]
     let found = sources.sources
-    await #expect(throws: SecretFault.self) { try await found.find("A") }
+    await #expect(throws: SecretError.self) { try await found.find("A") }
     try sources.write("", to: "open")
     async let first = found.find("A")
     async let second = found.find("A")

@@ -57,7 +57,7 @@ import Testing
   ])
   func `refuses what is no line`(line: String, message: String) throws {
     let value = try JSON.parse(line)
-    let fault = #expect(throws: SuiteFault.self) { try SuiteTest(value) }
+    let fault = #expect(throws: SuiteError.self) { try SuiteTest(value) }
     #expect(fault?.message == message)
   }
 }
