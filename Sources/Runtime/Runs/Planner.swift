@@ -40,14 +40,14 @@ package final class Planner {
   /// What is known of the outermost fork around it.
   var fork = PlannedFork()
   /// The forks of failures that need not be the first there.
-  private var contested: [StepPath: StepPath] = [:]
+  var contested: [StepPath: StepPath] = [:]
   /// Where the plan's clock begins; it stands still but for what is waited.
-  private let start: Timestamp
+  let start: Timestamp
   /// How far the plan's clock is ahead of where it began.
-  private var ahead = TimeSpan.zero
-  private(set) var latest: Timestamp
+  var ahead = TimeSpan.zero
+  var latest: Timestamp
   /// Why the plan's clock shows nothing any more.
-  private var lost: Unknown?
+  var lost: Unknown?
   /// Whether something that was asked for the plan failed, which may go better in the run.
   var wasRefused = false
 
@@ -100,7 +100,7 @@ package final class Planner {
 
   // MARK: Recipes
 
-  private func outputs(
+  func outputs(
     of recipe: Recipe, in environment: PlannedEnvironment, prefix: String
   ) async throws(StepInterruption) -> PlannedValue {
     var environment = environment
@@ -145,7 +145,7 @@ package final class Planner {
   // MARK: Blocks
 
   @discardableResult
-  private func run(
+  func run(
     _ block: Block, in environment: inout PlannedEnvironment, prefix: String
   ) async throws(StepInterruption) -> PlannedValue {
     var own = ValueMap()
@@ -167,7 +167,7 @@ package final class Planner {
     return PlannedValue(.map(own), otherwise: isSame ? nil : .map(other))
   }
 
-  private func bind(
+  func bind(
     _ names: [NamedTemplate], of step: Step, in environment: inout PlannedEnvironment, prefix: String
   ) async throws(StepInterruption) {
     let path = prefix + step.element
@@ -201,7 +201,7 @@ package final class Planner {
   // MARK: Steps
 
   /// The value of a step; none if it is left out or its error is caught.
-  private func run(_ step: Step, in environment: PlannedEnvironment, prefix: String) async throws(StepInterruption)
+  func run(_ step: Step, in environment: PlannedEnvironment, prefix: String) async throws(StepInterruption)
     -> PlannedValue
   {
     let path = prefix + step.element
@@ -235,8 +235,7 @@ package final class Planner {
   }
 
   /// Plans what may not happen at all: what fails in it may fail.
-  private func suppose(_ condition: String, at path: StepPath, _ body: () async throws(StepInterruption) -> Void) async
-  {
+  func suppose(_ condition: String, at path: StepPath, _ body: () async throws(StepInterruption) -> Void) async {
     conditions.append(condition)
     do throws(StepInterruption) { try await body() } catch {
       if case .failed(let error) = error { note(.mayFail(error.message), at: error.step ?? path) }
@@ -262,7 +261,7 @@ package final class Planner {
     (self.ahead, self.latest, self.lost, self.failing) = (ahead, latest, lost, failing)
   }
 
-  private func whole(_ step: Step, in environment: PlannedEnvironment, at path: StepPath) async throws(StepInterruption)
+  func whole(_ step: Step, in environment: PlannedEnvironment, at path: StepPath) async throws(StepInterruption)
     -> PlannedValue
   {
     if let loop = step.loop { return try await value(of: loop, step, in: environment, at: path) }
@@ -270,7 +269,7 @@ package final class Planner {
   }
 
   /// The value of a step, which is tried again as its `retry` says if that does not take long.
-  private func tried(_ step: Step, in environment: PlannedEnvironment, at path: StepPath) async throws(StepInterruption)
+  func tried(_ step: Step, in environment: PlannedEnvironment, at path: StepPath) async throws(StepInterruption)
     -> PlannedValue
   {
     // Actions do so themselves.
@@ -331,7 +330,7 @@ package final class Planner {
   }
 
   /// What a step gives once, and how it failed if that is caught.
-  private func once(
+  func once(
     _ step: Step, in environment: PlannedEnvironment, at path: StepPath
   ) async throws(StepInterruption) -> (planned: PlannedValue, caught: RunError?) {
     let planned: PlannedValue
@@ -358,12 +357,12 @@ package final class Planner {
   }
 
   /// Whether what went well in the plan can fail in the run.
-  private func mayFail(_ step: Step, _ planned: PlannedValue) -> Bool {
+  func mayFail(_ step: Step, _ planned: PlannedValue) -> Bool {
     guard case .action(let call) = step.kind, call.action.effect == .pure else { return true }
     return planned.otherwise != nil || planned.value?.firstUnknown != nil
   }
 
-  private func value(of step: Step, in environment: PlannedEnvironment, at path: StepPath)
+  func value(of step: Step, in environment: PlannedEnvironment, at path: StepPath)
     async throws(StepInterruption) -> PlannedValue
   {
     switch step.kind {
@@ -395,365 +394,6 @@ package final class Planner {
     case .bindings: return PlannedValue(.null)
     }
   }
-
-  // MARK: Branches
-
-  /// The failure that is told of those that happen side by side.
-  private func first(of failures: [RunError], at path: StepPath) -> RunError? {
-    guard let first = failures.first else { return nil }
-    if failures.count > 1, let step = first.step { contested[step] = path }
-    return first
-  }
-
-  /// What handlers see of a failure.
-  private func value(of failure: RunError) -> Value {
-    guard let fork = failure.step.flatMap({ contested[$0] }) else { return failure.value }
-    return Unknown("decided by what fails first in '\(fork.withoutIndexes)'").value
-  }
-
-  private func value(
-    of branches: [Branch], in environment: PlannedEnvironment, at path: StepPath
-  ) async throws(StepInterruption) -> PlannedValue {
-    var value = ValueMap()
-    var other = ValueMap()
-    var isSame = true
-    var failures: [RunError] = []
-    // The branches begin at once, so that what they wait for does not add up; the longest counts.
-    let (before, known) = (ahead, latest)
-    var end = (ahead: ahead, latest: latest)
-    for (number, branch) in branches.enumerated() {
-      (ahead, latest) = (before, known)
-      let failed = failures.first?.step ?? fork.failure(after: number, of: path)
-      do throws(StepInterruption) {
-        let own = try await self.branch(number, of: path, unless: failed) { () async throws(StepInterruption) in
-          var environment = environment
-          return try await run(branch.block, in: &environment, prefix: "\(path)/\(branch.name)/")
-        }
-        value[branch.name] = own.value
-        other[branch.name] = own.otherwise ?? own.value
-        if own.otherwise != nil { isSame = false }
-      } catch {
-        guard case .failed(let failure) = error else { throw error }
-        failures.append(failure)
-        fork.noteFailure(of: number, of: path, at: failure.step ?? path)
-      }
-      end = (max(end.ahead, ahead), max(end.latest, latest))
-    }
-    (ahead, latest) = end
-    if let failure = first(of: failures, at: path) { throw .failed(failure) }
-    return PlannedValue(.map(value), otherwise: isSame ? nil : .map(other))
-  }
-
-  // MARK: Loops
-
-  private func value(
-    of loop: Loop, _ step: Step, in environment: PlannedEnvironment, at path: StepPath
-  ) async throws(StepInterruption) -> PlannedValue {
-    guard loop.maxParallel > 1 else { return try await items(of: loop, step, in: environment, at: path) }
-    return try await forking(at: path) { () async throws(StepInterruption) in
-      try await items(of: loop, step, in: environment, at: path)
-    }
-  }
-
-  private func items(
-    of loop: Loop, _ step: Step, in environment: PlannedEnvironment, at path: StepPath
-  ) async throws(StepInterruption) -> PlannedValue {
-    let list: Value
-    switch try known(loop.items, in: environment.environment, at: path) {
-    case .known(let value): list = value
-    case .unknown(let unknown):
-      try await supposeItems(of: loop, unknown, step, in: environment, at: path)
-      return PlannedValue(unknown.value)
-    }
-    // The list may be another if something fails.
-    var otherwise: Unknown?
-    if let other = environment.otherwise, case .unknown(let unknown)? = try? known(loop.items, in: other, at: path) {
-      otherwise = unknown
-      await suppose(after: unknown, at: path) { () async throws(StepInterruption) in
-        try await supposeItems(of: loop, unknown, step, in: PlannedEnvironment(other), at: path)
-      }
-    }
-    guard let items = list.list else {
-      throw failure("'forEach' takes a list, but this is \(list.kindName)", at: path)
-    }
-    let isForked = loop.maxParallel > 1
-    var results: [StepRunner.ItemResult] = []
-    var failures: [RunError] = []
-    /// Why it is not known how many results there are.
-    var doubt: Unknown?
-    for (index, item) in items.enumerated() {
-      do throws(StepInterruption) {
-        let planned =
-          !isForked
-          ? try await self.item(item, index, of: loop, step, in: environment, at: path)
-          : try await branch(index, of: path, unless: failures.first?.step) { () async throws(StepInterruption) in
-            try await self.item(item, index, of: loop, step, in: environment, at: path)
-          }
-        otherwise = otherwise ?? planned.otherwise
-        doubt = doubt ?? planned.doubt
-        if let result = planned.result { results.append(result) }
-      } catch {
-        guard isForked, case .failed(let failure) = error else { throw error }
-        failures.append(failure)
-      }
-    }
-    if let failure = first(of: failures, at: path) { throw .failed(failure) }
-    if loop.onItemError == .continue, !results.isEmpty {
-      otherwise = otherwise ?? Unknown("\(Planner.whether)'\(path.withoutIndexes)' fails for an item")
-    }
-    if let doubt { return PlannedValue(doubt.value) }
-    let value = Value.list(loop.givesOutcomes(step) ? results.map(\.value) : results.compactMap(\.output))
-    return PlannedValue(value, otherwise: otherwise.map { Unknown($0.reason).value })
-  }
-
-  /// Plans one item, and gives what leaves open how it ends, and whether it is done at all.
-  private func item(
-    _ item: Value, _ index: Int, of loop: Loop, _ step: Step, in environment: PlannedEnvironment, at path: StepPath
-  ) async throws(StepInterruption) -> (result: StepRunner.ItemResult?, otherwise: Unknown?, doubt: Unknown?) {
-    let path = "\(path)[\(index)]"
-    var inner = environment
-    inner.bind(item)
-    if loop.hasIndex { inner.bind(.int(index)) }
-    var otherwise: Unknown?
-    if let condition = loop.condition {
-      let decision = try decide(condition, in: inner, at: path)
-      otherwise = decision.otherwise
-      switch decision.now {
-      case .known(true): settle(&inner, by: condition)
-      case .known(false):
-        if let unknown = decision.otherwise, let other = inner.otherwise {
-          await suppose(after: unknown, if: condition, at: path) { () async throws(StepInterruption) in
-            _ = try await once(step, in: PlannedEnvironment(other), at: path)
-          }
-        }
-        return (nil, otherwise, nil)
-      case .unknown(let unknown):
-        await supposeItem("where `\(condition.text)` (\(unknown.reason))", step, in: inner, at: path)
-        return (nil, otherwise, unknown)
-      }
-    }
-    do throws(StepInterruption) {
-      let (planned, caught) = try await once(step, in: inner, at: path)
-      let result = StepRunner.ItemResult(index: index, output: caught == nil ? planned.value : nil, error: caught)
-      return (result, otherwise ?? planned.otherwise?.firstUnknown, nil)
-    } catch {
-      guard loop.onItemError == .continue, let failure = error.catchable else { throw error }
-      return (StepRunner.ItemResult(index: index, error: failure), otherwise, nil)
-    }
-  }
-
-  /// Plans what may be done for the items of a list that is not known.
-  private func supposeItems(
-    of loop: Loop, _ unknown: Unknown, _ step: Step, in environment: PlannedEnvironment, at path: StepPath
-  ) async throws(StepInterruption) {
-    let element: ValueType = if case .list(let element) = loop.items.program.type { element } else { .dyn }
-    var inner = environment
-    inner.bind(unknown.value(of: element))
-    if loop.hasIndex { inner.bind(Unknown(unknown.reason).value) }
-    var text = "for each item of `\(loop.items.text)` (\(unknown.reason))"
-    if let condition = loop.condition {
-      switch try holds(condition, in: inner.environment, at: path) {
-      case .known(true): break
-      case .known(false): return
-      case .unknown: text += " where `\(condition.text)`"
-      }
-    }
-    // What is done for one item is there for the next.
-    try await forking(at: path) { () async throws(StepInterruption) in
-      try await branch(nil, of: path) { () async throws(StepInterruption) in
-        await supposeItem(text, step, in: inner, at: "\(path)[*]")
-      }
-    }
-  }
-
-  /// Plans what may be done for an item.
-  private func supposeItem(_ text: String, _ step: Step, in environment: PlannedEnvironment, at path: StepPath) async {
-    let count = plan.entries.count
-    await suppose(text, at: path) { () async throws(StepInterruption) in
-      _ = try await once(step, in: environment, at: path)
-      if plan.entries.count == count { note(.undecided, at: path) }
-    }
-  }
-
-  // MARK: Waits
-
-  private func value(of wait: Wait, _ step: Step, in environment: Environment, at path: StepPath)
-    throws(StepInterruption) -> Value
-  {
-    switch wait {
-    case .span(let span): pass(span, at: path)
-    case .duration(let expression):
-      switch try known(expression, in: environment, at: path) {
-      case .unknown(let unknown):
-        note(.pause("would wait for a time that is \(unknown.reason)"), at: path)
-        lost = lost ?? unknown
-      case .known(let value):
-        guard let span = value.duration else {
-          throw failure("'wait' takes a duration, but this is \(value.kindName)", at: path)
-        }
-        pass(span, at: path)
-      }
-    case .until(let expression):
-      switch try known(expression, in: environment, at: path) {
-      case .unknown(let unknown):
-        note(.pause("would wait until an instant that is \(unknown.reason)"), at: path)
-        lost = lost ?? unknown
-      case .known(let value):
-        guard let due = value.timestamp else {
-          throw failure("'wait' takes an instant, but this is \(value.kindName)", at: path)
-        }
-        note(.pause("would wait until \(due.inSeconds)"), at: path)
-        if lost == nil, due > latest { ahead = due.span(since: start) ?? ahead }
-      }
-    case .event(let name, _, let onTimeout):
-      note(.pause("would wait for the event '\(name)'"), at: path)
-      let later = Unknown("known after '\(self.name(of: step, path))'", mayBeAbsent: onTimeout == .continue)
-      lost = lost ?? later
-      return .object(["event": later.value])
-    }
-    return .map(ValueMap())
-  }
-
-  private func pass(_ span: TimeSpan, at path: StepPath) {
-    note(.pause("would wait \(span.spelled)"), at: path)
-    if lost == nil, let due = latest.advanced(by: span) { ahead = due.span(since: start) ?? ahead }
-  }
-
-  private func value(
-    of approval: Approval, _ step: Step, in environment: Environment, at path: StepPath
-  ) throws(StepInterruption) -> PlannedValue {
-    let question = try text(approval.prompt, in: environment, at: path)
-    let whom = approval.by.isEmpty ? "" : " \(approval.by.joined(separator: ", "))"
-    note(.pause("would ask\(whom): \(question) (taken for approved)"), at: path)
-    let later = Unknown("known after '\(self.name(of: step, path))'", mayBeAbsent: approval.onTimeout == .continue)
-    lost = lost ?? later
-    let value = Value.object([
-      "approved": .bool(true), "by": later.value, "at": later.value,
-      "comment": Unknown(later.reason, mayBeAbsent: true).value,
-    ])
-    guard approval.onReject == .continue || approval.onTimeout == .continue, var other = value.map else {
-      return PlannedValue(value)
-    }
-    other["approved"] = Unknown("\(Planner.whether)'\(path.withoutIndexes)' is rejected").value
-    return PlannedValue(value, otherwise: .map(other))
-  }
-
-  /// What the next step's expressions call `now`.
-  private func now() -> Value {
-    if let lost { return lost.value }
-    latest = max(latest, start.advanced(by: ahead) ?? .latest)
-    return .timestamp(latest)
-  }
-
-  // MARK: Expressions
-
-  enum Knowledge<Content> {
-    case known(Content)
-    case unknown(Unknown)
-  }
-
-  /// The value as far as it is known, also if something fails before.
-  func evaluate(_ template: ValueTemplate, in environment: PlannedEnvironment, at path: StepPath)
-    throws(StepInterruption) -> PlannedValue
-  {
-    let value = try evaluate(template, in: environment.environment, at: path)
-    guard let environment = environment.otherwise, let other = try? evaluate(template, in: environment, at: path),
-      other != value
-    else {
-      return PlannedValue(value)
-    }
-    return PlannedValue(value, otherwise: other)
-  }
-
-  /// The value as far as it is known.
-  func evaluate(_ template: ValueTemplate, in environment: Environment, at path: StepPath) throws(StepInterruption)
-    -> Value
-  {
-    do throws(LocatedEvaluationError) { return try template.evaluate(asFarAsKnownIn: environment.slots) } catch {
-      throw failure(error.message, at: path, error.location)
-    }
-  }
-
-  /// A text for people, with words in the place of what is not known.
-  private func text(_ template: ValueTemplate, in environment: Environment, at path: StepPath) throws(StepInterruption)
-    -> String
-  {
-    do throws(LocatedEvaluationError) {
-      return redactor.redact(try template.text(asFarAsKnownIn: environment.slots))
-    } catch {
-      throw failure(error.message, at: path, error.location)
-    }
-  }
-
-  func known(
-    _ expression: RecipeExpression, in environment: Environment, at path: StepPath
-  ) throws(StepInterruption) -> Knowledge<Value> {
-    do throws(LocatedEvaluationError) { return .known(try expression.evaluate(in: environment.slots)) } catch {
-      if let unknown = error.unknown { return .unknown(unknown) }
-      throw failure(error.message, at: path, error.location)
-    }
-  }
-
-  func holds(
-    _ condition: RecipeExpression, in environment: Environment, at path: StepPath
-  ) throws(StepInterruption) -> Knowledge<Bool> {
-    switch try known(condition, in: environment, at: path) {
-    case .unknown(let unknown): return .unknown(unknown)
-    case .known(let value):
-      guard let holds = value.bool else {
-        throw failure("a condition must be a bool, but this is \(value.kindName)", at: path)
-      }
-      return .known(holds)
-    }
-  }
-
-  /// Whether a condition holds, and what leaves that open if something fails before.
-  private func decide(
-    _ condition: RecipeExpression, in environment: PlannedEnvironment, at path: StepPath
-  ) throws(StepInterruption) -> (now: Knowledge<Bool>, otherwise: Unknown?) {
-    let now = try holds(condition, in: environment.environment, at: path)
-    guard case .known = now, let other = environment.otherwise,
-      case .unknown(let unknown)? = try? holds(condition, in: other, at: path)
-    else { return (now, nil) }
-    return (now, unknown)
-  }
-
-  /// Takes it for decided that those failures have not happened by which a condition would be open.
-  private func settle(_ environment: inout PlannedEnvironment, by condition: RecipeExpression) {
-    guard case .known? = try? holds(condition, in: environment.environment, at: "") else { return }
-    environment.settle { candidate in
-      if case .unknown? = try? holds(condition, in: candidate, at: "") { true } else { false }
-    }
-  }
-
-  private func values(
-    _ outputs: [NamedTemplate], in environment: PlannedEnvironment, at path: StepPath
-  ) throws(StepInterruption) -> PlannedValue {
-    var values = ValueMap()
-    var others = ValueMap()
-    var isSame = true
-    for output in outputs {
-      let planned = try evaluate(output.template, in: environment, at: path)
-      values[output.name] = planned.value
-      others[output.name] = planned.otherwise ?? planned.value
-      if planned.otherwise != nil { isSame = false }
-    }
-    return PlannedValue(.map(values), otherwise: isSame ? nil : .map(others))
-  }
-
-  private func failure(_ message: String, at path: StepPath, _ location: Diagnostic.Location? = nil) -> StepInterruption
-  {
-    var error = RunError(.expression, redactor.redact(message), step: path)
-    error.place(at: location)
-    return .failed(error)
-  }
-
-  /// What a step is called where only people read it.
-  func name(of step: Step, _ path: StepPath) -> String { step.id == nil ? step.title : path }
-
-  func note(_ event: Plan.Event, at path: StepPath) {
-    plan.entries.append(Plan.Entry(path: path, conditions: conditions, event: event))
-  }
 }
 
 extension String {
@@ -767,42 +407,5 @@ extension String {
       if scalar == "]" { isInside = false }
     }
     return path
-  }
-}
-
-/// The values that outlive runs, for actions that look at them in a plan.
-struct PlannedValues: ValueStore {
-  let values: [String: Value]
-
-  var names: [String] { values.keys.sorted { $0.precedesByScalars($1) } }
-
-  func value(of name: String) -> Value? { values[name] }
-
-  func change(
-    _ name: String, _ decide: (_ current: Value?) throws(ActionError) -> ValueChange
-  ) throws(ActionError) -> ValueOutcome {
-    throw ActionError(.internal, "a plan changes no stored value", effect: ActionError.Effect.none)
-  }
-
-  func earlierChange() -> ValueOutcome? { nil }
-}
-
-extension Value {
-  /// The value with something else for each part that is kept by reference, made of the name of a secret in it.
-  func withMaskedReplaced(_ replace: (String) -> Value) -> Value {
-    guard isMasked else { return self }
-    switch content {
-    case .masked(let text):
-      let names = text.parts.compactMap { if case .secret(let secret) = $0 { secret.name } else { nil } }
-      return replace(names.first ?? "")
-    case .optional(let wrapped): return Value(.optional(wrapped?.withMaskedReplaced(replace)))
-    case .list(let items): return .list(items.map { $0.withMaskedReplaced(replace) })
-    case .map(let map):
-      if let key = map.members.first(where: { $0.key.isMasked })?.key { return key.withMaskedReplaced(replace) }
-      var replaced = ValueMap()
-      for member in map.members { replaced[member.key] = member.value.withMaskedReplaced(replace) }
-      return .map(replaced)
-    default: return self
-    }
   }
 }

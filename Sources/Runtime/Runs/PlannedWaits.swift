@@ -1,0 +1,78 @@
+// What a plan makes of waits and approvals, and of its clock.
+import ActionKit
+import Basics
+import Expressions
+import Recipes
+import RunState
+
+extension Planner {
+  // MARK: Waits
+
+  func value(of wait: Wait, _ step: Step, in environment: Environment, at path: StepPath)
+    throws(StepInterruption) -> Value
+  {
+    switch wait {
+    case .span(let span): pass(span, at: path)
+    case .duration(let expression):
+      switch try known(expression, in: environment, at: path) {
+      case .unknown(let unknown):
+        note(.pause("would wait for a time that is \(unknown.reason)"), at: path)
+        lost = lost ?? unknown
+      case .known(let value):
+        guard let span = value.duration else {
+          throw failure("'wait' takes a duration, but this is \(value.kindName)", at: path)
+        }
+        pass(span, at: path)
+      }
+    case .until(let expression):
+      switch try known(expression, in: environment, at: path) {
+      case .unknown(let unknown):
+        note(.pause("would wait until an instant that is \(unknown.reason)"), at: path)
+        lost = lost ?? unknown
+      case .known(let value):
+        guard let due = value.timestamp else {
+          throw failure("'wait' takes an instant, but this is \(value.kindName)", at: path)
+        }
+        note(.pause("would wait until \(due.inSeconds)"), at: path)
+        if lost == nil, due > latest { ahead = due.span(since: start) ?? ahead }
+      }
+    case .event(let name, _, let onTimeout):
+      note(.pause("would wait for the event '\(name)'"), at: path)
+      let later = Unknown("known after '\(self.name(of: step, path))'", mayBeAbsent: onTimeout == .continue)
+      lost = lost ?? later
+      return .object(["event": later.value])
+    }
+    return .map(ValueMap())
+  }
+
+  func pass(_ span: TimeSpan, at path: StepPath) {
+    note(.pause("would wait \(span.spelled)"), at: path)
+    if lost == nil, let due = latest.advanced(by: span) { ahead = due.span(since: start) ?? ahead }
+  }
+
+  func value(
+    of approval: Approval, _ step: Step, in environment: Environment, at path: StepPath
+  ) throws(StepInterruption) -> PlannedValue {
+    let question = try text(approval.prompt, in: environment, at: path)
+    let whom = approval.by.isEmpty ? "" : " \(approval.by.joined(separator: ", "))"
+    note(.pause("would ask\(whom): \(question) (taken for approved)"), at: path)
+    let later = Unknown("known after '\(self.name(of: step, path))'", mayBeAbsent: approval.onTimeout == .continue)
+    lost = lost ?? later
+    let value = Value.object([
+      "approved": .bool(true), "by": later.value, "at": later.value,
+      "comment": Unknown(later.reason, mayBeAbsent: true).value,
+    ])
+    guard approval.onReject == .continue || approval.onTimeout == .continue, var other = value.map else {
+      return PlannedValue(value)
+    }
+    other["approved"] = Unknown("\(Planner.whether)'\(path.withoutIndexes)' is rejected").value
+    return PlannedValue(value, otherwise: .map(other))
+  }
+
+  /// What the next step's expressions call `now`.
+  func now() -> Value {
+    if let lost { return lost.value }
+    latest = max(latest, start.advanced(by: ahead) ?? .latest)
+    return .timestamp(latest)
+  }
+}
