@@ -96,7 +96,7 @@ extension MonthlyLog {
     var count = 0
     try whole.withLock { whole throws(StateError) in
       let size = try onDisk { () throws(FileError) in try fileSystem.size(month.data) } ?? 0
-      try onDisk { () throws(FileError) in try fileSystem.remove(next.data) }
+      try clear(next)
       let good = try onDisk { () throws(FileError) in try fileSystem.openForAppending(next.data) }
       let bad = try onDisk { () throws(FileError) in
         try fileSystem.openForAppending("\(folder)/\(month.name).damaged")
@@ -124,7 +124,7 @@ extension MonthlyLog {
     var isChanged = false
     try whole.withLock { whole throws(StateError) in
       let size = try onDisk { () throws(FileError) in try fileSystem.size(month.data) } ?? 0
-      try onDisk { () throws(FileError) in try fileSystem.remove(next.data) }
+      try clear(next)
       let file = try onDisk { () throws(FileError) in try fileSystem.openForAppending(next.data) }
       try fileSystem.forEachLine(of: month.data, 0..<size) { bytes, _ throws(StateError) in
         var line = Array(bytes)
@@ -143,14 +143,23 @@ extension MonthlyLog {
     return isChanged
   }
 
-  /// Puts the records that were written beside a month in their place, and makes its index anew.
-  private func replace(_ month: LogMonth, with next: LogMonth, _ whole: inout Set<String>) throws(StateError) {
+  /// Removes what an earlier attempt to write a month anew left.
+  func clear(_ next: LogMonth) throws(StateError) {
+    try onDisk { () throws(FileError) in
+      for path in [next.data, next.index, next.blocks] { try fileSystem.remove(path) }
+    }
+  }
+
+  /// Puts the files that were written beside a month in their place; an index that was not written is made anew.
+  func replace(_ month: LogMonth, with next: LogMonth, _ whole: inout Set<String>) throws(StateError) {
     whole.remove(month.name)
     try removeIndex(of: month)
     try onDisk { () throws(FileError) in
       try fileSystem.syncFolder(folder)
       try fileSystem.rename(next.data, to: month.data)
       try fileSystem.syncFolder(folder)
+      if try fileSystem.size(next.index) != nil { try fileSystem.rename(next.index, to: month.index) }
+      if try fileSystem.size(next.blocks) != nil { try fileSystem.rename(next.blocks, to: month.blocks) }
     }
     try completeIndex(of: month, &whole)
   }

@@ -76,9 +76,7 @@ extension MonthlyLog {
   private func dropBlocks(_ number: Int, of month: LogMonth) throws(StateError) {
     guard let last = try block(number - 1, of: month) else { return }
     let next = month.next
-    try onDisk { () throws(FileError) in
-      for path in [next.data, next.index, next.blocks] { try fileSystem.remove(path) }
-    }
+    try clear(next)
     // What was copied so far, in the files that are there.
     var copied = (index: last.end, data: last.dataEnd)
     try copy(month, to: next, &copied, shift: last.dataEnd)
@@ -86,15 +84,7 @@ extension MonthlyLog {
     try whole.withLock { whole throws(StateError) in
       try copy(month, to: next, &copied, shift: last.dataEnd)
       try makeBlocks(of: next)
-      whole.remove(month.name)
-      try removeIndex(of: month)
-      try onDisk { () throws(FileError) in
-        try fileSystem.syncFolder(folder)
-        try fileSystem.rename(next.data, to: month.data)
-        try fileSystem.syncFolder(folder)
-        if try fileSystem.size(next.index) != nil { try fileSystem.rename(next.index, to: month.index) }
-        if try fileSystem.size(next.blocks) != nil { try fileSystem.rename(next.blocks, to: month.blocks) }
-      }
+      try replace(month, with: next, &whole)
     }
   }
 
