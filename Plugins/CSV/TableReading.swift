@@ -97,7 +97,9 @@ struct TableReading {
   /// The rows of a text; `what` names it in messages.
   func rows(of text: String, called what: String) throws(ActionError) -> [ValueMap] {
     let line = Self.separatorLine(of: text)
-    guard let separator = line ?? CSVReader.separator(separator) else { throw fault(TextPattern.separator.wanted) }
+    guard let separator = line ?? CSVReader.separator(separator) else {
+      throw ActionError.table(TextPattern.separator.wanted)
+    }
     if let names, let twice = Self.twice(names) { throw twice }
     var reader = CSVReader(Array(text.utf8), separator: separator)
     do throws(TableError) {
@@ -134,7 +136,7 @@ struct TableReading {
       guard faults.isEmpty else { throw TableError(message: faults.joined(separator: "; ")) }
       return rows
     } catch {
-      throw fault("\(what) cannot be read: \(error.message)")
+      throw ActionError.table("\(what) cannot be read: \(error.message)")
     }
   }
 
@@ -177,14 +179,8 @@ struct TableReading {
   /// What is wrong with names of columns of which two are the same.
   private static func twice(_ names: [String]) -> ActionError? {
     var known: Set<String> = []
-    return names.first { !known.insert($0).inserted }.map { fault("'names' has '\($0)' twice") }
+    return names.first { !known.insert($0).inserted }.map { .table("'names' has '\($0)' twice") }
   }
-
-  private static func fault(_ message: String) -> ActionError {
-    ActionError(.validation, "\(message).", effect: ActionError.Effect.none)
-  }
-
-  private func fault(_ message: String) -> ActionError { Self.fault(message) }
 
   /// What is refused for certain: names, and the whole table where all of it is written out.
   static func refusals(of input: StepInput) -> [Refusal] {
@@ -232,4 +228,11 @@ extension TextPattern {
     "one ASCII character such as ';' or a tab, no quote and no line break", regex: "^[^\"\\n\\r]$",
     accepted: [",", ";", "\t", "|"], refused: ["", ";;", "\"", "\n"]
   ) { CSVReader.separator($0) != nil }
+}
+
+extension ActionError {
+  /// What is wrong with a table; nothing was done with it.
+  static func table(_ message: String) -> ActionError {
+    ActionError(.validation, "\(message).", effect: ActionError.Effect.none)
+  }
 }

@@ -18,7 +18,7 @@ struct TableWriting {
 
   /// The rows in their encoding.
   func bytes() throws(ActionError) -> [UInt8] {
-    guard let separator = CSVReader.separator(separator) else { throw fault(TextPattern.separator.wanted) }
+    guard let separator = CSVReader.separator(separator) else { throw ActionError.table(TextPattern.separator.wanted) }
     let names = columns ?? Self.names(of: rows)
     var writer = CSVWriter(separator: separator, endsLinesWithTwo: lineBreak == .crlf)
     if header, !names.isEmpty { writer.append(names) }
@@ -50,14 +50,8 @@ struct TableWriting {
   }
 
   private static func misfit(_ cell: String, _ found: String) -> ActionError {
-    fault("\(cell) is \(found), which no field can hold; write json.format(x) for it")
+    .table("\(cell) is \(found), which no field can hold; write json.format(x) for it")
   }
-
-  private static func fault(_ message: String) -> ActionError {
-    ActionError(.validation, "\(message).", effect: ActionError.Effect.none)
-  }
-
-  private func fault(_ message: String) -> ActionError { Self.fault(message) }
 
   // MARK: Before anything runs
 
@@ -75,8 +69,8 @@ struct TableWriting {
         guard let name = cell.name, columns?.contains(where: { $0.hasSameScalars(as: name) }) ?? true else {
           return nil
         }
-        if let found = input.type(of: cell.value)?.csvMisfit {
-          return Refusal(misfit("'\(name)' of \(number)", found.withArticle), of: cell.value)
+        if let found = input.type(of: cell.value)?.csvMisfitKind {
+          return Refusal(misfit("'\(name)' of \(number)", found), of: cell.value)
         }
         guard let field = cell.value.csvField else {
           return Refusal(misfit("'\(name)' of \(number)", cell.value.kindName), of: cell.value)
@@ -91,24 +85,19 @@ struct TableWriting {
   private static func misfit(in row: ValueType?, of columns: [String]?, _ rows: String, at value: Value) -> [Refusal] {
     let found: (cell: String, misfit: String)? =
       switch row {
-      case .map(_, let type)?: type.csvMisfit.map { ("a cell", $0) }
+      case .map(_, let type)?: type.csvMisfitKind.map { ("a cell", $0) }
       case .object(let object)?:
         object.fields.lazy.compactMap { field in
           guard columns?.contains(where: { $0.hasSameScalars(as: field.name) }) ?? true else { return nil }
-          return field.type.csvMisfit.map { ("'\(field.name)'", $0) }
+          return field.type.csvMisfitKind.map { ("'\(field.name)'", $0) }
         }.first
       default: nil
       }
-    return found.map { [Refusal(misfit("\($0.cell) of \(rows)", $0.misfit.withArticle), of: value)] } ?? []
+    return found.map { [Refusal(misfit("\($0.cell) of \(rows)", $0.misfit), of: value)] } ?? []
   }
 }
 
 extension ValueType {
   /// The type of a list's items, where that is known.
   fileprivate var element: ValueType? { if case .list(let element) = self { element } else { nil } }
-}
-
-extension String {
-  /// What a type's word is in a sentence.
-  fileprivate var withArticle: String { self == "bytes" ? self : "a \(self)" }
 }

@@ -64,9 +64,8 @@ extension WebBody {
   }
 
   static func check(mediaType type: String) throws(ActionError) {
-    guard !MediaType.isOne(type) else { return }
-    throw ActionError(
-      .validation, "'\(type)' is no media type such as application/pdf.", effect: ActionError.Effect.none)
+    guard let fault = MediaType.fault(of: type) else { return }
+    throw ActionError(.validation, fault, effect: ActionError.Effect.none)
   }
 
   private static func escaped(_ name: String) -> String {

@@ -47,13 +47,12 @@ public struct WebBody: Sendable {
     return items
   }
 
-  /// Which values cannot be items of a query or a form, whatever is computed.
+  /// Which values cannot be items of a query or a form, known before anything is computed.
   static func refusals(of fields: Value?, called what: String, in input: StepInput) -> [Refusal] {
     (fields?.map?.members ?? []).compactMap { member in
       let type = input.type(of: member.value)
       let item = if case .list(let element)? = type { element } else { type }
-      if let found = item?.csvMisfit {
-        let found = found == "bytes" ? found : "a \(found)"
+      if let found = item?.csvMisfitKind {
         return Refusal(misfit(member.name ?? "", what, found), of: member.value)
       }
       do throws(ActionError) {

@@ -80,8 +80,7 @@ public struct Mail: Sendable {
   static func check(attachmentName name: String) throws(MailError) { try checkLine(name, "name of an attachment") }
 
   static func check(mediaType type: String) throws(MailError) {
-    guard !MediaType.isOne(type) else { return }
-    throw MailError(.invalid, "'\(type)' is no media type such as application/pdf.")
+    if let fault = MediaType.fault(of: type) { throw MailError(.invalid, fault) }
   }
 
   private static func mailboxes(_ texts: [String]) throws(MailError) -> [Mailbox] {

@@ -186,4 +186,7 @@ extension ValueType {
     default: mixedParts?.lazy.compactMap(\.csvMisfit).first
     }
   }
+
+  /// The same with its article, as values are called.
+  package var csvMisfitKind: String? { csvMisfit.map { $0 == "bytes" ? $0 : "a \($0)" } }
 }

@@ -31,7 +31,7 @@ package struct Descriptor: ~Copyable {
     do throws(FileError) {
       opened = try Descriptor(operation, path, flags | O_NONBLOCK, mode: mode)
     } catch {
-      // The system's word for a socket, and for a pipe that nobody reads.
+      // The system's word for a socket, and for a pipe without a reader.
       var status = stat()
       if error.code == ENXIO, stat(path, &status) == 0, let what = FileError.Special(status.st_mode) {
         throw FileError(operation, path, .notRegular(what))

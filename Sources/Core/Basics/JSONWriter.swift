@@ -1,7 +1,7 @@
 // The writer appends to one buffer. Texts are copied a word at a time as long as nothing in them needs an escape.
 // Escaped are the quote, the backslash and the control characters below U+0020, as RFC 8259 asks, and nothing else.
 
-/// Writes one value, or, for those who have no value at hand, the parts of a text one by one.
+/// Writes one value, or the parts of a text one by one for a caller that has no value.
 package struct JSONWriter: ~Copyable {
   private(set) var output = ByteBuffer()
   private let style: JSON.Style

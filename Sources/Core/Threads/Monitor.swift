@@ -1,6 +1,6 @@
 import Glibc
 
-/// A mutex and the conditions that threads wait for while they hold it, by the clock that nobody sets (POSIX threads).
+/// A mutex and the conditions that threads wait for while they hold it, by the monotonic clock (POSIX threads).
 ///
 /// Waiting here blocks the thread; tasks of Swift's concurrency use `Mutex` instead.
 package final class Monitor: @unchecked Sendable {

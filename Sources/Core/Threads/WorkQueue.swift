@@ -8,7 +8,7 @@ package let longestAwake = Duration.microseconds(250)
 
 /// Hands items to a thread of its own, for calls that block.
 ///
-/// Whoever puts items in never waits for more than a moment; the one thread that takes them sleeps while there is none.
+/// Putting an item in never takes more than a moment; the one thread that takes items sleeps while there is none.
 package final class WorkQueue<Item: Sendable>: @unchecked Sendable {
   // Unchecked, because what changes is touched only with the monitor held.
   private let monitor = Monitor()
@@ -18,12 +18,12 @@ package final class WorkQueue<Item: Sendable>: @unchecked Sendable {
   /// How many items the thread waits for.
   private var wanted = 1
   private var isClosed = false
-  /// Told when there is something again; nobody sleeps for it then.
+  /// Called when there is something again, in place of a thread that sleeps.
   private var whenFilled: (@Sendable () -> Void)?
 
   package init() {}
 
-  /// Adds an item; false if nobody will take it any more.
+  /// Adds an item; false once the queue is closed.
   package func put(_ item: Item) -> Bool {
     monitor.withLock {
       if isClosed { return false }
@@ -35,7 +35,7 @@ package final class WorkQueue<Item: Sendable>: @unchecked Sendable {
     }
   }
 
-  /// Has somebody told each time when there is something again after there was nothing.
+  /// Calls a function each time when there is something again after there was nothing.
   func tellWhenFilled(_ tell: @escaping @Sendable () -> Void) { monitor.withLock { whenFilled = tell } }
 
   /// Lets the thread end once it has taken what is there.
@@ -52,7 +52,7 @@ package final class WorkQueue<Item: Sendable>: @unchecked Sendable {
   /// Waits for items and takes all of them; nil once the queue is closed and empty.
   ///
   /// Where more are expected to come soon, it waits for them too, but no longer than the patience lasts. It also stays
-  /// awake for the first one, because whoever was just answered often asks again at once, and waking a thread takes
+  /// awake for the first one, because a caller that was just answered often asks again at once, and waking a thread takes
   /// longer than that.
   package func takeAll(expecting expected: Int = 1, patience: Duration = .zero) -> [Item]? {
     stayAwake(for: patience)
@@ -78,17 +78,17 @@ package final class WorkQueue<Item: Sendable>: @unchecked Sendable {
     guard patience > .zero else { return }
     let clock = ContinuousClock()
     let end = clock.now + min(patience, longestAwake)
-    // Whoever else wants the processor gets it.
+    // Other threads get the processor meanwhile.
     while present.load(ordering: .acquiring) == 0, clock.now < end { sched_yield() }
   }
 }
 
-/// Who makes the calls that block: a thread for each queue, or a test, one call after another when it says so.
+/// What makes the calls that block: a thread for each queue, or a test, one call after another.
 package enum Workers: Sendable {
   case threads
   case hand(ManualExecutor)
 
-  /// Has somebody serve what is put into a queue, until it is closed; false if the system has no thread left.
+  /// Serves what is put into a queue until it is closed; false if the system has no thread left.
   package func attend<Item>(_ queue: WorkQueue<Item>, _ serve: @escaping @Sendable ([Item]) -> Void) -> Bool {
     switch self {
     case .threads: return startThread { while let items = queue.takeAll() { serve(items) } }

@@ -38,4 +38,9 @@ package enum MediaType {
           }
       }
   }
+
+  /// What is wrong with a text that is no media type, in a sentence.
+  package static func fault(of text: String) -> String? {
+    isOne(text) ? nil : "'\(text)' is no media type such as application/pdf."
+  }
 }

@@ -10,19 +10,10 @@ struct Import: Hashable {
   ///
   /// Literals of several lines and comments are left out: this package holds files that write Swift.
   static func all(in text: String) -> [Import] {
-    var found: [Import] = []
-    var isLiteral = false
-    var isComment = false
-    for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
-      let quotes = line.ranges(of: "\"\"\"").count
-      defer { if !isComment, !quotes.isMultiple(of: 2) { isLiteral.toggle() } }
-      if isLiteral { continue }
-      if line.contains("/*") { isComment = true }
-      defer { if line.contains("*/") { isComment = false } }
-      if isComment { continue }
-      if let module = module(importedBy: line) { found.append(Import(module: module, line: index + 1)) }
+    SwiftLine.all(of: text).enumerated().compactMap { index, line in
+      guard !line.beginsInText, let module = module(importedBy: line.code[...]) else { return nil }
+      return Import(module: module, line: index + 1)
     }
-    return found
   }
 
   private static let modifiers: Set<String> = ["public", "package", "internal", "fileprivate", "private"]

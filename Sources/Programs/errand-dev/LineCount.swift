@@ -24,56 +24,6 @@ struct LineCount {
 
   /// How many lines of a text hold code.
   static func lines(of text: String) -> Int {
-    var count = 0
-    var isInText = false
-    var commentDepth = 0
-    for line in text.split(separator: "\n", omittingEmptySubsequences: false) {
-      var rest = line[...]
-      var holdsCode = isInText
-      while !rest.isEmpty {
-        if isInText {
-          guard let end = rest.range(of: "\"\"\"") else { break }
-          rest = rest[end.upperBound...]
-          isInText = false
-        } else if commentDepth > 0 {
-          if rest.hasPrefix("*/") {
-            commentDepth -= 1
-            rest = rest.dropFirst(2)
-          } else if rest.hasPrefix("/*") {
-            commentDepth += 1
-            rest = rest.dropFirst(2)
-          } else {
-            rest = rest.dropFirst()
-          }
-        } else if rest.hasPrefix("//") {
-          break
-        } else if rest.hasPrefix("/*") {
-          commentDepth += 1
-          rest = rest.dropFirst(2)
-        } else if rest.hasPrefix("\"\"\"") {
-          isInText = true
-          holdsCode = true
-          rest = rest.dropFirst(3)
-        } else {
-          if rest.first?.isWhitespace == false { holdsCode = true }
-          rest = rest.first == "\"" || rest.hasPrefix("#\"") ? afterText(rest) : rest.dropFirst()
-        }
-      }
-      if holdsCode { count += 1 }
-    }
-    return count
-  }
-
-  /// What follows a text of one line, in which nothing is a comment.
-  private static func afterText(_ line: Substring) -> Substring {
-    if line.first == "#" {
-      guard let end = line.dropFirst(2).range(of: "\"#") else { return "" }
-      return line[end.upperBound...]
-    }
-    var rest = line.dropFirst()
-    while let character = rest.popFirst(), character != "\"" {
-      if character == "\\" { rest = rest.dropFirst() }
-    }
-    return rest
+    SwiftLine.all(of: text).count { $0.beginsInText || $0.code.contains { !$0.isWhitespace } }
   }
 }

@@ -107,13 +107,16 @@ extension RunCommand {
   /// The inputs of a plan, those by reference with the secrets that they were kept without.
   func inputs(of plan: Value, in workspace: Workspace) async throws(CommandError) -> ValueMap {
     var inputs = plan["inputs"]?.map ?? ValueMap()
+    var book: SecretBook?
     for member in inputs.members {
       guard let kept = member.value.map, kept.count == 1, let reference = kept[RunCommand.reference],
         case .inline(let masked)? = try? StoredValue(reading: reference)
       else { continue }
-      let book = await workspace.secretBook(workspace.secretSources())
+      // Its files are read once, and only if an input asks for it.
+      let known = if let book { book } else { await workspace.secretBook(workspace.secretSources()) }
+      book = known
       do throws(StateError) {
-        inputs[member.key] = try await book.restored(masked, as: "the input '\(member.name ?? "")' of the plan")
+        inputs[member.key] = try await known.restored(masked, as: "the input '\(member.name ?? "")' of the plan")
       } catch {
         throw CommandError(error)
       }

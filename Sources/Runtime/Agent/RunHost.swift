@@ -101,6 +101,8 @@ package actor RunHost {
   var retrying: Set<String> = []
   /// The steps for which a decision is being kept.
   var deciding: Set<String> = []
+  /// With how many events the oldest are looked for that may be forgotten.
+  var eventsToSweep = RunHost.mostConsumed * 5 / 4
   private var followers: [String: [Int: AsyncStream<RunUpdate>.Continuation]] = [:]
   private var lastFollower = 0
   private var observers: [@Sendable (RunNews) -> Void] = []

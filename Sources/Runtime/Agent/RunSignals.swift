@@ -45,7 +45,7 @@ extension RunHost {
       throw error
     }
     planForgetting()
-    if store.state.events.count > RunHost.mostConsumed * 5 / 4 { await forgetOldEvents() }
+    if store.state.events.count > eventsToSweep { await forgetOldEvents() }
     // Ends when every run that waits for it has looked; nothing that it waits for outlives `stop`.
     activity?.begin()
     Task {
@@ -103,6 +103,8 @@ extension RunHost {
       let ids = old.sorted { $0.precedesByScalars($1) }
       try? await append([.eventsForgotten(EventsForgotten(at: now, ids: ids))])
     }
+    // Many that wait to be consumed are not gone through with each that comes.
+    eventsToSweep = max(RunHost.mostConsumed, store.state.events.count) * 5 / 4
     if failure == nil { planForgetting() }
   }
 

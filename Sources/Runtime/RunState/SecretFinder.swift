@@ -236,8 +236,8 @@ struct Needle: Sendable, Hashable {
     text = secret
     print = Needle.print(of: whole ?? secret)
     let bytes = Array(secret.utf8)
-    let digits = bytes.flatMap { Array(($0 < 16 ? "0" : "").utf8) + Array(String($0, radix: 16).utf8) }
-    var forms = [("hex", digits), ("HEX", Array(String(decoding: digits, as: UTF8.self).uppercased().utf8))]
+    let digits = bytes.hexadecimal
+    var forms = [("hex", Array(digits.utf8)), ("HEX", Array(digits.uppercased().utf8))]
     // With its last digit and its end, where nothing precedes it.
     let whole = Array(bytes.base64.utf8)
     let bare = Array(whole.prefix { $0 != UInt8(ascii: "=") })
@@ -268,8 +268,7 @@ struct Needle: Sendable, Hashable {
     for byte in secret.utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
     hash ^= hash >> 32
     hash ^= hash >> 16
-    let bits = UInt8(truncatingIfNeeded: hash ^ hash >> 8)
-    return (bits < 16 ? "0" : "") + String(bits, radix: 16)
+    return [UInt8(truncatingIfNeeded: hash ^ hash >> 8)].hexadecimal
   }
 
   /// Digits of base64 in the alphabet for addresses (RFC 4648, section 5).

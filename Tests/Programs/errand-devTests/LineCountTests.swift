@@ -8,6 +8,7 @@ import Testing
     ("/* a /* b */\nc */\nlet d = 1\n", 1), ("let a = \"\"\"\n  // no comment\n\n  \"\"\"\n", 4),
     ("let a = \"/* no comment\"\nlet b = 2\n", 2), ("/*\n*/\n", 0),
     ("f(\"x\") + \"\"\"\n  // text\n  \"\"\"\n// none\n", 3), ("let a = #\"\"//\"#\n// none\n", 1),
+    ("let a = #\"\"\"\n  // \"\"\" text\n  \"\"\"#\n// none\n", 3),
   ])
   func `lines of code are counted, and neither blanks nor comments`(_ text: String, _ count: Int) {
     #expect(LineCount.lines(of: text) == count, "\(text)")
