@@ -135,7 +135,11 @@ let package = Package(
           dependencies: [
             "Basics", "CCrash", "Calendars", "ChildProcesses", "Recipes", "RunState", "Runs", "Scheduler", "Threads",
           ]),
+        .target(
+          name: "AgentRuntime",
+          dependencies: ["ActionKit", "Agent", "Basics", "Recipes", "Recordings", "RunState", "Runs", "SecretSources"]),
         .tests(of: "Agent", "ActionKit", "ActionTestKit", "Basics", "Calendars", "Recipes", "RunState", "Runs"),
+        .tests(of: "AgentRuntime", "ActionKit", "Basics", "Recipes"),
         .tests(of: "Recordings", "ActionKit", "Basics", "HTTPClient", "Runs"),
         .tests(of: "RunState", "Basics", "RunTestKit", "Threads"),
         .tests(
@@ -179,8 +183,9 @@ let package = Package(
         .executableTarget(
           name: "errand",
           dependencies: [
-            "ActionKit", "Agent", "Basics", "CUnicodeNames", "Calendars", "ChildProcesses", "CommandLineParser",
-            "Expressions", "PluginList", "RecipeTesting", "Recipes", "Recordings", "RunState", "Runs", "SecretSources",
+            "ActionKit", "Agent", "AgentRuntime", "Basics", "CUnicodeNames", "Calendars", "ChildProcesses",
+            "CommandLineParser", "Expressions", "PluginList", "RecipeTesting", "Recipes", "Recordings", "RunState",
+            "Runs", "SecretSources",
             "Threads", "YAMLReader",
           ], linkerSettings: [.unsafeFlags(shippedLinking, .when(platforms: [.linux], configuration: .release))]),
         .executableTarget(
@@ -191,7 +196,8 @@ let package = Package(
           ]),
         .tests(of: "CommandLineParser", "Basics"),
         .tests(
-          of: "errand", "ActionKit", "ActionTestKit", "Agent", "Basics", "Calendars", "CommandLineParser", "HTTPClient",
+          of: "errand", "ActionKit", "ActionTestKit", "Agent", "AgentRuntime", "Basics", "Calendars",
+          "CommandLineParser", "HTTPClient",
           "HTTPServer", "MailPlugin", "MarkbookPlugin", "PluginList", "Recipes", "RunState", "Runs", "SecretSources",
           "TimetablePlugin"),
         .tests(of: "errand-dev", "ActionTestKit", "Basics"),

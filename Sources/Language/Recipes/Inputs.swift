@@ -11,6 +11,17 @@ package enum GivenInput: Sendable {
   case computed(ValueTemplate, Source)
   /// The name of a secret, which alone is stored.
   case secret(name: String)
+
+  /// The secret that a text names as `@secret:NAME`; nil for any other text.
+  package init?(secretNamedBy text: String) {
+    guard text.hasPrefix("@secret:") else { return nil }
+    self = .secret(name: String(text.dropFirst(8)))
+  }
+
+  /// A value of a document, in which a text may name a secret.
+  package init(_ value: Value, from source: Source) {
+    self = value.string.flatMap(GivenInput.init(secretNamedBy:)) ?? .value(value, source)
+  }
 }
 
 extension Recipe {

@@ -1,10 +1,11 @@
 import ActionKit
+import AgentRuntime
 import Basics
 import CommandLineParser
 
 extension Dispatch {
   /// `errand actions`: what recipes can use, read from the declarations.
-  func listActions() throws(CommandError) -> ExitCode {
+  func listActions() throws(RuntimeError) -> ExitCode {
     guard let name = parsed["name"].text else {
       if parsed["json"].isGiven {
         console.out(text(.list(catalog.actionIDs.compactMap(catalog.action).map(\.entry))))
@@ -24,7 +25,7 @@ extension Dispatch {
     guard let action = catalog.action(name) else {
       let names = catalog.actionIDs + catalog.plugins.map(\.name)
       let guess = name.nearest(among: names).map { "; did you mean '\($0)'?" } ?? "; 'errand actions' lists them all"
-      throw CommandError(.noInput, "no action or plugin is named '\(name)'\(guess)")
+      throw RuntimeError(.noInput, "no action or plugin is named '\(name)'\(guess)")
     }
     console.out(parsed["json"].isGiven ? text(action.entry) : action.markdown())
     return .done

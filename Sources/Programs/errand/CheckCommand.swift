@@ -1,3 +1,4 @@
+import AgentRuntime
 import Basics
 import CommandLineParser
 import Recipes
@@ -5,7 +6,7 @@ import SecretSources
 
 extension Dispatch {
   /// `errand check`: every fault of every recipe.
-  func checkRecipes() async throws(CommandError) -> ExitCode {
+  func checkRecipes() async throws(RuntimeError) -> ExitCode {
     let given = parsed["recipe"].texts
     let workspace = try workspace(besides: given.first)
     let paths = try workspace.recipeFiles(of: given)

@@ -23,7 +23,7 @@ let program = Command(
     stateCommand, doctorCommand, completionsCommand,
   ])
 
-private let inputOptions: [Command.Option] = [
+let inputOptions: [Command.Option] = [
   .option(
     "input", short: "i", "NAME=VALUE",
     "An input: a value, JSON for lists and maps, @FILE for a file's text, @secret:NAME for a secret.", repeats: true),

@@ -16,6 +16,10 @@ let runsCommand = Command(
         .option("recipe", "NAME", "Only runs of that recipe.", .text), json,
       ]),
     Command(
+      "start", "Starts a recipe that an agent serves, by its name.",
+      arguments: [.required("recipe", "The recipe's name.", .text)], options: inputOptions,
+      examples: [.init("runs start weekly-report -i week=46", "Prints the id of the run, which the agent carries on.")]),
+    Command(
       "show", "Shows one run with its cause, steps, inputs and outputs.", arguments: [runArgument], options: [json]),
     Command("logs", "Shows the attempts and requests of one run.", arguments: [runArgument], options: [json]),
     Command("follow", "Follows a run that the folder's agent carries on.", arguments: [runArgument]),

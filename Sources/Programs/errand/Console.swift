@@ -1,3 +1,4 @@
+import AgentRuntime
 import Basics
 import Glibc
 import Synchronization
@@ -26,6 +27,9 @@ struct Console: Sendable {
   func error(_ text: String) { Console.write(text + "\n", to: STDERR_FILENO) }
   /// Says what helps a person and nobody else.
   func say(_ text: String) { if !isQuiet { error(text) } }
+
+  /// Shows what is wrong with a file.
+  func show(_ faults: Diagnostics) { error(faults.rendered(colour: colourError)) }
 
   /// The columns of the terminal that the output goes to; nil if it goes elsewhere.
   var width: Int? { Console.width(of: STDOUT_FILENO) }
@@ -70,14 +74,6 @@ struct Console: Sendable {
         rest = UnsafeRawBufferPointer(rebasing: rest[count...])
       }
     }
-  }
-}
-
-extension String {
-  /// The value of an environment variable.
-  init?(environment name: String) {
-    guard let value = getenv(name) else { return nil }
-    self.init(cString: value)
   }
 }
 

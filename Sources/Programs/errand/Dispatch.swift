@@ -1,4 +1,5 @@
 import ActionKit
+import AgentRuntime
 import Basics
 import CommandLineParser
 import Recipes
@@ -17,7 +18,7 @@ struct Dispatch {
   }
 
   func run() async -> ExitCode {
-    do throws(CommandError) {
+    do throws(RuntimeError) {
       switch parsed.command.first {
       case "run": return try await RunCommand(self).run()
       case "plan": return try await RunCommand(self).plan()
@@ -47,22 +48,22 @@ struct Dispatch {
       }
     } catch {
       console.error("\(Style.red.applied(to: "error", console.colourError)): \(error.message)")
-      return error.code
+      return ExitCode(error.kind)
     }
   }
 
   /// The workspace of a command.
-  func workspace(besides recipe: String? = nil) throws(CommandError) -> Workspace {
+  func workspace(besides recipe: String? = nil) throws(RuntimeError) -> Workspace {
     let workspace = try Workspace(
       catalog: catalog, configurationPath: parsed["config"].text, stateFolder: parsed["state"].text, besides: recipe,
-      console: console)
+      show: console.show)
     let keepsState = ["run", "plan", "serve", "runs", "schedule", "why", "state", "doctor"].contains(
       parsed.command.first)
     let isApart =
       ["run", "plan"].contains(parsed.command.first)
       && (parsed["sandbox"].isGiven || parsed.command.first == "run" && parsed["replay"].isGiven)
     if workspace.stateFolder.isEmpty, keepsState, !isApart {
-      throw CommandError(
+      throw RuntimeError(
         .configuration,
         "there is no errand.yaml, and neither $HOME nor $XDG_STATE_HOME to keep the state under; say where with --state DIR"
       )

@@ -1,4 +1,5 @@
 import Agent
+import AgentRuntime
 import Basics
 import CommandLineParser
 import Glibc
@@ -11,18 +12,18 @@ struct DoctorCommand {
   private let secrets = SecretBook()
   private var console: Console { dispatch.console }
 
-  init(_ dispatch: Dispatch) throws(CommandError) {
+  init(_ dispatch: Dispatch) throws(RuntimeError) {
     self.dispatch = dispatch
     workspace = try dispatch.workspace()
   }
 
-  func run() async throws(CommandError) -> ExitCode {
+  func run() async throws(RuntimeError) -> ExitCode {
     let folder = workspace.stateFolder
     let unknown = await workspace.tellEverySecret(to: secrets)
     var repaired: [String] = []
     let keepsUntilDamage = dispatch.parsed["keep-until-damage"].isGiven
     if keepsUntilDamage, !dispatch.parsed["repair"].isGiven {
-      throw CommandError(
+      throw RuntimeError(
         .usage, "--keep-until-damage changes the state; write: errand doctor --repair --keep-until-damage")
     }
     let lock = dispatch.parsed["repair"].isGiven ? try FolderLock.held(by: "errand \(version)", folder) : nil
@@ -53,7 +54,7 @@ struct DoctorCommand {
   }
 
   /// Looks at the state, once more if an agent came meanwhile, whose half-done writes are no faults.
-  private func examine(holdingIt: Bool) throws(CommandError) -> (StateExamination, isHeld: Bool) {
+  private func examine(holdingIt: Bool) throws(RuntimeError) -> (StateExamination, isHeld: Bool) {
     let folder = workspace.stateFolder
     if holdingIt {
       return (try kept { () throws(StateError) in try doctor(isHeld: false).examine() }, false)
@@ -64,8 +65,8 @@ struct DoctorCommand {
     return (try kept { () throws(StateError) in try doctor(isHeld: true).examine() }, true)
   }
 
-  private func kept<Outcome>(_ body: () throws(StateError) -> Outcome) throws(CommandError) -> Outcome {
-    do throws(StateError) { return try body() } catch { throw CommandError(.unavailable, error.message) }
+  private func kept<Outcome>(_ body: () throws(StateError) -> Outcome) throws(RuntimeError) -> Outcome {
+    do throws(StateError) { return try body() } catch { throw RuntimeError(.unavailable, error.message) }
   }
 
   /// What else this machine has to have.
@@ -133,10 +134,10 @@ struct DoctorCommand {
 
 extension FolderLock {
   /// Takes the lock of a folder for as long as a command needs it; nil if there is no such folder.
-  static func held(by program: String, _ folder: String) throws(CommandError) -> FolderLock? {
+  static func held(by program: String, _ folder: String) throws(RuntimeError) -> FolderLock? {
     if !Files.exists(folder) { return nil }
     do throws(AgentError) { return try acquire(folder, program: program) } catch {
-      throw CommandError(error.kind == .held ? .locked : .cannotCreate, error.message)
+      throw RuntimeError(error.kind == .held ? .locked : .cannotCreate, error.message)
     }
   }
 }

@@ -1,3 +1,4 @@
+import AgentRuntime
 import Basics
 import CommandLineParser
 import Expressions
@@ -5,7 +6,7 @@ import YAMLReader
 
 extension Dispatch {
   /// `errand eval`: the value and type of an expression.
-  func evaluate() throws(CommandError) -> ExitCode {
+  func evaluate() throws(RuntimeError) -> ExitCode {
     var scope = ExpressionScope()
     var values: [Value] = []
     if let path = parsed["with"].text {
@@ -25,10 +26,10 @@ extension Dispatch {
         "'errand eval' reads no recipe; give values by --with FILE, which has a line such as \(name): { … }")
     }
     let source = Source(name: "<expression>", text: parsed["expression"].text ?? "")
-    func fail(_ faults: [(String, Range<Int>?)]) -> CommandError {
+    func fail(_ faults: [(String, Range<Int>?)]) -> RuntimeError {
       let list = faults.map { Diagnostic($0.0, at: $0.1.map { .init(source, $0) }) }
       console.error(Diagnostics(list).rendered(colour: console.colourError))
-      return CommandError(.invalid, "the expression has no value")
+      return RuntimeError(.invalid, "the expression has no value")
     }
     let text = String(decoding: source.bytes, as: UTF8.self)
     let program: CompiledExpression
@@ -39,7 +40,7 @@ extension Dispatch {
     let value: Value
     do throws(EvaluationError) { value = try program.evaluate(values) } catch {
       _ = fail([(error.message, error.range)])
-      throw CommandError(.failed, "the expression has no value")
+      throw RuntimeError(.failed, "the expression has no value")
     }
     let written = JSON.shown(value, .pretty)
     console.out(
@@ -48,24 +49,24 @@ extension Dispatch {
   }
 
   /// A mapping from a JSON or YAML file.
-  func document(at path: String) throws(CommandError) -> Value {
+  func document(at path: String) throws(RuntimeError) -> Value {
     let source: Source
     do throws(FileError) { source = Source(name: path, bytes: try Files.read(path, limit: 64 << 20)) } catch {
-      throw CommandError(error.isNotFound ? .noInput : .unavailable, error.description)
+      throw RuntimeError(error.isNotFound ? .noInput : .unavailable, error.description)
     }
     let value: Value
     if path.hasSuffix(".json") {
       do throws(JSONError) { value = try JSON.parse(source.bytes) } catch {
         console.error(error.diagnostic(in: source).rendered(colour: console.colourError))
-        throw CommandError(.invalid, "'\(path)' cannot be read")
+        throw RuntimeError(.invalid, "'\(path)' cannot be read")
       }
     } else {
       do throws(Diagnostics) { value = try YAMLReader.read(source).root } catch {
         console.error(error.rendered(colour: console.colourError))
-        throw CommandError(.invalid, "'\(path)' cannot be read")
+        throw RuntimeError(.invalid, "'\(path)' cannot be read")
       }
     }
-    guard value.map != nil else { throw CommandError(.invalid, "'\(path)' must be a mapping from names to values") }
+    guard value.map != nil else { throw RuntimeError(.invalid, "'\(path)' must be a mapping from names to values") }
     return value
   }
 }

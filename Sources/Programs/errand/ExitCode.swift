@@ -1,3 +1,5 @@
+import AgentRuntime
+
 /// What the program tells the shell (DESIGN, section 9; the higher ones are those of sysexits.h).
 enum ExitCode: Int32 {
   case done = 0
@@ -15,15 +17,18 @@ enum ExitCode: Int32 {
   case timedOut = 124
   case interrupted = 130
   case terminated = 143
-}
 
-/// Why a command ends early: what to say, and the code to end with.
-struct CommandError: Error {
-  var code: ExitCode
-  var message: String
-
-  init(_ code: ExitCode, _ message: String) {
-    self.code = code
-    self.message = message
+  init(_ kind: RuntimeError.Kind) {
+    switch kind {
+    case .failed: self = .failed
+    case .invalid: self = .invalid
+    case .waiting: self = .waiting
+    case .usage: self = .usage
+    case .noInput: self = .noInput
+    case .unavailable: self = .unavailable
+    case .cannotCreate: self = .cannotCreate
+    case .locked: self = .locked
+    case .configuration: self = .configuration
+    }
   }
 }

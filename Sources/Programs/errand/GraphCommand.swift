@@ -1,4 +1,5 @@
 import Agent
+import AgentRuntime
 import Basics
 import ChildProcesses
 import CommandLineParser
@@ -7,7 +8,7 @@ import RunState
 
 extension Dispatch {
   /// `errand graph`: the steps of a recipe and what flows between them, or of a run and what became of it.
-  func drawGraph() async throws(CommandError) -> ExitCode {
+  func drawGraph() async throws(RuntimeError) -> ExitCode {
     let subject = parsed["subject"].text ?? ""
     let drawing =
       Files.exists(subject) || subject.hasSuffix(".yaml") || subject.hasSuffix(".yml") || subject.contains("/")
@@ -21,21 +22,21 @@ extension Dispatch {
     return .done
   }
 
-  private func drawing(ofRecipe path: String) throws(CommandError) -> GraphDrawing {
-    let recipe = try workspace(besides: path).recipe(at: path, console: console)
+  private func drawing(ofRecipe path: String) throws(RuntimeError) -> GraphDrawing {
+    let recipe = try workspace(besides: path).recipe(at: path, show: console.show)
     let title = recipe.summary.isEmpty ? recipe.name : "\(recipe.name): \(recipe.summary)"
     return GraphDrawing(graph: RecipeGraph(recipe), title: title)
   }
 
-  private func drawing(ofRun subject: String) async throws(CommandError) -> GraphDrawing {
+  private func drawing(ofRun subject: String) async throws(RuntimeError) -> GraphDrawing {
     let session = try session()
-    let facts = try await session.asking(isReading: true) { requests throws(CommandError) in
+    let facts = try await session.asking(isReading: true) { requests throws(RuntimeError) in
       try await requests.facts(about: try await requests.shown(subject)).0
     }
     let run = facts.run
     let (recipe, fault) = session.workspace.recipe(run.origin.file, among: facts.texts)
     guard let recipe else {
-      throw CommandError(
+      throw RuntimeError(
         .invalid, "the recipe of run \(run.id) does not check with this version: \(fault ?? "no fault is told")")
     }
     let graph = RecipeGraph(recipe)
@@ -112,10 +113,10 @@ enum Graphviz {
   private static let mostBytes = 256 << 20
 
   /// Draws a graph, and gives the SVG.
-  static func draw(_ dot: String) async throws(CommandError) -> String {
+  static func draw(_ dot: String) async throws(RuntimeError) -> String {
     let path = String(environment: "PATH") ?? "/usr/bin:/bin"
     guard let program = ChildProcess.file(of: "dot", in: path, from: "/") else {
-      throw CommandError(
+      throw RuntimeError(
         .unavailable,
         "drawing SVG takes Graphviz's 'dot', which is not installed: apt install graphviz, or use --format dot or mermaid"
       )
@@ -126,10 +127,10 @@ enum Graphviz {
     let end = await process.run()
     switch end.reason {
     case .exit(0): return String(decoding: end.output, as: UTF8.self).trimmed
-    case .notStarted(let code): throw CommandError(.unavailable, "'\(program)' cannot be started (error \(code))")
+    case .notStarted(let code): throw RuntimeError(.unavailable, "'\(program)' cannot be started (error \(code))")
     default:
       let words = String(decoding: end.errors.prefix(500), as: UTF8.self).trimmed.safe
-      throw CommandError(.failed, "'\(program)' could not draw the graph: \(words)")
+      throw RuntimeError(.failed, "'\(program)' could not draw the graph: \(words)")
     }
   }
 }

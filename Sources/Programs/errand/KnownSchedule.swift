@@ -1,4 +1,5 @@
 import Agent
+import AgentRuntime
 import Basics
 import Calendars
 import Glibc
@@ -39,9 +40,8 @@ struct KnownSchedule: Sendable {
   /// recipes that cannot be read.
   static func all(
     _ requests: AgentRequests, _ workspace: Workspace
-  ) async throws(CommandError) -> (known: [KnownSchedule], broken: [BrokenRecipe]) {
-    let records = try requests.records(try await requests.ask("schedules")["schedules"], as: ScheduleRecord.self)
-    var known = records.map { record in
+  ) async throws(RuntimeError) -> (known: [KnownSchedule], broken: [BrokenRecipe]) {
+    var known = try await requests.schedules().map { record in
       var texts: Value?
       if case .inline(let value)? = record.texts { texts = value }
       let recipe = workspace.recipe(record.file, among: texts ?? .null).recipe
@@ -69,7 +69,7 @@ struct KnownSchedule: Sendable {
   }
 
   /// The schedules that a name means: one by its id, or all of a recipe.
-  static func named(_ name: String?, among all: [KnownSchedule]) throws(CommandError) -> [KnownSchedule] {
+  static func named(_ name: String?, among all: [KnownSchedule]) throws(RuntimeError) -> [KnownSchedule] {
     guard let name else { return all }
     let found = all.filter { $0.record.id.hasSameScalars(as: name) }
     if !found.isEmpty { return found }
@@ -78,7 +78,7 @@ struct KnownSchedule: Sendable {
     let ids = all.map(\.record.id)
     let guess = name.nearest(among: ids).map { "did you mean '\($0)'?" }
     let list = ids.isEmpty ? "no recipe has an 'on:'" : "there are \(joined(ids))"
-    throw CommandError(.noInput, "no schedule is called '\(name)'; \(guess ?? list)")
+    throw RuntimeError(.noInput, "no schedule is called '\(name)'; \(guess ?? list)")
   }
 
   // MARK: Facts
@@ -89,7 +89,7 @@ struct KnownSchedule: Sendable {
   /// What an explanation of the schedule around an instant is made from.
   func facts(
     around at: Timestamp, isNamed: Bool, _ requests: AgentRequests, in workspace: Workspace, _ now: Timestamp
-  ) async throws(CommandError) -> ScheduleFacts {
+  ) async throws(RuntimeError) -> ScheduleFacts {
     var facts = ScheduleFacts(record, words: words, at: at, isNamed: isNamed)
     facts.isRead = isRead
     facts.upcoming = upcoming(1, after: now).first
@@ -110,8 +110,7 @@ struct KnownSchedule: Sendable {
         requests, limit: 50, from: slot, before: Timestamp(seconds: slot.seconds + 1) ?? .latest)
     }
     if let missed = facts.ledger.first(where: { [.missedWindow, .missedPolicy, .superseded].contains($0.outcome) }) {
-      let sign = try await requests.ask("slots", ["limit": .int(1), "before": .string("\(missed.slot)")])
-      facts.lastSign = try requests.records(sign["slots"], as: SlotRecord.self).first?.at
+      facts.lastSign = try await requests.slots(.slots(SlotQuery(limit: 1, before: missed.slot))).first?.at
     }
     for id in Set(facts.ledger.compactMap(\.run) + record.openRuns.prefix(1)) {
       // A run that the history no longer holds is told by its id.
@@ -123,14 +122,8 @@ struct KnownSchedule: Sendable {
 
   private func slots(
     _ requests: AgentRequests, limit: Int, from: Timestamp?, before: Timestamp
-  ) async throws(CommandError) -> [SlotRecord] {
-    let answer = try await requests.ask(
-      "slots",
-      [
-        "schedule": .string(record.id), "limit": .int(limit), "from": from.map { .string("\($0)") },
-        "before": .string("\(before)"),
-      ])
-    return try requests.records(answer["slots"])
+  ) async throws(RuntimeError) -> [SlotRecord] {
+    try await requests.slots(.slots(SlotQuery(limit: limit, schedule: record.id, from: from, before: before)))
   }
 
   /// Why the rule's last instant before one is no slot.
@@ -163,69 +156,5 @@ struct BrokenRecipe: Sendable {
 extension Recipe {
   fileprivate func trigger(of schedule: String) -> Trigger? {
     triggers.first { (name + ($0.id.map { "/\($0)" } ?? "")).hasSameScalars(as: schedule) }
-  }
-}
-
-extension Workspace {
-  /// Reads a recipe by its text among some that are kept, or as it stands on disk, or says why it cannot be.
-  func recipe(_ file: String, among texts: Value) -> (recipe: Recipe?, fault: String?) {
-    let onDisk = environment.read
-    var environment = self.environment
-    environment.read = { path throws(FileError) in
-      if let text = texts[path]?.string { return Source(name: path, text: text) }
-      return try onDisk(path)
-    }
-    let source: Source
-    do throws(FileError) { source = try environment.read(file) } catch { return (nil, error.description) }
-    let checked = Recipe.check(source, in: environment)
-    return (checked.recipe, checked.diagnostics.first { $0.severity == .error }?.message)
-  }
-
-  /// The recipes of the configured folders.
-  func recipeFiles() throws(CommandError) -> [String] { try recipeFiles(of: []) }
-
-  /// The recipes that a command line names, itself or by their folder; those of the configured folders if it names none.
-  func recipeFiles(of given: [String]) throws(CommandError) -> [String] {
-    var paths: [String] = []
-    for path in given.isEmpty ? recipeFolders : given {
-      guard given.isEmpty || Workspace.isFolder(path) else {
-        paths.append(path)
-        continue
-      }
-      let folder = path.count > 1 && path.hasSuffix("/") ? String(path.dropLast()) : path
-      do throws(FileError) {
-        paths += try Files.list(folder).filter { $0.hasSuffix(".yaml") || $0.hasSuffix(".yml") }
-          // What stands beside the recipes is none.
-          .filter { given.isEmpty || $0 != "errand.yaml" }
-          .map { folder == "." ? $0 : "\(folder)/\($0)" }
-      } catch {
-        let fix = "; 'errand new recipe' makes one there, and 'recipes' in errand.yaml names other folders"
-        throw CommandError(.noInput, error.description + (error.isNotFound ? fix : ""))
-      }
-    }
-    return paths
-  }
-
-  static func isFolder(_ path: String) -> Bool { (try? Files.kind(of: path)) == .folder }
-
-  /// What may have been meant by the path of a recipe that cannot be read.
-  func hint(on error: FileError) -> String {
-    if error.code == EISDIR { return "; name a recipe in it" }
-    guard error.isNotFound else { return "" }
-    let files = ((try? recipeFiles()) ?? []).map { Workspace.shown($0) }
-    func stem(_ path: String) -> String {
-      let name = path.split(separator: "/").last.map { String($0) } ?? path
-      return name.split(separator: ".").first.map { String($0) } ?? name
-    }
-    let nearest = stem(error.path).nearest(among: files.map(stem))
-    let asked = files.first { stem($0).hasSameScalars(as: stem(error.path)) }
-    let guess = asked ?? files.first { stem($0) == nearest }
-    return guess.map { "; did you mean '\($0)'?" } ?? ""
-  }
-
-  /// A path as it is typed where the command was.
-  static func shown(_ path: String) -> String {
-    let here = workingFolder + "/"
-    return path.hasPrefix(here) ? String(path.dropFirst(here.count)) : path
   }
 }

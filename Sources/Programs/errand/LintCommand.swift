@@ -1,10 +1,11 @@
+import AgentRuntime
 import Basics
 import CommandLineParser
 import Recipes
 
 extension Dispatch {
   /// `errand lint`: what could be simpler or safer in recipes that check.
-  func lintRecipes() throws(CommandError) -> ExitCode {
+  func lintRecipes() throws(RuntimeError) -> ExitCode {
     let given = parsed["recipe"].texts
     let workspace = try workspace(besides: given.first)
     let paths = try workspace.recipeFiles(of: given)

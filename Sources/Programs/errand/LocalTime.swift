@@ -1,5 +1,9 @@
+import Agent
+import AgentRuntime
 import Basics
+import Calendars
 import Glibc
+import Recipes
 
 extension Timestamp {
   /// The instant as a clock on the wall of whoever reads it shows it: `Sat 02:00`, with its date if it is days away.
@@ -12,5 +16,18 @@ extension Timestamp {
     let length = strftime(&text, text.count, isNear ? "%a %H:%M:%S" : "%a %Y-%m-%d %H:%M", &parts)
     guard length > 0 else { return toSeconds }
     return String(decoding: text[..<length].map { UInt8(bitPattern: $0) }, as: UTF8.self)
+  }
+}
+
+extension Workspace {
+  /// The clock of the person at the terminal: in the zone of `$TZ`, else of errand.yaml, else of the machine.
+  func wallClock(_ now: Timestamp) -> WallClock {
+    if let name = String(environment: "TZ") ?? configuration.zone {
+      return WallClock((try? TimeZoneDatabase.system.rules(named: name)) ?? .utc, now: now)
+    }
+    let machine = (try? Files.read("/etc/localtime", limit: 1 << 20)).flatMap {
+      try? TimeZoneRules(name: "local time", file: $0)
+    }
+    return WallClock(machine ?? .utc, now: now)
   }
 }

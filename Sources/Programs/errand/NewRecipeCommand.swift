@@ -1,5 +1,6 @@
 import ActionKit
 import Agent
+import AgentRuntime
 import Basics
 import CommandLineParser
 import Glibc
@@ -14,16 +15,16 @@ struct NewRecipeCommand {
 
   init(_ dispatch: Dispatch) { self.dispatch = dispatch }
 
-  func run() throws(CommandError) -> ExitCode {
+  func run() throws(RuntimeError) -> ExitCode {
     let workspace = try dispatch.workspace()
     let given = parsed["name"].text
     if let given, !Recipe.isName(given) {
-      throw CommandError(
+      throw RuntimeError(
         .usage, "'\(given)' is no name of a recipe: use letters, digits, - and _, as in weekly-report")
     }
-    if parsed["cron"].isGiven, !parsed["uses"].isGiven { throw CommandError(.usage, "--cron goes with --uses") }
+    if parsed["cron"].isGiven, !parsed["uses"].isGiven { throw RuntimeError(.usage, "--cron goes with --uses") }
     if parsed["from"].isGiven, parsed["uses"].isGiven {
-      throw CommandError(.usage, "--from and --uses are two ways to begin; give one of them")
+      throw RuntimeError(.usage, "--from and --uses are two ways to begin; give one of them")
     }
     let zone = workspace.configuration.zone ?? "UTC"
     let beginning: (name: String, text: (String) -> String)
@@ -32,7 +33,7 @@ struct NewRecipeCommand {
     } else if let id = parsed["uses"].text {
       let action = try action(id)
       guard NewRecipeCommand.canBegin(with: action) else {
-        throw CommandError(
+        throw RuntimeError(
           .invalid,
           "'\(action.id)' takes what an earlier step gives, so it cannot be the first one; 'errand actions \(action.id)' "
             + "shows an example")
@@ -41,7 +42,7 @@ struct NewRecipeCommand {
     } else if console.canAsk {
       beginning = try ask(zone)
     } else {
-      throw CommandError(
+      throw RuntimeError(
         .usage,
         "say what to begin with: --uses ACTION ('errand actions' lists them), or --from EXAMPLE, one of "
           + RecipeExamples.all.map(\.name).joined(separator: ", "))
@@ -55,9 +56,9 @@ struct NewRecipeCommand {
     let checked = Recipe.check(Source(name: path, text: text), in: workspace.environment)
     let faults = Diagnostics(checked.diagnostics)
     if !faults.list.isEmpty { console.error(faults.rendered(colour: console.colourError)) }
-    if faults.hasErrors { throw CommandError(.invalid, "nothing was written: \(faults.tally)") }
+    if faults.hasErrors { throw RuntimeError(.invalid, "nothing was written: \(faults.tally)") }
     do throws(FileError) { try Files.makeFolder(folder) } catch {
-      throw CommandError(.cannotCreate, error.description)
+      throw RuntimeError(.cannotCreate, error.description)
     }
     try write(text, to: path)
     console.out(path)
@@ -69,20 +70,20 @@ struct NewRecipeCommand {
 
   // MARK: What to begin with
 
-  private func example(_ name: String) throws(CommandError) -> (name: String, text: (String) -> String) {
+  private func example(_ name: String) throws(RuntimeError) -> (name: String, text: (String) -> String) {
     guard let example = RecipeExamples.all.first(where: { $0.name.hasSameScalars(as: name) }) else {
       let names = RecipeExamples.all.map(\.name)
       let guess = name.nearest(among: names).map { "did you mean '\($0)'?" }
-      throw CommandError(
+      throw RuntimeError(
         .noInput, "no example is named '\(name)'; \(guess ?? "there are \(names.joined(separator: ", "))")")
     }
     return (example.name, { example.text.replacing("NAME", with: $0) })
   }
 
-  private func action(_ id: String) throws(CommandError) -> ActionDescriptor {
+  private func action(_ id: String) throws(RuntimeError) -> ActionDescriptor {
     if let action = catalog.action(id) { return action }
     let guess = catalog.nearestAction(to: id).map { "did you mean '\($0)'?" } ?? "'errand actions' lists them all"
-    throw CommandError(.noInput, "no action is named '\(id)'; \(guess)")
+    throw RuntimeError(.noInput, "no action is named '\(id)'; \(guess)")
   }
 
   /// Whether an action's own example needs no step before it.
@@ -148,7 +149,7 @@ struct NewRecipeCommand {
 
   // MARK: Questions
 
-  private func ask(_ zone: String) throws(CommandError) -> (name: String, text: (String) -> String) {
+  private func ask(_ zone: String) throws(RuntimeError) -> (name: String, text: (String) -> String) {
     let plugins = catalog.plugins
     let plugin = plugins[try choose("Which service?", plugins.map { ($0.name, $0.summary) })]
     let actions = plugin.actions.filter(NewRecipeCommand.canBegin)
@@ -166,7 +167,7 @@ struct NewRecipeCommand {
   /// Asks until one of several things is chosen, by its number or its name.
   private func choose(
     _ question: String, _ choices: [(name: String, summary: String)]
-  ) throws(CommandError) -> Int {
+  ) throws(RuntimeError) -> Int {
     console.error(question)
     for (index, choice) in choices.enumerated() { console.error("  \(index + 1)  \(choice.name): \(choice.summary)") }
     while true {
@@ -182,16 +183,16 @@ struct NewRecipeCommand {
     }
   }
 
-  private func answer(_ question: String) throws(CommandError) -> String {
+  private func answer(_ question: String) throws(RuntimeError) -> String {
     Console.write(question, to: STDERR_FILENO)
-    guard let line = readLine() else { throw CommandError(.failed, "nothing was written: there was no answer") }
+    guard let line = readLine() else { throw RuntimeError(.failed, "nothing was written: there was no answer") }
     return line.trimmed
   }
 
   // MARK: Writing
 
   /// Writes a file that was not there.
-  private func write(_ text: String, to path: String) throws(CommandError) {
+  private func write(_ text: String, to path: String) throws(RuntimeError) {
     do throws(FileError) {
       let file = try Descriptor(.write, path, O_WRONLY | O_CREAT | O_EXCL, mode: 0o644)
       do throws(FileError) { try file.write(Array(text.utf8), path) } catch {
@@ -199,7 +200,7 @@ struct NewRecipeCommand {
         throw error
       }
     } catch {
-      throw CommandError(
+      throw RuntimeError(
         .cannotCreate,
         error.code == EEXIST
           ? "'\(path)' is there already, and stays as it is; give the recipe another name" : error.description)

@@ -1,5 +1,6 @@
 import ActionKit
 import Agent
+import AgentRuntime
 import Basics
 import CommandLineParser
 import Recipes
@@ -9,11 +10,11 @@ import Runs
 
 extension RunCommand {
   /// `errand plan`: what a run would change.
-  func plan() async throws(CommandError) -> ExitCode {
+  func plan() async throws(RuntimeError) -> ExitCode {
     let request = try await request()
     guard request.isSandbox else { return try show(try await plan(request)) }
     return try await request.session.inSandboxes(of: request.recipe, isTold: false) {
-      sandboxes async throws(CommandError) in
+      sandboxes async throws(RuntimeError) in
       try show(try await plan(request, in: sandboxes))
     }
   }
@@ -29,14 +30,14 @@ extension RunCommand {
   }
 
   private func plan(
-    _ request: Request, in sandboxes: RunSession.Sandboxes? = nil, at instant: Timestamp? = nil
-  ) async throws(CommandError) -> Made {
+    _ request: Request, in sandboxes: Sandboxes? = nil, at instant: Timestamp? = nil
+  ) async throws(RuntimeError) -> Made {
     let (session, workspace) = (request.session, request.session.workspace)
-    let factory = session.factory(standIns: sandboxes?.settings ?? [:])
+    let factory = session.access.factory(standIns: sandboxes?.settings ?? [:])
     let texts = Value.map(request.recipe.texts)
     // Read once more, so that its expressions can meet what is not known yet.
     guard let recipe = factory.check(request.path, among: texts, isForPlan: true).recipe else {
-      throw CommandError(.invalid, "'\(request.path)' cannot be planned")
+      throw RuntimeError(.invalid, "'\(request.path)' cannot be planned")
     }
     let snapshot = Snapshot()
     let book = await workspace.secretBook(session.secrets)
@@ -52,7 +53,7 @@ extension RunCommand {
     if !request.isSandbox, recipe.connectionNames.contains(where: isLocal) {
       // As they are in the folder, whoever holds it.
       do throws(StateError) { values = try ValuesOnDisk.read(in: workspace.stateFolder, program: version) } catch {
-        throw CommandError(.unavailable, error.message)
+        throw RuntimeError(.unavailable, error.message)
       }
       for (name, value) in values {
         // What cannot be restored is replaced and removed as it is kept, and cannot be read.
@@ -69,7 +70,7 @@ extension RunCommand {
     do {
       heading["sha256"] = .string(try sha256(JSON.write(texts)))
     } catch {
-      throw CommandError(.unavailable, "the recipe's hash cannot be computed: \(error)")
+      throw RuntimeError(.unavailable, "the recipe's hash cannot be computed: \(error)")
     }
     heading["plannedAt"] = .timestamp(now)
     heading["program"] = .string(version)
@@ -80,14 +81,14 @@ extension RunCommand {
       heading["inputs"] = try withoutSecrets(inputs, book)
       heading["overrides"] = try withoutSecrets(.map(overrides), book)
     } catch {
-      throw CommandError(.invalid, error.message)
+      throw RuntimeError(.invalid, error.message)
     }
     do throws(JSONError) {
       // As it is in a file, so that two of them can be compared.
       let document = try JSON.parse(JSON.write(plan.document(heading), .pretty))
       return Made(plan: plan, recipe: recipe.name, document: document)
     } catch {
-      throw CommandError(.failed, "the plan cannot be written as JSON: \(error.message)")
+      throw RuntimeError(.failed, "the plan cannot be written as JSON: \(error.message)")
     }
   }
 
@@ -105,7 +106,7 @@ extension RunCommand {
   private static let reference = "$withSecret"
 
   /// The inputs of a plan, those by reference with the secrets that they were kept without.
-  func inputs(of plan: Value, in workspace: Workspace) async throws(CommandError) -> ValueMap {
+  func inputs(of plan: Value, in workspace: Workspace) async throws(RuntimeError) -> ValueMap {
     var inputs = plan["inputs"]?.map ?? ValueMap()
     var book: SecretBook?
     for member in inputs.members {
@@ -118,13 +119,13 @@ extension RunCommand {
       do throws(StateError) {
         inputs[member.key] = try await known.restored(masked, as: "the input '\(member.name ?? "")' of the plan")
       } catch {
-        throw CommandError(error)
+        throw RuntimeError(error)
       }
     }
     return inputs
   }
 
-  private func show(_ made: Made) throws(CommandError) -> ExitCode {
+  private func show(_ made: Made) throws(RuntimeError) -> ExitCode {
     let text = JSON.shown(made.document, .pretty)
     if parsed["json"].isGiven {
       console.out(text)
@@ -134,7 +135,7 @@ extension RunCommand {
     if let path = parsed["out"].text {
       // It may hold what only whoever may use the services is to see.
       do throws(FileError) { try Files.write(Array("\(text)\n".utf8), to: path, mode: 0o600) } catch {
-        throw CommandError(.cannotCreate, error.description)
+        throw RuntimeError(.cannotCreate, error.description)
       }
       let next =
         made.plan.error == nil ? "run it with --plan \(path.shellQuoted)" : "a run would fail, so none keeps to it"
@@ -147,15 +148,15 @@ extension RunCommand {
   // MARK: Before a run
 
   /// The plan that the run is to keep to.
-  func agreedPlan() throws(CommandError) -> Value? {
+  func agreedPlan() throws(RuntimeError) -> Value? {
     guard let path = parsed["plan"].text else { return nil }
     let source: Source
     do throws(FileError) { source = Source(name: path, bytes: try Files.read(path)) } catch {
-      throw CommandError(error.isNotFound ? .noInput : .unavailable, error.description)
+      throw RuntimeError(error.isNotFound ? .noInput : .unavailable, error.description)
     }
     let document = (try? JSON.parse(source.bytes)) ?? .null
     guard document["format"]?.int != nil, document["recipe"]?.string != nil, document["writes"]?.list != nil else {
-      throw CommandError(
+      throw RuntimeError(
         .invalid,
         "'\(path)' is no plan; 'errand plan \((parsed["recipe"].text ?? "").shellQuoted) --out FILE' makes one")
     }
@@ -164,8 +165,8 @@ extension RunCommand {
 
   /// Plans the run, and refuses it if the plan is not as agreed, or if nobody says yes.
   func approve(
-    _ request: Request, _ agreed: Value?, in sandboxes: RunSession.Sandboxes? = nil
-  ) async throws(CommandError) {
+    _ request: Request, _ agreed: Value?, in sandboxes: Sandboxes? = nil
+  ) async throws(RuntimeError) {
     guard agreed != nil || parsed["confirm"].isGiven else { return }
     let made = try await plan(request, in: sandboxes)
     if let agreed { try refuseMoves(from: agreed, to: made) }
@@ -174,18 +175,18 @@ extension RunCommand {
     } else if let error = made.plan.error {
       console.error(error.text(colour: console.colourError))
     }
-    if made.plan.error != nil { throw CommandError(.failed, "the run would fail; nothing was started") }
+    if made.plan.error != nil { throw RuntimeError(.failed, "the run would fail; nothing was started") }
     guard parsed["confirm"].isGiven else { return }
-    guard console.confirms("Run \(made.recipe)?") else { throw CommandError(.failed, "nothing was started") }
+    guard console.confirms("Run \(made.recipe)?") else { throw RuntimeError(.failed, "nothing was started") }
     // Whoever answered may have taken a while, and said yes to what was shown.
     try refuseMoves(from: made.document, to: try await plan(request, in: sandboxes, at: made.instant))
   }
 
-  private func refuseMoves(from agreed: Value, to made: Made) throws(CommandError) {
+  private func refuseMoves(from agreed: Value, to made: Made) throws(RuntimeError) {
     let moves = Plan.moves(from: agreed, to: made.document)
     for move in moves { console.error("\(Style.yellow.applied(to: "moved", console.colourError)): \(move.safe)") }
     guard moves.isEmpty else {
-      throw CommandError(.failed, "the plan does not hold any more; nothing was started. Plan again and look at it")
+      throw RuntimeError(.failed, "the plan does not hold any more; nothing was started. Plan again and look at it")
     }
   }
 }

@@ -1,5 +1,6 @@
 import ActionKit
 import Agent
+import AgentRuntime
 import Basics
 import CommandLineParser
 import Glibc
@@ -32,20 +33,20 @@ struct RunCommand {
     var session: RunSession
   }
 
-  func run() async throws(CommandError) -> ExitCode {
+  func run() async throws(RuntimeError) -> ExitCode {
     if parsed["sandbox"].isGiven, parsed["detach"].isGiven {
-      throw CommandError(.usage, "--sandbox cannot be detached: its services and its state go with this process")
+      throw RuntimeError(.usage, "--sandbox cannot be detached: its services and its state go with this process")
     }
     if parsed["confirm"].isGiven, !console.canAsk {
-      throw CommandError(
+      throw RuntimeError(
         .usage, "--confirm asks at a terminal, and there is none; use 'errand plan --out' and --plan")
     }
     let replay = try parsed["replay"].text.map(recording)
     if parsed["detach"].isGiven, parsed["record"].isGiven || replay != nil {
-      throw CommandError(.usage, "--record and --replay stay with the run, so that it cannot be detached")
+      throw RuntimeError(.usage, "--record and --replay stay with the run, so that it cannot be detached")
     }
     if replay != nil, ["sandbox", "record", "plan", "confirm"].contains(where: { parsed[$0].isGiven }) {
-      throw CommandError(
+      throw RuntimeError(
         .usage, "--replay takes the place of every service; leave out --sandbox, --record, --plan and --confirm")
     }
     let agreed = try agreedPlan()
@@ -54,9 +55,9 @@ struct RunCommand {
       logFormat: parsed["log-format"].text.flatMap(ProgressDisplay.Format.init(rawValue:)) ?? .text)
     let recorder = parsed["record"].isGiven ? Recorder() : nil
     if let path = parsed["record"].text { try makeRoom(forRecordingAt: path) }
-    request.session.recorder = recorder
-    let result: Result<ExitCode, CommandError>
-    do throws(CommandError) { result = .success(try await run(request, agreed, replay)) } catch {
+    request.session.access.recorder = recorder
+    let result: Result<ExitCode, RuntimeError>
+    do throws(RuntimeError) { result = .success(try await run(request, agreed, replay)) } catch {
       result = .failure(error)
     }
     // What was refused before it began left nothing to record.
@@ -71,7 +72,7 @@ struct RunCommand {
 
   private func run(
     _ request: Request, _ agreed: Value?, _ replay: Recording?
-  ) async throws(CommandError) -> ExitCode {
+  ) async throws(RuntimeError) -> ExitCode {
     let (session, asJSON) = (request.session, parsed["json"].isGiven)
     if let replay {
       return try await session.replay(
@@ -85,7 +86,7 @@ struct RunCommand {
       return try await session.run(origin, reading: secrets, asJSON: asJSON)
     }
     return try await session.inSandboxes(of: request.recipe, isTold: !asJSON) {
-      sandboxes async throws(CommandError) in
+      sandboxes async throws(RuntimeError) in
       try await approve(request, agreed, in: sandboxes)
       return try await session.run(origin(request), in: sandboxes, asJSON: asJSON)
     }
@@ -96,10 +97,10 @@ struct RunCommand {
   /// - Parameter agreed: A plan, whose inputs count if the command line gives none.
   func request(
     _ agreed: Value? = nil, isReplay: Bool = false, logFormat: ProgressDisplay.Format = .text
-  ) async throws(CommandError) -> Request {
+  ) async throws(RuntimeError) -> Request {
     let path = parsed["recipe"].text ?? ""
     let workspace = try dispatch.workspace(besides: path)
-    let recipe = try workspace.recipe(at: path, console: console)
+    let recipe = try workspace.recipe(at: path, show: console.show)
     let planned = if let agreed { try await self.inputs(of: agreed, in: workspace) } else { ValueMap() }
     let inputs = try inputs(of: recipe, planned)
     let overrides = try overrides(for: recipe, in: workspace)
@@ -109,18 +110,19 @@ struct RunCommand {
       isSandbox || isReplay
       ? Secrets(environment: await workspace.secretsApart(of: recipe, inputs: .map(inputs), from: sources))
       : try await workspace.secrets(of: recipe, inputs: .map(inputs), overrides: overrides, from: sources)
-    let display = ProgressDisplay(console, format: logFormat, time: time, isApart: isSandbox || isReplay)
     return Request(
       path: path, recipe: recipe, inputs: inputs, overrides: overrides, isSandbox: isSandbox,
       isReplay: isReplay, secrets: secrets,
-      session: RunSession(workspace: workspace, secrets: sources, console: console, time: time, display: display))
+      session: RunSession(
+        workspace, sources, console, time: time, format: logFormat, isApart: isSandbox || isReplay))
   }
 
   private func origin(_ request: Request, at instant: Timestamp? = nil, id: String? = nil) -> RunCreated {
     var random = SystemRandomNumberGenerator()
     let now = instant ?? time.now()
     let run = id ?? UUID7(at: now, using: &random).description
-    request.session.recorder?.begin(run, at: now)
+    request.session.workspace.checkedRecipes.keep(request.recipe)
+    request.session.access.recorder?.begin(run, at: now)
     return RunCreated(
       run: run, at: now, recipe: request.recipe.name, file: request.path,
       folder: request.path.hasPrefix("/") ? nil : Workspace.workingFolder,
@@ -130,21 +132,21 @@ struct RunCommand {
 
   // MARK: Recordings
 
-  private func recording(at path: String) throws(CommandError) -> Recording {
+  private func recording(at path: String) throws(RuntimeError) -> Recording {
     do {
       return try Recording(reading: Source(name: path, bytes: try Files.read(path)))
     } catch let error as FileError {
-      throw CommandError(.noInput, error.description)
+      throw RuntimeError(.noInput, error.description)
     } catch let error as Diagnostics {
       console.error(error.rendered(colour: console.colourError))
-      throw CommandError(.invalid, "'\(path)' cannot be played")
+      throw RuntimeError(.invalid, "'\(path)' cannot be played")
     } catch {
-      throw CommandError(.invalid, "\(error)")
+      throw RuntimeError(.invalid, "\(error)")
     }
   }
 
   /// Refuses, before anything is done that would be lost, a path at which no recording can be kept.
-  private func makeRoom(forRecordingAt path: String) throws(CommandError) {
+  private func makeRoom(forRecordingAt path: String) throws(RuntimeError) {
     var isThere = false
     do throws(FileError) {
       try Files.makeFolder(Workspace.folder(of: path))
@@ -156,21 +158,21 @@ struct RunCommand {
       try Files.write([], to: trial, mode: 0o600, isDurable: false)
       try Files.remove(trial)
     } catch {
-      throw CommandError(
+      throw RuntimeError(
         .cannotCreate,
         "--record: \(error.description); name a file that can be written beside others. Nothing was started")
     }
     guard !isThere || parsed["force"].isGiven else {
-      throw CommandError(
+      throw RuntimeError(
         .cannotCreate,
         "--record: '\(path)' is there already; name another file, or replace it with --force. Nothing was started")
     }
   }
 
   /// Pupils' data may be in it, so that only its owner reads it.
-  private func keep(_ recording: Recording, at path: String) throws(CommandError) {
+  private func keep(_ recording: Recording, at path: String) throws(RuntimeError) {
     do throws(FileError) { try Files.write(Array(recording.text.utf8), to: path, mode: 0o600) } catch {
-      throw CommandError(.cannotCreate, error.description)
+      throw RuntimeError(.cannotCreate, error.description)
     }
     let rest = recording.isPartial ? "; the run was interrupted, so what it does from here on can't be replayed" : ""
     console.say("\(recording.tally) recorded in \(path)\(rest)")
@@ -178,7 +180,7 @@ struct RunCommand {
 
   // MARK: What is given
 
-  private func inputs(of recipe: Recipe, _ planned: ValueMap) throws(CommandError) -> ValueMap {
+  private func inputs(of recipe: Recipe, _ planned: ValueMap) throws(RuntimeError) -> ValueMap {
     var given: [(name: String, input: GivenInput)] = []
     if parsed["inputs"].text == nil, parsed["input"].texts.isEmpty {
       for member in planned.members {
@@ -187,73 +189,36 @@ struct RunCommand {
         given.append((name, secret.map { .secret(name: $0) } ?? .value(member.value, Source(name: "plan", text: ""))))
       }
     }
-    if let path = parsed["inputs"].text {
-      let document = try dispatch.document(at: path)
-      let source = Source(name: path, bytes: (try? Files.read(path)) ?? [])
-      for member in document.map?.members ?? [] {
-        guard let name = member.name else { continue }
-        if let text = member.value.string, text.hasPrefix("@secret:") {
-          given.append((name, .secret(name: String(text.dropFirst(8)))))
-        } else {
-          given.append((name, .value(member.value, source)))
-        }
-      }
-    }
-    var named: Set<String> = []
-    for text in parsed["input"].texts {
-      guard let equals = text.firstIndex(of: "=") else {
-        throw CommandError(.usage, "-i takes NAME=VALUE, but found '\(text)'")
-      }
-      let name = String(text[..<equals])
-      let value = String(text[text.index(after: equals)...])
-      guard named.insert(name).inserted else {
-        throw CommandError(
-          .usage, "the input '\(name)' is given twice; of several values make a list: -i '\(name)=[…]'")
-      }
-      // The command line counts more than a file.
-      given.removeAll { $0.name == name }
-      if value.hasPrefix("@secret:") {
-        given.append((name, .secret(name: String(value.dropFirst(8)))))
-      } else if value.hasPrefix("@") {
-        do throws(FileError) {
-          let bytes = try Files.read(String(value.dropFirst()), limit: 16 << 20)
-          given.append((name, .text(String(decoding: bytes, as: UTF8.self))))
-        } catch {
-          throw CommandError(.noInput, "input '\(name)': \(error)")
-        }
-      } else {
-        given.append((name, .text(value)))
-      }
-    }
+    given += try dispatch.givenInputs()
     switch recipe.inputs(from: given) {
     case .success(let inputs): return inputs
     case .failure(let faults):
       console.error(faults.rendered(colour: console.colourError))
-      throw CommandError(.invalid, "the inputs of '\(recipe.name)' are not as it declares them")
+      throw RuntimeError(.invalid, "the inputs of '\(recipe.name)' are not as it declares them")
     }
   }
 
-  private func overrides(for recipe: Recipe, in workspace: Workspace) throws(CommandError) -> [String: Value] {
+  private func overrides(for recipe: Recipe, in workspace: Workspace) throws(RuntimeError) -> [String: Value] {
     var overrides: [String: Value] = [:]
     for text in parsed["set"].texts {
       let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
       let path = parts[0].split(separator: ".").map(String.init)
       guard parts.count == 2, path.count == 3, path[0] == "connections" else {
-        throw CommandError(.usage, "--set takes connections.NAME.SETTING=VALUE, but found '\(text)'")
+        throw RuntimeError(.usage, "--set takes connections.NAME.SETTING=VALUE, but found '\(text)'")
       }
       let names = recipe.connectionNames
       guard names.contains(path[1]) else {
         let guess = path[1].nearest(among: names).map { "; did you mean '\($0)'?" } ?? ""
-        throw CommandError(.usage, "--set: the recipe uses no connection '\(path[1])'\(guess)")
+        throw RuntimeError(.usage, "--set: the recipe uses no connection '\(path[1])'\(guess)")
       }
       let plugin = workspace.configuration.plugins[path[1]] ?? path[1]
       let schema = workspace.catalog.plugin(plugin)?.configuration
       guard let field = schema?.fields.first(where: { $0.name == path[2] }) else {
         let guess = path[2].nearest(among: schema?.fields.map(\.name) ?? []).map { "; did you mean '\($0)'?" } ?? ""
-        throw CommandError(.usage, "--set: connection '\(path[1])' has no setting '\(path[2])'\(guess)")
+        throw RuntimeError(.usage, "--set: connection '\(path[1])' has no setting '\(path[2])'\(guess)")
       }
       if field.isSecret {
-        throw CommandError(
+        throw RuntimeError(
           .usage, "--set: '\(path[2])' is a secret, which the record of the run must not hold; set it in errand.yaml")
       }
       overrides[parts[0]] = field.type.value(ofText: parts[1])

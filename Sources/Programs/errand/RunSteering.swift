@@ -1,8 +1,11 @@
 import Agent
+import AgentRuntime
 import Basics
 import CommandLineParser
 import Glibc
+import Recipes
 import RunState
+import Runs
 
 /// The commands of `errand runs` that change something.
 struct RunSteering {
@@ -16,8 +19,9 @@ struct RunSteering {
     self.session = session
   }
 
-  func run() async throws(CommandError) -> ExitCode {
+  func run() async throws(RuntimeError) -> ExitCode {
     switch parsed.command.last {
+    case "start": return try await start()
     case "resume": return try await resume()
     case "pause": return try await pause()
     case "retry": return try await retry()
@@ -32,17 +36,37 @@ struct RunSteering {
 
   // MARK: Going on and standing still
 
-  private func resume() async throws(CommandError) -> ExitCode {
+  private func start() async throws(RuntimeError) -> ExitCode {
+    var (inputs, texts) = (ValueMap(), ValueMap())
+    for (name, input) in try dispatch.givenInputs() {
+      switch input {
+      case .text(let text): texts[name] = .string(text)
+      case .secret(let secret): texts[name] = .string("@secret:\(secret)")
+      case .value(let value, _): inputs[name] = value
+      // Only a schedule computes inputs.
+      case .computed: continue
+      }
+    }
+    let request = AgentRequest.start(recipe: parsed["recipe"].text ?? "", inputs: inputs, texts: texts)
+    let run = try await session.asking { requests throws(RuntimeError) in
+      try await requests.ask(request) { if case .accepted(let run, _) = $0 { run } else { nil } }
+    }
+    console.out(run)
+    console.say("the agent goes on with it; see it with: errand runs follow \(run)")
+    return .done
+  }
+
+  private func resume() async throws(RuntimeError) -> ExitCode {
     if let prefix = parsed["run"].text {
-      let run = try await session.asking { requests throws(CommandError) in try await requests.run(prefix) }
+      let run = try await session.asking { requests throws(RuntimeError) in try await requests.run(prefix) }
       guard !run.status.isEnded else {
-        throw CommandError(
+        throw RuntimeError(
           .failed, "the run \(run.id) is over: \(run.status.rawValue). See it with: errand runs show \(run.id)")
       }
       return try await session.resume(run.id, asJSON: asJSON)
     }
-    let open = try await session.asking { requests throws(CommandError) in
-      try requests.records(try await requests.ask("runs")["open"], as: RunRecord.self)
+    let open = try await session.asking { requests throws(RuntimeError) in
+      try await requests.runs().open
     }
     var worst = ExitCode.done
     // All are carried on at once and shown one after another; what waits comes last, because it may take days.
@@ -68,10 +92,12 @@ struct RunSteering {
     return worst
   }
 
-  private func pause() async throws(CommandError) -> ExitCode {
-    let run = try await session.asking { requests throws(CommandError) in
+  private func pause() async throws(RuntimeError) -> ExitCode {
+    let run = try await session.asking { requests throws(RuntimeError) in
       let run = try await requests.run(parsed["run"].text).id
-      _ = try await requests.ask("pause", ["run": .string(run), "reason": parsed["reason"].text.map { .string($0) }])
+      try await requests.ask(.pause(run: run, reason: parsed["reason"].text)) {
+        if case .paused = $0 { () } else { nil }
+      }
       return run
     }
     console.say(
@@ -79,19 +105,21 @@ struct RunSteering {
     return .done
   }
 
-  private func retry() async throws(CommandError) -> ExitCode {
-    let (old, new) = try await session.asking { requests throws(CommandError) in
+  private func retry() async throws(RuntimeError) -> ExitCode {
+    let (old, new) = try await session.asking { requests throws(RuntimeError) in
       let run = try await requests.run(parsed["run"].text).id
-      return (run, try await requests.ask("retry", ["run": .string(run)])["accepted"]?.string ?? "")
+      return (run, try await requests.ask(.retry(run: run)) { if case .retried(_, let id) = $0 { id } else { nil } })
     }
     console.say("trying \(old) again as \(new)")
     return try await session.resume(new, asJSON: asJSON)
   }
 
-  private func cancel() async throws(CommandError) -> ExitCode {
-    let run = try await session.asking { requests throws(CommandError) in
+  private func cancel() async throws(RuntimeError) -> ExitCode {
+    let run = try await session.asking { requests throws(RuntimeError) in
       let run = try await requests.run(parsed["run"].text).id
-      _ = try await requests.ask("cancel", ["run": .string(run), "reason": parsed["reason"].text.map { .string($0) }])
+      try await requests.ask(.cancel(run: run, reason: parsed["reason"].text)) {
+        if case .cancelled = $0 { () } else { nil }
+      }
       return run
     }
     console.say("\(run) is told to end")
@@ -102,28 +130,28 @@ struct RunSteering {
 
   // MARK: What a person knows
 
-  private func resolve() async throws(CommandError) -> ExitCode {
+  private func resolve() async throws(RuntimeError) -> ExitCode {
     let words = ["done", "retry", "fail"].filter { parsed[$0].isGiven }
     guard words.count == 1, let word = words.first else {
-      throw CommandError(.usage, "say what became of the step: one of --done, --retry, --fail")
+      throw RuntimeError(.usage, "say what became of the step: one of --done, --retry, --fail")
     }
     var output: Value?
     if let text = parsed["output"].text {
-      guard word == "done" else { throw CommandError(.usage, "--output goes with --done") }
-      output = try json(text, of: "--output")
+      guard word == "done" else { throw RuntimeError(.usage, "--output goes with --done") }
+      let given = try json(text, of: "--output")
+      do throws(RecordError) { output = try Value(reading: given) } catch {
+        throw RuntimeError(.usage, "the output cannot be read: \(error.message)")
+      }
     }
     let asked = parsed["step"].texts
-    let given = output
-    let (run, steps) = try await session.asking { requests throws(CommandError) in
+    let resolution: Resolution = word == "done" ? .done(output) : word == "retry" ? .retry : .fail(nil)
+    let (run, steps) = try await session.asking { requests throws(RuntimeError) in
       let record = try await requests.shown(parsed["run"].text)
       let steps = try RunSteering.steps(asked, of: record)
       for step in steps {
-        _ = try await requests.ask(
-          "resolve",
-          [
-            "run": .string(record.id), "step": .string(step), "as": .string(word), "output": given,
-            "by": String(environment: "USER").map { .string($0) },
-          ])
+        try await requests.ask(.resolve(run: record.id, step: step, as: resolution)) {
+          if case .resolved = $0 { () } else { nil }
+        }
       }
       return (record.id, steps)
     }
@@ -132,7 +160,7 @@ struct RunSteering {
   }
 
   /// The uncertain steps that paths name; one with `[*]` names those of every item.
-  static func steps(_ asked: [String], of record: RunRecord) throws(CommandError) -> [StepPath] {
+  static func steps(_ asked: [String], of record: RunRecord) throws(RuntimeError) -> [StepPath] {
     let uncertain = record.stepsInOrder.filter { $0.status == .uncertain }.map(\.path)
     var steps: [StepPath] = []
     for path in asked {
@@ -141,7 +169,7 @@ struct RunSteering {
       let matching = parts.count == 1 ? [path] : uncertain.filter { matches($0, parts) }
       if matching.isEmpty {
         let those = uncertain.isEmpty ? "none is" : "these are: \(uncertain.joined(separator: ", "))"
-        throw CommandError(.failed, "no step '\(path)' of the run \(record.id) is uncertain; \(those)")
+        throw RuntimeError(.failed, "no step '\(path)' of the run \(record.id) is uncertain; \(those)")
       }
       steps += matching.filter { !steps.contains($0) }
     }
@@ -161,32 +189,26 @@ struct RunSteering {
     return rest.isEmpty
   }
 
-  private func decide(isApproved: Bool) async throws(CommandError) -> ExitCode {
-    let user = String(environment: "USER").flatMap { $0.trimmed.isEmpty ? nil : $0 }
-    // The call's answer is read before anything else can ask for another one.
-    let account = getpwuid(geteuid()).flatMap { entry in entry.pointee.pw_name.map { String(cString: $0) } }
-    guard let by = parsed["by"].text ?? user ?? account, !by.trimmed.isEmpty else {
-      throw CommandError(.usage, "who decides? Say it with --by NAME, since $USER is not set")
+  private func decide(isApproved: Bool) async throws(RuntimeError) -> ExitCode {
+    let by = session.access.person
+    guard !by.trimmed.isEmpty else {
+      throw RuntimeError(.usage, "who decides? Say it with --by NAME, since $USER is not set")
     }
-    let (record, step, isAgent) = try await session.asking { requests throws(CommandError) in
+    let (record, step, isAgent) = try await session.asking { requests throws(RuntimeError) in
       let run = try await requests.run(parsed["run"].text).id
-      let answer = try await requests.ask(
-        "decide",
-        [
-          "run": .string(run), "step": parsed["step"].text.map { .string($0) }, "approved": .bool(isApproved),
-          "by": .string(by), "comment": parsed["comment"].text.map { .string($0) },
-        ])
-      return (try await requests.run(run), answer["decided"]?.string, requests.connection.isAgent)
+      let decision = AgentRequest.decide(
+        run: run, step: parsed["step"].text, isApproved: isApproved, comment: parsed["comment"].text)
+      let step = try await requests.ask(decision) { if case .decided(let step, _) = $0 { step } else { nil } }
+      return (try await requests.run(run), step, requests.connection.isAgent)
     }
-    let which = step.map { " '\($0)' of" } ?? ""
-    console.say("\(isApproved ? "approved" : "rejected")\(which) \(record.id) as \(by)")
+    console.say("\(isApproved ? "approved" : "rejected") '\(step)' of \(record.id) as \(by)")
     sayWhoGoesOn(with: record, isAgent: isAgent)
     return .done
   }
 
   // MARK: Events
 
-  private func signal() async throws(CommandError) -> ExitCode {
+  private func signal() async throws(RuntimeError) -> ExitCode {
     var data: Value?
     if let text = parsed["data"].text {
       if text.hasPrefix("@") {
@@ -198,26 +220,23 @@ struct RunSteering {
     let name = parsed["event"].text ?? ""
     let target = parsed["run"].text ?? "any"
     let given = data
-    let (answer, record, isAgent) = try await session.asking { requests throws(CommandError) in
+    let (answer, record, isAgent) = try await session.asking { requests throws(RuntimeError) in
       let before = target == "any" ? nil : try await requests.found(target)
       let run = before?.run.id
-      var event = ValueMap()
-      event["id"] = parsed["id"].text.map { .string($0) }
-      event["name"] = .string(name)
-      event["data"] = given
-      event["run"] = run.map { .string($0) }
-      let answer = try await requests.ask("signal", ["event": .map(event)])
+      let event = SentEvent(id: parsed["id"].text, name: name, data: given, run: run)
+      let answer = try await requests.ask(.signal(event)) {
+        if case .received(let id, let isNew) = $0 { (id: id, isNew: isNew) } else { nil }
+      }
       if let before = before?.open { sayWhatItWaitsFor(before, besides: name) }
       guard let run else { return (answer, RunGist?.none, requests.connection.isAgent) }
       return (answer, try await requests.run(run), requests.connection.isAgent)
     }
-    let id = answer["received"]?.string ?? ""
     if asJSON {
-      console.out(JSON.shown(answer))
-    } else if answer["isNew"]?.bool == false {
-      console.say("the event \(id) was received before; nothing changed")
+      console.out(JSON.shown(.object(["received": .string(answer.id), "isNew": .bool(answer.isNew)])))
+    } else if !answer.isNew {
+      console.say("the event \(answer.id) was received before; nothing changed")
     } else {
-      console.say("received '\(name)' as \(id)\(record.map { " for \($0.id)" } ?? "")")
+      console.say("received '\(name)' as \(answer.id)\(record.map { " for \($0.id)" } ?? "")")
       if let record { sayWhoGoesOn(with: record, isAgent: isAgent) }
     }
     return .done
@@ -241,9 +260,9 @@ struct RunSteering {
     console.say("No agent is there. \(RunSession.whoGoesOn(with: record.id))")
   }
 
-  private func json(_ text: String, of what: String) throws(CommandError) -> Value {
+  private func json(_ text: String, of what: String) throws(RuntimeError) -> Value {
     do throws(JSONError) { return try JSON.parse(text) } catch {
-      throw CommandError(.usage, "\(what) takes JSON: \(error.message); a text needs its quotes, as in '\"paid\"'")
+      throw RuntimeError(.usage, "\(what) takes JSON: \(error.message); a text needs its quotes, as in '\"paid\"'")
     }
   }
 }

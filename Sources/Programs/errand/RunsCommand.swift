@@ -1,4 +1,5 @@
 import Agent
+import AgentRuntime
 import Basics
 import CommandLineParser
 import RunState
@@ -11,13 +12,13 @@ struct RunsCommand {
 
   init(_ dispatch: Dispatch) { self.dispatch = dispatch }
 
-  func run() async throws(CommandError) -> ExitCode {
+  func run() async throws(RuntimeError) -> ExitCode {
     let session = try dispatch.session()
     switch parsed.command.last {
     case "show": return try await show(session)
     case "logs": return try await logs(session)
     case "follow":
-      let run = try await session.asking(isReading: true) { requests throws(CommandError) in
+      let run = try await session.asking(isReading: true) { requests throws(RuntimeError) in
         try await requests.run(parsed["run"].text)
       }
       return try await session.follow(run.id, isOver: run.status.isEnded)
@@ -28,15 +29,11 @@ struct RunsCommand {
 
   // MARK: Looking
 
-  private func list(_ session: RunSession) async throws(CommandError) -> ExitCode {
+  private func list(_ session: RunSession) async throws(RuntimeError) -> ExitCode {
     let clock = session.workspace.wallClock(session.time.now())
-    let (open, finished, isAgent) = try await session.asking(isReading: true) { requests throws(CommandError) in
-      let answer = try await requests.ask(
-        "runs", ["limit": .int(parsed["limit"].int ?? 20), "recipe": parsed["recipe"].text.map { .string($0) }])
-      return (
-        try requests.records(answer["open"], as: RunRecord.self),
-        try requests.records(answer["finished"], as: RunSummary.self), requests.connection.isAgent
-      )
+    let (open, finished, isAgent) = try await session.asking(isReading: true) { requests throws(RuntimeError) in
+      let runs = try await requests.runs(limit: parsed["limit"].int ?? 20, recipe: parsed["recipe"].text)
+      return (runs.open, runs.finished, requests.connection.isAgent)
     }
     func why(_ run: RunRecord) -> String {
       isAgent && run.status == .running ? "interrupted; nobody carries it on" : run.gist(clock)
@@ -79,9 +76,9 @@ struct RunsCommand {
     }
   }
 
-  private func show(_ session: RunSession) async throws(CommandError) -> ExitCode {
+  private func show(_ session: RunSession) async throws(RuntimeError) -> ExitCode {
     let (record, outputs, facts, isServed, holder) = try await session.asking(isReading: true) {
-      requests throws(CommandError) in
+      requests throws(RuntimeError) in
       let record = try await requests.shown(parsed["run"].text)
       let (facts, holder) = try await requests.facts(about: record, hasValues: false)
       return (record, try await requests.value(record.outputs), facts, try await requests.isServed(), holder)
@@ -130,8 +127,8 @@ struct RunsCommand {
     return .done
   }
 
-  private func logs(_ session: RunSession) async throws(CommandError) -> ExitCode {
-    let record = try await session.asking(isReading: true) { requests throws(CommandError) in
+  private func logs(_ session: RunSession) async throws(RuntimeError) -> ExitCode {
+    let record = try await session.asking(isReading: true) { requests throws(RuntimeError) in
       try await requests.shown(parsed["run"].text)
     }
     let steps = record.stepsInOrder.filter { $0.lastAttempt != nil }
@@ -170,12 +167,11 @@ struct RunsCommand {
 
 extension Dispatch {
   /// A place at the state folder from which to look at runs and to steer them.
-  func session() throws(CommandError) -> RunSession {
+  func session() throws(RuntimeError) -> RunSession {
     let workspace = try self.workspace()
-    let time = SystemTime()
+    let decides = ["approve", "reject"].contains(parsed.command.last)
     return RunSession(
-      workspace: workspace, secrets: workspace.secretSources(), console: console, time: time,
-      display: ProgressDisplay(console, format: .text, time: time))
+      workspace, workspace.secretSources(), console, time: SystemTime(), person: decides ? parsed["by"].text : nil)
   }
 }
 

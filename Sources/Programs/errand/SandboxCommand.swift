@@ -1,14 +1,15 @@
 import ActionKit
+import AgentRuntime
 import Basics
 import CommandLineParser
 
 extension Dispatch {
   /// `errand sandbox`: a plugin's made-up service, until it is interrupted.
-  func keepSandbox() async throws(CommandError) -> ExitCode {
+  func keepSandbox() async throws(RuntimeError) -> ExitCode {
     let name = parsed["plugin"].text ?? ""
     guard let plugin = catalog.plugin(name) else {
       let guess = name.nearest(among: catalog.plugins.map(\.name)).map { "; did you mean '\($0)'?" } ?? ""
-      throw CommandError(.noInput, "no plugin is named '\(name)'\(guess)")
+      throw RuntimeError(.noInput, "no plugin is named '\(name)'\(guess)")
     }
     let sandbox: any RunningSandbox
     do throws(ActionError) {
@@ -17,7 +18,7 @@ extension Dispatch {
       else { throw ActionError(.configuration, "plugin '\(name)' has no sandbox") }
       sandbox = started
     } catch {
-      throw CommandError(.unavailable, error.message)
+      throw RuntimeError(.unavailable, error.message)
     }
     console.out("# sandbox of \(name) at \(sandbox.baseURL)")
     if sandbox.controlURL != sandbox.baseURL {

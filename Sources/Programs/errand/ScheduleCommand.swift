@@ -1,4 +1,5 @@
 import Agent
+import AgentRuntime
 import Basics
 import Calendars
 import CommandLineParser
@@ -15,10 +16,10 @@ struct ScheduleCommand {
 
   init(_ dispatch: Dispatch) { self.dispatch = dispatch }
 
-  func run() async throws(CommandError) -> ExitCode {
+  func run() async throws(RuntimeError) -> ExitCode {
     let session = try dispatch.session()
     let isReading = ["list", "next", "log"].contains(parsed.command.last ?? "list")
-    return try await session.asking(isReading: isReading) { requests throws(CommandError) in
+    return try await session.asking(isReading: isReading) { requests throws(RuntimeError) in
       let (all, broken) = try await KnownSchedule.all(requests, session.workspace)
       let own = session.workspace.wallClock(session.time.now())
       switch parsed.command.last {
@@ -38,7 +39,7 @@ struct ScheduleCommand {
   private func list(
     _ all: [KnownSchedule], _ broken: [BrokenRecipe], _ requests: AgentRequests, _ workspace: Workspace,
     _ own: WallClock
-  ) async throws(CommandError) -> ExitCode {
+  ) async throws(RuntimeError) -> ExitCode {
     if asJSON {
       console.out(JSON.shown(.list(all.map { $0.value(own.now) }), .pretty))
       return .done
@@ -86,7 +87,7 @@ struct ScheduleCommand {
     return schedule.isRead ? "" : "no agent has read it yet"
   }
 
-  private func next(_ all: [KnownSchedule], _ own: WallClock) throws(CommandError) -> ExitCode {
+  private func next(_ all: [KnownSchedule], _ own: WallClock) throws(RuntimeError) -> ExitCode {
     let chosen = try KnownSchedule.named(parsed["schedule"].text, among: all)
     let count = parsed["count"].int ?? 10
     let slots = chosen.flatMap { schedule in
@@ -119,20 +120,14 @@ struct ScheduleCommand {
 
   private func log(
     _ all: [KnownSchedule], _ requests: AgentRequests, _ own: WallClock
-  ) async throws(CommandError) -> ExitCode {
+  ) async throws(RuntimeError) -> ExitCode {
     let chosen = parsed["schedule"].isGiven ? try KnownSchedule.named(parsed["schedule"].text, among: all) : []
     let clock = chosen.first?.clock(own) ?? own
     let limit = parsed["count"].int ?? 20
     let (from, before) = (try instant("from", clock), try instant("to", clock))
     var slots: [SlotRecord] = []
     for id in chosen.isEmpty ? [String?.none] : chosen.map({ Optional($0.record.id) }) {
-      let answer = try await requests.ask(
-        "slots",
-        [
-          "schedule": id.map { .string($0) }, "limit": .int(limit), "from": from.map { .string("\($0)") },
-          "before": before.map { .string("\($0)") },
-        ])
-      slots += try requests.records(answer["slots"], as: SlotRecord.self)
+      slots += try await requests.slots(.slots(SlotQuery(limit: limit, schedule: id, from: from, before: before)))
     }
     // What waits for another run to end is settled later; until then the schedule has it.
     for schedule in chosen.isEmpty ? all : chosen {
@@ -172,30 +167,28 @@ struct ScheduleCommand {
   // MARK: Steering
 
   /// The one schedule that is named, which an agent has read.
-  private func one(_ all: [KnownSchedule]) throws(CommandError) -> KnownSchedule {
+  private func one(_ all: [KnownSchedule]) throws(RuntimeError) -> KnownSchedule {
     let found = try KnownSchedule.named(parsed["schedule"].text ?? "", among: all)
     guard let schedule = found.first, found.count == 1 else {
       let ids = joined(found.map { "'\($0.record.id)'" }, by: "or")
-      throw CommandError(.usage, "the recipe '\(parsed["schedule"].text ?? "")' has several schedules; name \(ids)")
+      throw RuntimeError(.usage, "the recipe '\(parsed["schedule"].text ?? "")' has several schedules; name \(ids)")
     }
     guard schedule.isRead else {
-      throw CommandError(
+      throw RuntimeError(
         .unavailable,
         "no agent has read '\(schedule.record.id)' yet, so there is nothing to steer; start one with: errand serve")
     }
     return schedule
   }
 
-  private func pause(_ all: [KnownSchedule], _ requests: AgentRequests) async throws(CommandError) -> ExitCode {
+  private func pause(_ all: [KnownSchedule], _ requests: AgentRequests) async throws(RuntimeError) -> ExitCode {
     let id = try one(all).record.id
     if parsed.command.last == "pause" {
-      _ = try await requests.ask(
-        "pauseSchedule", ["id": .string(id), "note": parsed["note"].text.map { .string($0) }])
+      _ = try await requests.slots(.pauseSchedule(id: id, note: parsed["note"].text))
       console.say(
         "\(id) is paused; its slots are noted and start nothing. Go on with: errand schedule resume \(id.shellQuoted)")
     } else {
-      let answer = try await requests.ask("resumeSchedule", ["id": .string(id)])
-      let missed = try requests.records(answer["slots"], as: SlotRecord.self).filter { $0.outcome == .paused }
+      let missed = try await requests.slots(.resumeSchedule(id: id)).filter { $0.outcome == .paused }
         .reduce(0) { $0 + $1.count }
       let noted = missed == 0 ? "" : "\(counted(missed, "slot")) of the pause started nothing; "
       console.say("\(noted)\(id) starts runs again; see when with: errand schedule next \(id.shellQuoted)")
@@ -203,14 +196,13 @@ struct ScheduleCommand {
     return .done
   }
 
-  private func reset(_ all: [KnownSchedule], _ requests: AgentRequests, _ own: WallClock) async throws(CommandError)
+  private func reset(_ all: [KnownSchedule], _ requests: AgentRequests, _ own: WallClock) async throws(RuntimeError)
     -> ExitCode
   {
     let schedule = try one(all)
     let id = schedule.record.id
     let clock = schedule.clock(own)
-    let answer = try await requests.ask("resetSchedule", ["id": .string(id)])
-    let slots = try requests.records(answer["slots"], as: SlotRecord.self)
+    let slots = try await requests.slots(.resetSchedule(id: id))
     let until = slots.first?.until.map { " until \(clock.date($0))" } ?? ""
     console.say(
       "\(id) decides its slots from now on again\(until); those that have a run don't start twice, and the ledger says so. See when with: errand schedule next \(id.shellQuoted)"
@@ -218,35 +210,29 @@ struct ScheduleCommand {
     return .done
   }
 
-  private func trigger(_ all: [KnownSchedule], _ requests: AgentRequests) async throws(CommandError) -> ExitCode {
+  private func trigger(_ all: [KnownSchedule], _ requests: AgentRequests) async throws(RuntimeError) -> ExitCode {
     let id = try one(all).record.id
-    let answer = try await requests.ask(
-      "trigger", ["id": .string(id), "overlap": parsed["overlap"].text.map { .string($0) }])
-    let slots = try requests.records(answer["slots"], as: SlotRecord.self)
+    let slots = try await requests.slots(.trigger(id: id, overlap: overlap))
     guard slots.contains(where: { [.started, .buffered].contains($0.outcome) }) else {
-      throw CommandError(.failed, "nothing is started: \(answer.outcomes(of: id))")
+      throw RuntimeError(.failed, "nothing is started: \(outcomes(of: id, slots))")
     }
-    console.say(answer.outcomes(of: id))
+    console.say(outcomes(of: id, slots))
     return .done
   }
 
   private func backfill(
     _ all: [KnownSchedule], _ requests: AgentRequests, _ own: WallClock
-  ) async throws(CommandError) -> ExitCode {
+  ) async throws(RuntimeError) -> ExitCode {
     let schedule = try one(all)
     let id = schedule.record.id
     let clock = schedule.clock(own)
     guard let from = try instant("from", clock), let to = try instant("to", clock), from < to else {
-      throw CommandError(.usage, "a backfill needs --from and a later --to; the slot at --to no longer counts")
+      throw RuntimeError(.usage, "a backfill needs --from and a later --to; the slot at --to no longer counts")
     }
-    func request(isDry: Bool) -> KeyValuePairs<String, Value?> {
-      [
-        "id": .string(id), "from": .string("\(from)"), "to": .string("\(to)"), "dryRun": .bool(isDry),
-        "overlap": parsed["overlap"].text.map { .string($0) },
-      ]
+    let dry = AgentRequest.backfill(id: id, from: from, to: to, overlap: overlap, isDry: true)
+    let (slots, hasMore) = try await requests.ask(dry) {
+      if case .dueSlots(let slots, let hasMore) = $0 { (slots, hasMore) } else { nil }
     }
-    let answer = try await requests.ask("backfill", request(isDry: true))
-    let slots = (answer["slots"]?.list ?? []).compactMap { $0.string.flatMap { Timestamp($0) } }
     guard !slots.isEmpty else {
       console.say(
         "every slot of \(id) from \(clock.date(from)) until before \(clock.date(to)) has a run already, or there is none"
@@ -254,22 +240,25 @@ struct ScheduleCommand {
       return .done
     }
     for slot in slots { console.out(clock.dateWithOffset(slot)) }
-    if answer["hasMore"]?.bool == true { console.say("and more after these, which another backfill makes up for") }
+    if hasMore { console.say("and more after these, which another backfill makes up for") }
     if parsed["dry-run"].isGiven {
       console.say("\(counted(slots.count, "slot")) would be made up for")
       return .done
     }
     guard parsed["yes"].isGiven || console.confirms("Start \(counted(slots.count, "run")) of \(id)?") else {
-      throw CommandError(.usage, "nothing was started; say --yes to start them")
+      throw RuntimeError(.usage, "nothing was started; say --yes to start them")
     }
-    console.say(try await requests.ask("backfill", request(isDry: false)).outcomes(of: id))
+    let started = try await requests.slots(.backfill(id: id, from: from, to: to, overlap: overlap, isDry: false))
+    console.say(outcomes(of: id, started))
     return .done
   }
 
-  private func instant(_ option: String, _ clock: WallClock) throws(CommandError) -> Timestamp? {
+  private var overlap: Trigger.Overlap? { parsed["overlap"].text.flatMap(Trigger.Overlap.init(rawValue:)) }
+
+  private func instant(_ option: String, _ clock: WallClock) throws(RuntimeError) -> Timestamp? {
     guard let text = parsed[option].text else { return nil }
     if let instant = clock.instant(text) { return instant }
-    throw CommandError(
+    throw RuntimeError(
       .usage, "--\(option) takes '2026-11-20', '2026-11-20 17:30', '17:30' or RFC 3339, but is '\(text)'")
   }
 }
@@ -310,19 +299,16 @@ extension SlotRecord {
   }
 }
 
-extension Value {
-  /// What became of slots that somebody asked for, from the ledger's lines in an answer.
-  fileprivate func outcomes(of schedule: String) -> String {
-    let slots = (self["slots"]?.list ?? []).compactMap { try? SlotRecord(reading: $0) }
-    if let only = slots.first, slots.count == 1 {
-      let run = only.run.map { " \($0)" } ?? ""
-      let next = only.outcome == .started ? "; follow it with: errand runs follow\(run)" : ""
-      return "\(schedule): \(only.outcome.rawValue)\(run)\(only.reason.map { ", \($0)" } ?? "")\(next)"
-    }
-    var tally: [SlotOutcome: Int] = [:]
-    for slot in slots { tally[slot.outcome, default: 0] += slot.count }
-    let words = SlotOutcome.allCases.compactMap { outcome in tally[outcome].map { "\($0) \(outcome.rawValue)" } }
-    return
-      "\(schedule): \(words.isEmpty ? "nothing to do" : joined(words)); see 'errand schedule log \(schedule.shellQuoted)'"
+/// What became of slots that a person asked for.
+private func outcomes(of schedule: String, _ slots: [SlotRecord]) -> String {
+  if let only = slots.first, slots.count == 1 {
+    let run = only.run.map { " \($0)" } ?? ""
+    let next = only.outcome == .started ? "; follow it with: errand runs follow\(run)" : ""
+    return "\(schedule): \(only.outcome.rawValue)\(run)\(only.reason.map { ", \($0)" } ?? "")\(next)"
   }
+  var tally: [SlotOutcome: Int] = [:]
+  for slot in slots { tally[slot.outcome, default: 0] += slot.count }
+  let words = SlotOutcome.allCases.compactMap { outcome in tally[outcome].map { "\($0) \(outcome.rawValue)" } }
+  return
+    "\(schedule): \(words.isEmpty ? "nothing to do" : joined(words)); see 'errand schedule log \(schedule.shellQuoted)'"
 }

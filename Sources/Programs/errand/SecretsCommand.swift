@@ -1,3 +1,4 @@
+import AgentRuntime
 import Basics
 import CommandLineParser
 import Recipes
@@ -13,7 +14,7 @@ struct SecretsCommand {
   private let workspace: Workspace
   private var console: Console { dispatch.console }
 
-  init(_ dispatch: Dispatch) throws(CommandError) {
+  init(_ dispatch: Dispatch) throws(RuntimeError) {
     self.dispatch = dispatch
     workspace = try dispatch.workspace(besides: dispatch.parsed["recipe"].texts.first)
   }
@@ -30,13 +31,13 @@ struct SecretsCommand {
     var isShort = false
   }
 
-  func run() async throws(CommandError) -> ExitCode {
+  func run() async throws(RuntimeError) -> ExitCode {
     let given = dispatch.parsed["recipe"].texts
     var rows: [Row] = []
     var open: [(recipe: String, input: String)] = []
     var unset: [String] = []
     for path in try workspace.recipeFiles(of: given) {
-      let recipe = try workspace.recipe(at: path, console: console)
+      let recipe = try workspace.recipe(at: path, show: console.show)
       unset += workspace.missingConnections(of: recipe).filter { !unset.contains($0) }
       for need in needs(of: recipe, &open) {
         let index = rows.firstIndex { $0.name.hasSameScalars(as: need.name) } ?? rows.endIndex

@@ -1,4 +1,5 @@
 import Agent
+import AgentRuntime
 import Basics
 import CommandLineParser
 import Recipes
@@ -20,26 +21,25 @@ struct ServeCommand {
 
   init(_ dispatch: Dispatch) { self.dispatch = dispatch }
 
-  func run() async throws(CommandError) -> ExitCode {
+  func run() async throws(RuntimeError) -> ExitCode {
     let workspace = try dispatch.workspace()
     if parsed["systemd-unit"].isGiven {
       console.out(systemdUnit(for: workspace, isUsers: parsed["user"].isGiven))
       return .done
     }
-    if parsed["user"].isGiven { throw CommandError(.usage, "--user belongs to --systemd-unit") }
+    if parsed["user"].isGiven { throw RuntimeError(.usage, "--user belongs to --systemd-unit") }
     let time = SystemTime()
     let secrets = try await workspace.soundSecretSources()
     let current = Current(
       RunFactory(workspace: workspace, secrets: secrets, pool: ServicePool(time: time), time: time))
-    let session = RunSession(
-      workspace: workspace, secrets: secrets, console: console, time: time,
-      display: ProgressDisplay(console, format: .text, time: time))
-    let agent = try await session.serve { current.value }
+    let session = RunSession(workspace, secrets, console, time: time)
+    let connection = try await session.access.serve { current.value }
     let log = ServeLog(
       console, format: parsed["log-format"].text.flatMap(ProgressDisplay.Format.init(rawValue:)) ?? .text, time: time)
-    guard let schedules = agent.schedules else { return .unavailable }
+    guard let agent = connection.agent, let schedules = agent.schedules else { return .unavailable }
     return try await Service(
-      dispatch: dispatch, current: current, agent: agent, log: log, time: time, schedules: schedules
+      dispatch: dispatch, current: current, connection: connection, agent: agent, log: log, time: time,
+      schedules: schedules
     ).run()
   }
 }
@@ -60,18 +60,20 @@ private final class Current: Sendable {
 private struct Service {
   let dispatch: Dispatch
   let current: Current
-  let agent: AgentConnection.Agent
+  let connection: AgentConnection
+  let agent: LocalAgent
   let log: ServeLog
   let time: any TimeSource
   let schedules: ScheduleHost
   private let notice = SystemdNotice()
 
   init(
-    dispatch: Dispatch, current: Current, agent: AgentConnection.Agent, log: ServeLog, time: any TimeSource,
-    schedules: ScheduleHost
+    dispatch: Dispatch, current: Current, connection: AgentConnection, agent: LocalAgent, log: ServeLog,
+    time: any TimeSource, schedules: ScheduleHost
   ) {
     self.dispatch = dispatch
     self.current = current
+    self.connection = connection
     self.agent = agent
     self.log = log
     self.time = time
@@ -84,7 +86,7 @@ private struct Service {
     case fail(StateError)
   }
 
-  func run() async throws(CommandError) -> ExitCode {
+  func run() async throws(RuntimeError) -> ExitCode {
     let (duties, duty) = AsyncStream.makeStream(of: ServiceEvent.self)
     await agent.host.observe { [log] news in
       log.say(news)
@@ -106,9 +108,7 @@ private struct Service {
     let life = Task { await showLife() }
     defer { for task in [hangUps, end, life] { task.cancel() } }
 
-    tell(await schedules.look())
-    let left = await agent.host.recover(in: current.value.workspace.stateFolder)
-    await schedules.serve()
+    let left = await agent.serve(in: current.value.workspace.stateFolder) { tell($0) }
     log.say("serving", "errand \(version) serves \(current.value.workspace.root): \(await summary())")
     for run in left { log.say(.stands(run)) }
     notice.ready(await summary())
@@ -116,8 +116,8 @@ private struct Service {
 
     notice.stopping()
     if failure == nil { log.say("stopping", "finishing what is in flight; a second signal ends at once") }
-    await AgentConnection.agent(agent).leave()
-    if let failure { throw CommandError(failure) }
+    await connection.leave()
+    if let failure { throw RuntimeError(failure) }
     log.say("stopped", "stopped; what is open goes on when errand serve is started again")
     return .done
   }
@@ -165,10 +165,10 @@ private struct Service {
   /// Reads `errand.yaml` and the secrets again; false, with what is wrong on the console, if they are at fault.
   private func reload() async -> Bool {
     let old = current.value
-    do throws(CommandError) {
+    do throws(RuntimeError) {
       let workspace = try dispatch.workspace()
       guard workspace.stateFolder.hasSameScalars(as: old.workspace.stateFolder) else {
-        throw CommandError(
+        throw RuntimeError(
           .configuration,
           "it names another state folder, '\(workspace.stateFolder)'; stop errand serve and start it again")
       }
@@ -234,13 +234,10 @@ extension Workspace {
   /// Where secrets come from, refused if it can be seen beforehand that something is wrong with a source.
   ///
   /// Nothing is asked of password managers, which may be locked while the machine starts.
-  fileprivate func soundSecretSources() async throws(CommandError) -> SecretSources {
+  fileprivate func soundSecretSources() async throws(RuntimeError) -> SecretSources {
     let sources = secretSources()
     let faults = await sources.faults()
-    if !faults.isEmpty { throw CommandError(.configuration, faults.map(\.message).joined(separator: "\n")) }
+    if !faults.isEmpty { throw RuntimeError(.configuration, faults.map(\.message).joined(separator: "\n")) }
     return sources
   }
-
-  /// The folders whose recipes are served.
-  var recipeFolders: [String] { configuration.recipeFolders.map { Workspace.absolute($0, in: root) } }
 }

@@ -1,4 +1,5 @@
 import Agent
+import AgentRuntime
 import Basics
 import CommandLineParser
 import Glibc
@@ -10,7 +11,7 @@ struct StateCommand {
   private let workspace: Workspace
   private var console: Console { dispatch.console }
 
-  init(_ dispatch: Dispatch) throws(CommandError) {
+  init(_ dispatch: Dispatch) throws(RuntimeError) {
     self.dispatch = dispatch
     workspace = try dispatch.workspace()
   }
@@ -18,7 +19,7 @@ struct StateCommand {
   private var archive: StateArchive { StateArchive(workspace.stateFolder, program: version) }
   private var file: String { dispatch.parsed["file"].text ?? "-" }
 
-  func run() throws(CommandError) -> ExitCode {
+  func run() throws(RuntimeError) -> ExitCode {
     let report: StateArchive.Report
     switch dispatch.parsed.command.last {
     case "import":
@@ -34,9 +35,9 @@ struct StateCommand {
     return .done
   }
 
-  private func export() throws(CommandError) -> StateArchive.Report {
+  private func export() throws(RuntimeError) -> StateArchive.Report {
     guard Files.exists(workspace.stateFolder) else {
-      throw CommandError(.noInput, "there is no state in \(workspace.stateFolder)")
+      throw RuntimeError(.noInput, "there is no state in \(workspace.stateFolder)")
     }
     if file == "-" {
       return try kept { () throws(StateError) in
@@ -49,12 +50,12 @@ struct StateCommand {
     // Written beside, so that what has the file's name is always whole.
     let temporary = "\(file).new"
     let disk = DiskFileSystem()
-    do throws(FileError) { try disk.remove(temporary) } catch { throw CommandError(.cannotCreate, "\(error)") }
+    do throws(FileError) { try disk.remove(temporary) } catch { throw RuntimeError(.cannotCreate, "\(error)") }
     let output: any AppendableFile
     do throws(FileError) { output = try disk.openForAppending(temporary) } catch {
-      throw CommandError(.cannotCreate, "\(error)")
+      throw RuntimeError(.cannotCreate, "\(error)")
     }
-    do throws(CommandError) {
+    do throws(RuntimeError) {
       let report = try kept { () throws(StateError) in
         try archive.export(at: SystemTime().now()) { bytes throws(FileError) in try output.append(bytes) }
       }
@@ -63,7 +64,7 @@ struct StateCommand {
         try disk.rename(temporary, to: file)
         try Files.syncFolder(of: file)
       } catch {
-        throw CommandError(.cannotCreate, "\(error)")
+        throw RuntimeError(.cannotCreate, "\(error)")
       }
       return report
     } catch {
@@ -73,27 +74,27 @@ struct StateCommand {
   }
 
   /// Refuses what the archive would be renamed over and must not be: a device or a folder, and unasked any file.
-  private func refuseTarget() throws(CommandError) {
+  private func refuseTarget() throws(RuntimeError) {
     let kind: Files.Kind?
     do throws(FileError) { kind = try Files.kind(of: file) } catch {
-      throw CommandError(.cannotCreate, error.description)
+      throw RuntimeError(.cannotCreate, error.description)
     }
     switch kind {
     case nil: return
     case .file where dispatch.parsed["force"].isGiven: return
-    case .file: throw CommandError(.cannotCreate, "'\(file)' is there already; --force replaces it")
-    case .folder: throw CommandError(.cannotCreate, "'\(file)' is a folder; name a file in it")
+    case .file: throw RuntimeError(.cannotCreate, "'\(file)' is there already; --force replaces it")
+    case .folder: throw RuntimeError(.cannotCreate, "'\(file)' is a folder; name a file in it")
     case .other:
-      throw CommandError(.cannotCreate, "'\(file)' is no regular file; - writes to standard output")
+      throw RuntimeError(.cannotCreate, "'\(file)' is no regular file; - writes to standard output")
     }
   }
 
-  private func takeIn() throws(CommandError) -> StateArchive.Report {
+  private func takeIn() throws(RuntimeError) -> StateArchive.Report {
     let folder = workspace.stateFolder
     let lock = try FolderLock.held(by: "errand \(version)", folder)
     defer { lock?.release() }
     let descriptor = file == "-" ? STDIN_FILENO : open(file, O_RDONLY | O_CLOEXEC)
-    guard descriptor >= 0 else { throw CommandError(.noInput, "\(FileError(.read, file, .system(errno)))") }
+    guard descriptor >= 0 else { throw RuntimeError(.noInput, "\(FileError(.read, file, .system(errno)))") }
     defer { if descriptor != STDIN_FILENO { close(descriptor) } }
     let input = Pipe(descriptor, file == "-" ? "standard input" : file)
     return try kept { () throws(StateError) in
@@ -105,15 +106,15 @@ struct StateCommand {
 
   private func kept(
     _ body: () throws(StateError) -> StateArchive.Report
-  ) throws(CommandError) -> StateArchive.Report {
+  ) throws(RuntimeError) -> StateArchive.Report {
     do throws(StateError) { return try body() } catch {
-      let code: ExitCode =
+      let kind: RuntimeError.Kind =
         switch error.kind {
         case .invalid, .secret: .cannotCreate
         case .damaged, .newer: .invalid
         case .unavailable, .fatal, .closed: .unavailable
         }
-      throw CommandError(code, error.message)
+      throw RuntimeError(kind, error.message)
     }
   }
 }

@@ -3,6 +3,7 @@
 ///
 /// A unit of `Type=notify-reload` wants `RELOADING=1` with the monotonic clock before a reload and `READY=1` after it.
 /// With `WatchdogSec=` the service manager expects `WATCHDOG=1` within each `$WATCHDOG_USEC`, and kills what is silent.
+import AgentRuntime
 import Basics
 import Glibc
 

@@ -1,3 +1,4 @@
+import AgentRuntime
 import Basics
 import Glibc
 import Recipes

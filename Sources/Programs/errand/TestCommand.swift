@@ -1,4 +1,5 @@
 import Agent
+import AgentRuntime
 import Basics
 import CommandLineParser
 import Glibc
@@ -12,7 +13,7 @@ struct TestCommand {
 
   init(_ dispatch: Dispatch) { self.dispatch = dispatch }
 
-  func run() async throws(CommandError) -> ExitCode {
+  func run() async throws(RuntimeError) -> ExitCode {
     let workspace = try dispatch.workspace(besides: parsed["file"].texts.first)
     let code = try await runOnce(in: workspace)
     guard parsed["watch"].isGiven else { return code }
@@ -44,7 +45,7 @@ struct TestCommand {
     case end(ExitCode)
   }
 
-  private func files(of workspace: Workspace) throws(CommandError) -> [String] {
+  private func files(of workspace: Workspace) throws(RuntimeError) -> [String] {
     let given = parsed["file"].texts
     if !given.isEmpty { return given }
     var paths: [String] = []
@@ -52,16 +53,16 @@ struct TestCommand {
       do throws(FileError) {
         paths += try Files.list("\(folder)/tests").filter { $0.hasSuffix(".test.yaml") }.map { "\(folder)/tests/\($0)" }
       } catch {
-        throw CommandError(.noInput, error.description)
+        throw RuntimeError(.noInput, error.description)
       }
     }
     return paths
   }
 
-  private func runOnce(in workspace: Workspace) async throws(CommandError) -> ExitCode {
+  private func runOnce(in workspace: Workspace) async throws(RuntimeError) -> ExitCode {
     let paths = try files(of: workspace)
     guard !paths.isEmpty else {
-      throw CommandError(
+      throw RuntimeError(
         .noInput, "there is no test file in \(workspace.recipeFolders.map { "'\($0)/tests'" }.joined(separator: ", "))")
     }
     let clock = SystemTime()
@@ -98,11 +99,11 @@ struct TestCommand {
     }
   }
 
-  private func update(_ outcomes: [FileOutcome]) throws(CommandError) {
+  private func update(_ outcomes: [FileOutcome]) throws(RuntimeError) {
     for outcome in outcomes {
       guard let bytes = outcome.updated else { continue }
       do throws(FileError) { try Files.write(bytes, to: outcome.file) } catch {
-        throw CommandError(.cannotCreate, error.description)
+        throw RuntimeError(.cannotCreate, error.description)
       }
       console.say("\(outcome.file) is updated; look at the difference before you keep it")
     }

@@ -1,4 +1,5 @@
 import Agent
+import AgentRuntime
 import Basics
 import Calendars
 import CommandLineParser
@@ -14,10 +15,10 @@ struct WhyCommand {
 
   init(_ dispatch: Dispatch) { self.dispatch = dispatch }
 
-  func run() async throws(CommandError) -> ExitCode {
+  func run() async throws(RuntimeError) -> ExitCode {
     let session = try dispatch.session()
     let subject = parsed["subject"].text ?? ""
-    let stories = try await session.asking(isReading: true) { requests throws(CommandError) in
+    let stories = try await session.asking(isReading: true) { requests throws(RuntimeError) in
       let now = session.time.now()
       let (all, broken) = try await KnownSchedule.all(requests, session.workspace)
       let named = all.filter {
@@ -26,7 +27,7 @@ struct WhyCommand {
       var stories: [Story] = []
       for schedule in named { stories.append(try await story(of: schedule, requests, session.workspace, now)) }
       if named.isEmpty, let recipe = broken.first(where: { $0.stem.hasSameScalars(as: subject) }) {
-        throw CommandError(
+        throw RuntimeError(
           .invalid,
           "'\(recipe.file)' is broken, so nothing starts it: \(recipe.fault); see: errand check \(recipe.file.shellQuoted)"
         )
@@ -63,16 +64,18 @@ struct WhyCommand {
   private func story(
     ofRun subject: String, among schedules: [KnownSchedule], _ requests: AgentRequests, _ workspace: Workspace,
     _ now: Timestamp
-  ) async throws(CommandError) -> Story {
+  ) async throws(RuntimeError) -> Story {
     if parsed["at"].isGiven { throw unknown(subject, schedules, "has a schedule, and --at goes with one") }
     let isID = subject.utf8.allSatisfy { $0 == UInt8(ascii: "-") || hexadecimal($0) }
     var prefix = subject
     if !isID {
       // The latest run of a recipe that nothing starts by itself.
-      let runs = try await requests.ask("runs", ["limit": .int(1), "recipe": .string(subject)])
-      let open = try requests.records(runs["open"], as: RunRecord.self).last?.id
-      let finished = try requests.records(runs["finished"], as: RunSummary.self).first?.id
-      guard let latest = [open, finished].compactMap({ $0 }).max(by: { $0.precedesByScalars($1) }) else {
+      let runs = try await requests.runs(limit: 1, recipe: subject)
+      guard
+        let latest = [runs.open.last?.id, runs.finished.first?.id].compactMap({ $0 }).max(by: {
+          $0.precedesByScalars($1)
+        })
+      else {
         throw unknown(subject, schedules, "has a schedule or ever ran")
       }
       prefix = latest
@@ -97,10 +100,10 @@ struct WhyCommand {
     (0x30...0x39).contains(byte) || (0x61...0x66).contains(byte)
   }
 
-  private func unknown(_ subject: String, _ schedules: [KnownSchedule], _ what: String) -> CommandError {
+  private func unknown(_ subject: String, _ schedules: [KnownSchedule], _ what: String) -> RuntimeError {
     let names = schedules.flatMap { [$0.record.id, $0.record.recipe] }
     let guess = subject.nearest(among: names).map { "did you mean '\($0)'?" }
-    return CommandError(
+    return RuntimeError(
       .noInput,
       "nothing called '\(subject)' \(what); \(guess ?? "'errand schedule list' and 'errand runs list' show what there is")"
     )
@@ -110,12 +113,12 @@ struct WhyCommand {
 
   private func story(
     of schedule: KnownSchedule, _ requests: AgentRequests, _ workspace: Workspace, _ now: Timestamp
-  ) async throws(CommandError) -> Story {
+  ) async throws(RuntimeError) -> Story {
     let clock = schedule.clock(workspace.wallClock(now))
     var at = now
     if let text = parsed["at"].text {
       guard let instant = clock.instant(text) else {
-        throw CommandError(
+        throw RuntimeError(
           .usage, "--at takes '2026-11-20 17:30', '17:30' or RFC 3339, but is '\(text)'")
       }
       at = instant

@@ -33,9 +33,11 @@ package final class AgentClient: Sendable {
 
   deinit { loop.endSoon() }
 
-  /// Connects to a folder's agent; nil if nobody listens there, and `held` if the agent is of another kind.
+  /// Connects to a folder's agent; nil if no process listens there, and `held` if the agent is of another kind.
+  ///
+  /// - Parameter person: The person that decisions are kept as; the account's name if nil.
   package static func connect(
-    _ folder: String, identity: AgentIdentity, clock: any TimeSource
+    _ folder: String, identity: AgentIdentity, person: String? = nil, clock: any TimeSource
   ) async throws(AgentError) -> AgentClient? {
     let opened: Result<Int32?, AgentError> = await withCheckedContinuation { continuation in
       // Ends with the call, which waits only while the agent has more clients than it takes at once.
@@ -68,7 +70,7 @@ package final class AgentClient: Sendable {
     }
     let id = loop.add(socket)
     do {
-      guard loop.send(id, AgentProtocol.answer(AgentProtocol.hello(identity))) else {
+      guard loop.send(id, AgentProtocol.answer(AgentProtocol.hello(identity, person: person))) else {
         throw AgentError(.broken, "the agent of '\(folder)' has gone")
       }
       let pid = try await hello(replies, folder)
@@ -89,16 +91,14 @@ package final class AgentClient: Sendable {
     }
     do {
       try SocketAddress.with(folder) { Glibc.connect(descriptor, $0, $1) }
-      // The kernel's `ucred`, which glibc shows to GNU sources alone: process, user and group.
-      var peer: (pid: pid_t, uid: uid_t, gid: gid_t) = (0, uid_t.max, gid_t.max)
-      var size = socklen_t(MemoryLayout.size(ofValue: peer))
-      guard getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0, peer.uid == geteuid() else {
+      let peer = SocketAddress.peer(of: descriptor)
+      guard peer?.account == geteuid() else {
         Glibc.close(descriptor)
-        let whose = FolderLock.name(of: peer.uid)
+        let whose = FolderLock.name(of: peer?.account ?? .max)
         return .failure(
           AgentError(
             .unavailable,
-            "the process \(peer.pid) that listens in '\(folder)' is the user \(whose)'s, and this is \(FolderLock.name(of: geteuid())); end that process"
+            "the process \(peer?.process ?? 0) that listens in '\(folder)' is the user \(whose)'s, and this is \(FolderLock.name(of: geteuid())); end that process"
           ))
       }
       return .success(descriptor)
@@ -119,6 +119,18 @@ package final class AgentClient: Sendable {
       throw AgentError(reply["error"]?["kind"]?.string == "held" ? .held : .broken, message)
     }
     throw AgentError(.broken, "the agent of '\(folder)' ended before it said who it is")
+  }
+
+  /// Asks for something; the answers come until there are no more.
+  ///
+  /// A connection is asked for one thing after another: what comes is read as the answers to the latest request.
+  package func ask(_ request: AgentRequest) throws(AgentError) -> AsyncThrowingStream<AgentReply, any Error> {
+    let (line, verb) = request.encoded()
+    try send(line)
+    return AsyncThrowingStream(unfolding: {
+      for try await value in self.replies { return try AgentReply(reading: value, to: verb) }
+      return nil
+    })
   }
 
   /// Queues a request, a map.

@@ -2,15 +2,16 @@
 ///
 /// The client begins with who it is, and the agent answers with who that is:
 ///
-///     → {"errand":1,"program":"errand 0.1","configuration":"/home/ann/school/errand.yaml"}
+///     → {"errand":1,"program":"errand 0.1","configuration":"/home/ann/school/errand.yaml","person":"ann"}
 ///     ← {"errand":1,"program":"errand 0.1","configuration":"/home/ann/school/errand.yaml","pid":4711}
 ///
-/// An agent serves only clients of its own version and configuration, because it would otherwise run a recipe with other
-/// actions or other connections than the client checked it with; anybody else gets `{"error":{…}}` with `"kind":"held"`.
+/// `person` may be left out (`AgentCaller`). An agent serves only clients of its own version and configuration, because it
+/// would otherwise run a recipe with other actions or other connections than the client checked it with; any other client
+/// gets `{"error":{…}}` with `"kind":"held"`.
 ///
-/// After that each line is a request, which the agent answers with any number of lines; what they say is the handler's
-/// business. Requests of one connection are served side by side. A line that is no JSON object gets an error line, and the
-/// next line is read; a line that is too long gets one and ends the connection.
+/// After that each line is a request (`AgentVerb`), which the agent answers with any number of lines (`AgentReplyCoding`).
+/// Requests of one connection are served side by side. A line that isn't a JSON object gets an error line, and the next
+/// line is read; a line that is too long gets one and ends the connection.
 ///
 /// What has more than a mebibyte comes in pieces, each a line of its own: those before the last begin with `+`, the last
 /// with `=`, and the text is what stands after these signs. Lines of other answers never come between the pieces.
@@ -78,12 +79,13 @@ enum AgentProtocol {
     }
   }
 
-  static func hello(_ identity: AgentIdentity, pid: Int? = nil) -> Value {
+  static func hello(_ identity: AgentIdentity, pid: Int? = nil, person: String? = nil) -> Value {
     var hello = ValueMap([
       ("errand", .int(version)), ("program", .string(identity.program)),
       ("configuration", .string(identity.configuration)),
     ])
     if let pid { hello["pid"] = .int(pid) }
+    if let person { hello["person"] = .string(person) }
     return .map(hello)
   }
 

@@ -2,17 +2,20 @@ package import Basics
 import Glibc
 import Synchronization
 
-/// A request to the agent, with the way back.
-package struct AgentRequest: Sendable {
-  /// What the client asked, a map.
+/// A line that a client sent, with the way back.
+package struct RequestLine: Sendable {
+  /// What the client asks, a map.
   package let value: Value
+  package let caller: AgentCaller
   private let send: @Sendable (Value) -> Bool
   private let room: @Sendable () async -> Bool
 
   init(
-    _ value: Value, send: @escaping @Sendable (Value) -> Bool, room: @escaping @Sendable () async -> Bool = { true }
+    _ value: Value, from caller: AgentCaller, send: @escaping @Sendable (Value) -> Bool,
+    room: @escaping @Sendable () async -> Bool = { true }
   ) {
     self.value = value
+    self.caller = caller
     self.send = send
     self.room = room
   }
@@ -31,10 +34,13 @@ package struct AgentRequest: Sendable {
 /// Each request is handled by a task of its own, which is cancelled when its client has gone or the server stops. So what
 /// has to outlive the client, a run above all, belongs to somebody else than the handler.
 package final class AgentServer: Sendable {
-  package typealias Handler = @Sendable (AgentRequest) async -> Void
+  package typealias Handler = @Sendable (RequestLine) async -> Void
 
   private struct Client {
-    var isKnown = false
+    /// The account at the other end.
+    let account: uid_t
+    /// Known once the client has said hello.
+    var caller: AgentCaller?
     var hasEnded = false
     var tasks: [Int: Task<Void, Never>] = [:]
     var lines = AgentProtocol.Assembler()
@@ -124,7 +130,7 @@ package final class AgentServer: Sendable {
 
   private func receive(_ event: LineLoop.Event) {
     switch event {
-    case .opened(let id): content.withLock { $0.clients[id] = Client() }
+    case .opened(let id, let account): content.withLock { $0.clients[id] = Client(account: account) }
     case .line(let id, let line): receive(line, of: id)
     case .tooLong(let id):
       send(id, AgentProtocol.error("broken", "a line has more than \(limits.line) bytes"))
@@ -152,11 +158,10 @@ package final class AgentServer: Sendable {
       send(id, AgentProtocol.error("broken", "a line has to be a JSON object\(column): \(error.message)"))
       return
     }
-    let isKnown = content.withLock { $0.clients[id]?.isKnown }
-    guard let isKnown else { return }
-    if isKnown {
-      let request = AgentRequest(
-        value, send: { self.send(id, $0) },
+    guard let client = content.withLock({ $0.clients[id] }) else { return }
+    if let caller = client.caller {
+      let request = RequestLine(
+        value, from: caller, send: { self.send(id, $0) },
         room: { await self.content.withLock { $0.loop }?.hasRoom(id) ?? false })
       return handle(request, of: id)
     }
@@ -165,12 +170,13 @@ package final class AgentServer: Sendable {
       send(id, refusal)
       content.withLock { $0.loop }?.close(id)
     } else {
-      content.withLock { $0.clients[id]?.isKnown = true }
+      let caller = AgentCaller(account: client.account, person: value["person"]?.string)
+      content.withLock { $0.clients[id]?.caller = caller }
       send(id, AgentProtocol.hello(identity, pid: pid))
     }
   }
 
-  private func handle(_ request: AgentRequest, of id: LineLoop.ID) {
+  private func handle(_ request: RequestLine, of id: LineLoop.ID) {
     content.withLock { content in
       let number = content.nextTask
       content.nextTask += 1

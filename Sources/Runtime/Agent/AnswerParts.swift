@@ -19,13 +19,13 @@ struct PartedAnswer {
   /// About the bytes of a part.
   static let page = 256 << 10
 
-  private let request: AgentRequest
+  private let request: RequestLine
   private let id: String
   private var hasParts = false
   /// Whether the client is there to read more.
   private(set) var isHeard = true
 
-  init(to request: AgentRequest, id: String) {
+  init(to request: RequestLine, id: String) {
     self.request = request
     self.id = id
   }

@@ -13,7 +13,8 @@ final class LineLoop: Sendable {
   typealias ID = Int
 
   enum Event: Sendable {
-    case opened(ID)
+    /// A client of an account has connected.
+    case opened(ID, account: uid_t)
     /// A line without its end.
     case line(ID, [UInt8])
     /// A line that is longer than allowed; nothing more is read.
@@ -273,7 +274,8 @@ final class LineLoop: Sendable {
   private func accept(_ listener: Int32) {
     let socket = Glibc.accept(listener, nil, nil)
     if socket >= 0 {
-      handle(.opened(add(socket)))
+      // Whoever cannot be told is nobody that may speak for others.
+      handle(.opened(add(socket), account: SocketAddress.peer(of: socket)?.account ?? .max))
     } else if errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM {
       content.withLock { $0.isFull = true }
     }

@@ -32,12 +32,11 @@ package struct RunFacts: Sendable, Equatable {
     self.events = events
   }
 
-  /// Reads what an agent answered to the question about a run.
-  package init(_ run: RunRecord, answering answer: Value) throws(RecordError) {
-    let around = try Surroundings(reading: answer["facts"] ?? .null)
-    self.init(run, now: around.now, schedule: around.schedule, slot: around.slot)
-    for other in answer["others"]?.list ?? [] { others.append(try RunGist(reading: other)) }
-    for event in answer["events"]?.list ?? [] { events.append(try EventRecord(reading: event)) }
+  /// What an agent answered to the question about a run.
+  package init(_ run: RunRecord, answering answer: Answer) {
+    self.init(
+      run, now: answer.around.now, schedule: answer.around.schedule, slot: answer.around.slot, others: answer.others,
+      events: answer.events)
   }
 
   /// The recipe's text and those of the recipes it calls, by file.
@@ -126,6 +125,13 @@ extension RunFacts {
     /// The names of the events that it waits for.
     var awaits: [String]
 
+    init(run: String, cause: RunCause, group: String? = nil, awaits: [String] = []) {
+      self.run = run
+      self.cause = cause
+      self.group = group
+      self.awaits = awaits
+    }
+
     package init(about run: RunRecord) {
       self.run = run.id
       cause = run.origin.cause
@@ -167,8 +173,17 @@ extension RunFacts {
     }
   }
 
-  /// What an agent tells of a run that somebody has the record of, but for what there may be many of.
-  struct Surroundings: Record {
+  /// What an agent answers to a question.
+  package struct Answer: Sendable {
+    var around: Surroundings
+    var others: [RunGist]
+    var events: [EventRecord]
+    /// The process that carries the run on and will not be there for good.
+    package var holder: Int?
+  }
+
+  /// What there is one of around a run.
+  package struct Surroundings: Record {
     var now: Timestamp
     var schedule: ScheduleRecord?
     var slot: SlotRecord?
@@ -184,13 +199,13 @@ extension RunFacts {
       }
     }
 
-    func write(to record: inout RecordWriter) {
+    package func write(to record: inout RecordWriter) {
       record.set("now", now)
       record.set("schedule", schedule)
       record.set("slot", slot)
     }
 
-    init(from record: inout RecordReader) throws(RecordError) {
+    package init(from record: inout RecordReader) throws(RecordError) {
       now = try record.read("now")
       schedule = try record.readIfPresent("schedule")
       slot = try record.readIfPresent("slot")
@@ -213,11 +228,10 @@ extension RunFacts.Question {
     return others + store.openRuns.filter { $0.id != run && $0.origin.group?.name == group }.map { RunGist($0) }
   }
 
-  /// The ids of the events that it consumed, and of those whose name it waits for, in the order in which they came.
-  func events(in store: any StateStore) -> [String] {
+  /// The events that it consumed, and those whose name it waits for, in the order in which they came.
+  func events(in store: any StateStore) -> [EventRecord] {
     store.state.events.values
       .filter { $0.consumedBy == run || $0.id == cause.event || awaits.contains($0.name) }
       .sorted { ($0.receivedAt, $0.id) < ($1.receivedAt, $1.id) }
-      .map(\.id)
   }
 }

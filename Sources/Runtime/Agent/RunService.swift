@@ -1,42 +1,11 @@
 package import Basics
+import Recipes
 package import RunState
 import Runs
-import Synchronization
 
-/// What an agent does for whoever asks, in its own process or behind the socket.
+/// What an agent does for its callers, in its own process or behind the socket (`SocketService`).
 ///
-/// A request is `{"ask": …}` with what it needs; the answers to it are
-///
-///     {"ask":"submit","run":{…},"secrets":[name, …],"detach":bool,"again":bool}
-///                                                {"accepted":id,"isServing":bool}, then updates unless detached
-///     {"ask":"resume"|"follow","run":id}         updates; of a run that is over, the end
-///     {"ask":"cancel","run":id,"reason":…}       {"cancelled":id}
-///     {"ask":"pause","run":id,"reason":…}        {"paused":id}; `resume` goes on
-///     {"ask":"retry","run":id}                   {"accepted":new id}; `resume` follows it
-///     {"ask":"resolve","run":id,"step":path,…}   {"resolved":id}
-///     {"ask":"signal","event":{id?,name,data?,run?}}   {"received":id,"isNew":bool}
-///     {"ask":"decide","run":id,"step":path?,"approved":bool,"by":…,"comment":…?}   {"decided":path,"run":id}
-///     {"ask":"runs","limit":n,"recipe":…}        {"open":[record, as lists show it…],"finished":[summary…]}
-///     {"ask":"find","run":prefix}                {"run":gist,"open":record?}, the record as lists show it
-///     {"ask":"show","run":prefix}                {"run":record}
-///     {"ask":"value","blob":reference}           {"value":…}, which a record names and does not hold
-///     {"ask":"why","about":question}             {"facts":…,"others":[…],"events":[…],"holder":pid?}, which a run is
-///                                                explained from besides its record (`RunFacts`); the holder carries it
-///                                                on, and will not be there for good
-///     {"ask":"schedules"}                        {"schedules":[record with its texts…]}
-///     {"ask":"slots","schedule":…?,"limit":n,"from":…?,"before":…?}   {"slots":[slot record…]}
-///     {"ask":"pauseSchedule"|"resumeSchedule","id":…,"note":…?}   {"slots":[slot record…]}
-///     {"ask":"resetSchedule","id":…}             {"slots":[the reset as a slot record]}
-///     {"ask":"trigger","id":…,"overlap":…?}      {"slots":[slot record…]}
-///     {"ask":"backfill","id":…,"from":…,"to":…,"overlap":…?,"dryRun":bool}
-///                                                {"slots":[instant…],"hasMore":bool} if dry, else {"slots":[slot record…]}
-///     {"ask":"status"}                           who the agent is and how much it has to do
-///     {"ask":"yield"}                            {"yielded":true}; the agent finishes what is in flight, and ends
-///
-/// or `{"failed":{"kind":…,"message":…}}`. Updates are progress (`ProgressCoding`) and `{"waits":{"until":…?,
-/// "status":…,"reason":…?}}` while nothing but the state holds the run, then `{"ended":record}`. A record in
-/// `ended` that is not over says that the run stands until a person does something, or that the agent ended first.
-/// What may be large comes in parts (`AnswerParts`).
+/// `AgentVerb.all` says what each request means. Whatever is answered about a run or a schedule is on disk before.
 package struct RunService: Sendable {
   let host: RunHost
   let store: any StateStore
@@ -55,175 +24,234 @@ package struct RunService: Sendable {
     self.agent = agent
   }
 
-  /// Why a request was not done.
-  struct RequestError: Error {
-    var kind: String
-    var message: String
-
-    init(_ kind: String, _ message: String) {
-      self.kind = kind
-      self.message = message
-    }
-
-    init(_ error: StateError) { self.init("state", error.message) }
-  }
-
-  /// Serves a request of this process, whose answers come whole.
-  package func handle(_ request: Value, reply: @escaping @Sendable (Value) -> Void) async {
-    let answers = Mutex(AnswerAssembler())
-    await handle(
-      AgentRequest(request) { line in
-        if let answer = answers.withLock({ $0.receive(line) }) { reply(answer) }
-        return true
-      })
-  }
-
-  package func handle(_ asked: AgentRequest) async {
-    let request = asked.value
-    let reply: @Sendable (Value) -> Void = { asked.reply($0) }
-    do throws(RequestError) {
-      switch request["ask"]?.string {
-      case "submit": try await submit(asked)
-      case "resume": try await resume(asked)
-      case "follow": try await follow(asked)
-      case "runs": try await list(asked)
-      case "find": reply(try await find(request))
-      case "show": try await show(asked)
-      case "value": try await value(asked)
-      case "why": try await why(asked)
-      case "schedules": try await schedules(asked)
-      case "slots": try await slots(asked)
-      case "status": reply(await status())
-      case "yield": try await yield(reply)
-      case "cancel": reply(try await cancel(request))
-      case "pause": reply(try await pause(request))
-      case "retry": reply(try await retry(request))
-      case "resolve": reply(try await resolve(request))
-      case "signal": reply(try await signal(request))
-      case "decide": reply(try await decide(request))
-      case "pauseSchedule", "resumeSchedule", "resetSchedule", "trigger", "backfill":
-        reply(try await steerSchedule(request))
-      default: throw RequestError("request", "the agent does not know what '\(request["ask"]?.string ?? "")' asks for")
+  /// Answers a request; the answers have ended when this returns.
+  package func handle(_ request: AgentRequest, from caller: AgentCaller, to replies: some AgentReplies) async {
+    do throws(RequestRefusedError) {
+      switch request {
+      case .submit(let run, let secrets, let isDetached, let isAgain):
+        try await submit(run, secrets, isDetached: isDetached, isAgain: isAgain, replies)
+      case .start(let recipe, let inputs, let texts):
+        replies.give(try await start(recipe, inputs, texts))
+      case .resume(let run): try await resume(try await gist(run).id, replies)
+      case .follow(let run): try await follow(try await gist(run).id, replies)
+      case .pause(let run, let reason): replies.give(try await pause(run, reason, caller))
+      case .cancel(let run, let reason): replies.give(try await cancel(run, reason))
+      case .retry(let run): replies.give(try await retry(run))
+      case .resolve(let run, let step, let resolution):
+        replies.give(try await resolve(run, step, resolution, caller))
+      case .decide(let run, let step, let isApproved, let comment):
+        let decision = DecisionRecord(isApproved: isApproved, by: caller.name, at: time.now(), comment: comment)
+        replies.give(try await decide(run, step, decision))
+      case .signal(let event): replies.give(try await signal(event))
+      case .runs(let limit, let recipe): await replies.giveInTurn(try await runs(limit, recipe))
+      case .find(let run):
+        let gist = try await gist(run)
+        replies.give(.found(gist, open: store.run(gist.id)?.listed))
+      case .show(let run): try await replies.give(stored(try await gist(run).id), isEnd: false)
+      case .value(let blob): try await replies.give(blob, from: store)
+      case .why(let question): await replies.giveInTurn(try await facts(question))
+      case .schedules: await replies.giveInTurn(try await listSchedules())
+      case .slots(let query):
+        await replies.giveInTurn(.slots(try await kept { () throws(StateError) in try await store.slots(query) }))
+      case .pauseSchedule(let id, let note): replies.give(.slots(try await steered().pause(id, note: note)))
+      case .resumeSchedule(let id): replies.give(.slots(try await steered().resume(id)))
+      case .resetSchedule(let id): replies.give(.slots(try await steered().reset(id)))
+      case .trigger(let id, let overlap): replies.give(.slots(try await steered().trigger(id, overlap: overlap)))
+      case .backfill(let id, let from, let to, let overlap, let isDry):
+        await replies.giveInTurn(try await backfill(id, from, to, overlap, isDry: isDry))
+      case .status: replies.give(.status(await report()))
+      case .yield: try await yield(replies)
       }
     } catch {
-      reply(.object(["failed": .object(["kind": .string(error.kind), "message": .string(error.message)])]))
+      replies.give(.refused(error))
     }
   }
 
   // MARK: Carrying on
 
-  private func submit(_ asked: AgentRequest) async throws(RequestError) {
-    let request = asked.value
-    let run: RunCreated
-    do throws(RecordError) { run = try RunCreated(reading: request["run"] ?? .null) } catch {
-      throw RequestError("request", "the run cannot be read: \(error.message)")
-    }
-    let accepted = run
+  private func submit(
+    _ run: RunCreated, _ secrets: [String], isDetached: Bool, isAgain: Bool, _ replies: some AgentReplies
+  ) async throws(RequestRefusedError) {
     try await kept { () async throws(StateError) in
       // The agent before this one may have accepted it and ended before it said so.
-      if request["again"]?.bool == true {
-        if store.run(accepted.run) != nil { return }
-        if try await store.finishedRun(accepted.run) != nil { return }
+      if isAgain {
+        if store.run(run.run) != nil { return }
+        if try await store.finishedRun(run.run) != nil { return }
       }
-      var run = accepted
-      // Nothing of the run is kept before what it must not hold is known.
-      await store.secrets.learn(named: request["secrets"]?.list?.compactMap(\.string) ?? [])
-      if case .inline(let texts) = run.texts { run.texts = try await store.keep(texts) }
-      try await host.create(run)
+      try await accept(run, reading: secrets)
     }
-    asked.reply(.object(["accepted": .string(run.run), "isServing": .bool(agent.isServing)]))
-    let isDetached = request["detach"]?.bool == true
-    if !isDetached, request["again"]?.bool == true {
-      return try await resume(run.run, asked)
-    }
-    if !isDetached { return try await carryOn(run.run, asked) }
-    // An agent that serves has it from here on; another one leaves it in the state.
-    guard agent.isServing, store.run(run.run) != nil else { return }
-    do throws(RunRefusedError) { try await host.carryOn(run.run) } catch {
-      throw RequestError("configuration", error.message)
+    replies.give(.accepted(run: run.run, isServing: agent.isServing))
+    if isDetached { return try await carryOnIfServing(run.run) }
+    if isAgain { return try await resume(run.run, replies) }
+    try await carryOn(run.run, replies)
+  }
+
+  /// Keeps a run, and nothing of it before what it must not hold is known.
+  private func accept(_ run: RunCreated, reading secrets: [String]) async throws(StateError) {
+    var run = run
+    await store.secrets.learn(named: secrets)
+    if case .inline(let texts) = run.texts { run.texts = try await store.keep(texts) }
+    try await host.create(run)
+  }
+
+  /// Carries a run on that its caller left; an agent that does not serve leaves it in the state.
+  private func carryOnIfServing(_ run: String) async throws(RequestRefusedError) {
+    guard agent.isServing, store.run(run) != nil else { return }
+    do throws(RunRefusedError) { try await host.carryOn(run) } catch {
+      throw RequestRefusedError(.configuration, error.message)
     }
   }
 
-  private func carryOn(_ run: String, isAsked: Bool = false, _ asked: AgentRequest) async throws(RequestError) {
+  /// Starts a run of a recipe that is served.
+  private func start(
+    _ name: String, _ inputs: ValueMap, _ texts: ValueMap
+  ) async throws(RequestRefusedError) -> AgentReply {
+    let request = Source(name: "inputs", text: "")
+    var given = inputs.members.compactMap { member in
+      member.name.map { (name: $0, input: GivenInput(member.value, from: request)) }
+    }
+    for member in texts.members {
+      guard let name = member.name, let text = member.value.string else { continue }
+      given.append((name, GivenInput(secretNamedBy: text) ?? .text(text)))
+    }
+    let prepared = try await steered().startingRun(of: name, given: given, as: newID())
+    try await kept { () async throws(StateError) in try await accept(prepared.run, reading: prepared.secrets) }
+    try await carryOnIfServing(prepared.run.run)
+    return .accepted(run: prepared.run.run, isServing: agent.isServing)
+  }
+
+  private func carryOn(
+    _ run: String, isAsked: Bool = false, _ replies: some AgentReplies
+  ) async throws(RequestRefusedError) {
     let isLeft: Bool
     do throws(RunRefusedError) {
-      isLeft = try await host.run(run, isAsked: isAsked) { asked.reply($0.answer) } != nil
+      isLeft = try await host.run(run, isAsked: isAsked) { replies.give($0.reply) } != nil
     } catch {
-      throw RequestError("configuration", error.message)
+      throw RequestRefusedError(.configuration, error.message)
     }
-    if isLeft { return try await left(run, asked) }
-    if let failure = await host.failure { throw RequestError(failure) }
+    if isLeft { return try await replies.give(stored(run), isEnd: true) }
+    if let failure = await host.failure { throw RequestRefusedError(failure) }
   }
 
-  private func resume(_ asked: AgentRequest) async throws(RequestError) {
-    try await resume(try await gist(asked.value["run"]?.string ?? "").id, asked)
-  }
-
-  /// Carries a run on, or tells its end: it may have come since whoever asks last heard of the run.
-  private func resume(_ id: String, _ asked: AgentRequest) async throws(RequestError) {
+  /// Carries a run on, or tells its end: it may have come since the caller last heard of the run.
+  private func resume(_ id: String, _ replies: some AgentReplies) async throws(RequestRefusedError) {
     if store.run(id) != nil {
-      do throws(RequestError) { return try await carryOn(id, isAsked: true, asked) } catch {
+      do throws(RequestRefusedError) { return try await carryOn(id, isAsked: true, replies) } catch {
         if store.run(id) != nil { throw error }
       }
     }
-    try await left(id, asked)
+    try await replies.give(stored(id), isEnd: true)
   }
 
   /// Follows a run to its end; of one that is over, the end is all there is to tell.
-  private func follow(_ asked: AgentRequest) async throws(RequestError) {
-    let id = try await gist(asked.value["run"]?.string ?? "").id
+  private func follow(_ id: String, _ replies: some AgentReplies) async throws(RequestRefusedError) {
     if store.run(id) != nil {
       for await update in await host.follow(id) {
         if case .left = update { continue }
-        asked.reply(update.answer)
+        replies.give(update.reply)
       }
       guard !Task.isCancelled else { return }
     }
-    try await left(id, asked)
-  }
-
-  private func left(_ id: String, _ asked: AgentRequest) async throws(RequestError) {
-    var answer = PartedAnswer(to: asked, id: newID())
-    var rest = ValueMap()
-    try await send(id, as: "ended", of: &answer, &rest)
-    await answer.end(rest)
+    try await replies.give(stored(id), isEnd: true)
   }
 
   /// Gives the folder up to `errand serve`; refused by one that serves already.
-  private func yield(_ reply: @Sendable (Value) -> Void) async throws(RequestError) {
+  private func yield(_ replies: some AgentReplies) async throws(RequestRefusedError) {
     guard !agent.isServing else {
-      throw RequestError("serving", "process \(agent.pid) serves '\(agent.folder)' already")
+      throw RequestRefusedError(.serving, "process \(agent.pid) serves '\(agent.folder)' already")
     }
-    reply(.object(["yielded": .bool(true)]))
+    replies.give(.yielded)
     await host.handOver()
   }
 
+  // MARK: What the state has
+
+  func stored(_ id: String) -> StoredRun { StoredRun(id: id, store: store) }
+
   /// What the store does, with its faults as refusals.
-  func kept<Output>(_ body: () async throws(StateError) -> Output) async throws(RequestError) -> Output {
-    do throws(StateError) { return try await body() } catch { throw RequestError(error) }
+  func kept<Output>(_ body: () async throws(StateError) -> Output) async throws(RequestRefusedError) -> Output {
+    do throws(StateError) { return try await body() } catch { throw RequestRefusedError(error) }
   }
 
-  /// The id of the open run that a request names.
-  func openRun(_ request: Value) async throws(RequestError) -> String {
-    let run = try await gist(request["run"]?.string ?? "")
-    guard store.run(run.id) != nil else {
-      throw RequestError("ended", "the run \(run.id) is over: \(run.status.rawValue)")
+  /// The schedules, for a request that steers one.
+  private func steered() throws(RequestRefusedError) -> ScheduleHost {
+    guard let schedules else { throw RequestRefusedError(.request, "there are no schedules here") }
+    return schedules
+  }
+
+  private func backfill(
+    _ id: String, _ from: Timestamp, _ to: Timestamp, _ overlap: Trigger.Overlap?, isDry: Bool
+  ) async throws(RequestRefusedError) -> AgentReply {
+    guard from < to else {
+      throw RequestRefusedError(.request, "a backfill needs an instant 'from' and a later one 'to'")
     }
-    return run.id
+    let schedules = try steered()
+    let (slots, hasMore) = try await schedules.slotsToBackfill(id, from: from, to: to)
+    if isDry { return .dueSlots(slots, hasMore: hasMore) }
+    return .slots(try await schedules.backfill(id, slots, overlap: overlap))
+  }
+
+  func newID() -> String {
+    var random = SystemRandomNumberGenerator()
+    return UUID7(at: time.now(), using: &random).description
+  }
+
+  private func report() async -> AgentReport {
+    var runs: [String: Int] = [:]
+    for run in store.openRuns { runs[run.status.rawValue, default: 0] += 1 }
+    var report = AgentReport(of: agent, runs: runs)
+    if let schedules, agent.isServing {
+      report.served = AgentReport.Served(
+        recipes: await schedules.recipes.count, schedules: await schedules.count, nextSlot: await schedules.nextDue,
+        faults: await schedules.faults.map { Diagnostics([$0]).rendered() })
+    }
+    return report
   }
 }
 
+/// Serves requests that come as lines of JSON.
+package struct SocketService: Sendable {
+  private let service: RunService
+
+  package init(_ service: RunService) { self.service = service }
+
+  package func handle(_ line: RequestLine) async {
+    let replies = SocketReplies(to: line) { [service] in service.newID() }
+    do throws(RequestRefusedError) {
+      await service.handle(try AgentRequest(reading: line.value), from: line.caller, to: replies)
+    } catch {
+      replies.give(.refused(error))
+    }
+  }
+}
+
+/// What an agent says about itself.
+package struct AgentStatus: Sendable {
+  package var pid: Int
+  /// The program's version, as runs name it.
+  package var version: String
+  /// Whether it stays until it is told to end, and carries on whatever is open.
+  package var isServing: Bool
+  package var since: Timestamp
+  /// The folder of the state.
+  package var folder: String
+
+  package init(pid: Int, version: String, isServing: Bool, since: Timestamp, folder: String) {
+    self.pid = pid
+    self.version = version
+    self.isServing = isServing
+    self.since = since
+    self.folder = folder
+  }
+
+  var program: String { "errand \(version)" }
+}
+
 extension RunUpdate {
-  /// The line for it.
-  var answer: Value {
+  fileprivate var reply: AgentReply {
     switch self {
-    case .progress(let progress): return progress.value
-    case .waits(let record), .left(let record):
-      var writer = RecordWriter()
-      writer.set("until", record.wakeAt)
-      writer.set("status", record.status)
-      writer.set("reason", record.reason)
-      return .object(["waits": .map(writer.map)])
+    case .progress(let progress): .progress(progress)
+    case .waits(let record), .left(let record): .waits(RunWait(of: record))
     }
   }
 }

@@ -225,7 +225,6 @@ package actor ScheduleHost {
     await store.secrets.learn(named: recipe.allSecrets.map(\.name))
     var texts = StoredValue.inline(.map(item.texts))
     do throws(StateError) { texts = try await store.keep(.map(item.texts)) } catch { await host.fail(error) }
-    let group = recipe.concurrency.map { RunGroup(name: $0.name, limit: $0.limit, onLimit: $0.onLimit.rawValue) }
     var plans: [SchedulePlan] = []
     for trigger in recipe.triggers {
       var inputs = Value.map(ValueMap())
@@ -238,7 +237,7 @@ package actor ScheduleHost {
       if reason == nil { reason = await refusal(recipe, inputs) }
       let plan = SchedulePlan(
         recipe: recipe.name, file: item.file, texts: texts, inputs: inputs,
-        computed: StartingInputs(trigger, of: recipe), group: group, program: program, trigger: trigger,
+        computed: StartingInputs(trigger, of: recipe), group: recipe.group, program: program, trigger: trigger,
         refusal: reason)
       if let reason { tell(.refuses(schedule: ScheduleEntry(plan).id, reason: reason)) }
       plans.append(plan)
@@ -384,46 +383,38 @@ package actor ScheduleHost {
 // MARK: - What people ask for
 
 extension ScheduleHost {
-  /// Why a question about a schedule is refused.
-  package struct RequestError: Error, Sendable, Equatable {
-    package var kind: String
-    package var message: String
-  }
-
-  private func known(_ id: String) throws(RequestError) {
+  private func known(_ id: String) throws(RequestRefusedError) {
     let ids = store.state.schedules.keys.sorted { $0.precedesByScalars($1) }
     if ids.contains(where: { $0.hasSameScalars(as: id) }) { return }
     let guess = id.nearest(among: ids).map { "did you mean '\($0)'?" }
     let all = ids.isEmpty ? "no recipe that was served has an 'on'" : "there are \(ids.joined(separator: ", "))"
-    throw RequestError(kind: "notFound", message: "there is no schedule '\(id)'; \(guess ?? all)")
+    throw RequestRefusedError(.notFound, "there is no schedule '\(id)'; \(guess ?? all)")
   }
 
-  private func served(_ id: String) throws(RequestError) {
+  private func served(_ id: String) throws(RequestRefusedError) {
     try known(id)
     if isServing { return }
     let file = store.state.schedules[id]?.file ?? "RECIPE"
-    throw RequestError(
-      kind: "notServing",
-      message: "no agent serves, which alone starts runs of schedules; start errand serve, or: errand run \(file)")
+    throw RequestRefusedError(
+      .notServing, "no agent serves, which alone starts runs of schedules; start errand serve, or: errand run \(file)")
   }
 
-  private func decided(_ decisions: [Decision]?) async throws(RequestError) -> [SlotRecord] {
+  private func decided(_ decisions: [Decision]?) async throws(RequestRefusedError) -> [SlotRecord] {
     guard let decisions else {
-      throw RequestError(
-        kind: "notFound", message: "the recipe of the schedule cannot be read now; errand serve says why")
+      throw RequestRefusedError(.notFound, "the recipe of the schedule cannot be read now; errand serve says why")
     }
     let generation = generation
     await carryOut(decisions)
     planAlarm()
-    if let failure = await host.failure { throw RequestError(kind: "state", message: failure.message) }
+    if let failure = await host.failure { throw RequestRefusedError(.state, failure.message) }
     if generation != self.generation {
-      throw RequestError(kind: "conflict", message: "something else happened to the schedule meanwhile; try again")
+      throw RequestRefusedError(.conflict, "something else happened to the schedule meanwhile; try again")
     }
     return decisions.flatMap(\.events).compactMap { if case .slotDecided(let slot) = $0 { slot } else { nil } }
   }
 
   /// Has a schedule start nothing until it is resumed.
-  package func pause(_ id: String, note: String?) async throws(RequestError) -> [SlotRecord] {
+  package func pause(_ id: String, note: String?) async throws(RequestRefusedError) -> [SlotRecord] {
     try known(id)
     if isServing, let decisions = scheduler.pause(id, note: note, at: time.now()) {
       return try await decided(decisions)
@@ -434,7 +425,7 @@ extension ScheduleHost {
   }
 
   /// Has a schedule start runs again; what fell into the pause is recorded.
-  package func resume(_ id: String) async throws(RequestError) -> [SlotRecord] {
+  package func resume(_ id: String) async throws(RequestRefusedError) -> [SlotRecord] {
     try known(id)
     // A command that nobody serves for has not read the recipes yet.
     if !isServing { _ = await look() }
@@ -442,14 +433,13 @@ extension ScheduleHost {
   }
 
   /// Has the slots decided again that were decided while the clock was ahead, except those that have a run.
-  package func reset(_ id: String) async throws(RequestError) -> [SlotRecord] {
+  package func reset(_ id: String) async throws(RequestRefusedError) -> [SlotRecord] {
     try known(id)
     let now = time.now()
     guard let record = store.state.schedules[id], let until = record.decidedAhead(of: now) else {
-      throw RequestError(
-        kind: "ended",
-        message:
-          "the slots of '\(id)' are decided until \(store.state.schedules[id]?.processedUntil ?? now), which isn't ahead of the clock, so there is nothing to reset"
+      throw RequestRefusedError(
+        .ended,
+        "the slots of '\(id)' are decided until \(store.state.schedules[id]?.processedUntil ?? now), which isn't ahead of the clock, so there is nothing to reset"
       )
     }
     var started = Set(record.buffered.map(\.slot)).union(record.started)
@@ -457,7 +447,7 @@ extension ScheduleHost {
       let query = SlotQuery(limit: .max, schedule: id, from: now)
       for slot in try await store.slots(query) where slot.outcome == .started { started.insert(slot.slot) }
     } catch {
-      throw RequestError(kind: "state", message: error.message)
+      throw RequestRefusedError(.state, error.message)
     }
     let slots = started.filter { $0 > now }.sorted()
     if isServing, let decisions = scheduler.reset(id, to: now, started: slots, at: now) {
@@ -474,8 +464,44 @@ extension ScheduleHost {
     ])
   }
 
+  /// A run of a recipe that is served, with the names of the secrets that it reads.
+  ///
+  /// - Parameter given: The inputs.
+  package func startingRun(
+    of name: String, given: [(name: String, input: GivenInput)], as id: String
+  ) async throws(RequestRefusedError) -> (run: RunCreated, secrets: [String]) {
+    guard isServing else {
+      throw RequestRefusedError(
+        .notServing,
+        "no agent serves, which alone knows recipes by their names; start errand serve, or: errand run FILE")
+    }
+    let items = registry.items
+    guard let item = items.first(where: { $0.name.hasSameScalars(as: name) }) else {
+      let names = items.map(\.name)
+      let guess = name.nearest(among: names).map { "did you mean '\($0)'?" }
+      throw RequestRefusedError(
+        .notFound,
+        "no recipe called '\(name)' is served; \(guess ?? (names.isEmpty ? "there is none" : "there are \(names.joined(separator: ", "))"))"
+      )
+    }
+    guard let recipe = registry.recipe(of: item.file, from: item.texts) else {
+      throw RequestRefusedError(.configuration, "the recipe '\(name)' cannot be used now; errand serve says why")
+    }
+    let inputs: ValueMap
+    switch recipe.inputs(from: given) {
+    case .success(let values): inputs = values
+    case .failure(let faults): throw RequestRefusedError(.inputs, faults.rendered())
+    }
+    if let reason = await refusal(recipe, .map(inputs)) { throw RequestRefusedError(.configuration, reason) }
+    let run = RunCreated(
+      run: id, at: time.now(), recipe: recipe.name, file: item.file, texts: .inline(.map(item.texts)),
+      inputs: .map(inputs), program: program, group: recipe.group)
+    let given = recipe.inputs.compactMap { $0.isSecret ? inputs[$0.name]?["secret"]?.string : nil }
+    return (run, recipe.allSecrets.map(\.name) + given)
+  }
+
   /// Starts a run of a schedule out of turn.
-  package func trigger(_ id: String, overlap: Trigger.Overlap?) async throws(RequestError) -> [SlotRecord] {
+  package func trigger(_ id: String, overlap: Trigger.Overlap?) async throws(RequestRefusedError) -> [SlotRecord] {
     try served(id)
     return try await decided(scheduler.trigger(id, overlap: overlap, at: time.now()))
   }
@@ -483,26 +509,33 @@ extension ScheduleHost {
   /// The slots of a time gone by that have no run, oldest first.
   package func slotsToBackfill(
     _ id: String, from: Timestamp, to: Timestamp
-  ) async throws(RequestError) -> (slots: [Timestamp], hasMore: Bool) {
+  ) async throws(RequestRefusedError) -> (slots: [Timestamp], hasMore: Bool) {
     try served(id)
     var started: Set<Timestamp> = []
     do throws(StateError) {
       let query = SlotQuery(limit: .max, schedule: id, from: from, before: to)
       for slot in try await store.slots(query) where slot.outcome == .started { started.insert(slot.slot) }
     } catch {
-      throw RequestError(kind: "state", message: error.message)
+      throw RequestRefusedError(.state, error.message)
     }
     guard let found = scheduler.slotsToBackfill(id, from: from, to: to, started: started) else {
-      throw RequestError(kind: "notFound", message: "the recipe of '\(id)' cannot be read now; errand serve says why")
+      throw RequestRefusedError(.notFound, "the recipe of '\(id)' cannot be read now; errand serve says why")
     }
     return found
   }
 
   /// Makes up for slots, oldest first.
-  package func backfill(_ id: String, _ slots: [Timestamp], overlap: Trigger.Overlap?) async throws(RequestError)
+  package func backfill(_ id: String, _ slots: [Timestamp], overlap: Trigger.Overlap?) async throws(RequestRefusedError)
     -> [SlotRecord]
   {
     try served(id)
     return try await decided(scheduler.backfill(id, slots, overlap: overlap, at: time.now()))
+  }
+}
+
+extension Recipe {
+  /// The group whose limit its runs keep to, as they record it.
+  package var group: RunGroup? {
+    concurrency.map { RunGroup(name: $0.name, limit: $0.limit, onLimit: $0.onLimit.rawValue) }
   }
 }

@@ -151,7 +151,20 @@ actor TestBench {
     if replay == nil { replay = recording.map { Replay($0, secrets: known.map(\.text) + hidden, folder: files) } }
     let replay = replay
     let (recording, time) = (recording, time)
-    let host = RunHost(store: store, time: time, activity: activity, chance: { 0 }) { record throws(RunRefusedError) in
+    // Of the folder in which the recipe lies, only the recipe itself is served.
+    let parts = recipe.source.name.split(separator: "/", omittingEmptySubsequences: false)
+    let name = String(parts.last ?? "")
+    var served = LocalAgent.Served(
+      [parts.count > 1 ? parts.dropLast().joined(separator: "/") : "."], in: surroundings.environment)
+    served.files = RecipeFiles { _ in
+      [name]
+    } stamp: {
+      RecipeFiles.disk.stamp($0)
+    }
+    served.newID = { [ids] in ids.next(at: $0) }
+    let status = AgentStatus(pid: 0, version: "test", isServing: true, since: time.now(), folder: folder)
+    let local = LocalAgent(status, on: store, time: time, activity: activity, chance: { 0 }, serving: served) {
+      record throws(RunRefusedError) in
       var run = PreparedRun(
         recipe: recipe, secrets: secrets,
         services: Services(
@@ -164,20 +177,7 @@ actor TestBench {
       if let recording, record.createdAt == recording.at { run.instants = recording.instants(on: time) }
       return run
     }
-    // Of the folder in which the recipe lies, only the recipe itself is served.
-    let parts = recipe.source.name.split(separator: "/", omittingEmptySubsequences: false)
-    let name = String(parts.last ?? "")
-    let recipes = RecipeFiles { _ in
-      [name]
-    } stamp: {
-      RecipeFiles.disk.stamp($0)
-    }
-    let schedules = ScheduleHost(
-      host, store, time: time, program: "test",
-      folders: [parts.count > 1 ? parts.dropLast().joined(separator: "/") : "."], in: surroundings.environment,
-      files: recipes, newID: { [ids] in ids.next(at: $0) }
-    ) { _, _ in nil }
-    agent = Agent(host: host, schedules: schedules, activity: activity)
+    agent = local.schedules.map { Agent(host: local.host, schedules: $0, activity: activity) }
   }
 
   private func running() throws(TestError) -> Agent {
@@ -288,12 +288,11 @@ actor TestBench {
     let next = ids.next(at: time.now())
     // Requests of the run that was recorded may hold its id.
     let id = runs.isEmpty ? recording?.run ?? next : next
-    let group = recipe.concurrency.map { RunGroup(name: $0.name, limit: $0.limit, onLimit: $0.onLimit.rawValue) }
     try await kept { () async throws(StateError) in
       try await agent.host.create(
         RunCreated(
           run: id, at: time.now(), recipe: recipe.name, file: recipe.source.name, texts: .inline(.object([:])),
-          inputs: .map(inputs), sandbox: true, program: "test", group: group))
+          inputs: .map(inputs), sandbox: true, program: "test", group: recipe.group))
     }
     do throws(RunRefusedError) { try await agent.host.carryOn(id) } catch { throw TestError(message: error.message) }
     try await settle()
@@ -340,7 +339,7 @@ actor TestBench {
     let agent = try running()
     let ids = store.state.schedules.keys.sorted { $0.precedesByScalars($1) }
     let id = schedule.map { "\(recipe.name)/\($0)" } ?? ids.first ?? recipe.name
-    do throws(ScheduleHost.RequestError) { _ = try await agent.schedules.trigger(id, overlap: nil) } catch {
+    do throws(RequestRefusedError) { _ = try await agent.schedules.trigger(id, overlap: nil) } catch {
       throw TestError(message: error.message)
     }
     try await settle()

@@ -173,9 +173,8 @@ final class World {
     for recipe in recipe.all {
       texts[recipe.source.name] = .string(String(decoding: recipe.source.bytes, as: UTF8.self))
     }
-    let group = recipe.concurrency.map { RunGroup(name: $0.name, limit: $0.limit, onLimit: $0.onLimit.rawValue) }
     return RunCreated(
       run: id, at: time, recipe: name, file: file, texts: .inline(.map(texts)), inputs: .map(inputs),
-      program: "simulated", group: group)
+      program: "simulated", group: recipe.group)
   }
 }

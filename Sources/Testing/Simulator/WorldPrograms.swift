@@ -47,8 +47,14 @@ extension World {
     let connection = Services.Connection(
       plugin: PluginDescriptor(SimulatedPlugin.self), settings: .object(["program": .string(token)]))
     let secrets = Secrets(environment: ["TOKEN": SimulatedService.secret])
-    let host = RunHost(store: agentStore, time: agentTime, chance: { [chances] in chances.next() }) {
-      [checks, seams] record throws(RunRefusedError) in
+    var served = LocalAgent.Served(["recipes"], in: checks.environment(folder))
+    served.files = folder.seam
+    served.files.check = { [checks] in checks.check($0, $1) }
+    served.newID = { [ids] in ids.next(at: $0) }
+    let status = AgentStatus(pid: 0, version: "simulated", isServing: true, since: now, folder: "/state")
+    let agent = LocalAgent(
+      status, on: agentStore, time: agentTime, chance: { [chances] in chances.next() }, serving: served
+    ) { [checks, seams] record throws(RunRefusedError) in
       var texts = ValueMap()
       do throws(StateError) {
         texts = try await store.restored(record.origin.texts, as: "the run's recipe").map ?? texts
@@ -60,19 +66,14 @@ extension World {
         catalog: World.catalog, connections: ["sim": connection], redactor: seams.redactor, time: agentTime)
       return PreparedRun(recipe: recipe, secrets: secrets, services: services, folder: "/tmp")
     }
-    var recipes = folder.seam
-    recipes.check = { [checks] in checks.check($0, $1) }
-    let schedules = ScheduleHost(
-      host, agentStore, time: agentTime, program: "simulated", folders: ["recipes"], in: checks.environment(folder),
-      files: recipes, newID: { [ids] in ids.next(at: $0) }, refusal: { _, _ in nil })
+    guard let schedules = agent.schedules else { return }
+    let host = agent.host
     program = SimulatedProgram(
       life: life, token: token, store: store, host: host, schedules: schedules, time: time)
     audit.note("start at \(now)")
     _ = perform("serve") {
       await host.observe { if case .failed(let error) = $0 { life.fail(error) } }
-      _ = await schedules.look()
-      _ = await host.recover()
-      await schedules.serve()
+      await agent.serve()
     }
   }
 

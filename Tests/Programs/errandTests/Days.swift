@@ -1,6 +1,7 @@
 import ActionKit
 import ActionTestKit
 import Agent
+import AgentRuntime
 import Basics
 import Calendars
 import Foundation
@@ -23,7 +24,8 @@ final class Days: @unchecked Sendable {
   private let secrets: SecretSources
   private let news: AsyncStream<RunNews>
   private let teller: AsyncStream<RunNews>.Continuation
-  private(set) var agent: AgentConnection.Agent?
+  private var connection: AgentConnection?
+  var agent: LocalAgent? { connection?.agent }
   private var stateFolder: String
   private var crashes = 0
 
@@ -68,25 +70,21 @@ final class Days: @unchecked Sendable {
     let console = Console(noColour: true, isQuiet: true, isVerbose: false)
     let workspace = try Workspace(
       catalog: ActionCatalog(everyPlugin), configurationPath: folder.appending(path: "errand.yaml").path,
-      stateFolder: stateFolder, console: console)
+      stateFolder: stateFolder, show: console.show)
     let factory = RunFactory(
       workspace: workspace, secrets: secrets, pool: ServicePool(time: time), time: time)
-    let session = RunSession(
-      workspace: workspace, secrets: secrets, console: console, time: time,
-      display: ProgressDisplay(console, format: .text, time: time))
-    let agent = try await session.serve { factory }
-    self.agent = agent
+    let session = RunSession(workspace, secrets, console, time: time, person: "ana")
+    let connection = try await session.access.serve { factory }
+    self.connection = connection
+    let agent = try #require(connection.agent)
     await agent.host.observe { [teller] news in teller.yield(news) }
-    let schedules = try #require(agent.schedules)
-    #expect(await schedules.look().allSatisfy { $0.isGood })
-    _ = await agent.host.recover()
-    await schedules.serve()
+    await agent.serve { news in #expect(news.allSatisfy { $0.isGood }) }
   }
 
   /// Ends the agent as SIGTERM does.
   func stop() async {
-    if let agent { await AgentConnection.agent(agent).leave() }
-    agent = nil
+    await connection?.leave()
+    connection = nil
   }
 
   /// Leaves what a machine that loses its power now would leave on its disk.
@@ -156,21 +154,9 @@ final class Days: @unchecked Sendable {
 
   // MARK: Asking
 
-  private func ask(_ request: Value) async throws -> Value {
-    let service = try #require(agent?.service)
-    return await withCheckedContinuation { continuation in
-      let (answers, sink) = AsyncStream.makeStream(of: Value.self)
-      // Ends with the answers.
-      Task {
-        await service.handle(request) { sink.yield($0) }
-        sink.finish()
-      }
-      Task {
-        var first: Value?
-        for await answer in answers where first == nil { first = answer }
-        continuation.resume(returning: first ?? .null)
-      }
-    }
+  private func ask(_ request: AgentRequest) async throws -> AgentReply {
+    for try await reply in try #require(connection).ask(request) { return reply }
+    throw CancellationError()
   }
 
   /// Starts a recipe of the folder by hand.
@@ -180,18 +166,15 @@ final class Days: @unchecked Sendable {
     let origin = RunCreated(
       run: "0199a000-0000-7000-8000-000000000001", at: time.now(), recipe: name, file: path,
       texts: .inline(.object([path: .string(text)])), inputs: inputs, program: version)
-    let answer = try await ask(
-      .object(["ask": .string("submit"), "run": origin.encoded(), "detach": .bool(true)]))
-    #expect(answer["accepted"] != nil, "\(answer)")
+    let answer = try await ask(.submit(origin, isDetached: true))
+    if case .accepted = answer {} else { Issue.record("\(answer)") }
   }
 
   /// Decides about a run as `errand runs approve|reject` does; gives what a refusal says.
   func decide(_ run: RunRecord, approved: Bool, comment: String? = nil) async throws -> String? {
-    var request = ValueMap([
-      ("ask", .string("decide")), ("run", .string(run.id)), ("approved", .bool(approved)), ("by", .string("ana")),
-    ])
-    request["comment"] = comment.map { .string($0) }
-    return try await ask(.map(request))["failed"]?["message"]?.string
+    let decision = AgentRequest.decide(run: run.id, step: nil, isApproved: approved, comment: comment)
+    if case .refused(let refusal) = try await ask(decision) { return refusal.message }
+    return nil
   }
 
   /// The outputs of a run that has ended.
@@ -202,12 +185,10 @@ final class Days: @unchecked Sendable {
 
   /// What `errand why` says of a run.
   func why(_ run: RunRecord) async throws -> String {
-    let shown = try await ask(.object(["ask": .string("show"), "run": .string(run.id)]))
-    let record = try RunRecord(reading: try #require(shown["run"]))
-    let answer = try await ask(
-      .object(["ask": .string("why"), "about": RunFacts.Question(about: record).encoded()]))
+    let requests = AgentRequests(connection: try #require(connection))
+    let (facts, _) = try await requests.facts(about: try await requests.shown(run.id), hasValues: false)
     let clock = WallClock(try TimeZoneDatabase.system.rules(named: "Australia/Sydney"), now: time.now())
-    return Explanation(of: try RunFacts(record, answering: answer), clock: clock, isServed: true).text
+    return Explanation(of: facts, clock: clock, isServed: true).text
   }
 
   /// The ledger, the first slot first: `2026-11-22T05:00:00Z started`.

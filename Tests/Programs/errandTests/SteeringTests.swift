@@ -1,3 +1,4 @@
+import AgentRuntime
 import Basics
 import Foundation
 import RunState
@@ -237,7 +238,7 @@ extension Program {
     if let expected {
       #expect(try RunSteering.steps(asked, of: run) == expected)
     } else {
-      #expect(throws: CommandError.self) { try RunSteering.steps(asked, of: run) }
+      #expect(throws: RuntimeError.self) { try RunSteering.steps(asked, of: run) }
     }
   }
 }

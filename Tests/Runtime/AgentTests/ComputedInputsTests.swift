@@ -78,7 +78,7 @@ import Testing
     first.time.advance(by: ScheduleHostTests.hour)
     let second = await HostBench(first.store, time: first.time, folder: folder.path)
     await second.serve()
-    _ = try await second.ask(#"{"ask":"signal","run":"\#(waiting)","event":{"id":"go","name":"on"}}"#)
+    _ = try await second.ask(#"{"ask":"signal","event":{"id":"go","name":"on","run":"\#(waiting)"}}"#)
     await second.slots(until: "hear 09:30:00 started")
     #expect(try await values(second, of: "hear")["who"]?.string == who)
   }

@@ -16,6 +16,7 @@ final class HostBench: Sendable {
   let host: RunHost
   let service: RunService
   let schedules: ScheduleHost
+  private let agent: LocalAgent
   private let news: AsyncStream<RunNews>
   private let decisions: AsyncStream<ScheduleNews>
   private let seen = Mutex<[String]>([])
@@ -29,7 +30,10 @@ final class HostBench: Sendable {
   ) async {
     self.store = store
     self.time = time
-    let host = RunHost(store: store, time: time) { [census] record throws(RunRefusedError) in
+    var served = LocalAgent.Served([folder], in: HostBench.environment)
+    served.refusal = { recipe, _ in recipe.summary.isEmpty ? nil : "not here: \(recipe.summary)" }
+    let status = AgentStatus(pid: 1, version: "test", isServing: isServing, since: time.now(), folder: "/state")
+    agent = LocalAgent(status, on: store, time: time, serving: served) { [census] record throws(RunRefusedError) in
       let file = record.origin.file
       guard case .inline(let texts) = record.origin.texts, let text = texts[file]?.string else {
         throw RunRefusedError("there is no text")
@@ -47,14 +51,13 @@ final class HostBench: Sendable {
       }
       return run
     }
-    self.host = host
-    schedules = ScheduleHost(
-      host, store, time: time, program: "test", folders: [folder], in: HostBench.environment
-    ) { recipe, _ in recipe.summary.isEmpty ? nil : "not here: \(recipe.summary)" }
-    service = RunService(
-      host, store, time: time,
-      agent: AgentStatus(pid: 1, version: "test", isServing: isServing, since: time.now(), folder: "/state"),
-      schedules: schedules)
+    host = agent.host
+    service = agent.service
+    schedules =
+      agent.schedules
+      ?? ScheduleHost(
+        agent.host, store, time: time, program: "test", folders: [], in: HostBench.environment, refusal: { _, _ in nil }
+      )
     let (news, continuation) = AsyncStream.makeStream(of: RunNews.self)
     self.news = news
     await host.observe { continuation.yield($0) }
@@ -79,11 +82,10 @@ final class HostBench: Sendable {
   func accept(_ id: String, _ text: String) async throws {
     let checked = Recipe.check(Source(name: "r.yaml", text: text), in: HostBench.environment)
     let recipe = try #require(checked.recipe, "\(Diagnostics(checked.diagnostics).rendered())")
-    let group = recipe.concurrency.map { RunGroup(name: $0.name, limit: $0.limit, onLimit: $0.onLimit.rawValue) }
     try await host.create(
       RunCreated(
         run: id, at: time.now(), recipe: recipe.name, file: "r.yaml",
-        texts: .inline(.object(["r.yaml": .string(text)])), inputs: .object([:]), program: "test", group: group))
+        texts: .inline(.object(["r.yaml": .string(text)])), inputs: .object([:]), program: "test", group: recipe.group))
   }
 
   /// Waits until some things have become of runs, such as `r1 waits`, in whatever order; gives what became of runs until
@@ -159,13 +161,23 @@ final class HostBench: Sendable {
 
   // MARK: Asking
 
-  /// All answers to a request.
-  func ask(_ request: String) async throws -> [String] {
+  /// All answers to a request, as they cross the socket.
+  func ask(_ request: String, as person: String = "ann") async throws -> [String] {
     let answers = Mutex<[Value]>([])
-    await service.handle(try JSON.parse(request)) { [member = census.member()] answer in
-      _ = member
-      answers.withLock { $0.append(answer) }
-    }
+    try await ask(request, as: person) { answer in answers.withLock { $0.append(answer) } }
     return try answers.withLock { $0 }.map { try JSON.text($0) }
+  }
+
+  func ask(
+    _ request: String, as person: String = "ann", receive: @escaping @Sendable (Value) -> Void
+  ) async throws {
+    let assembler = Mutex(AnswerAssembler())
+    let line = RequestLine(try JSON.parse(request), from: AgentCaller(name: person)) {
+      [member = census.member()] line in
+      _ = member
+      if let answer = assembler.withLock({ $0.receive(line) }) { receive(answer) }
+      return true
+    }
+    await SocketService(service).handle(line)
   }
 }

@@ -25,10 +25,11 @@ import Testing
       lock = try FolderLock.acquire(folder.path, program: "errand 0.1")
       store = try await FileStateStore.open(folder.path, program: "errand 0.1")
       let time = SystemTime()
-      let host = RunHost(store: store, time: time) { _ throws(RunRefusedError) in throw RunRefusedError("not here") }
-      let service = RunService(
-        host, store, time: time,
-        agent: AgentStatus(pid: 1, version: "0.1", isServing: true, since: time.now(), folder: folder.path))
+      let status = AgentStatus(pid: 1, version: "0.1", isServing: true, since: time.now(), folder: folder.path)
+      let agent = LocalAgent(status, on: store, time: time) { _ throws(RunRefusedError) in
+        throw RunRefusedError("not here")
+      }
+      let service = SocketService(agent.service)
       server = try AgentServer.start(in: folder.path, lock: lock, identity: AgentTests.identity, clock: time) {
         await service.handle($0)
       }

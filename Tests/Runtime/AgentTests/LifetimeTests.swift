@@ -15,7 +15,7 @@ import Testing
     (#"{"ask":"cancel","run":"r1"}"#, "r1 cancelled"),
     (#"{"ask":"signal","event":{"name":"e"}}"#, "r1 waits"),
     (#"{"ask":"pause","run":"r1"}"#, "r1 paused"),
-    (#"{"ask":"decide","run":"r1","approved":true,"by":"ann"}"#, ""),
+    (#"{"ask":"decide","run":"r1","approved":true}"#, ""),
     (#"{"ask":"show","run":"r1"}"#, ""),
     (#"{"ask":"runs"}"#, ""),
     (#"{"ask":"why","run":"r1"}"#, ""),

@@ -178,11 +178,10 @@ import Testing
     let bench = await HostBench()
     try await bench.start("r1", RunHostTests.night)
     await bench.until("r1 waits")
-    let request = try JSON.parse(Array(#"{"ask":"follow","run":"r1"}"#.utf8))
     let (answers, answer) = AsyncStream.makeStream(of: Value.self)
     // Ends with the run.
     Task {
-      await bench.service.handle(request) { answer.yield($0) }
+      try await bench.ask(#"{"ask":"follow","run":"r1"}"#) { answer.yield($0) }
       answer.finish()
     }
     var lines: [String] = []
@@ -332,18 +331,22 @@ import Testing
       #"{"ask":"signal","event":{"name":"e","run":"r9"}}"#, "notFound",
       "no run begins with 'r9'; 'errand runs list' shows the latest"
     ),
-    (#"{"ask":"decide","run":"r1","approved":true}"#, "request", "a decision needs 'approved' and 'by'"),
-    (#"{"ask":"decide","run":"r1","approved":true,"by":"cy"}"#, "notAllowed", "'ask' asks ann, bob, and not 'cy'"),
+    (#"{"ask":"decide","run":"r1"}"#, "request", "the request 'decide' isn't valid: 'approved' is missing"),
     (
-      #"{"ask":"decide","run":"r1","step":"aks","approved":true,"by":"ann"}"#, "notAsked",
+      #"{"ask":"decide","run":"r1","approved":true,"by":"ann"}"#, "request",
+      "the request 'decide' isn't valid: 'by' is not known"
+    ),
+    (#"{"ask":"decide","run":"r1","approved":true}"#, "notAllowed", "'ask' asks ann, bob, and not 'cy'"),
+    (
+      #"{"ask":"decide","run":"r1","step":"aks","approved":true}"#, "notAsked",
       "the step 'aks' of the run r1 asks nobody; these do: 'ask'"
     ),
     (
-      #"{"ask":"decide","run":"r2","approved":true,"by":"ann"}"#, "notAsked",
+      #"{"ask":"decide","run":"r2","approved":true}"#, "notAsked",
       "no step of the run r2 asks for a decision"
     ),
     (
-      #"{"ask":"decide","run":"r3","approved":true,"by":"ann"}"#, "ambiguous",
+      #"{"ask":"decide","run":"r3","approved":true}"#, "ambiguous",
       "several steps of the run r3 ask for a decision; name one of '#1/a/#1', '#1/b/#1'"
     ),
     (
@@ -361,16 +364,16 @@ import Testing
       "r3", "steps: [{ parallel: { a: [{ approve: { prompt: A } }], b: [{ approve: { prompt: B } }] } }]")
     await bench.until("r3 waits")
     let failed: Value = .object(["failed": .object(["kind": .string(kind), "message": .string(message)])])
-    #expect(try await bench.ask(request) == [try JSON.text(failed)])
+    #expect(try await bench.ask(request, as: "cy") == [try JSON.text(failed)])
   }
 
   @Test func `a decision is on disk, wakes the run, and is given once`() async throws {
     let bench = await HostBench()
     try await bench.start("r1", RunHostTests.approval)
     await bench.until("r1 waits")
-    let yes = #"{"ask":"decide","run":"r1","approved":true,"by":"bob","comment":"fine"}"#
-    async let first = bench.ask(yes)
-    async let second = bench.ask(yes)
+    let yes = #"{"ask":"decide","run":"r1","approved":true,"comment":"fine"}"#
+    async let first = bench.ask(yes, as: "bob")
+    async let second = bench.ask(yes, as: "bob")
     let answers = try await [first, second].flatMap { $0 }
     #expect(answers.filter { $0 == #"{"decided":"ask","run":"r1"}"# }.count == 1)
     await bench.until("r1 succeeded")
@@ -390,7 +393,7 @@ import Testing
     try await bench.host.pause("r1", reason: "no")
     await bench.until("r1 paused")
     _ = await bench.host.recover()
-    let decide = #"{"ask":"decide","run":"r1","approved":true,"by":"ann"}"#
+    let decide = #"{"ask":"decide","run":"r1","approved":true}"#
     #expect(try await bench.ask(decide) == [#"{"decided":"ask","run":"r1"}"#])
     #expect(bench.store.run("r1")?.status == .paused)
     #expect(await bench.host.active.isEmpty)
@@ -446,7 +449,7 @@ import Testing
     await first.until("r1 waits")
     await first.host.stop()
     let command = await HostBench(first.store, time: first.time, isServing: false)
-    let decide = #"{"ask":"decide","run":"r1","approved":true,"by":"ann"}"#
+    let decide = #"{"ask":"decide","run":"r1","approved":true}"#
     #expect(try await command.ask(decide) == [#"{"decided":"ask","run":"r1"}"#])
     #expect(await command.host.active.isEmpty)
     #expect(first.store.run("r1")?.status == .waiting)

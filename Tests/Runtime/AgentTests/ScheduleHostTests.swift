@@ -292,10 +292,14 @@ import Testing
     (#"{"ask":"trigger","id":"tik"}"#, "notFound", "there is no schedule 'tik'; did you mean 'tick'?"),
     (
       #"{"ask":"trigger","id":"tick","overlap":"skp"}"#, "request",
-      "there is no overlap policy 'skp'; did you mean 'skip'?"
+      "the request 'trigger' isn't valid: in 'overlap': there is no overlap policy 'skp'; did you mean 'skip'?"
     ),
     (
       #"{"ask":"backfill","id":"tick","from":"2026-11-20T10:00:00Z"}"#, "request",
+      "the request 'backfill' isn't valid: 'to' is missing"
+    ),
+    (
+      #"{"ask":"backfill","id":"tick","from":"2026-11-20T10:00:00Z","to":"2026-11-20T10:00:00Z"}"#, "request",
       "a backfill needs an instant 'from' and a later one 'to'"
     ),
   ])

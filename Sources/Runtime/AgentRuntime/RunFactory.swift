@@ -1,34 +1,41 @@
-import ActionKit
-import Agent
-import Basics
+package import ActionKit
+package import Agent
+package import Basics
 import Glibc
-import Recipes
-import Recordings
-import RunState
-import Runs
-import SecretSources
+package import Recipes
+package import Recordings
+package import RunState
+package import Runs
+package import SecretSources
 
 /// What runs are prepared with: where they work, their secrets, and the services that they share.
-struct RunFactory: Sendable {
-  var workspace: Workspace
-  var secrets: SecretSources
-  let pool: ServicePool
-  let time: any TimeSource
+package struct RunFactory: Sendable {
+  package var workspace: Workspace
+  package var secrets: SecretSources
+  package let pool: ServicePool
+  package let time: any TimeSource
   /// The settings of what stands in for every connection, by its name: sandboxes, or a recording.
-  var standIns: [String: Value] = [:]
+  package var standIns: [String: Value] = [:]
   /// Where the paths of recipes start; nil for the folder of errand.yaml.
-  var folder: String?
+  package var folder: String?
   /// What stands between services and the network.
-  var interceptor: PluginContext.Interceptor?
+  package var interceptor: PluginContext.Interceptor?
   /// What stands between runs and the actions of plugins that speak something else than HTTP.
-  var calls: (any CallInterceptor)?
+  package var calls: (any CallInterceptor)?
   /// What takes down the exchanges of services.
-  var recorder: Recorder?
+  package var recorder: Recorder?
   /// What `now` is of the steps of runs that are played again.
-  var instants: (@Sendable (RunRecord) -> (@Sendable (StepPath) -> Timestamp?)?)?
+  package var instants: (@Sendable (RunRecord) -> (@Sendable (StepPath) -> Timestamp?)?)?
+
+  package init(workspace: Workspace, secrets: SecretSources, pool: ServicePool, time: any TimeSource) {
+    self.workspace = workspace
+    self.secrets = secrets
+    self.pool = pool
+    self.time = time
+  }
 
   /// Checks a run's recipe again, as it was when the run was accepted, against the actions of this program.
-  func prepared(_ record: RunRecord, from store: some StateStore) async throws(RunRefusedError) -> PreparedRun {
+  package func prepared(_ record: RunRecord, from store: some StateStore) async throws(RunRefusedError) -> PreparedRun {
     let texts: Value
     var overrides: [String: Value] = [:]
     do throws(StateError) {
@@ -40,18 +47,17 @@ struct RunFactory: Sendable {
       throw RunRefusedError(
         error.kind == .secret ? "\(error.message), then: errand runs resume \(record.id)" : error.message)
     }
-    let checked = check(record.origin.file, among: texts) { record.steps[$0]?.status.isEnded ?? false }
-    guard let recipe = checked.recipe else {
-      let faults = Diagnostics(checked.diagnostics.filter { $0.severity == .error })
+    let recipe: Recipe
+    do throws(Diagnostics) { recipe = try checkedRecipe(of: record, among: texts) } catch {
       throw RunRefusedError(
         """
         its recipe, as it was when the run began, does not fit this version of errand any more:
-        \(faults.rendered())
+        \(error.rendered())
         End it with 'errand runs cancel \(record.id)', mend \(record.origin.file), and start it anew; \
         \(record.origin.program) can still finish it
         """)
     }
-    do throws(CommandError) {
+    do throws(RuntimeError) {
       let inputs = record.origin.inputs
       let secrets =
         standIns.isEmpty
@@ -71,11 +77,26 @@ struct RunFactory: Sendable {
     }
   }
 
+  private func checkedRecipe(of record: RunRecord, among texts: Value) throws(Diagnostics) -> Recipe {
+    let file = record.origin.file
+    if let recipe = workspace.checkedRecipes.recipe(file, among: texts) { return recipe }
+    if let recipe = check(file, among: texts).recipe {
+      workspace.checkedRecipes.keep(recipe)
+      return recipe
+    }
+    // What is over need not fit this program; such a recipe is this run's alone.
+    let checked = check(file, among: texts) { record.steps[$0]?.status.isEnded ?? false }
+    guard let recipe = checked.recipe else {
+      throw Diagnostics(checked.diagnostics.filter { $0.severity == .error })
+    }
+    return recipe
+  }
+
   /// Why runs of a recipe would be refused here; nil if they would not.
   ///
   /// No command is run to find out.
-  func refusal(of recipe: Recipe, inputs: Value) async -> String? {
-    do throws(CommandError) {
+  package func refusal(of recipe: Recipe, inputs: Value) async -> String? {
+    do throws(RuntimeError) {
       _ = try await workspace.secrets(of: recipe, inputs: inputs, overrides: [:], from: secrets, runsCommands: false)
       return nil
     } catch {
@@ -84,7 +105,7 @@ struct RunFactory: Sendable {
   }
 
   /// Checks a recipe whose texts are kept; what is over need not fit.
-  func check(
+  package func check(
     _ file: String, among texts: Value, isForPlan: Bool = false,
     isOver: @escaping @Sendable (StepPath) -> Bool = { _ in false }
   ) -> CheckedRecipe {
@@ -103,16 +124,11 @@ struct RunFactory: Sendable {
 
 extension Recipe {
   /// The recipe's text and those of the recipes it calls, as a run keeps them.
-  var texts: ValueMap {
+  package var texts: ValueMap {
     var texts = ValueMap()
     for recipe in all {
       texts[recipe.source.name] = .string(String(decoding: recipe.source.bytes, as: UTF8.self))
     }
     return texts
-  }
-
-  /// The group whose limit its runs keep to, as they record it.
-  var group: RunGroup? {
-    concurrency.map { RunGroup(name: $0.name, limit: $0.limit, onLimit: $0.onLimit.rawValue) }
   }
 }

@@ -1,23 +1,23 @@
 import ActionKit
 import Agent
-import Basics
-import Recipes
-import RunState
-import Runs
-import SecretSources
+package import Basics
+package import Recipes
+package import RunState
+package import Runs
+package import SecretSources
 
 /// A secret that a recipe needs, and what needs it.
-struct NeededSecret {
-  var name: String
+package struct NeededSecret: Sendable {
+  package var name: String
   /// Where it is named, if in a file.
-  var location: Diagnostic.Location?
+  package var location: Diagnostic.Location?
   /// The connection whose settings read it.
-  var connection: String?
+  package var connection: String?
   /// The input that is given by it.
-  var input: String?
+  package var input: String?
 
   /// The secret within a sentence.
-  var text: String {
+  package var text: String {
     var words = name
     if let connection { words += " of connection '\(connection)'" }
     if let input { words += " for input '\(input)'" }
@@ -26,7 +26,7 @@ struct NeededSecret {
   }
 
   /// Where it is named: `file:line:column`.
-  var place: String? {
+  package var place: String? {
     guard let location else { return nil }
     let position = location.source.position(at: location.range.lowerBound)
     return "\(location.source.name):\(position.line):\(position.column)"
@@ -37,7 +37,7 @@ extension Workspace {
   /// The secrets that a recipe reads, that its inputs are given by, and that the connections it uses are set with.
   ///
   /// - Parameter isApart: Whether other services stand in for those of the connections.
-  func neededSecrets(of recipe: Recipe, inputs: Value, isApart: Bool = false) -> [NeededSecret] {
+  package func neededSecrets(of recipe: Recipe, inputs: Value, isApart: Bool = false) -> [NeededSecret] {
     var needed = recipe.allSecrets.map { NeededSecret(name: $0.name, location: $0.location) }
     for input in recipe.inputs where input.isSecret {
       if let name = inputs[input.name]?["secret"]?.string { needed.append(NeededSecret(name: name, input: input.name)) }
@@ -55,7 +55,7 @@ extension Workspace {
   /// The secrets that can be had without running a command: those of the files, and of the connections.
   ///
   /// They are known before the first run, so that nothing that is kept before it holds one.
-  func knownSecrets(_ sources: SecretSources) async -> [(name: String, text: String)] {
+  package func knownSecrets(_ sources: SecretSources) async -> [(name: String, text: String)] {
     var known = await sources.inFiles()
     for connection in configuration.connections {
       for secret in connection.secrets where !known.contains(where: { $0.name == secret.name }) {
@@ -68,7 +68,7 @@ extension Workspace {
   }
 
   /// A secret by the name under which the state refers to it: one of a source, or a setting of a connection.
-  func secret(named name: String, from sources: SecretSources, runsCommands: Bool = true) async -> String? {
+  package func secret(named name: String, from sources: SecretSources, runsCommands: Bool = true) async -> String? {
     for connection in configuration.connections where name.hasPrefix(Workspace.settings(of: connection.name) + " ") {
       let found = await secrets(in: connection, from: sources, runsCommands: runsCommands)
       return found.first { $0.name == name }?.text
@@ -92,7 +92,7 @@ extension Workspace {
   }
 
   /// A book of the secrets that can be had without running a command, for whoever looks at a state.
-  func secretBook(_ sources: SecretSources) async -> SecretBook {
+  package func secretBook(_ sources: SecretSources) async -> SecretBook {
     let book = SecretBook()
     book.ask { name, _ in await secret(named: name, from: sources, runsCommands: false) }
     book.learn(await knownSecrets(sources))
@@ -101,7 +101,7 @@ extension Workspace {
 
   /// Tells a book every secret that connections and recipes need, whatever it takes to read it; gives the names of those
   /// that cannot be read.
-  func tellEverySecret(to book: SecretBook) async -> [String] {
+  package func tellEverySecret(to book: SecretBook) async -> [String] {
     let sources = secretSources()
     book.ask { name, _ in await secret(named: name, from: sources) }
     book.learn(await sources.inFiles())
@@ -124,10 +124,10 @@ extension Workspace {
   }
 
   /// What the secret settings of a connection are called in the state.
-  static func settings(of connection: String) -> String { "connections.\(connection)" }
+  package static func settings(of connection: String) -> String { "connections.\(connection)" }
 
   /// Secrets with settings that are no text of theirs already, so that a text goes by the name that people gave it.
-  static func adding(
+  package static func adding(
     _ settings: [(name: String, text: String)], to secrets: [(name: String, text: String)]
   ) -> [(name: String, text: String)] {
     secrets + settings.filter { setting in !secrets.contains { $0.text.hasSameScalars(as: setting.text) } }
@@ -136,7 +136,7 @@ extension Workspace {
   /// What is said of each connection that a recipe uses, that has settings without a default, and that is not there.
   ///
   /// - Parameter overrides: The settings that are given beside errand.yaml.
-  func missingConnections(of recipe: Recipe, overrides: [String: Value] = [:]) -> [String] {
+  package func missingConnections(of recipe: Recipe, overrides: [String: Value] = [:]) -> [String] {
     recipe.connectionNames.compactMap { name in
       guard !configuration.connections.contains(where: { $0.name.hasSameScalars(as: name) }),
         let fields = catalog.plugin(name)?.configuration.fields
@@ -149,9 +149,9 @@ extension Workspace {
   }
 
   /// The secrets of a run; refused, with all that is wrong, unless each is there, and each connection that has to be set.
-  func secrets(
+  package func secrets(
     of recipe: Recipe, inputs: Value, overrides: [String: Value], from sources: SecretSources, runsCommands: Bool = true
-  ) async throws(CommandError) -> Secrets {
+  ) async throws(RuntimeError) -> Secrets {
     var values: [String: String] = [:]
     var missing: [NeededSecret] = []
     var faults = missingConnections(of: recipe, overrides: overrides)
@@ -172,12 +172,12 @@ extension Workspace {
         "missing secret\(isOne ? "" : "s"): \(missing.map(\.text).joined(separator: ", ")); set the environment "
           + "variable\(isOne ? "" : "s") of that name, or name another source under 'secrets' in errand.yaml")
     }
-    if !faults.isEmpty { throw CommandError(.configuration, faults.joined(separator: "\n")) }
+    if !faults.isEmpty { throw RuntimeError(.configuration, faults.joined(separator: "\n")) }
     return Secrets(environment: values)
   }
 
   /// The secrets that a run beside made-up services finds; what is not there, or cannot be had, is left out.
-  func secretsApart(of recipe: Recipe, inputs: Value, from sources: SecretSources) async -> [String: String] {
+  package func secretsApart(of recipe: Recipe, inputs: Value, from sources: SecretSources) async -> [String: String] {
     var values: [String: String] = [:]
     for secret in neededSecrets(of: recipe, inputs: inputs, isApart: true) where values[secret.name] == nil {
       do throws(SecretError) { values[secret.name] = try await sources.find(secret.name)?.value } catch { continue }

@@ -1,29 +1,33 @@
-import ActionKit
+package import ActionKit
 import Agent
-import Basics
+package import Basics
 import Glibc
-import Recipes
-import Recordings
-import RunState
-import Runs
-import SecretSources
+package import Recipes
+package import Recordings
+package import RunState
+package import Runs
+package import SecretSources
 
-/// Where a command works: the configuration, the folders, and the actions there are.
-struct Workspace: Sendable {
-  let catalog: ActionCatalog
-  let configuration: Configuration
+/// Where a program works: the configuration, the folders, and the actions there are.
+package struct Workspace: Sendable {
+  package let catalog: ActionCatalog
+  package let configuration: Configuration
   /// The path of `errand.yaml`, if there is one.
-  let configurationPath: String?
+  package let configurationPath: String?
   /// The folder that relative paths of recipes and of the configuration start from.
-  let root: String
-  /// Empty where neither errand.yaml nor the environment says; see `Dispatch.workspace`.
-  let stateFolder: String
+  package let root: String
+  /// Empty where neither errand.yaml nor the environment says where the state is.
+  package let stateFolder: String
+  /// The recipes of runs that were checked here.
+  package let checkedRecipes = CheckedRecipes()
 
   /// Finds and reads `errand.yaml`, upward from a recipe's folder or from the working folder.
-  init(
+  ///
+  /// - Parameter show: Shown the warnings and faults of the file.
+  package init(
     catalog: ActionCatalog, configurationPath given: String?, stateFolder: String?, besides recipe: String? = nil,
-    console: Console
-  ) throws(CommandError) {
+    show: (Diagnostics) -> Void
+  ) throws(RuntimeError) {
     self.catalog = catalog
     let workingFolder = Workspace.workingFolder
     let start =
@@ -43,13 +47,13 @@ struct Workspace: Sendable {
     do throws(FileError) {
       source = Source(name: given ?? configurationPath, bytes: try Files.read(configurationPath, limit: 1 << 20))
     } catch {
-      throw CommandError(error.isNotFound ? .noInput : .configuration, error.description)
+      throw RuntimeError(error.isNotFound ? .noInput : .configuration, error.description)
     }
     let (configuration, diagnostics) = Configuration.read(source, catalog: catalog)
     let faults = Diagnostics(diagnostics)
-    if !diagnostics.isEmpty { console.error(faults.rendered(colour: console.colourError)) }
+    if !diagnostics.isEmpty { show(faults) }
     if faults.hasErrors {
-      throw CommandError(.configuration, "\(source.name) has \(faults.tally)")
+      throw RuntimeError(.configuration, "\(source.name) has \(faults.tally)")
     }
     self.configuration = configuration
     root = Workspace.folder(of: configurationPath)
@@ -59,7 +63,7 @@ struct Workspace: Sendable {
   }
 
   /// How long what is over is kept.
-  var retention: Retention {
+  package var retention: Retention {
     let limits = configuration.history
     return Retention(runs: limits.keepRuns, runsFor: limits.keepFor, slotsFor: limits.keepSlotsFor)
   }
@@ -67,25 +71,25 @@ struct Workspace: Sendable {
   // MARK: Recipes
 
   /// What recipes are checked against.
-  var environment: RecipeEnvironment {
+  package var environment: RecipeEnvironment {
     RecipeEnvironment(
       catalog: catalog, connections: configurationPath == nil ? nil : configuration.plugins, zone: configuration.zone
     ) { path throws(FileError) in Source(name: path, bytes: try Files.read(path, limit: 4 << 20)) }
   }
 
-  /// Reads and checks a recipe; its faults are shown.
-  func recipe(at path: String, console: Console) throws(CommandError) -> Recipe {
+  /// Reads and checks a recipe, whose faults are shown.
+  package func recipe(at path: String, show: (Diagnostics) -> Void) throws(RuntimeError) -> Recipe {
     let source: Source
     do throws(FileError) {
       source = try environment.read(path)
     } catch {
-      throw CommandError(.noInput, error.description + hint(on: error))
+      throw RuntimeError(.noInput, error.description + hint(on: error))
     }
     let checked = Recipe.check(source, in: environment)
     let faults = Diagnostics(checked.diagnostics)
-    if !faults.list.isEmpty { console.error(faults.rendered(colour: console.colourError)) }
+    if !faults.list.isEmpty { show(faults) }
     guard let recipe = checked.recipe else {
-      throw CommandError(.invalid, "'\(path)' cannot run: \(faults.tally)")
+      throw RuntimeError(.invalid, "'\(path)' cannot run: \(faults.tally)")
     }
     return recipe
   }
@@ -93,7 +97,7 @@ struct Workspace: Sendable {
   // MARK: Secrets and services
 
   /// Where secrets come from here, with nothing read yet.
-  func secretSources() -> SecretSources {
+  package func secretSources() -> SecretSources {
     SecretSources(configuration.secrets, folder: root, environment: Workspace.environmentVariables)
   }
 
@@ -102,13 +106,13 @@ struct Workspace: Sendable {
   /// - Parameters:
   ///   - others: Secrets beside those of the recipe and the connections, which are not shown either.
   ///   - folder: The one that the path of the recipe starts from; the working folder if nil.
-  func services(
+  package func services(
     for recipe: Recipe, secrets: Secrets, hiding others: [(name: String, text: String)] = [],
     overrides: [String: Value], standIns: [String: Value] = [:],
     time: any TimeSource, pool: ServicePool, interceptor: PluginContext.Interceptor? = nil,
     calls: (any CallInterceptor)? = nil,
     recorder: Recorder? = nil, from folder: String? = nil
-  ) throws(CommandError) -> Services {
+  ) throws(RuntimeError) -> Services {
     var connections: [String: Services.Connection] = [:]
     var known = recipe.allSecrets.compactMap { secret in secrets[secret.name].map { (name: secret.name, text: $0) } }
     for name in recipe.connectionNames {
@@ -126,7 +130,7 @@ struct Workspace: Sendable {
         do throws(LocatedEvaluationError) {
           settings = try declared.settings.evaluate(in: [.map(values)]).map ?? settings
         } catch {
-          throw CommandError(.configuration, Redactor(named: known).redact(error.message))
+          throw RuntimeError(.configuration, Redactor(named: known).redact(error.message))
         }
         // Those that stand in errand.yaml itself, and what others were made into.
         let hidden = plugin.configuration.namedSecrets(in: settings, of: Workspace.settings(of: name))
@@ -157,7 +161,7 @@ struct Workspace: Sendable {
   /// Asks plugins what their actions refuse on the connections here, or on any where no file says what these are.
   ///
   /// - Parameter recipe: The path of the recipe whose actions they are.
-  func refusals(
+  package func refusals(
     in recipe: String, at time: any TimeSource
   ) -> @Sendable (_ action: ActionDescriptor, _ input: StepInput, _ connection: String) -> [Refusal] {
     var context = ActionContext(
@@ -188,17 +192,17 @@ struct Workspace: Sendable {
 
   // MARK: Paths
 
-  static var workingFolder: String {
+  package static var workingFolder: String {
     guard let path = getcwd(nil, 0) else { return "." }
     defer { free(path) }
     return String(cString: path)
   }
 
-  static func absolute(_ path: String, in folder: String) -> String {
+  package static func absolute(_ path: String, in folder: String) -> String {
     path.hasPrefix("/") ? path : path == "." ? folder : "\(folder)/\(path)"
   }
 
-  static func folder(of path: String) -> String {
+  package static func folder(of path: String) -> String {
     guard let slash = path.lastIndex(of: "/") else { return "." }
     return slash == path.startIndex ? "/" : String(path[..<slash])
   }
@@ -220,7 +224,7 @@ struct Workspace: Sendable {
     return ""
   }
 
-  static var environmentVariables: [String: String] {
+  package static var environmentVariables: [String: String] {
     var variables: [String: String] = [:]
     var entry = environ
     while let text = entry.pointee {

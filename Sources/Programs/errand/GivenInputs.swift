@@ -1,0 +1,45 @@
+import AgentRuntime
+import Basics
+import CommandLineParser
+import Recipes
+
+extension Dispatch {
+  /// The inputs that a command line gives: those of a file, and above them those that are written out.
+  func givenInputs() throws(RuntimeError) -> [(name: String, input: GivenInput)] {
+    var given: [(name: String, input: GivenInput)] = []
+    if let path = parsed["inputs"].text {
+      let document = try document(at: path)
+      let source = Source(name: path, bytes: (try? Files.read(path)) ?? [])
+      for member in document.map?.members ?? [] {
+        if let name = member.name { given.append((name, GivenInput(member.value, from: source))) }
+      }
+    }
+    var named: Set<String> = []
+    for text in parsed["input"].texts {
+      guard let equals = text.firstIndex(of: "=") else {
+        throw RuntimeError(.usage, "-i takes NAME=VALUE, but found '\(text)'")
+      }
+      let name = String(text[..<equals])
+      let value = String(text[text.index(after: equals)...])
+      guard named.insert(name).inserted else {
+        throw RuntimeError(
+          .usage, "the input '\(name)' is given twice; of several values make a list: -i '\(name)=[…]'")
+      }
+      // The command line counts more than a file.
+      given.removeAll { $0.name == name }
+      if let secret = GivenInput(secretNamedBy: value) {
+        given.append((name, secret))
+      } else if value.hasPrefix("@") {
+        do throws(FileError) {
+          let bytes = try Files.read(String(value.dropFirst()), limit: 16 << 20)
+          given.append((name, .text(String(decoding: bytes, as: UTF8.self))))
+        } catch {
+          throw RuntimeError(.noInput, "input '\(name)': \(error)")
+        }
+      } else {
+        given.append((name, .text(value)))
+      }
+    }
+    return given
+  }
+}

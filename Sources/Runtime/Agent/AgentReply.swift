@@ -1,0 +1,170 @@
+package import Basics
+package import RunState
+package import Runs
+
+/// What an agent answers. What a request has for an answer is said in `AgentRequest` where it is not plain.
+package enum AgentReply: Sendable {
+  /// The run is on disk; an agent that serves carries it on.
+  case accepted(run: String, isServing: Bool)
+  /// What a run that is followed does.
+  case progress(Progress)
+  /// Only the state holds the run that is followed.
+  case waits(RunWait)
+  /// The last answer about a run that is followed. A record that is not over says that the run stands until a person
+  /// does something, or that the agent ended first.
+  case ended(RunRecord)
+  case paused(run: String)
+  case cancelled(run: String)
+  case retried(run: String, as: String)
+  case resolved(run: String)
+  case decided(step: StepPath, run: String)
+  case received(event: String, isNew: Bool)
+  /// - Parameter open: The records as lists show them.
+  case runs(open: [RunRecord], finished: [RunSummary])
+  /// - Parameter open: The record as lists show it, while the run is open.
+  case found(RunGist, open: RunRecord?)
+  case run(RunRecord)
+  case value(Value)
+  case facts(RunFacts.Answer)
+  case schedules([ScheduleRecord])
+  case slots([SlotRecord])
+  /// The slots that a backfill would start.
+  case dueSlots([Timestamp], hasMore: Bool)
+  case status(AgentReport)
+  case yielded
+  case refused(RequestRefusedError)
+}
+
+/// Why a run that is followed waits.
+package struct RunWait: Record, Equatable {
+  package var until: Timestamp?
+  package var status: RunStatus
+  package var reason: String?
+
+  init(of run: RunRecord) {
+    until = run.wakeAt
+    status = run.status
+    reason = run.reason
+  }
+
+  package func write(to record: inout RecordWriter) {
+    record.set("until", until)
+    record.set("status", status)
+    record.set("reason", reason)
+  }
+
+  package init(from record: inout RecordReader) throws(RecordError) {
+    until = try record.readIfPresent("until")
+    status = try record.read("status")
+    reason = try record.readIfPresent("reason")
+  }
+}
+
+/// Who the agent is and how much it has to do.
+package struct AgentReport: Record, Equatable {
+  package var pid: Int
+  package var program: String
+  package var isServing: Bool
+  package var since: Timestamp
+  /// The folder of the state.
+  package var folder: String
+  /// How many open runs have each status.
+  package var runs: [String: Int]
+  /// What only an agent that serves knows.
+  package var served: Served?
+
+  package struct Served: Sendable, Equatable {
+    package var recipes: Int
+    package var schedules: Int
+    package var nextSlot: Timestamp?
+    /// What is wrong with recipes, each as it is shown to people.
+    package var faults: [String]
+  }
+
+  init(of agent: AgentStatus, runs: [String: Int]) {
+    pid = agent.pid
+    program = agent.program
+    isServing = agent.isServing
+    since = agent.since
+    folder = agent.folder
+    self.runs = runs
+  }
+
+  package func write(to record: inout RecordWriter) {
+    record.set("pid", pid)
+    record.set("program", program)
+    record.set("isServing", isServing)
+    record.set("since", since)
+    record.set("folder", folder)
+    record.set("runs", runs)
+    record.set("recipes", served?.recipes)
+    record.set("schedules", served?.schedules)
+    record.set("nextSlot", served?.nextSlot)
+    record.set("faults", served?.faults ?? [])
+  }
+
+  package init(from record: inout RecordReader) throws(RecordError) {
+    pid = try record.read("pid")
+    program = try record.read("program")
+    isServing = try record.read("isServing")
+    since = try record.read("since")
+    folder = try record.read("folder")
+    runs = try record.takeNamed("runs")
+    if let recipes: Int = try record.readIfPresent("recipes") {
+      served = Served(
+        recipes: recipes, schedules: try record.read("schedules"), nextSlot: try record.readIfPresent("nextSlot"),
+        faults: try record.readAll("faults"))
+    }
+  }
+}
+
+/// Where the answers to a request go: to a caller in this process as they are, or to a socket as JSON.
+package protocol AgentReplies: Sendable {
+  /// Gives a small answer at once.
+  func give(_ reply: AgentReply)
+  /// Gives an answer that may be large, as soon as there is room for it.
+  func giveInTurn(_ reply: AgentReply) async
+  /// Gives the record of a run, open or finished, as `.run` or `.ended`.
+  func give(_ run: StoredRun, isEnd: Bool) async throws(RequestRefusedError)
+  /// Gives a value that lies in a file.
+  func give(_ blob: BlobReference, from store: any StateStore) async throws(RequestRefusedError)
+}
+
+/// A run in the state, which may be too large to be held twice.
+package struct StoredRun: Sendable {
+  let id: String
+  let store: any StateStore
+
+  /// The record, while it is in memory: of a run that is open, or not in the history's files yet.
+  var recordInMemory: RunRecord? { store.run(id) ?? store.state.ended.last { $0.id == id } }
+
+  /// The whole record.
+  func record() async throws(RequestRefusedError) -> RunRecord {
+    if let run = recordInMemory { return run }
+    let finished: RunRecord?
+    do throws(StateError) { finished = try await store.finishedRun(id) } catch { throw RequestRefusedError(error) }
+    guard let finished else { throw RequestRefusedError(.notFound, "there is no run \(id)") }
+    return finished
+  }
+}
+
+/// The answers to a request of this process, in which nothing is encoded.
+package struct LocalReplies: AgentReplies {
+  private let receive: @Sendable (AgentReply) -> Void
+
+  package init(_ receive: @escaping @Sendable (AgentReply) -> Void) { self.receive = receive }
+
+  package func give(_ reply: AgentReply) { receive(reply) }
+  package func giveInTurn(_ reply: AgentReply) async { receive(reply) }
+
+  package func give(_ run: StoredRun, isEnd: Bool) async throws(RequestRefusedError) {
+    let record = try await run.record()
+    receive(isEnd ? .ended(record) : .run(record))
+  }
+
+  package func give(_ blob: BlobReference, from store: any StateStore) async throws(RequestRefusedError) {
+    do throws(StateError) { receive(.value(try await store.value(.blob(blob)))) } catch {
+      throw RequestRefusedError(error)
+    }
+  }
+}

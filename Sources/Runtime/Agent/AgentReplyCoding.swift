@@ -1,0 +1,251 @@
+/// How answers cross the socket: each is an object, told from others by its members.
+///
+///     {"accepted":id,"isServing":bool}          {"cancelled":id} {"paused":id} {"resolved":id}
+///     {"accepted":new id,"retries":id}          {"decided":path,"run":id}
+///     progress (`ProgressCoding`)               {"received":id,"isNew":bool}
+///     {"waits":{"until":…?,"status":…,"reason":…?}}
+///     {"ended":record}                          {"run":record}
+///     {"open":[record, as lists show it…],"finished":[summary…]}
+///     {"run":gist,"open":record?}               {"value":…}
+///     {"facts":…,"others":[…],"events":[…],"holder":pid?}
+///     {"schedules":[record with its texts…]}    {"slots":[slot record…]}
+///     {"slots":[instant…],"hasMore":bool}       the members of `AgentReport`
+///     {"yielded":true}                          {"failed":{"kind":…,"message":…}}
+///
+/// What may be large comes in parts (`AnswerParts`).
+import Basics
+import RunState
+import Runs
+
+/// The answers to a request of a client behind the socket.
+struct SocketReplies: AgentReplies {
+  private let line: RequestLine
+  private let newID: @Sendable () -> String
+
+  init(to line: RequestLine, newID: @escaping @Sendable () -> String) {
+    self.line = line
+    self.newID = newID
+  }
+
+  func give(_ reply: AgentReply) {
+    let (members, lists) = reply.parts
+    var answer = members
+    for list in lists { answer[list.name] = .list((0..<list.count).map(list.item)) }
+    line.reply(.map(answer))
+  }
+
+  func giveInTurn(_ reply: AgentReply) async {
+    var answer = PartedAnswer(to: line, id: newID())
+    var (rest, lists) = reply.parts
+    for list in lists { rest[list.name] = await send(list, of: &answer) }
+    await answer.end(rest)
+  }
+
+  /// Sends a list page by page, each encoded when it is its turn; gives the list back where one page holds it.
+  private func send(_ list: AgentReply.List, of answer: inout PartedAnswer) async -> Value? {
+    var page: [Value] = []
+    var bytes = 0
+    var isWhole = true
+    for index in 0..<list.count {
+      let value = list.item(index)
+      page.append(value)
+      bytes += ValueExtent(of: value)?.bytes ?? PartedAnswer.page
+      if bytes < PartedAnswer.page { continue }
+      await answer.send(items: page, at: [list.name])
+      isWhole = false
+      (page, bytes) = ([], 0)
+      guard answer.isHeard else { return nil }
+    }
+    if isWhole { return .list(page) }
+    if !page.isEmpty { await answer.send(items: page, at: [list.name]) }
+    return nil
+  }
+
+  /// Gives a run in pages while it is in memory, and else as the text that lies in files.
+  ///
+  /// Each page is taken from the state anew, so that no copy of a large run is held while it goes on. Of a run whose
+  /// status changes meanwhile everything is sent again.
+  func give(_ run: StoredRun, isEnd: Bool) async throws(RequestRefusedError) {
+    var answer = PartedAnswer(to: line, id: newID())
+    let name = isEnd ? "ended" : "run"
+    var sent: RunRecord?
+    var next = 0
+    while answer.isHeard, let record = run.recordInMemory {
+      let head = record.withoutSteps
+      if let sent, !sent.stands(as: head) {
+        await answer.beginAnew()
+        next = 0
+      }
+      sent = head
+      let (page, end) = SocketReplies.page(of: record.stepsInOrder, from: next)
+      let isLast = end == record.steps.count
+      let isWhole = isLast && next == 0
+      if !isWhole, !page.isEmpty { await answer.send(members: page, at: [name, "steps"]) }
+      if isLast {
+        var map = head.encoded().map ?? ValueMap()
+        if isWhole, !page.isEmpty { map["steps"] = .map(page) }
+        return await answer.end(ValueMap([(name, .map(map))]))
+      }
+      next = end
+    }
+    guard answer.isHeard else { return }
+    await answer.beginAnew()
+    var cursor = LogCursor(run.id)
+    while answer.isHeard, !cursor.isOver {
+      let read: (bytes: [UInt8], next: LogCursor)?
+      do throws(StateError) { read = try await run.store.finishedRunText(cursor, most: PartedAnswer.page) } catch {
+        throw RequestRefusedError(error)
+      }
+      guard let (bytes, place) = read else {
+        throw RequestRefusedError(.notFound, "the run \(run.id) is not kept any more")
+      }
+      if !bytes.isEmpty { await answer.send(text: bytes, at: [name]) }
+      cursor = place
+    }
+    await answer.end(ValueMap())
+  }
+
+  /// The next steps of a run that fit a page, and how many are sent with them.
+  private static func page(of steps: [StepRecord], from first: Int) -> (page: ValueMap, end: Int) {
+    var page = ValueMap()
+    var bytes = 0
+    var next = first
+    while next < steps.count, bytes < PartedAnswer.page {
+      let value = steps[next].encoded()
+      bytes += ValueExtent(of: value)?.bytes ?? PartedAnswer.page
+      page.append(value, asNew: steps[next].path)
+      next += 1
+    }
+    return (page, next)
+  }
+
+  /// Gives a blob as it lies in its file; the client verifies it.
+  func give(_ blob: BlobReference, from store: any StateStore) async throws(RequestRefusedError) {
+    var answer = PartedAnswer(to: line, id: newID())
+    var rest: [UInt8] = []
+    var offset = 0
+    while answer.isHeard, offset < blob.size {
+      let bytes: [UInt8]
+      do throws(StateError) { bytes = try await store.blob(blob, from: offset, most: PartedAnswer.page) } catch {
+        throw RequestRefusedError(error)
+      }
+      guard !bytes.isEmpty else { break }
+      offset += bytes.count
+      rest += bytes
+      let whole = rest.dropLast(offset < blob.size ? rest.bytesOfCutCharacter : 0)
+      await answer.send(text: whole, at: ["value"])
+      rest.removeFirst(whole.count)
+    }
+    await answer.send(sha256: blob.sha256, at: ["value"])
+    await answer.end(ValueMap())
+  }
+}
+
+extension RunRecord {
+  /// Whether the run stands where it stood, but for its steps.
+  fileprivate func stands(as other: RunRecord) -> Bool {
+    status == other.status && reason == other.reason && wakeAt == other.wakeAt && endedAt == other.endedAt
+  }
+}
+
+extension AgentReply {
+  /// A member of an answer of which there may be many items.
+  fileprivate struct List {
+    var name: String
+    var count: Int
+    var item: (Int) -> Value
+
+    init(_ name: String, _ items: [some Recordable]) {
+      self.name = name
+      count = items.count
+      item = { items[$0].encoded() }
+    }
+  }
+
+  /// The members of the answer's object, and those that are lists.
+  fileprivate var parts: (members: ValueMap, lists: [List]) {
+    func object(_ members: KeyValuePairs<String, Value?>) -> (ValueMap, [List]) {
+      var map = ValueMap()
+      for (name, value) in members { map[name] = value }
+      return (map, [])
+    }
+    switch self {
+    case .accepted(let run, let isServing): return object(["accepted": .string(run), "isServing": .bool(isServing)])
+    case .progress(let progress): return (progress.value.map ?? ValueMap(), [])
+    case .waits(let wait): return object(["waits": wait.encoded()])
+    case .ended(let record): return object(["ended": record.encoded()])
+    case .paused(let run): return object(["paused": .string(run)])
+    case .cancelled(let run): return object(["cancelled": .string(run)])
+    case .retried(let run, let id): return object(["accepted": .string(id), "retries": .string(run)])
+    case .resolved(let run): return object(["resolved": .string(run)])
+    case .decided(let step, let run): return object(["decided": .string(step), "run": .string(run)])
+    case .received(let event, let isNew): return object(["received": .string(event), "isNew": .bool(isNew)])
+    case .runs(let open, let finished): return (ValueMap(), [List("open", open), List("finished", finished)])
+    case .found(let run, let open): return object(["run": run.encoded(), "open": open?.encoded()])
+    case .run(let record): return object(["run": record.encoded()])
+    case .value(let value): return object(["value": value.encoded()])
+    case .facts(let facts):
+      let (members, _) = object(["facts": facts.around.encoded(), "holder": facts.holder.map { .int($0) }])
+      return (members, [List("others", facts.others), List("events", facts.events)])
+    case .schedules(let schedules): return (ValueMap(), [List("schedules", schedules)])
+    case .slots(let slots): return (ValueMap(), [List("slots", slots)])
+    case .dueSlots(let slots, let hasMore):
+      return object(["slots": .list(slots.map { $0.encoded() }), "hasMore": .bool(hasMore)])
+    case .status(let report): return (report.encoded().map ?? ValueMap(), [])
+    case .yielded: return object(["yielded": .bool(true)])
+    case .refused(let refusal):
+      return object([
+        "failed": .object(["kind": .string(refusal.kind.rawValue), "message": .string(refusal.message)])
+      ])
+    }
+  }
+
+  /// Reads a whole answer to a request of a verb.
+  init(reading answer: Value, to verb: String) throws(RecordError) {
+    func list<Item: Recordable>(_ name: String, of _: Item.Type = Item.self) throws(RecordError) -> [Item] {
+      var items: [Item] = []
+      for item in answer[name]?.list ?? [] { items.append(try Item(reading: item)) }
+      return items
+    }
+    func text(_ name: String) throws(RecordError) -> String { try String(reading: answer[name] ?? .null) }
+    if let failed = answer["failed"] {
+      guard let kind = failed["kind"]?.string.flatMap(RequestRefusedError.Kind.init(rawValue:)) else {
+        throw RecordError("a refusal of no known kind: \(failed["message"]?.string ?? "")")
+      }
+      self = .refused(RequestRefusedError(kind, failed["message"]?.string ?? ""))
+      return
+    }
+    if answer["progress"] != nil { self = .progress(try Progress(reading: answer)); return }
+    if let wait = answer["waits"] { self = .waits(try RunWait(reading: wait)); return }
+    if let record = answer["ended"] { self = .ended(try RunRecord(reading: record)); return }
+    switch verb {
+    case "retry": self = .retried(run: try text("retries"), as: try text("accepted"))
+    case "pause": self = .paused(run: try text("paused"))
+    case "cancel": self = .cancelled(run: try text("cancelled"))
+    case "resolve": self = .resolved(run: try text("resolved"))
+    case "decide": self = .decided(step: try text("decided"), run: try text("run"))
+    case "signal": self = .received(event: try text("received"), isNew: answer["isNew"]?.bool ?? false)
+    case "runs": self = .runs(open: try list("open"), finished: try list("finished"))
+    case "find":
+      let open = answer["open"]
+      self = .found(
+        try RunGist(reading: answer["run"] ?? .null),
+        open: try open.map { value throws(RecordError) in try RunRecord(reading: value) })
+    case "show": self = .run(try RunRecord(reading: answer["run"] ?? .null))
+    case "value": self = .value(try Value(reading: answer["value"] ?? .null))
+    case "why":
+      self = .facts(
+        RunFacts.Answer(
+          around: try RunFacts.Surroundings(reading: answer["facts"] ?? .null), others: try list("others"),
+          events: try list("events"), holder: answer["holder"]?.int))
+    case "schedules": self = .schedules(try list("schedules"))
+    case "backfill" where answer["hasMore"] != nil:
+      self = .dueSlots(try list("slots"), hasMore: answer["hasMore"]?.bool ?? false)
+    case "slots", "pauseSchedule", "resumeSchedule", "resetSchedule", "trigger", "backfill":
+      self = .slots(try list("slots"))
+    case "status": self = .status(try AgentReport(reading: answer))
+    case "yield": self = .yielded
+    default: self = .accepted(run: try text("accepted"), isServing: answer["isServing"]?.bool ?? false)
+    }
+  }
+}

@@ -1,0 +1,78 @@
+package import Basics
+package import Recipes
+package import RunState
+package import Runs
+
+/// What an agent is asked to do. What each means, and its form on the socket, is declared in `AgentVerb.all`.
+package enum AgentRequest: Sendable {
+  /// - Parameters:
+  ///   - secrets: The names of the secrets that the run reads, of which nothing is kept.
+  ///   - isDetached: Whether the answer ends once the run is on disk.
+  ///   - isAgain: Whether an agent that is gone may have accepted the run already.
+  case submit(RunCreated, secrets: [String] = [], isDetached: Bool = false, isAgain: Bool = false)
+  case start(recipe: String, inputs: ValueMap, texts: ValueMap)
+  case resume(run: String)
+  case follow(run: String)
+  case pause(run: String, reason: String?)
+  case cancel(run: String, reason: String?)
+  case retry(run: String)
+  case resolve(run: String, step: StepPath, as: Resolution)
+  case decide(run: String, step: StepPath?, isApproved: Bool, comment: String?)
+  case signal(SentEvent)
+  case runs(limit: Int = 20, recipe: String? = nil)
+  case find(run: String)
+  case show(run: String)
+  case value(BlobReference)
+  case why(RunFacts.Question)
+  case schedules
+  case slots(SlotQuery)
+  case pauseSchedule(id: String, note: String?)
+  case resumeSchedule(id: String)
+  case resetSchedule(id: String)
+  case trigger(id: String, overlap: Trigger.Overlap?)
+  case backfill(id: String, from: Timestamp, to: Timestamp, overlap: Trigger.Overlap?, isDry: Bool)
+  case status
+  case yield
+}
+
+/// An event as its sender has it.
+package struct SentEvent: Record {
+  /// What tells it from others; made up if left out.
+  package var id: String?
+  package var name: String
+  package var data: Value?
+  /// The run it is for, by its id or the beginning of it; the first that waits for it if left out.
+  package var run: String?
+
+  package init(id: String? = nil, name: String, data: Value? = nil, run: String? = nil) {
+    self.id = id
+    self.name = name
+    self.data = data
+    self.run = run
+  }
+
+  package func write(to record: inout RecordWriter) {
+    record.set("id", id)
+    record.set("name", name)
+    record.set("data", data.map { PlainJSON(value: $0) })
+    record.set("run", run)
+  }
+
+  package init(from record: inout RecordReader) throws(RecordError) {
+    id = try record.readIfPresent("id")
+    name = try record.readIfPresent("name") ?? ""
+    data = (try record.readIfPresent("data") as PlainJSON?)?.value
+    run = try record.readIfPresent("run")
+  }
+}
+
+/// JSON as anyone writes it, in which no member stands for a type that JSON lacks.
+struct PlainJSON: Recordable {
+  var value: Value
+
+  init(value: Value) { self.value = value }
+
+  init(reading value: Value) throws(RecordError) { self.value = value }
+
+  func encoded() -> Value { value }
+}

@@ -1,0 +1,331 @@
+/// What an agent does, each declared once: its name, what it is for, who may ask for it, what it is given and why it
+/// may refuse. Whatever serves requests reads it here.
+///
+/// On the socket a request is an object: `ask` holds the verb's name, and the other members are those declared here.
+package import Basics
+package import Recipes
+package import RunState
+import Runs
+
+package struct AgentVerb: Sendable {
+  /// What a caller has to be allowed.
+  package enum Scope: String, Sendable, CaseIterable {
+    /// To see runs, schedules and what they hold.
+    case read
+    /// To start runs and send events.
+    case start
+    /// To pause, resume, cancel, retry and resolve runs, and to steer schedules.
+    case steer
+    /// To decide what runs ask people.
+    case approve
+    /// What only programs of the agent's own account do.
+    case own
+  }
+
+  /// Something that a request is given.
+  package struct Parameter: Sendable, Equatable {
+    package var name: String
+    /// One sentence.
+    package var summary: String
+    package var isRequired: Bool
+  }
+
+  package var name: String
+  /// One sentence.
+  package var summary: String
+  package var scope: Scope
+  package var parameters: [Parameter]
+  /// Why it may be refused, besides a request that isn't as declared here, and a state that can't be used.
+  package var refusals: Set<RequestRefusedError.Kind>
+  fileprivate let read: @Sendable (inout RecordReader) throws(RecordError) -> AgentRequest
+  fileprivate let write: @Sendable (AgentRequest, inout RecordWriter) -> Bool
+
+  /// - Parameters:
+  ///   - make: The request with the values of the members.
+  ///   - values: The values of the members in a request of this verb; nil for a request of another one.
+  fileprivate init<each Part: Sendable>(
+    _ name: String, _ summary: String, _ scope: Scope, refusals: Set<RequestRefusedError.Kind> = [],
+    _ members: repeat Member<each Part>, make: @escaping @Sendable (repeat each Part) -> AgentRequest,
+    values: @escaping @Sendable (AgentRequest) -> (repeat each Part)?
+  ) {
+    self.name = name
+    self.summary = summary
+    self.scope = scope
+    self.refusals = refusals
+    var parameters: [Parameter] = []
+    repeat parameters.append((each members).parameter)
+    self.parameters = parameters
+    read = { (record: inout RecordReader) throws(RecordError) in make(repeat try (each members).read(&record)) }
+    write = { request, record in
+      guard let values = values(request) else { return false }
+      repeat (each members).write(each values, &record)
+      return true
+    }
+  }
+
+  /// A part of a request: how it is declared, read and written.
+  fileprivate struct Member<Part: Sendable>: Sendable {
+    var parameter: Parameter
+    var read: @Sendable (inout RecordReader) throws(RecordError) -> Part
+    var write: @Sendable (Part, inout RecordWriter) -> Void
+  }
+}
+
+extension AgentVerb.Member where Part: Recordable {
+  static func required(_ name: String, _ summary: String) -> Self {
+    Self(parameter: AgentVerb.Parameter(name: name, summary: summary, isRequired: true)) {
+      (record: inout RecordReader) throws(RecordError) in
+      try record.read(name)
+    } write: {
+      $1.set(name, $0)
+    }
+  }
+
+  /// A member that has a value if it is left out.
+  static func optional(_ name: String, or value: Part, _ summary: String) -> Self {
+    Self(parameter: AgentVerb.Parameter(name: name, summary: summary, isRequired: false)) {
+      (record: inout RecordReader) throws(RecordError) in
+      try record.readIfPresent(name) ?? value
+    } write: {
+      $1.set(name, $0)
+    }
+  }
+}
+
+extension AgentVerb.Member {
+  static func optional<Wrapped: Recordable>(_ name: String, _ summary: String) -> Self where Part == Wrapped? {
+    Self(parameter: AgentVerb.Parameter(name: name, summary: summary, isRequired: false)) {
+      (record: inout RecordReader) throws(RecordError) in
+      try record.readIfPresent(name)
+    } write: {
+      $1.set(name, $0)
+    }
+  }
+
+  static func list<Item: Recordable>(_ name: String, _ summary: String) -> Self where Part == [Item] {
+    Self(parameter: AgentVerb.Parameter(name: name, summary: summary, isRequired: false)) {
+      (record: inout RecordReader) throws(RecordError) in
+      try record.readAll(name)
+    } write: {
+      $1.set(name, $0)
+    }
+  }
+}
+
+// MARK: - On the socket
+
+extension AgentRequest {
+  /// Reads what a client sent.
+  package init(reading line: Value) throws(RequestRefusedError) {
+    let word = line["ask"]?.string ?? ""
+    guard var members = line.map, let verb = AgentVerb.all.first(where: { $0.name.hasSameScalars(as: word) }) else {
+      throw RequestRefusedError(.request, "the agent does not know what '\(word)' asks for")
+    }
+    members["ask"] = nil
+    var reader = RecordReader(members)
+    do throws(RecordError) {
+      self = try verb.read(&reader)
+      try reader.finish()
+    } catch {
+      throw RequestRefusedError(.request, "the request '\(word)' isn't valid: \(error.message)")
+    }
+  }
+
+  /// The object that a client sends, and the name of its verb.
+  func encoded() -> (line: Value, verb: String) {
+    for verb in AgentVerb.all {
+      var writer = RecordWriter()
+      writer.set("ask", verb.name)
+      if verb.write(self, &writer) { return (.map(writer.map), verb.name) }
+    }
+    preconditionFailure("a request has no verb; a test makes one of each")
+  }
+}
+
+// MARK: - The verbs
+
+extension AgentVerb {
+  private static let run = "The run's id, or the beginning of it."
+
+  package static let all: [AgentVerb] = [
+    AgentVerb(
+      "submit", "Accepts a run that the caller has prepared, and follows it unless it is detached.", .own,
+      refusals: [.configuration],
+      Member<RunCreated>.required("run", "The run as it is recorded."),
+      Member<[String]>.list("secrets", "The names of the secrets that it reads."),
+      Member<Bool>.optional("detach", or: false, "Whether the answer ends once the run is on disk."),
+      Member<Bool>.optional("again", or: false, "Whether an agent that is gone may have accepted it already."),
+      make: { .submit($0, secrets: $1, isDetached: $2, isAgain: $3) },
+      values: {
+        if case .submit(let run, let secrets, let detach, let again) = $0 { (run, secrets, detach, again) } else { nil }
+      }),
+    AgentVerb(
+      "start", "Starts a run of a served recipe by its name.", .start,
+      refusals: [.notFound, .inputs, .configuration, .notServing],
+      Member<String>.required("recipe", "The recipe's name."),
+      Member<PlainJSON?>.optional("inputs", "The inputs' values by their names."),
+      Member<PlainJSON?>.optional("texts", "More inputs, as texts that are read as the input's type wants."),
+      make: { .start(recipe: $0, inputs: $1?.value.map ?? ValueMap(), texts: $2?.value.map ?? ValueMap()) },
+      values: {
+        guard case .start(let recipe, let inputs, let texts) = $0 else { return nil }
+        return (recipe, PlainJSON(value: .map(inputs)), PlainJSON(value: .map(texts)))
+      }),
+    AgentVerb(
+      "resume", "Goes on with a run that is interrupted or paused, and follows it.", .steer,
+      refusals: [.notFound, .ambiguous, .configuration], Member<String>.required("run", run),
+      make: { .resume(run: $0) }, values: { if case .resume(let run) = $0 { run } else { nil } }),
+    AgentVerb(
+      "follow", "Tells the progress of a run until it ends.", .read, refusals: [.notFound, .ambiguous],
+      Member<String>.required("run", run),
+      make: { .follow(run: $0) }, values: { if case .follow(let run) = $0 { run } else { nil } }),
+    AgentVerb(
+      "pause", "Lets nothing more of a run begin until it is resumed.", .steer,
+      refusals: [.notFound, .ambiguous, .ended], Member<String>.required("run", run),
+      Member<String?>.optional("reason", "Why, for those who look at it later."),
+      make: { .pause(run: $0, reason: $1) },
+      values: { if case .pause(let run, let reason) = $0 { (run, reason) } else { nil } }),
+    AgentVerb(
+      "cancel", "Ends a run: what is in flight finishes, then its 'finally' steps run.", .steer,
+      refusals: [.notFound, .ambiguous, .ended], Member<String>.required("run", run),
+      Member<String?>.optional("reason", "Why, for those who look at it later."),
+      make: { .cancel(run: $0, reason: $1) },
+      values: { if case .cancel(let run, let reason) = $0 { (run, reason) } else { nil } }),
+    AgentVerb(
+      "retry", "Tries an ended run again: a new run takes over what succeeded.", .steer,
+      refusals: [.notFound, .ambiguous, .ended], Member<String>.required("run", run),
+      make: { .retry(run: $0) }, values: { if case .retry(let run) = $0 { run } else { nil } }),
+    AgentVerb(
+      "resolve", "Records what happened to an uncertain step, so that its run can go on.", .steer,
+      refusals: [.notFound, .ambiguous, .ended], Member<String>.required("run", run),
+      Member<String>.required("step", "The step's path."),
+      Member<ResolutionWord>.required("as", "done, retry or fail."),
+      Member<Value?>.optional("output", "With done: the output of the step."),
+      Member<String?>.optional("reason", "With fail: why."),
+      make: { .resolve(run: $0, step: $1, as: $2.resolution(output: $3, reason: $4)) },
+      values: {
+        guard case .resolve(let run, let step, let resolution) = $0 else { return nil }
+        switch resolution {
+        case .done(let output): return (run, step, .done, output, nil)
+        case .retry: return (run, step, .retry, nil, nil)
+        case .fail(let reason): return (run, step, .fail, nil, reason)
+        }
+      }),
+    AgentVerb(
+      "decide", "Records a decision that a run asks for, as the caller's.", .approve,
+      refusals: [.notFound, .ambiguous, .ended, .notAsked, .notAllowed], Member<String>.required("run", run),
+      Member<String?>.optional("step", "The path of the step that asks; not needed if only one does."),
+      Member<Bool>.required("approved", "Whether the caller approves."),
+      Member<String?>.optional("comment", "What to record with the decision."),
+      make: { .decide(run: $0, step: $1, isApproved: $2, comment: $3) },
+      values: {
+        guard case .decide(let run, let step, let isApproved, let comment) = $0 else { return nil }
+        return (run, step, isApproved, comment)
+      }),
+    AgentVerb(
+      "signal", "Sends an event to a run that waits for it, or to the first that does.", .start,
+      refusals: [.notFound, .ambiguous, .ended],
+      Member<SentEvent>.required("event", "The event: its name, and its id, data and run if it has them."),
+      make: { .signal($0) }, values: { if case .signal(let event) = $0 { event } else { nil } }),
+    AgentVerb(
+      "runs", "Lists the open runs, and the latest finished ones.", .read,
+      Member<Int>.optional("limit", or: 20, "The most finished runs to list."),
+      Member<String?>.optional("recipe", "Only runs of that recipe."),
+      make: { .runs(limit: $0, recipe: $1) },
+      values: { if case .runs(let limit, let recipe) = $0 { (limit, recipe) } else { nil } }),
+    AgentVerb(
+      "find", "Finds a run by the beginning of its id.", .read, refusals: [.notFound, .ambiguous],
+      Member<String>.required("run", run),
+      make: { .find(run: $0) }, values: { if case .find(let run) = $0 { run } else { nil } }),
+    AgentVerb(
+      "show", "Shows the whole record of a run.", .read, refusals: [.notFound, .ambiguous],
+      Member<String>.required("run", run),
+      make: { .show(run: $0) }, values: { if case .show(let run) = $0 { run } else { nil } }),
+    AgentVerb(
+      "value", "Reads a large value that a record names and does not hold.", .read,
+      Member<BlobReference>.required("blob", "The value's hash and size, as the record has them."),
+      make: { .value($0) }, values: { if case .value(let reference) = $0 { reference } else { nil } }),
+    AgentVerb(
+      "why", "Collects what an explanation of a run needs besides its record.", .read,
+      Member<RunFacts.Question>.required("about", "The run, and what its record refers to."),
+      make: { .why($0) }, values: { if case .why(let question) = $0 { question } else { nil } }),
+    AgentVerb(
+      "schedules", "Lists the schedules, with the recipes they were read from.", .read,
+      make: { .schedules }, values: { if case .schedules = $0 { () } else { nil } }),
+    AgentVerb(
+      "slots", "Lists the slots of the ledger, latest first.", .read,
+      Member<String?>.optional("schedule", "Only slots of that schedule."),
+      Member<Int>.optional("limit", or: 20, "The most slots to list."),
+      Member<Timestamp?>.optional("from", "Only slots from that instant on."),
+      Member<Timestamp?>.optional("before", "Only slots before that instant."),
+      make: { .slots(SlotQuery(limit: $1, schedule: $0, from: $2, before: $3)) },
+      values: {
+        guard case .slots(let query) = $0 else { return nil }
+        return (query.schedule, query.limit, query.from, query.before)
+      }),
+    AgentVerb(
+      "pauseSchedule", "Lets a schedule start nothing until it is resumed.", .steer, refusals: schedule,
+      Member<String>.required("id", "The schedule's id."), Member<String?>.optional("note", "Why."),
+      make: { .pauseSchedule(id: $0, note: $1) },
+      values: { if case .pauseSchedule(let id, let note) = $0 { (id, note) } else { nil } }),
+    AgentVerb(
+      "resumeSchedule", "Lets a paused schedule start runs again.", .steer, refusals: schedule,
+      Member<String>.required("id", "The schedule's id."),
+      make: { .resumeSchedule(id: $0) }, values: { if case .resumeSchedule(let id) = $0 { id } else { nil } }),
+    AgentVerb(
+      "resetSchedule", "Decides the slots again that were decided while the clock was ahead.", .steer,
+      refusals: schedule.union([.ended]), Member<String>.required("id", "The schedule's id."),
+      make: { .resetSchedule(id: $0) }, values: { if case .resetSchedule(let id) = $0 { id } else { nil } }),
+    AgentVerb(
+      "trigger", "Starts a run of a schedule now, out of turn.", .start, refusals: schedule.union([.notServing]),
+      Member<String>.required("id", "The schedule's id."),
+      Member<Trigger.Overlap?>.optional("overlap", "What to do while a run is open, in place of what the recipe says."),
+      make: { .trigger(id: $0, overlap: $1) },
+      values: { if case .trigger(let id, let overlap) = $0 { (id, overlap) } else { nil } }),
+    AgentVerb(
+      "backfill", "Starts runs for past slots that have none, or only lists these.", .start,
+      refusals: schedule.union([.notServing]), Member<String>.required("id", "The schedule's id."),
+      Member<Timestamp>.required("from", "The first instant."),
+      Member<Timestamp>.required("to", "The first instant that no longer counts."),
+      Member<Trigger.Overlap?>.optional("overlap", "What to do while a run is open, in place of what the recipe says."),
+      Member<Bool>.optional("dryRun", or: false, "Whether to list the slots and start nothing."),
+      make: { .backfill(id: $0, from: $1, to: $2, overlap: $3, isDry: $4) },
+      values: {
+        guard case .backfill(let id, let from, let to, let overlap, let isDry) = $0 else { return nil }
+        return (id, from, to, overlap, isDry)
+      }),
+    AgentVerb(
+      "status", "Reports the agent's process and how much it has to do.", .read,
+      make: { .status }, values: { if case .status = $0 { () } else { nil } }),
+    AgentVerb(
+      "yield", "Hands the state folder over to another process; the agent finishes what is in flight and ends.", .own,
+      refusals: [.serving], make: { .yield }, values: { if case .yield = $0 { () } else { nil } }),
+  ]
+
+  private static let schedule: Set<RequestRefusedError.Kind> = [.notFound, .conflict]
+}
+
+/// What a request calls a resolution.
+private enum ResolutionWord: String, Recordable {
+  case done, retry, fail
+
+  func resolution(output: Value?, reason: String?) -> Resolution {
+    switch self {
+    case .done: .done(output)
+    case .retry: .retry
+    case .fail: .fail(reason)
+    }
+  }
+}
+
+extension Trigger.Overlap: Recordable {
+  package init(reading value: Value) throws(RecordError) {
+    let text = try String(reading: value)
+    guard let overlap = Self(rawValue: text) else {
+      let words = Self.allCases.map(\.rawValue)
+      let guess = text.nearest(among: words).map { "did you mean '\($0)'?" }
+      throw RecordError(
+        "there is no overlap policy '\(text)'; \(guess ?? "there are \(words.joined(separator: ", "))")")
+    }
+    self = overlap
+  }
+}

@@ -1,0 +1,244 @@
+package import Agent
+package import Basics
+import Glibc
+import Recipes
+package import Recordings
+import RunState
+import Runs
+package import SecretSources
+
+/// The way to the agent of a workspace's state folder: this process, or the one that holds the folder already.
+package struct AgentAccess: Sendable {
+  package let workspace: Workspace
+  package let secrets: SecretSources
+  package let time: any TimeSource
+  /// The program's version.
+  package let version: String
+  /// The person that decisions and resolutions are kept as.
+  package var person: String
+  /// What takes down the exchanges of services.
+  package var recorder: Recorder?
+  private let tell: @Sendable (Notice) -> Void
+
+  /// What a person should know meanwhile.
+  package enum Notice: Sendable {
+    /// Something about the state.
+    case state(String)
+    /// The process that holds the folder finishes what is in flight, and hands the folder over.
+    case waitsForFolder
+  }
+
+  package init(
+    workspace: Workspace, secrets: SecretSources, time: any TimeSource, version: String, person: String,
+    tell: @escaping @Sendable (Notice) -> Void
+  ) {
+    self.workspace = workspace
+    self.secrets = secrets
+    self.time = time
+    self.version = version
+    self.person = person
+    self.tell = tell
+  }
+
+  package func factory(standIns: [String: Value] = [:]) -> RunFactory {
+    var factory = RunFactory(workspace: workspace, secrets: secrets, pool: ServicePool(time: time), time: time)
+    factory.standIns = standIns
+    factory.recorder = recorder
+    return factory
+  }
+
+  // MARK: On a state folder
+
+  /// The folder's agent: this process, or the one that holds the folder already.
+  package func connection() async throws(RuntimeError) -> AgentConnection {
+    let factory = factory()
+    let folder = try madeFolder()
+    // An agent that starts or ends is not to be reached for a moment.
+    var patience = 100
+    while true {
+      var held: AgentError
+      do throws(AgentError) {
+        let lock = try FolderLock.acquire(folder, program: identity.program)
+        return try await agent(lock, isServing: false) { factory }
+      } catch  where error.kind == .held {
+        held = error
+      } catch {
+        throw RuntimeError(.cannotCreate, error.message)
+      }
+      do throws(AgentError) {
+        if let client = try await AgentClient.connect(folder, identity: identity, person: person, clock: time) {
+          guard recorder != nil else { return .client(client) }
+          await client.close()
+          held.message =
+            "--record has to carry the run on itself, and another process is the agent of the state: \(held.message)"
+          // A command that only asks something holds the folder for a moment; an agent stays.
+          patience = min(patience, 20)
+        }
+      } catch  where error.kind == .held {
+        throw RuntimeError(.locked, error.message)
+      } catch  where error.kind == .unavailable {
+        throw RuntimeError(.unavailable, error.message)
+      } catch {
+        // It ended while it was being asked who it is.
+      }
+      patience -= 1
+      if patience == 0 { throw RuntimeError(.locked, held.message) }
+      try? await time.sleep(for: .milliseconds(50))
+    }
+  }
+
+  /// Connects for a few questions.
+  ///
+  /// - Parameter isReading: Whether they change nothing, so that a disk that can only be read is enough.
+  package func asking<Output>(
+    isReading: Bool = false, _ body: (AgentRequests) async throws(RuntimeError) -> Output
+  ) async throws(RuntimeError) -> Output {
+    let isReadOnly = isReading && access(workspace.stateFolder, W_OK) != 0 && errno == EROFS
+    let connection = isReadOnly ? try await readingConnection() : try await self.connection()
+    let result: Result<Output, RuntimeError>
+    do throws(RuntimeError) { result = .success(try await body(AgentRequests(connection: connection))) } catch {
+      result = .failure(error)
+    }
+    await connection.leave()
+    return try result.get()
+  }
+
+  /// A connection for a command that only reads, on a disk that takes no writes: what would be written is in memory alone.
+  private func readingConnection() async throws(RuntimeError) -> AgentConnection {
+    let factory = factory()
+    do throws(AgentError) {
+      return try await agent(nil, isServing: false, on: OverlayFileSystem()) { factory }
+    } catch {
+      throw RuntimeError(.cannotCreate, error.message)
+    }
+  }
+
+  /// Makes this process the folder's agent for good; refused while another process is.
+  ///
+  /// A run in the foreground may hold the folder for days; it is asked for it, and goes on as a client of this process.
+  package func serve(
+    factory: @escaping @Sendable () -> RunFactory
+  ) async throws(RuntimeError) -> AgentConnection {
+    let folder = try madeFolder()
+    // A command that only asks something holds the folder for a moment; a run gives it up when it is asked.
+    var patience = 100
+    var isPromised = false
+    while true {
+      do throws(AgentError) {
+        let lock = try FolderLock.acquire(folder, program: identity.program)
+        return try await agent(lock, isServing: true, factory: factory)
+      } catch {
+        guard error.kind == .held else { throw RuntimeError(.cannotCreate, error.message) }
+        if try await asksForFolder(folder), !isPromised {
+          isPromised = true
+          tell(.waitsForFolder)
+        }
+        patience -= isPromised ? 0 : 1
+        if patience == 0 { throw RuntimeError(.locked, error.message) }
+        try? await time.sleep(for: .milliseconds(50))
+      }
+    }
+  }
+
+  /// Asks the folder's agent to give the folder up; false if there is none to be asked.
+  private func asksForFolder(_ folder: String) async throws(RuntimeError) -> Bool {
+    let client: AgentClient
+    do throws(AgentError) {
+      guard let there = try await AgentClient.connect(folder, identity: identity, clock: time) else { return false }
+      client = there
+    } catch {
+      guard error.kind == .held else { return false }
+      throw RuntimeError(.locked, error.message)
+    }
+    let connection = AgentConnection.client(client)
+    var isGiven = false
+    do throws(RuntimeError) {
+      isGiven = try await AgentRequests(connection: connection).ask(.yield) {
+        if case .yielded = $0 { true } else { nil }
+      }
+    } catch {
+      await connection.leave()
+      // One that went away has given it up.
+      guard error.kind == .locked else { return false }
+      throw error
+    }
+    await connection.leave()
+    return isGiven
+  }
+
+  /// Waits until the process that asked for the folder has it, or a while if it went away.
+  package func awaitSuccessor() async {
+    for _ in 0..<100 where !FolderLock.isHeld(workspace.stateFolder) { try? await time.sleep(for: .milliseconds(20)) }
+  }
+
+  /// The state's folder, which is there afterwards.
+  private func madeFolder() throws(RuntimeError) -> String {
+    do throws(FileError) { try Files.makeFolder(workspace.stateFolder, mode: 0o700) } catch {
+      throw RuntimeError(.cannotCreate, error.description)
+    }
+    return workspace.stateFolder
+  }
+
+  package var identity: AgentIdentity {
+    AgentIdentity(program: "errand \(version)", configuration: workspace.configurationPath ?? "no errand.yaml")
+  }
+
+  private var caller: AgentCaller { AgentCaller(name: person) }
+
+  private func status(isServing: Bool) -> AgentStatus {
+    AgentStatus(
+      pid: Int(getpid()), version: version, isServing: isServing, since: time.now(), folder: workspace.stateFolder)
+  }
+
+  /// Makes this process the agent of the folder whose lock it has; without one, it only reads, and is not listening.
+  private func agent(
+    _ lock: FolderLock?, isServing: Bool, on fileSystem: any FileSystem = DiskFileSystem(),
+    factory: @escaping @Sendable () -> RunFactory
+  ) async throws(AgentError) -> AgentConnection {
+    let store: FileStateStore
+    do throws(StateError) {
+      store = try await FileStateStore.open(
+        workspace.stateFolder, program: version, fileSystem: fileSystem,
+        keeping: lock == nil ? nil : workspace.retention, time: time)
+    } catch {
+      throw AgentError(.unavailable, error.message)
+    }
+    for notice in store.notices { tell(.state(notice)) }
+    CrashMark.arm(in: workspace.stateFolder)
+    let workspace = workspace
+    store.secrets.ask { name, isFresh in
+      await workspace.secret(named: name, from: isFresh ? workspace.secretSources() : factory().secrets)
+    }
+    store.secrets.learn(await workspace.knownSecrets(secrets))
+    var served = LocalAgent.Served(workspace.recipeFolders, in: workspace.environment)
+    served.refusal = { await factory().refusal(of: $0, inputs: $1) }
+    let agent = LocalAgent(
+      status(isServing: isServing), on: store, time: time, walkers: WalkThreads.shared, serving: served
+    ) { record throws(RunRefusedError) in
+      try await factory().prepared(record, from: store)
+    }
+    let service = SocketService(agent.service)
+    let server = try lock.map { lock throws(AgentError) in
+      try AgentServer.start(in: workspace.stateFolder, lock: lock, identity: identity, clock: time) { line in
+        await service.handle(line)
+      }
+    }
+    return .agent(agent, caller: caller, lock: lock, server: server)
+  }
+
+  // MARK: Apart from the state
+
+  /// An agent for one run, in a state of its own that goes with the process.
+  ///
+  /// - Parameter clock: One that stands still, for a run that waits for nothing.
+  package func agentApart(_ factory: RunFactory, on clock: ManualClock? = nil) async -> AgentConnection {
+    let store = MemoryStateStore()
+    store.secrets.learn(await workspace.knownSecrets(secrets))
+    let agent = LocalAgent(
+      status(isServing: false), on: store, time: clock ?? time, activity: clock.map { _ in Activity() }
+    ) { record throws(RunRefusedError) in
+      try await factory.prepared(record, from: store)
+    }
+    return .agent(agent, caller: caller)
+  }
+}

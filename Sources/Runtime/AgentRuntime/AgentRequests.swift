@@ -1,0 +1,131 @@
+package import Agent
+package import Basics
+package import RunState
+
+/// The questions of one command, to the folder's agent or to this process in its place.
+package struct AgentRequests: Sendable {
+  package let connection: AgentConnection
+
+  package init(connection: AgentConnection) { self.connection = connection }
+
+  /// The one answer to a question; what an agent refuses is thrown.
+  ///
+  /// - Parameter read: What is wanted of the answer; nil if it is another answer than the question has.
+  package func ask<Answer: Sendable>(
+    _ request: AgentRequest, _ read: (AgentReply) -> Answer?
+  ) async throws(RuntimeError) -> Answer {
+    if let answer = try await askOnce(request, read) { return answer }
+    throw RuntimeError(.unavailable, "the agent went away; try again")
+  }
+
+  /// The one answer to a question; nil if the agent went away, which may have done what it was asked.
+  package func askOnce<Answer: Sendable>(
+    _ request: AgentRequest, _ read: (AgentReply) -> Answer?
+  ) async throws(RuntimeError) -> Answer? {
+    var first: AgentReply?
+    do {
+      for try await reply in try connection.ask(request) {
+        first = reply
+        break
+      }
+    } catch let error as RecordError {
+      throw RuntimeError(.unavailable, "the answer cannot be read: \(error.message)")
+    } catch {
+      return nil
+    }
+    guard let first else { return nil }
+    if case .refused(let refusal) = first { throw RuntimeError(refusal) }
+    guard let answer = read(first) else { throw RuntimeError(.unavailable, "the agent answered something else") }
+    return answer
+  }
+
+  /// What a record names and may not hold; null for none.
+  package func value(_ stored: StoredValue?) async throws(RuntimeError) -> Value {
+    switch stored {
+    case nil: return .null
+    case .inline(let value)?: return value
+    case .blob(let reference)?:
+      return try await ask(.value(reference)) { if case .value(let value) = $0 { value } else { nil } }
+    }
+  }
+
+  package func runs(
+    limit: Int = 20, recipe: String? = nil
+  ) async throws(RuntimeError) -> (open: [RunRecord], finished: [RunSummary]) {
+    try await ask(.runs(limit: limit, recipe: recipe)) {
+      if case .runs(let open, let finished) = $0 { (open, finished) } else { nil }
+    }
+  }
+
+  package func schedules() async throws(RuntimeError) -> [ScheduleRecord] {
+    try await ask(.schedules) { if case .schedules(let schedules) = $0 { schedules } else { nil } }
+  }
+
+  /// The slots that a request about schedules gives.
+  package func slots(_ request: AgentRequest) async throws(RuntimeError) -> [SlotRecord] {
+    try await ask(request) { if case .slots(let slots) = $0 { slots } else { nil } }
+  }
+
+  /// Whether an agent is there for good, which wakes what waits and starts what is due.
+  package func isServed() async throws(RuntimeError) -> Bool {
+    if connection.isAgent { return false }
+    return try await ask(.status) { if case .status(let report) = $0 { report.isServing } else { nil } }
+  }
+
+  /// The one run whose id begins so.
+  package func run(_ prefix: String?) async throws(RuntimeError) -> RunGist { try await found(prefix).run }
+
+  /// The one run whose id begins so, and, while it is open, its record as lists show it.
+  package func found(_ prefix: String?) async throws(RuntimeError) -> (run: RunGist, open: RunRecord?) {
+    try await ask(.find(run: prefix ?? "")) { if case .found(let run, let open) = $0 { (run, open) } else { nil } }
+  }
+
+  /// The record of the one run whose id begins so.
+  package func shown(_ prefix: String?) async throws(RuntimeError) -> RunRecord {
+    try await ask(.show(run: prefix ?? "")) { if case .run(let record) = $0 { record } else { nil } }
+  }
+
+  /// All that has to do with a run, and the process that carries it on and will not be there for good.
+  ///
+  /// - Parameter hasValues: Whether what its records name is read as well.
+  package func facts(
+    about run: RunRecord, hasValues: Bool = true
+  ) async throws(RuntimeError) -> (RunFacts, holder: Int?) {
+    let answer = try await ask(.why(RunFacts.Question(about: run))) {
+      if case .facts(let facts) = $0 { facts } else { nil }
+    }
+    var facts = RunFacts(run, answering: answer)
+    if hasValues {
+      for (name, blob) in facts.missingValues { facts.values[name] = try await value(.blob(blob)) }
+    }
+    return (facts, answer.holder)
+  }
+}
+
+extension RuntimeError {
+  /// What an agent's refusal means to the person who asked.
+  package init(_ refusal: RequestRefusedError) {
+    let kind: Kind =
+      switch refusal.kind {
+      case .notFound, .ambiguous, .notAsked: .noInput
+      case .notAllowed, .ended: .failed
+      case .request: .usage
+      case .inputs: .invalid
+      case .state: .cannotCreate
+      case .configuration: .configuration
+      case .serving: .locked
+      case .conflict, .notServing: .unavailable
+      }
+    self.init(kind, refusal.message)
+  }
+
+  /// What a fault of the state means to the person who asked.
+  package init(_ error: StateError) {
+    let kind: Kind =
+      switch error.kind {
+      case .invalid, .damaged, .newer, .secret: .configuration
+      case .unavailable, .fatal, .closed: .cannotCreate
+      }
+    self.init(kind, error.message)
+  }
+}

@@ -1,0 +1,60 @@
+import Basics
+package import Recipes
+import Synchronization
+
+/// The recipes of runs that were checked in one workspace, so that a start or a wake-up need not check again.
+///
+/// A recipe is found by its file and the hash of its text, and used only if every text it was made from is the same. It is
+/// known as long as a run has it, and the latest few beyond that: what waits for days holds no memory. Another
+/// configuration is another workspace, which has checked nothing yet.
+package final class CheckedRecipes: Sendable {
+  /// How many bytes of text the recipes may have that are kept though no run has them.
+  private static let mostBytes = 32 << 10
+
+  private struct Key: Hashable {
+    var file: String
+    var hash: Int
+
+    init(_ file: String, _ text: String) {
+      self.file = file
+      hash = text.hashValue
+    }
+  }
+
+  private struct Weak {
+    weak let recipe: Recipe?
+  }
+
+  private struct Content {
+    var known: [Key: Weak] = [:]
+    /// The latest ones, the last used at the end.
+    var latest: [Recipe] = []
+  }
+
+  private let content = Mutex(Content())
+
+  /// The recipe of a file among texts, if it was checked before.
+  func recipe(_ file: String, among texts: Value) -> Recipe? {
+    let key = Key(file, texts[file]?.string ?? "")
+    guard let recipe = content.withLock({ $0.known[key]?.recipe }), Value.map(recipe.texts) == texts else { return nil }
+    keep(recipe)
+    return recipe
+  }
+
+  /// Keeps a recipe that was checked without faults.
+  package func keep(_ recipe: Recipe) {
+    let key = Key(recipe.source.name, String(decoding: recipe.source.bytes, as: UTF8.self))
+    content.withLock { content in
+      content.known[key] = Weak(recipe: recipe)
+      content.latest.removeAll { $0 === recipe }
+      content.latest.append(recipe)
+      var bytes = content.latest.reduce(0) { $0 + $1.source.bytes.count }
+      while bytes > CheckedRecipes.mostBytes, !content.latest.isEmpty {
+        bytes -= content.latest.removeFirst().source.bytes.count
+      }
+      if content.known.count > 2 * content.latest.count + 64 {
+        content.known = content.known.filter { $0.value.recipe != nil }
+      }
+    }
+  }
+}

@@ -1,0 +1,71 @@
+import ActionKit
+package import Basics
+package import Recipes
+
+/// What stands in for the services of a recipe, and for its folder.
+package struct Sandboxes: Sendable {
+  /// The settings of each connection.
+  package private(set) var settings: [String: Value] = [:]
+  /// Where paths start; it goes with the sandboxes, so that a rehearsal replaces no real file.
+  package let folder: String
+  private let root: String
+  private var running: [String: any RunningSandbox] = [:]
+
+  /// Starts the sandboxes of a recipe's plugins.
+  package init(of recipe: Recipe, in workspace: Workspace, time: any TimeSource) async throws(RuntimeError) {
+    do throws(FileError) { root = try Files.makeTemporaryFolder("errand-sandbox") } catch {
+      throw RuntimeError(.cannotCreate, "\(error)")
+    }
+    folder = "\(root)/files"
+    do throws(RuntimeError) {
+      for name in recipe.connectionNames {
+        let plugin = workspace.configuration.plugins[name] ?? name
+        if let descriptor = workspace.catalog.plugin(plugin) { try await start(descriptor, as: name, time: time) }
+      }
+    } catch {
+      await stop()
+      throw error
+    }
+  }
+
+  private mutating func start(
+    _ plugin: PluginDescriptor, as connection: String, time: any TimeSource
+  ) async throws(RuntimeError) {
+    if plugin.isLocal {
+      settings[connection] = .map(ValueMap())
+      return
+    }
+    if running[plugin.name] == nil {
+      do throws(ActionError) {
+        guard let sandbox = try await plugin.startSandbox(SandboxOptions(time: time, folder: folder)) else {
+          throw ActionError(.configuration, "there is none")
+        }
+        running[plugin.name] = sandbox
+      } catch {
+        throw RuntimeError(.unavailable, "the sandbox of '\(plugin.name)' did not start: \(error.message)")
+      }
+    }
+    settings[connection] = running[plugin.name]?.configuration
+  }
+
+  /// The sandboxes by their plugins, in order.
+  private var inOrder: [(key: String, value: any RunningSandbox)] {
+    running.sorted { $0.key.precedesByScalars($1.key) }
+  }
+
+  /// The plugins and the addresses of their sandboxes.
+  package var addresses: [(plugin: String, url: String)] { inOrder.map { ($0.key, $0.value.baseURL) } }
+
+  /// What the sandboxes were asked to do.
+  package func summaryLines() async -> [String] {
+    var lines: [String] = []
+    for (_, sandbox) in inOrder { lines += await sandbox.summaryLines() }
+    return lines
+  }
+
+  /// Ends the sandboxes and removes their files.
+  package func stop() async {
+    for (_, sandbox) in inOrder { await sandbox.stop() }
+    Files.removeTree(root)
+  }
+}

@@ -1,0 +1,70 @@
+package import Basics
+import Glibc
+package import Recipes
+
+extension Workspace {
+  /// The folders whose recipes are served.
+  package var recipeFolders: [String] { configuration.recipeFolders.map { Workspace.absolute($0, in: root) } }
+
+  /// Reads a recipe by its text among some that are kept, or as it stands on disk, or says why it cannot be.
+  package func recipe(_ file: String, among texts: Value) -> (recipe: Recipe?, fault: String?) {
+    let onDisk = environment.read
+    var environment = self.environment
+    environment.read = { path throws(FileError) in
+      if let text = texts[path]?.string { return Source(name: path, text: text) }
+      return try onDisk(path)
+    }
+    let source: Source
+    do throws(FileError) { source = try environment.read(file) } catch { return (nil, error.description) }
+    let checked = Recipe.check(source, in: environment)
+    return (checked.recipe, checked.diagnostics.first { $0.severity == .error }?.message)
+  }
+
+  /// The recipes of the configured folders.
+  package func recipeFiles() throws(RuntimeError) -> [String] { try recipeFiles(of: []) }
+
+  /// The recipes that a command line names, itself or by their folder; those of the configured folders if it names none.
+  package func recipeFiles(of given: [String]) throws(RuntimeError) -> [String] {
+    var paths: [String] = []
+    for path in given.isEmpty ? recipeFolders : given {
+      guard given.isEmpty || Workspace.isFolder(path) else {
+        paths.append(path)
+        continue
+      }
+      let folder = path.count > 1 && path.hasSuffix("/") ? String(path.dropLast()) : path
+      do throws(FileError) {
+        paths += try Files.list(folder).filter { $0.hasSuffix(".yaml") || $0.hasSuffix(".yml") }
+          // What stands beside the recipes is none.
+          .filter { given.isEmpty || $0 != "errand.yaml" }
+          .map { folder == "." ? $0 : "\(folder)/\($0)" }
+      } catch {
+        let fix = "; 'errand new recipe' makes one there, and 'recipes' in errand.yaml names other folders"
+        throw RuntimeError(.noInput, error.description + (error.isNotFound ? fix : ""))
+      }
+    }
+    return paths
+  }
+
+  package static func isFolder(_ path: String) -> Bool { (try? Files.kind(of: path)) == .folder }
+
+  /// What may have been meant by the path of a recipe that cannot be read.
+  package func hint(on error: FileError) -> String {
+    if error.code == EISDIR { return "; name a recipe in it" }
+    guard error.isNotFound else { return "" }
+    let files = ((try? recipeFiles()) ?? []).map { Workspace.shown($0) }
+    func stem(_ path: String) -> String {
+      let name = path.split(separator: "/").last.map { String($0) } ?? path
+      return name.split(separator: ".").first.map { String($0) } ?? name
+    }
+    let nearest = stem(error.path).nearest(among: files.map(stem))
+    let asked = files.first { stem($0).hasSameScalars(as: stem(error.path)) }
+    let guess = asked ?? files.first { stem($0) == nearest }
+    return guess.map { "; did you mean '\($0)'?" } ?? ""
+  }
+
+  /// A path as it is typed where the command was.
+  package static func shown(_ path: String) -> String {
+    let here = workingFolder + "/"
+    return path.hasPrefix(here) ? String(path.dropFirst(here.count)) : path
+  }
+}

@@ -1,0 +1,58 @@
+import ActionKit
+import Basics
+import Recipes
+import Testing
+
+@testable import AgentRuntime
+
+/// What was checked is found again as long as every text is the same, and is not held for nothing.
+@Suite struct CheckedRecipesTests {
+  private func recipe(_ file: String, _ text: String, calling others: [String: String] = [:]) throws -> Recipe {
+    let environment = RecipeEnvironment(catalog: ActionCatalog([]), zone: "UTC") { path throws(FileError) in
+      guard let text = others[path] else { throw FileError(.read, path, .system(2)) }
+      return Source(name: path, text: text)
+    }
+    let checked = Recipe.check(Source(name: file, text: text), in: environment)
+    return try #require(checked.recipe, "\(Diagnostics(checked.diagnostics).rendered())")
+  }
+
+  private static func text(_ mark: String) -> String { "steps: [{ let: { a: \(mark) } }]" }
+
+  @Test func `a recipe is found by its file and its text`() throws {
+    let known = CheckedRecipes()
+    let (one, two) = (try recipe("r.yaml", Self.text("1")), try recipe("r.yaml", Self.text("2")))
+    known.keep(one)
+    known.keep(two)
+    #expect(known.recipe("r.yaml", among: .map(one.texts)) === one)
+    #expect(known.recipe("r.yaml", among: .map(two.texts)) === two)
+    #expect(known.recipe("s.yaml", among: .map(one.texts)) == nil)
+    #expect(known.recipe("r.yaml", among: .object(["r.yaml": .string(Self.text("3"))])) == nil)
+  }
+
+  @Test func `a recipe that calls another is another one if that has changed`() throws {
+    let known = CheckedRecipes()
+    let caller = "steps: [{ call: part.yaml }]"
+    let one = try recipe("r.yaml", caller, calling: ["part.yaml": Self.text("1")])
+    known.keep(one)
+    #expect(known.recipe("r.yaml", among: .map(one.texts)) === one)
+    var texts = one.texts
+    texts["part.yaml"] = .string(Self.text("2"))
+    #expect(known.recipe("r.yaml", among: .map(texts)) == nil)
+  }
+
+  @Test func `what no run has is dropped once there is much of it, and what a run has is not`() throws {
+    let known = CheckedRecipes()
+    let held = try recipe("held.yaml", Self.text("0"))
+    known.keep(held)
+    let padding = "# " + String(repeating: "x", count: 4000) + "\n"
+    var texts: [ValueMap] = []
+    for number in 0..<20 {
+      let recipe = try recipe("r\(number).yaml", padding + Self.text("\(number)"))
+      known.keep(recipe)
+      texts.append(recipe.texts)
+    }
+    #expect(known.recipe("held.yaml", among: .map(held.texts)) === held)
+    let found = (0..<20).map { known.recipe("r\($0).yaml", among: .map(texts[$0])) != nil }
+    #expect(found.filter { $0 }.count < 9 && found.last == true && found.first == false)
+  }
+}

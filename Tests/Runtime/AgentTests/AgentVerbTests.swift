@@ -1,0 +1,152 @@
+import Basics
+import Glibc
+import Recipes
+import RunState
+import Runs
+import Testing
+
+@testable import Agent
+
+/// Each verb is declared once, and what is declared is what crosses the socket.
+@Suite(.timeLimit(.minutes(5))) struct AgentVerbTests {
+  private static let instant = Timestamp("2026-11-20T09:30:00Z") ?? .earliest
+
+  /// A request of each verb, with everything that it may be given.
+  private static let requests: [AgentRequest] = [
+    .submit(
+      RunCreated(
+        run: "r1", at: instant, recipe: "r", file: "r.yaml", texts: .inline(.object(["r.yaml": .string("steps: []")])),
+        inputs: .object([:]), program: "test"), secrets: ["TOKEN"], isDetached: true, isAgain: true),
+    .start(recipe: "r", inputs: ValueMap([("n", .int(1))]), texts: ValueMap([("t", .string("one"))])),
+    .resume(run: "r1"), .follow(run: "r1"), .pause(run: "r1", reason: "later"), .cancel(run: "r1", reason: "no"),
+    .retry(run: "r1"), .resolve(run: "r1", step: "a/b", as: .done(.double(.infinity))),
+    .resolve(run: "r1", step: "a", as: .retry), .resolve(run: "r1", step: "a", as: .fail("lost")),
+    .decide(run: "r1", step: "ask", isApproved: true, comment: "fine"),
+    .signal(SentEvent(id: "e1", name: "paid", data: .object(["$bytes": .string("!")]), run: "r1")),
+    .runs(limit: 3, recipe: "r"), .find(run: "r"), .show(run: "r"), .value(BlobReference(sha256: String(repeating: "ab", count: 32), size: 7)),
+    .why(RunFacts.Question(run: "r1", cause: RunCause(.retry, run: "r0"), group: "g", awaits: ["paid"])), .schedules,
+    .slots(SlotQuery(limit: 5, schedule: "tick", from: instant, before: instant)),
+    .pauseSchedule(id: "tick", note: "holiday"), .resumeSchedule(id: "tick"), .resetSchedule(id: "tick"),
+    .trigger(id: "tick", overlap: .skip),
+    .backfill(id: "tick", from: instant, to: instant, overlap: .bufferAll, isDry: true), .status, .yield,
+  ]
+
+  @Test func `a request of each verb is read as it was written`() throws {
+    var written: [String: Set<String>] = [:]
+    for request in AgentVerbTests.requests {
+      let (line, verb) = request.encoded()
+      let read = try AgentRequest(reading: try JSON.parse(try JSON.text(line))).encoded()
+      #expect(try JSON.text(read.line) == JSON.text(line))
+      written[verb, default: []].formUnion(try #require(line.map).members.compactMap(\.name))
+    }
+    // Every parameter is given to some request, so that none is lost on the way.
+    let declared = AgentVerb.all.map { ($0.name, Set($0.parameters.map(\.name)).union(["ask"])) }
+    #expect(written == Dictionary(uniqueKeysWithValues: declared))
+  }
+
+  @Test func `each verb says what it is for, and each parameter what it is`() {
+    for verb in AgentVerb.all {
+      #expect(verb.summary.hasSuffix(".") && verb.summary.split(separator: " ").count > 2, "\(verb.name)")
+      for parameter in verb.parameters { #expect(parameter.summary.hasSuffix("."), "\(verb.name).\(parameter.name)") }
+      #expect(Set(verb.parameters.map(\.name)).count == verb.parameters.count)
+    }
+    // What every verb may be refused for need not be named.
+    let named = AgentVerb.all.reduce(into: Set<RequestRefusedError.Kind>([.request, .state])) {
+      $0.formUnion($1.refusals)
+    }
+    #expect(named == Set(RequestRefusedError.Kind.allCases))
+  }
+
+  @Test(arguments: [
+    (#"{"ask":"fly"}"#, "the agent does not know what 'fly' asks for"),
+    (#"{"run":"r1"}"#, "the agent does not know what '' asks for"),
+    (#"{"ask":"pause"}"#, "the request 'pause' isn't valid: 'run' is missing"),
+    (#"{"ask":"pause","run":7}"#, "the request 'pause' isn't valid: in 'run': a string is wanted, not an int"),
+    (#"{"ask":"pause","run":"r1","why":"x"}"#, "the request 'pause' isn't valid: 'why' is not known"),
+    (#"{"ask":"runs","limit":"x"}"#, "the request 'runs' isn't valid: in 'limit': an int is wanted, not a string"),
+  ])
+  func `a request that isn't as declared is refused`(_ line: String, _ message: String) throws {
+    let value = try JSON.parse(line)
+    #expect(throws: RequestRefusedError(.request, message)) { try AgentRequest(reading: value) }
+  }
+
+  // MARK: Callers
+
+  @Test func `the agent's own account may say which person it speaks for, and no other account may`() {
+    #expect(AgentCaller(account: geteuid(), person: "ann").name == "ann")
+    #expect(AgentCaller(account: 0, person: "ann").name == "ann")
+    #expect(AgentCaller(account: geteuid(), person: " ").name == FolderLock.name(of: geteuid()))
+    let other: uid_t = geteuid() == 65_534 ? 65_533 : 65_534
+    #expect(AgentCaller(account: other, person: "ann").name == FolderLock.name(of: other))
+  }
+
+  @Test func `who asks is what the connection says, for each of its requests`() async throws {
+    let folder = try TemporaryFolder()
+    let lock = try FolderLock.acquire(folder.path, program: "errand 0.1")
+    let server = try AgentServer.start(
+      in: folder.path, lock: lock, identity: AgentTests.identity, clock: SystemTime()
+    ) { line in
+      _ = lock
+      line.reply(.object(["caller": .string(line.caller.name)]))
+    }
+    for (person, name) in [("ann", "ann"), (nil, FolderLock.name(of: geteuid()))] {
+      let client = try #require(
+        try await AgentClient.connect(
+          folder.path, identity: AgentTests.identity, person: person, clock: SystemTime()))
+      try client.send(.object(["ask": .string("status"), "person": .string("eve")]))
+      for try await reply in client.replies {
+        #expect(reply == .object(["caller": .string(name)]))
+        break
+      }
+      await client.close()
+    }
+    await server.stop()
+  }
+
+  // MARK: Starting by name
+
+  private static let greeting = """
+    inputs: { name: { type: string }, times: { type: int, default: 1 } }
+    steps: [{ let: { words: "${{ inputs.name }}" } }]
+    outputs: { words: "${{ words }}", times: "${{ inputs.times }}" }
+    """
+
+  @Test func `a recipe that is served is started by its name`() async throws {
+    let folder = try ScheduleHostTests.folder(["greet": AgentVerbTests.greeting])
+    let bench = await HostBench(folder: folder.path)
+    await bench.serve()
+    let answer = try JSON.parse(
+      try #require(
+        try await bench.ask(#"{"ask":"start","recipe":"greet","inputs":{"name":"Ada"},"texts":{"times":"2"}}"#).first))
+    #expect(answer["isServing"] == .bool(true))
+    let id = try #require(answer["accepted"]?.string)
+    await bench.until("\(id) succeeded")
+    #expect(try await bench.outputs(id) == #"{"words":"Ada","times":2}"#)
+    #expect(try await bench.ended(id).origin.recipe == "greet")
+  }
+
+  @Test(arguments: [
+    (
+      #"{"ask":"start","recipe":"great"}"#, true, "notFound",
+      "no recipe called 'great' is served; did you mean 'greet'?"
+    ),
+    (
+      #"{"ask":"start","recipe":"greet"}"#, true, "inputs", "input 'name' (string) is missing"
+    ),
+    (
+      #"{"ask":"start","recipe":"greet","inputs":{"name":"Ada"}}"#, false, "notServing",
+      "no agent serves, which alone knows recipes by their names; start errand serve, or: errand run FILE"
+    ),
+  ])
+  func `a start is refused with what is wrong`(
+    _ request: String, _ isServing: Bool, _ kind: String, _ message: String
+  ) async throws {
+    let folder = try ScheduleHostTests.folder(["greet": AgentVerbTests.greeting])
+    let bench = await HostBench(isServing: isServing, folder: folder.path)
+    if isServing { await bench.serve() }
+    let answer = try JSON.parse(try #require(try await bench.ask(request).first))
+    #expect(answer["failed"]?["kind"]?.string == kind, "\(answer)")
+    #expect(answer["failed"]?["message"]?.string?.contains(message) == true, "\(answer)")
+    #expect(bench.store.openRuns.isEmpty)
+  }
+}
