@@ -2,7 +2,7 @@ package import Basics
 package import RunState
 package import Runs
 
-/// What an agent answers. What a request has for an answer is said in `AgentRequest` where it is not plain.
+/// What an agent answers.
 package enum AgentReply: Sendable {
   /// The run is on disk; an agent that serves carries it on.
   case accepted(run: String, isServing: Bool)
@@ -47,21 +47,15 @@ package struct RunWait: Record, Equatable {
     reason = run.reason
   }
 
-  package func write(to record: inout RecordWriter) {
-    record.set("until", until)
-    record.set("status", status)
-    record.set("reason", reason)
-  }
-
-  package init(from record: inout RecordReader) throws(RecordError) {
-    until = try record.readIfPresent("until")
-    status = try record.read("status")
-    reason = try record.readIfPresent("reason")
+  package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
+    until = try member("until", record?.until)
+    status = try member("status", record?.status)
+    reason = try member("reason", record?.reason)
   }
 }
 
 /// Who the agent is and how much it has to do.
-package struct AgentReport: Record, Equatable {
+package struct AgentReport: RecordObject, Equatable {
   package var pid: Int
   package var program: String
   package var isServing: Bool

@@ -3,7 +3,7 @@ package import Recipes
 package import RunState
 package import Runs
 
-/// What an agent is asked to do. What each means, and its form on the socket, is declared in `AgentVerb.all`.
+/// What an agent is asked to do; `AgentVerb.all` declares what each means, and its form on the socket.
 package enum AgentRequest: Sendable {
   /// - Parameters:
   ///   - secrets: The names of the secrets that the run reads, of which nothing is kept.
@@ -51,18 +51,12 @@ package struct SentEvent: Record {
     self.run = run
   }
 
-  package func write(to record: inout RecordWriter) {
-    record.set("id", id)
-    record.set("name", name)
-    record.set("data", data.map { PlainJSON(value: $0) })
-    record.set("run", run)
-  }
-
-  package init(from record: inout RecordReader) throws(RecordError) {
-    id = try record.readIfPresent("id")
-    name = try record.readIfPresent("name") ?? ""
-    data = (try record.readIfPresent("data") as PlainJSON?)?.value
-    run = try record.readIfPresent("run")
+  package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
+    id = try member("id", record?.id)
+    // An event without a name is refused with a sentence of its own.
+    name = try member("name", record?.name, default: "")
+    data = try member("data", record?.data.map { PlainJSON(value: $0) })?.value
+    run = try member("run", record?.run)
   }
 }
 

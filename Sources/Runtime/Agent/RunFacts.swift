@@ -98,18 +98,12 @@ package struct RunGist: Record, Equatable {
     self.init(id: run.id, recipe: run.recipe, status: run.status, createdAt: run.createdAt)
   }
 
-  package func write(to record: inout RecordWriter) {
-    record.set("id", id)
-    record.set("recipe", recipe)
-    record.set("status", status)
-    record.set("group", group)
-    record.set("createdAt", createdAt)
-  }
-
-  package init(from record: inout RecordReader) throws(RecordError) {
-    self.init(
-      id: try record.read("id"), recipe: try record.read("recipe"), status: try record.read("status"),
-      group: try record.readIfPresent("group"), createdAt: try record.read("createdAt"))
+  package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
+    id = try member("id", record?.id)
+    recipe = try member("recipe", record?.recipe)
+    status = try member("status", record?.status)
+    group = try member("group", record?.group)
+    createdAt = try member("createdAt", record?.createdAt)
   }
 }
 
@@ -140,18 +134,11 @@ extension RunFacts {
       awaits = Set(names).sorted { $0.precedesByScalars($1) }
     }
 
-    package func write(to record: inout RecordWriter) {
-      record.set("run", run)
-      record.set("cause", cause)
-      record.set("group", group)
-      record.set("awaits", awaits)
-    }
-
-    package init(from record: inout RecordReader) throws(RecordError) {
-      run = try record.read("run")
-      cause = try record.read("cause")
-      group = try record.readIfPresent("group")
-      awaits = try record.readAll("awaits")
+    package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
+      run = try member("run", record?.run)
+      cause = try member("cause", record?.cause)
+      group = try member("group", record?.group)
+      awaits = try member("awaits", record?.awaits, default: [])
     }
   }
 
@@ -199,16 +186,10 @@ extension RunFacts {
       }
     }
 
-    package func write(to record: inout RecordWriter) {
-      record.set("now", now)
-      record.set("schedule", schedule)
-      record.set("slot", slot)
-    }
-
-    package init(from record: inout RecordReader) throws(RecordError) {
-      now = try record.read("now")
-      schedule = try record.readIfPresent("schedule")
-      slot = try record.readIfPresent("slot")
+    package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
+      now = try member("now", record?.now)
+      schedule = try member("schedule", record?.schedule)
+      slot = try member("slot", record?.slot)
     }
   }
 }

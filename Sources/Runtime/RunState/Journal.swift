@@ -63,40 +63,28 @@ enum Journal {
 }
 
 /// The first line of a journal.
-struct JournalHeader: Record {
+struct JournalHeader {
   var journal: Int
   var generation: Int
   var after: Int
   var chain: String
   var program: String
 
-  init(journal: Int, generation: Int, after: Int, chain: String, program: String) {
-    self.journal = journal
-    self.generation = generation
-    self.after = after
-    self.chain = chain
-    self.program = program
-  }
-
-  func write(to record: inout RecordWriter) {
-    record.set("journal", journal)
-    record.set("generation", generation)
-    record.set("after", after)
-    record.set("chain", chain)
-    record.set("program", program)
-  }
-
-  init(from record: inout RecordReader) throws(RecordError) {
-    self.init(
-      journal: try record.read("journal"), generation: try record.read("generation"), after: try record.read("after"),
-      chain: try record.read("chain"), program: try record.read("program"))
-  }
-
   var line: [UInt8] {
     // Written by hand, because the JSON writer throws, and this cannot fail.
     Array(
       "{\"journal\":\(journal),\"generation\":\(generation),\"after\":\(after),\"chain\":\"\(chain)\",\"program\":\(JSON.quoted(program))}\n"
         .utf8)
+  }
+}
+
+extension JournalHeader: Record {
+  init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
+    journal = try member("journal", record?.journal)
+    generation = try member("generation", record?.generation)
+    after = try member("after", record?.after)
+    chain = try member("chain", record?.chain)
+    program = try member("program", record?.program)
   }
 }
 

@@ -6,7 +6,7 @@
 /// CRC-64/XZ of the line up to there.
 import Basics
 
-struct LogLine<Summary: LogSummary>: Record {
+struct LogLine<Summary: LogSummary>: RecordObject {
   var summary: Summary
   var offset: Int
   var length: Int
@@ -33,7 +33,7 @@ struct LogLine<Summary: LogSummary>: Record {
     summary = try Summary(from: &record)
     offset = try record.read("offset")
     length = try record.read("length")
-    blobs = try record.readAll("blobs")
+    blobs = try record.readIfPresent("blobs") ?? []
     guard offset >= 0, length > 0, !offset.addingReportingOverflow(length).overflow else {
       throw RecordError("a line cannot begin at byte \(offset) and have \(length)")
     }

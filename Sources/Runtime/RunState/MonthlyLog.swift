@@ -27,7 +27,7 @@ protocol LogRecord: Record, Equatable {
 }
 
 /// What lists show of a record; its first member is its id.
-protocol LogSummary: Record {
+protocol LogSummary: RecordObject {
   var id: String { get }
   /// What says which month the record belongs to.
   var instant: Timestamp { get }

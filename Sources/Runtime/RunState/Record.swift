@@ -32,14 +32,37 @@ package struct RecordError: Error, Sendable {
 }
 
 /// An object whose members are known by name.
-package protocol Record: Recordable {
+package protocol RecordObject: Recordable {
   /// Names every member that is there.
   func write(to record: inout RecordWriter)
   /// Takes every member it knows, best in the order in which they are written.
   init(from record: inout RecordReader) throws(RecordError)
 }
 
-extension Record {
+/// An object that declares its members once, for writing and for reading.
+package protocol Record: RecordObject {
+  /// Hands every member to the coder, by its name and with its value in the record, and becomes what the coder returns.
+  ///
+  /// A reader has no record, and returns what it reads. Every other coder is given the record, does something with each
+  /// member, and returns it as it is; the copy that comes of it is of no use. So the compiler checks that no member is
+  /// forgotten in either direction.
+  init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure)
+}
+
+/// What goes through the members of a record.
+package protocol MemberCoder: ~Copyable {
+  associatedtype Failure: Error
+  /// A member that is always there.
+  mutating func callAsFunction<Member: Recordable>(_ name: String, _ member: Member?) throws(Failure) -> Member
+  /// A member that is left out if it is nil.
+  mutating func callAsFunction<Member: Recordable>(_ name: String, _ member: Member?) throws(Failure) -> Member?
+  /// A member that is left out if it is the default, as older versions did that did not know it.
+  mutating func callAsFunction<Member: Recordable & Equatable>(
+    _ name: String, _ member: Member?, default: @autoclosure () -> Member
+  ) throws(Failure) -> Member
+}
+
+extension RecordObject {
   package func encoded() -> Value {
     var writer = RecordWriter()
     write(to: &writer)
@@ -62,6 +85,11 @@ extension Record {
   }
 }
 
+extension Record {
+  package func write(to record: inout RecordWriter) { _ = Self(coding: &record, of: self) }
+  package init(from record: inout RecordReader) throws(RecordError) { try self.init(coding: &record, of: nil) }
+}
+
 /// The JSON text of records, as it is written.
 package struct RecordText: ~Copyable {
   package var json: JSONWriter
@@ -72,6 +100,16 @@ package struct RecordText: ~Copyable {
 
   package mutating func write(_ value: Value) {
     do throws(JSONError) { try json.write(value) } catch { failure = failure ?? error }
+  }
+
+  /// Writes members by names of their own, sorted, so that the same record is always the same text.
+  mutating func writeObject<Member: Recordable>(_ names: [String], _ member: (String) -> Member?) {
+    json.begin("{")
+    for name in names.sorted(by: { $0.precedesByScalars($1) }) {
+      json.beginMember(name)
+      member(name)?.write(to: &self)
+    }
+    json.end("}")
   }
 }
 
@@ -106,39 +144,33 @@ package struct RecordWriter: ~Copyable {
   }
 
   package mutating func set(_ name: String, _ members: [some Recordable]) {
-    if members.isEmpty { return }
-    if isText {
-      text.json.beginMember(name)
-      text.json.begin("[")
-      for member in members {
-        text.json.beginItem()
-        member.write(to: &text)
-      }
-      text.json.end("]")
-    } else {
-      map.append(.list(members.map { $0.encoded() }), asNew: name)
-    }
+    set(name, members.isEmpty ? nil : .some(members))
   }
 
-  /// Members by names of their own, sorted, so that the same record is always the same text.
   package mutating func set(_ name: String, _ members: [String: some Recordable]) {
-    set(name, keys: Array(members.keys)) { members[$0] }
+    set(name, members.isEmpty ? nil : .some(members))
+  }
+}
+
+extension RecordWriter: MemberCoder {
+  package mutating func callAsFunction<Member: Recordable>(_ name: String, _ member: Member?) throws(Never) -> Member {
+    // Only a reader has no record.
+    guard let member else { preconditionFailure("a record is written without its '\(name)'") }
+    set(name, member)
+    return member
   }
 
-  /// Members by names of their own, found by their keys, and sorted likewise.
-  mutating func set(_ name: String, keys: [String], _ member: (String) -> (some Recordable)?) {
-    if keys.isEmpty { return }
-    let keys = keys.sorted { $0.precedesByScalars($1) }
-    if isText {
-      text.json.beginMember(name)
-      text.json.begin("{")
-      for key in keys { set(key, member(key)) }
-      text.json.end("}")
-    } else {
-      var named = RecordWriter()
-      for key in keys { named.set(key, member(key)) }
-      map.append(.map(named.map), asNew: name)
-    }
+  package mutating func callAsFunction<Member: Recordable>(_ name: String, _ member: Member?) throws(Never) -> Member? {
+    set(name, member)
+    return member
+  }
+
+  package mutating func callAsFunction<Member: Recordable & Equatable>(
+    _ name: String, _ member: Member?, default: @autoclosure () -> Member
+  ) throws(Never) -> Member {
+    let standard = `default`()
+    if let member, member != standard { set(name, member) }
+    return member ?? standard
   }
 }
 
@@ -160,29 +192,6 @@ package struct RecordReader {
     do { return try Member(reading: value) } catch { throw RecordError("in '\(name)': \(error.message)") }
   }
 
-  package mutating func readAll<Member: Recordable>(_ name: String) throws(RecordError) -> [Member] {
-    guard let value = value(name) else { return [] }
-    guard let list = value.list else { throw RecordError("'\(name)' has to be a list, not \(value.kindName)") }
-    var members: [Member] = []
-    members.reserveCapacity(list.count)
-    for item in list { members.append(try Member(reading: item)) }
-    return members
-  }
-
-  package mutating func takeNamed<Member: Recordable>(_ name: String) throws(RecordError) -> [String: Member] {
-    guard let value = value(name) else { return [:] }
-    guard let map = value.map else { throw RecordError("'\(name)' has to be an object, not \(value.kindName)") }
-    var members: [String: Member] = [:]
-    members.reserveCapacity(map.count)
-    for member in map.members {
-      guard let key = member.name else { throw RecordError("'\(name)' has a name that is \(member.key.kindName)") }
-      do { members[key] = try Member(reading: member.value) } catch {
-        throw RecordError("in '\(name)', '\(key)': \(error.message)")
-      }
-    }
-    return members
-  }
-
   private mutating func value(_ name: String) -> Value? {
     // Records are read in the order in which they were written, unless somebody sorted the keys.
     for index in next..<map.count {
@@ -202,6 +211,20 @@ package struct RecordReader {
       throw RecordError("'\(member.name ?? "a key that is no text")' is not known")
     }
   }
+}
+
+extension RecordReader: MemberCoder {
+  package mutating func callAsFunction<Member: Recordable>(
+    _ name: String, _ member: Member?
+  ) throws(RecordError) -> Member { try read(name) }
+
+  package mutating func callAsFunction<Member: Recordable>(
+    _ name: String, _ member: Member?
+  ) throws(RecordError) -> Member? { try readIfPresent(name) }
+
+  package mutating func callAsFunction<Member: Recordable & Equatable>(
+    _ name: String, _ member: Member?, default: @autoclosure () -> Member
+  ) throws(RecordError) -> Member { try readIfPresent(name) ?? `default`() }
 }
 
 // MARK: - What members are made of
@@ -251,6 +274,41 @@ extension TimeSpan: Recordable {
       throw RecordError("a length of time such as \"1.5s\" is wanted")
     }
     self = span
+  }
+}
+
+extension Array: Recordable where Element: Recordable {
+  package func encoded() -> Value { .list(map { $0.encoded() }) }
+  package func write(to text: inout RecordText) {
+    text.json.begin("[")
+    for item in self {
+      text.json.beginItem()
+      item.write(to: &text)
+    }
+    text.json.end("]")
+  }
+  package init(reading value: Value) throws(RecordError) {
+    guard let list = value.list else { throw RecordError("a list is wanted, not \(value.kindName)") }
+    self = []
+    reserveCapacity(list.count)
+    for item in list { append(try Element(reading: item)) }
+  }
+}
+
+extension Dictionary: Recordable where Key == String, Value: Recordable {
+  package func encoded() -> Basics.Value {
+    var writer = RecordWriter()
+    for (key, member) in sorted(by: { $0.key.precedesByScalars($1.key) }) { writer.set(key, member) }
+    return .map(writer.map)
+  }
+  package func write(to text: inout RecordText) { text.writeObject(Array(keys)) { self[$0] } }
+  package init(reading value: Basics.Value) throws(RecordError) {
+    guard let map = value.map else { throw RecordError("an object is wanted, not \(value.kindName)") }
+    self.init(minimumCapacity: map.count)
+    for member in map.members {
+      guard let key = member.name else { throw RecordError("a name is wanted, not \(member.key.kindName)") }
+      do { self[key] = try Value(reading: member.value) } catch { throw RecordError("in '\(key)': \(error.message)") }
+    }
   }
 }
 

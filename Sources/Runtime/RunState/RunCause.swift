@@ -39,20 +39,12 @@ package struct RunCause: Record, Equatable {
     self.run = run
   }
 
-  package func write(to record: inout RecordWriter) {
-    record.set("kind", kind)
-    record.set("schedule", schedule)
-    record.set("slot", slot)
-    record.set("event", event)
-    record.set("run", run)
-  }
-
-  package init(from record: inout RecordReader) throws(RecordError) {
-    kind = try record.read("kind")
-    schedule = try record.readIfPresent("schedule")
-    slot = try record.readIfPresent("slot")
-    event = try record.readIfPresent("event")
-    run = try record.readIfPresent("run")
+  package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
+    kind = try member("kind", record?.kind)
+    schedule = try member("schedule", record?.schedule)
+    slot = try member("slot", record?.slot)
+    event = try member("event", record?.event)
+    run = try member("run", record?.run)
   }
 }
 
@@ -69,15 +61,9 @@ package struct RunGroup: Record, Equatable {
     self.onLimit = onLimit
   }
 
-  package func write(to record: inout RecordWriter) {
-    record.set("name", name)
-    record.set("limit", limit)
-    record.set("onLimit", onLimit)
-  }
-
-  package init(from record: inout RecordReader) throws(RecordError) {
-    name = try record.read("name")
-    limit = try record.read("limit")
-    onLimit = try record.read("onLimit")
+  package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
+    name = try member("name", record?.name)
+    limit = try member("limit", record?.limit)
+    onLimit = try member("onLimit", record?.onLimit)
   }
 }

@@ -77,29 +77,25 @@ package struct RunError: Error, Sendable, Equatable {
 }
 
 extension RunError: Record {
-  package func write(to record: inout RecordWriter) {
-    record.set("kind", content.kind)
-    record.set("message", content.message)
-    record.set("detail", content.detail)
-    record.set("status", content.status)
-    record.set("step", content.step)
-    record.set("attempt", content.attempt)
-    record.set("file", content.file)
-    record.set("line", content.line)
-    record.set("column", content.column)
-    record.set("retryable", content.retryable)
-    record.set("retryAfter", content.retryAfter)
-    record.set("effect", content.effect)
-    record.set("cause", content.cause)
+  package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
+    box = .content(try Content(coding: &member, of: record?.content))
   }
+}
 
-  package init(from record: inout RecordReader) throws(RecordError) {
-    self.init(
-      try record.read("kind"), try record.read("message"), detail: try record.readIfPresent("detail"),
-      status: try record.readIfPresent("status"), step: try record.readIfPresent("step"),
-      attempt: try record.readIfPresent("attempt"), file: try record.readIfPresent("file"),
-      line: try record.readIfPresent("line"), column: try record.readIfPresent("column"),
-      retryable: try record.read("retryable"), retryAfter: try record.readIfPresent("retryAfter"),
-      effect: try record.read("effect"), cause: try record.readIfPresent("cause"))
+extension RunError.Content: Record {
+  package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
+    kind = try member("kind", record?.kind)
+    message = try member("message", record?.message)
+    detail = try member("detail", record?.detail)
+    status = try member("status", record?.status)
+    step = try member("step", record?.step)
+    attempt = try member("attempt", record?.attempt)
+    file = try member("file", record?.file)
+    line = try member("line", record?.line)
+    column = try member("column", record?.column)
+    retryable = try member("retryable", record?.retryable)
+    retryAfter = try member("retryAfter", record?.retryAfter)
+    effect = try member("effect", record?.effect)
+    cause = try member("cause", record?.cause)
   }
 }

@@ -70,31 +70,17 @@ extension RunRecord {
 }
 
 extension RunRecord: Record {
-  package func write(to record: inout RecordWriter) {
-    record.set("origin", origin)
-    record.set("status", status)
-    record.set("now", now)
-    record.set("steps", keys: steps.inOrder.map(\.path)) { steps[$0] }
-    record.set("outputs", outputs)
-    record.set("error", error)
-    record.set("reason", reason)
-    record.set("wakeAt", wakeAt)
-    record.set("pendingCancel", pendingCancel)
-    record.set("endedAt", endedAt)
-    record.set("notes", notes)
-  }
-
-  package init(from record: inout RecordReader) throws(RecordError) {
-    self.init(try record.read("origin"))
-    status = try record.read("status")
-    now = try record.read("now")
-    steps = StepRecords(try record.takeNamed("steps"))
-    outputs = try record.readIfPresent("outputs")
-    error = try record.readIfPresent("error")
-    reason = try record.readIfPresent("reason")
-    wakeAt = try record.readIfPresent("wakeAt")
-    pendingCancel = try record.readIfPresent("pendingCancel")
-    endedAt = try record.readIfPresent("endedAt")
-    notes = try record.takeNamed("notes")
+  package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
+    origin = try member("origin", record?.origin)
+    status = try member("status", record?.status)
+    now = try member("now", record?.now)
+    steps = try member("steps", record?.steps, default: StepRecords())
+    outputs = try member("outputs", record?.outputs)
+    error = try member("error", record?.error)
+    reason = try member("reason", record?.reason)
+    wakeAt = try member("wakeAt", record?.wakeAt)
+    pendingCancel = try member("pendingCancel", record?.pendingCancel)
+    endedAt = try member("endedAt", record?.endedAt)
+    notes = try member("notes", record?.notes, default: [:])
   }
 }

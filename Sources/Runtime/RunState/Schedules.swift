@@ -66,42 +66,25 @@ package struct ScheduleRecord: Record, Equatable {
     self.follows = follows
   }
 
-  package func write(to record: inout RecordWriter) {
-    record.set("id", id)
-    record.set("recipe", recipe)
-    record.set("file", file)
-    record.set("spec", spec)
-    record.set("texts", texts)
-    record.set("createdAt", createdAt)
-    record.set("processedUntil", processedUntil)
-    record.set("pause", pause)
-    record.set("remainingRuns", remainingRuns)
-    record.set("pausesOnFailure", pausesOnFailure ? true : nil)
-    record.set("follows", follows)
-    record.set("endsToFollow", endsToFollow)
-    record.set("buffered", buffered)
-    record.set("openRuns", openRuns)
-    record.set("started", started)
-    record.set("counts", counts)
-    record.set("lastRun", lastRun)
-    record.set("lastStatus", lastStatus)
-  }
-
-  package init(from record: inout RecordReader) throws(RecordError) {
-    self.init(
-      id: try record.read("id"), recipe: try record.read("recipe"), file: try record.read("file"),
-      spec: try record.read("spec"), texts: try record.readIfPresent("texts"), createdAt: try record.read("createdAt"),
-      processedUntil: try record.read("processedUntil"), pause: try record.readIfPresent("pause"),
-      remainingRuns: try record.readIfPresent("remainingRuns"),
-      pausesOnFailure: try record.readIfPresent("pausesOnFailure") ?? false,
-      follows: try record.readIfPresent("follows"))
-    endsToFollow = try record.readAll("endsToFollow")
-    buffered = try record.readAll("buffered")
-    openRuns = try record.readAll("openRuns")
-    started = try record.readAll("started")
-    counts = try record.takeNamed("counts")
-    lastRun = try record.readIfPresent("lastRun")
-    lastStatus = try record.readIfPresent("lastStatus")
+  package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
+    id = try member("id", record?.id)
+    recipe = try member("recipe", record?.recipe)
+    file = try member("file", record?.file)
+    spec = try member("spec", record?.spec)
+    texts = try member("texts", record?.texts)
+    createdAt = try member("createdAt", record?.createdAt)
+    processedUntil = try member("processedUntil", record?.processedUntil)
+    pause = try member("pause", record?.pause)
+    remainingRuns = try member("remainingRuns", record?.remainingRuns)
+    pausesOnFailure = try member("pausesOnFailure", record?.pausesOnFailure, default: false)
+    follows = try member("follows", record?.follows)
+    endsToFollow = try member("endsToFollow", record?.endsToFollow, default: [])
+    buffered = try member("buffered", record?.buffered, default: [])
+    openRuns = try member("openRuns", record?.openRuns, default: [])
+    started = try member("started", record?.started, default: [])
+    counts = try member("counts", record?.counts, default: [:])
+    lastRun = try member("lastRun", record?.lastRun)
+    lastStatus = try member("lastStatus", record?.lastStatus)
   }
 }
 
@@ -133,16 +116,10 @@ package struct PauseRecord: Record, Equatable {
     self.note = note
   }
 
-  package func write(to record: inout RecordWriter) {
-    record.set("at", at)
-    record.set("origin", origin)
-    record.set("note", note)
-  }
-
-  package init(from record: inout RecordReader) throws(RecordError) {
-    at = try record.read("at")
-    origin = try record.read("origin")
-    note = try record.readIfPresent("note")
+  package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
+    at = try member("at", record?.at)
+    origin = try member("origin", record?.origin)
+    note = try member("note", record?.note)
   }
 }
 
@@ -167,16 +144,10 @@ package struct BufferedSlot: Record, Equatable {
     self.cause = cause
   }
 
-  package func write(to record: inout RecordWriter) {
-    record.set("slot", slot)
-    record.set("at", at)
-    record.set("cause", cause)
-  }
-
-  package init(from record: inout RecordReader) throws(RecordError) {
-    slot = try record.read("slot")
-    at = try record.read("at")
-    cause = try record.read("cause")
+  package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
+    slot = try member("slot", record?.slot)
+    at = try member("at", record?.at)
+    cause = try member("cause", record?.cause)
   }
 }
 
@@ -192,16 +163,10 @@ package struct FollowedEnd: Record, Equatable {
     self.at = at
   }
 
-  package func write(to record: inout RecordWriter) {
-    record.set("run", run)
-    record.set("status", status)
-    record.set("at", at)
-  }
-
-  package init(from record: inout RecordReader) throws(RecordError) {
-    run = try record.read("run")
-    status = try record.read("status")
-    at = try record.read("at")
+  package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
+    run = try member("run", record?.run)
+    status = try member("status", record?.status)
+    at = try member("at", record?.at)
   }
 }
 
@@ -249,30 +214,17 @@ package struct SlotRecord: Record, Equatable {
     self.lateBy = lateBy
   }
 
-  package func write(to record: inout RecordWriter) {
-    record.set("schedule", schedule)
-    record.set("slot", slot)
-    record.set("until", until)
-    record.set("count", count)
-    record.set("outcome", outcome)
-    record.set("at", at)
-    record.set("cause", cause)
-    record.set("run", run)
-    record.set("reason", reason)
-    record.set("lateBy", lateBy)
-  }
-
-  package init(from record: inout RecordReader) throws(RecordError) {
-    schedule = try record.read("schedule")
-    slot = try record.read("slot")
-    until = try record.readIfPresent("until")
-    count = try record.read("count")
-    outcome = try record.read("outcome")
-    at = try record.read("at")
-    cause = try record.read("cause")
-    run = try record.readIfPresent("run")
-    reason = try record.readIfPresent("reason")
-    lateBy = try record.readIfPresent("lateBy")
+  package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
+    schedule = try member("schedule", record?.schedule)
+    slot = try member("slot", record?.slot)
+    until = try member("until", record?.until)
+    count = try member("count", record?.count)
+    outcome = try member("outcome", record?.outcome)
+    at = try member("at", record?.at)
+    cause = try member("cause", record?.cause)
+    run = try member("run", record?.run)
+    reason = try member("reason", record?.reason)
+    lateBy = try member("lateBy", record?.lateBy)
   }
 }
 
@@ -308,30 +260,17 @@ package struct ScheduleSet: Record, Equatable {
     self.follows = follows
   }
 
-  package func write(to record: inout RecordWriter) {
-    record.set("at", at)
-    record.set("schedule", schedule)
-    record.set("recipe", recipe)
-    record.set("file", file)
-    record.set("spec", spec)
-    record.set("texts", texts)
-    record.set("processedUntil", processedUntil)
-    record.set("remainingRuns", remainingRuns)
-    record.set("pausesOnFailure", pausesOnFailure ? true : nil)
-    record.set("follows", follows)
-  }
-
-  package init(from record: inout RecordReader) throws(RecordError) {
-    at = try record.read("at")
-    schedule = try record.read("schedule")
-    recipe = try record.read("recipe")
-    file = try record.read("file")
-    spec = try record.read("spec")
-    texts = try record.readIfPresent("texts")
-    processedUntil = try record.readIfPresent("processedUntil")
-    remainingRuns = try record.readIfPresent("remainingRuns")
-    pausesOnFailure = try record.readIfPresent("pausesOnFailure") ?? false
-    follows = try record.readIfPresent("follows")
+  package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
+    at = try member("at", record?.at)
+    schedule = try member("schedule", record?.schedule)
+    recipe = try member("recipe", record?.recipe)
+    file = try member("file", record?.file)
+    spec = try member("spec", record?.spec)
+    texts = try member("texts", record?.texts)
+    processedUntil = try member("processedUntil", record?.processedUntil)
+    remainingRuns = try member("remainingRuns", record?.remainingRuns)
+    pausesOnFailure = try member("pausesOnFailure", record?.pausesOnFailure, default: false)
+    follows = try member("follows", record?.follows)
   }
 }
 
@@ -345,14 +284,9 @@ package struct ScheduleRemoved: Record, Equatable {
     self.schedule = schedule
   }
 
-  package func write(to record: inout RecordWriter) {
-    record.set("at", at)
-    record.set("schedule", schedule)
-  }
-
-  package init(from record: inout RecordReader) throws(RecordError) {
-    at = try record.read("at")
-    schedule = try record.read("schedule")
+  package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
+    at = try member("at", record?.at)
+    schedule = try member("schedule", record?.schedule)
   }
 }
 
@@ -366,14 +300,9 @@ package struct SchedulePaused: Record, Equatable {
     self.pause = pause
   }
 
-  package func write(to record: inout RecordWriter) {
-    record.set("schedule", schedule)
-    record.set("pause", pause)
-  }
-
-  package init(from record: inout RecordReader) throws(RecordError) {
-    schedule = try record.read("schedule")
-    pause = try record.readIfPresent("pause")
+  package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
+    schedule = try member("schedule", record?.schedule)
+    pause = try member("pause", record?.pause)
   }
 }
 
@@ -392,17 +321,10 @@ package struct ScheduleReset: Record, Equatable {
     self.started = started
   }
 
-  package func write(to record: inout RecordWriter) {
-    record.set("at", at)
-    record.set("schedule", schedule)
-    record.set("processedUntil", processedUntil)
-    record.set("started", started)
-  }
-
-  package init(from record: inout RecordReader) throws(RecordError) {
-    at = try record.read("at")
-    schedule = try record.read("schedule")
-    processedUntil = try record.read("processedUntil")
-    started = try record.readAll("started")
+  package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
+    at = try member("at", record?.at)
+    schedule = try member("schedule", record?.schedule)
+    processedUntil = try member("processedUntil", record?.processedUntil)
+    started = try member("started", record?.started, default: [])
   }
 }

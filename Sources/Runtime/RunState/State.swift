@@ -331,22 +331,17 @@ extension StepRecord {
 }
 
 extension State: Record {
-  package func write(to record: inout RecordWriter) {
-    record.set("runs", runs)
-    record.set("ended", ended)
-    record.set("values", values)
-    record.set("events", events)
-    record.set("schedules", schedules)
-    record.set("slots", slots)
+  package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
+    runs = try member("runs", record?.runs, default: [:])
+    ended = try member("ended", record?.ended, default: [])
+    values = try member("values", record?.values, default: [:])
+    events = try member("events", record?.events, default: [:])
+    schedules = try member("schedules", record?.schedules, default: [:])
+    slots = try member("slots", record?.slots, default: [])
   }
 
   package init(from record: inout RecordReader) throws(RecordError) {
-    runs = try record.takeNamed("runs")
-    ended = try record.readAll("ended")
-    values = try record.takeNamed("values")
-    events = try record.takeNamed("events")
-    schedules = try record.takeNamed("schedules")
-    slots = try record.readAll("slots")
+    try self.init(coding: &record, of: nil)
     index()
     for (id, run) in runs where run.id != id || run.status.isEnded {
       throw RecordError("the run \(run.id), which is \(run.status), is kept as the open run \(id)")

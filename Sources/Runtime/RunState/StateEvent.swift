@@ -30,6 +30,13 @@ package indirect enum StateEvent: Sendable, Equatable {
   case schedulePaused(SchedulePaused)
   case scheduleReset(ScheduleReset)
   case slotDecided(SlotRecord)
+
+  /// What the journal calls each kind.
+  package enum Kind: String, CaseIterable {
+    case runCreated, runStatusChanged, cancelRequested, stepBegan, attemptBegan, attemptEnded, stepEnded, runEnded
+    case runNoted, valueSet, valueRemoved, stepWaits, decisionGiven, eventReceived, eventConsumed, eventsForgotten
+    case scheduleSet, scheduleRemoved, schedulePaused, scheduleReset, slotDecided
+  }
 }
 
 /// A run was asked for and accepted.
@@ -75,6 +82,22 @@ package struct RunCreated: Record, Equatable {
     self.group = group
     self.attempt = attempt
   }
+
+  package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
+    run = try member("run", record?.run)
+    at = try member("at", record?.at)
+    recipe = try member("recipe", record?.recipe)
+    file = try member("file", record?.file)
+    folder = try member("folder", record?.folder)
+    texts = try member("texts", record?.texts)
+    inputs = try member("inputs", record?.inputs)
+    overrides = try member("overrides", record?.overrides, default: [:])
+    sandbox = try member("sandbox", record?.sandbox)
+    program = try member("program", record?.program)
+    cause = try member("cause", record?.cause, default: RunCause(.manual))
+    group = try member("group", record?.group)
+    attempt = try member("attempt", record?.attempt, default: 1)
+  }
 }
 
 /// A run began, went on, or stopped without being over.
@@ -94,6 +117,14 @@ package struct RunStatusChanged: Record, Equatable {
     self.reason = reason
     self.wakeAt = wakeAt
   }
+
+  package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
+    run = try member("run", record?.run)
+    at = try member("at", record?.at)
+    status = try member("status", record?.status)
+    reason = try member("reason", record?.reason)
+    wakeAt = try member("wakeAt", record?.wakeAt)
+  }
 }
 
 /// Somebody asked for a run to be cancelled.
@@ -107,6 +138,12 @@ package struct CancelRequested: Record, Equatable {
     self.run = run
     self.at = at
     self.reason = reason
+  }
+
+  package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
+    run = try member("run", record?.run)
+    at = try member("at", record?.at)
+    reason = try member("reason", record?.reason)
   }
 }
 
@@ -136,6 +173,17 @@ package struct StepBegan: Record, Equatable {
     self.key = key
     self.items = items
   }
+
+  package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
+    run = try member("run", record?.run)
+    at = try member("at", record?.at)
+    step = try member("step", record?.step)
+    now = try member("now", record?.now)
+    status = try member("status", record?.status)
+    key = try member("key", record?.key)
+    items = try member("items", record?.items)
+    resolution = try member("resolution", record?.resolution)
+  }
 }
 
 /// A try is about to be made; written before anything is sent.
@@ -153,6 +201,14 @@ package struct AttemptBegan: Record, Equatable {
     self.step = step
     self.number = number
     self.baseline = baseline
+  }
+
+  package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
+    run = try member("run", record?.run)
+    at = try member("at", record?.at)
+    step = try member("step", record?.step)
+    number = try member("number", record?.number)
+    baseline = try member("baseline", record?.baseline)
   }
 }
 
@@ -178,6 +234,16 @@ package struct AttemptEnded: Record, Equatable {
     self.error = error
     self.retryAt = retryAt
     self.exchanges = exchanges
+  }
+
+  package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
+    run = try member("run", record?.run)
+    at = try member("at", record?.at)
+    step = try member("step", record?.step)
+    number = try member("number", record?.number)
+    error = try member("error", record?.error)
+    retryAt = try member("retryAt", record?.retryAt)
+    exchanges = try member("exchanges", record?.exchanges, default: [])
   }
 }
 
@@ -205,6 +271,17 @@ package struct StepEnded: Record, Equatable {
     self.output = output
     self.error = error
   }
+
+  package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
+    run = try member("run", record?.run)
+    at = try member("at", record?.at)
+    step = try member("step", record?.step)
+    now = try member("now", record?.now)
+    status = try member("status", record?.status)
+    output = try member("output", record?.output)
+    error = try member("error", record?.error)
+    resolution = try member("resolution", record?.resolution)
+  }
 }
 
 /// A run is over and moves to the history.
@@ -221,6 +298,14 @@ package struct RunEnded: Record, Equatable {
     self.status = status
     self.outputs = outputs
     self.error = error
+  }
+
+  package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
+    run = try member("run", record?.run)
+    at = try member("at", record?.at)
+    status = try member("status", record?.status)
+    outputs = try member("outputs", record?.outputs)
+    error = try member("error", record?.error)
   }
 }
 
@@ -239,6 +324,14 @@ package struct RunNoted: Record, Equatable {
     self.name = name
     self.value = value
     self.condition = condition
+  }
+
+  package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
+    run = try member("run", record?.run)
+    at = try member("at", record?.at)
+    name = try member("name", record?.name)
+    value = try member("value", record?.value)
+    condition = try member("condition", record?.condition)
   }
 }
 
@@ -260,6 +353,14 @@ package struct ValueSet: Record, Equatable {
     self.condition = condition
     self.change = change
   }
+
+  package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
+    at = try member("at", record?.at)
+    name = try member("name", record?.name)
+    value = try member("value", record?.value)
+    condition = try member("condition", record?.condition)
+    change = try member("change", record?.change)
+  }
 }
 
 /// A value that outlives runs was removed.
@@ -275,6 +376,13 @@ package struct ValueRemoved: Record, Equatable {
     self.condition = condition
     self.change = change
   }
+
+  package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
+    at = try member("at", record?.at)
+    name = try member("name", record?.name)
+    condition = try member("condition", record?.condition)
+    change = try member("change", record?.change)
+  }
 }
 
 /// A value that outlives runs, or that there is none.
@@ -282,6 +390,10 @@ package struct ValueState: Record, Equatable {
   package var value: StoredValue?
 
   package init(_ value: StoredValue?) { self.value = value }
+
+  package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
+    value = try member("value", record?.value)
+  }
 }
 
 /// The step whose action changed a value, and which remembers it until it ends.
@@ -292,5 +404,10 @@ package struct StepReference: Record, Equatable {
   package init(run: String, step: StepPath) {
     self.run = run
     self.step = step
+  }
+
+  package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
+    run = try member("run", record?.run)
+    step = try member("step", record?.step)
   }
 }

@@ -36,14 +36,9 @@ struct NewestRecords: Record, Equatable {
 
   init() {}
 
-  func write(to record: inout RecordWriter) {
-    record.set("run", run)
-    record.set("slot", slot)
-  }
-
-  init(from record: inout RecordReader) throws(RecordError) {
-    run = try record.readIfPresent("run")
-    slot = try record.readIfPresent("slot")
+  init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
+    run = try member("run", record?.run)
+    slot = try member("slot", record?.slot)
   }
 }
 
@@ -58,13 +53,8 @@ struct LogMark: Record, Equatable {
     at = summary.instant
   }
 
-  func write(to record: inout RecordWriter) {
-    record.set("id", id)
-    record.set("at", at)
-  }
-
-  init(from record: inout RecordReader) throws(RecordError) {
-    id = try record.read("id")
-    at = try record.read("at")
+  init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
+    id = try member("id", record?.id)
+    at = try member("at", record?.at)
   }
 }

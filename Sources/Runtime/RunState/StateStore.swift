@@ -169,22 +169,13 @@ package struct RunSummary: Record, Equatable {
     retryOf = run.origin.cause.kind == .retry ? run.origin.cause.run : nil
   }
 
-  package func write(to record: inout RecordWriter) {
-    record.set("id", id)
-    record.set("recipe", recipe)
-    record.set("status", status)
-    record.set("createdAt", createdAt)
-    record.set("endedAt", endedAt)
-    record.set("retryOf", retryOf)
-  }
-
-  package init(from record: inout RecordReader) throws(RecordError) {
-    id = try record.read("id")
-    recipe = try record.read("recipe")
-    status = try record.read("status")
-    createdAt = try record.read("createdAt")
-    endedAt = try record.read("endedAt")
-    retryOf = try record.readIfPresent("retryOf")
+  package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
+    id = try member("id", record?.id)
+    recipe = try member("recipe", record?.recipe)
+    status = try member("status", record?.status)
+    createdAt = try member("createdAt", record?.createdAt)
+    endedAt = try member("endedAt", record?.endedAt)
+    retryOf = try member("retryOf", record?.retryOf)
   }
 }
 

@@ -111,59 +111,36 @@ package struct AttemptRecord: Sendable, Equatable {
 }
 
 extension StepRecord: Record {
-  package func write(to record: inout RecordWriter) {
-    record.set("path", path)
-    record.set("ordinal", ordinal)
-    record.set("status", status)
-    record.set("now", now)
-    record.set("startedAt", startedAt)
-    record.set("endedAt", endedAt)
-    record.set("key", key)
-    record.set("items", items)
-    record.set("attempts", attempts)
-    record.set("doubts", doubts > 0 ? doubts : nil)
-    record.set("earlierAttempts", earlierAttempts)
-    record.set("lastAttempt", lastAttempt)
-    record.set("output", output)
-    record.set("error", error)
-    record.set("wait", wait)
-    record.set("decision", decision)
-    record.set("change", change)
-    record.set("resolution", resolution)
-  }
-
-  package init(from record: inout RecordReader) throws(RecordError) {
-    self.init(
-      path: try record.read("path"), ordinal: try record.read("ordinal"), status: try record.read("status"),
-      now: try record.read("now"), startedAt: try record.read("startedAt"),
-      endedAt: try record.readIfPresent("endedAt"), key: try record.readIfPresent("key"),
-      items: try record.readIfPresent("items"), attempts: try record.read("attempts"),
-      doubts: try record.readIfPresent("doubts") ?? 0, lastAttempt: try record.readIfPresent("lastAttempt"),
-      output: try record.readIfPresent("output"),
-      error: try record.readIfPresent("error"), wait: try record.readIfPresent("wait"),
-      decision: try record.readIfPresent("decision"))
-    earlierAttempts = try record.readAll("earlierAttempts")
-    change = try record.readIfPresent("change")
-    resolution = try record.readIfPresent("resolution")
+  package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
+    path = try member("path", record?.path)
+    ordinal = try member("ordinal", record?.ordinal)
+    status = try member("status", record?.status)
+    now = try member("now", record?.now)
+    startedAt = try member("startedAt", record?.startedAt)
+    endedAt = try member("endedAt", record?.endedAt)
+    key = try member("key", record?.key)
+    items = try member("items", record?.items)
+    attempts = try member("attempts", record?.attempts)
+    doubts = try member("doubts", record?.doubts, default: 0)
+    earlierAttempts = try member("earlierAttempts", record?.earlierAttempts, default: [])
+    lastAttempt = try member("lastAttempt", record?.lastAttempt)
+    output = try member("output", record?.output)
+    error = try member("error", record?.error)
+    wait = try member("wait", record?.wait)
+    decision = try member("decision", record?.decision)
+    change = try member("change", record?.change)
+    resolution = try member("resolution", record?.resolution)
   }
 }
 
 extension AttemptRecord: Record {
-  package func write(to record: inout RecordWriter) {
-    record.set("number", number)
-    record.set("startedAt", startedAt)
-    record.set("endedAt", endedAt)
-    record.set("baseline", baseline)
-    record.set("error", error)
-    record.set("retryAt", retryAt)
-    record.set("exchanges", exchanges)
-  }
-
-  package init(from record: inout RecordReader) throws(RecordError) {
-    self.init(
-      number: try record.read("number"), startedAt: try record.read("startedAt"),
-      endedAt: try record.readIfPresent("endedAt"), baseline: try record.readIfPresent("baseline"),
-      error: try record.readIfPresent("error"), retryAt: try record.readIfPresent("retryAt"),
-      exchanges: try record.readAll("exchanges"))
+  package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
+    number = try member("number", record?.number)
+    startedAt = try member("startedAt", record?.startedAt)
+    endedAt = try member("endedAt", record?.endedAt)
+    baseline = try member("baseline", record?.baseline)
+    error = try member("error", record?.error)
+    retryAt = try member("retryAt", record?.retryAt)
+    exchanges = try member("exchanges", record?.exchanges, default: [])
   }
 }

@@ -1,3 +1,5 @@
+package import Basics
+
 /// The steps of one run, by path and in the order in which they began.
 ///
 /// The records lie in that order in one array, because a run may have thousands, which grow one by one and are changed
@@ -9,7 +11,7 @@ package struct StepRecords: Sendable, Equatable {
 
   package init() {}
 
-  init(_ records: [StepPath: StepRecord]) {
+  private init(_ records: [StepPath: StepRecord]) {
     inOrder.reserveCapacity(records.count)
     places.reserveCapacity(records.count)
     for (path, record) in records.sorted(by: { $0.value.ordinal < $1.value.ordinal }) {
@@ -39,4 +41,11 @@ package struct StepRecords: Sendable, Equatable {
       inOrder.append(record)
     }
   }
+}
+
+/// An object with the records by their paths.
+extension StepRecords: Recordable {
+  package func encoded() -> Value { places.mapValues { inOrder[$0] }.encoded() }
+  package func write(to text: inout RecordText) { text.writeObject(inOrder.map(\.path)) { self[$0] } }
+  package init(reading value: Value) throws(RecordError) { self.init(try [StepPath: StepRecord](reading: value)) }
 }

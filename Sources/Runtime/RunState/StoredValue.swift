@@ -37,17 +37,16 @@ package struct BlobReference: Hashable, Sendable {
 }
 
 extension BlobReference: Record {
-  package func write(to record: inout RecordWriter) {
-    record.set("sha256", sha256)
-    record.set("size", size)
+  package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
+    sha256 = try member("sha256", record?.sha256)
+    size = try member("size", record?.size)
   }
 
   package init(from record: inout RecordReader) throws(RecordError) {
-    let sha256: String = try record.read("sha256")
+    try self.init(coding: &record, of: nil)
     // The name becomes a path.
     guard sha256.utf8.count == 64, sha256.utf8.allSatisfy({ (0x30...0x39).contains($0) || (0x61...0x66).contains($0) })
     else { throw RecordError("'\(sha256)' is not a SHA-256 in lower-case hexadecimal") }
-    self.init(sha256: sha256, size: try record.read("size"))
   }
 }
 

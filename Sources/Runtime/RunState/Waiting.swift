@@ -46,22 +46,13 @@ package struct WaitRecord: Record, Equatable {
     self.rounds = rounds
   }
 
-  package func write(to record: inout RecordWriter) {
-    record.set("kind", kind)
-    record.set("wakeAt", wakeAt)
-    record.set("event", event)
-    record.set("prompt", prompt)
-    record.set("by", by)
-    record.set("rounds", rounds)
-  }
-
-  package init(from record: inout RecordReader) throws(RecordError) {
-    kind = try record.read("kind")
-    wakeAt = try record.readIfPresent("wakeAt")
-    event = try record.readIfPresent("event")
-    prompt = try record.readIfPresent("prompt")
-    by = try record.readAll("by")
-    rounds = try record.readIfPresent("rounds")
+  package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
+    kind = try member("kind", record?.kind)
+    wakeAt = try member("wakeAt", record?.wakeAt)
+    event = try member("event", record?.event)
+    prompt = try member("prompt", record?.prompt)
+    by = try member("by", record?.by, default: [])
+    rounds = try member("rounds", record?.rounds)
   }
 }
 
@@ -80,18 +71,11 @@ package struct DecisionRecord: Record, Equatable {
     self.comment = comment
   }
 
-  package func write(to record: inout RecordWriter) {
-    record.set("isApproved", isApproved)
-    record.set("by", by)
-    record.set("at", at)
-    record.set("comment", comment)
-  }
-
-  package init(from record: inout RecordReader) throws(RecordError) {
-    isApproved = try record.read("isApproved")
-    by = try record.read("by")
-    at = try record.read("at")
-    comment = try record.readIfPresent("comment")
+  package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
+    isApproved = try member("isApproved", record?.isApproved)
+    by = try member("by", record?.by)
+    at = try member("at", record?.at)
+    comment = try member("comment", record?.comment)
   }
 }
 
@@ -112,18 +96,11 @@ package struct ResolutionRecord: Record, Equatable {
     self.doubt = doubt
   }
 
-  package func write(to record: inout RecordWriter) {
-    record.set("choice", choice)
-    record.set("by", by)
-    record.set("at", at)
-    record.set("doubt", doubt)
-  }
-
-  package init(from record: inout RecordReader) throws(RecordError) {
-    choice = try record.read("choice")
-    by = try record.readIfPresent("by")
-    at = try record.read("at")
-    doubt = try record.readIfPresent("doubt")
+  package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
+    choice = try member("choice", record?.choice)
+    by = try member("by", record?.by)
+    at = try member("at", record?.at)
+    doubt = try member("doubt", record?.doubt)
   }
 }
 
@@ -151,22 +128,13 @@ package struct EventRecord: Record, Equatable {
     self.consumedBy = consumedBy
   }
 
-  package func write(to record: inout RecordWriter) {
-    record.set("id", id)
-    record.set("name", name)
-    record.set("data", data)
-    record.set("run", run)
-    record.set("receivedAt", receivedAt)
-    record.set("consumedBy", consumedBy)
-  }
-
-  package init(from record: inout RecordReader) throws(RecordError) {
-    id = try record.read("id")
-    name = try record.read("name")
-    data = try record.readIfPresent("data")
-    run = try record.readIfPresent("run")
-    receivedAt = try record.read("receivedAt")
-    consumedBy = try record.readIfPresent("consumedBy")
+  package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
+    id = try member("id", record?.id)
+    name = try member("name", record?.name)
+    data = try member("data", record?.data)
+    run = try member("run", record?.run)
+    receivedAt = try member("receivedAt", record?.receivedAt)
+    consumedBy = try member("consumedBy", record?.consumedBy)
   }
 }
 
@@ -189,20 +157,12 @@ package struct StepWaits: Record, Equatable {
     self.wait = wait
   }
 
-  package func write(to record: inout RecordWriter) {
-    record.set("run", run)
-    record.set("at", at)
-    record.set("step", step)
-    record.set("now", now)
-    record.set("wait", wait)
-  }
-
-  package init(from record: inout RecordReader) throws(RecordError) {
-    run = try record.read("run")
-    at = try record.read("at")
-    step = try record.read("step")
-    now = try record.read("now")
-    wait = try record.read("wait")
+  package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
+    run = try member("run", record?.run)
+    at = try member("at", record?.at)
+    step = try member("step", record?.step)
+    now = try member("now", record?.now)
+    wait = try member("wait", record?.wait)
   }
 }
 
@@ -218,16 +178,10 @@ package struct DecisionGiven: Record, Equatable {
     self.decision = decision
   }
 
-  package func write(to record: inout RecordWriter) {
-    record.set("run", run)
-    record.set("step", step)
-    record.set("decision", decision)
-  }
-
-  package init(from record: inout RecordReader) throws(RecordError) {
-    run = try record.read("run")
-    step = try record.read("step")
-    decision = try record.read("decision")
+  package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
+    run = try member("run", record?.run)
+    step = try member("step", record?.step)
+    decision = try member("decision", record?.decision)
   }
 }
 
@@ -243,16 +197,10 @@ package struct EventConsumed: Record, Equatable {
     self.by = by
   }
 
-  package func write(to record: inout RecordWriter) {
-    record.set("at", at)
-    record.set("id", id)
-    record.set("by", by)
-  }
-
-  package init(from record: inout RecordReader) throws(RecordError) {
-    at = try record.read("at")
-    id = try record.read("id")
-    by = try record.read("by")
+  package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
+    at = try member("at", record?.at)
+    id = try member("id", record?.id)
+    by = try member("by", record?.by)
   }
 }
 
@@ -266,13 +214,8 @@ package struct EventsForgotten: Record, Equatable {
     self.ids = ids
   }
 
-  package func write(to record: inout RecordWriter) {
-    record.set("at", at)
-    record.set("ids", ids)
-  }
-
-  package init(from record: inout RecordReader) throws(RecordError) {
-    at = try record.read("at")
-    ids = try record.readAll("ids")
+  package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
+    at = try member("at", record?.at)
+    ids = try member("ids", record?.ids, default: [])
   }
 }
