@@ -229,7 +229,7 @@ struct RunCommand {
     case .success(let inputs): return inputs
     case .failure(let faults):
       console.error(faults.rendered(colour: console.colourError))
-      throw CommandError(.invalid, "the inputs of '\(recipe.name)' are not as it declares them")
+      throw CommandError(.invalid, "the inputs don't match what '\(recipe.name)' declares")
     }
   }
 

@@ -424,7 +424,7 @@ struct RunSession: Sendable {
       console.say("the agent goes on with it; see it with: errand runs follow \(run)")
       return .done
     }
-    console.error("The run is accepted, and nobody carries it on yet. \(RunSession.whoGoesOn(with: run))")
+    console.error("The run is accepted, but nothing is running it yet. \(RunSession.whoGoesOn(with: run))")
     return .waiting
   }
 
@@ -441,7 +441,7 @@ struct RunSession: Sendable {
     let connection = try await connection()
     guard isOver || !connection.isAgent else {
       await connection.leave()
-      throw CommandError(.waiting, "nobody carries that run on; go on with it: errand runs resume \(run)")
+      throw CommandError(.waiting, "nothing is running that run; resume it: errand runs resume \(run)")
     }
     let following = try await following(connection, .object(["ask": .string("follow"), "run": .string(run)]))
     await connection.leave()
