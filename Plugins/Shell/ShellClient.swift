@@ -130,7 +130,7 @@ public struct ShellClient: CommandRunning {
       throw ShellError(.signalled(number), "'\(name)' was ended by signal \(number)", detail: detail)
     case .exit(let code):
       guard command.expectedCodes.contains(code) else {
-        throw ShellError(.exited(code), "'\(name)' ended with exit code \(code)", detail: detail)
+        throw ShellError(.exited(code), "'\(name)' exited with code \(code)", detail: detail)
       }
       return ShellResult(exitCode: code, output: end.output, errors: end.errors, unended: end.left)
     }

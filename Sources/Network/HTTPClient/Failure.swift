@@ -32,7 +32,7 @@ struct Failure {
 
   func unreachable(elapsed: TimeSpan) -> HTTPError {
     error(
-      .connect, "\(host) takes no connection; check that the service runs and that the address is right.",
+      .connect, "\(host) refused the connection; check that the service runs and that the address is right.",
       sent: .nothing, elapsed: elapsed)
   }
 

@@ -156,8 +156,15 @@ private struct Parser {
       values[argument.name] = Parsed.Values(texts: Array(words))
       rest = rest.dropFirst(words.count)
     }
-    if let surplus = rest.first { throw error("'\(route.text)' has no use for '\(surplus)'") }
+    if let surplus = rest.first { throw error("unexpected argument '\(surplus)'\(hint(for: surplus))") }
     return values
+  }
+
+  /// How to give a word such as `n=1`, if an option reads such words.
+  private func hint(for surplus: String) -> String {
+    let option = route.options.first { $0.short != nil && $0.value?.name.contains("=") == true }
+    guard surplus.contains("="), let option, let short = option.short else { return "" }
+    return "; to set an \(option.name), write -\(short) \(surplus)"
   }
 
   private func check(_ text: String, _ form: Command.Form, for name: String) throws(UsageError) {

@@ -10,7 +10,7 @@ let program = Command(
     .flag("quiet", short: "q", "Says only results and errors."),
     .flag("verbose", short: "v", "Says more."),
     .flag("no-color", "Uses no colours."),
-    .flag("version", "Prints the version, as the only word."),
+    .flag("version", "Prints the version and exits."),
   ],
   examples: [
     .init("check recipes/*.yaml", "Finds every fault before anything runs."),
@@ -154,7 +154,7 @@ private let graphCommand = Command(
   ])
 
 private let newCommand = Command(
-  "new", "Begins something for you to go on with.",
+  "new", "Creates a starter file.",
   subcommands: [
     Command(
       "recipe", "Writes a recipe that checks: from an example, from an action, or from your answers to some questions.",
@@ -191,7 +191,7 @@ private let sandboxCommand = Command(
   examples: [.init("sandbox markbook --port 8081", "Then run with --set connections.markbook.baseURL=….")])
 
 private let secretsCommand = Command(
-  "secrets", "Looks at secrets, and shows none.",
+  "secrets", "Checks secrets without revealing them.",
   subcommands: [
     Command(
       "check", "Says which recipes need which secrets, where each comes from, and what is missing or at fault.",

@@ -34,7 +34,7 @@ let runsCommand = Command(
       arguments: [runArgument], options: [.option("reason", "TEXT", "What to write down about it.", .text)],
       examples: [.init("runs pause 0199a --reason 'The service is being moved.'", "Holds it until runs resume.")]),
     Command(
-      "retry", "Tries a run again that ended badly: a new run takes over what succeeded.",
+      "retry", "Retries a run that ended badly: a new run keeps what succeeded.",
       arguments: [runArgument], options: [finalJSON],
       examples: [.init("runs retry 0199a", "Does the steps that did not succeed.")]),
     Command(

@@ -98,9 +98,10 @@ final class ProgressDisplay: Sendable {
     case .reported(let path, let text):
       if let index = shown.running.firstIndex(where: { $0.path == path }) { shown.running[index].note = text.safe }
     case .attemptFailed(let path, let attempt, let error, let delay):
-      let again = delay.map { "; again in \($0.spoken)" } ?? ""
+      let message = error.message.safe
+      let end = delay.map { "\(message.hasSuffix(".") ? message.dropLast() : message[...]); retrying in \($0.spoken)" }
       let line =
-        "  \(Style.yellow.applied(to: "↻", colour)) \(path): attempt \(attempt) failed: \(error.message.safe)\(again)"
+        "  \(Style.yellow.applied(to: "↻", colour)) \(path): attempt \(attempt) failed: \(end ?? message)"
       redraw(&shown, above: [line])
     case .stepWaits(let path, let title, let depth, let wait):
       shown.running.removeAll { $0.path == path }

@@ -194,7 +194,7 @@ struct RunCommand {
     case .success(let inputs): return inputs
     case .failure(let faults):
       console.error(faults.rendered(colour: console.colourError))
-      throw RuntimeError(.invalid, "the inputs of '\(recipe.name)' are not as it declares them")
+      throw RuntimeError(.invalid, "the inputs don't match what '\(recipe.name)' declares")
     }
   }
 

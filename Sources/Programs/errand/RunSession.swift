@@ -237,7 +237,7 @@ struct RunSession: Sendable {
       console.say("the agent goes on with it; see it with: errand runs follow \(run)")
       return .done
     }
-    console.error("The run is accepted, and nobody carries it on yet. \(RunSession.whoGoesOn(with: run))")
+    console.error("The run is accepted, but nothing is running it yet. \(RunSession.whoGoesOn(with: run))")
     return .waiting
   }
 
@@ -253,7 +253,7 @@ struct RunSession: Sendable {
     let connection = try await access.connection()
     guard isOver || !connection.isAgent else {
       await connection.leave()
-      throw RuntimeError(.waiting, "nobody carries that run on; go on with it: errand runs resume \(run)")
+      throw RuntimeError(.waiting, "nothing is running that run; resume it: errand runs resume \(run)")
     }
     let following = try await following(connection, .follow(run: run))
     await connection.leave()

@@ -11,7 +11,7 @@ import Synchronization
 /// `errand serve`: the agent for good.
 ///
 /// It holds the folder, carries on whatever is open, fires the schedules and watches the recipes, until it is told to
-/// end. SIGTERM and SIGINT end it well: nothing new begins, what is in flight finishes, and the exit code is 0, which is
+/// end. SIGTERM and SIGINT shut it down cleanly: nothing new begins, what is in flight finishes, and the exit code is 0, which is
 /// what a service manager takes for a service that ended as it should; a second signal ends it at once, which the state
 /// is made for. SIGHUP reads `errand.yaml`, the secrets and the recipes again; an `errand.yaml` at fault changes nothing.
 struct ServeCommand {

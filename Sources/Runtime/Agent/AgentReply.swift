@@ -103,11 +103,11 @@ package struct AgentReport: RecordObject, Equatable {
     isServing = try record.read("isServing")
     since = try record.read("since")
     folder = try record.read("folder")
-    runs = try record.takeNamed("runs")
+    runs = try record.read("runs")
     if let recipes: Int = try record.readIfPresent("recipes") {
       served = Served(
         recipes: recipes, schedules: try record.read("schedules"), nextSlot: try record.readIfPresent("nextSlot"),
-        faults: try record.readAll("faults"))
+        faults: try record.readIfPresent("faults") ?? [])
     }
   }
 }

@@ -101,15 +101,6 @@ extension AgentVerb.Member {
       $1.set(name, $0)
     }
   }
-
-  static func list<Item: Recordable>(_ name: String, _ summary: String) -> Self where Part == [Item] {
-    Self(parameter: AgentVerb.Parameter(name: name, summary: summary, isRequired: false)) {
-      (record: inout RecordReader) throws(RecordError) in
-      try record.readAll(name)
-    } write: {
-      $1.set(name, $0)
-    }
-  }
 }
 
 // MARK: - On the socket
@@ -152,7 +143,7 @@ extension AgentVerb {
       "submit", "Accepts a run that the caller has prepared, and follows it unless it is detached.", .own,
       refusals: [.configuration],
       Member<RunCreated>.required("run", "The run as it is recorded."),
-      Member<[String]>.list("secrets", "The names of the secrets that it reads."),
+      Member<[String]>.optional("secrets", or: [], "The names of the secrets that it reads."),
       Member<Bool>.optional("detach", or: false, "Whether the answer ends once the run is on disk."),
       Member<Bool>.optional("again", or: false, "Whether an agent that is gone may have accepted it already."),
       make: { .submit($0, secrets: $1, isDetached: $2, isAgain: $3) },

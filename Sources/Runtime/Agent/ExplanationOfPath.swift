@@ -15,7 +15,7 @@ extension RunTeller {
     let created = clock.date(run.createdAt)
     let other = facts.others.first { $0.id == cause.run }
     switch cause.kind {
-    case .manual: story.say(.cause, "Somebody started it on \(created).", at: run.createdAt)
+    case .manual: story.say(.cause, "Started by hand on \(created).", at: run.createdAt)
     case .slot:
       let late = facts.slot?.lateBy.map { ", \($0.inWords) late" } ?? ""
       let why = facts.slot?.reason.map { " \(($0.sentence))" } ?? ""

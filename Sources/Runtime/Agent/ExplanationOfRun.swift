@@ -67,7 +67,7 @@ struct RunTeller {
     if let error = run.error, run.status != .rejected { tell(error, &story) }
     if [.failed, .timedOut, .cancelled, .rejected].contains(run.status) {
       story.say(
-        .next, "A new run of it takes over what succeeded and does the rest:", commands: ["errand runs retry \(id)"])
+        .next, "To retry in a new run, keeping what succeeded:", commands: ["errand runs retry \(id)"])
     }
   }
 
@@ -84,7 +84,7 @@ struct RunTeller {
       let why = run.reason.map { ": \($0)".asEnd } ?? "; it was accepted \(clock.fromNow(run.createdAt))."
       story.say(.status, "\(name) is queued\(why)")
     }
-    tellWaker("carries it on", &story)
+    tellWaker("runs it", &story)
   }
 
   private func tellRunning(_ story: inout Explanation) {
@@ -96,10 +96,10 @@ struct RunTeller {
     let place = places.isEmpty ? "between two steps" : "in \(joined(places))\(more)"
     if isServed || holder != nil {
       story.say(.status, "\(run.recipe.safe) is running, \(place).", step: inner.first?.path)
-      if let holder { story.say(.wake, "Process \(holder) carries it on.") }
+      if let holder { story.say(.wake, "Process \(holder) is running it.") }
     } else {
       story.say(
-        .status, "\(run.recipe.safe) was running, \(place), when its agent ended; nobody carries it on.",
+        .status, "\(run.recipe.safe) was running, \(place), when its agent ended; nothing is running it.",
         commands: ["errand runs resume \(id)"], step: inner.first?.path)
     }
     for step in inner where step.status != .running { tell(step, &story) }

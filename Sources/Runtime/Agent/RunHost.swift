@@ -365,7 +365,7 @@ package actor RunHost {
     }
   }
 
-  /// Tells those who look at a run that is not being walked where it stands.
+  /// Reports the state of a suspended run to its followers.
   private func standsOrLeft(_ id: String) async {
     guard let record = store.run(id) else {
       let ended: RunRecord?

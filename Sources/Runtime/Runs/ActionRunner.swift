@@ -269,7 +269,8 @@ struct ActionRunner {
     }
     guard isTimeout, case .failure(let error) = result, let limit else { return result }
     return .failure(
-      ActionError(.timeout, "\(action.id) gave no result within \(limit)", detail: error.message, effect: error.effect))
+      ActionError(
+        .timeout, "\(action.id) timed out after \(limit.rounded)", detail: error.message, effect: error.effect))
   }
 
   private func context(_ work: Work, _ attempt: Attempt) -> ActionContext {

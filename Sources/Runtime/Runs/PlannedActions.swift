@@ -216,7 +216,7 @@ extension Planner {
           try await body(service, given)
         }
         if isTimeout, case .failure = result {
-          throw ActionError(.timeout, "\(action.id) gave no result within \(limit)", effect: ActionError.Effect.none)
+          throw ActionError(.timeout, "\(action.id) timed out after \(limit.rounded)", effect: ActionError.Effect.none)
         }
         return try result.get()
       } catch {

@@ -26,3 +26,11 @@ func withTimeLimit<Output: Sendable, Failure: Error>(
     return (await result(), isTimeout)
   }
 }
+
+extension TimeSpan {
+  /// The length to the hundredth of a second, as a message shows what was left of a time limit.
+  var rounded: TimeSpan {
+    guard self > .milliseconds(500), self < .seconds(3600) else { return self }
+    return .milliseconds((nanoseconds + 5_000_000) / 10_000_000 * 10)
+  }
+}

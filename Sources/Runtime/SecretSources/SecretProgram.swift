@@ -45,8 +45,8 @@ struct SecretProgram: Sendable {
     case .exit(0) where end.output.allSatisfy({ $0 == 0x0A || $0 == 0x0D }): reason = "printed nothing"
     case .exit(0):
       if String(validating: end.output, as: UTF8.self) != nil { return end.output }
-      reason = "printed what is no UTF-8 text"
-    case .exit(let code): reason = "ended with exit code \(code)"
+      reason = "printed text that isn't valid UTF-8"
+    case .exit(let code): reason = "exited with code \(code)"
     case .signal(let number): reason = "was ended by signal \(number)"
     case .notStarted(let code): reason = "was not started: \(systemErrorText(code))"
     case .tooMuchOutput: reason = "printed more than \(largest) bytes"

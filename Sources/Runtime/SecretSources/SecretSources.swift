@@ -184,7 +184,7 @@ package actor SecretSources {
       throw SecretError("the systemd credential '\(name)': \(error.description)")
     }
     guard let text = String(validating: SecretSources.withoutLineEnd(bytes), as: UTF8.self) else {
-      throw SecretError("the systemd credential '\(path)' is no UTF-8 text")
+      throw SecretError("the systemd credential '\(path)' isn't valid UTF-8")
     }
     return Found(origin: .credential(path), value: text)
   }

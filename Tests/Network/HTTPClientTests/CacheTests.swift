@@ -7,7 +7,7 @@ import Testing
 
 @Suite struct CacheTests {
   private static let url = "https://h/a"
-  private static let refused = HTTPError(.connect, "h takes no connection.", sent: .nothing)
+  private static let refused = HTTPError(.connect, "h refused the connection.", sent: .nothing)
 
   private static func folder() -> String {
     FileManager.default.temporaryDirectory.appending(path: "cache-\(UUID().uuidString)").path
@@ -151,7 +151,7 @@ import Testing
     let policy = HTTPCachePolicy(fallsBack: true)
     #expect(await Self.ask(client, cache, policy) == "live 200 one")
     #expect(await Self.ask(client, cache, policy) == "live 200 two")
-    #expect(await Self.ask(client, cache, policy) == "failed: h takes no connection.")
+    #expect(await Self.ask(client, cache, policy) == "failed: h refused the connection.")
   }
 
   @Test func `gives nobody an answer that was chosen for other fields or other credentials`() async {
@@ -180,7 +180,7 @@ import Testing
     let policy = HTTPCachePolicy(fallsBack: true, keptStatuses: [200, 404])
     #expect(await Self.ask(client, cache, policy) == "live 200 one")
     #expect(await Self.ask(client, cache, policy) == "live 404 gone")
-    #expect(await Self.ask(client, cache, policy) == "kept 404 gone; h takes no connection.")
+    #expect(await Self.ask(client, cache, policy) == "kept 404 gone; h refused the connection.")
     #expect(
       await Self.ask(client, cache, HTTPCachePolicy(fallsBack: true), url: "https://h/b") == "failed: "
         + "The script expects no GET https://h/b; add a step for it.")
@@ -209,14 +209,14 @@ import Testing
     }
     let memory = HTTPCache(folder: nil, time: time)
     #expect(await ask(after: 0) == "1 live 200 one")
-    #expect(await ask(after: 60) == "2 kept 200 one; h takes no connection.")
-    #expect(await ask(after: 59) == "2 kept 200 one; h takes no connection.")
+    #expect(await ask(after: 60) == "2 kept 200 one; h refused the connection.")
+    #expect(await ask(after: 59) == "2 kept 200 one; h refused the connection.")
     #expect(await ask(after: 1) == "3 kept 200 one; The server answered with HTTP status 503.")
     #expect(await ask(after: 59) == "3 kept 200 one; The server answered with HTTP status 503.")
     // Whoever wants the network's word asks all the same; and a word that all is well ends it.
     let urgent = HTTPCachePolicy(leastInterval: .seconds(60), revalidates: true, fallsBack: true)
     #expect(await ask(after: 0, urgent) == "4 kept 200 one")
-    #expect(await ask(after: 60) == "5 kept 200 one; h takes no connection.")
+    #expect(await ask(after: 60) == "5 kept 200 one; h refused the connection.")
     #expect(await ask(after: 0, HTTPCachePolicy(fallsBack: true)) == "6 live 200 two")
     #expect(await ask(after: 59) == "6 kept 200 two")
   }
@@ -236,7 +236,7 @@ import Testing
       ]))
     #expect(await Self.ask(client, cache, policy) == "live 200 older")
     time.advance(by: .seconds(60))
-    #expect(await Self.ask(client, cache, policy) == "kept 200 older; h takes no connection.")
+    #expect(await Self.ask(client, cache, policy) == "kept 200 older; h refused the connection.")
     #expect(await Self.ask(client, cache, policy) == "kept 200 newer")
   }
 
@@ -249,8 +249,8 @@ import Testing
   }
 
   @Test(arguments: [
-    Trouble(step: .on("GET", url, fail: refused), outcome: "kept 200 one; h takes no connection."),
-    Trouble(step: .on("GET", url, fail: refused), fallsBack: false, outcome: "failed: h takes no connection."),
+    Trouble(step: .on("GET", url, fail: refused), outcome: "kept 200 one; h refused the connection."),
+    Trouble(step: .on("GET", url, fail: refused), fallsBack: false, outcome: "failed: h refused the connection."),
     Trouble(
       step: .on("GET", url, fail: HTTPError(.timeout(.attempt), "Too late.", sent: .maybe)),
       outcome: "kept 200 one; Too late."),
@@ -264,7 +264,7 @@ import Testing
     Trouble(step: .on("GET", url, "bad"), fallsBack: false, outcome: "live 200 bad; fault: It is bad, unlike one."),
     Trouble(
       step: .on("GET", url, fail: refused), headers: ["Cache-Control": "must-revalidate"],
-      outcome: "failed: h takes no connection."),
+      outcome: "failed: h refused the connection."),
     Trouble(
       step: .on("GET", url, status: 503, "x"), headers: ["Cache-Control": "no-cache"], outcome: "live 503 x"),
   ])
@@ -389,7 +389,7 @@ import Testing
     let cache = HTTPCache(folder: folder, time: TestTime())
     #expect(await Self.ask(client, cache) == "live 200 older")
     #expect(
-      await Self.ask(client, cache, HTTPCachePolicy(fallsBack: true)) == "kept 200 newer; h takes no connection.")
+      await Self.ask(client, cache, HTTPCachePolicy(fallsBack: true)) == "kept 200 newer; h refused the connection.")
   }
 
   @Test func `can be written by many at once`() async throws {

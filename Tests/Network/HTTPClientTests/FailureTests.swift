@@ -24,7 +24,7 @@ import Testing
     let error = await failure { () throws(HTTPError) in try await HTTPClient().send(.secret(base)) }
     expect(
       error, .connect, .nothing,
-      "\(HTTPRequest.shown(base)): \(base) takes no connection; check that the service runs and that the address is "
+      "\(HTTPRequest.shown(base)): \(base) refused the connection; check that the service runs and that the address is "
         + "right.")
   }
 

@@ -17,14 +17,14 @@ import Testing
     let transport = ScriptedTransport([
       .on("GET", "https://h/a", headers: Self.json, #"{"n":1}"#),
       .on("GET", "https://h/a", headers: Self.page, "<h1>Back soon</h1>"),
-      .on("GET", "https://h/a", fail: HTTPError(.connect, "h takes no connection.", sent: .nothing)),
+      .on("GET", "https://h/a", fail: HTTPError(.connect, "h refused the connection.", sent: .nothing)),
     ])
     let service = try service(Self.settings, transport)
     let input = #"{"url":"/a","cached":true,"fallback":true,"answer":"\#(kind)"}"#
     #expect(try await run("get", input, on: service)["fromCache"] == .bool(false))
     for reason in [
       "the answer to GET https://h/a is a web page and not JSON; check the address, and that the service is not down "
-        + "for maintenance.", "h takes no connection.",
+        + "for maintenance.", "h refused the connection.",
     ] {
       let kept = try await run("get", input, on: service)
       #expect(kept["body"] == (try JSON.parse(#"{"n":1}"#)))

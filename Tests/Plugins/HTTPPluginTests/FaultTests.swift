@@ -112,7 +112,7 @@ import Testing
   @Test(arguments: [
     (
       "http://127.0.0.1:9",
-      "http://127.0.0.1:9 takes no connection; check that the service runs and that the address is right."
+      "http://127.0.0.1:9 refused the connection; check that the service runs and that the address is right."
     ),
     (
       "https://no.such.host.invalid",

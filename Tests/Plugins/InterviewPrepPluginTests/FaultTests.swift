@@ -131,13 +131,13 @@ import Testing
   @Test(arguments: [
     (
       "http://127.0.0.1:9", true, InterviewPrepError.Kind.unknown, false,
-      "Something went wrong. POST http://127.0.0.1:9/generate/prep: http://127.0.0.1:9 takes no connection; check that "
+      "Something went wrong. POST http://127.0.0.1:9/generate/prep: http://127.0.0.1:9 refused the connection; check that "
         + "the service runs and that the address is right."
     ),
     (
       // This machine is there, network or not.
       "http://127.0.0.1:9", false, .unknown, false,
-      "Something went wrong. POST http://127.0.0.1:9/generate/prep: http://127.0.0.1:9 takes no connection; check that "
+      "Something went wrong. POST http://127.0.0.1:9/generate/prep: http://127.0.0.1:9 refused the connection; check that "
         + "the service runs and that the address is right."
     ),
     (

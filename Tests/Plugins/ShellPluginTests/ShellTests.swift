@@ -115,7 +115,7 @@ private func output(of command: ShellCommand, _ settings: ShellSettings = ShellS
   static let failures = [
     Failure(
       command: ShellCommand(.script("echo why >&2; exit 7"), folder: "/"),
-      error: ShellError(.exited(7), "'sh' ended with exit code 7", detail: "why")),
+      error: ShellError(.exited(7), "'sh' exited with code 7", detail: "why")),
     Failure(
       command: ShellCommand(.script("kill -9 $$"), folder: "/"),
       error: ShellError(.signalled(9), "'sh' was ended by signal 9")),
@@ -272,7 +272,7 @@ private func output(of command: ShellCommand, _ settings: ShellSettings = ShellS
 
   @Test(arguments: [
     (
-      "{ effect: write, script: exit 3 }", "failed, plugin: 'sh' ended with exit code 3"
+      "{ effect: write, script: exit 3 }", "failed, plugin: 'sh' exited with code 3"
     ),
     (
       "{ effect: write, script: kill -9 $$ }",
@@ -382,7 +382,7 @@ private func output(of command: ShellCommand, _ settings: ShellSettings = ShellS
       _ = try await tell("fault?kind=timeOut&call=deploy")
       _ = try await tell("fault?kind=exit&status=3&call=deploy")
       #expect(try await told(echo) == "0 true a b")
-      #expect(try await told(echo) == "plugin done: 'echo' ended with exit code 7")
+      #expect(try await told(echo) == "plugin done: 'echo' exited with code 7")
       #expect(try await told(echo) == "0 true a b")
       #expect(try await told(deploy) == "timeout unknown: 'deploy' took too long")
       // One that is expected is a result like any other.
@@ -397,8 +397,8 @@ private func output(of command: ShellCommand, _ settings: ShellSettings = ShellS
 
   @Test func `a time-out ends the command, and for a write nobody knows what it did`() async throws {
     for (effect, words) in [
-      ("read", "timedOut, timeout: shell.run gave no result within"),
-      ("write", "uncertain, uncertain: shell.run may or may not have been done: shell.run gave no result within"),
+      ("read", "timedOut, timeout: shell.run timed out after"),
+      ("write", "uncertain, uncertain: shell.run may or may not have been done: shell.run timed out after"),
     ] {
       let found = try await ShellActionTests.timedOut(effect)
       #expect(found.hasPrefix(words), "\(found)")

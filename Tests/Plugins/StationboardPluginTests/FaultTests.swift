@@ -109,7 +109,7 @@ import Testing
   }
 
   @Test(arguments: [
-    ("http://127.0.0.1:9", "takes no connection; check that the service runs and that the address is right."),
+    ("http://127.0.0.1:9", "refused the connection; check that the service runs and that the address is right."),
     ("https://no.such.host.invalid/md", "cannot be resolved; check the URL and the network."),
   ])
   func `nobody at the address is a network error`(_ baseURL: String, _ words: String) async throws {

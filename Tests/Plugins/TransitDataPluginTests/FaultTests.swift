@@ -124,7 +124,7 @@ private func withSandbox(
     let client = try TransitDataClient(settings, folder: nil, time: TestTime())
     let error = try await failure { try await client.latestRelease() }
     #expect(error.actionError.kind == .network)
-    #expect(error.message.contains("takes no connection"))
+    #expect(error.message.contains("refused the connection"))
   }
 
   @Test func `a host that nobody knows is a network error`() async throws {

@@ -126,7 +126,7 @@ import Testing
   }
 
   @Test func `serves what is installed when GitHub cannot be asked`() async throws {
-    let refused = HTTPError(.connect, "api.github.com takes no connection.", sent: .nothing)
+    let refused = HTTPError(.connect, "api.github.com refused the connection.", sent: .nothing)
     let folder = TemporaryFolder()
     let client = try await installed(
       in: folder,
@@ -134,7 +134,7 @@ import Testing
         .on("GET", "\(api)/releases/latest", fail: refused),
         .on("GET", "\(api)/releases/latest", status: 503, headers: ["Retry-After": "60"], ""),
       ])
-    for reason in ["api.github.com takes no connection.", "HTTP status 503."] {
+    for reason in ["api.github.com refused the connection.", "HTTP status 503."] {
       let result = try await client.update(isForced: true)
       #expect(!result.isUpdated)
       #expect(result.check.trouble?.hasSuffix(reason) == true)

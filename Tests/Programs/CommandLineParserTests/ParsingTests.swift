@@ -51,8 +51,9 @@ import Testing
     (["-q"], "'errand' needs a command: run, check, runs or serve"),
     (["run"], "'errand run' needs RECIPE: The recipe's file."),
     (["runs", "show"], "'errand runs show' needs RUN: The run's id."),
-    (["run", "a", "b"], "'errand run' has no use for 'b'"),
-    (["serve", "now"], "'errand serve' has no use for 'now'"),
+    (["run", "a", "b"], "unexpected argument 'b'"),
+    (["run", "a", "x=1"], "unexpected argument 'x=1'; to set an input, write -i x=1"),
+    (["serve", "now"], "unexpected argument 'now'"),
     (["run", "a", "--inptu", "x=1"], "'errand run' has no option '--inptu'; did you mean '--input'?"),
     (["check", "--format", "json"], "'errand check' has no option '--format'"),
     (["--input", "x=1", "run", "a"], "'errand' has no option '--input'; it is one of 'errand run'"),
@@ -79,7 +80,7 @@ import Testing
   }
 
   @Test func `says where to read more`() {
-    #expect(throws: UsageError("'errand run' has no use for 'b'", help: "errand run --help")) {
+    #expect(throws: UsageError("unexpected argument 'b'", help: "errand run --help")) {
       try program.parse(["run", "a", "b"])
     }
     #expect(UsageError("no", help: "errand --help").description == "error: no\nSee 'errand --help'.")
@@ -99,7 +100,7 @@ import Testing
       unsound.faults() == [
         "'x' has two options '--help'", "'x' has two options '-q'", "'x' has two meanings of 'b'",
         "'x' has two meanings of 'help'", "'x' has arguments after 'a', which may take any number of words",
-        "'x': 'Two' is no sentence", "'x', example 'one two three': 'x' has no use for 'three'",
+        "'x': 'Two' is no sentence", "'x', example 'one two three': unexpected argument 'three'",
       ])
   }
 }

@@ -165,7 +165,7 @@ import Testing
       run.signal(SIGKILL)
       _ = await run.outcome()
       list = try await program.call("runs")
-      #expect(list.out.contains("interrupted; nobody carries it on"), "\(list.out)")
+      #expect(list.out.contains("interrupted; nothing is running it"), "\(list.out)")
       #expect(list.error.contains("No agent is there to go on with what is open."), "\(list.error)")
     }
   }

@@ -24,7 +24,7 @@ import Testing
       ledger: ["2026-12-06T05:00:00Z started"]),
     Case(
       testDescription: "by hand", begins: "2026-12-06T05:30:00Z", isByHand: true,
-      why: ["markbook-backup succeeded on Sun 2026-12-06 15:30", "Somebody started it on Sun 2026-12-06 05:30 UTC."],
+      why: ["markbook-backup succeeded on Sun 2026-12-06 15:30", "Started by hand on Sun 2026-12-06 05:30 UTC."],
       ledger: []),
   ]
 

@@ -55,7 +55,7 @@ import Testing
         MARKBOOK_PASSWORD  the environment              markbook     book
         MARKBOOK_USERNAME  the environment              markbook     book
         PRINTED            the command 'printf sesame'               work
-        error: the command of the secret 'BROKEN': 'sh -c 'echo sesame; exit 3'' ended with exit code 3; run it by hand to see why
+        error: the command of the secret 'BROKEN': 'sh -c 'echo sesame; exit 3'' exited with code 3; run it by hand to see why
         error: 'ABSENT' is missing, which FOLDER/recipes/work.yaml:7:73 needs
         Set the environment variable of that name, or name another source under 'secrets' in errand.yaml: a file of mode 0600, one that age encrypted, or a command
 
@@ -114,7 +114,7 @@ import Testing
     #expect(outcome.code == 78)
     #expect(
       outcome.error == """
-        error: the command of the secret 'BROKEN': 'sh -c 'echo sesame; exit 3'' ended with exit code 3; run it by hand to see why
+        error: the command of the secret 'BROKEN': 'sh -c 'echo sesame; exit 3'' exited with code 3; run it by hand to see why
         missing secrets: ABSENT (recipes/work.yaml:7:73), NONE for input 'token'; set the environment variables of that name, or name another source under 'secrets' in errand.yaml
 
         """)

@@ -82,7 +82,7 @@ extension Program {
 
     while try await program.call("runs", "list", "--json").json["open"]?.list?.isEmpty == false {}
     let show = try await program.call("runs", "show", run)
-    #expect(show.out.contains("cause    Somebody started it on "), "\(show.out)")
+    #expect(show.out.contains("cause    Started by hand on "), "\(show.out)")
     #expect(show.out.contains("person   ann approved 'ask' on "), "\(show.out)")
     #expect(show.out.contains(": As agreed.\n"), "\(show.out)")
     #expect(show.out.contains("event    It took the event 'paid' ("), "\(show.out)")

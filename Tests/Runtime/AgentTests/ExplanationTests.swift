@@ -97,9 +97,9 @@ struct RunStory: Sendable, CustomTestStringConvertible {
     EventRecord(id: id, name: name, receivedAt: at(30), consumedBy: consumedBy)
   }
 
-  static let started = "  Somebody started it on Fri 2026-11-20 11:00 EET."
+  static let started = "  Started by hand on Fri 2026-11-20 11:00 EET."
   static let retry = """
-      A new run of it takes over what succeeded and does the rest:
+      To retry in a new run, keeping what succeeded:
           errand runs retry r1
     """
 }
@@ -110,7 +110,7 @@ extension RunStory {
       testDescription: "accepted, and nobody there", events: [], isServed: false,
       expected: """
         backup is queued; it was accepted 1 h ago.
-          No agent is there, so nothing carries it on. Start one, or go on with it:
+          No agent is there, so nothing runs it. Start one, or go on with it:
               errand serve
               errand runs resume r1
         \(started)
@@ -121,7 +121,7 @@ extension RunStory {
       others: [RunGist(id: "r0", recipe: "averages", status: .waiting, group: "books", createdAt: at(-60))],
       expected: """
         backup is queued: its group 'books' allows 1 run at a time, and in the way is r0 (averages, waiting).
-          The folder's agent carries it on.
+          The folder's agent runs it.
         \(started)
         """),
     RunStory(
@@ -133,7 +133,7 @@ extension RunStory {
     RunStory(
       testDescription: "running when its agent died", events: [status(.running), began("put")], isServed: false,
       expected: """
-        backup was running, in 'put' since Fri 2026-11-20 11:00:01 EET, when its agent ended; nobody carries it on.
+        backup was running, in 'put' since Fri 2026-11-20 11:00:01 EET, when its agent ended; nothing is running it.
             errand runs resume r1
         \(started)
         """),
@@ -262,7 +262,7 @@ extension RunStory {
       ],
       expected: """
         backup succeeded on Fri 2026-11-20 11:03:05 EET, after 3 min 5 s.
-          Somebody started it on Fri 2026-11-20 11:00 EET.
+          Started by hand on Fri 2026-11-20 11:00 EET.
           ana said on Fri 2026-11-20 11:02 EET that 'note' was not done, and had it tried again. Nobody knew: the answer was lost.
         """),
     RunStory(

@@ -72,7 +72,7 @@ private struct Sources {
     sources.settings.commands = ["A": SecretSettings.Command(["false"])]
     sources.settings.files = ["open.yaml"]
     #expect(
-      await sources.find("A") == "fault: the command of the secret 'A': 'false' ended with exit code 1; "
+      await sources.find("A") == "fault: the command of the secret 'A': 'false' exited with code 1; "
         + "run it by hand to see why")
     #expect(
       await sources.find("B")
@@ -145,10 +145,11 @@ private struct Sources {
     Command(script: "echo noise >&2; printf '%s' \"$HOME\"", wanted: "/home/ann"),
     Command(script: "cat; pwd", wanted: "FOLDER"),
     Command(script: ":", wanted: "\(failed) printed nothing; run it by hand to see why"),
-    Command(script: "printf '\\377'", wanted: "\(failed) printed what is no UTF-8 text; run it by hand to see why"),
+    Command(
+      script: "printf '\\377'", wanted: "\(failed) printed text that isn't valid UTF-8; run it by hand to see why"),
     Command(
       script: "echo sesame; echo sesame >&2; exit 3",
-      wanted: "\(failed) ended with exit code 3; run it by hand to see why"),
+      wanted: "\(failed) exited with code 3; run it by hand to see why"),
     Command(script: "kill -9 $$", wanted: "\(failed) was ended by signal 9; run it by hand to see why"),
     Command(script: "yes sesame", wanted: "\(failed) printed more than 65536 bytes; run it by hand to see why"),
     Command(script: "exec sleep 1000", wanted: "\(failed) did not end within 1s; run it by hand to see why"),
@@ -265,8 +266,8 @@ private struct Sources {
     sources.settings.ageIdentity = "other.txt"
     #expect(
       await sources.find("A")
-        == "fault: 's.age' cannot be decrypted: 'age --decrypt --identity FOLDER/other.txt FOLDER/s.age' ended with "
-        + "exit code 1; run it by hand to see why")
+        == "fault: 's.age' cannot be decrypted: 'age --decrypt --identity FOLDER/other.txt FOLDER/s.age' exited with "
+        + "code 1; run it by hand to see why")
     try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: "\(folder)/other.txt")
     #expect(
       await sources.find("A")
