@@ -191,7 +191,8 @@ let package = Package(
         .executableTarget(
           name: "errand-dev",
           dependencies: [
-            "ActionKit", "Basics", "Calendars", "CommandLineParser", "ExpressionTestKit", "Expressions", "PluginList",
+            "ActionKit", "Agent", "Basics", "Calendars", "CommandLineParser", "ExpressionTestKit", "Expressions",
+            "PluginList",
             "Recipes",
           ]),
         .tests(of: "CommandLineParser", "Basics"),

@@ -1,0 +1,42 @@
+import Agent
+
+/// The page of what an agent can be asked, from the declarations of its verbs.
+func verbPage() -> String {
+  var lines = [
+    "# What an agent can be asked", "",
+    "A program asks the agent of a state folder over `agent.sock`; commands do it for you. "
+      + "[`AgentProtocol.swift`](../Sources/Runtime/Agent/AgentProtocol.swift) explains the lines, "
+      + "[`AgentReplyCoding.swift`](../Sources/Runtime/Agent/AgentReplyCoding.swift) the answers. "
+      + "A request is a JSON object whose member `ask` names the verb.", "",
+    "Who asks is what the connection says: the account that the kernel names, or the person whom a client of the "
+      + "agent's own account speaks for. No request can say it.", "",
+    "Every verb may be refused as `request`, if it isn't as declared here, and as `state`, if the state can't be used.",
+  ]
+  for scope in AgentVerb.Scope.allCases {
+    lines += ["", "## \(heading(scope))", ""]
+    for verb in AgentVerb.all where verb.scope == scope {
+      lines += ["### `\(verb.name)`", "", verb.summary]
+      if !verb.parameters.isEmpty {
+        lines += ["", "| Member | |", "|---|---|"]
+        for parameter in verb.parameters {
+          lines.append("| `\(parameter.name)`\(parameter.isRequired ? "" : ", optional") | \(parameter.summary) |")
+        }
+      }
+      let refusals = verb.refusals.map { "`\($0.rawValue)`" }.sorted()
+      if !refusals.isEmpty { lines += ["", "Refused as \(refusals.joined(separator: ", "))."] }
+      lines.append("")
+    }
+    lines.removeLast()
+  }
+  return lines.joined(separator: "\n") + "\n"
+}
+
+private func heading(_ scope: AgentVerb.Scope) -> String {
+  switch scope {
+  case .read: "Looking"
+  case .start: "Starting"
+  case .steer: "Steering"
+  case .approve: "Deciding"
+  case .own: "Between programs of one account"
+  }
+}
