@@ -37,11 +37,11 @@ struct RunSteering {
   // MARK: Going on and standing still
 
   private func start() async throws(RuntimeError) -> ExitCode {
-    var (inputs, texts) = (ValueMap(), ValueMap())
+    var (inputs, texts) = (ValueMap(), [String: String]())
     for (name, input) in try dispatch.givenInputs() {
       switch input {
-      case .text(let text): texts[name] = .string(text)
-      case .secret(let secret): texts[name] = .string("@secret:\(secret)")
+      case .text(let text): texts[name] = text
+      case .secret(let secret): texts[name] = "@secret:\(secret)"
       case .value(let value, _): inputs[name] = value
       // Only a schedule computes inputs.
       case .computed: continue

@@ -10,7 +10,7 @@ package enum AgentRequest: Sendable {
   ///   - isDetached: Whether the answer ends once the run is on disk.
   ///   - isAgain: Whether an agent that is gone may have accepted the run already.
   case submit(RunCreated, secrets: [String] = [], isDetached: Bool = false, isAgain: Bool = false)
-  case start(recipe: String, inputs: ValueMap, texts: ValueMap)
+  case start(recipe: String, inputs: ValueMap, texts: [String: String])
   case resume(run: String)
   case follow(run: String)
   case pause(run: String, reason: String?)
@@ -69,4 +69,18 @@ struct PlainJSON: Recordable {
   init(reading value: Value) throws(RecordError) { self.value = value }
 
   func encoded() -> Value { value }
+}
+
+/// An object of such JSON.
+struct PlainMap: Recordable {
+  var map: ValueMap
+
+  init(map: ValueMap) { self.map = map }
+
+  init(reading value: Value) throws(RecordError) {
+    guard let map = value.map else { throw RecordError("an object is wanted, not \(value.kindName)") }
+    self.map = map
+  }
+
+  func encoded() -> Value { .map(map) }
 }

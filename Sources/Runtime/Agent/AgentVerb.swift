@@ -154,12 +154,13 @@ extension AgentVerb {
       "start", "Starts a run of a served recipe by its name.", .start,
       refusals: [.notFound, .inputs, .configuration, .notServing],
       Member<String>.required("recipe", "The recipe's name."),
-      Member<PlainJSON?>.optional("inputs", "The inputs' values by their names."),
-      Member<PlainJSON?>.optional("texts", "More inputs, as texts that are read as the input's type wants."),
-      make: { .start(recipe: $0, inputs: $1?.value.map ?? ValueMap(), texts: $2?.value.map ?? ValueMap()) },
+      Member<PlainMap?>.optional("inputs", "The inputs' values by their names."),
+      Member<[String: String]>.optional(
+        "texts", or: [:], "More inputs, as texts that are read as the input's type wants."),
+      make: { .start(recipe: $0, inputs: $1?.map ?? ValueMap(), texts: $2) },
       values: {
         guard case .start(let recipe, let inputs, let texts) = $0 else { return nil }
-        return (recipe, PlainJSON(value: .map(inputs)), PlainJSON(value: .map(texts)))
+        return (recipe, PlainMap(map: inputs), texts)
       }),
     AgentVerb(
       "resume", "Goes on with a run that is interrupted or paused, and follows it.", .steer,

@@ -104,19 +104,19 @@ package struct RunService: Sendable {
 
   /// Starts a run of a recipe that is served.
   private func start(
-    _ name: String, _ inputs: ValueMap, _ texts: ValueMap
+    _ name: String, _ inputs: ValueMap, _ texts: [String: String]
   ) async throws(RequestRefusedError) -> AgentReply {
     let request = Source(name: "inputs", text: "")
     var given = inputs.members.compactMap { member in
       member.name.map { (name: $0, input: GivenInput(member.value, from: request)) }
     }
-    for member in texts.members {
-      guard let name = member.name, let text = member.value.string else { continue }
+    for (name, text) in texts.sorted(by: { $0.key.precedesByScalars($1.key) }) {
       given.append((name, GivenInput(secretNamedBy: text) ?? .text(text)))
     }
     let prepared = try await steered().startingRun(of: name, given: given, as: newID())
     try await kept { () async throws(StateError) in try await accept(prepared.run, reading: prepared.secrets) }
-    try await carryOnIfServing(prepared.run.run)
+    // It is on disk; why it cannot go on is kept with it.
+    do throws(RequestRefusedError) { try await carryOnIfServing(prepared.run.run) } catch {}
     return .accepted(run: prepared.run.run, isServing: agent.isServing)
   }
 

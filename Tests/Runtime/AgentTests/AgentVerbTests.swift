@@ -17,7 +17,7 @@ import Testing
       RunCreated(
         run: "r1", at: instant, recipe: "r", file: "r.yaml", texts: .inline(.object(["r.yaml": .string("steps: []")])),
         inputs: .object([:]), program: "test"), secrets: ["TOKEN"], isDetached: true, isAgain: true),
-    .start(recipe: "r", inputs: ValueMap([("n", .int(1))]), texts: ValueMap([("t", .string("one"))])),
+    .start(recipe: "r", inputs: ValueMap([("n", .int(1))]), texts: ["t": "one"]),
     .resume(run: "r1"), .follow(run: "r1"), .pause(run: "r1", reason: "later"), .cancel(run: "r1", reason: "no"),
     .retry(run: "r1"), .resolve(run: "r1", step: "a/b", as: .done(.double(.infinity))),
     .resolve(run: "r1", step: "a", as: .retry), .resolve(run: "r1", step: "a", as: .fail("lost")),
@@ -64,6 +64,10 @@ import Testing
     (#"{"ask":"pause"}"#, "the request 'pause' isn't valid: 'run' is missing"),
     (#"{"ask":"pause","run":7}"#, "the request 'pause' isn't valid: in 'run': a string is wanted, not an int"),
     (#"{"ask":"pause","run":"r1","why":"x"}"#, "the request 'pause' isn't valid: 'why' is not known"),
+    (
+      #"{"ask":"start","recipe":"r","inputs":[1]}"#,
+      "the request 'start' isn't valid: in 'inputs': an object is wanted, not a list"
+    ),
     (#"{"ask":"runs","limit":"x"}"#, "the request 'runs' isn't valid: in 'limit': an int is wanted, not a string"),
   ])
   func `a request that isn't as declared is refused`(_ line: String, _ message: String) throws {
