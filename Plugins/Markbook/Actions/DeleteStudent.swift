@@ -19,8 +19,9 @@ enum DeleteStudent: PreviewingAction, ReconcilingAction, RetryingAction {
 
   struct Input: FieldSet {
     @Field("Key of the markbook.") var markbookKey: Int
-    @Field("Key of the student.") var studentKey: Int
-    @Field("The same student's id in the school's own system.", .notEmpty) var sid: String
+    @Field("Key of the student, as a fresh reading of the markbook has it.") var studentKey: Int
+    @Field("The same student's id in the school's own system; the service checks one by the other.", .notEmpty)
+    var sid: String
   }
 
   struct Output: FieldSet {

@@ -20,8 +20,9 @@ enum UpdateStudent: PreviewingAction {
 
   struct Input: FieldSet {
     @Field("Key of the markbook.") var markbookKey: Int
-    @Field("Key of the student.") var studentKey: Int
-    @Field("The same student's id in the school's own system, which cannot be changed.", .notEmpty) var sid: String
+    @Field("Key of the student, as a fresh reading of the markbook has it.") var studentKey: Int
+    @Field("The same student's id in the school's own system; the service checks one by the other.", .notEmpty)
+    var sid: String
     @Field("Family name, also if it stays.") var familyName: String
     @Field("Given name, also if it stays.") var givenName: String
     @Field("The name the student goes by, also if it stays; empty for none.") var preferredName: String
