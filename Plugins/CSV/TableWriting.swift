@@ -1,23 +1,23 @@
 import ActionKit
 import LocalFiles
 
-/// How rows are written.
-struct TableWriting {
-  var rows: [ValueMap]
-  var columns: [String]?
-  var header: Bool
-  var separator: String
-  var lineBreak: LineBreak
-  var byteOrderMark: Bool
-  var encoding = WriteEncoding.utf8
-  var guardsFormulas = false
+/// Rows, and how they are written.
+struct TableWriting: FieldSet {
+  @Field("The rows, as maps by the names of the columns; what a row lacks is an empty field.") var rows: [ValueMap]
+  @Field("The columns, in their order; absent means all, as they first appear.", .notEmpty) var columns: [String]?
+  @Field("Whether the first line has the names of the columns.") var header = true
+  @Field("What stands between two fields.", .pattern(.separator)) var separator = ","
+  @Field("How lines end: `crlf` is what RFC 4180 says, and what some programs insist on.") var lineBreak = LineBreak.lf
+  @Field(
+    "Whether a text that begins with =, +, -, @ or a tab gets an apostrophe before it, so that no spreadsheet program runs it "
+      + "as a formula; numbers stay as they are.") var guardFormulas = false
 
   enum LineBreak: String, Choice {
     case lf, crlf
   }
 
-  /// The rows in their encoding.
-  func bytes() throws(ActionError) -> [UInt8] {
+  /// The rows in an encoding.
+  func bytes(_ encoding: WriteEncoding = .utf8, hasMark: Bool) throws(ActionError) -> [UInt8] {
     guard let separator = CSVReader.separator(separator) else { throw ActionError.table(TextPattern.separator.wanted) }
     let names = columns ?? Self.names(of: rows)
     var writer = CSVWriter(separator: separator, endsLinesWithTwo: lineBreak == .crlf)
@@ -28,11 +28,11 @@ struct TableWriting {
         guard let field = (row[name] ?? .null).csvField else {
           throw Self.misfit("'\(name)' of row \(index + 1)", row[name]?.kindName ?? "")
         }
-        fields.append(guardsFormulas && row[name]?.string != nil ? Self.guarded(field) : field)
+        fields.append(guardFormulas && row[name]?.string != nil ? Self.guarded(field) : field)
       }
       if !fields.isEmpty { writer.append(fields) }
     }
-    return try encoding.bytes(of: writer.bytes, hasMark: byteOrderMark)
+    return try encoding.bytes(of: writer.bytes, hasMark: hasMark)
   }
 
   /// A text with an apostrophe before it, by which spreadsheet programs take it for a text, if they would take it for a

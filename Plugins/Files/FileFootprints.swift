@@ -1,7 +1,7 @@
 public import ActionKit
 public import LocalFiles
 
-extension FilesPlugin: FootprintPlugin {
+extension FilesPlugin {
   public static func footprint(
     of action: String, _ input: Value, on connection: LocalFilesConfiguration, in context: ActionContext
   ) -> Footprint {
@@ -12,9 +12,7 @@ extension FilesPlugin: FootprintPlugin {
     default: Footprint(files.resources([input["path"]], in: context))
     }
   }
-}
 
-extension FilesPlugin: RefusingPlugin {
   public static func refusals(
     of action: String, _ input: StepInput, on connection: LocalFilesConfiguration?, in context: ActionContext
   ) -> [Refusal] {

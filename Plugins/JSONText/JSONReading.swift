@@ -19,18 +19,26 @@ enum JSONReading {
   }
 }
 
-/// How JSON is laid out.
-enum JSONLayout: String, Choice {
-  case pretty, compact
+/// A value to be written as JSON.
+struct JSONContent: FieldSet {
+  @Field("The value.") var value: Value
+  @Field("Whether every item has its own line, or all is on one.") var layout = JSONLayout.pretty
+  @Field("Whether the keys of maps are in alphabetical order, and not in that of the value.") var sortKeys = false
 
-  /// A value as text, which ends with a line break if it is laid out for people.
-  func text(_ value: Value, sortsKeys: Bool) throws(ActionError) -> String {
+  /// The value as text, which ends with a line break if it is laid out for people.
+  func text() throws(ActionError) -> String {
+    let isIndented = layout == .pretty
     do throws(JSONError) {
-      let text = try JSON.text(value, JSON.Style(isIndented: self == .pretty, sortsKeys: sortsKeys))
-      return self == .pretty ? "\(text)\n" : text
+      let text = try JSON.text(value, JSON.Style(isIndented: isIndented, sortsKeys: sortKeys))
+      return isIndented ? "\(text)\n" : text
     } catch {
       throw ActionError(
         .validation, "The value cannot be JSON: \(error.description).", effect: ActionError.Effect.none, cause: error)
     }
   }
+}
+
+/// How JSON is laid out.
+enum JSONLayout: String, Choice {
+  case pretty, compact
 }

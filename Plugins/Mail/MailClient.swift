@@ -78,7 +78,7 @@ public struct MailClient: MailSending {
       throw MailError(
         .refusedLogin,
         "The mail server \(host) offers no login at port \(settings.port), and 'username' asks for one; check 'security' and "
-          + "'port', or leave out 'username' and 'password'.", reply: reply)
+          + "'port', or leave out 'username' and 'password'.", detail: reply)
     }
     switch outcome.end {
     case .done: return
@@ -95,11 +95,11 @@ public struct MailClient: MailSending {
     case .noSTARTTLS:
       throw MailError(
         .untrusted, "The mail server \(host) offers no STARTTLS at port \(settings.port); check 'security' and 'port'.",
-        reply: reply)
+        detail: reply)
     case .refusedLogin:
       throw MailError(
         .refusedLogin, "The mail server \(host) refused the login of '\(settings.username ?? "")'; check the password.",
-        reply: reply)
+        detail: reply)
     case .timeout:
       throw MailError(.timeout, "The mail server \(host) did not take the mail in time.", effect: effect)
     case .unreadable, .failed: break
@@ -107,11 +107,13 @@ public struct MailClient: MailSending {
     if (400...599).contains(status) {
       let what = outcome.refusedRecipient.map { "the recipient \($0)" } ?? "the mail"
       throw MailError(
-        .refused(status), "The mail server \(host) refused \(what) with code \(status)\(words(outcome)).", reply: reply)
+        .refused(status), "The mail server \(host) refused \(what) with code \(status)\(words(outcome)).", detail: reply
+      )
     }
     if case .unreadable = outcome.end {
       throw MailError(
-        .unreadable, "What answers at \(host), port \(settings.port), is no mail server.", reply: reply, effect: effect)
+        .unreadable, "What answers at \(host), port \(settings.port), is no mail server.", detail: reply, effect: effect
+      )
     }
     throw MailError(
       .connection, "The connection to the mail server \(host) ended before it had taken the mail.", effect: effect)

@@ -98,21 +98,3 @@ extension TextPattern {
     refused: ["ana", "ana@", "@example.org", "ana@example.org\r\nBcc: eve@example.org", "a b@example.org", ""]
   ) { Mailbox($0) != nil }
 }
-
-extension MailError: ActionErrorConvertible {
-  /// The error as the runs see it.
-  public var actionError: ActionError {
-    switch kind {
-    case .invalid: ActionError(.validation, message)
-    case .unavailable, .untrusted: ActionError(.configuration, message, detail: reply)
-    case .connection: ActionError(.network, message, effect: effect)
-    case .timeout: ActionError(.timeout, message, effect: effect)
-    case .cancelled: ActionError(.cancelled, message, effect: effect)
-    case .refusedLogin: ActionError(.authentication, message, detail: reply)
-    case .refused(let code):
-      // Codes from 400 on mean later, those from 500 on never (RFC 5321, section 4.2.1).
-      ActionError(code < 500 ? .server : .validation, message, detail: reply, status: code, effect: effect)
-    case .unreadable: ActionError(.plugin, message, detail: reply, effect: effect)
-    }
-  }
-}

@@ -61,7 +61,7 @@ public protocol MarkbookClientProtocol: Sendable {
 /// A client of Markbook Online.
 ///
 ///     let client = MarkbookClient(apiKey: key, username: "admin", password: password)
-///     for markbook in try await client.markbookList().list { print(markbook.name) }
+///     for markbook in try await client.markbookList().markbooks { print(markbook.name) }
 ///
 /// It logs in on the first call, renews the session before it ends, and can be shared by any number of tasks. A call
 /// is sent once: what is sent twice is a read or an idempotent write that was refused, and then under a new session,
@@ -69,6 +69,9 @@ public protocol MarkbookClientProtocol: Sendable {
 public actor MarkbookClient: MarkbookClientProtocol {
   /// Where the service is, unless a school has its own.
   public static let defaultBaseURL = "https://smpcsonline.com.au/markbook/api/v1.5"
+
+  /// How many characters of a name `scheduleBackup` needs.
+  public static let fewestMatchingCharacters = 2
 
   let wire: MarkbookWire
   /// Where recipes have files put.
@@ -213,24 +216,22 @@ extension MarkbookClient {
   }
 
   public func createMarkbook(_ request: CreateMarkbookRequest) async throws(MarkbookError) -> CreateMarkbookResponse {
-    var request = request
-    if request.api.isEmpty { request.api = wire.baseURL }
     let session = try await sessions.session()
-    if request.schoolName.isEmpty { request.schoolName = session.schoolName ?? "" }
-    guard let json = try? JSON.text(request.wireValue) else {
+    guard let json = try? JSON.text(.map(request.wireValue(for: wire.baseURL, of: session.schoolName))) else {
       throw MarkbookError(.unreadable, action: "createmarkbook", message: "The new markbook cannot be written as JSON.")
     }
     var call = MarkbookCall(.write, "createmarkbook", ["jsondata": json])
     call.isForm = true
-    return try await ask(call, in: session)
+    let answer: CreateMarkbookResponse = try await ask(call, in: session)
+    return answer.compared(with: request)
   }
 
   @discardableResult
   public func scheduleBackup(matching: String) async throws(MarkbookError) -> StatusResponse {
-    guard matching.count >= 2 else {
+    guard matching.count >= Self.fewestMatchingCharacters else {
       throw MarkbookError(
         .invalidBackupMatchingParameter, action: "schedulebackup",
-        message: "'matching' must have at least 2 characters; nothing was sent.")
+        message: "'matching' must have at least \(Self.fewestMatchingCharacters) characters; nothing was sent.")
     }
     return try await ask(MarkbookCall(.idempotentWrite, "schedulebackup", ["matching": matching]))
   }
@@ -287,6 +288,25 @@ extension MarkbookClient {
     return try await wire.post(
       HTTPQuery([key] + tokens + [.init("apiaction", call.action)] + call.parameters.items), to: "post.lc",
       action: call.action)
+  }
+}
+
+extension CreateMarkbookRequest {
+  /// The value of the form's `jsondata`.
+  fileprivate func wireValue(for baseURL: String, of school: String?) -> ValueMap {
+    var map = ValueMap([
+      ("api", .string(baseURL)), ("schoolname", .string(schoolName.flatMap { $0.isEmpty ? nil : $0 } ?? school ?? "")),
+      ("action", .string("createmarkbook")),
+    ])
+    for member in wireValue.members { map[member.key] = member.value }
+    map["studentlist"] = .list(
+      studentList.map { student in
+        var map = student.wireValue
+        // The service goes by the key.
+        map["classname"] = .string(classList.first { $0.key == student.classKey }?.name ?? "")
+        return .map(map)
+      })
+    return map
   }
 }
 

@@ -13,7 +13,7 @@ public enum MarkbookPlugin: ClientLibrary, WebPlugin {
   ]
   public static let usage = """
     let client = MarkbookClient(apiKey: key, username: "admin", password: password)
-    for markbook in try await client.markbookList().list { print(markbook.name) }
+    for markbook in try await client.markbookList().markbooks { print(markbook.name) }
     """
 
   /// What a connection to one school needs.

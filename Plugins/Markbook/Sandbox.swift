@@ -179,7 +179,7 @@ final class SandboxDesk: Sendable {
       ("seconds", .int(now.seconds)), ("date", .string(wireDate(now))), ("schoolname", .string(school.name)),
       ("action", .string(action)), ("status", .string(answer.status.description)),
     ])
-    for (name, value) in answer.payload { map[name] = value }
+    for member in answer.payload.members { map[member.key] = member.value }
     return .map(map)
   }
 

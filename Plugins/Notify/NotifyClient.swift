@@ -124,7 +124,8 @@ public final class NotifyClient: Notifying {
     throw NotifyError(
       .httpStatus(response.status),
       "What was sent to \(server) was refused with HTTP status \(response.status)\(advice).", detail: response.reason,
+      retryAfter: response.retryAfter(now: time.now()),
       // A server that failed may have passed the message on before.
-      effect: response.status >= 500 ? .unknown : .none, retryAfter: response.retryAfter(now: time.now()))
+      effect: response.status >= 500 ? .unknown : .none)
   }
 }

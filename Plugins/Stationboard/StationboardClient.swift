@@ -103,7 +103,7 @@ extension StationboardClient {
       }
       return board
     } catch {
-      if error.isOutage, let good = standIn(for: query, target, error.message, isTimeout: false) { return good }
+      if error.kind.isOutage, let good = standIn(for: query, target, error.message, isTimeout: false) { return good }
       throw error
     }
   }
@@ -276,8 +276,9 @@ extension Delivery {
 extension StationboardClient {
   public func searchStops(_ text: String, limit: Int = 20) async throws(StationboardError) -> StopSearch {
     let text = text.trimmed
-    guard (2...200).contains(text.unicodeScalars.count) else {
-      throw StationboardError(.invalidParameter, "A search for stops takes 2 to 200 characters.")
+    guard StopSearch.lengths.contains(text.unicodeScalars.count) else {
+      throw StationboardError(
+        .invalidParameter, "A search for stops takes \(StopSearch.lengths.words) characters.")
     }
     return try await stops("/api/stops/search", ["q": text], limit)
   }
@@ -292,8 +293,9 @@ extension StationboardClient {
   }
 
   private func stops(_ path: String, _ query: HTTPQuery, _ limit: Int) async throws(StationboardError) -> StopSearch {
-    guard (1...50).contains(limit) else {
-      throw StationboardError(.invalidParameter, "A search gives 1 to 50 stops, not \(limit).")
+    guard StopSearch.limits.contains(limit) else {
+      throw StationboardError(
+        .invalidParameter, "A search gives \(StopSearch.limits.words) stops, not \(limit).")
     }
     let response = try await ask("\(path)?\(query.encoded)&limit=\(limit)")
     let value = try read(response, "The list of stops")

@@ -236,7 +236,7 @@ public actor TransitDataClient: TransitDataClientProtocol {
       check.release = found.release
       check.checkedAt = found.checkedAt
     } catch {
-      guard before != nil, error.passes else { throw error }
+      guard before != nil, error.kind.passes else { throw error }
       check.trouble = error.message
       return check
     }

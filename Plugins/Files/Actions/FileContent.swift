@@ -1,5 +1,10 @@
 import ActionKit
 
+/// The file that is to be read.
+struct FilePath: FieldSet {
+  @Field("Path of the file.", .notEmpty) var path: String
+}
+
 /// What is to be written: a text or bytes.
 enum FileContent {
   /// What is wrong if not exactly one of the two is given.

@@ -7,9 +7,7 @@ enum ReadBytes: Action {
   static let effect = Effect.read
   static let examples = [Example("A file in a folder", "path: archive/2025/marks.csv")]
 
-  struct Input: FieldSet {
-    @Field("Path of the file.", .notEmpty) var path: String
-  }
+  typealias Input = FilePath
 
   struct Output: FieldSet {
     @Field("What is in it.") var bytes: [UInt8]

@@ -7,9 +7,7 @@ enum ReadText: Action {
   static let effect = Effect.read
   static let examples = [Example("A file beside errand.yaml", "path: notes.txt")]
 
-  struct Input: FieldSet {
-    @Field("Path of the file.", .notEmpty) var path: String
-  }
+  typealias Input = FilePath
 
   struct Output: FieldSet {
     @Field("What is in it, without a byte order mark.") var text: String

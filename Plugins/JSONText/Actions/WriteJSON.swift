@@ -9,9 +9,7 @@ enum WriteJSON: PreviewingAction {
 
   struct Input: FieldSet {
     @Field("Path of the file; its folder is made if it is missing.", .notEmpty) var path: String
-    @Field("The value.") var value: Value
-    @Field("Whether every item has its own line, or all is on one.") var layout = JSONLayout.pretty
-    @Field("Whether the keys of maps are in alphabetical order, and not in that of the value.") var sortKeys = false
+    @Included var content: JSONContent
   }
 
   struct Output: FieldSet {
@@ -22,17 +20,14 @@ enum WriteJSON: PreviewingAction {
 
   static func preview(_ input: Input, on files: LocalFiles, in context: ActionContext) async throws -> [Change] {
     let file = try files.file(input.path, in: context)
-    let bytes = Array(try input.layout.text(input.value, sortsKeys: input.sortKeys).utf8)
-    let status = try await file.status()
-    if status?.bytes == bytes.count, try await file.read(limit: files.maxBytes) == bytes { return [] }
-    return [
-      Change("the file '\(file.path)'", from: status.map { "\($0.bytes) bytes" }, to: "\(bytes.count) bytes")
-    ]
+    return try await file.changes(to: Array(input.content.text().utf8), limit: files.maxBytes) {
+      "\($0.count) bytes"
+    }
   }
 
   static func run(_ input: Input, on files: LocalFiles, in context: ActionContext) async throws -> Output {
     let file = try files.file(input.path, in: context)
-    let bytes = Array(try input.layout.text(input.value, sortsKeys: input.sortKeys).utf8)
+    let bytes = Array(try input.content.text().utf8)
     let changed = try await file.write(bytes)
     return try Output {
       $0.path = file.path

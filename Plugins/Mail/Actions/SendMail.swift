@@ -28,9 +28,9 @@ enum SendMail: PreviewingAction {
   struct Input: ValidatedFieldSet {
     @Field("Who sends, if not the connection's 'from': ana@example.org or Ana <ana@example.org>.", .pattern(.mailbox))
     var from: String?
-    @Field("Whom it is for.", .maxLength(100), .each(.pattern(.mailbox))) var to: [String] = []
-    @Field("Who is to know of it.", .maxLength(100), .each(.pattern(.mailbox))) var cc: [String] = []
-    @Field("Who gets it without the others' knowing.", .maxLength(100), .each(.pattern(.mailbox)))
+    @Field("Whom it is for.", .maxLength(Mail.mostRecipients), .each(.pattern(.mailbox))) var to: [String] = []
+    @Field("Who is to know of it.", .maxLength(Mail.mostRecipients), .each(.pattern(.mailbox))) var cc: [String] = []
+    @Field("Who gets it without the others' knowing.", .maxLength(Mail.mostRecipients), .each(.pattern(.mailbox)))
     var bcc: [String] = []
     @Field("Whom an answer goes to, if not to the sender.", .pattern(.mailbox)) var replyTo: String?
     @Field("What it is about, on one line.", .notEmpty, .maxLength(500)) var subject: String

@@ -1,4 +1,4 @@
-import ActionKit
+public import ActionKit
 import HTTPTypes
 
 /// A mail, whose addresses have been read and whose header lines hold no line end.

@@ -22,9 +22,7 @@ enum CreateClass: PreviewingAction, ReconcilingAction {
     @Field("The teacher's given name.") var teacherGivenName: String
   }
 
-  struct Output: FieldSet {
-    @Field("Key of the new class in the markbook.") var classKey: Int
-  }
+  typealias Output = CreateClassResponse
 
   struct Baseline: FieldSet {
     @Field("Keys of the classes that had the name before.") var classKeys: [Int]
@@ -32,10 +30,9 @@ enum CreateClass: PreviewingAction, ReconcilingAction {
 
   static func run(_ input: Input, on markbook: MarkbookClient, in context: ActionContext) async throws -> Output {
     try await onceUnderSession(input, on: markbook, in: context) {
-      let answer = try await markbook.createClass(
+      try await markbook.createClass(
         markbookKey: input.markbookKey, name: input.name, teacherFamilyName: input.teacherFamilyName,
         teacherGivenName: input.teacherGivenName)
-      return try Output { $0.classKey = answer.classKey }
     }
   }
 
@@ -51,17 +48,10 @@ enum CreateClass: PreviewingAction, ReconcilingAction {
     in context: ActionContext
   ) async throws -> Reconciliation<Output> {
     try await context.reconcile(since: startedAt) {
-      let new = try await namesakes(input, on: markbook).filter { !baseline.classKeys.contains($0.key) }
-      guard let first = new.first else { return .notDone }
-      guard new.count == 1 else {
-        return .unknown("Markbook \(input.markbookKey) has \(new.count) new classes named '\(input.name)'.")
-      }
-      guard first.name.hasSameScalars(as: input.name) else {
-        return .unknown(
-          "Markbook \(input.markbookKey) has a new class '\(first.name)', which is not quite '\(input.name)'; see whose "
-            + "it is.")
-      }
-      return .done(try Output { $0.classKey = first.key })
+      try Reconciliation(
+        new: await namesakes(input, on: markbook).filter { !baseline.classKeys.contains($0.key) },
+        wanted: input.name, in: input.markbookKey, "class", "classes named"
+      ) { key in try Output { $0.classKey = key } }
     }
   }
 
@@ -77,7 +67,8 @@ enum CreateClass: PreviewingAction, ReconcilingAction {
   }
 
   /// The classes of that name, or of one that is alike.
-  private static func namesakes(_ input: Input, on markbook: MarkbookClient) async throws -> [MarkbookClass] {
-    try await markbook.getMarkbook(key: input.markbookKey).classList.filter { $0.name.isAlike(input.name) }
+  private static func namesakes(_ input: Input, on markbook: MarkbookClient) async throws -> [Namesake] {
+    try await markbook.getMarkbook(key: input.markbookKey).head.classes.filter { $0.name.isAlike(input.name) }
+      .map { Namesake(key: $0.key, name: $0.name) }
   }
 }

@@ -28,9 +28,7 @@ enum CreateStudent: PreviewingAction, ReconcilingAction {
     @Field("Key of the class, as the markbook has it.") var classKey: Int
   }
 
-  struct Output: FieldSet {
-    @Field("Key of the new student in the markbook.") var studentKey: Int
-  }
+  typealias Output = CreateStudentResponse
 
   struct Baseline: FieldSet {
     @Field("Keys of the students who had the id before.") var studentKeys: [Int]
@@ -38,10 +36,9 @@ enum CreateStudent: PreviewingAction, ReconcilingAction {
 
   static func run(_ input: Input, on markbook: MarkbookClient, in context: ActionContext) async throws -> Output {
     try await onceUnderSession(input, on: markbook, in: context) {
-      let answer = try await markbook.createStudent(
+      try await markbook.createStudent(
         markbookKey: input.markbookKey, sid: input.sid, familyName: input.familyName, givenName: input.givenName,
         preferredName: input.preferredName, gender: input.gender, classKey: input.classKey)
-      return try Output { $0.studentKey = answer.studentKey }
     }
   }
 
@@ -57,37 +54,28 @@ enum CreateStudent: PreviewingAction, ReconcilingAction {
     in context: ActionContext
   ) async throws -> Reconciliation<Output> {
     try await context.reconcile(since: startedAt) {
-      let new = try await namesakes(input, on: markbook).filter { !baseline.studentKeys.contains($0.key) }
-      guard let first = new.first else { return .notDone }
-      guard new.count == 1 else {
-        return .unknown("Markbook \(input.markbookKey) has \(new.count) new students with the id '\(input.sid)'.")
-      }
-      guard first.studentID.hasSameScalars(as: input.sid) else {
-        return .unknown(
-          "Markbook \(input.markbookKey) has a new student with the id '\(first.studentID)', which is not quite "
-            + "'\(input.sid)'; see whose it is.")
-      }
-      return .done(try Output { $0.studentKey = first.key })
+      try Reconciliation(
+        new: await namesakes(input, on: markbook).filter { !baseline.studentKeys.contains($0.key) },
+        wanted: input.sid, in: input.markbookKey, "student with the id", "students with the id"
+      ) { key in try Output { $0.studentKey = key } }
     }
   }
 
   static func preview(
     _ input: Input, on markbook: MarkbookClient, in context: ActionContext
   ) async throws -> [Change] {
-    let book = try await markbook.getMarkbook(key: input.markbookKey)
-    guard let home = book.classList.first(where: { $0.key == input.classKey }) else {
-      throw ActionError(
-        .notFound, "Markbook '\(book.head.markbookName)' has no class with key \(input.classKey).")
-    }
+    let head = try await markbook.getMarkbook(key: input.markbookKey).head
+    let home = try head.homeClass(input.classKey)
     return [
       Change(
-        "Student \(input.givenName) \(input.familyName) (\(input.sid)) of '\(book.head.markbookName)'", from: nil,
+        "Student \(input.givenName) \(input.familyName) (\(input.sid)) of '\(head.markbookName)'", from: nil,
         to: "in class \(home.name)")
     ]
   }
 
   /// The students with that id, or with one that is alike.
-  private static func namesakes(_ input: Input, on markbook: MarkbookClient) async throws -> [MarkbookStudent] {
-    try await markbook.getMarkbook(key: input.markbookKey).studentList.filter { $0.studentID.isAlike(input.sid) }
+  private static func namesakes(_ input: Input, on markbook: MarkbookClient) async throws -> [Namesake] {
+    try await markbook.getMarkbook(key: input.markbookKey).students.filter { $0.student.sid.isAlike(input.sid) }
+      .map { Namesake(key: $0.student.key, name: $0.student.sid) }
   }
 }

@@ -17,11 +17,7 @@ enum DeleteStudent: PreviewingAction, ReconcilingAction, RetryingAction {
       """)
   ]
 
-  struct Input: FieldSet {
-    @Field("Key of the markbook.") var markbookKey: Int
-    @Field("Key of the student.") var studentKey: Int
-    @Field("The same student's id in the school's own system.", .notEmpty) var sid: String
-  }
+  typealias Input = StudentReference
 
   struct Output: FieldSet {
     @Field("Key of the student, which bringing them back needs.") var studentKey: Int
@@ -70,7 +66,7 @@ enum DeleteStudent: PreviewingAction, ReconcilingAction, RetryingAction {
     _ input: Input, on markbook: MarkbookClient, in context: ActionContext
   ) async throws -> [Change] {
     let book = try await markbook.getMarkbook(key: input.markbookKey)
-    let student = try await markbook.student(input.studentKey, sid: input.sid, in: book)
+    let student = try input.student(in: book)
     return [
       Change(
         "Student \(student.label) of '\(book.head.markbookName)'",
@@ -79,7 +75,7 @@ enum DeleteStudent: PreviewingAction, ReconcilingAction, RetryingAction {
   }
 
   private static func student(_ input: Input, on markbook: MarkbookClient) async throws -> MarkbookStudent? {
-    try await markbook.getMarkbook(key: input.markbookKey).student(input.studentKey, sid: input.sid)
+    try await input.student(ifIn: markbook.getMarkbook(key: input.markbookKey))
   }
 
   private static func output(_ input: Input, classKey: Int?) throws -> Output {

@@ -38,9 +38,9 @@ enum DownloadBackup: RetryingAction, TimedAction {
     // First, because asking for the address is what cannot be taken back.
     let place = try await markbook.files.file(input.to, in: context).prepared()
     let answer = try await markbook.getBackupURL()
-    guard case .ready(let url) = answer.state else {
+    guard let url = answer.url else {
       return try Output {
-        $0.state = BackupState(answer.state)
+        $0.state = answer.state
         $0.bytes = 0
       }
     }

@@ -30,18 +30,33 @@ extension String {
   var folded: String { trimmed.lowercased() }
 }
 
-extension MarkbookClient {
-  /// A student by key and id, as a write will want them; the error says that the pair is none.
-  func student(_ key: Int, sid: String, in markbook: MarkbookResponse) throws(ActionError) -> MarkbookStudent {
-    guard let student = markbook.student(key, sid: sid) else {
-      throw ActionError(
-        .notFound, "Markbook '\(markbook.head.markbookName)' has no student with key \(key) and id '\(sid)'.")
-    }
-    return student
-  }
+/// Something that a write may have made, under the name or id that was asked for or one that is alike.
+struct Namesake {
+  let key: Int
+  let name: String
 }
 
-extension MarkbookStudent {
-  /// The student as plans name them.
-  var label: String { "\(preferredName.isEmpty ? givenName : preferredName) \(familyName) (\(studentID))" }
+extension Reconciliation {
+  /// What the things that are there now and were not before say of a write that makes one of them.
+  ///
+  /// - Parameters:
+  ///   - one: What one of them is called in a sentence, before its name.
+  ///   - many: What several of them are called.
+  init(
+    new: [Namesake], wanted: String, in markbookKey: Int, _ one: String, _ many: String,
+    output: (_ key: Int) throws -> Output
+  ) rethrows {
+    guard let first = new.first else {
+      self = .notDone
+      return
+    }
+    if new.count > 1 {
+      self = .unknown("Markbook \(markbookKey) has \(new.count) new \(many) '\(wanted)'.")
+    } else if !first.name.hasSameScalars(as: wanted) {
+      self = .unknown(
+        "Markbook \(markbookKey) has a new \(one) '\(first.name)', which is not quite '\(wanted)'; see whose it is.")
+    } else {
+      self = .done(try output(first.key))
+    }
+  }
 }

@@ -18,10 +18,7 @@ enum PutStudentResult: PreviewingAction {
   ]
 
   struct Input: ValidatedFieldSet {
-    @Field("Key of the markbook.") var markbookKey: Int
-    @Field("Key of the student, as a fresh reading of the markbook has it.") var studentKey: Int
-    @Field("The same student's id in the school's own system; the service checks one by the other.", .notEmpty)
-    var sid: String
+    @Included var reference: StudentReference
     @Field("Key of the task, as a fresh reading of the markbook has it.") var taskKey: Int
     @Field("The same task's name; the service checks one by the other.", .notEmpty) var taskName: String
     @Field("The result as text: a number with a decimal point, a grade, or words.") var result: String
@@ -34,21 +31,21 @@ enum PutStudentResult: PreviewingAction {
     }
   }
 
-  typealias Output = WriteFields
+  typealias Output = StatusResponse
 
   static func run(_ input: Input, on markbook: MarkbookClient, in context: ActionContext) async throws -> Output {
-    let answer = try await markbook.putStudentResult(
-      markbookKey: input.markbookKey, studentKey: input.studentKey, sid: input.sid, taskKey: input.taskKey,
+    try await markbook.putStudentResult(
+      markbookKey: input.reference.markbookKey, studentKey: input.reference.studentKey, sid: input.reference.sid,
+      taskKey: input.taskKey,
       taskName: input.taskName, result: input.result)
-    return WriteFields(answer.envelope)
   }
 
   static func preview(
     _ input: Input, on markbook: MarkbookClient, in context: ActionContext
   ) async throws -> [Change] {
-    let book = try await markbook.getMarkbook(key: input.markbookKey)
-    let student = try await markbook.student(input.studentKey, sid: input.sid, in: book)
-    let results = book.results(of: student)
+    let book = try await markbook.getMarkbook(key: input.reference.markbookKey)
+    let student = try input.reference.student(in: book)
+    let results = book.students.first { $0.student == student }?.results ?? []
     guard
       let now = results.first(where: { $0.taskKey == input.taskKey && $0.taskName.hasSameScalars(as: input.taskName) })
     else {
@@ -58,7 +55,7 @@ enum PutStudentResult: PreviewingAction {
     }
     return [
       Change(
-        "\(now.taskName) of \(student.label)", from: now.raw.isEmpty ? nil : now.raw,
+        "\(now.taskName) of \(student.label)", from: now.mark.raw.isEmpty ? nil : now.mark.raw,
         to: input.result.isEmpty ? nil : input.result)
     ]
   }

@@ -7,13 +7,14 @@ enum ScheduleBackup: PreviewingAction {
   static let examples = [Example("This year's markbooks", #"matching: "2026""#)]
 
   struct Input: FieldSet {
-    @Field("A part of the names of the markbooks to back up.", .minLength(2)) var matching: String
+    @Field("A part of the names of the markbooks to back up.", .minLength(MarkbookClient.fewestMatchingCharacters))
+    var matching: String
   }
 
-  typealias Output = WriteFields
+  typealias Output = StatusResponse
 
   static func run(_ input: Input, on markbook: MarkbookClient, in context: ActionContext) async throws -> Output {
-    WriteFields(try await markbook.scheduleBackup(matching: input.matching).envelope)
+    try await markbook.scheduleBackup(matching: input.matching)
   }
 
   static func preview(

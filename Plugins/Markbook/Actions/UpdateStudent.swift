@@ -19,29 +19,27 @@ enum UpdateStudent: PreviewingAction {
   ]
 
   struct Input: FieldSet {
-    @Field("Key of the markbook.") var markbookKey: Int
-    @Field("Key of the student.") var studentKey: Int
-    @Field("The same student's id in the school's own system, which cannot be changed.", .notEmpty) var sid: String
+    @Included var reference: StudentReference
     @Field("Family name, also if it stays.") var familyName: String
     @Field("Given name, also if it stays.") var givenName: String
     @Field("The name the student goes by, also if it stays; empty for none.") var preferredName: String
     @Field("The gender, also if it stays; the service never tells it, so it cannot be looked up.") var gender: Gender
   }
 
-  typealias Output = WriteFields
+  typealias Output = StatusResponse
 
   static func run(_ input: Input, on markbook: MarkbookClient, in context: ActionContext) async throws -> Output {
-    let answer = try await markbook.updateStudent(
-      markbookKey: input.markbookKey, studentKey: input.studentKey, sid: input.sid, familyName: input.familyName,
+    try await markbook.updateStudent(
+      markbookKey: input.reference.markbookKey, studentKey: input.reference.studentKey, sid: input.reference.sid,
+      familyName: input.familyName,
       givenName: input.givenName, preferredName: input.preferredName, gender: input.gender)
-    return WriteFields(answer.envelope)
   }
 
   static func preview(
     _ input: Input, on markbook: MarkbookClient, in context: ActionContext
   ) async throws -> [Change] {
-    let book = try await markbook.getMarkbook(key: input.markbookKey)
-    let student = try await markbook.student(input.studentKey, sid: input.sid, in: book)
+    let book = try await markbook.getMarkbook(key: input.reference.markbookKey)
+    let student = try input.reference.student(in: book)
     let names = [
       ("Family name", student.familyName, input.familyName), ("Given name", student.givenName, input.givenName),
       ("Preferred name", student.preferredName, input.preferredName),

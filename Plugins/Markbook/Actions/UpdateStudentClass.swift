@@ -16,29 +16,27 @@ enum UpdateStudentClass: PreviewingAction {
   ]
 
   struct Input: FieldSet {
-    @Field("Key of the markbook.") var markbookKey: Int
-    @Field("Key of the student.") var studentKey: Int
-    @Field("The same student's id in the school's own system.", .notEmpty) var sid: String
+    @Included var reference: StudentReference
     @Field("Key of the class, as the markbook has it.") var classKey: Int
   }
 
-  typealias Output = WriteFields
+  typealias Output = StatusResponse
 
   static func run(_ input: Input, on markbook: MarkbookClient, in context: ActionContext) async throws -> Output {
-    let answer = try await markbook.updateStudentClass(
-      markbookKey: input.markbookKey, studentKey: input.studentKey, sid: input.sid, classKey: input.classKey)
-    return WriteFields(answer.envelope)
+    try await markbook.updateStudentClass(
+      markbookKey: input.reference.markbookKey, studentKey: input.reference.studentKey, sid: input.reference.sid,
+      classKey: input.classKey)
   }
 
   static func preview(
     _ input: Input, on markbook: MarkbookClient, in context: ActionContext
   ) async throws -> [Change] {
-    let book = try await markbook.getMarkbook(key: input.markbookKey)
-    guard let home = book.classList.first(where: { $0.key == input.classKey }) else {
-      throw ActionError(.notFound, "Markbook '\(book.head.markbookName)' has no class with key \(input.classKey).")
-    }
+    let book = try await markbook.getMarkbook(key: input.reference.markbookKey)
+    let home = try book.head.homeClass(input.classKey)
     // A student who is not shown may have been deleted, and is brought back.
-    let student = book.student(input.studentKey, sid: input.sid)
-    return [Change("Class of \(student?.label ?? "student \(input.sid)")", from: student?.className, to: home.name)]
+    let student = input.reference.student(ifIn: book)
+    return [
+      Change("Class of \(student?.label ?? "student \(input.reference.sid)")", from: student?.className, to: home.name)
+    ]
   }
 }

@@ -80,18 +80,6 @@ extension MarkbookError {
       effect: .unknown)
   }
 
-  /// Refuses more results than there is anything for: then they need not belong to what they stand beside either.
-  static func expect(
-    atMost most: Int, _ what: String, _ count: Int, of field: String, _ action: String
-  ) throws(MarkbookError) {
-    if count <= most { return }
-    throw MarkbookError(
-      .unreadable, action: action,
-      message: "The answer to '\(action)' contradicts itself: '\(field)' has \(count) entries for \(most) \(what), so "
-        + "it isn't certain which belongs to which; ask again, and if it stays so, tell the service.",
-      effect: .unknown)
-  }
-
   /// Nothing of the call itself was sent, whatever became of the login.
   static func authenticationFailed(_ underlying: MarkbookError) -> MarkbookError {
     var error = MarkbookError(

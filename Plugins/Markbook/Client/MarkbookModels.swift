@@ -1,306 +1,344 @@
-// What the service answers, as Swift types. The names on the wire stand in `MarkbookDecoding.swift`.
+public import ActionKit
 
-/// The verdict that every answer carries.
-public enum APIStatus: Hashable, Sendable, CustomStringConvertible {
-  /// It was done.
-  case okay
-  /// A backup is scheduled and not built yet; `getBackupURL` alone says so.
-  case errorPending
-  /// No backup is scheduled; `getBackupURL` alone says so.
-  case errorNoBackup
-  /// Anything else, in the service's own words.
-  ///
-  /// No text but the three above is known for certain: do not branch on it.
-  case error(String)
+// What the service answers and takes, as Swift types that recipes see too: each field's sentence is its documentation.
+// `WireFields.swift` reads and writes them.
 
-  /// Reads the text of an answer's `status`, which is compared exactly.
-  public init(_ text: String) {
-    switch text {
-    case "OKAY": self = .okay
-    case "ERROR:pending": self = .errorPending
-    case "ERROR:no backup": self = .errorNoBackup
-    default: self = .error(text)
-    }
-  }
+// MARK: - Lists
 
-  /// The text on the wire.
-  public var description: String {
-    switch self {
-    case .okay: "OKAY"
-    case .errorPending: "ERROR:pending"
-    case .errorNoBackup: "ERROR:no backup"
-    case .error(let text): text
-    }
-  }
-}
+/// What `markbookList` answers.
+public struct MarkbookListResponse: FieldSet {
+  @Field("The markbooks.") public var markbooks: [MarkbookSummary]
+  @Field("The school's name; absent if the service does not say it.") public var schoolName: String?
 
-/// What every answer begins with.
-///
-/// The status alone is sure to be there.
-public struct ResponseEnvelope: Hashable, Sendable {
-  /// The verdict.
-  public var status: APIStatus
-  /// The product's name.
-  public var source: String?
-  /// The base address of the API's version.
-  public var api: String?
-  /// When it was answered, in seconds since 1970 (UTC).
-  public var seconds: Int?
-  /// The same moment as the service writes it, with the school's offset from UTC.
-  public var date: String?
-  /// The school's name.
-  public var schoolName: String?
-  /// The action that was answered, as the wire calls it.
-  public var action: String?
-
-  /// Creates an envelope.
-  public init(
-    status: APIStatus = .okay, source: String? = nil, api: String? = nil, seconds: Int? = nil, date: String? = nil,
-    schoolName: String? = nil, action: String? = nil
-  ) {
-    self.status = status
-    self.source = source
-    self.api = api
-    self.seconds = seconds
-    self.date = date
-    self.schoolName = schoolName
-    self.action = action
-  }
+  public init() {}
 }
 
 /// A markbook, as the list of markbooks shows it.
-public struct MarkbookSummary: Hashable, Sendable {
-  /// The key by which every other call names it.
-  public var key: Int
-  /// Its name.
-  public var name: String
-  /// The owner's login name, perhaps; empty for some.
-  ///
-  /// To find the owner, take `ownerKey` of `getMarkbook`.
-  public var owner: String
-  /// A year group or a calendar year, as the school likes.
-  public var year: String
-  /// The course, in free text.
-  public var course: String
+public struct MarkbookSummary: FieldSet, Hashable {
+  @Field("Key by which every other action names the markbook.") public var key: Int
+  @Field("Name of the markbook.") public var name: String
+  @Field("Perhaps the owner's login name; may be empty.") public var owner: String
+  @Field("Year group or calendar year, as the school likes.") public var year: String
+  @Field("Course, in free text.") public var course: String
 
-  /// Creates a summary.
-  public init(key: Int, name: String, owner: String = "", year: String = "", course: String = "") {
-    self.key = key
-    self.name = name
-    self.owner = owner
-    self.year = year
-    self.course = course
-  }
+  public init() {}
+}
+
+/// What `userList` answers.
+public struct UserListResponse: FieldSet {
+  @Field("The users.") public var users: [MarkbookUser]
+
+  public init() {}
 }
 
 /// A user of the service.
-public struct MarkbookUser: Hashable, Sendable {
-  /// The key that `ownerKey` and `shareList` refer to.
-  public var key: Int
-  /// The name, given name first.
-  public var name: String
-  /// The name to log in with.
-  public var loginID: String
-  /// The address, or an empty text.
-  public var email: String
+public struct MarkbookUser: FieldSet {
+  @Field("Key of the user, which owners and shares refer to.") public var key: Int
+  @Field("Name, given name first.") public var name: String
+  @Field("Name to log in with.") public var loginID: String
+  @Field("Address; empty if there is none.") public var email: String
 
-  /// Creates a user.
-  public init(key: Int, name: String, loginID: String = "", email: String = "") {
-    self.key = key
-    self.name = name
-    self.loginID = loginID
-    self.email = email
-  }
+  public init() {}
 }
 
-/// What a markbook says of itself.
-public struct MarkbookHead: Hashable, Sendable {
-  /// The markbook's key.
-  public var markbookKey: Int
-  /// Its name.
-  public var markbookName: String
-  /// A year group or a calendar year, as the school likes.
-  public var markbookYear: String
-  /// The course, in free text.
-  public var markbookCourse: String
-  /// The user who owns it.
-  public var ownerKey: Int
-  /// The users it is shared with.
-  public var shareList: [Int]
+// MARK: - Markbooks
 
-  /// Creates a head.
-  public init(
-    markbookKey: Int, markbookName: String, markbookYear: String = "", markbookCourse: String = "", ownerKey: Int,
-    shareList: [Int] = []
-  ) {
-    self.markbookKey = markbookKey
-    self.markbookName = markbookName
-    self.markbookYear = markbookYear
-    self.markbookCourse = markbookCourse
-    self.ownerKey = ownerKey
-    self.shareList = shareList
-  }
+/// What `getMarkbook` answers: each student carries the results.
+public struct MarkbookResponse: FieldSet {
+  @Included public var head: MarkbookHead
+  @Field("The students, deleted ones left out if the service does so.") public var students: [MarkedStudent]
+
+  public init() {}
+}
+
+/// What `getMarkbookAlt` answers: the results are in a list of their own.
+public struct MarkbookAltResponse: FieldSet {
+  @Included public var head: MarkbookHead
+  @Field("The students, deleted ones left out if the service does so.") public var students: [MarkbookStudent]
+  @Field("The results; one that is not listed is one that is empty.") public var results: [ListedResult]
+
+  public init() {}
+}
+
+/// A markbook without its students.
+public struct MarkbookHead: FieldSet, Hashable {
+  @Field("Key of the markbook.") public var markbookKey: Int
+  @Field("Name of the markbook.") public var markbookName: String
+  @Field("Year group or calendar year, as the school likes.") public var markbookYear: String
+  @Field("Course, in free text.") public var markbookCourse: String
+  @Field("Key of the user who owns it.") public var ownerKey: Int
+  @Field("Keys of the users it is shared with.") public var shareList: [Int]
+  @Field("The classes.") public var classes: [MarkbookClass]
+  @Field("The tasks.") public var tasks: [MarkbookTask]
+
+  public init() {}
 }
 
 /// A class in a markbook.
-public struct MarkbookClass: Hashable, Sendable {
-  /// Its key, unique in the markbook, in no order.
-  public var key: Int
-  /// Its name, unique in the markbook.
-  public var name: String
-  /// By the service's account the teacher's family name; some schools have the given name here.
+public struct MarkbookClass: FieldSet, Hashable {
+  @Field("Key of the class in its markbook.") public var key: Int
+  @Field("Name of the class, unique in the markbook.") public var name: String
+  @Field("The teacher's family name, by the service's account; some schools enter the given name here.")
   public var teacherName1: String
-  /// By the service's account the teacher's given name.
-  public var teacherName2: String
+  @Field("The teacher's given name, by the service's account.") public var teacherName2: String
 
-  /// Creates a class.
-  public init(key: Int, name: String, teacherName1: String = "", teacherName2: String = "") {
-    self.key = key
-    self.name = name
-    self.teacherName1 = teacherName1
-    self.teacherName2 = teacherName2
-  }
+  public init() {}
 }
 
 /// A column of a markbook.
 ///
 /// Whether it is entered or calculated, and its weight, the service does not tell.
-public struct MarkbookTask: Hashable, Sendable {
-  /// Its key, unique in the markbook.
-  public var key: Int
-  /// Its name; `putStudentResult` wants it together with the key.
-  public var name: String
-  /// The most that can be reached, as text: `20`, or words where the task is not marked in numbers.
-  public var maximum: String
-  /// How many decimals the service rounds to for display, if it says so.
-  public var decimalPlaces: Int?
+public struct MarkbookTask: FieldSet, Hashable {
+  @Field("Key of the task in its markbook.") public var key: Int
+  @Field("Name of the task, as writing a result wants it.") public var name: String
+  @Field("The most that can be reached; absent for a task that is not marked in numbers.") public var maximum: Double?
+  @Field("The most that can be reached, as the service writes it.") public var maximumText: String
+  @Field("How many decimals the service shows, if it says so.") public var decimalPlaces: Int?
 
-  /// The most that can be reached, if that is a number.
-  public var maximumValue: Double? { resultValue(maximum) }
-
-  /// Creates a task.
-  public init(key: Int, name: String, maximum: String, decimalPlaces: Int? = nil) {
-    self.key = key
-    self.name = name
-    self.maximum = maximum
-    self.decimalPlaces = decimalPlaces
-  }
+  public init() {}
 }
 
 /// A student in a markbook.
 ///
 /// The service takes a gender and never tells it.
-public struct MarkbookStudent: Hashable, Sendable {
-  /// The key, unique in the markbook.
-  public var key: Int
-  /// The id in the school's own system, in which leading zeros count; other calls name it `sid`.
-  public var studentID: String
-  /// The family name.
-  public var familyName: String
-  /// The given name.
-  public var givenName: String
-  /// The name the student goes by, or an empty text.
-  public var preferredName: String
-  /// The student's class, which need not be in the list of classes.
-  public var classKey: Int
-  /// The name of that class.
-  public var className: String
-  /// The results as they were entered, in the order of the tasks; it may be shorter than their list.
-  ///
-  /// `getMarkbook` only.
-  public var rawResults: [String]
-  /// The same results as the service shows them.
-  ///
-  /// Compute with the raw ones.
-  public var roundedResults: [String]
-  /// The levels reached, in the order of the outcomes; it may be shorter than their list.
-  ///
-  /// `getOutcomes` only.
-  public var outcomeLevels: [String]
+public struct MarkbookStudent: FieldSet, Hashable {
+  @Field("Key of the student in the markbook.") public var key: Int
+  @Field("The student's id in the school's own system.") public var sid: String
+  @Field("Family name.") public var familyName: String
+  @Field("Given name.") public var givenName: String
+  @Field("The name the student goes by; empty if there is none.") public var preferredName: String
+  @Field("Key of the student's class, which need not be among the classes.") public var classKey: Int
+  @Field("Name of the student's class.") public var className: String
 
-  /// Creates a student.
-  public init(
-    key: Int, studentID: String, familyName: String, givenName: String, preferredName: String = "", classKey: Int,
-    className: String = "", rawResults: [String] = [], roundedResults: [String] = [], outcomeLevels: [String] = []
-  ) {
-    self.key = key
-    self.studentID = studentID
-    self.familyName = familyName
-    self.givenName = givenName
-    self.preferredName = preferredName
-    self.classKey = classKey
-    self.className = className
-    self.rawResults = rawResults
-    self.roundedResults = roundedResults
-    self.outcomeLevels = outcomeLevels
-  }
+  public init() {}
 }
 
-/// One student's result for one task, in the alternate form.
-///
-/// A pair may be missing, and may come twice.
-public struct MarkbookResult: Hashable, Sendable {
-  /// The student.
-  public var studentKey: Int
-  /// The task.
-  public var taskKey: Int
-  /// The result as it was entered; empty if there is none, which is not a zero.
-  public var rawResult: String
-  /// The result as the service shows it.
-  public var roundedResult: String
+/// A student with the results.
+public struct MarkedStudent: FieldSet {
+  @Included public var student: MarkbookStudent
+  @Field("One result for each task, in the order of the tasks.") public var results: [StudentResult]
 
-  /// Creates a result.
-  public init(studentKey: Int, taskKey: Int, rawResult: String, roundedResult: String) {
-    self.studentKey = studentKey
-    self.taskKey = taskKey
-    self.rawResult = rawResult
-    self.roundedResult = roundedResult
-  }
+  public init() {}
+}
+
+/// One result of one student.
+public struct StudentResult: FieldSet {
+  @Field("Key of the task.") public var taskKey: Int
+  @Field("Name of the task.") public var taskName: String
+  @Included public var mark: Mark
+
+  public init() {}
+}
+
+/// One result, in the alternate form.
+///
+/// A pair of student and task may be missing, and may come twice.
+public struct ListedResult: FieldSet {
+  @Field("Key of the student.") public var studentKey: Int
+  @Field("Key of the task.") public var taskKey: Int
+  @Field("Name of the task; absent if the markbook lists no such task.") public var taskName: String?
+  @Included public var mark: Mark
+
+  public init() {}
+}
+
+/// A result, with the number it may be.
+public struct Mark: FieldSet, Hashable {
+  @Field("The result as it was entered; empty if there is none, which is not a zero.") public var raw: String
+  @Field("The result as the service shows it; compute with the raw one.") public var rounded: String
+  @Field("The result as a number; absent if there is none, or it is not a plain number.") public var value: Double?
+  @Field("The result in percent of what can be reached; absent without a number, or without a maximum above zero.")
+  public var percent: Double?
+
+  public init() {}
+}
+
+// MARK: - Outcomes
+
+/// What `getOutcomes` answers: each student carries the levels.
+///
+/// It names no markbook and no task.
+public struct OutcomesResponse: FieldSet {
+  @Field("The classes.") public var classes: [MarkbookClass]
+  @Field("The outcomes.") public var outcomes: [MarkbookOutcome]
+  @Field("The students, deleted ones left out if the service does so.") public var students: [LevelledStudent]
+
+  public init() {}
+}
+
+/// What `getOutcomesAlt` answers: the levels are in a list of their own.
+public struct OutcomesAltResponse: FieldSet {
+  @Field("The classes.") public var classes: [MarkbookClass]
+  @Field("The outcomes.") public var outcomes: [MarkbookOutcome]
+  @Field("The students, deleted ones left out if the service does so.") public var students: [MarkbookStudent]
+  @Field("The levels; one that is not listed has not been reached.") public var levels: [ListedLevel]
+
+  public init() {}
 }
 
 /// Something that tasks are to show that students can do.
-public struct MarkbookOutcome: Hashable, Sendable {
-  /// Its key, unique in the markbook.
-  public var key: Int
-  /// Its code in the syllabus, or an empty text.
-  public var code: String
-  /// Its short name.
-  public var name: String
-  /// Its full text.
-  public var outcome: String
-  /// The keys of the tasks that feed it.
-  public var taskList: [Int]
+public struct MarkbookOutcome: FieldSet, Hashable {
+  @Field("Key of the outcome in its markbook.") public var key: Int
+  @Field("Code in the syllabus; empty if there is none.") public var code: String
+  @Field("Short name.") public var name: String
+  @Field("The outcome in full.") public var outcome: String
+  @Field("Keys of the tasks that feed it.") public var taskKeys: [Int]
 
-  /// Creates an outcome.
-  public init(key: Int, code: String = "", name: String, outcome: String = "", taskList: [Int] = []) {
-    self.key = key
-    self.code = code
-    self.name = name
-    self.outcome = outcome
-    self.taskList = taskList
-  }
+  public init() {}
 }
 
-/// The level that one student reached in one outcome, in the alternate form.
-public struct MarkbookLevel: Hashable, Sendable {
-  /// The student.
-  public var studentKey: Int
-  /// The outcome.
-  public var outcomeKey: Int
-  /// The level, in the school's own words; empty if there is none.
-  public var outcomeLevel: String
+/// A student with the levels.
+public struct LevelledStudent: FieldSet {
+  @Included public var student: MarkbookStudent
+  @Field("One level for each outcome, in the order of the outcomes.") public var levels: [StudentLevel]
 
-  /// Creates a level.
-  public init(studentKey: Int, outcomeKey: Int, outcomeLevel: String) {
-    self.studentKey = studentKey
-    self.outcomeKey = outcomeKey
-    self.outcomeLevel = outcomeLevel
-  }
+  public init() {}
+}
+
+/// The level that one student reached in one outcome.
+public struct StudentLevel: FieldSet {
+  @Field("Key of the outcome.") public var outcomeKey: Int
+  @Field("Short name of the outcome.") public var outcomeName: String
+  @Field("The level in the school's own words; absent if there is none.") public var level: String?
+
+  public init() {}
+}
+
+/// One level, in the alternate form.
+public struct ListedLevel: FieldSet {
+  @Field("Key of the student.") public var studentKey: Int
+  @Field("Key of the outcome.") public var outcomeKey: Int
+  @Field("The level in the school's own words; absent if there is none.") public var level: String?
+
+  public init() {}
+}
+
+// MARK: - Writes
+
+/// What the service tells of a write that makes nothing new.
+public struct StatusResponse: FieldSet {
+  @Field("When the service answered, by its own clock; absent if it does not say.") public var answeredAt: Timestamp?
+
+  public init() {}
+}
+
+/// What `createStudent` answers.
+public struct CreateStudentResponse: FieldSet {
+  @Field("Key of the new student in the markbook.") public var studentKey: Int
+
+  public init() {}
+}
+
+/// What `createClass` answers.
+public struct CreateClassResponse: FieldSet {
+  @Field("Key of the new class in the markbook.") public var classKey: Int
+
+  public init() {}
 }
 
 /// The gender that the service wants to be told, and does not tell again.
-public enum Gender: String, CaseIterable, Sendable {
+public enum Gender: String, Choice {
   case male
   case female
   case other
+}
+
+/// A markbook to be made, with its classes and students.
+///
+/// The keys of classes and students tie them to each other in the request and mean nothing beyond it.
+public struct CreateMarkbookRequest: ValidatedFieldSet {
+  @Field("The school's name; the one that the service itself gives, if left out.") public var schoolName: String?
+  @Field("Name wanted; the service adds -1, -2 and so on to one that is taken.", .notEmpty)
+  public var markbookName: String
+  @Field("Year group or calendar year.") public var markbookYear: String
+  @Field("Course.") public var markbookCourse: String
+  @Field("Key of the user who will own it.") public var ownerKey: Int
+  @Field("Keys of the users it is shared with.") public var shareList: [Int] = []
+  @Field("The classes.") public var classList: [NewMarkbookClass] = []
+  @Field("The students.") public var studentList: [NewMarkbookStudent] = []
+
+  public init() {}
+
+  public func conflicts() -> [Conflict] {
+    let keys = Set(classList.map(\.key))
+    let homeless = studentList.filter { !keys.contains($0.classKey) }
+    var conflicts = homeless.map {
+      Conflict(
+        "names class \($0.classKey) for student '\($0.studentID)', which 'classList' does not have", at: "studentList"
+      )
+    }
+    if keys.count < classList.count {
+      conflicts.append(Conflict("gives a key to more than one class", at: "classList"))
+    }
+    if Set(studentList.map { Array($0.studentID.utf8) }).count < studentList.count {
+      conflicts.append(Conflict("gives a studentID to more than one student", at: "studentList"))
+    }
+    return conflicts
+  }
+}
+
+/// A class of a markbook to be made.
+public struct NewMarkbookClass: FieldSet {
+  @Field("Key by which the students here name the class; the service gives its own.") public var key: Int
+  @Field("Name of the class.", .notEmpty) public var name: String
+  @Field("The teacher's family name.") public var teacherName1: String
+  @Field("The teacher's given name.") public var teacherName2: String
+
+  public init() {}
+}
+
+/// A student of a markbook to be made.
+public struct NewMarkbookStudent: FieldSet {
+  @Field("Key of the student here; the service gives its own.") public var key: Int
+  @Field("The student's id in the school's own system.", .notEmpty) public var studentID: String
+  @Field("Family name.") public var familyName: String
+  @Field("Given name.") public var givenName: String
+  @Field("The name the student goes by.") public var preferredName = ""
+  @Field("Key of the class in 'classList'.") public var classKey: Int
+
+  public init() {}
+}
+
+/// What `createMarkbook` answers.
+public struct CreateMarkbookResponse: FieldSet {
+  @Field("Key of the new markbook.") public var markbookKey: Int
+  @Field("Name it got.") public var markbookName: String
+  @Field("Whether the name wanted was taken, so that it got another.") public var isRenamed: Bool
+  @Field("How many classes the service took over.") public var classCount: Int
+  @Field("How many students the service took over.") public var studentCount: Int
+  @Field("How many users the service shared it with.") public var shareCount: Int
+  @Field("Whether the service took over as many classes, students and shares as it was sent.")
+  public var isComplete: Bool
+
+  public init() {}
+
+  /// The answer, compared with what was asked for.
+  func compared(with request: CreateMarkbookRequest) -> CreateMarkbookResponse {
+    var answer = self
+    answer.isRenamed = !markbookName.hasSameScalars(as: request.markbookName)
+    answer.isComplete =
+      classCount == request.classList.count && studentCount == request.studentList.count
+      && shareCount == request.shareList.count
+    return answer
+  }
+}
+
+// MARK: - Backups
+
+/// What `getBackupURL` answers.
+public struct BackupURLResponse: FieldSet {
+  @Field("Whether the backup is ready, is still to be built, or does not exist.") public var state: BackupState
+  @Field("Address of the zip; there if the backup is ready.") public var url: String?
+
+  public init() {}
+}
+
+/// How far a backup is.
+public enum BackupState: String, Choice {
+  /// It can be downloaded, for about an hour from the first time this was answered.
+  case ready
+  /// It is scheduled, and built at about 1 AM.
+  case pending
+  /// None is scheduled.
+  case none
 }

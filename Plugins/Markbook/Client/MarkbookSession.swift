@@ -26,6 +26,16 @@ struct MarkbookSession: Hashable, Sendable {
   var schoolName: String?
 }
 
+extension MarkbookSession {
+  /// Reads the payload of a login; nil if the service said OKAY and gave no session.
+  init?(_ answer: Payload, schoolName: String?) throws(MarkbookError) {
+    let token = try answer.text("sessiontoken")
+    let key = try answer.int("sessionkey")
+    guard !token.isEmpty, key != 0 else { return nil }
+    self.init(token: token, key: key, schoolName: schoolName)
+  }
+}
+
 /// Who is logged in, who waits for it, and what comes next.
 ///
 /// Pure; `SessionKeeper` does what it says.

@@ -26,8 +26,11 @@ struct Payload {
     try int(try present(name), at: name)
   }
 
+  /// A text, which must be there.
+  func text(_ name: String) throws(MarkbookError) -> String { try text([name]) }
+
   /// A text, which must be there, under one of the names.
-  func text(_ names: String...) throws(MarkbookError) -> String {
+  func text(_ names: [String]) throws(MarkbookError) -> String {
     for name in names.dropLast() {
       if let value = optional(name) { return try text(value, at: name) }
     }
@@ -57,14 +60,27 @@ struct Payload {
     }
   }
 
+  /// A list of objects, empty when it is left out.
+  func objects(_ name: String) throws(MarkbookError) -> [Payload] {
+    try objects(name) { (part) throws(MarkbookError) in part }
+  }
+
   /// A list of integers, empty when it is left out.
   func ints(_ name: String) throws(MarkbookError) -> [Int] {
     try list(name) { (item, place) throws(MarkbookError) in try int(item, at: place) }
   }
 
   /// A list of texts, empty when it is left out; a null in it is an empty text.
-  func texts(_ name: String) throws(MarkbookError) -> [String] {
-    try list(name) { (item, place) throws(MarkbookError) in item.isNull ? "" : try text(item, at: place) }
+  ///
+  /// More texts than there is anything for are refused: then they need not belong to what they stand beside either.
+  func texts(_ name: String, atMost most: Int, _ what: String) throws(MarkbookError) -> [String] {
+    let texts = try list(name) { (item, place) throws(MarkbookError) in item.isNull ? "" : try text(item, at: place) }
+    if texts.count <= most { return texts }
+    throw MarkbookError(
+      .unreadable, action: action,
+      message: "The answer to '\(action)' contradicts itself: '\(qualified(name))' has \(texts.count) entries for "
+        + "\(most) \(what), so it isn't certain which belongs to which; ask again, and if it stays so, tell the service.",
+      effect: .unknown)
   }
 
   private func list<T>(

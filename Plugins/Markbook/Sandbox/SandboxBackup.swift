@@ -49,13 +49,13 @@ extension SandboxSchool {
 
   mutating func backupURL(at now: Timestamp) -> SandboxAnswer {
     guard let scheduled = backup, !scheduled.isGone(at: now) else {
-      return SandboxAnswer(status: .errorNoBackup, payload: [("url", .string(""))])
+      return SandboxAnswer(status: .errorNoBackup, payload: ["url": .string("")])
     }
     guard scheduled.built <= now else {
-      return SandboxAnswer(status: .errorPending, payload: [("url", .string(""))])
+      return SandboxAnswer(status: .errorPending, payload: ["url": .string("")])
     }
     if scheduled.told == nil { backup?.told = now }
-    return SandboxAnswer(payload: [("url", .string("\(origin)\(SandboxSchool.downloads)\(scheduled.fileName)"))])
+    return SandboxAnswer(payload: ["url": .string("\(origin)\(SandboxSchool.downloads)\(scheduled.fileName)")])
   }
 
   /// Where backups are downloaded from.
@@ -77,11 +77,11 @@ extension SandboxSchool {
 extension SandboxMarkbook {
   /// The results as a table, one line a student.
   fileprivate var csv: String {
-    let header = ["studentid", "familyname", "givename", "classname"] + tasks.map(\.name)
+    let header = ["studentid", "familyname", "givename", "classname"] + head.tasks.map(\.name)
     let rows = present.map { row in
       let student = row.student
-      return [student.studentID, student.familyName, student.givenName, student.className]
-        + tasks.map { row.results[$0.key] ?? "" }
+      return [student.sid, student.familyName, student.givenName, student.className]
+        + head.tasks.map { row.results[$0.key] ?? "" }
     }
     return ([header] + rows).map { cells in
       cells.map { "\"\($0.split(separator: "\"", omittingEmptySubsequences: false).joined(separator: "\"\""))\"" }

@@ -58,12 +58,12 @@ struct SandboxLog: Sendable {
     var lines: [String] = []
     for markbook in school.markbooks {
       let puts = before.keys.filter { $0.markbook == markbook.head.markbookKey }
-      for task in markbook.tasks where puts.contains(where: { $0.task == task.key }) {
+      for task in markbook.head.tasks where puts.contains(where: { $0.task == task.key }) {
         let rows = markbook.present.map { row in
           let put = Put(markbook: markbook.head.markbookKey, student: row.student.key, task: task.key)
           let was = before[put]
           return [
-            row.student.studentID, row.student.listed, row.student.className, was ?? row.results[task.key] ?? "",
+            row.student.sid, row.student.listed, row.student.className, was ?? row.results[task.key] ?? "",
             was == nil ? "not written" : row.results[task.key] ?? "",
           ]
         }

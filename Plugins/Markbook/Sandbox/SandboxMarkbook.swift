@@ -21,29 +21,22 @@ extension SandboxMarkbook {
   // MARK: Reads
 
   private func markbookAnswer(isAlternate: Bool) -> SandboxAnswer {
-    var payload: [(name: String, value: Value)] = [
-      ("markbookkey", .int(head.markbookKey)), ("markbookname", .string(head.markbookName)),
-      ("markbookyear", .string(head.markbookYear)), ("markbookcourse", .string(head.markbookCourse)),
-      ("ownerkey", .int(head.ownerKey)), ("sharelist", .list(head.shareList.map(Value.int))),
-      ("classlist", .list(classes.map(\.sandboxValue))), ("tasklist", .list(tasks.map(\.sandboxValue))),
-    ]
-    payload.append(
-      (
-        "studentlist",
-        .list(
-          present.map { student in
-            guard !isAlternate else { return student.value() }
-            var raw = tasks.map { student.results[$0.key] ?? "" }
-            while raw.last == "" { raw.removeLast() }
-            let rounded = zip(tasks, raw).map { task, text in Value.string(roundedResult(text, task.decimalPlaces)) }
-            return student.value(adding: [
-              ("rawresults", .list(raw.map(Value.string))), ("roundedresults", .list(rounded)),
-            ])
-          })
-      ))
+    var payload = head.wireValue
+    payload["tasklist"] = .list(head.tasks.map(\.sandboxValue))
+    payload["studentlist"] = .list(
+      present.map { student in
+        var value = student.student.wireValue
+        guard !isAlternate else { return .map(value) }
+        var raw = head.tasks.map { student.results[$0.key] ?? "" }
+        while raw.last == "" { raw.removeLast() }
+        let rounded = zip(head.tasks, raw).map { task, text in Value.string(roundedResult(text, task.decimalPlaces)) }
+        value["rawresults"] = .list(raw.map(Value.string))
+        value["roundedresults"] = .list(rounded)
+        return .map(value)
+      })
     if isAlternate {
       let results = present.flatMap { student in
-        tasks.compactMap { task -> Value? in
+        head.tasks.compactMap { task -> Value? in
           guard let raw = student.results[task.key], !raw.isEmpty else { return nil }
           return .object([
             "studentkey": .int(student.student.key), "taskkey": .int(task.key), "rawresult": .string(raw),
@@ -51,23 +44,21 @@ extension SandboxMarkbook {
           ])
         }
       }
-      payload.append(("resultlist", .list(results)))
+      payload["resultlist"] = .list(results)
     }
     return SandboxAnswer(payload: payload)
   }
 
   private func outcomesAnswer(isAlternate: Bool) -> SandboxAnswer {
     let students = present.map { student in
-      isAlternate
-        ? student.value()
-        : student.value(adding: [
-          ("outcomelevels", .list(outcomes.map { .string(student.levels[$0.key] ?? "") }))
-        ])
+      var value = student.student.wireValue
+      if !isAlternate { value["outcomelevels"] = .list(outcomes.map { .string(student.levels[$0.key] ?? "") }) }
+      return Value.map(value)
     }
-    var payload: [(name: String, value: Value)] = [
-      ("classlist", .list(classes.map(\.sandboxValue))), ("outcomelist", .list(outcomes.map(\.sandboxValue))),
-      ("studentlist", .list(students)),
-    ]
+    var payload = ValueMap([
+      ("classlist", .list(head.classes.map { .map($0.wireValue) })),
+      ("outcomelist", .list(outcomes.map { .map($0.wireValue) })), ("studentlist", .list(students)),
+    ])
     if isAlternate {
       let levels = present.flatMap { student in
         outcomes.compactMap { outcome -> Value? in
@@ -78,7 +69,7 @@ extension SandboxMarkbook {
           }
         }
       }
-      payload.append(("levellist", .list(levels)))
+      payload["levellist"] = .list(levels)
     }
     return SandboxAnswer(payload: payload)
   }
@@ -106,17 +97,14 @@ extension SandboxMarkbook {
     else { return .refused("invalid student") }
     guard let gender = parameters["gender"], Gender(rawValue: gender) != nil else { return .refused("invalid gender") }
     guard let home = homeClass(parameters) else { return .refused("invalid class") }
-    guard !students.contains(where: { $0.student.studentID.hasSameScalars(as: sid) }) else {
+    guard !students.contains(where: { $0.student.sid.hasSameScalars(as: sid) }) else {
       return .refused("student id already exists")
     }
     let key = (students.map(\.student.key).max() ?? 0) + 1
-    students.append(
-      SandboxStudent(
-        student: MarkbookStudent(
-          key: key, studentID: sid, familyName: family, givenName: given, preferredName: preferred,
-          classKey: home.key, className: home.name),
-        gender: gender))
-    return SandboxAnswer(payload: [("studentkey", .int(key))])
+    let student = MarkbookStudent(
+      key: key, sid: sid, familyName: family, givenName: given, preferredName: preferred, in: home)
+    students.append(SandboxStudent(student: student, gender: gender))
+    return SandboxAnswer(payload: ["studentkey": .int(key)])
   }
 
   private mutating func updateStudent(_ parameters: SandboxParameters) -> SandboxAnswer {
@@ -151,16 +139,20 @@ extension SandboxMarkbook {
     guard let name = parameters["name"], !name.isEmpty, let family = parameters["family"],
       let given = parameters["given"]
     else { return .refused("invalid class") }
-    guard !classes.contains(where: { $0.name.hasSameScalars(as: name) }) else {
+    guard !head.classes.contains(where: { $0.name.hasSameScalars(as: name) }) else {
       return .refused("class name already exists")
     }
-    let key = (classes.map(\.key).max() ?? 0) + 1
-    classes.append(MarkbookClass(key: key, name: name, teacherName1: family, teacherName2: given))
-    return SandboxAnswer(payload: [("classkey", .int(key))])
+    var made = MarkbookClass()
+    made.key = (head.classes.map(\.key).max() ?? 0) + 1
+    made.name = name
+    made.teacherName1 = family
+    made.teacherName2 = given
+    head.classes.append(made)
+    return SandboxAnswer(payload: ["classkey": .int(made.key)])
   }
 
   private func homeClass(_ parameters: SandboxParameters) -> MarkbookClass? {
-    parameters.int("classkey").flatMap { key in classes.first { $0.key == key } }
+    parameters.int("classkey").flatMap { key in head.classes.first { $0.key == key } }
   }
 }
 
@@ -202,49 +194,11 @@ extension SandboxMarkbook {
   }
 }
 
-extension SandboxStudent {
-  func value(adding more: [(name: String, value: Value)] = []) -> Value {
-    var map = ValueMap([
-      ("key", .int(student.key)), ("studentid", .string(student.studentID)),
-      ("familyname", .string(student.familyName)), ("givename", .string(student.givenName)),
-      ("preferredname", .string(student.preferredName)), ("classkey", .int(student.classKey)),
-      ("classname", .string(student.className)),
-    ])
-    for (name, value) in more { map[name] = value }
-    return .map(map)
-  }
-}
-
-extension MarkbookClass {
-  var sandboxValue: Value {
-    .object([
-      "key": .int(key), "name": .string(name), "teachername1": .string(teacherName1),
-      "teachername2": .string(teacherName2),
-    ])
-  }
-}
-
 extension MarkbookTask {
   /// A maximum that is an integer goes out as one, as the service does it; any other as text.
   var sandboxValue: Value {
-    .object([
-      "key": .int(key), "name": .string(name), "maximum": Int(maximum).map(Value.int) ?? .string(maximum),
-      "decimalplaces": .int(decimalPlaces ?? 0),
-    ])
-  }
-}
-
-extension MarkbookOutcome {
-  var sandboxValue: Value {
-    .object([
-      "key": .int(key), "code": .string(code), "name": .string(name), "outcome": .string(outcome),
-      "tasklist": .list(taskList.map(Value.int)),
-    ])
-  }
-}
-
-extension MarkbookUser {
-  var sandboxValue: Value {
-    .object(["key": .int(key), "name": .string(name), "loginid": .string(loginID), "email": .string(email)])
+    var value = wireValue
+    if let maximum = Int(maximumText) { value["maximum"] = .int(maximum) }
+    return .map(value)
   }
 }

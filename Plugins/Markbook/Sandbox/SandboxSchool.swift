@@ -20,28 +20,45 @@ struct SandboxStudent: Sendable {
 /// A markbook with all that belongs to it.
 struct SandboxMarkbook: Sendable {
   var head: MarkbookHead
-  var classes: [MarkbookClass] = []
-  var tasks: [MarkbookTask] = []
   var outcomes: [MarkbookOutcome] = []
   var students: [SandboxStudent] = []
 
   /// The students that reads show.
   var present: [SandboxStudent] { students.filter { !$0.isDeleted } }
 
-  func task(_ key: Int) -> MarkbookTask? { tasks.first { $0.key == key } }
+  func task(_ key: Int) -> MarkbookTask? { head.tasks.first { $0.key == key } }
 
   /// The place of a student whose key and id are a pair.
   func index(ofStudent key: Int, sid: String) -> Int? {
-    students.firstIndex { $0.student.key == key && $0.student.studentID.hasSameScalars(as: sid) }
+    students.firstIndex { $0.student.key == key && $0.student.sid.hasSameScalars(as: sid) }
   }
 }
 
 /// What a call comes to: a status, and what follows it in the answer.
 struct SandboxAnswer: Sendable {
   var status = APIStatus.okay
-  var payload: [(name: String, value: Value)] = []
+  var payload = ValueMap()
 
   static func refused(_ why: String) -> SandboxAnswer { SandboxAnswer(status: .error("ERROR:\(why)")) }
+}
+
+extension SandboxAnswer {
+  init(status: APIStatus = .okay, payload: KeyValuePairs<String, Value>) {
+    self.init(status: status, payload: ValueMap(payload.map { ($0.key, $0.value) }))
+  }
+}
+
+extension MarkbookStudent {
+  init(key: Int, sid: String, familyName: String, givenName: String, preferredName: String, in home: MarkbookClass) {
+    self.init()
+    self.key = key
+    self.sid = sid
+    self.familyName = familyName
+    self.givenName = givenName
+    self.preferredName = preferredName
+    classKey = home.key
+    className = home.name
+  }
 }
 
 /// The whole school.
@@ -73,15 +90,14 @@ struct SandboxSchool: Sendable {
     guard let username, let password, username.hasSameScalars(as: self.username),
       password.hasSameScalars(as: self.password)
     else {
-      var answer = SandboxAnswer.refused("invalid credentials")
-      answer.payload = [("sessiontoken", .string("")), ("sessionkey", .int(0))]
-      return answer
+      return SandboxAnswer(
+        status: .error("ERROR:invalid credentials"), payload: ["sessiontoken": .string(""), "sessionkey": .int(0)])
     }
     sessionCount += 1
     let digits = String(sessionCount)
     let token = "WattleCreek" + String(repeating: "0", count: max(0, 5 - digits.count)) + digits
     sessions[token] = (530_000 + sessionCount, now)
-    return SandboxAnswer(payload: [("sessiontoken", .string(token)), ("sessionkey", .int(530_000 + sessionCount))])
+    return SandboxAnswer(payload: ["sessiontoken": .string(token), "sessionkey": .int(530_000 + sessionCount)])
   }
 
   /// Ends every session before its time.
@@ -103,8 +119,8 @@ struct SandboxSchool: Sendable {
     }
     guard isLoggedIn(parameters, at: now) else { return .refused("invalid session") }
     switch action {
-    case "markbooklist": return SandboxAnswer(payload: [("list", .list(markbooks.map { $0.summary(in: users) }))])
-    case "userlist": return SandboxAnswer(payload: [("list", .list(users.map(\.sandboxValue)))])
+    case "markbooklist": return SandboxAnswer(payload: ["list": .list(markbooks.map { $0.summary(in: users) })])
+    case "userlist": return SandboxAnswer(payload: ["list": .list(users.map { .map($0.wireValue) })])
     case "createmarkbook": return createMarkbook(parameters)
     case "schedulebackup": return scheduleBackup(parameters, at: now)
     case "getbackupurl": return backupURL(at: now)
@@ -126,36 +142,40 @@ struct SandboxSchool: Sendable {
     guard shares.allSatisfy({ key in users.contains { $0.key == key } }) else { return .refused("invalid user") }
 
     lastKey += 1
-    var markbook = SandboxMarkbook(
-      head: MarkbookHead(
-        markbookKey: lastKey, markbookName: freeName(wanted), markbookYear: request["markbookyear"]?.string ?? "",
-        markbookCourse: request["markbookcourse"]?.string ?? "", ownerKey: owner, shareList: shares))
-    var classes: [Int: MarkbookClass] = [:]
+    var head = MarkbookHead()
+    head.markbookKey = lastKey
+    head.markbookName = freeName(wanted)
+    head.markbookYear = request["markbookyear"]?.string ?? ""
+    head.markbookCourse = request["markbookcourse"]?.string ?? ""
+    head.ownerKey = owner
+    head.shareList = shares
+    head.tasks = []
+    head.classes = []
+    var markbook = SandboxMarkbook(head: head)
+    // The places of the classes by the request's own keys.
+    var homes: [Int: Int] = [:]
     for (index, item) in (request["classlist"]?.list ?? []).enumerated() {
-      guard let local = item["key"]?.int, let name = item["name"]?.string else { return .refused("invalid class") }
-      let made = MarkbookClass(
-        key: index + 1, name: name, teacherName1: item["teachername1"]?.string ?? "",
-        teacherName2: item["teachername2"]?.string ?? "")
-      classes[local] = made
-      markbook.classes.append(made)
+      guard var made: MarkbookClass = try? Payload(item, action: "createmarkbook").read() else {
+        return .refused("invalid class")
+      }
+      homes[made.key] = index
+      made.key = index + 1
+      markbook.head.classes.append(made)
     }
     for (index, item) in (request["studentlist"]?.list ?? []).enumerated() {
-      guard let sid = item["studentid"]?.string, !sid.isEmpty, let local = item["classkey"]?.int,
-        let home = classes[local]
+      guard let sent: MarkbookStudent = try? Payload(item, action: "createmarkbook").read(), !sent.sid.isEmpty,
+        let home = homes[sent.classKey].map({ markbook.head.classes[$0] })
       else { return .refused("invalid student") }
-      markbook.students.append(
-        SandboxStudent(
-          student: MarkbookStudent(
-            key: index + 1, studentID: sid, familyName: item["familyname"]?.string ?? "",
-            givenName: item["givename"]?.string ?? "", preferredName: item["preferredname"]?.string ?? "",
-            classKey: home.key, className: home.name),
-          gender: "other"))
+      let student = MarkbookStudent(
+        key: index + 1, sid: sent.sid, familyName: sent.familyName, givenName: sent.givenName,
+        preferredName: sent.preferredName, in: home)
+      markbook.students.append(SandboxStudent(student: student, gender: "other"))
     }
     markbooks.append(markbook)
     return SandboxAnswer(payload: [
-      ("markbookkey", .int(markbook.head.markbookKey)), ("markbookname", .string(markbook.head.markbookName)),
-      ("classcount", .int(markbook.classes.count)), ("studentcount", .int(markbook.students.count)),
-      ("sharecount", .int(shares.count)),
+      "markbookkey": .int(lastKey), "markbookname": .string(markbook.head.markbookName),
+      "classcount": .int(markbook.head.classes.count), "studentcount": .int(markbook.students.count),
+      "sharecount": .int(shares.count),
     ])
   }
 

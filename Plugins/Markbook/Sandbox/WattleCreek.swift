@@ -1,4 +1,7 @@
-// The sandbox's data: a made-up school with names, ids and results as awkward as people make them.
+// The sandbox's data: a made-up school with names, ids and results as awkward as people make them, as the service would
+// write it.
+
+import ActionKit
 
 extension SandboxSchool {
   /// Wattle Creek High School, whose Year 8 geography is markbook 1207731.
@@ -6,13 +9,13 @@ extension SandboxSchool {
     // The password holds what a form has to encode.
     var school = SandboxSchool(
       apiKey: "wattlecreek0sandbox0key000000001", username: "apiservice", password: "p&ss=w+rd %#é")
-    school.users = [
-      MarkbookUser(
-        key: 31, name: "Priya Venkataraman", loginID: "pvenkat", email: "p.venkataraman@wattlecreek.example"),
-      MarkbookUser(key: 34, name: "Daniel Okafor", loginID: "dokafor", email: "d.okafor@wattlecreek.example"),
-      MarkbookUser(key: 47, name: "Siobhán O’Dwyer", loginID: "sodwyer", email: "s.odwyer@wattlecreek.example"),
-      MarkbookUser(key: 52, name: "API Service Account", loginID: "apiservice"),
-    ]
+    school.users = read(
+      """
+      [{"key": 31, "name": "Priya Venkataraman", "loginid": "pvenkat", "email": "p.venkataraman@wattlecreek.example"},
+       {"key": 34, "name": "Daniel Okafor", "loginid": "dokafor", "email": "d.okafor@wattlecreek.example"},
+       {"key": 47, "name": "Siobhán O’Dwyer", "loginid": "sodwyer", "email": "s.odwyer@wattlecreek.example"},
+       {"key": 52, "name": "API Service Account", "loginid": "apiservice"}]
+      """)
     school.markbooks = [.geography, .history, .demo]
     return school
   }
@@ -20,30 +23,30 @@ extension SandboxSchool {
 
 extension SandboxMarkbook {
   fileprivate static var geography: SandboxMarkbook {
-    var markbook = SandboxMarkbook(
-      head: MarkbookHead(
-        markbookKey: 1_207_731, markbookName: "2026 Y8 Geography", markbookYear: "Year 8", markbookCourse: "Geography",
-        ownerKey: 31, shareList: [34, 47]))
-    markbook.classes = [
-      MarkbookClass(key: 4, name: "8GEO-B", teacherName1: "Okafor", teacherName2: "Daniel"),
-      MarkbookClass(key: 9, name: "8GEO-R & Ext.", teacherName1: "Venkataraman", teacherName2: "Priya"),
-    ]
-    markbook.tasks = [
-      MarkbookTask(key: 3, name: "Mapping Skills Quiz", maximum: "20", decimalPlaces: 0),
-      MarkbookTask(key: 6, name: "Rivers & Coasts Report", maximum: "50", decimalPlaces: 0),
-      MarkbookTask(key: 7, name: "Half-Yearly Exam (50% = pass)", maximum: "100", decimalPlaces: 1),
-      MarkbookTask(key: 14, name: "Presentation + Q/A", maximum: "15", decimalPlaces: 2),
-      MarkbookTask(key: 16, name: "Effort", maximum: "Grade", decimalPlaces: 0),
-      MarkbookTask(key: 18, name: "Excursion #1: Minnamurra 🌿", maximum: "10", decimalPlaces: 0),
-      MarkbookTask(key: 21, name: "Average", maximum: "100", decimalPlaces: 1),
-    ]
-    markbook.outcomes = [
-      MarkbookOutcome(
-        key: 2, code: "GE8-1", name: "Landforms",
-        outcome: "Locates and explains landform patterns using maps and field evidence.", taskList: [3, 7]),
-      MarkbookOutcome(
-        key: 5, name: "Fieldwork", outcome: "Collects and records geographical data in the field.", taskList: [18]),
-    ]
+    let heads: [MarkbookHead] = read(
+      """
+      [{"markbookkey": 1207731, "markbookname": "2026 Y8 Geography", "markbookyear": "Year 8",
+        "markbookcourse": "Geography", "ownerkey": 31, "sharelist": [34, 47],
+        "classlist": [
+          {"key": 4, "name": "8GEO-B", "teachername1": "Okafor", "teachername2": "Daniel"},
+          {"key": 9, "name": "8GEO-R & Ext.", "teachername1": "Venkataraman", "teachername2": "Priya"}],
+        "tasklist": [
+          {"key": 3, "name": "Mapping Skills Quiz", "maximum": 20, "decimalplaces": 0},
+          {"key": 6, "name": "Rivers & Coasts Report", "maximum": 50, "decimalplaces": 0},
+          {"key": 7, "name": "Half-Yearly Exam (50% = pass)", "maximum": 100, "decimalplaces": 1},
+          {"key": 14, "name": "Presentation + Q/A", "maximum": 15, "decimalplaces": 2},
+          {"key": 16, "name": "Effort", "maximum": "Grade", "decimalplaces": 0},
+          {"key": 18, "name": "Excursion #1: Minnamurra 🌿", "maximum": 10, "decimalplaces": 0},
+          {"key": 21, "name": "Average", "maximum": 100, "decimalplaces": 1}]}]
+      """)
+    var markbook = SandboxMarkbook(head: heads[0])
+    markbook.outcomes = read(
+      """
+      [{"key": 2, "code": "GE8-1", "name": "Landforms",
+        "outcome": "Locates and explains landform patterns using maps and field evidence.", "tasklist": [3, 7]},
+       {"key": 5, "name": "Fieldwork", "outcome": "Collects and records geographical data in the field.",
+        "tasklist": [18]}]
+      """)
     // Results in the order of the tasks; an empty one has not been marked, and the last task is the recipe's to fill.
     let rows: [(sid: String, family: String, given: String, preferred: String, home: Int, results: String)] = [
       ("0047218", "Abernethy", "Lachlan", "", 4, "17|41|71.500000|12.25|B|8"),
@@ -72,31 +75,32 @@ extension SandboxMarkbook {
       ("0047471", "Zając \"Zee\"", "Ola", "", 9, "13|34|60|9|B|6"),
     ]
     markbook.students = rows.enumerated().map { index, row in
-      let home = markbook.classes.first { $0.key == row.home }
+      let home = markbook.head.classes[row.home == 4 ? 0 : 1]
       let results = row.results.split(separator: "|", omittingEmptySubsequences: false).map(String.init)
       let level = index.isMultiple(of: 3) ? "High" : index.isMultiple(of: 5) ? "Outstanding" : "Sound"
       return SandboxStudent(
         student: MarkbookStudent(
-          key: 12 + index, studentID: row.sid, familyName: row.family, givenName: row.given,
-          preferredName: row.preferred, classKey: row.home, className: home?.name ?? ""),
+          key: 12 + index, sid: row.sid, familyName: row.family, givenName: row.given, preferredName: row.preferred,
+          in: home),
         gender: "other",
-        results: Dictionary(uniqueKeysWithValues: zip(markbook.tasks.map(\.key), results)),
+        results: Dictionary(uniqueKeysWithValues: zip(markbook.head.tasks.map(\.key), results)),
         levels: [2: level])
     }
     return markbook
   }
 
   fileprivate static var history: SandboxMarkbook {
-    var markbook = SandboxMarkbook(
-      head: MarkbookHead(
-        markbookKey: 1_207_742, markbookName: "2026 Y10 History Elective", markbookYear: "Year 10",
-        markbookCourse: "History", ownerKey: 34))
-    markbook.classes = [MarkbookClass(key: 1, name: "10HIS-1", teacherName1: "O’Dwyer", teacherName2: "Siobhán")]
-    markbook.tasks = [
-      MarkbookTask(key: 1, name: "Source Analysis", maximum: "25", decimalPlaces: 0),
-      MarkbookTask(key: 2, name: "Research Essay", maximum: "40", decimalPlaces: 1),
-      MarkbookTask(key: 3, name: "Average", maximum: "100", decimalPlaces: 1),
-    ]
+    let heads: [MarkbookHead] = read(
+      """
+      [{"markbookkey": 1207742, "markbookname": "2026 Y10 History Elective", "markbookyear": "Year 10",
+        "markbookcourse": "History", "ownerkey": 34,
+        "classlist": [{"key": 1, "name": "10HIS-1", "teachername1": "O’Dwyer", "teachername2": "Siobhán"}],
+        "tasklist": [
+          {"key": 1, "name": "Source Analysis", "maximum": 25, "decimalplaces": 0},
+          {"key": 2, "name": "Research Essay", "maximum": 40, "decimalplaces": 1},
+          {"key": 3, "name": "Average", "maximum": 100, "decimalplaces": 1}]}]
+      """)
+    var markbook = SandboxMarkbook(head: heads[0])
     let rows = [
       ("0045102", "Adeyemi", "Tolu", "21|33.5"), ("0045117", "Brandt", "Klara", "18|"),
       ("0045123", "Chowdhury", "Rafi", "24|38"), ("0045139", "Doyle", "Aoife", "16|27.25"),
@@ -104,7 +108,8 @@ extension SandboxMarkbook {
     markbook.students = rows.enumerated().map { index, row in
       SandboxStudent(
         student: MarkbookStudent(
-          key: index + 1, studentID: row.0, familyName: row.1, givenName: row.2, classKey: 1, className: "10HIS-1"),
+          key: index + 1, sid: row.0, familyName: row.1, givenName: row.2, preferredName: "",
+          in: markbook.head.classes[0]),
         gender: "other",
         results: Dictionary(
           uniqueKeysWithValues: zip(
@@ -115,9 +120,21 @@ extension SandboxMarkbook {
 
   /// A markbook in which there is nothing yet.
   fileprivate static var demo: SandboxMarkbook {
-    SandboxMarkbook(
-      head: MarkbookHead(
-        markbookKey: 1_207_755, markbookName: "Demo", markbookYear: "2026", markbookCourse: "Year 12 Economics",
-        ownerKey: 52))
+    let heads: [MarkbookHead] = read(
+      """
+      [{"markbookkey": 1207755, "markbookname": "Demo", "markbookyear": "2026",
+        "markbookcourse": "Year 12 Economics", "ownerkey": 52}]
+      """)
+    return SandboxMarkbook(head: heads[0])
+  }
+}
+
+/// Reads a list of the data above.
+private func read<Part: FieldSet>(_ json: String) -> [Part] {
+  do {
+    return try (JSON.parse(json).list ?? []).map { try Payload($0, action: "sandbox").read() }
+  } catch {
+    // The data are written out above, and every test that starts a sandbox reads them.
+    preconditionFailure("the sandbox's data cannot be read: \(error)")
   }
 }

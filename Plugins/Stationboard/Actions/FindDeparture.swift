@@ -17,7 +17,7 @@ enum FindDeparture: RetryingAction {
   ]
 
   struct Input: FieldSet {
-    @Field("The stop, as getBoard takes it.", .notEmpty, .maxLength(100)) var stopId: String
+    @Field("The stop, as getBoard takes it.", .notEmpty, .maxLength(BoardQuery.mostStopCharacters)) var stopId: String
     @Field("When it leaves by the timetable.") var scheduled: Timestamp
     @Field("Its line; capitals and blanks do not matter.", .notEmpty) var line: String?
     @Field("Where it goes, or how that begins; capitals do not matter.", .notEmpty) var destination: String?

@@ -20,11 +20,11 @@ enum GetBoard: RetryingAction {
   struct Input: FieldSet {
     @Field(
       "The station (Parent8507000), its number (8507000) or a platform (8507000:0:8); the board is the station's.",
-      .notEmpty, .maxLength(100)) var stopId: String
-    @Field("How many departures at most.", .range(1...20)) var limit = 20
+      .notEmpty, .maxLength(BoardQuery.mostStopCharacters)) var stopId: String
+    @Field("How many departures at most.", .range(BoardQuery.limits)) var limit = 20
     @Field("Whether alerts are wanted.") var includeAlerts = true
     @Field("The language of alerts; the service chooses one if it is left out.") var language: BoardLanguage?
-    @Field("How many minutes ahead departures are looked for; 210 if it is left out.", .range(30...720))
+    @Field("How many minutes ahead departures are looked for; 210 if it is left out.", .range(BoardQuery.windows))
     var windowMinutes: Int?
     @Field("Whether the service may say that nothing is new, where this program holds a board.") var onlyIfNew = false
     @Field("How old the board may be when it comes; an older one is a failure, and is tried again.", .min(.zero))

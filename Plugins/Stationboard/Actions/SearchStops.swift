@@ -8,8 +8,10 @@ enum SearchStops: RetryingAction {
   static let examples = [Example("A town", "query: bern")]
 
   struct Input: FieldSet {
-    @Field("The name, or a part of it.", .minLength(2), .maxLength(200)) var query: String
-    @Field("How many stops at most.", .range(1...50)) var limit = 20
+    @Field(
+      "The name, or a part of it.", .minLength(StopSearch.lengths.lowerBound), .maxLength(StopSearch.lengths.upperBound)
+    ) var query: String
+    @Field("How many stops at most.", .range(StopSearch.limits)) var limit = 20
   }
 
   typealias Output = StopSearch

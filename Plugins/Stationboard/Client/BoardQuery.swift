@@ -5,13 +5,13 @@ import HTTPClient
 public struct BoardQuery: Sendable {
   /// The stop or station: `Parent8507000`, `8507000` or the platform `8507000:0:8`.
   public var stopId: String
-  /// How many departures at most, 1 to 20.
+  /// How many departures at most.
   public var limit = 20
   /// Whether alerts are wanted.
   public var includesAlerts = true
   /// The language of alerts; nil leaves it to the service.
   public var language: BoardLanguage?
-  /// How far ahead departures are looked for, 30 to 720 minutes; nil leaves it to the service.
+  /// How far ahead departures are looked for, in minutes; nil leaves it to the service.
   public var windowMinutes: Int?
   /// Whether the service may say that nothing is new, where a board is held.
   public var onlyIfNew = false
@@ -25,17 +25,26 @@ public struct BoardQuery: Sendable {
   /// What the request is known by on both sides.
   public var requestID: String?
 
+  /// What the service takes as `limit`.
+  public static let limits = 1...20
+  /// What the service takes as `windowMinutes`.
+  public static let windows = 30...720
+  /// The most characters that the service takes as `stopId`.
+  public static let mostStopCharacters = 100
+
   /// Creates a query for a stop.
   public init(_ stopId: String) { self.stopId = stopId }
 
   /// What is wrong with it, as a sentence; the service itself would make something else of it without a word.
   var fault: String? {
-    if stopId.isEmpty || stopId.unicodeScalars.count > 100 || stopId.unicodeScalars.contains(where: { $0.value < 32 }) {
-      return "A stop has to be given, such as Parent8507000, in at most 100 characters."
+    if stopId.isEmpty || stopId.unicodeScalars.count > Self.mostStopCharacters
+      || stopId.unicodeScalars.contains(where: { $0.value < 32 })
+    {
+      return "A stop has to be given, such as Parent8507000, in at most \(Self.mostStopCharacters) characters."
     }
-    if !(1...20).contains(limit) { return "A board has 1 to 20 departures, not \(limit)." }
-    if let windowMinutes, !(30...720).contains(windowMinutes) {
-      return "Departures are looked for 30 to 720 minutes ahead, not \(windowMinutes)."
+    if !Self.limits.contains(limit) { return "A board has \(Self.limits.words) departures, not \(limit)." }
+    if let windowMinutes, !Self.windows.contains(windowMinutes) {
+      return "Departures are looked for \(Self.windows.words) minutes ahead, not \(windowMinutes)."
     }
     return nil
   }
@@ -53,6 +62,11 @@ public struct BoardQuery: Sendable {
     if let windowMinutes { query.items.append(HTTPQuery.Item("window_minutes", "\(windowMinutes)")) }
     return "/api/stationboard?\(query.encoded)"
   }
+}
+
+extension ClosedRange<Int> {
+  /// The bounds in a message: `1 to 20`.
+  var words: String { "\(lowerBound) to \(upperBound)" }
 }
 
 /// A language of alerts.

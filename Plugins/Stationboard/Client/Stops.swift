@@ -9,6 +9,11 @@ public struct StopSearch: FieldSet {
   public var isFallback = false
   @Field("Why it did.") public var fallbackReason: String?
 
+  /// How many stops the service gives.
+  public static let limits = 1...50
+  /// How many characters the service takes of a name.
+  public static let lengths = 2...200
+
   public init() {}
 }
 

@@ -65,7 +65,6 @@ struct CheckedReleaseFields: FieldSet {
 }
 
 extension ChecksumForm: Choice {}
-extension RailChange.Kind: Choice {}
 
 struct InstalledFields: FieldSet {
   @Field("Tag of the release; of data that came from a file, their own version.") var tag: String
@@ -97,7 +96,7 @@ struct UpdateFields: FieldSet {
   @Field("Why, as the rest of a sentence.") var reason: String?
   @Field("Tag of what was installed before; absent if nothing was.") var previousTag: String?
   @Field("What is installed now.") var installed: InstalledFields
-  @Field("What is different from before, in the data's order; empty the first time.") var changes: [ChangeFields]
+  @Field("What is different from before, in the data's order; empty the first time.") var changes: [RailChange]
   @Field("When GitHub last said which release is the latest; absent if it did not.") var checkedAt: Timestamp?
   @Field("Whether it is not known that what is installed is the newest.") var isStale: Bool
   @Field("Why that is not known.") var staleReason: String?
@@ -109,25 +108,9 @@ struct UpdateFields: FieldSet {
     reason = result.check.reason
     previousTag = result.check.installed?.tag
     installed = InstalledFields(result.data)
-    changes = result.changes.map(ChangeFields.init)
+    changes = result.changes
     checkedAt = result.check.checkedAt
     isStale = result.check.trouble != nil
     staleReason = result.check.trouble
-  }
-}
-
-struct ChangeFields: FieldSet {
-  @Field("What kind of difference it is.") var kind: RailChange.Kind
-  @Field("Name of the station.") var station: String
-  @Field("Label of the exit, if it is about one.") var exit: String?
-  @Field("The difference in words, without a full stop.") var text: String
-
-  init() {}
-
-  init(_ change: RailChange) {
-    kind = change.kind
-    station = change.station
-    exit = change.exit
-    text = change.text
   }
 }

@@ -98,35 +98,40 @@ struct ExitMatchFields: FieldSet {
 }
 
 struct BusStopMatchFields: FieldSet {
-  @Field("Five digits, leading zeros included.") var code: String
-  @Field("Numbers of the services that stop there.") var services: [String]
-  @Field("Name of the station without MRT STATION or LRT STATION.") var station: String
-  @Field("Codes of the station.") var codes: [String]
-  @Field("Label of the exit.") var exit: String
+  @Included var stop: BusStopFields
+  @Included var place: ExitPlaceFields
 
   init() {}
 
   init(_ match: BusStopMatch) {
-    code = match.busStop.code
-    services = match.busStop.services
-    station = match.station.shortName
-    codes = match.station.codes
-    exit = match.exit.label
+    stop = BusStopFields(match.busStop)
+    place = ExitPlaceFields(match.station, match.exit)
   }
 }
 
 struct LandmarkMatchFields: FieldSet {
   @Field("The landmark as the data name it.") var landmark: String
+  @Included var place: ExitPlaceFields
+
+  init() {}
+
+  init(_ match: LandmarkMatch) {
+    landmark = match.landmark
+    place = ExitPlaceFields(match.station, match.exit)
+  }
+}
+
+/// The exit that something is near to.
+struct ExitPlaceFields: FieldSet {
   @Field("Name of the station without MRT STATION or LRT STATION.") var station: String
   @Field("Codes of the station.") var codes: [String]
   @Field("Label of the exit.") var exit: String
 
   init() {}
 
-  init(_ match: LandmarkMatch) {
-    landmark = match.landmark
-    station = match.station.shortName
-    codes = match.station.codes
-    exit = match.exit.label
+  init(_ station: Station, _ exit: StationExit) {
+    self.station = station.shortName
+    codes = station.codes
+    self.exit = exit.label
   }
 }

@@ -1,7 +1,16 @@
+public import ActionKit
+
 /// One difference between two versions of the data set.
-public struct RailChange: Hashable, Sendable {
+public struct RailChange: FieldSet, Hashable {
+  @Field("What kind of difference it is.") public var kind: Kind
+  @Field("Name of the station.") public var station: String
+  @Field("Label of the exit, if it is about one.") public var exit: String?
+  @Field("The difference in words, without a full stop.") public var text: String
+
+  public init() {}
+
   /// What kind of difference it is.
-  public enum Kind: String, CaseIterable, Sendable {
+  public enum Kind: String, Choice {
     /// The station is new.
     case stationAdded
     /// The station is gone.
@@ -19,15 +28,6 @@ public struct RailChange: Hashable, Sendable {
     /// The exit has other platforms, bus stops or landmarks.
     case surroundingsChanged
   }
-
-  /// What kind of difference it is.
-  public var kind: Kind
-  /// The station's name.
-  public var station: String
-  /// The exit's label, if it is about one.
-  public var exit: String?
-  /// The difference as a sentence without a full stop.
-  public var text: String
 }
 
 extension RailChange {
@@ -87,6 +87,10 @@ extension RailChange {
   }
 
   private init(_ kind: Kind, _ station: Station, exit: StationExit? = nil, _ text: String) {
-    self.init(kind: kind, station: station.officialName, exit: exit?.label, text: text)
+    self.init()
+    self.kind = kind
+    self.station = station.officialName
+    self.exit = exit?.label
+    self.text = text
   }
 }

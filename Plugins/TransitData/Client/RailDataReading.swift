@@ -1,4 +1,4 @@
-import ActionKit
+public import ActionKit
 import HTTPClient
 
 // Reading a station file: checksum first, then the models, then what only looks wrong.

@@ -1,4 +1,4 @@
-import ActionKit
+public import ActionKit
 
 // Questions that the installed data answer without the network.
 

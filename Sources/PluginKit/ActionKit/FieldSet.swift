@@ -2,8 +2,9 @@ import Synchronization
 
 /// A type whose every stored property is a `Field`: an action's input or output, a plugin's configuration, or a part.
 ///
-/// To conform, declare the fields. The compiler writes `init()`, which makes a set that declares its fields and gives
-/// no values, and the way through the fields that reading, writing and the pages use. A set cannot hold itself.
+/// To conform, declare the fields; `Included` takes over those of another set. The compiler writes `init()`, which makes
+/// a set that declares its fields and gives no values, and the way through the fields that reading, writing and the pages
+/// use. A set cannot hold itself.
 ///
 /// Runs that last for days hold inputs and outputs of older programs, so a released field keeps its name and never
 /// becomes required, and a new one has a default or is optional.
@@ -118,8 +119,12 @@ extension FieldSet {
     var stored: [String] = []
     for child in Mirror(reflecting: declared).children {
       guard let label = child.label else { continue }
+      switch child.value {
       // A wrapper is stored under the property's name with an underscore before it.
-      if child.value is any AnyField { stored.append(String(label.dropFirst())) } else { strangers.append(label) }
+      case is any AnyField: stored.append(String(label.dropFirst()))
+      case let part as any AnyIncluded: stored += part.names
+      default: strangers.append(label)
+      }
     }
     strangers += visitor.strangers.filter { !strangers.contains($0) }
     if stored.count > visitor.fields.count {

@@ -22,6 +22,12 @@ final class FieldVisitor: Encoder {
     property = nil
   }
 
+  /// Visits the fields of a part in place of the property that holds it.
+  func include(_ part: some FieldSet) {
+    property = nil
+    try? part.encode(to: self)
+  }
+
   var codingPath: [any CodingKey] { [] }
   var userInfo: [CodingUserInfoKey: Any] { [:] }
   func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {
@@ -107,7 +113,10 @@ private struct MemberContainer<Key: CodingKey>: KeyedDecodingContainerProtocol {
     let name = key.stringValue
     if let value = decoder.map[name], !value.isNull { return try T(from: FieldDecoder(value: value)) }
     // Left out, null, or given by a former name. The declaration is itself a `T`, and holds the default.
-    guard let field = decoder.declarations.first(where: { $0.name == name })?.field else { throw notAField }
+    guard let field = decoder.declarations.first(where: { $0.name == name })?.field else {
+      // A part that is included reads its own fields from the same map.
+      return try T(from: decoder)
+    }
     if decoder.map[name] != nil, field.fieldType.takesNull { return try T(from: FieldDecoder(value: .null)) }
     for alias in field.declaration.aliases {
       if let value = decoder.map[alias], !value.isNull { return try T(from: FieldDecoder(value: value)) }

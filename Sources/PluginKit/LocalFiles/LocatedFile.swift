@@ -91,6 +91,17 @@ package struct LocatedFile: Sendable {
     }
   }
 
+  /// What writing would change, for plans: nothing if the file holds the same already.
+  ///
+  /// - Parameter words: Says what the file will hold.
+  package func changes(
+    to bytes: [UInt8], limit: Int, _ words: ([UInt8]) -> String
+  ) async throws(ActionError) -> [Change] {
+    let status = try await status()
+    if status?.bytes == bytes.count, try await read(limit: limit) == bytes { return [] }
+    return [Change("the file '\(path)'", from: status.map { "\($0.bytes) bytes" }, to: words(bytes))]
+  }
+
   /// Creates or replaces the file in one step, with the folders above it; says whether anything changed.
   ///
   /// A file that holds the same bytes is left as it is. One that is replaced keeps its permissions, and a new one has

@@ -332,6 +332,32 @@ func faults(_ schema: ObjectSchema, _ json: String) throws -> [String] {
     #expect(Odd.schema.undeclared.contains("forgotten"))
   }
 
+  @Test func `an included set stands flat among the fields`() throws {
+    struct Inner: FieldSet {
+      @Field("A name.") var name: String
+      @Field("How many.") var count = 2
+      @Field("A comment.") var comment: String?
+    }
+    struct Outer: FieldSet {
+      @Field("Key of it.") var key: Int
+      @Included var inner: Inner
+      @Field("The end.") var end: Int?
+    }
+    #expect(Outer.schema.fields.map(\.name) == ["key", "name", "count", "comment", "end"])
+    #expect(Outer.schema.undeclared == [])
+    #expect(try faults(Outer.schema, #"{"key":1}"#) == ["1:1: error: 'with' needs 'name' (string): A name"])
+    let read = try Outer(checking: JSON.parse(#"{"key":1,"name":"n"}"#))
+    #expect((read.inner.name, read.inner.count, read.inner.comment) == ("n", 2, nil))
+    #expect(try read.encoded() == .object(["key": .int(1), "name": .string("n"), "count": .int(2)]))
+    let made = try Outer {
+      $0.key = 1
+      $0.inner.name = "n"
+    }
+    #expect(try made.encoded() == read.encoded())
+    let error = #expect(throws: Faults.self) { try Outer { $0.key = 1 } }
+    #expect(error?.description == "Outer.name was never set")
+  }
+
   @Test func `a default that lacks something is no default`() throws {
     struct Outer: FieldSet {
       @Field("A mark.") var mark = Mark()

@@ -131,7 +131,7 @@ import Testing
     #expect(refused?.kind == .refusedLogin)
     #expect(refused?.message == "The mail server localhost refused the login of 'ana'; check the password.")
     #expect(refused?.effect == OutsideEffect.none)
-    #expect("\(refused?.message ?? "") \(refused?.reply ?? "")".contains("s3cret") == false)
+    #expect("\(refused?.message ?? "") \(refused?.detail ?? "")".contains("s3cret") == false)
     // Another name than the certificate's.
     settings.host = "127.0.0.1"
     let misnamed = await failure()

@@ -159,7 +159,7 @@ import Testing
       error.message
         == "Logging in to Markbook Online failed. Asking Markbook Online for 'authentication' failed. Refused.")
     #expect(error.actionError.kind == .network)
-    #expect(try await client.userList().list.count == 4)
+    #expect(try await client.userList().users.count == 4)
     #expect(transport.requests.count == 3)
   }
 

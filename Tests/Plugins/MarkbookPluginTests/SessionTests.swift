@@ -47,7 +47,7 @@ import Testing
       for index in 0..<50 {
         group.addTask {
           if index == 49 { gate.open() }
-          return try await client.userList().list.count
+          return try await client.userList().users.count
         }
       }
       for try await count in group { #expect(count == 4) }
@@ -110,7 +110,7 @@ import Testing
       try .call("userlist", "userlist.json"),
     ])
     _ = try await client.userList()
-    #expect(try await client.userList().list.count == 4)
+    #expect(try await client.userList().users.count == 4)
     #expect(transport.requests.map(\.method) == ["POST", "GET", "GET", "POST", "GET"])
   }
 
@@ -168,7 +168,7 @@ import Testing
       try .call("getbackupurl", "getbackupurl.json"),
     ])
     _ = try await client.userList()
-    #expect(try await client.getBackupURL().status == .okay)
+    #expect(try await client.getBackupURL().state == .ready)
     #expect(transport.missing.isEmpty)
   }
 

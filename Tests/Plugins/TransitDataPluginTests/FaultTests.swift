@@ -36,55 +36,45 @@ private func withSandbox(
   struct Case: Sendable, CustomTestStringConvertible {
     var testDescription: String { "\(kind) \(status)" }
     var kind: ServiceFault.Kind
-    var status = 503
+    var status: Int
     /// What asking for the release fails with.
-    var asking: ErrorKind
-    var askingWords: String
+    var asking: (kind: ErrorKind, words: String)
     /// What downloading the file fails with.
-    var downloading: ErrorKind
-    var downloadingWords: String
+    var downloading: (kind: ErrorKind, words: String)
+
+    init(
+      _ kind: ServiceFault.Kind, status: Int = 503, asking: (ErrorKind, String), downloading: (ErrorKind, String)
+    ) {
+      (self.kind, self.status, self.asking, self.downloading) = (kind, status, asking, downloading)
+    }
   }
 
   private static let cases = [
+    Case(.refuse, asking: (.network, "closed the connection"), downloading: (.network, "closed the connection")),
+    Case(.lostAnswer, asking: (.network, "closed the connection"), downloading: (.network, "closed the connection")),
     Case(
-      kind: .refuse, asking: .network, askingWords: "closed the connection", downloading: .network,
-      downloadingWords: "closed the connection"),
+      .truncated, asking: (.network, "before its answer was whole"),
+      downloading: (.network, "before its answer was whole")),
+    Case(.slow, asking: (.timeout, "did not answer whole within 1s"), downloading: (.timeout, "sent nothing for 1s")),
     Case(
-      kind: .lostAnswer, asking: .network, askingWords: "closed the connection", downloading: .network,
-      downloadingWords: "closed the connection"),
+      .oversized, asking: (.plugin, "larger than 8388608 bytes"), downloading: (.plugin, "larger than 1048576 bytes")),
+    Case(.html, asking: (.plugin, "is a web page and no JSON"), downloading: (.network, "bytes, but 82 arrived")),
     Case(
-      kind: .truncated, asking: .network, askingWords: "before its answer was whole", downloading: .network,
-      downloadingWords: "before its answer was whole"),
+      .wrongType, asking: (.plugin, "should be an object and is a list"),
+      downloading: (.network, "bytes, but 4 arrived")),
+    Case(.badUTF8, asking: (.plugin, "it is no JSON"), downloading: (.network, "arrived")),
+    Case(.status, status: 500, asking: (.server, "HTTP status 500"), downloading: (.server, "HTTP status 500")),
     Case(
-      kind: .slow, asking: .timeout, askingWords: "did not answer whole within 1s", downloading: .timeout,
-      downloadingWords: "sent nothing for 1s"),
+      .status, status: 404, asking: (.notFound, "nothing published"),
+      downloading: (.notFound, "has no file 'stage3_final.json'")),
     Case(
-      kind: .oversized, asking: .plugin, askingWords: "larger than 8388608 bytes", downloading: .plugin,
-      downloadingWords: "larger than 1048576 bytes"),
+      .status, status: 403, asking: (.authorization, "gives no access"),
+      downloading: (.authorization, "HTTP status 403")),
     Case(
-      kind: .html, asking: .plugin, askingWords: "is a web page and no JSON", downloading: .network,
-      downloadingWords: "bytes, but 82 arrived"),
+      .redirect, asking: (.configuration, "the same scheme, host and port"),
+      downloading: (.configuration, "host ending in .githubusercontent.com")),
     Case(
-      kind: .wrongType, asking: .plugin, askingWords: "should be an object and is a list", downloading: .network,
-      downloadingWords: "bytes, but 4 arrived"),
-    Case(
-      kind: .badUTF8, asking: .plugin, askingWords: "it is no JSON", downloading: .network,
-      downloadingWords: "arrived"),
-    Case(
-      kind: .status, status: 500, asking: .server, askingWords: "HTTP status 500", downloading: .server,
-      downloadingWords: "HTTP status 500"),
-    Case(
-      kind: .status, status: 404, asking: .notFound, askingWords: "nothing published", downloading: .notFound,
-      downloadingWords: "has no file 'stage3_final.json'"),
-    Case(
-      kind: .status, status: 403, asking: .authorization, askingWords: "gives no access", downloading: .authorization,
-      downloadingWords: "HTTP status 403"),
-    Case(
-      kind: .redirect, asking: .configuration, askingWords: "the same scheme, host and port",
-      downloading: .configuration, downloadingWords: "host ending in .githubusercontent.com"),
-    Case(
-      kind: .redirectLoop, asking: .configuration, askingWords: "more than 5 times", downloading: .configuration,
-      downloadingWords: "more than 5 times"),
+      .redirectLoop, asking: (.configuration, "more than 5 times"), downloading: (.configuration, "more than 5 times")),
   ]
 
   @Test(arguments: cases)
@@ -94,9 +84,9 @@ private func withSandbox(
       fault.status = c.status
       sandbox.server.add(fault)
       let error = try await failure { try await client.update() }
-      #expect(error.actionError.kind == c.asking)
+      #expect(error.actionError.kind == c.asking.kind)
       #expect(error.actionError.effect == ActionError.Effect.none)
-      #expect(error.message.contains(c.askingWords), "\(error.message)")
+      #expect(error.message.contains(c.asking.words), "\(error.message)")
       #expect(sandbox.server.count("/storage/") == 0)
     }
   }
@@ -110,8 +100,8 @@ private func withSandbox(
       fault.status = c.status
       sandbox.server.add(fault)
       let error = try await failure { try await client.update() }
-      #expect(error.actionError.kind == c.downloading)
-      #expect(error.message.contains(c.downloadingWords), "\(error.message)")
+      #expect(error.actionError.kind == c.downloading.kind)
+      #expect(error.message.contains(c.downloading.words), "\(error.message)")
       #expect(try folder.stationFiles.count == 1)
       #expect(try await client.installed().version.tag == "20260215")
     }

@@ -1,0 +1,43 @@
+public import ActionKit
+
+/// Why a mail was not sent, or nobody knows whether it was; the detail holds the server's last words.
+public typealias MailError = ServiceError<MailErrorKind>
+
+/// What went wrong with a mail.
+public enum MailErrorKind: ServiceErrorKind, Equatable {
+  /// The mail makes no sense, or is too large; nothing was sent.
+  case invalid
+  /// libcurl is missing, or is too old.
+  case unavailable
+  /// No encrypted way could be agreed on with somebody who is trusted.
+  case untrusted
+  /// The server was not reached, or the connection broke.
+  case connection
+  /// A time limit passed.
+  case timeout
+  /// The calling task was cancelled.
+  case cancelled
+  /// The login was refused.
+  case refusedLogin
+  /// The server refused the sender, a recipient or the mail, with this code.
+  case refused(Int)
+  /// What answered is no SMTP server, or said what none says here.
+  case unreadable
+
+  public var errorKind: ErrorKind {
+    switch self {
+    case .invalid: .validation
+    case .unavailable, .untrusted: .configuration
+    case .connection: .network
+    case .timeout: .timeout
+    case .cancelled: .cancelled
+    case .refusedLogin: .authentication
+    // Codes from 400 on mean later, those from 500 on never (RFC 5321, section 4.2.1).
+    case .refused(let code): code < 500 ? .server : .validation
+    case .unreadable: .plugin
+    }
+  }
+
+  /// The code of SMTP.
+  public var status: Int? { if case .refused(let code) = self { code } else { nil } }
+}

@@ -1,0 +1,44 @@
+import ActionKit
+
+// What several actions take.
+
+struct MarkbookKey: FieldSet {
+  @Field("Key of the markbook.") var markbookKey: Int
+}
+
+/// A student of a markbook, as writes want to have them named.
+struct StudentReference: FieldSet {
+  @Field("Key of the markbook.") var markbookKey: Int
+  @Field("Key of the student, as a fresh reading of the markbook has it.") var studentKey: Int
+  @Field("The same student's id in the school's own system; the service checks one by the other.", .notEmpty)
+  var sid: String
+
+  /// The student in a markbook that was read; the error says that the pair of key and id is none.
+  func student(in markbook: MarkbookResponse) throws(ActionError) -> MarkbookStudent {
+    guard let student = student(ifIn: markbook) else {
+      throw ActionError(
+        .notFound, "Markbook '\(markbook.head.markbookName)' has no student with key \(studentKey) and id '\(sid)'.")
+    }
+    return student
+  }
+
+  /// The student in a markbook that was read, if the markbook shows them.
+  func student(ifIn markbook: MarkbookResponse) -> MarkbookStudent? {
+    markbook.students.first { $0.student.key == studentKey && $0.student.sid.hasSameScalars(as: sid) }?.student
+  }
+}
+
+extension MarkbookHead {
+  /// The class of a key, or an error that says that there is none.
+  func homeClass(_ key: Int) throws(ActionError) -> MarkbookClass {
+    guard let home = classes.first(where: { $0.key == key }) else {
+      throw ActionError(.notFound, "Markbook '\(markbookName)' has no class with key \(key).")
+    }
+    return home
+  }
+}
+
+extension MarkbookStudent {
+  /// The student as plans name them.
+  var label: String { "\(preferredName.isEmpty ? givenName : preferredName) \(familyName) (\(sid))" }
+}

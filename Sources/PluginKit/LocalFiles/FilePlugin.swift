@@ -1,0 +1,32 @@
+public import ActionKit
+
+/// A plugin whose actions work on the files of a connection, most of them on the one that their field `path` names.
+public protocol FilePlugin: SandboxedPlugin, FootprintPlugin, RefusingPlugin
+where Service == LocalFiles, Configuration == LocalFilesConfiguration {}
+
+extension FilePlugin {
+  /// Gives access to the files that the connection allows.
+  public static func connect(_ configuration: LocalFilesConfiguration, in context: PluginContext) -> LocalFiles {
+    LocalFiles(configuration)
+  }
+
+  /// Makes a folder of made-up files.
+  public static func startSandbox(_ options: SandboxOptions) async throws -> any RunningSandbox {
+    try await FolderSandbox(options)
+  }
+
+  /// The file at `path`.
+  public static func footprint(
+    of action: String, _ input: Value, on connection: LocalFilesConfiguration, in context: ActionContext
+  ) -> Footprint {
+    Footprint(LocalFiles(connection).resources([input["path"]], in: context))
+  }
+
+  /// Why the file at `path` is refused, which an action `write` writes and any other reads.
+  package static func fileRefusals(
+    of action: String, _ input: StepInput, on connection: LocalFilesConfiguration?, in context: ActionContext
+  ) -> [Refusal] {
+    LocalFiles.refusals(
+      of: [input["path"]], on: connection.map { LocalFiles($0) }, in: context, for: action == "write" ? .write : .read)
+  }
+}
