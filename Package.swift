@@ -187,7 +187,7 @@ let package = Package(
           name: "errand-dev",
           dependencies: [
             "ActionKit", "Basics", "Calendars", "CommandLineParser", "ExpressionTestKit", "Expressions", "PluginList",
-            "Recipes",
+            "Recipes", "RunState",
           ]),
         .tests(of: "CommandLineParser", "Basics"),
         .tests(
