@@ -192,8 +192,7 @@ let package = Package(
           name: "errand-dev",
           dependencies: [
             "ActionKit", "Agent", "Basics", "Calendars", "CommandLineParser", "ExpressionTestKit", "Expressions",
-            "PluginList",
-            "Recipes",
+            "PluginList", "Recipes", "RunState",
           ]),
         .tests(of: "CommandLineParser", "Basics"),
         .tests(

@@ -32,6 +32,7 @@ func generatedFiles() throws(ToolError) -> [GeneratedFile] {
   let catalog = ActionCatalog(everyPlugin)
   files.append(.page("docs/keys.md", keyPage(catalog)))
   files.append(.page("docs/agent-requests.md", verbPage()))
+  files.append(.page("docs/journal.md", try journalPage()))
   for schema in FileSchema.allCases {
     do throws(JSONError) {
       let text = try JSON.text(schema.document(catalog), .pretty)

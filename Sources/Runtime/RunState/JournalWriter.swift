@@ -9,6 +9,13 @@
 /// the thread does with files: after a failed sync nobody knows what is on the disk (the kernel may have dropped the
 /// pages), so only a new start, which reads the files, can tell. What may be there of the batch that failed is cut off, because
 /// it is refused: everyone who waits then, or comes later, gets that error.
+///
+/// While a program runs, an event is folded three times: into the run's own record, which is ahead by what is held back
+/// (`RunJournal`); into the state of this thread, which is ahead by the batch that is being written, so that what does
+/// not fit is refused before it is on the disk; and into the published state, which has nothing that power loss could
+/// take back. To publish the thread's state instead would fold once less, and make the next event of every batch copy
+/// the dictionary of all runs and the list of its run's steps, because both would hold them: a fold only changes a few
+/// members in place, however many runs and steps there are.
 import Basics
 import Synchronization
 import Threads

@@ -62,4 +62,73 @@ import Testing
     #expect(again.state.values["after"] == .inline(.bool(true)))
     try await again.close()
   }
+
+  // MARK: - Bytes
+
+  /// The states that released versions left.
+  private static let released = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+    .deletingLastPathComponent().appending(path: "Programs/errandTests/Fixtures/states")
+
+  /// The lines of a file of a released state.
+  private func lines(_ version: String, _ name: String) throws -> [String] {
+    let file = FormatTests.released.appending(path: "\(version)/state/\(name)")
+    return try String(contentsOf: file, encoding: .utf8).split(separator: "\n").map(String.init)
+  }
+
+  @Test(arguments: ["0.1.0", "0.2.0"], ["journal-2.jsonl", "journal-3.jsonl"])
+  func `events of released versions are written as they were`(version: String, name: String) throws {
+    var count = 0
+    for line in try lines(version, name) {
+      guard var map = try JSON.parse(Array(line.utf8)).map, let number = map["n"]?.int else { continue }
+      map = ValueMap(map.members.dropFirst().map { ($0.name ?? "", $0.value) })
+      let text = try recordedBytes(of: StateEvent(reading: .map(map)))
+      #expect("{\"n\":\(number)," + String(decoding: text.dropFirst(), as: UTF8.self) == line)
+      count += 1
+    }
+    #expect(count > 10)
+  }
+
+  @Test(arguments: ["0.1.0", "0.2.0"])
+  func `records of released versions are written as they were`(version: String) throws {
+    func written(_ entry: (some LogRecord)?) throws -> String? {
+      try entry.map { String(decoding: try $0.line().dropLast(), as: UTF8.self) }
+    }
+    for line in try lines(version, "history/2026-11.jsonl") {
+      #expect(try written(RunRecord(inLine: Array(line.utf8)[...])) == line)
+    }
+    for line in try lines(version, "slots/2026-11.jsonl") {
+      #expect(try written(SlotRecord(inLine: Array(line.utf8)[...])) == line)
+    }
+    let snapshot = try JSON.parse(Array(try lines(version, "state.json").joined(separator: "\n").utf8))
+    let state = try #require(snapshot["state"])
+    #expect(try JSON.text(State(reading: state).encoded(), .prettySorted) == JSON.text(state, .prettySorted))
+  }
+
+  @Test(arguments: [
+    #"{"event":"runCreated","run":"r","at":"2026-11-20T09:00:00Z","recipe":"a","file":"a.yaml","texts":{},"inputs":{},"sandbox":false,"program":"errand 0.1"}"#,
+    #"{"event":"runStatusChanged","run":"r","at":"2026-11-20T09:00:00Z","status":"running"}"#,
+    #"{"event":"cancelRequested","run":"r","at":"2026-11-20T09:00:00Z"}"#,
+    #"{"event":"stepBegan","run":"r","at":"2026-11-20T09:00:00Z","step":"a","now":"2026-11-20T09:00:00Z","status":"running"}"#,
+    #"{"event":"attemptBegan","run":"r","at":"2026-11-20T09:00:00Z","step":"a","number":1}"#,
+    #"{"event":"attemptEnded","run":"r","at":"2026-11-20T09:00:00Z","step":"a","number":1}"#,
+    #"{"event":"stepEnded","run":"r","at":"2026-11-20T09:00:00Z","step":"a","status":"succeeded"}"#,
+    #"{"event":"runEnded","run":"r","at":"2026-11-20T09:00:00Z","status":"succeeded"}"#,
+    #"{"event":"runNoted","run":"r","at":"2026-11-20T09:00:00Z","name":"n","value":1,"condition":{}}"#,
+    #"{"event":"valueSet","at":"2026-11-20T09:00:00Z","name":"x","value":null}"#,
+    #"{"event":"valueRemoved","at":"2026-11-20T09:00:00Z","name":"x"}"#,
+    #"{"event":"stepWaits","run":"r","at":"2026-11-20T09:00:00Z","step":"a","now":"2026-11-20T09:00:00Z","wait":{"kind":"until"}}"#,
+    #"{"event":"decisionGiven","run":"r","step":"a","decision":{"isApproved":false,"by":"ada","at":"2026-11-20T09:00:00Z"}}"#,
+    #"{"event":"eventReceived","id":"e","name":"n","receivedAt":"2026-11-20T09:00:00Z"}"#,
+    #"{"event":"eventConsumed","at":"2026-11-20T09:00:00Z","id":"e","by":"r"}"#,
+    #"{"event":"eventsForgotten","at":"2026-11-20T09:00:00Z"}"#,
+    #"{"event":"scheduleSet","at":"2026-11-20T09:00:00Z","schedule":"s","recipe":"a","file":"a.yaml","spec":"x"}"#,
+    #"{"event":"scheduleRemoved","at":"2026-11-20T09:00:00Z","schedule":"s"}"#,
+    #"{"event":"schedulePaused","schedule":"s"}"#,
+    #"{"event":"scheduleReset","at":"2026-11-20T09:00:00Z","schedule":"s","processedUntil":"2026-11-20T09:00:00Z"}"#,
+    #"{"event":"slotDecided","schedule":"s","slot":"2026-11-20T09:00:00Z","count":1,"outcome":"started","at":"2026-11-20T09:00:00Z","cause":{"kind":"slot"}}"#,
+  ])
+  func `an event without what may be left out is written as ever`(line: String) throws {
+    let event = try StateEvent(reading: try JSON.parse(Array(line.utf8)))
+    #expect(String(decoding: try recordedBytes(of: event), as: UTF8.self) == line)
+  }
 }

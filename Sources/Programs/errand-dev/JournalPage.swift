@@ -1,0 +1,248 @@
+import Basics
+import RunState
+
+// The reference page of the journal's events. Their members are read from what the records declare: the page goes
+// through an example of each event, which therefore has to have every member.
+
+private let introduction = """
+  # The journal
+
+  What a state folder's `journal-….jsonl` holds: a line for each event, a commit line after each batch, and a header.
+  [`Journal.swift`](../Sources/Runtime/RunState/Journal.swift) explains the lines that are not events, and how damage is
+  found. Every event begins with its number, `n`, and its name, `event`. The state is what folding the events gives, in
+  their order ([`State.swift`](../Sources/Runtime/RunState/State.swift)).
+
+  Instants are RFC 3339 texts and lengths of time are texts such as `1.5s`. A value is JSON as it is; what JSON lacks is
+  an object with one member whose name begins with `$`
+  ([`StoredValue.swift`](../Sources/Runtime/RunState/StoredValue.swift)). A value above 64 KiB is
+  `{"$blob": {"sha256": …, "size": …}}`, and lies in a file of `blobs/`. Members are written in the order of the tables.
+
+  """
+
+/// The page.
+func journalPage() throws(ToolError) -> String {
+  var page = introduction
+  var table = MemberTable()
+  for kind in StateEvent.Kind.allCases {
+    let (summary, line) = example(of: kind)
+    page += "\n## `\(kind.rawValue)`\n\n\(summary)\n\n```json\n\(line)\n```\n\n"
+    page += try table.section(of: try event(in: line, of: kind))
+  }
+  page += "\n## Records within events\n"
+  for (name, section) in table.records { page += "\n### \(name)\n\n\(section)" }
+  return page
+}
+
+/// The record of an example, which has to be what its event writes.
+private func event(in line: String, of kind: StateEvent.Kind) throws(ToolError) -> any Record {
+  do {
+    let event = try StateEvent(reading: try JSON.parse(Array(line.utf8)))
+    let text = try JSON.text(event.encoded())
+    guard text == line else { throw ToolError("the example of '\(kind.rawValue)' is written as \(text)") }
+    // An event is an enumeration's case with its record.
+    if let record = Mirror(reflecting: event).children.first?.value as? any Record { return record }
+  } catch let error as RecordError {
+    throw ToolError("the example of '\(kind.rawValue)' cannot be read: \(error.message)")
+  } catch {
+    throw (error as? ToolError) ?? ToolError("the example of '\(kind.rawValue)': \(error)")
+  }
+  throw ToolError("'\(kind.rawValue)' has no record")
+}
+
+/// Notes the members of a record as a table's rows, and of the records in it as tables of their own.
+private struct MemberTable: MemberCoder {
+  private var rows = ""
+  /// The records in those, in the order in which they were met.
+  private(set) var records: [(name: String, section: String)] = []
+
+  mutating func section<Described: Record>(of record: Described) throws(ToolError) -> String {
+    let outer = rows
+    defer { rows = outer }
+    rows = "| Member | Holds | Left out |\n| --- | --- | --- |\n"
+    _ = try Described(coding: &self, of: record)
+    return rows
+  }
+
+  mutating func callAsFunction<Member: Recordable>(_ name: String, _ member: Member?) throws(ToolError) -> Member {
+    guard let member else { throw ToolError("an example lacks '\(name)', which every record has") }
+    try note(name, member, "")
+    return member
+  }
+
+  mutating func callAsFunction<Member: Recordable>(_ name: String, _ member: Member?) throws(ToolError) -> Member? {
+    guard let member else { throw ToolError("the example of a record lacks '\(name)'") }
+    try note(name, member, "if there is none")
+    return member
+  }
+
+  mutating func callAsFunction<Member: Recordable & Equatable>(
+    _ name: String, _ member: Member?, default: @autoclosure () -> Member
+  ) throws(ToolError) -> Member {
+    let standard = `default`()
+    guard let member, member != standard else { throw ToolError("the example of a record lacks '\(name)'") }
+    let text = (try? JSON.text(standard.encoded())) ?? ""
+    try note(name, member, "if \(["[]", "{}"].contains(text) ? "empty" : "`\(text)`")")
+    return member
+  }
+
+  private mutating func note<Member: Recordable>(
+    _ name: String, _ member: Member, _ absence: String
+  ) throws(ToolError) {
+    rows += "| `\(name)` | \(form(of: Member.self)) | \(absence) |\n"
+    guard let record = ((member as? any Container)?.first ?? member) as? any Record else { return }
+    let name = "\(type(of: record))"
+    if records.contains(where: { $0.name == name }) { return }
+    let place = records.count
+    // Its place comes before those of the records in it.
+    records.append((name, ""))
+    records[place].section = try section(of: record)
+  }
+}
+
+/// Something that holds members of one kind.
+private protocol Container {
+  static var form: (name: String, element: any Recordable.Type) { get }
+  var first: (any Recordable)? { get }
+}
+
+extension Array: Container where Element: Recordable {
+  fileprivate static var form: (name: String, element: any Recordable.Type) { ("list of", Element.self) }
+  fileprivate var first: (any Recordable)? { isEmpty ? nil : self[0] }
+}
+
+extension Dictionary: Container where Key == String, Value: Recordable {
+  fileprivate static var form: (name: String, element: any Recordable.Type) { ("object, by name, of", Value.self) }
+  fileprivate var first: (any Recordable)? { values.first }
+}
+
+/// What a member holds, in words.
+private func form(of type: any Recordable.Type) -> String {
+  switch type {
+  case is String.Type: return "text"
+  case is Int.Type: return "number"
+  case is Bool.Type: return "`true` or `false`"
+  case is Timestamp.Type: return "instant"
+  case is TimeSpan.Type: return "length of time"
+  case is Value.Type, is StoredValue.Type: return "value"
+  case let type as any Container.Type: return "\(type.form.name) \(form(of: type.form.element))"
+  case let type as any CaseIterable.Type: return names(of: type).map { "`\($0)`" }.joined(separator: ", ")
+  default: return "[\(type)](#\("\(type)".lowercased()))"
+  }
+}
+
+private func names<Cases: CaseIterable>(of type: Cases.Type) -> [String] { type.allCases.map { "\($0)" } }
+
+/// What an event says, and one that has every member.
+private func example(of kind: StateEvent.Kind) -> (summary: String, line: String) {
+  let run = #""run":"019a9fd5-0000-7000-8000-000000000001","at":"2026-11-20T09:00:00Z""#
+  let error =
+    #"{"kind":"timeout","message":"timed out after 30s","detail":"no answer","status":504,"step":"put","attempt":2,"file":"recipes/averages.yaml","line":12,"column":5,"retryable":true,"retryAfter":"1.5s","effect":"unknown","cause":{"kind":"network","message":"the connection broke","retryable":true,"effect":"none"}}"#
+  let resolution =
+    #"{"choice":"retry","by":"ada","at":"2026-11-20T09:00:00Z","doubt":"the program stopped during the attempt"}"#
+  switch kind {
+  case .runCreated:
+    return (
+      "A run was accepted.",
+      #"{"event":"runCreated",\#(run),"recipe":"averages","file":"recipes/averages.yaml","folder":"/home/ada/school","texts":{"recipes/averages.yaml":"steps: []\n"},"inputs":{"markbook":5},"overrides":{"connections.markbook.baseURL":"http://127.0.0.1:8080"},"sandbox":false,"program":"errand 0.2","cause":{"kind":"event","schedule":"averages/handed-in","slot":"2026-11-20T09:00:00Z","event":"e-7","run":"019a9fd5-0000-7000-8000-000000000000"},"group":{"name":"markbook","limit":1,"onLimit":"queue"},"attempt":2}"#
+    )
+  case .runStatusChanged:
+    return (
+      "A run began, continued, or stopped without having ended.",
+      #"{"event":"runStatusChanged",\#(run),"status":"waiting","reason":"waits for approval","wakeAt":"2026-11-21T09:00:00Z"}"#
+    )
+  case .cancelRequested:
+    return (
+      "A person or a program asked to cancel a run.", #"{"event":"cancelRequested",\#(run),"reason":"wrong class"}"#
+    )
+  case .stepBegan:
+    return (
+      "A step began, or began anew. `now` is the instant that its expressions see, `items` the list of a `forEach`.",
+      #"{"event":"stepBegan",\#(run),"step":"put","now":"2026-11-20T09:00:00Z","status":"running","key":"019a9fd5/put","items":[1,2],"resolution":\#(resolution)}"#
+    )
+  case .attemptBegan:
+    return (
+      "An attempt is about to be made; the event is durable before anything is sent. `baseline` is what a write looked up first.",
+      #"{"event":"attemptBegan",\#(run),"step":"put","number":1,"baseline":{"mark":4}}"#
+    )
+  case .attemptEnded:
+    return (
+      "An attempt ended. With `retryAt`, another follows.",
+      #"{"event":"attemptEnded",\#(run),"step":"put","number":1,"error":\#(error),"retryAt":"2026-11-20T09:00:02Z","exchanges":[{"method":"PUT","url":"https://markbook.example/results/1","status":504}]}"#
+    )
+  case .stepEnded:
+    return (
+      "A step ended, became uncertain, or was resolved. `now` is there if it never began.",
+      #"{"event":"stepEnded",\#(run),"step":"put","now":"2026-11-20T09:00:00Z","status":"failed","output":{"mark":5},"error":\#(error),"resolution":\#(resolution)}"#
+    )
+  case .runEnded:
+    return (
+      "A run ended, and moves to the history with the next snapshot.",
+      #"{"event":"runEnded",\#(run),"status":"failed","outputs":{"average":4.5},"error":\#(error)}"#
+    )
+  case .runNoted:
+    return (
+      "An action noted something for later steps of its run. The event fits only if `condition` is what was there.",
+      #"{"event":"runNoted",\#(run),"name":"markbook/session","value":"s-1","condition":{"value":"s-0"}}"#
+    )
+  case .valueSet:
+    return (
+      "A value that outlives runs was set, by the step that `change` names. The event fits only if `condition` is what was there.",
+      #"{"event":"valueSet","at":"2026-11-20T09:00:00Z","name":"last","value":7,"condition":{"value":6},"change":{"run":"019a9fd5-0000-7000-8000-000000000001","step":"remember"}}"#
+    )
+  case .valueRemoved:
+    return (
+      "A value that outlives runs was removed.",
+      #"{"event":"valueRemoved","at":"2026-11-20T09:00:00Z","name":"last","condition":{"value":7},"change":{"run":"019a9fd5-0000-7000-8000-000000000001","step":"forget"}}"#
+    )
+  case .stepWaits:
+    return (
+      "A step waits, or waits for something else than before.",
+      #"{"event":"stepWaits",\#(run),"step":"ask","now":"2026-11-20T09:00:00Z","wait":{"kind":"approval","wakeAt":"2026-11-21T09:00:00Z","event":"handed-in","prompt":"Send the marks?","by":["ada"],"rounds":3}}"#
+    )
+  case .decisionGiven:
+    return (
+      "A person decided about a step that asks.",
+      #"{"event":"decisionGiven","run":"019a9fd5-0000-7000-8000-000000000001","step":"ask","decision":{"isApproved":true,"by":"ada","at":"2026-11-20T09:00:00Z","comment":"checked"}}"#
+    )
+  case .eventReceived:
+    return (
+      "An event was received. No id is received twice.",
+      #"{"event":"eventReceived","id":"e-7","name":"handed-in","data":{"pupil":3},"run":"019a9fd5-0000-7000-8000-000000000001","receivedAt":"2026-11-20T09:00:00Z","consumedBy":"averages/handed-in"}"#
+    )
+  case .eventConsumed:
+    return (
+      "A run or a schedule consumed an event, in the batch with what follows from it.",
+      #"{"event":"eventConsumed","at":"2026-11-20T09:00:00Z","id":"e-7","by":"averages/handed-in"}"#
+    )
+  case .eventsForgotten:
+    return (
+      "Events were old enough to be forgotten.",
+      #"{"event":"eventsForgotten","at":"2026-11-20T09:00:00Z","ids":["e-7"]}"#
+    )
+  case .scheduleSet:
+    return (
+      "A schedule was added or changed. `spec` is what decides its slots; `processedUntil` moves its mark.",
+      #"{"event":"scheduleSet","at":"2026-11-20T09:00:00Z","schedule":"averages/daily","recipe":"averages","file":"recipes/averages.yaml","spec":"cron 0 9 * * * UTC","texts":{"recipes/averages.yaml":"steps: []\n"},"processedUntil":"2026-11-20T09:00:00Z","remainingRuns":3,"pausesOnFailure":true,"follows":"marks"}"#
+    )
+  case .scheduleRemoved:
+    return (
+      "A schedule was removed.",
+      #"{"event":"scheduleRemoved","at":"2026-11-20T09:00:00Z","schedule":"averages/daily"}"#
+    )
+  case .schedulePaused:
+    return (
+      "A schedule was paused or, without `pause`, resumed.",
+      #"{"event":"schedulePaused","schedule":"averages/daily","pause":{"at":"2026-11-20T09:00:00Z","origin":"person","note":"holidays"}}"#
+    )
+  case .scheduleReset:
+    return (
+      "A person set a schedule's mark back after the clock had been ahead. `started` are the slots after it that have a run.",
+      #"{"event":"scheduleReset","at":"2026-11-20T09:00:00Z","schedule":"averages/daily","processedUntil":"2026-11-20T09:00:00Z","started":["2026-11-21T09:00:00Z"]}"#
+    )
+  case .slotDecided:
+    return (
+      "A slot, or a row of `count` slots from `slot` to `until`, was decided. `run` is the run that it started, or the one that was in its way.",
+      #"{"event":"slotDecided","schedule":"averages/daily","slot":"2026-11-20T09:00:00Z","until":"2026-11-20T11:00:00Z","count":3,"outcome":"skippedOverlap","at":"2026-11-20T11:00:01Z","cause":{"kind":"slot"},"run":"019a9fd5-0000-7000-8000-000000000001","reason":"the run before it is still open","lateBy":"1s"}"#
+    )
+  }
+}
