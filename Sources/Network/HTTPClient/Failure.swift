@@ -1,6 +1,6 @@
 import Basics
 
-/// Words the errors of one request, so that each names the request, the host and the way out, and no secret.
+/// Builds the errors of one request, so that each names the request, the host and the fix, and no secret.
 struct Failure {
   private let request: HTTPRequest
 

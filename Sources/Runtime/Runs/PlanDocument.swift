@@ -8,20 +8,21 @@
 //      "notes":   [{"path", "if": […], "kind", "text"}],
 //      "outputs": {…}, "error": {…}, "tally": {…}}
 //
-// A field of an output that differs from one answer to the next (`FieldSchema.isVolatile`), such as when it came, has no
-// hash: the plan holds though it moves. What a write makes of it stands in that write's input.
+// A volatile output field (`FieldSchema.isVolatile`), such as the time of an answer, has no hash, so that the plan
+// holds though it moves. A write that uses it shows it in that write's input.
 //
-// What is not known is `{"$unknown": "known after 'make'"}`. No secret is in it: they are masked by type and by value.
+// An unknown value is `{"$unknown": "known after 'make'"}`. The file holds no secret: they are masked by type and by
+// value.
 import ActionKit
 package import Basics
 import Expressions
 import RunState
 
 extension Plan {
-  /// The number of the form that plans are written in.
+  /// The version of the format that plans are written in.
   package static let format = 2
 
-  /// What was read and is to be written, with `heading` before it.
+  /// What was read and is to be written, after `heading`.
   package func document(_ heading: ValueMap) -> Value {
     var document = ValueMap()
     document["format"] = .int(Plan.format)
@@ -64,7 +65,7 @@ extension Plan {
 }
 
 extension Plan.Entry {
-  /// What is to be said of it beside the writes; nil for a write.
+  /// The kind and text of a note; nil for a write.
   package var note: (kind: String, text: String)? {
     switch event {
     case .write: nil
@@ -97,7 +98,7 @@ extension Change {
 }
 
 extension Value {
-  /// The value with something else in the place of each unknown, made of when it will be known.
+  /// The value with each unknown replaced by what `body` makes of its reason.
   package func withUnknowns(_ replace: (String) -> Value) -> Value {
     if let unknown = Unknown(self) { return replace(unknown.reason) }
     switch content {
@@ -115,7 +116,7 @@ extension Value {
 // MARK: - What has moved
 
 extension Plan {
-  /// What is different in a plan that was made again; empty if the run may begin.
+  /// What differs in a plan that was made again; empty if the run may begin.
   package static func moves(from old: Value, to new: Value) -> [String] {
     guard old["format"]?.int == format else { return ["the plan is of another version of errand; make it again"] }
     var moves: [String] = []
@@ -172,14 +173,14 @@ extension Plan {
     return moved.isEmpty ? ["\(what) is to be written otherwise"] : moved
   }
 
-  /// The members of two maps by name, those of the first one first.
+  /// The members of two maps by name, those of the first map first.
   private static func members(_ old: Value?, _ new: Value?) -> [(name: String, old: Value?, new: Value?)] {
     let (old, new) = (old?.map ?? ValueMap(), new?.map ?? ValueMap())
     let added = new.members.filter { old[$0.key] == nil }
     return old.members.map { ($0.name ?? "", $0.value, new[$0.key]) } + added.map { ($0.name ?? "", nil, $0.value) }
   }
 
-  /// The items of two lists by their paths; of those that come more than once, the first with the first.
+  /// Pairs the items of two lists by path; of equal paths, the first with the first.
   private static func paired(_ old: Value?, _ new: Value?) -> [(path: String, old: Value?, new: Value?)] {
     func byPath(_ list: Value?) -> Value {
       var map = ValueMap()

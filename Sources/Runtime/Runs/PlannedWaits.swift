@@ -1,4 +1,4 @@
-// What a plan makes of waits and approvals, and of its clock.
+// How a plan walks waits and approvals, and its clock.
 import ActionKit
 import Basics
 import Expressions

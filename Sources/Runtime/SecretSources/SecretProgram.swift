@@ -2,11 +2,11 @@ import Basics
 import ChildProcesses
 import Recipes
 
-// What runs a program that prints secrets: `pass`, `age`, or whatever `errand.yaml` names.
+// Runs a program that prints secrets: `pass`, `age`, or the command that `errand.yaml` names.
 //
-// It has the environment of this process, because a password manager finds its store, its agent and its terminal there;
-// no input; and a process group of its own, which ends with it. What it writes to its standard error is read and thrown
-// away: it may hold a secret, and whoever runs the program by hand sees it.
+// It has this process's environment, because a password manager finds its store, its agent and its terminal there; no
+// input; and a process group of its own, which ends with it. Its standard error is read and discarded: it may hold a
+// secret, and a person who runs the program by hand sees it.
 
 /// A program that prints secrets.
 struct SecretProgram: Sendable {
@@ -15,7 +15,7 @@ struct SecretProgram: Sendable {
   var folder: String
   var environment: [String: String]
 
-  /// The program and its arguments, as a shell takes them.
+  /// The program and its arguments, split as a shell does.
   var line: String { words.map(\.shellQuoted).joined(separator: " ") }
 
   /// The program's file, if it is there.
@@ -23,14 +23,14 @@ struct SecretProgram: Sendable {
     ChildProcess.file(of: words.first ?? "", in: environment["PATH"] ?? "/usr/local/bin:/usr/bin:/bin", from: folder)
   }
 
-  /// That it is not there.
+  /// The error that the program is missing.
   func isMissing(for what: String) -> SecretError {
     SecretError("\(what): there is no program '\(words.first ?? "")'; install it, or give its path")
   }
 
-  /// What it prints, which is a text and not empty.
+  /// The program's output, which is text and not empty.
   ///
-  /// - Parameter what: What it is run for, as the beginning of a message.
+  /// - Parameter what: What it runs for, as the beginning of a message.
   func output(for what: String, largest: Int) async throws(SecretError) -> [UInt8] {
     guard let file else { throw isMissing(for: what) }
     if words.contains(where: { $0.utf8.contains(0) }) {
