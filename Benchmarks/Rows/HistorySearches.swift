@@ -2,7 +2,7 @@ import Basics
 import Foundation
 import RunState
 
-/// A history of a million finished runs, in a new process, where it is warm in the disk's cache and nowhere else.
+/// Measures a history of a million finished runs, in a new process, with a warm disk cache only.
 struct HistorySearches {
   private let folder: WorkFolder
 
@@ -65,14 +65,14 @@ struct HistorySearches {
     try await store.close()
   }
 
-  /// The word by which this program is told to search a history, and to print what that takes.
+  /// The argument that makes this program search a history and print how long that takes.
   static let searchingWord = "search"
 
   static func search(_ path: String) async throws -> Never {
     func report(_ what: String, _ figure: Double, bar: Double = 10, _ unit: String = "ms") {
       print("\(what)\t\(figure)\t\(bar)\t\(unit)")
     }
-    /// The milliseconds of one call, the middle one of many.
+    /// The milliseconds of one call, the median of many.
     func milliseconds(_ body: () async throws -> Void) async rethrows -> Double {
       var times: [Double] = []
       for _ in 0..<21 {

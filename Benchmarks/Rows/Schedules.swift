@@ -35,7 +35,7 @@ struct Schedules {
 
   // MARK: A million of them
 
-  /// The word by which this program is told to hold a million schedules, and to print what that takes.
+  /// The argument that makes this program hold a million schedules and print what that takes.
   static let millionWord = "million"
 
   static func holdAMillion() throws -> Never {
@@ -56,7 +56,7 @@ struct Schedules {
     let insertion = clock.measure { scheduler.adopt(entries, mark: start) }
     let memory = try String(contentsOfFile: "/proc/self/statm", encoding: .utf8).split(separator: " ")
     let megabytes = (Int(memory[1]) ?? 0) * Int(getpagesize()) / 1_048_576
-    // What is due in the first minute that has anything.
+    // The schedules that are due in the first minute that has any.
     guard let next = scheduler.nextDue else { throw NotMeasured("nothing is due") }
     var decided = 0
     let tick = clock.measure { decided = scheduler.due(at: next).count }

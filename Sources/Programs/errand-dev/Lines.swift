@@ -13,12 +13,12 @@ func answerLines(_ answer: (Value) -> Value) {
     } catch {
       result = .object(["error": .string("the line is no JSON: \(error)")])
     }
-    // What cannot be written holds a double that is not finite, which only a fault of our own puts there.
+    // Only a double that isn't finite can't be written, and only a bug of ours puts one there.
     print((try? JSON.text(result)) ?? #"{"error":"the answer cannot be written as JSON"}"#)
   }
 }
 
-/// What comes of a line of an expression suite: `{id, value, type}` or `{id, error, stage}`.
+/// The result of a line of an expression suite: `{id, value, type}` or `{id, error, stage}`.
 func answerSuiteLine(_ line: Value) -> Value {
   do throws(SuiteError) {
     let test = try SuiteTest(line)

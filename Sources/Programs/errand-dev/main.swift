@@ -1,7 +1,7 @@
 import CommandLineParser
 import Foundation
 
-/// The tool of whoever works on errand itself; it is not shipped.
+/// The tool for developers of errand itself; it isn't shipped.
 let program = Command(
   "errand-dev", "Makes and checks what is generated, and answers test suites.",
   subcommands: [
@@ -52,7 +52,7 @@ do {
   stop("error: \(failure.message)", code: 1)
 }
 
-/// Ends with a message for people.
+/// Exits with a message for people.
 func stop(_ message: String, code: Int32) -> Never {
   FileHandle.standardError.write(Data("\(message)\n".utf8))
   exit(code)
