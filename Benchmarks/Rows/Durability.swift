@@ -24,7 +24,7 @@ struct Durability {
     let start = ContinuousClock.now
     try await run(recipe, in: store)
     let rate = Double(steps) / start.duration(to: .now).seconds
-    // On both sides of what is measured, because disks are moody.
+    // Before and after the measurement, because disks are moody.
     let floor = (before + (try syncsPerSecond(steps))) / 2
     try await store.close()
     return Row(
@@ -108,7 +108,7 @@ struct Durability {
       }
       try await store?.append(events)
     }
-    // Let go of and not closed, as by a crash: closing would write a snapshot and begin a new journal.
+    // Dropped without closing, as by a crash: closing would write a snapshot and begin a new journal.
     store = nil
     let seconds = try reopened(path)
     return Row(
@@ -116,7 +116,7 @@ struct Durability {
       isMet: seconds <= 0.5)
   }
 
-  /// The word by which this program is told to open a state, and to print how long it took.
+  /// The argument that makes this program open a state and print how long it took.
   static let openingWord = "open"
 
   static func open(_ path: String) async throws -> Never {
@@ -126,16 +126,9 @@ struct Durability {
     exit(0)
   }
 
-  /// What opening takes in a new process, which has nothing of the old one to clear away.
+  /// The time to open it in a new process, which has nothing of the old one to free.
   private func reopened(_ path: String) throws -> Double {
-    let process = Process()
-    process.executableURL = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath()
-    process.arguments = [Self.openingWord, path]
-    let output = Pipe()
-    process.standardOutput = output
-    try process.run()
-    let words = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self).split(separator: " ")
-    process.waitUntilExit()
+    let words = try ownOutput(Self.openingWord, path).split(separator: " ")
     guard words.count == 2, let seconds = Double(words[0]), words[1] == "250\n" else {
       throw NotMeasured("the 250 runs did not come back")
     }

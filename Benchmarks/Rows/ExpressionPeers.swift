@@ -2,13 +2,12 @@ import Basics
 import Expressions
 import Foundation
 
-/// Expressions beside other implementations of CEL, as far as Python can import them.
+/// Compares expressions with other implementations of CEL that Python can import.
 ///
 /// The peers are C++ (`cel-expr-python`), Rust (`common-expression-language`, which has no checker) and Python
-/// (`cel-python`), and are called from Python, as their users do: each figure of theirs holds that call, which counts
-/// for little where the expression goes through many items. They are installed by
-/// `python3 -m venv V && V/bin/pip install cel-expr-python common-expression-language cel-python`, and found with
-/// `ERRAND_PYTHON=V/bin/python`.
+/// (`cel-python`), called from Python, as their users do: each of their figures includes that call, which counts for
+/// little where the expression goes through many items. To install them: `python3 -m venv V && V/bin/pip install
+/// cel-expr-python common-expression-language cel-python`, then set `ERRAND_PYTHON=V/bin/python`.
 struct ExpressionPeers {
   /// One measurement of ours, and its name in the peers' program.
   private struct Case {
@@ -73,11 +72,11 @@ struct ExpressionPeers {
     let name: String
     /// Times a second, by the name of the case.
     let rates: [String: Double]
-    /// Why it is not measured.
+    /// Why it isn't measured.
     let missing: String?
   }
 
-  /// Runs the peers one after the other, and says which are not there.
+  /// Runs the peers one after the other, and says which are missing.
   private func measuredPeers() throws -> [Peer] {
     let python = ProcessInfo.processInfo.environment["ERRAND_PYTHON"] ?? "python3"
     let process = Process()

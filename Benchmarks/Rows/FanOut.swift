@@ -7,14 +7,14 @@ import HTTPServer
 ///
 /// The server is a process of its own, so that only the client's processor time is counted.
 struct FanOut {
-  /// The word by which this program is told to be the server.
+  /// The argument that makes this program the server.
   static let serverWord = "serve"
 
   static func serve() async throws -> Never {
     let server = try HTTPServer { _ in .text("ok") }
     print(server.baseURL)
     fflush(nil)
-    // Ends when whoever started it lets go of its standard input.
+    // Ends when the parent process closes its standard input.
     while readLine() != nil {}
     await server.stop()
     exit(0)

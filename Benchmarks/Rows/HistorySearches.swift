@@ -2,7 +2,7 @@ import Basics
 import Foundation
 import RunState
 
-/// A history of a million finished runs, in a new process, where it is warm in the disk's cache and nowhere else.
+/// Measures a history of a million finished runs, in a new process, with a warm disk cache only.
 struct HistorySearches {
   private let folder: WorkFolder
 
@@ -16,15 +16,7 @@ struct HistorySearches {
   func rows() async throws -> [Row] {
     let path = folder.path(Self.folderName)
     try await fill(path)
-    let process = Process()
-    process.executableURL = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath()
-    process.arguments = [Self.searchingWord, path]
-    let output = Pipe()
-    process.standardOutput = output
-    try process.run()
-    let lines = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self).split(
-      separator: "\n")
-    process.waitUntilExit()
+    let lines = try ownOutput(Self.searchingWord, path).split(separator: "\n")
     let rows = lines.compactMap { line -> Row? in
       let parts = line.split(separator: "\t")
       guard parts.count == 4, let figure = Double(parts[1]), let bar = Double(parts[2]) else { return nil }
@@ -65,14 +57,14 @@ struct HistorySearches {
     try await store.close()
   }
 
-  /// The word by which this program is told to search a history, and to print what that takes.
+  /// The argument that makes this program search a history and print how long that takes.
   static let searchingWord = "search"
 
   static func search(_ path: String) async throws -> Never {
     func report(_ what: String, _ figure: Double, bar: Double = 10, _ unit: String = "ms") {
       print("\(what)\t\(figure)\t\(bar)\t\(unit)")
     }
-    /// The milliseconds of one call, the middle one of many.
+    /// The milliseconds of one call, the median of many.
     func milliseconds(_ body: () async throws -> Void) async rethrows -> Double {
       var times: [Double] = []
       for _ in 0..<21 {
@@ -119,11 +111,5 @@ struct HistorySearches {
         try await store.compact()
       }, bar: 50)
     exit(0)
-  }
-
-  private static func residentBytes() throws -> Int {
-    let words = try String(contentsOfFile: "/proc/self/statm", encoding: .utf8).split(separator: " ")
-    guard words.count > 1, let pages = Int(words[1]) else { throw NotMeasured("the kernel tells no memory") }
-    return pages * 4096
   }
 }

@@ -4,11 +4,11 @@ import Foundation
 import HTTPServer
 import Synchronization
 
-/// `errand serve` over minutes or hours, with everything that an agent does: what it holds may not grow.
+/// Runs `errand serve` for minutes or hours with everything that an agent does: its memory may not grow.
 ///
 /// Each second a schedule starts a run that loops, stores values and asks a server that refuses now and then; meanwhile
-/// a client sends events, decides what runs ask, wakes, pauses, cancels and retries runs, follows them and goes away,
-/// and recipes change on disk.
+/// a client sends events, decides approvals, wakes, pauses, cancels and retries runs, follows them and goes away, and
+/// recipes change on disk.
 struct Hours {
   let serving: Serving
   /// How long, in minutes.
@@ -69,7 +69,7 @@ struct Hours {
   func row() async throws -> Row {
     let asked = Atomic(0)
     let server = try HTTPServer { _ in
-      // Each third is refused.
+      // Every third is refused.
       asked.wrappingAdd(1, ordering: .relaxed).newValue % 3 == 0 ? .text("busy", status: 503) : .text("\"now\"")
     }
     let home = serving.folder.url.appending(path: "hours")
@@ -92,7 +92,7 @@ struct Hours {
     var rounds = 0
     while true {
       let elapsed = begin.duration(to: .now).seconds
-      samples.append((elapsed, Double(try serving.residentBytes(process)) / 1_048_576))
+      samples.append((elapsed, Double(try residentBytes(of: process.processIdentifier)) / 1_048_576))
       if elapsed >= minutes * 60 { break }
       rounds += 1
       try await round(rounds, home, program, Hours.id(of: waiter))
@@ -143,7 +143,7 @@ struct Hours {
         break
       } catch let error as NotMeasured {
         if patience == 0 { throw error }
-        // It has not come to its question yet.
+        // It hasn't reached its question yet.
         try await Task.sleep(for: .milliseconds(5))
       }
     }

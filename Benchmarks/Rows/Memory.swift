@@ -2,7 +2,7 @@ import Agent
 import Basics
 import Foundation
 
-/// What `errand serve` and `errand test` hold of what is over: nothing that grows with it.
+/// Measures what `errand serve` and `errand test` hold of finished work: nothing that grows with it.
 extension Serving {
   private static let recipe = """
     recipe: small
@@ -76,9 +76,9 @@ extension Serving {
     try wait(for: 30, server) { try log(home).contains("\"serving\"") }
     let talk = try await Talk(home, program: try version())
     try await body(talk, few)
-    let before = try residentBytes(server)
+    let before = try residentBytes(of: server.processIdentifier)
     try await body(talk, many - few)
-    let each = Double(try residentBytes(server) - before) / 1024 / Double(many - few)
+    let each = Double(try residentBytes(of: server.processIdentifier) - before) / 1024 / Double(many - few)
     await talk.end()
     return Row(
       what: what, figure: "\(shown(each)) KB", bar: "≤ \(shown(bar)) KB", baseline: "", isMet: each <= bar)
@@ -116,7 +116,7 @@ extension Serving {
     var actions = posix_spawn_file_actions_t()
     posix_spawn_file_actions_init(&actions)
     defer { posix_spawn_file_actions_destroy(&actions) }
-    // What it says is not measured, and would stand among the rows.
+    // Its output isn't measured, and would appear among the rows.
     posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0)
     guard posix_spawn(&process, errand.path, &actions, nil, &words, environ) == 0 else {
       throw NotMeasured("'\(errand.path)' does not start")
@@ -150,7 +150,7 @@ final class Talk {
   @discardableResult
   func hear(_ member: String) async throws -> Value {
     for try await answer in client.replies {
-      // Progress tells of steps that fail, too.
+      // Progress reports failed steps, too.
       if answer["progress"] != nil { continue }
       if let failure = answer["failed"] ?? answer["error"] { throw NotMeasured((try? JSON.text(failure)) ?? "failed") }
       if let value = answer[member] { return value }

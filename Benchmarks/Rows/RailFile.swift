@@ -21,7 +21,7 @@ struct RailFile {
 
     var least = Double.infinity
     for round in 0..<20 {
-      // A folder of its own each time, or there would be nothing to install.
+      // A new folder each time, or there would be nothing to install.
       let context = PluginContext(
         connection: "rail", time: SystemTime(), cacheFolder: folder.path("rail-\(round)"))
       let client = try await plugin.connect(.map(ValueMap()), in: context)
@@ -47,7 +47,7 @@ struct RailFile {
     ]
   }
 
-  /// As many stations and exits as there really are; plain text, of which Foundation writes what the producer does.
+  /// As many stations and exits as there really are; plain text, which Foundation writes as the producer does.
   private static func file() throws -> Data {
     let stations = (0..<187).map { (number: Int) -> [String: Any] in
       let exits = (0..<3).map { (index: Int) -> [String: Any] in

@@ -1,11 +1,11 @@
 import Foundation
 
-/// One line of the report: what was measured, what it should be, and what it was compared with in the same run.
+/// One line of the report: the measurement, its target, and the baseline of the same run.
 struct Row {
   let what: String
   let figure: String
   let bar: String
-  /// The least that must be done, or what others take; empty where the bar is absolute.
+  /// The lower bound on the work, or the figure of others; empty for an absolute target.
   let baseline: String
   let isMet: Bool
 
@@ -21,14 +21,14 @@ struct Row {
   }
 }
 
-/// A measurement that could not be made.
+/// A measurement that failed.
 struct NotMeasured: Error, CustomStringConvertible {
   let description: String
 
   init(_ description: String) { self.description = description }
 }
 
-/// The seconds of one call: the least of those that fit in about half a second, because all disturbance adds.
+/// The seconds of one call: the least of those that fit in about half a second, because every disturbance adds.
 func seconds(atMost limit: Double = 0.5, _ body: () throws -> Void) rethrows -> Double {
   let clock = ContinuousClock()
   let start = clock.now

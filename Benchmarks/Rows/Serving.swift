@@ -2,7 +2,7 @@ import Basics
 import Foundation
 import Glibc
 
-/// `errand serve` itself: what it costs while nothing is due, and how late its runs begin.
+/// Measures `errand serve` itself: its cost while nothing is due, and how late its runs begin.
 struct Serving {
   let folder: WorkFolder
   let errand = WorkFolder.programs.appending(path: "errand")
@@ -20,13 +20,13 @@ struct Serving {
     }
     let server = try serve(home)
     defer { end(server) }
-    // Until all recipes are read and what was done first is over.
+    // Until all recipes are read and the initial work is over.
     try wait(for: 30, server) { try log(home).contains("\"serving\"") }
     Thread.sleep(forTimeInterval: 3)
     let before = try processorTicks(server)
     Thread.sleep(forTimeInterval: 20)
     let seconds = Double(try processorTicks(server) - before) / Double(sysconf(Int32(_SC_CLK_TCK)))
-    let megabytes = Double(try residentBytes(server)) / 1_048_576
+    let megabytes = Double(try residentBytes(of: server.processIdentifier)) / 1_048_576
     return [
       Row(
         what: "idle serve, 1,000 schedules: memory", figure: "\(shown(megabytes)) MB", bar: "≤ 20 MB", baseline: "",
@@ -39,7 +39,7 @@ struct Serving {
 
   // MARK: Lateness
 
-  /// What lies between each slot and the instant at which its run was accepted, as the journal has them.
+  /// The time between each slot and the instant at which its run was accepted, from the journal.
   func lateness() throws -> Row {
     let slots = 30
     let home = folder.url.appending(path: "lateness")
@@ -92,7 +92,7 @@ struct Serving {
       baseline: "", isMet: worst <= 250)
   }
 
-  /// Ends a server that has more to do than it is worth waiting for.
+  /// Ends a server that has more work than is worth waiting for.
   private func kill(_ server: Process) {
     Glibc.kill(server.processIdentifier, SIGKILL)
     server.waitUntilExit()
@@ -101,11 +101,11 @@ struct Serving {
   private func lateness(in home: URL) throws -> [Double] {
     let state = home.appending(path: ".errand").path
     var late: [Double] = []
-    // It is made a moment after the start.
+    // It is created a moment after the start.
     let names = (try? FileManager.default.contentsOfDirectory(atPath: state)) ?? []
     for name in names where name.hasPrefix("journal-") {
       for line in try Files.read("\(state)/\(name)").split(separator: UInt8(ascii: "\n")) {
-        // The last line may be on its way.
+        // The last line may be incomplete.
         guard let event = try? JSON.parse(Array(line)), event["event"]?.string == "runCreated",
           let at = event["at"]?.string.flatMap({ Timestamp($0) }),
           let slot = event["cause"]?["slot"]?.string.flatMap({ Timestamp($0) }), let span = at.span(since: slot)
@@ -176,12 +176,5 @@ struct Serving {
       throw NotMeasured("the kernel tells no processor time")
     }
     return own + system
-  }
-
-  func residentBytes(_ server: Process) throws -> Int {
-    let text = try String(contentsOfFile: "/proc/\(server.processIdentifier)/statm", encoding: .utf8)
-    let words = text.split(separator: " ")
-    guard words.count > 1, let pages = Int(words[1]) else { throw NotMeasured("the kernel tells no memory") }
-    return pages * 4096
   }
 }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Whole processes, from spawning to their end.
+/// Measures whole processes, from spawning to their end.
 struct Start {
   private let folder: WorkFolder
   private let errand = WorkFolder.programs.appending(path: "errand").path
@@ -14,7 +14,7 @@ struct Start {
     let small = try folder.write(recipe(steps: 2), to: "small.yaml")
     let large = try folder.write(recipe(steps: 80), to: "large.yaml")
     let calls = [["/usr/bin/true"], [errand, "--help"], [errand, "check", small], [errand, "check", large]]
-    // In turn, so that what disturbs disturbs all; and the least of many, because all disturbance adds.
+    // In turn, so that a disturbance affects all; and the least of many, because every disturbance adds.
     var times = calls.map { _ in Double.infinity }
     for _ in 0..<100 {
       for (index, call) in calls.enumerated() { times[index] = min(times[index], try spawn(call) * 1000) }
@@ -63,7 +63,7 @@ struct Start {
     return text
   }
 
-  /// The seconds that a process takes; one that fails is no measurement.
+  /// The seconds that a process takes; a failed one is no measurement.
   private func spawn(_ words: [String]) throws -> Double {
     var actions = posix_spawn_file_actions_t()
     posix_spawn_file_actions_init(&actions)

@@ -9,7 +9,7 @@ struct WorkFolder {
     try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
   }
 
-  /// The folder of this program, where `errand` lies as well.
+  /// The folder of this program, which also holds `errand`.
   static var programs: URL {
     URL(filePath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
   }

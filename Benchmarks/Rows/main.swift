@@ -1,7 +1,7 @@
 import Foundation
 
-// Prints the figures of the project's budgets. What is compared with a baseline is compared in the same run, because
-// the figures of two machines, or of two days, say nothing about each other.
+// Prints the figures of the project's budgets. A figure with a baseline is compared in the same run, because the
+// figures of two machines, or of two days, say nothing about each other.
 
 if CommandLine.arguments.dropFirst().first == FanOut.serverWord {
   try await FanOut.serve()
@@ -26,7 +26,7 @@ let groups: [(name: String, rows: () async throws -> [Row])] = [
     "history",
     {
       let rows = try await HistorySearches(folder).rows()
-      // In the folder that those left, where it has to be as fast as in an empty one.
+      // In the folder that the searches left, where it has to be as fast as in an empty one.
       return rows + [
         try await Durability(folder).chain(in: HistorySearches.folderName, "a million runs: durable chain")
       ]
@@ -42,7 +42,7 @@ let groups: [(name: String, rows: () async throws -> [Row])] = [
   ("rail", { try await RailFile(folder).rows() }),
   ("http", { try await FanOut().rows() }),
 ]
-/// What takes so long that it is measured only when it is asked for.
+/// Measurements that take so long that they run only on request.
 let longGroups: [(name: String, rows: () async throws -> [Row])] = [("hours", { [try await Hours(folder).row()] })]
 let wanted = Set(CommandLine.arguments.dropFirst())
 print(Row.heading)

@@ -1,29 +1,29 @@
 public import Basics
 
-/// When a kept answer serves instead of the network's, and what is kept.
+/// When a cached answer replaces one from the network, and what is cached.
 public struct HTTPCachePolicy: Sendable {
-  /// How long an answer serves at least, even if the server names a shorter time; `no-cache` and `must-revalidate`
-  /// of the server win.
+  /// How long an answer is used at least, even if the server names a shorter time; the server's `no-cache` and
+  /// `must-revalidate` win.
   ///
-  /// Where a kept answer stands in for one that could not be had, it does so for that long without another try.
+  /// If a cached answer replaces one that is unavailable, it does so for that long without another try.
   public var leastInterval: TimeSpan
-  /// Whether the network is asked even if the kept answer is fresh.
+  /// Whether the network is asked even if the cached answer is fresh.
   public var revalidates: Bool
-  /// Whether a kept answer stands in, however old, when the network gives none or none that is accepted.
+  /// Whether a cached answer, however old, is used when the network gives none or none that is accepted.
   public var fallsBack: Bool
-  /// Whether an answer of this status is none, so that a kept one stands in for it.
+  /// Whether an answer of this status counts as none, so that a cached one is used instead.
   ///
-  /// Where 404 says that something is there no more, it must not be among them.
+  /// Where 404 means that something no longer exists, it must not be among them.
   public var isFailure: @Sendable (_ status: Int) -> Bool
-  /// The statuses whose answers are kept; a 404 that is kept replaces what was there before it.
+  /// The statuses whose answers are cached; a cached 404 replaces what was there before it.
   public var keptStatuses: Set<Int>
-  /// Looks at an answer of a kept status before it is kept, beside the one that it would replace, and says as a sentence
-  /// what is wrong with it; nil lets it through.
+  /// Checks an answer of a cacheable status before it is cached, beside the one that it would replace, and returns what
+  /// is wrong with it as a sentence; nil accepts it.
   ///
-  /// It is asked about a kept answer as well, beside none, before that serves.
+  /// It also checks a cached answer, beside none, before that is used.
   public var check: @Sendable (_ new: HTTPResponse, _ kept: HTTPResponse?) -> String?
 
-  /// Creates a policy; what is not given is what RFC 9111 asks of any cache.
+  /// Creates a policy; the defaults are what RFC 9111 asks of any cache.
   public init(
     leastInterval: TimeSpan = .zero, revalidates: Bool = false, fallsBack: Bool = false,
     keptStatuses: Set<Int> = [200],
@@ -39,30 +39,30 @@ public struct HTTPCachePolicy: Sendable {
   }
 }
 
-/// An answer of the network, or one that was kept.
+/// An answer from the network or from the cache.
 public struct HTTPCachedResponse: Sendable {
-  /// The answer; one that was kept has the status and body of then, and the header fields as last confirmed.
+  /// The answer; a cached one has its original status and body, and the header fields as last confirmed.
   public var response: HTTPResponse
-  /// Whether the body was kept, and did not come over the network now.
+  /// Whether the body came from the cache.
   public var fromCache = false
   /// When the body came over the network.
   public var cachedAt: Timestamp
-  /// When the server last said that this is the current answer.
+  /// When the server last confirmed that this is the current answer.
   public var checkedAt: Timestamp
-  /// Why a kept answer stands in for a current one; nil if it does not.
+  /// Why a cached answer replaces a current one; nil if it doesn't.
   public var standIn: StandIn?
-  /// Why a new answer was not accepted, or could not be kept, as a sentence; nil if all is well.
+  /// Why a new answer wasn't accepted, or could not be cached, as a sentence; nil if neither happened.
   public var fault: String?
 
   /// What went wrong with the network's answer.
   public enum StandIn: Sendable {
-    /// None came.
+    /// No answer came.
     case network(HTTPError)
-    /// It had a status that counts as none.
+    /// Its status counts as no answer.
     case status(Int)
-    /// It was not accepted, for the reason that the sentence says.
+    /// It wasn't accepted, for the given reason.
     case refused(String)
-    /// An earlier try ended for the reason that the sentence says, too short a while ago for another.
+    /// An earlier try failed for the given reason, too recently for another.
     case earlier(String)
 
     /// The reason as a sentence.
@@ -77,11 +77,11 @@ public struct HTTPCachedResponse: Sendable {
 }
 
 extension HTTPClient {
-  /// Sends a `GET` unless a kept answer serves, and keeps the answer, as a private cache does (RFC 9111).
+  /// Sends a `GET` unless a cached answer can be used, and caches the answer, as a private cache does (RFC 9111).
   ///
-  /// A kept answer that is fresh is given without a request. An older one is asked about with its validator, and given
-  /// if the server says that it is unchanged. Whether it stands in when the network fails is the policy's to say.
-  /// What cannot be kept is given all the same, with the reason.
+  /// A fresh cached answer is given without a request. An older one is revalidated, and given if the server says that
+  /// it is unchanged. The policy decides whether it is used when the network fails. An answer that can't be cached is
+  /// given all the same, with the reason.
   public func send(
     _ request: HTTPRequest, through cache: HTTPCache, _ policy: HTTPCachePolicy = HTTPCachePolicy()
   ) async throws(HTTPError) -> HTTPCachedResponse {
@@ -91,7 +91,7 @@ extension HTTPClient {
       return HTTPCachedResponse(response: response, cachedAt: now, checkedAt: now)
     }
     var kept = await cache.entry(key)
-    // What an earlier version of the program accepted, this one may not.
+    // This version of the program may reject what an earlier one accepted.
     if let entry = kept, !entry.suits(request) || entry.isRefused(by: policy) { kept = nil }
     kept?.response.url = request.url
     if let kept, !policy.revalidates, kept.isFresh(at: cache.time.now(), least: policy.leastInterval) {
@@ -147,10 +147,10 @@ extension HTTPClient {
 }
 
 extension HTTPCache {
-  /// Forgets the answers that a request which may have changed something makes old (RFC 9111, section 4.4): those at its
-  /// address, and at those of the same origin that its own answer names.
+  /// Removes the answers that a request which may have changed something makes stale (RFC 9111, section 4.4): those at
+  /// its address, and those at addresses of the same origin that its own answer names.
   ///
-  /// - Parameter response: The answer; nil if none came, so that nobody knows what it says.
+  /// - Parameter response: The answer; nil if none came, so that its contents are unknown.
   package func forget(after request: HTTPRequest, _ response: HTTPResponse?) async {
     guard let own = HTTPURL(request.url) else { return }
     var urls = [request.url]
@@ -185,7 +185,7 @@ extension HTTPRequest {
 }
 
 extension HTTPError {
-  /// Whether it is about the way to the server and its answer, and not about the request or this machine.
+  /// Whether it is about the way to the server and its answer, not about the request or this machine.
   fileprivate var isOfNetwork: Bool {
     switch kind {
     case .resolve, .connect, .tls, .timeout, .tooLarge, .redirect, .malformedResponse, .interrupted: true

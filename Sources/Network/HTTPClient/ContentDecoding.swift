@@ -1,30 +1,30 @@
 import CZlib
 
-// Unpacking compressed answers, as they arrive.
+// Decompresses answers as they arrive.
 //
-// libcurl does it too, but takes whatever came before the connection ended, or before `Content-Length` was reached, for the
-// whole. Here an answer is whole when its stream has ended: of gzip (RFC 1952) its last member, checksum and length
-// included, after which there may be zeros; of deflate (RFC 9110, section 8.4.1.2) the stream of zlib, or one without
-// zlib's head, as some servers send it. An empty body is no stream and whole.
+// libcurl does it too, but accepts whatever came before the connection ended, or before `Content-Length` was reached,
+// as the whole. Here an answer is whole when its stream has ended: of gzip (RFC 1952) its last member, checksum and
+// length included, after which there may be zeros; of deflate (RFC 9110, section 8.4.1.2) the stream of zlib, or one
+// without zlib's header, as some servers send it. An empty body has no stream and is whole.
 
-/// Unpacks one body.
+/// Decompresses one body.
 final class ContentDecoding {
-  /// Why a body cannot be unpacked.
+  /// Why a body can't be decompressed.
   enum DecodingError: Error {
     /// The stream is damaged, for the reason given.
     case damaged(String)
-    /// What takes the bytes refuses.
+    /// The receiver refused the bytes.
     case refused(HTTPError)
   }
 
   private enum Form { case gzip, deflate }
 
-  /// What requests accept.
+  /// The encodings that requests accept.
   static let accepted = "gzip, deflate"
 
   private let form: Form
   private var stream: OpaquePointer?
-  /// The first bytes of deflate, until they say whether it has a head.
+  /// The first bytes of deflate, until they show whether it has a header.
   private var start: [UInt8] = []
   private var hasBegun = false
   private var hasEnded = false
@@ -32,7 +32,7 @@ final class ContentDecoding {
   private static let size = 64 << 10
   private let room = UnsafeMutableRawPointer.allocate(byteCount: size, alignment: 16)
 
-  /// Readies itself for an encoding that `Content-Encoding` names; nil if it is none of ours.
+  /// Creates a decoder for a `Content-Encoding`; nil if it isn't supported.
   init?(_ encoding: String) {
     switch encoding {
     case "gzip", "x-gzip": form = .gzip
@@ -49,13 +49,13 @@ final class ContentDecoding {
   /// Whether the stream has ended, or never began.
   var isWhole: Bool { hasEnded || !hasBegun }
 
-  /// Unpacks the next bytes, and gives what comes of them piece by piece.
+  /// Decompresses the next bytes, and passes on the result piece by piece.
   func decode(_ bytes: UnsafeRawBufferPointer, _ give: (UnsafeRawBufferPointer) -> HTTPError?) throws(DecodingError) {
     guard !bytes.isEmpty else { return }
     hasBegun = true
     guard form == .deflate, stream == nil else { return try unpack(bytes, give) }
     start += bytes
-    // A byte alone says nothing, and may be all that comes.
+    // A single byte says nothing yet, and may be the whole input.
     guard start.count > 1 else { return }
     let whole = start
     start = []
@@ -80,9 +80,9 @@ final class ContentDecoding {
       switch result {
       case CZLIB_END: hasEnded = true
       case CZLIB_MORE:
-        // What did not fit comes with the next call, and of nothing more nothing comes.
+        // Output that didn't fit comes with the next call.
         if rest.isEmpty, given < Self.size { return }
-        if taken == 0, given == 0 { throw .damaged("it does not go on") }
+        if taken == 0, given == 0 { throw .damaged("it ends early") }
       default: throw .damaged(String(cString: czlib_fault(stream)))
       }
     }
@@ -91,10 +91,10 @@ final class ContentDecoding {
   private func opened(by bytes: UnsafeRawBufferPointer) throws(DecodingError) -> OpaquePointer {
     if let stream { return stream }
     if let missing = czlib_load() { throw .damaged(String(cString: missing)) }
-    // zlib's numbers for its own head, for gzip's and for none (zlib.h, inflateInit2).
+    // zlib's numbers for its own header, for gzip's and for none (zlib.h, inflateInit2).
     let hasHead = bytes.count > 1 && bytes[0] & 0x0F == 8 && (Int(bytes[0]) << 8 | Int(bytes[1])) % 31 == 0
     guard let new = czlib_new(form == .gzip ? 15 + 16 : hasHead ? 15 : -15) else {
-      throw .damaged("there is no memory")
+      throw .damaged("out of memory")
     }
     stream = new
     return new
@@ -107,7 +107,7 @@ final class ContentDecoding {
     let more = rest.drop { $0 == 0 }
     if more.count < rest.count { isPadded = true }
     guard !more.isEmpty else { return more }
-    guard form == .gzip, !isPadded else { throw .damaged("something follows its end") }
+    guard form == .gzip, !isPadded else { throw .damaged("data follows its end") }
     czlib_reset(stream)
     hasEnded = false
     return more

@@ -2,7 +2,7 @@ import Basics
 import CCurl
 
 /// The multi handle, which owns the connections.
-// Only its thread uses it, but for `wake`, which libcurl allows from any thread.
+// Only its thread uses it, except for `wake`, which libcurl allows from any thread.
 final class MultiHandle: @unchecked Sendable {
   private let multi: UnsafeMutableRawPointer
 
@@ -10,19 +10,19 @@ final class MultiHandle: @unchecked Sendable {
     guard let multi = ccurl.multi_init() else { return nil }
     self.multi = multi
     _ = ccurl_multi_set_long(multi, CURLMOPT_MAX_HOST_CONNECTIONS, max(1, maxConnectionsPerHost))
-    // How many idle connections are kept, over all hosts.
+    // How many idle connections are kept, for all hosts together.
     _ = ccurl_multi_set_long(multi, CURLMOPT_MAXCONNECTS, 256)
   }
 
   deinit { _ = ccurl.multi_cleanup(multi) }
 
-  /// Ends the present or the next `sleep`.
+  /// Ends the current or the next `sleep`.
   func wake() { _ = ccurl.multi_wakeup(multi) }
 
   /// Waits until a socket, a time limit or another thread has something to do.
   func sleep() { _ = ccurl.multi_poll(multi, nil, 0, 3_600_000, nil) }
 
-  /// Moves every transfer on, and reports those that ended, which may be removed meanwhile.
+  /// Advances every transfer, and reports those that ended, which may be removed meanwhile.
   func perform(_ ended: (UnsafeMutableRawPointer, CURLcode) -> Void) {
     var running: Int32 = 0
     _ = ccurl.multi_perform(multi, &running)
@@ -36,7 +36,7 @@ final class MultiHandle: @unchecked Sendable {
   func add(_ easy: EasyHandle, _ transfer: CurlTransfer) -> HTTPError? {
     let code = ccurl.multi_add_handle(multi, easy.pointer)
     return code == CURLM_OK
-      ? nil : transfer.failure.other("libcurl takes no more", sent: .nothing, elapsed: .zero)
+      ? nil : transfer.failure.other("libcurl accepts no more transfers", sent: .nothing, elapsed: .zero)
   }
 
   func remove(_ easy: EasyHandle) { _ = ccurl.multi_remove_handle(multi, easy.pointer) }
@@ -47,7 +47,7 @@ final class EasyHandle {
   let pointer: UnsafeMutableRawPointer
   private let message = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
   private var headers: UnsafeMutablePointer<curl_slist>?
-  /// Whether libcurl took every setting.
+  /// Whether libcurl accepted every setting.
   private(set) var isSound = true
 
   init?() {
@@ -65,10 +65,10 @@ final class EasyHandle {
     message.deallocate()
   }
 
-  /// What libcurl says about the last failure; empty if nothing.
+  /// libcurl's message about the last failure; empty if there is none.
   var detail: String { String(cString: message) }
 
-  /// Forgets all settings, the copy of a body among them, but no connection.
+  /// Clears all settings and the copy of a body, but keeps connections.
   func reset() {
     ccurl.easy_reset(pointer)
     ccurl.slist_free_all(headers)
@@ -108,7 +108,7 @@ final class EasyHandle {
   func set(body: [UInt8]) {
     set(CURLOPT_POSTFIELDSIZE_LARGE, size: body.count)
     body.withUnsafeBytes { bytes in
-      // An empty array has no address, and no address would make libcurl ask for the body.
+      // An empty array has no address, and without an address libcurl would ask for the body.
       guard let address = bytes.baseAddress else { return set(CURLOPT_COPYPOSTFIELDS, "") }
       set(CURLOPT_COPYPOSTFIELDS, address)
     }
@@ -125,7 +125,7 @@ final class EasyHandle {
   private func note(_ code: CURLcode) { if code != CURLE_OK { isSound = false } }
 }
 
-/// Easy handles that wait for their next transfer; making one anew costs more than resetting it.
+/// Easy handles that wait for their next transfer; creating one costs more than resetting it.
 final class EasyHandles {
   private var idle: [EasyHandle] = []
 

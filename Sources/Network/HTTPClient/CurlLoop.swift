@@ -23,7 +23,7 @@ final class CurlLoop: Sendable {
     var isAsleep = false
     var isStopped = false
     var hasThread = false
-    /// Set while the thread runs; nobody else may do more with it than wake it.
+    /// Set while the thread runs; other threads may only wake it.
     var multi: MultiHandle?
 
     mutating func wake() {
@@ -46,7 +46,7 @@ final class CurlLoop: Sendable {
       if !queue.hasThread {
         guard let multi = MultiHandle(maxConnectionsPerHost: configuration.maxConnectionsPerHost),
           spawn(multi)
-        else { return transfer.failure.other("no thread can be started", sent: .nothing, elapsed: .zero) }
+        else { return transfer.failure.other("cannot start a thread", sent: .nothing, elapsed: .zero) }
         queue.hasThread = true
         queue.multi = multi
       }
@@ -98,7 +98,7 @@ final class CurlLoop: Sendable {
         if queue.isStopped { queue.multi = nil }
         return queue.isStopped
       }
-      // After the lock nobody wakes it any more, so the handle may go.
+      // After the lock no thread wakes it any more, so the handle may go.
       if isStopped { return }
       var ended: [Ended] = []
       for transfer in starting {
@@ -143,7 +143,7 @@ final class CurlLoop: Sendable {
 
   private typealias Ended = (transfer: CurlTransfer, result: Result<HTTPResponse, HTTPError>)
 
-  /// Gives all answers of one turn, with the lock taken once.
+  /// Gives all answers of one iteration, with the lock taken once.
   private func answer(_ ended: [Ended]) {
     guard !ended.isEmpty else { return }
     let continuations = queue.withLock { _ in

@@ -3,7 +3,7 @@ import CCurl
 import CZlib
 import HTTPTypes
 
-/// One exchange: how libcurl is told of it, what arrives, and what its end means.
+/// One exchange: its settings for libcurl, its answer, and what its end means.
 // `phase` and `continuation` are guarded by the loop's lock; everything else is touched by the loop's thread alone,
 // after the lock has handed the transfer over.
 final class CurlTransfer: @unchecked Sendable {
@@ -20,7 +20,7 @@ final class CurlTransfer: @unchecked Sendable {
 
   let failure: Failure
   private let request: HTTPRequest
-  /// Taken apart where the transfer is made, because the loop's one thread is what everybody waits for.
+  /// Parsed where the transfer is created, because every other transfer waits for the loop's one thread.
   private let url: (parts: HTTPURL, text: String)?
   private let sink: (any HTTPBodySink)?
 
@@ -32,16 +32,16 @@ final class CurlTransfer: @unchecked Sendable {
   private var headBytes = 0
   private var isHeadWhole = false
   private var usesSink = false
-  /// Unpacks the body, if it is compressed.
+  /// Decompresses the body, if it is compressed.
   private var decoding: ContentDecoding?
   private var bodyBytes = 0
   private var timeLimit = TimeSpan.zero
   private var limitsTotal = false
-  /// Who is connected, as an address.
+  /// The address of the peer.
   private var remoteAddress: String?
   /// How often the request was about to be sent.
   private var sendings = 0
-  /// What made a callback end the transfer.
+  /// The failure for which a callback ended the transfer.
   private var fault: HTTPError?
 
   init(_ request: HTTPRequest, _ sink: (any HTTPBodySink)?) {
@@ -51,7 +51,7 @@ final class CurlTransfer: @unchecked Sendable {
     url = HTTPURL(request.url).map { ($0, $0.text) }
   }
 
-  /// The transfer that a handle is at work for.
+  /// The transfer that a handle is working for.
   static func of(_ easy: UnsafeMutableRawPointer) -> CurlTransfer? { of(context: ccurl_get_private(easy)) }
 
   private static func of(context: UnsafeMutableRawPointer?) -> CurlTransfer? {
@@ -60,11 +60,11 @@ final class CurlTransfer: @unchecked Sendable {
 
   // MARK: The request
 
-  /// Readies a handle for this transfer, which it keeps alive until `detach`.
+  /// Prepares a handle for this transfer, which it keeps alive until `detach`.
   func prepare(_ easy: EasyHandle, _ configuration: HTTPClientConfiguration) -> HTTPError? {
     self.easy = easy
     let context = UnsafeRawPointer(Unmanaged.passRetained(self).toOpaque())
-    guard let (url, text) = url else { return failure.invalid("the URL is no http or https URL.") }
+    guard let (url, text) = url else { return failure.invalid("the URL isn't an http or https URL.") }
     easy.set(CURLOPT_PRIVATE, context)
     easy.set(CURLOPT_URL, text)
     easy.set(CURLOPT_PATH_AS_IS, 1)
@@ -74,9 +74,9 @@ final class CurlTransfer: @unchecked Sendable {
     easy.set(CURLOPT_USERAGENT, configuration.userAgent)
     easy.set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
     easy.set(CURLOPT_PIPEWAIT, url.scheme == "https" ? 1 : 0)
-    // A server that closes an idle connection just as a request leaves has it uncertain; few close one so soon.
+    // A server that closes an idle connection just as a request leaves makes it uncertain; few close one so soon.
     easy.set(CURLOPT_MAXAGE_CONN, 4)
-    // Does not wait for a name server that is asked on behalf of a transfer that ended.
+    // Doesn't wait for a name server on behalf of a transfer that ended.
     easy.set(CURLOPT_QUICK_EXIT, 1)
     setSecurity(easy, configuration)
     if let error = setProxy(easy, configuration, url) { return error }
@@ -96,7 +96,7 @@ final class CurlTransfer: @unchecked Sendable {
     easy.set(CURLOPT_SSL_VERIFYPEER, 1)
     easy.set(CURLOPT_SSL_VERIFYHOST, 2)
     easy.set(CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2))
-    // The folder of the system's authorities stays in force beside the file.
+    // The system's folder of authorities is still used beside the file.
     if let file = configuration.certificateAuthorities ?? TrustedAuthorities.file { easy.set(CURLOPT_CAINFO, file) }
     if let folder = TrustedAuthorities.folder { easy.set(CURLOPT_CAPATH, folder) }
   }
@@ -107,7 +107,7 @@ final class CurlTransfer: @unchecked Sendable {
     case .environment: break
     case .url(let proxy):
       guard HTTPURL(proxy) != nil else {
-        return failure.invalid("the proxy in the configuration is no http or https URL.")
+        return failure.invalid("the proxy in the configuration isn't an http or https URL.")
       }
       easy.set(CURLOPT_PROXY, proxy)
       easy.set(CURLOPT_NOPROXY, "")
@@ -123,7 +123,7 @@ final class CurlTransfer: @unchecked Sendable {
     } else if let body {
       easy.set(body: body)
       easy.set(CURLOPT_CUSTOMREQUEST, request.method)
-      // What libcurl would add of its own to a body is taken out by a name without a value.
+      // A name without a value removes what libcurl would add to a body.
       lines.append("Expect:")
       if request.headers["Content-Type"] == nil { lines.append("Content-Type:") }
     } else if request.method != "GET" {
@@ -179,7 +179,7 @@ final class CurlTransfer: @unchecked Sendable {
     return transfer.fault == nil ? count : -1
   }
 
-  /// Refuses the second time, and an address that a redirect must not lead to.
+  /// Refuses a second attempt, and an address that a redirect must not lead to.
   ///
   /// libcurl sends a request again when a kept connection ends without an answer, but the server may have acted on the
   /// first.
@@ -203,12 +203,12 @@ final class CurlTransfer: @unchecked Sendable {
       isHeadWhole = false
       return nil
     }
-    // What comes after the body are trailers.
+    // Fields after the body are trailers.
     guard !isHeadWhole else { return nil }
     let text = line.prefix { $0 != 0x0D && $0 != 0x0A }
     guard !text.isEmpty else { return endHead() }
     if text.first == 0x20 || text.first == 0x09 {
-      // A folded line goes on with the value before it (RFC 9112, section 5.2).
+      // A folded line continues the value before it (RFC 9112, section 5.2).
       guard let last = answer.headers.fields.indices.last else { return nil }
       answer.headers.fields[last].value += " \(text.trimmedText)"
       return nil
@@ -224,7 +224,7 @@ final class CurlTransfer: @unchecked Sendable {
     guard answer.status >= 200 else { return nil }
     isHeadWhole = true
     usesSink = sink?.accepts(answer) ?? false
-    // Two framings are two answers, and who chose the other one means harm (RFC 9112, section 6.3).
+    // Two framings mean two answers, the second chosen by an attacker (RFC 9112, section 6.3).
     let lengths = answer.headers.values("Content-Length").flatMap { $0.split(separator: ",") }.map {
       String($0).trimmed
     }
@@ -232,7 +232,7 @@ final class CurlTransfer: @unchecked Sendable {
     if let length = lengths.first, Int(length).map({ $0 < 0 }) ?? true {
       return failure.unreadableLength(length, elapsed: elapsed)
     }
-    // Some encode what nobody asked them to encode. A part of it can't be decoded by itself.
+    // Some servers encode unasked. A part of an encoded body can't be decoded alone.
     if request.method != "HEAD", request.acceptsCompression || answer.status != 206 {
       let encodings = answer.headers.values("Content-Encoding").flatMap { $0.split(separator: ",") }
         .map { String($0).trimmed.lowercasedASCII }.filter { $0 != "identity" && !$0.isEmpty }
@@ -247,7 +247,7 @@ final class CurlTransfer: @unchecked Sendable {
       let length = answer.headers["Content-Length"].flatMap({ Int($0) })
     else { return nil }
     guard length <= request.limits.maxBodyBytes else { return failure.tooLarge(elapsed: elapsed) }
-    // What a server announces is believed up to a megabyte.
+    // The announced length is trusted up to a megabyte.
     if !usesSink { answer.body.reserveCapacity(min(length, 1 << 20)) }
     return nil
   }
@@ -301,7 +301,7 @@ final class CurlTransfer: @unchecked Sendable {
   private func error(_ code: CURLcode) -> HTTPError {
     let elapsed = elapsed
     return switch code {
-    case CURLE_URL_MALFORMAT: failure.invalid("the URL is no http or https URL.")
+    case CURLE_URL_MALFORMAT: failure.invalid("the URL isn't an http or https URL.")
     case CURLE_COULDNT_RESOLVE_HOST: failure.unresolved(elapsed: elapsed)
     case CURLE_COULDNT_RESOLVE_PROXY: failure.unresolvedProxy(elapsed: elapsed)
     case CURLE_COULDNT_CONNECT: failure.unreachable(elapsed: elapsed)
@@ -312,14 +312,13 @@ final class CurlTransfer: @unchecked Sendable {
       failure.untrusted(easy?.detail ?? "", elapsed: elapsed)
     case CURLE_OPERATION_TIMEDOUT: timeout(elapsed)
     case CURLE_FILESIZE_EXCEEDED: failure.tooLarge(elapsed: elapsed)
-    // What libcurl says of a header line beyond its limit: that there is no memory for it, or since 8.6 that it is too
-    // large (CURLE_TOO_LARGE).
+    // libcurl's codes for a header line beyond its limit: out of memory, or since 8.6 too large (CURLE_TOO_LARGE).
     case _ where !isHeadWhole && [CURLE_OUT_OF_MEMORY.rawValue, 100].contains(code.rawValue) && sendings > 0:
       failure.headerTooLarge(CurlTransfer.headerLimit, elapsed: elapsed)
     // An answer without a status line counts as the unsupported HTTP/0.9.
     case CURLE_WEIRD_SERVER_REPLY, CURLE_BAD_CONTENT_ENCODING, CURLE_UNSUPPORTED_PROTOCOL:
       failure.malformed(elapsed: elapsed)
-    // Before the request, it is the proxy or the TLS of a server that hung up.
+    // Before the request, the proxy or the server's TLS hung up.
     case _ where sendings == 0: failure.unreachable(elapsed: elapsed)
     case CURLE_GOT_NOTHING, CURLE_PARTIAL_FILE, CURLE_RECV_ERROR, CURLE_SEND_ERROR, CURLE_HTTP2, CURLE_HTTP2_STREAM,
       CURLE_ABORTED_BY_CALLBACK:
@@ -337,7 +336,7 @@ final class CurlTransfer: @unchecked Sendable {
 }
 
 extension TimeSpan {
-  /// The length as libcurl takes it: whole milliseconds, rounded up, at least one, because none means no limit.
+  /// The length as libcurl expects it: whole milliseconds, rounded up, at least one, because zero means no limit.
   fileprivate var milliseconds: Int {
     let (whole, rest) = nanoseconds.quotientAndRemainder(dividingBy: 1_000_000)
     return min(max(1, whole + (rest > 0 ? 1 : 0)), Int(Int32.max) - 1000)
@@ -345,7 +344,7 @@ extension TimeSpan {
 }
 
 extension Slice<UnsafeRawBufferPointer> {
-  /// The text without white space around it; what is no UTF-8 becomes U+FFFD.
+  /// The text without white space around it; invalid UTF-8 becomes U+FFFD.
   fileprivate var trimmedText: String {
     var text = self
     while let byte = text.first, byte == 0x20 || byte == 0x09 { text.removeFirst() }

@@ -1,13 +1,13 @@
 package import Basics
 import Glibc
 
-/// What became of a download.
+/// The result of a download.
 public struct HTTPDownload: Sendable {
   /// The file that is there now.
   public struct File: Sendable {
     /// Its size.
     public var bytes: Int
-    /// Its SHA-256 in small hexadecimal digits.
+    /// Its SHA-256 in lowercase hexadecimal digits.
     public var sha256: String
     /// How many of its bytes an earlier download had left, which were not sent again.
     public var resumedBytes: Int
@@ -15,7 +15,7 @@ public struct HTTPDownload: Sendable {
 
   /// The answer; its body is empty if there is a file.
   public var response: HTTPResponse
-  /// The file; nil if the status was not one of success, in which case nothing was stored.
+  /// The file; nil if the status wasn't one of success, in which case nothing was stored.
   public var file: File?
 }
 
@@ -26,16 +26,16 @@ extension HTTPClient {
   /// name, readable by its owner only, and renamed at the end, replacing what was there. Its bytes are written on the
   /// client's thread as they arrive.
   ///
-  /// A download that resumes keeps what came before it was interrupted as `path.part`, and asks for the rest only,
-  /// as long as the server says that it has still the same (`PartialDownload`). Where that does not work, or the
-  /// result is not what was expected, it starts over by itself, once. The hash is always that of the whole file.
+  /// A download that resumes keeps the bytes of an interrupted one as `path.part`, and requests only the rest, as long
+  /// as the server says that it still has the same (`PartialDownload`). If that doesn't work, or the result isn't what
+  /// was expected, it starts over once. The hash is always that of the whole file.
   ///
   /// - Parameters:
-  ///   - bytes: the size it must have.
-  ///   - sha256: the SHA-256 it must have, in hexadecimal digits.
-  ///   - resuming: whether to go on from what an interrupted download left, and to leave something for the next one.
-  ///   - check: looks at the file by a path that leads to it before it is renamed, on a thread where it may take its
-  ///     time, and says as a sentence what is wrong with it; nil lets it through.
+  ///   - bytes: The size it must have.
+  ///   - sha256: The SHA-256 it must have, in hexadecimal digits.
+  ///   - resuming: Whether to continue an interrupted download, and to leave something for the next one.
+  ///   - check: Reads the file by a path that leads to it before it is renamed, on a thread where it may take its
+  ///     time, and returns what is wrong with it as a sentence; nil accepts it.
   public func download(
     _ request: HTTPRequest, to path: String, bytes: Int? = nil, sha256: String? = nil, resuming: Bool = false,
     check: (@Sendable (_ temporaryPath: String) -> String?)? = nil
@@ -43,14 +43,14 @@ extension HTTPClient {
     let place = try await onThread {
       Result { () throws(FileError) in try FilePlace(path) }.mapError { error in
         Failure(of: request).file(
-          "no file can be made beside '\(path)': \(String(cString: strerror(error.code ?? EIO))).", sent: .nothing)
+          "cannot create a file beside '\(path)': \(String(cString: strerror(error.code ?? EIO))).", sent: .nothing)
       }
     }.get()
     return try await download(
       request, to: place, bytes: bytes, sha256: sha256, resuming: resuming, check: check)
   }
 
-  /// The same in a folder that is open already, whatever becomes of its path meanwhile.
+  /// The same in a folder that is open already, even if its path changes meanwhile.
   package func download(
     _ request: HTTPRequest, to place: FilePlace, bytes: Int? = nil, sha256: String? = nil, resuming: Bool = false,
     check: (@Sendable (_ temporaryPath: String) -> String?)? = nil

@@ -1,13 +1,14 @@
 import Basics
 
-// What a service says of a failure, as people read it.
+// Reads a service's error message.
 //
-// The members are those of RFC 9457 (problem details) and OAuth (RFC 6749), and those that services use in their place: a
-// text or an object in `error`, a text, an object or a list in `errors` and `detail`, as JSON:API, GitHub, Rails and FastAPI
-// write them, and `error` beside `code` as Slack and ntfy do. A body that is no JSON and no web page is its own words.
+// The members are those of RFC 9457 (problem details) and OAuth (RFC 6749), and those that services use instead: a text
+// or an object in `error`, a text, an object or a list in `errors` and `detail`, as JSON:API, GitHub, Rails and FastAPI
+// write them, and `error` beside `code` as Slack and ntfy do. A body that is neither JSON nor a web page is the message
+// itself.
 
 extension HTTPResponse {
-  /// What the body says of a failure, on one line; nil if it says nothing that people could read.
+  /// The error message in the body, on one line; nil if it has none that people can read.
   public var reason: String? {
     guard body.count <= 1 << 16 else { return nil }
     if let value = try? JSON.parse(body) {
@@ -17,11 +18,11 @@ extension HTTPResponse {
     return said(text).onOneLine
   }
 
-  /// A text of the body without secrets, and without the query of the address if that is one.
+  /// A text of the body without secrets, and without its query if it is an address.
   private func said(_ text: String) -> String {
     var text = text.withoutSecrets
     guard hidesQuery, let query = HTTPURL(url)?.query, !query.isEmpty else { return text }
-    // As it was sent, and each value by itself, also decoded.
+    // As it was sent, and each value alone, also decoded.
     var hidden = [query]
     for pair in query.split(separator: "&") {
       guard let value = pair.split(separator: "=", maxSplits: 1).dropFirst().first, value.utf8.count >= 4 else {
@@ -38,7 +39,7 @@ extension Value {
   private static let texts = ["title", "detail", "message", "msg", "error", "error_description", "details", "reason"]
   private static let lists = ["errors", "detail", "details", "error", "fault"]
 
-  /// The texts in the members that are usual for it, each once.
+  /// The texts in the usual members, each once.
   fileprivate func reasons(_ depth: Int, _ said: (String) -> String) -> [String] {
     guard depth < 4 else { return [] }
     if let text = string {
@@ -61,7 +62,7 @@ extension Value {
     for name in Self.lists {
       guard let member = map[name], member.string == nil else { continue }
       if name == "errors", let fields = member.map {
-        // By the names of fields, as Rails has it.
+        // By field name, as in Rails.
         let said = fields.members.prefix(5).compactMap { field -> String? in
           let words = field.value.reasons(depth + 1, said).joined(separator: "; ")
           return words.isEmpty ? nil : "\(said(field.name ?? "")): \(words)"
@@ -76,7 +77,7 @@ extension Value {
     return words
   }
 
-  /// Where in the input a validator found something: `body.items.3`.
+  /// The place in the input that a validator names: `body.items.3`.
   private static func place(_ location: Value) -> String {
     var parts: [String] = []
     for part in location.list ?? [] {
@@ -91,7 +92,7 @@ extension Value {
 }
 
 extension String {
-  /// The text without line breaks, and with control characters in a form that does nothing; nil if nothing is left.
+  /// The text without line breaks, and with control characters made harmless; nil if nothing is left.
   fileprivate var onOneLine: String? {
     let parts = unicodeScalars.split { $0 == " " || $0 == "\n" || $0 == "\r" || $0 == "\t" }
     return parts.isEmpty ? nil : parts.map { String(String.UnicodeScalarView($0)) }.joined(separator: " ").safe

@@ -1,7 +1,7 @@
 public import Basics
 
-// What the runs take a failed exchange for. Whether it may have changed something is another question, which
-// `HTTPError.sent` and the meaning of the request answer.
+// The kind of error that a failed exchange is to a run. Whether it may have changed something is another question,
+// which `HTTPError.sent` and the meaning of the request answer.
 
 extension HTTPError {
   /// The kind of error that this is for a run.

@@ -5,7 +5,7 @@ import Synchronization
 
 /// Writes a body to a temporary file, which is removed unless it is finished or kept for the next download.
 final class FileSink: HTTPBodySink {
-  /// What the whole file must be.
+  /// The size and hash that the whole file must have.
   struct Expected: Sendable {
     var bytes: Int?
     var sha256: String?
@@ -15,15 +15,15 @@ final class FileSink: HTTPBodySink {
   private struct Writing: ~Copyable {
     var hash: SHA256
     var bytes = 0
-    /// How many of the bytes an earlier download had left; 0 when they were cut off.
+    /// How many of the bytes an earlier download had left; 0 when they were discarded.
     var resumed = 0
-    /// The length of the whole, as a server says that sends the rest.
+    /// The length of the whole, from a server that sends the rest.
     var total: Int?
-    /// What the bytes are part of; nil if nobody may go on from them.
+    /// What the bytes are part of; nil if no download may continue them.
     var note: PartialDownload?
-    /// Whether bytes are still taken.
+    /// Whether more bytes are accepted.
     var isOpen = true
-    /// Whether the answer does not fit the bytes that are there.
+    /// Whether the answer doesn't fit the bytes that are there.
     var isMisfit = false
     /// Why nothing can be written.
     var fault: HTTPError?
@@ -31,7 +31,7 @@ final class FileSink: HTTPBodySink {
 
   private let descriptor: Int32
   private let place: FilePlace
-  /// The name beside that of the file, under which its bytes are until it is whole.
+  /// The name of the temporary file, beside the final one.
   private let temporaryName: String
   /// Whether the temporary file has the name under which the next download looks for it.
   private let isResumable: Bool
@@ -47,7 +47,7 @@ final class FileSink: HTTPBodySink {
     self.expected = expected
     let failure = Failure(of: request)
     self.failure = failure
-    // An answer to somebody's own range is not whole, and only a GET has one body at a URL.
+    // An answer to the caller's own range isn't whole, and only a GET has one body at a URL.
     let isResuming = isResuming && request.method == "GET" && request.headers["Range"] == nil
     let hash: SHA256
     do throws(SHA256.Unavailable) { hash = try SHA256() } catch { throw failure.missingLibrary(error.message) }
@@ -58,7 +58,7 @@ final class FileSink: HTTPBodySink {
       temporaryName = "\(place.name).part"
     } else {
       isResumable = false
-      // No other download has the name, and no result depends on it.
+      // A name that no other download has, and that no result depends on.
       temporaryName = "\(place.name).\(String(UInt64.random(in: .min ... .max), radix: 36)).part"
       descriptor = place.open(temporaryName, O_WRONLY | O_CREAT | O_EXCL)
     }
@@ -66,7 +66,7 @@ final class FileSink: HTTPBodySink {
     writing = Mutex(Writing(hash: hash))
     guard descriptor >= 0 else {
       throw failure.file(
-        "no file can be made beside '\(place.path)': \(String(cString: strerror(code))).", sent: .nothing)
+        "cannot create a file beside '\(place.path)': \(String(cString: strerror(code))).", sent: .nothing)
     }
     if isResumable { try takeOver() }
   }
@@ -77,11 +77,11 @@ final class FileSink: HTTPBodySink {
     close(descriptor)
   }
 
-  /// Opens the part that others look for, too, unless one of them is at it.
+  /// Opens the part that other downloads use too, unless one of them is writing it.
   private static func openLocked(_ place: FilePlace, _ name: String) -> Int32? {
     let descriptor = place.open(name, O_RDWR | O_CREAT)
     guard descriptor >= 0 else { return nil }
-    // Whoever had it may have renamed or removed it between the two calls.
+    // The other download may have renamed or removed it between the two calls.
     guard flock(descriptor, LOCK_EX | LOCK_NB) == 0, place.holds(descriptor, name) else {
       close(descriptor)
       return nil
@@ -91,7 +91,7 @@ final class FileSink: HTTPBodySink {
 
   private var noteName: String { temporaryName + ".json" }
 
-  /// Goes on from what is there, if it is of use, or cuts it off.
+  /// Continues what is there, if it is of use, or discards it.
   private func takeOver() throws(HTTPError) {
     guard let note = PartialDownload.read(noteName, in: place),
       note.mayContinue(url: urlHash, hasHash: expected.sha256 != nil),
@@ -122,7 +122,7 @@ final class FileSink: HTTPBodySink {
     return lseek(descriptor, size, SEEK_SET) == size ? size : nil
   }
 
-  /// Makes the file empty, and leaves nothing to go on from.
+  /// Empties the file, and leaves nothing to continue.
   private func cutOff(_ writing: inout Writing) -> Bool {
     writing.note = nil
     writing.total = nil
@@ -140,7 +140,7 @@ final class FileSink: HTTPBodySink {
 
   // MARK: Asking
 
-  /// The request for the bytes that are missing.
+  /// The request for the missing bytes.
   func resumed(_ request: HTTPRequest) -> HTTPRequest {
     let (offset, note) = writing.withLock { ($0.resumed, $0.note) }
     guard let note, offset > 0 else { return request }
@@ -151,10 +151,10 @@ final class FileSink: HTTPBodySink {
     return request
   }
 
-  /// Whether the bytes that were there do not go with the rest, so that the whole has to be asked for.
+  /// Whether the bytes that were there don't fit the rest, so that the whole has to be requested.
   var isStale: Bool { writing.withLock { $0.isMisfit && $0.resumed > 0 } }
 
-  /// Whether an answer is the last word, and not about the part that was asked for.
+  /// Whether an answer is final, and not about the part that was requested.
   func fits(_ answer: HTTPResponse) throws(HTTPError) -> Bool {
     let (isMisfit, isResumed) = writing.withLock { writing in
       if writing.resumed > 0, answer.status == 416 || answer.status == 412 { writing.isMisfit = true }
@@ -164,7 +164,7 @@ final class FileSink: HTTPBodySink {
     return !isMisfit
   }
 
-  /// Cuts off what is there, and gives the request for the whole.
+  /// Discards what is there, and gives the request for the whole.
   func startedOver(after elapsed: TimeSpan) throws(HTTPError) -> HTTPRequest {
     let fault = writing.withLock { writing in
       writing.isMisfit = false
@@ -184,7 +184,7 @@ final class FileSink: HTTPBodySink {
       if head.status == 206, request.headers["Range"] == nil {
         let total = writing.note?.isContinued(by: head, at: writing.bytes)
         writing.total = total
-        // Nobody asked for a part, or not for this one.
+        // No part was requested, or not this one.
         writing.isMisfit = writing.resumed == 0 || total == nil
       } else if cutOff(&writing), isResumable, let note = PartialDownload(head, url: urlHash),
         note.write(noteName, in: place)
@@ -231,10 +231,10 @@ final class FileSink: HTTPBodySink {
 
   // MARK: Ending
 
-  /// Checks the file and gives it its name; what is wrong with one that was resumed makes it stale.
+  /// Checks the file and gives it its name; a fault of a resumed file makes it stale.
   func finish() throws(HTTPError) -> HTTPDownload.File {
     let (count, resumed, total, hash, fault) = writing.withLock { writing in
-      // Until the file has its name, what fails is no beginning of anything.
+      // Until the file has its name, a faulty one must not be continued.
       writing.isMisfit = true
       return (writing.bytes, writing.resumed, writing.total, writing.hash.finish(), writing.fault)
     }
@@ -251,7 +251,7 @@ final class FileSink: HTTPBodySink {
     if let fault = expected.check?(FilePlace.path(ofOpen: descriptor)) {
       throw failure.file("'\(place.path)' is not kept: \(fault)", sent: .maybe)
     }
-    // Whoever finds a note without its part starts over; a part whose note is gone is not gone on from.
+    // A download that finds a note without its part starts over; it never continues a part without a note.
     if isResumable { place.remove(noteName) }
     guard place.replace(by: temporaryName) else { throw unwritten() }
     writing.withLock { $0.isOpen = false }
@@ -259,7 +259,7 @@ final class FileSink: HTTPBodySink {
     return HTTPDownload.File(bytes: count, sha256: hash, resumedBytes: resumed)
   }
 
-  /// Takes nothing more, and removes what nobody can go on from.
+  /// Accepts nothing more, and removes what can't be continued.
   func end() {
     writing.withLock { writing in
       guard writing.isOpen else { return }

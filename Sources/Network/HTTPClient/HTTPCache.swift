@@ -2,19 +2,19 @@ public import Basics
 import Glibc
 import Synchronization
 
-// Where answers are kept: a folder that several processes may share, or the memory of this one.
+// Where answers are cached: a folder that several processes may share, or this process's memory.
 //
-// An answer's file is named after the SHA-256 of its request (the URL and whatever credentials went with it, so that one
-// user's answers are never another's) and is only ever replaced whole. Whoever writes holds the folder's lock and first
-// looks at what is there now: an answer that was checked later than the one in hand stays. Reading takes no lock.
+// An answer's file is named after the SHA-256 of its request (the URL and any credentials, so that one user's answers
+// are never another's) and is only ever replaced whole. A writer holds the folder's lock and first reads what is there:
+// an answer that was checked later than its own stays. Reading takes no lock.
 //
-// Files of other names may stand beside them. Together the answers' files are no larger than the bound. When one more
-// would be too much, those go first that were written longest ago, which for an answer that is asked for again and again
-// is when the server last confirmed it.
+// Files with other names may be there too. Together the answers' files are no larger than the bound. When one more
+// would exceed it, those that were written longest ago are removed first; for an answer that is requested again and
+// again, that is when the server last confirmed it.
 //
 // An answer that holds a secret of the run is in no file: this process remembers it, and the next one asks again.
 
-/// Keeps answers of services between requests and, in a folder, between programs; for `HTTPClient.send(_:through:_:)`.
+/// Caches services' answers between requests and, in a folder, between programs; for `HTTPClient.send(_:through:_:)`.
 public final class HTTPCache: Sendable {
   fileprivate struct Memory {
     var entries: [String: HTTPCacheEntry] = [:]
@@ -23,7 +23,7 @@ public final class HTTPCache: Sendable {
     var bytes = 0
   }
 
-  /// The folder; nil if answers are kept in memory and go with the cache.
+  /// The folder; nil if answers are cached in memory and freed with the cache.
   public let folder: String?
   private let maxBytes: Int
   let time: any TimeSource
@@ -32,17 +32,16 @@ public final class HTTPCache: Sendable {
   /// Creates a cache; nothing is read or written before it is used.
   ///
   /// - Parameters:
-  ///   - folder: Where answers are kept, which is made when it is needed and readable by its owner only; nil keeps them
-  ///     in memory.
+  ///   - folder: Where answers are cached, created when needed and readable by its owner only; nil for memory.
   ///   - maxBytes: How large all answers together may be.
-  ///   - time: Tells how old an answer is.
+  ///   - time: The clock for the age of answers.
   public init(folder: String?, maxBytes: Int = 64 << 20, time: any TimeSource = SystemTime()) {
     self.folder = folder
     self.maxBytes = maxBytes
     self.time = time
   }
 
-  /// The name under which answers to a request are kept; nil without libcrypto, in which case none are.
+  /// The name under which answers to a request are cached; nil without libcrypto, in which case none are.
   func key(_ request: HTTPRequest) -> String? {
     let credentials = request.headers.fields
       .filter { field in request.credentialHeaders.contains(where: field.isNamed) }
@@ -60,7 +59,7 @@ public final class HTTPCache: Sendable {
   }
 
   private static func read(_ key: String, in folder: String, limit: Int) -> HTTPCacheEntry? {
-    // What cannot be read is as good as damaged, and that is as good as none.
+    // An unreadable file counts as damaged, and a damaged one as missing.
     (try? Files.read(path(key, in: folder), limit: limit)).flatMap { HTTPCacheEntry(file: $0) }
   }
 
@@ -70,11 +69,11 @@ public final class HTTPCache: Sendable {
 
   // MARK: Writing
 
-  /// Keeps an answer, and says as a sentence why it could not be kept.
+  /// Caches an answer, and returns as a sentence why that failed.
   func keep(_ entry: HTTPCacheEntry, as key: String, of request: HTTPRequest) async -> String? {
     guard let folder else { return remember(entry, key) }
     guard let bytes = entry.file(redactedURL: request.redactedURL) else {
-      return "The answer cannot be written down."
+      return "The answer cannot be stored."
     }
     guard bytes.count <= maxBytes else { return tooLarge }
     if OutsideText.holdsSecret(bytes) {
@@ -87,7 +86,7 @@ public final class HTTPCache: Sendable {
         try Self.locking(folder) { () throws(FileError) in
           if let other = Self.read(key, in: folder, limit: maxBytes), other.checkedAt > entry.checkedAt { return }
           try Self.makeRoom(for: bytes.count, in: folder, maxBytes: maxBytes)
-          // The digest tells what power loss left of it, and to sync takes longer than many a request.
+          // The digest detects damage by power loss, and a sync takes longer than many a request.
           try Files.write(bytes, to: Self.path(key, in: folder), mode: 0o600, isDurable: false)
         }
         return nil
@@ -100,7 +99,7 @@ public final class HTTPCache: Sendable {
   private func remember(_ entry: HTTPCacheEntry, _ key: String) -> String? {
     guard entry.response.body.count <= maxBytes else { return tooLarge }
     memory.withLock { memory in
-      // That the server was asked in vain says nothing of an answer that came meanwhile.
+      // A failed request says nothing about an answer that came meanwhile.
       if entry.failure != nil, let other = memory.entries[key], other.checkedAt > entry.checkedAt { return }
       memory.insert(entry, key, maxBytes: maxBytes)
     }
@@ -109,17 +108,17 @@ public final class HTTPCache: Sendable {
 
   private var tooLarge: String { "The answer is larger than the whole cache may be, \(maxBytes) bytes." }
 
-  /// Forgets the answer to a request, if there is one.
+  /// Removes the answer to a request, if there is one.
   func remove(_ key: String) async {
     memory.withLock { $0.remove(key) }
     guard let folder else { return }
     await onThread {
-      // What cannot be removed is replaced or pushed out later.
+      // A file that can't be removed is replaced or evicted later.
       try? Files.remove(Self.path(key, in: folder))
     }
   }
 
-  /// Does what no other process is to do at the same time.
+  /// Runs a closure while no other process writes.
   private static func locking(_ folder: String, _ body: () throws(FileError) -> Void) throws(FileError) {
     try Files.makeFolder(folder, mode: 0o700)
     let path = "\(folder)/lock"
@@ -137,7 +136,7 @@ public final class HTTPCache: Sendable {
     var files: [(path: String, bytes: Int, written: Timestamp)] = []
     for name in try Files.list(folder) where name.contains(suffix) {
       let path = "\(folder)/\(name)"
-      // Under the lock nobody is writing: an unfinished file was left behind when its writer died.
+      // No process writes under the lock: the writer of an unfinished file died.
       guard name.hasSuffix(suffix) else {
         try Files.remove(path)
         continue

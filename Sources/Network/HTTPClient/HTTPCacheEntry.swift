@@ -1,40 +1,40 @@
 import Basics
 import HTTPTypes
 
-// One kept answer: what decides whether it still serves, and how it lies in a file.
+// One cached answer: whether it is still usable, and its file format.
 //
 // A file is three parts, each of the first two on its own line:
 //
-//   the SHA-256 of everything after this line, in 64 small hexadecimal digits
+//   the SHA-256 of everything after this line, in 64 lowercase hexadecimal digits
 //   the head as one JSON object: format, url (redacted, for people), status, headers, varying, cachedAt, checkedAt,
 //   and failedAt with failure if there was no answer since
 //   the body, byte for byte
 //
-// A file whose digest, format or head is not right is as good as none: nothing depends on what is kept.
+// A file whose digest, format or head is wrong counts as missing: nothing depends on what is cached.
 //
-// Freshness follows RFC 9111, section 4.2, with two simplifications. An answer that names no lifetime has none:
-// there is no heuristic. And its age is that of this machine's clock plus what `Age` says; the `Date` of the answer is
-// not compared with this machine's clock, because the two disagree more often than a proxy forgets `Age`.
+// Freshness follows RFC 9111, section 4.2, with two simplifications. An answer that names no lifetime has none: there
+// is no heuristic. And its age is that of this machine's clock plus the `Age` field; the answer's `Date` isn't compared
+// with this machine's clock, because the two disagree more often than a proxy forgets `Age`.
 
-/// A kept answer.
+/// A cached answer.
 struct HTTPCacheEntry: Sendable {
   var response: HTTPResponse
   /// The request's fields that the answer was chosen by, as they were.
   var varying: [HTTPHeaders.Field] = []
   /// When the body arrived.
   var cachedAt: Timestamp
-  /// When the server last said that it is current.
+  /// When the server last confirmed it.
   var checkedAt: Timestamp
-  /// When the server was asked in vain since, and what came of it.
+  /// When the server was last asked in vain, and why that failed.
   var failure: (at: Timestamp, reason: String)?
 
-  /// Fields that speak of one transfer, or that nobody else is to see.
+  /// Fields that describe one transfer, or that must stay private.
   private static let unkept = [
     "Connection", "Content-Encoding", "Content-Length", "Keep-Alive", "Proxy-Authenticate", "Set-Cookie", "Set-Cookie2",
     "TE", "Trailer", "Transfer-Encoding", "Upgrade",
   ]
 
-  /// Keeps an answer; nil if it says that it must not be kept, or could be meant for nobody else.
+  /// Creates an entry; nil if the answer must not be cached, or was meant for this request alone.
   init?(_ response: HTTPResponse, to request: HTTPRequest, at now: Timestamp) {
     guard CacheControl(response.headers)["no-store"] == nil, CacheControl(request.headers)["no-store"] == nil else {
       return nil
@@ -56,7 +56,7 @@ struct HTTPCacheEntry: Sendable {
       && zip(own, varying).allSatisfy { $0.isNamed($1.name) && $0.value.hasSameScalars(as: $1.value) }
   }
 
-  /// A request's fields of some names, without credentials: what they are is in the key already, and not to be kept.
+  /// A request's fields of some names, except credentials, which are in the key already and must not be kept.
   private static func fields(_ names: [String], of request: HTTPRequest) -> [HTTPHeaders.Field] {
     names.flatMap { name in request.headers.fields.filter { $0.isNamed(name) } }
       .filter { field in !request.credentialHeaders.contains(where: field.isNamed) }
@@ -80,12 +80,12 @@ struct HTTPCacheEntry: Sendable {
 
   // MARK: Freshness
 
-  /// Whether the answer serves without a look at the network.
+  /// Whether the answer may be used without a request.
   ///
-  /// - Parameter least: How long it serves even if the server names a shorter time, unless it forbids that.
+  /// - Parameter least: How long it may be used even if the server names a shorter time, unless it forbids that.
   func isFresh(at now: Timestamp, least: TimeSpan) -> Bool {
     let control = CacheControl(response.headers)
-    // After a clock was set back nobody knows how old the answer is.
+    // After a clock was set back, the answer's age is unknown.
     guard control["no-cache"] == nil, let waited = now.span(since: checkedAt), waited >= .zero else { return false }
     let lifetime = lifetime(control)
     if control["must-revalidate"] == nil, waited < least { return true }
@@ -93,7 +93,7 @@ struct HTTPCacheEntry: Sendable {
     return waited + ageAtArrival + response.elapsed < lifetime
   }
 
-  /// Why the server was asked in vain, if that is too short a while ago to ask again.
+  /// Why the last request failed, if that was too recent to ask again.
   func recentFailure(at now: Timestamp, least: TimeSpan) -> String? {
     guard let failure, let waited = now.span(since: failure.at), waited >= .zero, waited < least else { return nil }
     return failure.reason
@@ -107,15 +107,15 @@ struct HTTPCacheEntry: Sendable {
     return max(.zero, expires.span(since: date) ?? .zero)
   }
 
-  /// Whether the answer may stand in for one that could not be had: the server can forbid that.
+  /// Whether the answer may replace one that is unavailable: the server can forbid that.
   var maySubstitute: Bool {
     let control = CacheControl(response.headers)
     return control["no-cache"] == nil && control["must-revalidate"] == nil
   }
 
-  /// Makes a request one that is answered with 304 if this answer is still right.
+  /// Makes a request conditional, so that the server answers 304 if this answer is still right.
   func condition(_ request: inout HTTPRequest) {
-    // Only of a success is it said what the conditions mean, and a caller's own ones are for the caller to judge.
+    // Conditions are defined only for a success, and the caller judges its own ones.
     guard response.isSuccess, !request.headers.fields.contains(where: { $0.name.lowercasedASCII.hasPrefix("if-") })
     else { return }
     if let tag = response.headers["ETag"] {
@@ -125,12 +125,12 @@ struct HTTPCacheEntry: Sendable {
     }
   }
 
-  /// Takes over what a 304 says (section 3.2).
+  /// Takes over the fields of a 304 (section 3.2).
   mutating func confirm(by answer: HTTPResponse, at now: Timestamp) {
     checkedAt = now
     failure = nil
     response.elapsed = answer.elapsed
-    // How old it was when it arrived the server tells anew, or it has no age any more.
+    // The server says the answer's age anew, or it has none any more.
     response.headers["Age"] = nil
     let news = answer.headers.fields.filter { field in !Self.unkept.contains(where: field.isNamed) }
     response.headers.fields.removeAll { field in news.contains { $0.isNamed(field.name) } }
@@ -141,7 +141,7 @@ struct HTTPCacheEntry: Sendable {
 
   private static let format = 1
 
-  /// The file's bytes; nil if the head cannot be written or no digest can be made.
+  /// The file's bytes; nil if the head can't be written or no digest can be made.
   func file(redactedURL: String) -> [UInt8]? {
     func fields(_ fields: [HTTPHeaders.Field]) -> Value {
       .list(fields.map { .list([.string($0.name), .string($0.value)]) })
@@ -214,7 +214,7 @@ struct CacheControl {
   /// The value of a directive, empty if it has none; nil if it is not there.
   subscript(name: String) -> String? { directives.first { $0.name == name }?.value }
 
-  /// Reads a number of seconds (section 1.2.2); one that is too large is a long time, one that is none is nil.
+  /// Reads a number of seconds (section 1.2.2); too large a number is a long time, anything else nil.
   static func seconds(_ text: String) -> TimeSpan? {
     guard !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
     return .seconds(Int(text) ?? .max)

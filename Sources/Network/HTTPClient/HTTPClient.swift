@@ -8,7 +8,7 @@ public struct HTTPClientConfiguration: Sendable {
     case environment
     /// Never through a proxy.
     case none
-    /// Through this one, but for loopback addresses; the URL may hold credentials.
+    /// Through this one, except for loopback addresses; the URL may hold credentials.
     case url(String)
   }
 
@@ -16,11 +16,11 @@ public struct HTTPClientConfiguration: Sendable {
   public var proxy: Proxy
   /// A file of PEM certificates that are trusted besides the system's.
   public var certificateAuthorities: String?
-  /// What the client calls itself.
+  /// The `User-Agent`.
   public var userAgent: String
-  /// How many connections to one host stand at once; requests beyond them wait, and their time runs.
+  /// How many connections to one host there may be; more requests wait, and their time runs.
   public var maxConnectionsPerHost: Int
-  /// Is told of each exchange when it ends; called on no particular thread.
+  /// Called with each exchange when it ends, on an arbitrary thread.
   public var observer: (@Sendable (HTTPExchange) -> Void)?
 
   /// Creates settings.
@@ -38,14 +38,13 @@ public struct HTTPClientConfiguration: Sendable {
 
 /// Sends requests and receives answers; one for the whole process shares its connections and its one thread.
 ///
-/// A request is on the wire at most once: nothing here, nor in libcurl below it, makes it again. Cancelling the task
-/// ends the exchange and closes its connection at once. The thread starts with the first request and ends with the
-/// client.
+/// A request is sent at most once: neither the client nor libcurl repeats it. Cancelling the task ends the exchange and
+/// closes its connection at once. The thread starts with the first request and ends with the client.
 public final class HTTPClient: Sendable {
   private let observer: (@Sendable (HTTPExchange) -> Void)?
   private let transport: any HTTPTransport
 
-  /// Creates a client; without a transport it speaks to the network.
+  /// Creates a client; without a transport it uses the network.
   public init(
     configuration: HTTPClientConfiguration = HTTPClientConfiguration(), transport: (any HTTPTransport)? = nil
   ) {
@@ -53,7 +52,7 @@ public final class HTTPClient: Sendable {
     self.transport = transport ?? CurlTransport(configuration)
   }
 
-  /// Creates a client whose exchanges something carries that stands between it and the network, and may use that.
+  /// Creates a client with an interceptor, which sits between it and the network and may use the network.
   public convenience init(
     configuration: HTTPClientConfiguration,
     interceptedBy interceptor: (_ network: any HTTPTransport) -> any HTTPTransport
@@ -84,7 +83,7 @@ public final class HTTPClient: Sendable {
       } catch {
         var error = error
         error.elapsed = elapsed + error.elapsed
-        // What redirected here has seen the request.
+        // The server that redirected here has seen the request.
         if redirects > 0 { error.sent = .maybe }
         throw error
       }
@@ -98,8 +97,7 @@ public final class HTTPClient: Sendable {
       guard redirects < request.redirects.limit else { throw Failure(of: request).tooManyRedirects(elapsed: elapsed) }
       redirects += 1
       request = next
-      // Else a service could have this machine ask its own network for it. Whether a name leads there is seen when it is
-      // connected.
+      // Otherwise a service could make this machine query its own network. A name's address is checked on connecting.
       if let address = response.remoteAddress, !NetworkAddress.isPrivate(address) { request.staysOutside = true }
       if request.staysOutside, let url = HTTPURL(request.url), url.isLoopback || NetworkAddress.isPrivate(url.host) {
         throw Failure(of: request).redirectedInside(elapsed: elapsed)
@@ -107,7 +105,7 @@ public final class HTTPClient: Sendable {
     }
   }
 
-  /// One exchange, told to the observer.
+  /// Sends one exchange and reports it to the observer.
   private func exchange(
     _ request: HTTPRequest, into sink: (any HTTPBodySink)?
   ) async throws(HTTPError) -> HTTPResponse {

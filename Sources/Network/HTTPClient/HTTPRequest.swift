@@ -1,35 +1,34 @@
 public import Basics
 @_exported public import HTTPTypes
 
-/// One request, with all that decides how it is sent and what of it may be shown.
+/// One request, with how it is sent and what of it may be shown.
 public struct HTTPRequest: Sendable {
-  /// The method as it goes on the wire.
+  /// The method as sent.
   public var method: String
   /// An absolute `http` or `https` URL, percent-encoded; a fragment is not sent.
   public var url: String
-  /// The header fields; lengths and transfer codings are not for the caller to set.
+  /// The header fields; the client sets lengths and transfer codings.
   public var headers: HTTPHeaders
-  /// The body; nil sends none.
+  /// The body; nil for none.
   public var body: [UInt8]?
   /// How long it may take and how large the answer may be.
   public var limits: HTTPLimits
   /// Which redirects are followed.
   public var redirects: HTTPRedirects
-  /// Names of query parameters whose values are never shown, in whatever case and however percent-encoded.
+  /// Names of query parameters whose values are never shown, regardless of case and percent-encoding.
   public var redactedParameters: Set<String>
-  /// Whether the path and the query are secret as a whole, as those of a webhook are.
+  /// Whether the whole path and query are secret, as for a webhook.
   public var hidesPath: Bool
-  /// Whether the query is secret as a whole, as that of an address that an answer gave: it may be signed, and open what
-  /// lies there to anyone.
+  /// Whether the whole query is secret, as for an address from an answer: it may be signed, and give anyone access.
   public var hidesQuery: Bool
-  /// Texts that no log and no recording may show, wherever they stand in the request.
+  /// Texts that no log and no recording may show, anywhere in the request.
   public var secrets: [String]
-  /// Names of header fields that carry credentials and stay behind when a redirect leads to another origin.
+  /// Names of header fields that carry credentials and aren't sent to another origin after a redirect.
   public var credentialHeaders: Set<String>
-  /// Whether the server may compress the answer; the limit on its size holds for what comes out.
+  /// Whether the server may compress the answer; the size limit is for the decompressed body.
   public var acceptsCompression: Bool
 
-  /// Whether only a public address may be asked, because a redirect from one led here.
+  /// Whether only a public address may be contacted, because a redirect from one led here.
   var staysOutside = false
 
   /// The fields that carry credentials by definition.
@@ -57,14 +56,14 @@ public struct HTTPRequest: Sendable {
     self.acceptsCompression = acceptsCompression
   }
 
-  /// The URL as errors, logs and records show it: without user information, the values of secret parameters, and a path
-  /// that is secret.
+  /// The URL as errors, logs and records show it: without user information, the values of secret parameters, and a
+  /// secret path.
   public var redactedURL: String { redact(url) }
 
-  /// The URL as recordings and tests of recipes have it, which can be taken apart like any other.
+  /// The URL as recordings and recipe tests have it, which can be parsed like any other.
   package var recordedURL: String { redact(url, by: Redaction.plainMark) }
 
-  /// Another URL of the same exchange, shown by the same rules.
+  /// Another URL of the same exchange, redacted by the same rules.
   func redact(_ url: String, by mark: String = Redaction.mark) -> String {
     if hidesPath { return HTTPURL(url).map { "\($0.origin)/…" } ?? "…" }
     let shown = Redaction.url(url, hiding: redactedParameters, by: mark)
@@ -76,7 +75,7 @@ public struct HTTPRequest: Sendable {
     url.replacing(Redaction.plainMark, with: Redaction.mark)
   }
 
-  /// An address as it is shown where its query is secret; its fragment goes with it.
+  /// An address as it is shown where its query is secret; its fragment is hidden with it.
   package static func hidingQuery(of url: String, by hidden: String = MaskedText.mark) -> String {
     guard let mark = url.utf8.firstIndex(where: { $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: "#") }) else {
       return url
@@ -87,18 +86,18 @@ public struct HTTPRequest: Sendable {
 
 /// How long a request may take and how large its answer may be.
 public struct HTTPLimits: Sendable {
-  /// The time until the connection stands, TLS included.
+  /// The time to connect, TLS included.
   public var connect: TimeSpan
   /// The time of one exchange, from its start to the last byte; nil for no limit.
   public var attempt: TimeSpan?
   /// The time of everything, redirects included; nil for no limit beyond that of each exchange.
   public var total: TimeSpan?
-  /// The time without a single byte after which a started exchange is given up, in whole seconds; nil for no limit.
+  /// The time without a single byte after which a started exchange times out, in whole seconds; nil for no limit.
   public var stall: TimeSpan?
-  /// The largest body that is taken, after decompression.
+  /// The largest body that is accepted, after decompression.
   public var maxBodyBytes: Int
 
-  /// Creates limits; what is not given is meant for an ordinary call of an API.
+  /// Creates limits; the defaults suit an ordinary API call.
   public init(
     connect: TimeSpan = .seconds(10), attempt: TimeSpan? = .seconds(30), total: TimeSpan? = nil,
     stall: TimeSpan? = nil, maxBodyBytes: Int = 64 << 20
@@ -111,16 +110,16 @@ public struct HTTPLimits: Sendable {
   }
 }
 
-/// Which redirects are followed; one that the rule refuses is an error, because the URL may hold secrets.
+/// Which redirects are followed; a refused one is an error, because the URL may hold secrets.
 public struct HTTPRedirects: Sendable {
-  /// How many are followed in a row; with 0, an answer that redirects is an answer like any other.
+  /// How many are followed in a row; with 0, a redirect is an answer like any other.
   public var limit: Int
-  /// Decides by the URL that redirects and the one it names.
+  /// Decides by the URL that redirects and the target.
   var allows: @Sendable (_ from: HTTPURL, _ to: HTTPURL) -> Bool
-  /// What the rule wants, for the message when it refuses.
+  /// The rule's requirement, for the message when it refuses.
   var requirement: String
 
-  /// Follows none: the caller gets the answer that redirects.
+  /// Follows none: the caller gets the redirect as the answer.
   public static let none = HTTPRedirects(limit: 0, allows: { _, _ in false }, requirement: "nowhere")
   /// Follows up to five, to the same scheme, host and port.
   public static let sameOrigin = HTTPRedirects(
@@ -129,7 +128,7 @@ public struct HTTPRedirects: Sendable {
   public static let secure = HTTPRedirects(
     limit: 5, allows: { $0.scheme == $1.scheme || $1.scheme == "https" }, requirement: "no plain http after https")
 
-  /// Follows those that a rule allows.
+  /// Follows redirects that a rule allows.
   ///
   /// - Parameter requirement: completes the sentence *Only redirects to … are followed.*
   public static func rule(

@@ -1,21 +1,21 @@
 public import Basics
 public import HTTPTypes
 
-/// An answer, whatever its status says.
+/// An answer, whatever its status.
 public struct HTTPResponse: Sendable {
   /// The status code.
   public var status: Int
   /// The header fields, without trailers and without those of interim answers.
   public var headers: HTTPHeaders
-  /// The body, decompressed; empty if it went elsewhere, as a download's does.
+  /// The body, decompressed; empty if it was stored elsewhere, as a download's is.
   public var body: [UInt8]
-  /// How many bytes of body arrived, decompressed, wherever they went.
+  /// How many bytes of body arrived, decompressed, wherever they were stored.
   public var bodyBytes: Int
   /// The URL that answered, after redirects; it holds the secrets of the request, so show `HTTPRequest.redactedURL`.
   public var url: String
   /// Whether the query of the URL is secret.
   package var hidesQuery = false
-  /// The network address that answered, if a network did; of a proxy, its own.
+  /// The network address that answered, if a network did; behind a proxy, the proxy's.
   package var remoteAddress: String?
   /// The time of all exchanges that led here.
   public var elapsed: TimeSpan
@@ -35,9 +35,10 @@ public struct HTTPResponse: Sendable {
   /// Whether the status is one of success, 200 to 299.
   public var isSuccess: Bool { (200...299).contains(status) }
 
-  /// How long the server asks to wait (`Retry-After`, in seconds or as a date), or nil if it says nothing readable.
+  /// How long the server asks to wait (`Retry-After`, in seconds or as a date), or nil if that is missing or
+  /// unreadable.
   ///
-  /// A date that has passed means no wait; what asks for more than a hundred years is taken for a hundred.
+  /// A date in the past means no wait; more than a hundred years counts as a hundred.
   public func retryAfter(now: Timestamp) -> TimeSpan? {
     guard let text = headers["Retry-After"] else { return nil }
     let longest = TimeSpan.seconds(36_500 * 86_400)
@@ -54,13 +55,13 @@ public struct HTTPResponse: Sendable {
 public struct HTTPError: Error, Sendable {
   /// What went wrong, for code to decide by.
   public enum Kind: Hashable, Sendable {
-    /// The request cannot be sent as it is: its URL, a header or a file it names.
+    /// The request can't be sent as it is: its URL, a header or a file it names.
     case invalidRequest
-    /// The name of the host, or of the proxy, is not known.
+    /// The name of the host, or of the proxy, is unknown.
     case resolve
-    /// No connection came about: refused, unreachable, or the proxy would not.
+    /// The connection failed: refused, unreachable, or the proxy refused.
     case connect
-    /// The server's certificate is not trusted, or TLS could not be agreed on.
+    /// The server's certificate isn't trusted, or the TLS handshake failed.
     case tls
     /// A time limit passed.
     case timeout(Timeout)
@@ -68,15 +69,15 @@ public struct HTTPError: Error, Sendable {
     case cancelled
     /// The answer is larger than the limit.
     case tooLarge
-    /// A redirect that is not followed.
+    /// A redirect that isn't followed.
     case redirect
-    /// The answer is no HTTP.
+    /// The answer isn't HTTP.
     case malformedResponse
     /// The connection ended before the answer did.
     case interrupted
-    /// What arrived could not be stored, or is not what was expected.
+    /// The body could not be stored, or isn't what was expected.
     case file
-    /// A library that HTTP needs is not installed.
+    /// A library that HTTP needs isn't installed.
     case missingLibrary
   }
 
@@ -87,15 +88,15 @@ public struct HTTPError: Error, Sendable {
 
   /// What the server can have seen.
   public enum Sent: Hashable, Sendable {
-    /// Not a byte of the request: it may be made again, even if it changes something.
+    /// None of the request: it may be sent again, even if it changes something.
     case nothing
-    /// Some or all of the request: what it asks for may have happened.
+    /// Some or all of the request: its effect may have happened.
     case maybe
   }
 
   /// What went wrong.
   public var kind: Kind
-  /// A sentence for people, which names the host and the way out and holds no secret.
+  /// A sentence for people, which names the host and the fix and holds no secret.
   public var message: String
   /// What the server can have seen.
   public var sent: Sent

@@ -1,32 +1,32 @@
 public import Basics
 
-/// Carries single exchanges: the seam at which tests and simulations stand in for the network.
+/// Carries single exchanges; tests and simulations replace the network here.
 ///
-/// Redirects, records and files are the client's business, above it.
+/// Redirects, records and files are handled by the client above it.
 public protocol HTTPTransport: Sendable {
   /// Sends one request and waits for the whole answer; a redirect is an answer.
   ///
-  /// - Parameter sink: takes the body if it accepts the answer; without one the answer holds its body.
+  /// - Parameter sink: Receives the body if it accepts the answer; without one the answer holds its body.
   func send(_ request: HTTPRequest, into sink: (any HTTPBodySink)?) async throws(HTTPError) -> HTTPResponse
 }
 
-/// Takes a body as it arrives, so that it need not fit in memory.
+/// Receives a body as it arrives, so that it need not fit in memory.
 public protocol HTTPBodySink: Sendable {
-  /// Whether the body of this answer, whose head is known, goes here; else it is collected in the answer.
+  /// Whether the body of this answer, whose head is known, goes here; otherwise it is collected in the answer.
   func accepts(_ head: HTTPResponse) -> Bool
-  /// Takes the next bytes; called on the transport's thread, one call at a time.
+  /// Receives the next bytes; called on the transport's thread, one call at a time.
   func receive(_ bytes: RawSpan) throws(HTTPError)
 }
 
-/// What is kept of an exchange: never a body, never a secret.
+/// The record of an exchange: never a body, never a secret.
 public struct HTTPExchange: Sendable {
-  /// The method as it went on the wire.
+  /// The method as sent.
   public var method: String
   /// The URL without secrets.
   public var redactedURL: String
   /// The status, if there was an answer.
   public var status: Int?
-  /// How many bytes of body arrived, decompressed; 0 of an answer that is not whole.
+  /// How many bytes of body arrived, decompressed; 0 for an incomplete answer.
   public var bytes: Int
   /// The time it took.
   public var elapsed: TimeSpan

@@ -1,24 +1,25 @@
 import HTTPTypes
 
-/// An absolute `http` or `https` URL, taken apart (RFC 3986).
+/// An absolute `http` or `https` URL, parsed (RFC 3986).
 ///
-/// Read strictly, so that what is decided here about origins is true of where libcurl connects: no white space, control
-/// characters, backslashes or text beyond ASCII, no percent-encoding in the host, no empty host. A fragment is dropped.
+/// Parsed strictly, so that what is decided here about origins is true of where libcurl connects: no white space,
+/// control characters, backslashes or text beyond ASCII, no percent-encoding in the host, no empty host. A fragment is
+/// dropped.
 public struct HTTPURL: Sendable {
   /// `http` or `https`.
   public private(set) var scheme: String
   /// The user information before `@`, percent-encoded as it came.
   public private(set) var userInfo: String?
-  /// The host in small letters; an IPv6 address has its brackets.
+  /// The host in lowercase letters; an IPv6 address has its brackets.
   public private(set) var host: String
   /// The port, by default that of the scheme.
   public private(set) var port: Int
   /// The path, percent-encoded, starting with `/`.
   public private(set) var path: String
-  /// What stands after `?`, percent-encoded.
+  /// The part after `?`, percent-encoded.
   public private(set) var query: String?
 
-  /// Reads a URL; nil if it is none of ours.
+  /// Parses a URL; nil if it isn't absolute HTTP.
   public init?(_ text: String) {
     guard text.utf8.allSatisfy({ (0x21...0x7E).contains($0) && $0 != UInt8(ascii: "\\") }) else { return nil }
     let parts = Reference(text)
@@ -68,7 +69,7 @@ public struct HTTPURL: Sendable {
     }
   }
 
-  /// Scheme, host and port, which say who answers: `https://example.org:8443`.
+  /// Scheme, host and port, which identify the server: `https://example.org:8443`.
   public var origin: String {
     port == (scheme == "http" ? 80 : 443) ? "\(scheme)://\(host)" : "\(scheme)://\(host):\(port)"
   }
@@ -86,10 +87,10 @@ public struct HTTPURL: Sendable {
       || host.hasPrefix("127.") && host.utf8.allSatisfy { (0x30...0x39).contains($0) || $0 == 0x2E }
   }
 
-  /// The URL that a reference means when this one's answer holds it (section 5.2); nil if it is none of ours.
+  /// Resolves a reference in this URL's answer (section 5.2); nil if the result isn't absolute HTTP.
   ///
-  /// Bytes that no URL holds, but which servers send, are percent-encoded first. User information of this URL goes
-  /// along within its origin.
+  /// Bytes that URLs can't contain, but servers send, are percent-encoded first. User information of this URL is kept
+  /// within its origin.
   public func resolving(_ reference: String) -> HTTPURL? {
     guard var target = resolved(reference) else { return nil }
     if target.origin == origin { target.userInfo = target.userInfo ?? userInfo }
@@ -129,7 +130,7 @@ public struct HTTPURL: Sendable {
   }
 }
 
-/// A reference cut at its separators (RFC 3986, appendix B), nothing of it checked.
+/// A reference cut at its separators (RFC 3986, appendix B), unchecked.
 private struct Reference {
   var scheme: String?
   var authority: String?

@@ -1,11 +1,11 @@
 import Glibc
 
-/// What an IP address says of where it leads.
+/// Where an IP address leads.
 enum NetworkAddress {
-  /// Whether it leads to this machine or into its own network, or is no address of one host.
+  /// Whether it leads to this machine or into its own network, or doesn't address one host.
   ///
-  /// False for what is no address, such as a name. The ranges are those that IANA's registries of special addresses
-  /// (RFC 6890) do not call globally reachable; an IPv6 address that holds one of IPv4 is judged by that.
+  /// False for anything that isn't an address, such as a name. The ranges are those that IANA's registries of special
+  /// addresses (RFC 6890) don't call globally reachable; an IPv6 address that embeds an IPv4 one is judged by that.
   static func isPrivate(_ text: String) -> Bool {
     var name = text[...]
     if name.hasPrefix("["), name.hasSuffix("]") { name = name.dropFirst().dropLast() }
@@ -34,11 +34,11 @@ enum NetworkAddress {
   }
 }
 
-/// The authorities that the environment names, as OpenSSL's own programs honour them.
+/// The certificate authorities that the environment names, as OpenSSL's own programs honour them.
 package enum TrustedAuthorities {
-  /// `SSL_CERT_FILE`, in place of the system's file.
+  /// `SSL_CERT_FILE`, instead of the system's file.
   package static var file: String? { variable("SSL_CERT_FILE") }
-  /// `SSL_CERT_DIR`, in place of the system's folder.
+  /// `SSL_CERT_DIR`, instead of the system's folder.
   package static var folder: String? { variable("SSL_CERT_DIR") }
 
   private static func variable(_ name: String) -> String? {

@@ -2,34 +2,34 @@ import Basics
 import Glibc
 import HTTPTypes
 
-// What an interrupted download leaves, and when the next one may go on from it.
+// What an interrupted download leaves, and when the next one may continue it.
 //
-// Beside the path stand two files: `path.part` with the bytes that came, and `path.part.json`, which says what they
-// are the beginning of:
+// Beside the path are two files: `path.part` with the bytes that came, and `path.part.json`, which says what they are
+// the beginning of:
 //
 //   {"boot":"<id of the system's start>","url":"<SHA-256 of the URL>","validator":"\"5d8c72a5edda8\""}
 //
-// The note is written when the head of an answer is known, after the bytes of an earlier answer were cut off and
-// before any of its own is stored; it is removed before they are cut off. So what stands beside a note belongs to it,
-// whenever the process dies. A loss of power is another matter, because nothing is synced while bytes arrive: a part
-// from before the system's last start counts only if the whole file has a hash to keep to.
+// The note is written when the head of an answer is known, after the bytes of an earlier answer were discarded and
+// before any of its own is stored; it is removed before they are discarded. So a part beside a note belongs to it,
+// whenever the process dies. A power loss is different, because nothing is synced while bytes arrive: a part from
+// before the system's last start counts only if the whole file has a required hash.
 //
-// The rest is asked for with `Range` and `If-Range` (RFC 9110, sections 13.1.5 and 14.2): the server sends it if what
-// it has still bears the validator, and the whole otherwise. Only a strong validator will do (section 8.8.1): an
-// `ETag` without `W/`, or a `Last-Modified` that is at least a second older than the answer's `Date`. Of an encoded
-// body (`Content-Encoding`) the bytes on disk are not those that a range counts, so it is never resumed, nor is what
-// the server declares `Accept-Ranges: none`.
+// The rest is requested with `Range` and `If-Range` (RFC 9110, sections 13.1.5 and 14.2): the server sends it if what
+// it has still has the validator, and the whole otherwise. Only a strong validator will do (section 8.8.1): an `ETag`
+// without `W/`, or a `Last-Modified` that is at least a second older than the answer's `Date`. The bytes of an encoded
+// body (`Content-Encoding`) aren't those that a range counts, so it is never resumed, nor is a body whose server
+// declares `Accept-Ranges: none`.
 
 /// The note beside the bytes of a download that may be resumed.
 struct PartialDownload: Equatable {
   /// The SHA-256 of the request's URL, which may hold secrets.
   var url: String
-  /// What `If-Range` says: an entity tag in its quotes, or a date.
+  /// The value of `If-Range`: an entity tag in its quotes, or a date.
   var validator: String
-  /// Which start of the system the bytes were written in; empty if it does not tell.
+  /// Identifies the system's start during which the bytes were written; empty if unknown.
   var boot: String
 
-  /// Notes an answer that begins at the first byte; nil if it could not be resumed.
+  /// Makes a note for an answer that begins at the first byte; nil if it can't be resumed.
   init?(_ answer: HTTPResponse, url: String) {
     guard answer.status == 200, answer.headers["Content-Encoding"] == nil,
       answer.headers["Accept-Ranges"]?.lowercasedASCII != "none", let validator = PartialDownload.validator(answer)
@@ -47,7 +47,7 @@ struct PartialDownload: Equatable {
     return text
   }
 
-  /// Whether a part of the answer, with status 206, goes on exactly where the bytes end, and to the end.
+  /// Whether a part of the answer, with status 206, continues exactly where the bytes end, and reaches the end.
   func isContinued(by answer: HTTPResponse, at offset: Int) -> Int? {
     guard answer.headers["Content-Encoding"] == nil, answer.headers["ETag"].map({ $0 == validator }) ?? true,
       let range = answer.headers["Content-Range"].flatMap(ContentRange.init), range.first == offset,
@@ -56,7 +56,7 @@ struct PartialDownload: Equatable {
     return range.total
   }
 
-  /// Whether what it speaks of can be the beginning of what is asked for.
+  /// Whether its bytes can be the beginning of what is requested.
   func mayContinue(url: String, hasHash: Bool) -> Bool {
     url == self.url && (hasHash || !boot.isEmpty && boot == PartialDownload.currentBoot)
   }
@@ -66,7 +66,7 @@ struct PartialDownload: Equatable {
   static func read(_ name: String, in place: FilePlace) -> PartialDownload? {
     guard let bytes = place.read(name, limit: 1 << 16), let note = try? JSON.parse(bytes),
       let url = note["url"]?.string, let validator = note["validator"]?.string, let boot = note["boot"]?.string,
-      // A header cannot hold what a damaged note may.
+      // A header can't contain what a damaged note may.
       validator.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F })
     else { return nil }
     return PartialDownload(url: url, validator: validator, boot: boot)

@@ -1,22 +1,22 @@
 import Basics
 import HTTPTypes
 
-/// Takes out of a URL what must not be shown: user information, the values of secret parameters, the fragment.
+/// Removes from a URL what must not be shown: user information, the values of secret parameters, the fragment.
 ///
-/// It works on the text, because what is no URL has to be shown too, in the message that says so. What cannot be told
-/// apart is hidden: in a text that is no URL, everything up to the last `@`; in a query with `;`, which some servers
-/// take as a separator, everything from a secret name on.
+/// It works on the text, because an invalid URL is shown too, in the message that says so. Ambiguous parts are hidden:
+/// in a text that isn't a URL, everything up to the last `@`; in a query with `;`, which some servers read as a
+/// separator, everything from a secret name on.
 enum Redaction {
   /// The mark as people see it.
   static let mark = MaskedText.mark
-  /// The mark in an address that has to remain one.
+  /// The mark in an address that has to remain valid.
   static let plainMark = "***"
 
   static func url(_ text: String, hiding secrets: Set<String>, by hidden: String = mark) -> String {
     let isSound = HTTPURL(text) != nil
     let bytes = text.utf8.prefix { $0 != UInt8(ascii: "#") }
     var location = Substring(isSound ? bytes.prefix { $0 != UInt8(ascii: "?") } : bytes)
-    // Past the location of a sound URL, `@` is an ordinary character.
+    // After the location of a sound URL, `@` is an ordinary character.
     let authorityEnd = isSound ? endOfAuthority(location) : location.endIndex
     if let at = location[..<authorityEnd].utf8.lastIndex(of: UInt8(ascii: "@")) {
       let scheme = String(Substring(location.utf8.prefix { $0 != UInt8(ascii: ":") }))

@@ -2,11 +2,11 @@ import Basics
 import HTTPTypes
 
 extension HTTPRequest {
-  /// The request that an answer redirects to, or nil if it does not redirect (RFC 9110, section 15.4).
+  /// The request that an answer redirects to, or nil if it doesn't redirect (RFC 9110, section 15.4).
   ///
-  /// After 303 the next one is a GET without body. A POST that is answered with 301 or 302 is refused: it would become
-  /// one as well, as everybody does it, and what it says would be lost without a word. Header fields with credentials
-  /// stay behind when the origin changes.
+  /// After 303 the next one is a GET without body. A POST that is answered with 301 or 302 is refused: every client
+  /// turns it into a GET, and its content would be lost silently. Header fields with credentials aren't sent when the
+  /// origin changes.
   func redirected(by response: HTTPResponse) throws(HTTPError) -> HTTPRequest? {
     guard [301, 302, 303, 307, 308].contains(response.status) else { return nil }
     let failure = Failure(of: self)
@@ -17,7 +17,7 @@ extension HTTPRequest {
     guard redirects.allows(from, to) else { throw failure.refusedRedirect(to: to, elapsed: response.elapsed) }
     var next = self
     next.url = to.text
-    // What the request did not say itself may be signed.
+    // What the request didn't say itself may be signed.
     if to.query != from.query { next.hidesQuery = true }
     if response.status < 303, method == "POST" {
       throw failure.bodilessRedirect(to: next, response.status, elapsed: response.elapsed)
@@ -38,7 +38,7 @@ extension HTTPRequest {
   func validate() throws(HTTPError) {
     let failure = Failure(of: self)
     guard HTTPURL(url) != nil else {
-      throw failure.invalid("the URL is no http or https URL; percent-encode what is not plain ASCII.")
+      throw failure.invalid("the URL isn't an http or https URL; percent-encode what is not plain ASCII.")
     }
     guard method.isHTTPToken else { throw failure.invalid("the method is not a word.") }
     for field in headers.fields {
@@ -46,7 +46,7 @@ extension HTTPRequest {
     }
   }
 
-  /// Why a header field cannot be sent, and whether that is because of its name; nil if it can.
+  /// Why a header field can't be sent, and whether its name is the reason; nil if it can.
   package static func fault(ofHeader name: String, _ value: String) -> (message: String, isOfName: Bool)? {
     if !name.isHTTPToken {
       return (

@@ -6,7 +6,7 @@ import Synchronization
 /// Each step answers one request: the first step not yet used whose method and URL are those of the request, so that
 /// requests made at the same time find their answers. A request that no step expects is an error, and recorded.
 public final class ScriptedTransport: HTTPTransport {
-  /// One expected request and what it gets.
+  /// One expected request and its answer.
   public struct Step: Sendable {
     var method: String
     var url: String
@@ -29,7 +29,7 @@ public final class ScriptedTransport: HTTPTransport {
       .on(method, url) { _ throws(HTTPError) in throw error }
     }
 
-    /// Answers a request by looking at it.
+    /// Answers a request with a closure.
     public static func on(
       _ method: String, _ url: String,
       _ answer: @escaping @Sendable (HTTPRequest) async throws(HTTPError) -> HTTPResponse
@@ -57,7 +57,7 @@ public final class ScriptedTransport: HTTPTransport {
   /// Every request that came, in order.
   public var requests: [HTTPRequest] { state.withLock(\.requests) }
 
-  /// The requests that are expected and did not come, as `GET https://…`.
+  /// The expected requests that didn't come, as `GET https://…`.
   public var missing: [String] { state.withLock { $0.steps.map { "\($0.method) \($0.url)" } } }
 
   public func send(

@@ -2,7 +2,7 @@ package import Basics
 import CMicroHTTPD
 import Glibc
 
-/// What a server takes.
+/// Limits on what a server accepts.
 package struct HTTPServerLimits: Sendable {
   /// The largest head of a request, in bytes; a larger one gets 431, or 414 if its first line alone is too long.
   package var headBytes: Int
@@ -10,7 +10,7 @@ package struct HTTPServerLimits: Sendable {
   package var bodyBytes: Int
   /// How long a connection may be silent while the server waits for it, in whole seconds.
   package var idle: TimeSpan
-  /// How many connections stand at once; more are not accepted meanwhile.
+  /// How many connections there may be; more aren't accepted meanwhile.
   package var connections: Int
 
   package init(
@@ -23,7 +23,7 @@ package struct HTTPServerLimits: Sendable {
   }
 }
 
-/// Why a server does not start.
+/// Why a server doesn't start.
 package struct HTTPServerError: Error, CustomStringConvertible {
   package var message: String
   package var description: String { message }
@@ -32,7 +32,7 @@ package struct HTTPServerError: Error, CustomStringConvertible {
 /// An HTTP/1.1 server whose handler is an async function, over libmicrohttpd on one thread.
 ///
 /// While a handler is at work its connection is suspended and costs no thread. The handler's task is cancelled when its
-/// client is found to be gone, and when the server stops. TLS and the open network are the business of a reverse proxy.
+/// client is found to be gone, and when the server stops. TLS and the open network are left to a reverse proxy.
 package final class HTTPServer: Sendable {
   package typealias Handler = @Sendable (HTTPServerRequest) async -> HTTPServerResponse
 
@@ -42,10 +42,10 @@ package final class HTTPServer: Sendable {
   /// The port it listens on.
   package let port: Int
 
-  /// Listens.
+  /// Starts listening.
   ///
   /// - Parameters:
-  ///   - host: an IPv4 or IPv6 address of this machine; by default nobody else can connect.
+  ///   - host: An IPv4 or IPv6 address of this machine; by default only this machine can connect.
   ///   - port: 0 for any that is free.
   package init(
     host: String = "127.0.0.1", port: Int = 0, limits: HTTPServerLimits = HTTPServerLimits(),
@@ -61,16 +61,16 @@ package final class HTTPServer: Sendable {
 
   deinit { core.beginStop() }
 
-  /// Where it is found: `http://127.0.0.1:8080`, without a slash at its end.
+  /// The server's address: `http://127.0.0.1:8080`, without a slash at its end.
   package var baseURL: String { "http://\(host.contains(":") ? "[\(host)]" : host):\(port)" }
 
   /// Accepts no more requests, cancels the handlers at work, sends what they still answer, and closes.
   ///
-  /// Takes as long as the handlers take to notice, and as a client that does not read its answer is put up with.
+  /// Takes as long as the handlers take to notice, and at most the time limit of a client that doesn't read its answer.
   package func stop() async { await core.stop() }
 }
 
-/// A socket that listens, with the port it got.
+/// A listening socket, with the port it got.
 private struct ListeningSocket {
   let descriptor: Int32
   let port: Int

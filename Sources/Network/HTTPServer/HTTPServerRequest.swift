@@ -1,10 +1,10 @@
 @_exported public import HTTPTypes
 
-/// A request that arrived whole.
+/// A complete request.
 package struct HTTPServerRequest: Sendable {
   /// The method as it was sent.
   package var method: String
-  /// What stands between method and version, as it was sent: `/a%20b?c=d`.
+  /// The target between method and version, as sent: `/a%20b?c=d`.
   package var target: String
   /// The header fields.
   package var headers: HTTPHeaders
@@ -18,7 +18,7 @@ package struct HTTPServerRequest: Sendable {
     self.body = body
   }
 
-  /// The path as it was sent, in which `%2F` is no separator.
+  /// The path as sent, in which `%2F` isn't a separator.
   package var rawPath: String { String(Substring(target.utf8.prefix { $0 != UInt8(ascii: "?") })) }
 
   /// The path, percent-decoded; `+` is a plus.
@@ -29,6 +29,6 @@ package struct HTTPServerRequest: Sendable {
     HTTPQuery(decoding: Substring(target.utf8.drop { $0 != UInt8(ascii: "?") }.dropFirst()))
   }
 
-  /// The items of the body, for one that is a form.
+  /// The items of the body, if it is a form.
   package var form: HTTPQuery { HTTPQuery(decoding: String(decoding: body, as: UTF8.self)) }
 }

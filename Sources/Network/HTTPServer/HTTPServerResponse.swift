@@ -1,6 +1,6 @@
 package import HTTPTypes
 
-/// What a request is answered with, faults included: sandboxes have to behave badly on demand.
+/// The answer to a request, faults included: sandboxes have to misbehave on demand.
 package struct HTTPServerResponse: Sendable {
   /// The part after the head.
   package enum Body: Sendable {
@@ -9,13 +9,13 @@ package struct HTTPServerResponse: Sendable {
     case stream(@Sendable (HTTPBodyWriter) async throws -> Void)
     /// Announces all the bytes, sends this many of them, and breaks off.
     case truncated([UInt8], after: Int)
-    /// No answer at all: the connection is dropped.
+    /// No answer: the connection is dropped.
     case dropped
   }
 
   /// The status code, 200 to 599.
   package var status: Int
-  /// The header fields; lengths and transfer codings follow from the body and are not for the handler to set.
+  /// The header fields; the server sets lengths and transfer codings.
   package var headers: HTTPHeaders
   /// The part after the head.
   package var body: Body
@@ -33,7 +33,7 @@ package struct HTTPServerResponse: Sendable {
     HTTPServerResponse(status: status, headers: ["Content-Type": type], body: .bytes(Array(text.utf8)))
   }
 
-  /// The fault of a server that hangs up.
+  /// A server that hangs up.
   package static let dropped = HTTPServerResponse(body: .dropped)
 }
 
@@ -46,8 +46,8 @@ package struct HTTPBodyWriter: Sendable {
 
   /// Waits until the bytes are handed to the connection.
   ///
-  /// A client that went away is noticed by writing to it, so a stream that is silent for long should send something
-  /// now and then.
+  /// Only writing detects a client that has gone, so a stream that is silent for long should send something now and
+  /// then.
   package func write(_ bytes: [UInt8]) async throws {
     try await exchange.write(bytes)
   }

@@ -4,10 +4,10 @@ import Glibc
 import Synchronization
 import Threads
 
-/// The daemon and the exchanges that a handler is at work for.
+/// The daemon and the exchanges whose handlers are at work.
 ///
-/// libmicrohttpd calls in on its one thread. Stopping has an order that it insists on: no connection may be suspended
-/// when the daemon is stopped. So the listening socket is closed first, then every handler is cancelled and its answer
+/// libmicrohttpd calls in on its one thread. It insists on an order for stopping: no connection may be suspended when
+/// the daemon is stopped. So the listening socket is closed first, then every handler is cancelled and its answer
 /// awaited, and only then is the daemon stopped, on a thread of its own because that waits for the daemon's thread.
 final class ServerCore: Sendable {
   // libmicrohttpd guards what it points to.
@@ -19,7 +19,7 @@ final class ServerCore: Sendable {
     var daemon: Daemon?
     var exchanges: [ObjectIdentifier: ServerExchange] = [:]
     var isStopping = false
-    /// Whether nothing new can come, so that the daemon may be stopped once the last exchange is over.
+    /// Whether no new exchange can come, so that the daemon may be stopped once the last one is over.
     var isQuiet = false
     var isStopped = false
     var waiters: [CheckedContinuation<Void, Never>] = []

@@ -4,10 +4,10 @@ import Synchronization
 
 /// One request and its answer, from the first line to the last byte.
 ///
-/// libmicrohttpd's thread brings the request piece by piece (`advance`), is suspended while the handler's task makes
+/// libmicrohttpd's thread delivers the request piece by piece (`advance`), is suspended while the handler's task makes
 /// the answer, is resumed to send it, and asks for the parts of a streamed body (`read`), suspended again while there
-/// are none. What both threads touch is in `shared`. A connection is suspended and resumed only under that lock, so that
-/// neither can overtake the other; it cannot vanish while it is suspended.
+/// are none. What both threads touch is in `shared`. A connection is suspended and resumed only under that lock, so
+/// that neither can overtake the other; it can't vanish while it is suspended.
 // `request`, `step` and `connection` belong to libmicrohttpd's thread until the task starts, which reads them only.
 final class ServerExchange: @unchecked Sendable {
   private enum Step { case head, body, handler, answer }
@@ -52,7 +52,7 @@ final class ServerExchange: @unchecked Sendable {
 
   // MARK: For libmicrohttpd's thread
 
-  /// Takes the next piece of the request, or gives the answer; false drops the connection.
+  /// Handles the next piece of the request, or gives the answer; false drops the connection.
   func advance(_ connection: OpaquePointer, _ method: UnsafePointer<CChar>, _ part: UnsafeRawBufferPointer) -> Bool {
     switch step {
     case .head:
@@ -94,10 +94,10 @@ final class ServerExchange: @unchecked Sendable {
     let lengths = request.headers.values("Content-Length")
     if let length = lengths.first {
       guard lengths.count == 1, request.headers["Transfer-Encoding"] == nil else {
-        // Two ways to say where the body ends are how requests are smuggled (RFC 9112, section 6.3).
+        // Two statements of where the body ends allow request smuggling (RFC 9112, section 6.3).
         return refuse(400, "The head says twice where the body ends.")
       }
-      // What is no number has been refused by the library; one past Int is too large for anybody.
+      // The library has refused what isn't a number; one above Int is too large for any handler.
       guard let count = Int(length), count <= core.limits.bodyBytes else {
         return refuse(413, "The body is too large.")
       }
@@ -106,8 +106,8 @@ final class ServerExchange: @unchecked Sendable {
     return true
   }
 
-  /// A body that is too large and did not say so cannot be answered before its end: as much again, and a little more,
-  /// is read and thrown away, then the connection is dropped.
+  /// If a body is too large without announcing it, the answer has to wait for its end: as much again, and a little
+  /// more, is read and discarded, then the connection is dropped.
   private func receive(_ part: UnsafeRawBufferPointer) -> Bool {
     if isTooLarge || part.count > core.limits.bodyBytes - request.body.count {
       isTooLarge = true
@@ -143,7 +143,7 @@ final class ServerExchange: @unchecked Sendable {
       defer { cmicrohttpd.destroy_response(reply) }
       return cmicrohttpd.queue_response(connection, UInt32(response.status), reply) == .YES
     }
-    guard let reply = makeReply(.text("The answer is no HTTP.")) else { return false }
+    guard let reply = makeReply(.text("The answer isn't valid HTTP.")) else { return false }
     defer { cmicrohttpd.destroy_response(reply) }
     return cmicrohttpd.queue_response(connection, 500, reply) == .YES
   }
@@ -171,7 +171,7 @@ final class ServerExchange: @unchecked Sendable {
     return reply
   }
 
-  /// - Parameter size: that of the body, or the largest number there is if it is not known.
+  /// - Parameter size: The size of the body, or the largest number if it is unknown.
   private func makeStream(_ size: UInt64) -> OpaquePointer? {
     let context = Unmanaged.passRetained(self)
     let reply = cmicrohttpd.create_response_from_callback(
@@ -214,7 +214,7 @@ final class ServerExchange: @unchecked Sendable {
     return count
   }
 
-  /// The exchange is over, well or badly; libmicrohttpd has dropped its reference.
+  /// Ends the exchange; libmicrohttpd has dropped its reference.
   func completed() {
     abandon { _ in true }
     core.end(self)
@@ -222,7 +222,7 @@ final class ServerExchange: @unchecked Sendable {
 
   // MARK: For every thread
 
-  /// Tells the handler to come to its end; what it still answers is sent, unless it streams.
+  /// Asks the handler to finish; its answer is still sent, unless it streams.
   func stop() {
     abandon { shared in
       guard case .stream = shared.response?.body else { return false }
@@ -282,7 +282,7 @@ final class ServerExchange: @unchecked Sendable {
       try await withCheckedThrowingContinuation { continuation in
         let refusal = shared.withLock { shared -> (any Error)? in
           if shared.isOver { return HTTPDisconnected() }
-          // Asked under the lock, so that a cancellation after this finds the chunk.
+          // Checked under the lock, so that a cancellation after this finds the chunk.
           if Task.isCancelled { return CancellationError() }
           shared.chunks.append(Chunk(bytes: bytes, id: id, continuation: continuation))
           resume(&shared)

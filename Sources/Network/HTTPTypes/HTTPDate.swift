@@ -6,12 +6,12 @@ public import Basics
 ///     Sunday, 06-Nov-94 08:49:37 GMT    RFC 850; years 70 to 99 are of the last century
 ///     Sun Nov  6 08:49:37 1994          asctime
 ///
-/// The name of the weekday says nothing new and is not compared with the date.
+/// The weekday's name is redundant and isn't compared with the date.
 public enum HTTPDate {
   private static let days = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
   private static let months = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 
-  /// Reads a date; nil if it is none.
+  /// Reads a date; nil if it isn't one.
   public static func read(_ text: String) -> Timestamp? {
     let words = text.utf8.split { $0 == 0x20 || $0 == 0x2C || $0 == 0x2D }.map { String(Substring($0)).lowercasedASCII }
     let parts: (day: String, month: String, year: String, time: String)
@@ -36,7 +36,7 @@ public enum HTTPDate {
     func two(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
     let date = CivilDate(daysSinceEpoch: instant.seconds.flooredDivision(by: 86_400))
     let month = months[date.month - 1]
-    // RFC 3339 has year and time in the digits that are wanted here.
+    // RFC 3339 has the digits of year and time that are needed here.
     let digits = instant.description.utf8
     let year = String(Substring(digits.prefix(4)))
     let time = String(Substring(digits.dropFirst(11).prefix(8)))

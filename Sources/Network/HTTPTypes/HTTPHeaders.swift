@@ -13,7 +13,7 @@ public struct HTTPHeaders: Sendable {
       self.value = value
     }
 
-    /// Whether this field has that name, in whatever case.
+    /// Whether this field has that name, regardless of case.
     public func isNamed(_ other: String) -> Bool { name.utf8.equalsIgnoringASCIICase(other.utf8) }
   }
 
@@ -45,21 +45,21 @@ extension HTTPHeaders: ExpressibleByDictionaryLiteral {
 }
 
 extension String.UTF8View {
-  /// Whether two texts are the same but for the case of ASCII letters.
+  /// Whether two texts are equal, ignoring the case of ASCII letters.
   package func equalsIgnoringASCIICase(_ other: String.UTF8View) -> Bool {
     count == other.count && elementsEqual(other) { $0.lowercasedASCII == $1.lowercasedASCII }
   }
 }
 
 extension UInt8 {
-  /// The byte, an ASCII capital as its small letter.
+  /// The byte, an ASCII capital as its lowercase letter.
   package var lowercasedASCII: UInt8 { (0x41...0x5A).contains(self) ? self | 0x20 : self }
 }
 
 extension String {
-  /// The text with ASCII capitals as small letters, as names of hosts, schemes and fields are compared.
+  /// The text with ASCII capitals lowercased, as names of hosts, schemes and fields are compared.
   package var lowercasedASCII: String {
-    // Most are small already.
+    // Most are lowercase already.
     if utf8.allSatisfy({ !(0x41...0x5A).contains($0) }) { return self }
     return String(decoding: utf8.map(\.lowercasedASCII), as: UTF8.self)
   }

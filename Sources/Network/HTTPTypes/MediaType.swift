@@ -1,6 +1,6 @@
 /// The media types of files that are often sent.
 package enum MediaType {
-  /// The type that follows from the ending of a file's name.
+  /// The type that a file name's extension implies.
   package static func named(after name: String) -> String {
     let ending = name.utf8.split(separator: UInt8(ascii: ".")).dropFirst().last.map {
       String(decoding: $0, as: UTF8.self)
@@ -39,8 +39,8 @@ package enum MediaType {
       }
   }
 
-  /// What is wrong with a text that is no media type, in a sentence.
+  /// The fault of a text that isn't a media type, in a sentence.
   package static func fault(of text: String) -> String? {
-    isOne(text) ? nil : "'\(text)' is no media type such as application/pdf."
+    isOne(text) ? nil : "'\(text)' isn't a media type such as application/pdf."
   }
 }

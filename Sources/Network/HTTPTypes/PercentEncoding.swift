@@ -2,12 +2,12 @@
 public enum PercentEncoding {
   private static let digits = Array("0123456789ABCDEF".utf8)
 
-  /// The UTF-8 of a text, everything but `A-Z a-z 0-9 - . _ ~` percent-encoded (RFC 3986's unreserved characters).
+  /// The UTF-8 of a text, everything percent-encoded except `A-Z a-z 0-9 - . _ ~` (RFC 3986's unreserved characters).
   ///
   /// The result is safe in a path segment, a query and a form body: `+`, `&`, `=`, `;` and the space are encoded.
   public static func encode(_ text: String) -> String { encode(text, but: isUnreserved) }
 
-  /// The UTF-8 of a text, every byte percent-encoded that is not let through.
+  /// The UTF-8 of a text, every byte percent-encoded except those allowed.
   package static func encode(_ text: String, but isLetThrough: (UInt8) -> Bool) -> String {
     var bytes: [UInt8] = []
     bytes.reserveCapacity(text.utf8.count)
@@ -23,7 +23,7 @@ public enum PercentEncoding {
     return String(decoding: bytes, as: UTF8.self)
   }
 
-  /// The text behind percent-encoding; an incomplete escape stays as it is, bytes that are no UTF-8 become U+FFFD.
+  /// The decoded text; an incomplete escape stays as it is, invalid UTF-8 becomes U+FFFD.
   ///
   /// - Parameter plusIsSpace: whether `+` means a space, as it does in queries and forms but not in paths.
   public static func decode(_ text: some StringProtocol, plusIsSpace: Bool) -> String {
@@ -101,7 +101,7 @@ public struct HTTPQuery: Sendable {
     items.first { $0.name.utf8.elementsEqual(name.utf8) }?.value
   }
 
-  /// The items as they stand in a URL or a form body.
+  /// The items as written in a URL or a form body.
   public var encoded: String {
     items.map { "\(PercentEncoding.encode($0.name))=\(PercentEncoding.encode($0.value))" }.joined(separator: "&")
   }

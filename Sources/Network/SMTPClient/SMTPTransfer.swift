@@ -5,29 +5,29 @@ import Synchronization
 
 /// A server that takes mail by SMTP (RFC 5321).
 package struct SMTPServer: Sendable {
-  /// Where it is: `smtps://host:465`, encrypted from the start, or `smtp://host:587`.
+  /// Its address: `smtps://host:465`, encrypted from the start, or `smtp://host:587`.
   package var url: String
-  /// Whether a connection that begins in the clear has to be encrypted before anything else is said (RFC 3207).
+  /// Whether a connection that begins in the clear has to be encrypted before anything else is sent (RFC 3207).
   package var requiresSTARTTLS = false
   package var username: String?
   package var password: String?
-  /// A file with certificates that are trusted beside the system's.
+  /// A file with certificates that are trusted in addition to the system's.
   package var certificateAuthorities: String?
-  /// How long it may take until a connection stands, and to send one mail.
+  /// The time limits to connect, and to send one mail.
   package var connectTimeout = TimeSpan.seconds(10)
   package var sendTimeout = TimeSpan.seconds(120)
 
   package init(url: String) { self.url = url }
 }
 
-/// One mail on its way through libcurl, which blocks the thread that it is on.
+/// Sends one mail through libcurl, which blocks the thread that it is on.
 // What the callbacks change is touched by the thread of `run` alone; whether it is to end is guarded by a lock.
 package final class SMTPTransfer: @unchecked Sendable {
   /// How a transfer ended.
   package enum End: Sendable {
     case done
     case unknownHost, noConnection, untrusted, noSTARTTLS, refusedLogin, timeout
-    /// What answers is no SMTP server, or broke off what it said.
+    /// The peer isn't an SMTP server, or broke off its reply.
     case unreadable
     case failed
 
@@ -51,7 +51,7 @@ package final class SMTPTransfer: @unchecked Sendable {
   /// How it went.
   package struct Outcome: Sendable {
     package var end: End
-    /// libcurl's sentence.
+    /// libcurl's message.
     package var detail: String
     /// The server's last reply code; 0 if there was none.
     package var status: Int
@@ -59,9 +59,9 @@ package final class SMTPTransfer: @unchecked Sendable {
     package var reply: String
     /// Whether a login is wanted, and the server offers none.
     package var lacksLogin: Bool
-    /// The recipient whom the server refused, if it was one.
+    /// The recipient that the server refused, if it refused one.
     package var refusedRecipient: String?
-    /// Whether libcurl has taken the last byte of the mail, so that the server may have it.
+    /// Whether libcurl has read the last byte of the mail, so that the server may have it.
     package var isHandedOver: Bool
     package var isCancelled: Bool
     package var elapsed: TimeSpan
@@ -87,10 +87,10 @@ package final class SMTPTransfer: @unchecked Sendable {
     self.bytes = bytes
   }
 
-  /// Why libcurl cannot be had, in a sentence; nil if it is there.
+  /// Why libcurl is unavailable, in a sentence; nil if it is there.
   package static var unavailability: String? { ccurl_load().map { String(cString: $0) } }
 
-  /// Ends it as soon as its thread looks.
+  /// Ends the transfer as soon as its thread checks.
   package func cancel() {
     end.withLock { end in
       end.isAsked = true
@@ -98,7 +98,7 @@ package final class SMTPTransfer: @unchecked Sendable {
     }
   }
 
-  /// Sends it; nil if libcurl gives no handles or refuses a setting.
+  /// Sends the mail; nil if libcurl gives no handles or refuses a setting.
   package func run() -> Outcome? {
     guard let easy = ccurl.easy_init() else { return nil }
     defer { ccurl.easy_cleanup(easy) }
@@ -140,13 +140,13 @@ package final class SMTPTransfer: @unchecked Sendable {
 
   private var isEndAsked: Bool { end.withLock { $0.isAsked } }
 
-  /// Whether nobody waits any more.
+  /// Whether the caller no longer waits.
   ///
-  /// libcurl asks once a second while it waits for an answer to the mail, and to its
-  /// farewell, for which it knows no other limit.
+  /// libcurl asks once a second while it waits for an answer to the mail, and to its farewell, for which it knows no
+  /// other limit.
   private var isOver: Bool { isEndAsked || SystemTime().elapsed() - start > server.sendTimeout }
 
-  /// Tells libcurl of it; false if it does not know a setting.
+  /// Gives libcurl the settings; false if it doesn't know one.
   private func set(
     _ easy: UnsafeMutableRawPointer, _ message: UnsafeMutablePointer<CChar>,
     _ recipients: UnsafeMutablePointer<curl_slist>?
@@ -159,7 +159,7 @@ package final class SMTPTransfer: @unchecked Sendable {
       ccurl_set_text(easy, CURLOPT_PROXY, ""),
       ccurl_set_long(easy, CURLOPT_NOSIGNAL, 1),
       ccurl_set_long(easy, CURLOPT_QUICK_EXIT, 1),
-      // Closed here, where the callback is asked, and not with what libcurl keeps.
+      // Closed here, where the callback is called, and not with what libcurl keeps.
       ccurl_set_long(easy, CURLOPT_FORBID_REUSE, 1),
       ccurl_set_long(easy, CURLOPT_CONNECTTIMEOUT_MS, milliseconds(server.connectTimeout)),
       ccurl_set_long(easy, CURLOPT_TIMEOUT_MS, milliseconds(server.sendTimeout)),
@@ -198,7 +198,7 @@ package final class SMTPTransfer: @unchecked Sendable {
     return codes.allSatisfy { $0 == CURLE_OK }
   }
 
-  /// At least one, because libcurl takes none for no limit, and no more than it knows.
+  /// At least one, because libcurl reads zero as no limit, and no more than it supports.
   private func milliseconds(_ span: TimeSpan) -> Int { min(max(span.nanoseconds / 1_000_000, 1), Int(Int32.max)) }
 
   private static func of(_ context: UnsafeMutableRawPointer?) -> SMTPTransfer? {
@@ -218,7 +218,7 @@ package final class SMTPTransfer: @unchecked Sendable {
     return count
   }
 
-  /// Keeps a line of the server's last reply, or of the one that refuses; false for what no mail server says.
+  /// Keeps a line of the server's last reply, or of the one that refuses; false for what no mail server sends.
   private func receive(_ line: UnsafeRawBufferPointer) -> Bool {
     guard line.count >= 3, line.prefix(3).allSatisfy({ (0x30...0x39).contains($0) }) else { return false }
     if !isContinued {
@@ -226,16 +226,16 @@ package final class SMTPTransfer: @unchecked Sendable {
       if let first = reply.first, first >= UInt8(ascii: "4") { return true }
       reply = []
     }
-    // The lines of one reply but the last have a hyphen after the code.
+    // All lines of a reply but the last have a hyphen after the code.
     isContinued = line.count > 3 && line[3] == UInt8(ascii: "-")
     if reply.count < 2000 { reply += line }
     if line.dropFirst(4).prefix(4).elementsEqual("AUTH".utf8) { offersLogin = true }
     return isContinued || follow(line.prefix(3))
   }
 
-  /// Follows how far the conversation is; false if the mail must not be sent.
+  /// Follows the conversation's progress; false if the mail must not be sent.
   ///
-  /// libcurl sends without a login where a server offers none, and does not say whom a refusal is about.
+  /// libcurl sends without a login if a server offers none, and doesn't say which recipient a refusal is about.
   private func follow(_ code: Slice<UnsafeRawBufferPointer>) -> Bool {
     let isAccepted = code.first == UInt8(ascii: "2")
     switch stage {
@@ -250,7 +250,7 @@ package final class SMTPTransfer: @unchecked Sendable {
       lacksLogin = server.username != nil && !offersLogin
       return !lacksLogin
     case .envelope(let accepted):
-      // What is said to a login is no word about the mail.
+      // A reply to a login says nothing about the mail.
       if code.elementsEqual("235".utf8) || code.first == UInt8(ascii: "3") && !code.elementsEqual("354".utf8) {
         return true
       }
@@ -267,13 +267,13 @@ package final class SMTPTransfer: @unchecked Sendable {
     }
   }
 
-  /// How far the conversation is, as the server's replies tell it.
+  /// The progress of the conversation, by the server's replies.
   private enum Stage {
     /// Until the server has said what it offers.
     case greeting
-    /// The sender and the recipients are named, of whom some were accepted.
+    /// The sender and the recipients are named, and some of them accepted.
     case envelope(accepted: Int)
-    /// The mail itself is asked for, or something was refused.
+    /// The mail itself is requested, or something was refused.
     case over
   }
 

@@ -1,5 +1,5 @@
-// A command line is described once, as a tree of commands; parsing, help pages, guesses at what was meant and the
-// completion scripts of three shells are all read from that description.
+// A command line is described once, as a tree of commands; parsing, help pages, suggestions and the completion scripts
+// of three shells are all read from that description.
 //
 // The grammar: `program [command…] [option…] [argument…]`, options and arguments in any order. An option is `--name`,
 // `--name VALUE`, `--name=VALUE`, `-n VALUE`, `-nVALUE`, or several flags in one, `-qv`. After `--` everything is an
@@ -12,15 +12,15 @@ package struct Command: Sendable {
   package var name: String
   /// One sentence that says what it does.
   package var summary: String
-  /// What the words after it mean.
+  /// The arguments.
   package var arguments: [Argument]
   /// Its options, which the commands below it accept as well.
   package var options: [Option]
-  /// Calls that are worth copying.
+  /// Useful calls to copy.
   package var examples: [Example]
   /// The commands below it.
   package var subcommands: [Command]
-  /// The command below it that is meant when none is named.
+  /// The command below it that runs when none is named.
   package var defaultSubcommand: String?
 
   /// Describes a command.
@@ -37,7 +37,7 @@ package struct Command: Sendable {
     self.defaultSubcommand = defaultSubcommand
   }
 
-  /// What a value may be; it is checked when the command line is read.
+  /// The form of a value, checked when the command line is parsed.
   package enum Form: Sendable {
     /// Any text.
     case text
@@ -55,28 +55,28 @@ package struct Command: Sendable {
     case folder
   }
 
-  /// A word after the command that is no option.
+  /// A word after the command that isn't an option.
   package struct Argument: Sendable {
-    /// The name by which the program asks for it; pages show it in capitals.
+    /// The name by which the program reads it; pages show it in capitals.
     package var name: String
-    /// What it may be.
+    /// The form of its value.
     package var form: Form
     /// One sentence.
     package var summary: String
-    /// How many words there may be.
+    /// How many words it takes.
     package var count: ClosedRange<Int>
 
-    /// One word that must be there.
+    /// One required word.
     package static func required(_ name: String, _ summary: String, _ form: Form = .text) -> Argument {
       Argument(name: name, form: form, summary: summary, count: 1...1)
     }
 
-    /// One word that may be left out.
+    /// One optional word.
     package static func optional(_ name: String, _ summary: String, _ form: Form = .text) -> Argument {
       Argument(name: name, form: form, summary: summary, count: 0...1)
     }
 
-    /// As many words as follow.
+    /// Any number of words.
     package static func repeated(
       _ name: String, _ summary: String, _ form: Form = .text, atLeast least: Int = 0
     ) -> Argument {
@@ -86,11 +86,11 @@ package struct Command: Sendable {
 
   /// A word that begins with `-`.
   package struct Option: Sendable {
-    /// The long name without the two dashes, by which the program asks for it.
+    /// The long name without the two dashes, by which the program reads it.
     package var name: String
     /// The letter after one dash, if there is a short name.
     package var short: Character?
-    /// What the value is called on pages, and what it may be; nil for a flag.
+    /// The value's name on pages, and its form; nil for a flag.
     package var value: (name: String, form: Form)?
     /// One sentence.
     package var summary: String
@@ -111,9 +111,9 @@ package struct Command: Sendable {
     }
   }
 
-  /// A call that is worth copying.
+  /// A useful call to copy.
   package struct Example: Sendable {
-    /// The words after the program's name, as one types them; words with blanks in single quotes.
+    /// The words after the program's name, as typed; words with blanks in single quotes.
     package var call: String
     /// What it does, in one sentence.
     package var summary: String
@@ -131,7 +131,7 @@ extension Command {
 
   func subcommand(_ name: String) -> Command? { subcommands.first { $0.name == name } }
 
-  /// Everything in the description that would confuse the program or its users; a test expects none.
+  /// Faults in the description that would confuse the program or its users; a test expects none.
   package func faults() -> [String] {
     var faults: [String] = []
     for route in Route(self).all() {
@@ -148,12 +148,12 @@ extension Command {
         faults.append("'\(path)' has arguments after '\(argument.name)', which may take any number of words")
       }
       if let name = command.defaultSubcommand, command.subcommand(name) == nil {
-        faults.append("'\(path)' has no command '\(name)', which is said to be the default")
+        faults.append("'\(path)' has no command '\(name)', which is declared the default")
       }
       let sentences =
         [command.summary] + command.arguments.map(\.summary) + command.options.map(\.summary)
         + command.examples.map(\.summary)
-      faults += sentences.filter { !$0.hasSuffix(".") }.map { "'\(path)': '\($0)' is no sentence" }
+      faults += sentences.filter { !$0.hasSuffix(".") }.map { "'\(path)': '\($0)' isn't a sentence" }
       for example in command.examples {
         do {
           _ = try parse(shellWords(example.call))
@@ -170,7 +170,7 @@ extension Command {
     return names.filter { !seen.insert($0).inserted }
   }
 
-  /// The words of an example, of which those in single quotes may hold blanks.
+  /// The words of an example; those in single quotes may contain blanks.
   private func shellWords(_ call: String) -> [String] {
     var words: [String] = []
     var word: String?

@@ -1,7 +1,7 @@
 // Completion scripts. All three work alike: a loop walks over the words before the cursor and keeps in `at` the command
-// that they lead to, as its words each after a blank (" runs list", nothing for the program); a table says for each
-// command and word where it leads, and which options swallow the word after them. A second table offers what may
-// stand at the cursor. Values that are paths are left to the shell.
+// that they lead to, as its words, each after a blank (" runs list", empty for the program); a table says for each
+// command and word where it leads, and which options swallow the word after them. A second table offers the words that
+// may follow. Values that are paths are left to the shell.
 
 /// A shell for which a completion script can be written.
 package enum Shell: String, CaseIterable, Sendable {
@@ -185,7 +185,7 @@ private struct CompletionScript {
 
   // MARK: Tables
 
-  /// What may stand at the cursor.
+  /// The words that may be at the cursor.
   private struct Offer {
     var name: String
     var summary: String

@@ -14,7 +14,7 @@ extension Command.Argument {
   /// The name as pages show it: `RECIPE`.
   var placeholder: String { name.uppercased() }
 
-  /// How often it stands on the command line: `RECIPE`, `[RECIPE]`, `RECIPE…`, `[RECIPE…]`.
+  /// Its notation on the command line: `RECIPE`, `[RECIPE]`, `RECIPE…`, `[RECIPE…]`.
   fileprivate var usage: String {
     let word = count.upperBound > 1 ? placeholder + "…" : placeholder
     return count.lowerBound == 0 ? "[\(word)]" : word

@@ -1,10 +1,10 @@
 package import Basics
 
-/// What a command line asks for.
+/// The result of parsing a command line.
 package enum Request: Sendable {
-  /// To run a command.
+  /// Run a command.
   case run(Parsed)
-  /// To show a help page.
+  /// Show a help page.
   case help(String)
 }
 
@@ -19,10 +19,10 @@ package struct Parsed: Sendable {
     self.values = values
   }
 
-  /// What was given for an option or argument of the command, by its name.
+  /// The values of the command's options and arguments, by name.
   package subscript(name: String) -> Values {
     guard let values = values[name] else {
-      // The program asks for what its own description lacks.
+      // The program asks for a name that its own description lacks.
       preconditionFailure("'\(command.joined(separator: " "))' declares nothing that is called '\(name)'.")
     }
     return values
@@ -50,11 +50,11 @@ package struct Parsed: Sendable {
   }
 }
 
-/// A command line that the program does not understand.
+/// A command line that can't be parsed.
 package struct UsageError: Error, Hashable, Sendable {
-  /// What is wrong and, where one can say it in a clause, how to mend it: no full stop.
+  /// The fault and, if it fits in a clause, the fix; without a full stop.
   package var message: String
-  /// The call that shows the page to read.
+  /// The call that shows the relevant help page.
   package var help: String
 
   /// Creates an error.

@@ -53,7 +53,7 @@ private struct Parser {
 
   // MARK: Options
 
-  /// Reads `--name`, and says whether it asks for help.
+  /// Reads `--name`; true if it asks for help.
   private mutating func long(_ text: Substring, _ rest: inout ArraySlice<String>) throws(UsageError) -> Bool {
     let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
     let name = String(parts.first ?? "")
@@ -65,7 +65,7 @@ private struct Parser {
     return false
   }
 
-  /// Reads `-n`, `-nVALUE` or several flags, and says whether one asks for help.
+  /// Reads `-n`, `-nVALUE` or several flags; true if one asks for help.
   private mutating func short(_ text: Substring, _ rest: inout ArraySlice<String>) throws(UsageError) -> Bool {
     var text = text
     var wantsHelp = false
@@ -101,7 +101,7 @@ private struct Parser {
     options[option.name, default: Parsed.Values()].texts.append(given)
   }
 
-  /// Whether a word can only be an option, and so is no value that happens to begin with a dash.
+  /// Whether a word can only be an option, not a value that begins with a dash.
   private func isOption(_ word: String) -> Bool {
     let name = word.prefix { $0 != "=" }
     return word == "--"

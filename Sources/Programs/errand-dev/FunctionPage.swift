@@ -1,8 +1,8 @@
 import Basics
 import Expressions
 
-// The reference page of the functions that expressions may call. All of it but the first sections is read from the
-// functions' declarations, whose examples run as tests.
+// The reference page of the functions of expressions. All of it but the first sections is generated from the functions'
+// declarations, whose examples run as tests.
 
 /// The example of the page, which the tests of the language run too.
 private let usage = """
@@ -72,7 +72,7 @@ func functionPage() -> String {
       sections.append((title, [declaration]))
     }
   }
-  // Libraries of our own come last, in the order of the declarations.
+  // Our own libraries come last, in the order of the declarations.
   let ordered = sections.filter { !$0.title.hasPrefix("`") } + sections.filter { $0.title.hasPrefix("`") }
   return introduction
     + ordered.map { section in
@@ -82,7 +82,7 @@ func functionPage() -> String {
 }
 
 extension FunctionDeclaration {
-  /// The heading that it stands under: its library, or what it works on.
+  /// The section of the function: its library, or the type of its receiver.
   fileprivate var section: String {
     if let dot = name.lastIndex(of: ".") { return "`\(name[..<dot])`" }
     switch receiver {

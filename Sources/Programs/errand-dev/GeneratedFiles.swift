@@ -4,16 +4,16 @@ import Foundation
 import PluginList
 import Recipes
 
-/// A committed file that is made from declarations and written by nobody.
+/// A committed file that is generated from declarations.
 struct GeneratedFile {
-  /// The command that makes it again.
+  /// The command that generates it again.
   static let command = "make generate"
 
   /// The path in the package.
   let path: String
   let text: String
 
-  /// A page, which says in its first line where it comes from.
+  /// A page, whose first line says where it comes from.
   static func page(_ path: String, _ text: String) -> GeneratedFile {
     GeneratedFile(
       path: path, text: "<!-- Made by '\(command)' from the declarations in the code. Do not edit. -->\n\n" + text)

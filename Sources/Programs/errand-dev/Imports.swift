@@ -6,9 +6,9 @@ struct Import: Hashable {
   /// The line, from 1.
   let line: Int
 
-  /// The imports of a text.
+  /// The imports in a text.
   ///
-  /// Literals of several lines and comments are left out: this package holds files that write Swift.
+  /// Multi-line strings and comments are skipped: this package holds files that write Swift.
   static func all(in text: String) -> [Import] {
     SwiftLine.all(of: text).enumerated().compactMap { index, line in
       guard !line.beginsInText, let module = module(importedBy: line.code[...]) else { return nil }
@@ -30,7 +30,7 @@ struct Import: Hashable {
   }
 }
 
-/// A file of a target, as its imports need it.
+/// A file of a target, with its imports.
 struct SourceFile {
   let path: String
   let imports: [Import]

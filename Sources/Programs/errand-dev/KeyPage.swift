@@ -53,7 +53,7 @@ private struct KeyTable {
     return forms.lazy.compactMap { $0["properties"]?.map }.first
   }
 
-  /// What a reference leads to.
+  /// The target of a reference.
   private func resolved(_ schema: Value) -> Value {
     guard let name = schema["$ref"]?.string?.split(separator: "/").last else { return schema }
     return definitions[String(name)] ?? .null

@@ -1,12 +1,12 @@
 import Foundation
 
-/// Counts the lines of Swift that hold code: neither blank nor all comment.
+/// Counts the lines of Swift that hold code: neither blank nor only a comment.
 struct LineCount {
   /// The lines of code of each folder, by its path in the package, largest first.
   let folders: [(path: String, lines: Int)]
   var total: Int { folders.reduce(0) { $0 + $1.lines } }
 
-  /// Counts what lies in the package's folders, by floor or, where there is none, by folder.
+  /// Counts the package's folders, by floor or, where there is none, by folder.
   init(of root: URL) throws(ToolError) {
     var counts: [String: Int] = [:]
     for folder in ["Benchmarks", "Plugins", "Sources", "Tests"] {

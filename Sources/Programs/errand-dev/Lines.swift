@@ -11,14 +11,14 @@ func answerLines(_ answer: (Value) -> Value) {
     do throws(JSONError) {
       result = answer(try JSON.parse(line))
     } catch {
-      result = .object(["error": .string("the line is no JSON: \(error)")])
+      result = .object(["error": .string("the line isn't JSON: \(error)")])
     }
-    // What cannot be written holds a double that is not finite, which only a fault of our own puts there.
+    // Only a double that isn't finite can't be written, and only a bug of ours puts one there.
     print((try? JSON.text(result)) ?? #"{"error":"the answer cannot be written as JSON"}"#)
   }
 }
 
-/// What comes of a line of an expression suite: `{id, value, type}` or `{id, error, stage}`.
+/// The result of a line of an expression suite: `{id, value, type}` or `{id, error, stage}`.
 func answerSuiteLine(_ line: Value) -> Value {
   do throws(SuiteError) {
     let test = try SuiteTest(line)

@@ -1,7 +1,7 @@
 import Dispatch
 import Foundation
 
-/// What the package's manifest says of its targets.
+/// The package's targets, read from its manifest.
 struct Manifest: Sendable {
   struct Target: Sendable {
     enum Kind: String, Decodable, Sendable { case executable, library = "regular", system, test }
@@ -14,7 +14,7 @@ struct Manifest: Sendable {
 
     /// The name by which Swift imports it.
     var module: String { name.replacing("-", with: "_") }
-    /// The folder of `Sources` that it lies in, or that of the package.
+    /// The folder of `Sources` that it is in, or that of the package.
     var floor: String { folder.split(separator: "/").first { $0 != "Sources" }.map { String($0) } ?? "" }
     var isC: Bool { floor == "CLibraries" && kind != .test }
     var isPlugin: Bool { floor == "Plugins" }
@@ -35,7 +35,7 @@ struct Manifest: Sendable {
   }
 
   private init(waitingFor root: URL) throws(ToolError) {
-    // A folder of its own, because whoever builds or tests holds the lock of the usual one.
+    // A scratch folder of its own, because a build or a test run holds the lock of the usual one.
     let scratch = FileManager.default.temporaryDirectory.appending(path: "errand-dev-\(UUID())")
     defer { try? FileManager.default.removeItem(at: scratch) }
     let process = Process()
@@ -55,7 +55,7 @@ struct Manifest: Sendable {
     }
     process.waitUntilExit()
     guard process.terminationStatus == 0, let dump = try? JSONDecoder().decode(Dump.self, from: text) else {
-      throw ToolError("'swift package dump-package' does not say what the manifest holds")
+      throw ToolError("'swift package dump-package' printed an unexpected manifest")
     }
     targets = dump.targets.map(\.target)
   }
@@ -66,7 +66,7 @@ struct Manifest: Sendable {
         struct Name: Decodable {
           let text: String?
           init(from decoder: any Decoder) throws {
-            // The name stands before conditions.
+            // The name comes before conditions.
             var list = try decoder.unkeyedContainer()
             text = try list.decodeIfPresent(String.self)
           }

@@ -1,18 +1,17 @@
 import Foundation
 
-/// The beginning of a plugin: one that builds, passes its tests, and has one action that asks whether the service
-/// answers.
+/// Creates a starter plugin: it builds, passes its tests, and has one action that checks whether the service answers.
 struct NewPlugin {
   private let name: String
   private let root: URL
 
-  /// Plans a plugin of that name.
+  /// Prepares a plugin of that name.
   init(_ name: String, in root: URL) throws(ToolError) {
     let isName =
       name.first?.isUppercase == true && name.utf8.count <= 40
       && name.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber) } && !name.hasSuffix("Plugin")
     guard isName else {
-      throw ToolError("'\(name)' is no name of a plugin: write it like Timetable, with letters and digits only")
+      throw ToolError("'\(name)' isn't a plugin name: write it like Timetable, with letters and digits only")
     }
     guard !FileManager.default.fileExists(atPath: root.appending(path: "Plugins/\(name)").path) else {
       throw ToolError("Plugins/\(name) is there already")
@@ -23,7 +22,7 @@ struct NewPlugin {
 
   /// Writes all files, and gives their paths.
   func write() throws(ToolError) -> [String] {
-    // The two files that change are read and changed before anything is written, so that a failure leaves nothing.
+    // Both changed files are read and edited before anything is written, so that a failure leaves nothing.
     let manifest = try inserting(
       "  plugin(\"\(name)\", using: [\"HTTPClient\"], tests: [\"HTTPClient\"]),", into: "Package.swift",
       after: "let plugins = [", before: "]")
@@ -39,7 +38,7 @@ struct NewPlugin {
     return files.map(\.path)
   }
 
-  /// A file with a line more in a list: after the line that begins so, before the line that is the end.
+  /// A file with a line added to a list: after the line with that beginning, before the line that ends the list.
   private func inserting(
     _ line: String, into path: String, after beginning: String, before end: String
   ) throws(ToolError) -> GeneratedFile {

@@ -1,6 +1,6 @@
 import Foundation
 
-/// What ends the tool, in a sentence that says what to do.
+/// An error of the tool, as a sentence that says what to do.
 struct ToolError: Error {
   let message: String
 

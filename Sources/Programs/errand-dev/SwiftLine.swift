@@ -1,18 +1,18 @@
 import Foundation
 
-/// A line of Swift as far as it is code.
+/// A line of Swift, reduced to its code.
 struct SwiftLine {
-  /// The line without its comments, and without what it holds of a text of several lines.
+  /// The line without its comments, and without its part of a multi-line string.
   var code = ""
-  /// Whether it begins within a text of several lines.
+  /// Whether it begins inside a multi-line string.
   let beginsInText: Bool
 
-  /// What texts of several lines begin and end with.
+  /// The delimiters of multi-line strings.
   private static let longTexts = [(begin: "\"\"\"", end: "\"\"\""), (begin: "#\"\"\"", end: "\"\"\"#")]
 
   /// The lines of a file, in order.
   static func all(of text: String) -> [SwiftLine] {
-    // What ends the text of several lines that a line stands in.
+    // The end of the multi-line string that the line is in.
     var end: String?
     var commentDepth = 0
     return text.split(separator: "\n", omittingEmptySubsequences: false).map { line in
@@ -47,7 +47,7 @@ struct SwiftLine {
     }
   }
 
-  /// What follows a text of one line, in which nothing is a comment.
+  /// The rest after a single-line string, in which nothing is a comment.
   private static func afterText(_ line: Substring) -> Substring {
     if line.first == "#" {
       guard let end = line.dropFirst(2).range(of: "\"#") else { return line[line.endIndex...] }

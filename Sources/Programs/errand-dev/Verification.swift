@@ -1,25 +1,25 @@
 import Foundation
 
-// What the compiler does not check, or only in part.
+// Checks what the compiler checks only in part or not at all.
 //
 // - A file imports only what its target names as a direct dependency; the compiler misses what is reachable through
 //   another one. And a target names only what one of its files imports.
-// - Arrows between targets go to the same floor or downward. A plugin sees no C library, and only the list of plugins and
-//   tests see a plugin.
-// - What is shipped imports no Foundation, and none of the standard library's patterns, which are a megabyte.
-// - Every generated file is what it would be if it were made now, and every folder of a plugin is in the list.
+// - Dependencies lead to the same floor or downward. A plugin sees no C library, and only the list of plugins and tests
+//   see a plugin.
+// - Shipped targets import neither Foundation nor the standard library's regular expressions, which are a megabyte.
+// - Every generated file is up to date, and every plugin's folder is in the list.
 
-/// The look over the package that a test takes.
+/// The check of the package that a test runs.
 struct Verification {
   let root: URL
 
   /// The floors from the ground up, each a folder of `Sources`, or of the package.
   ///
-  /// A target uses its own floor and those below it. SwiftPM itself refuses circles within a floor.
+  /// A target uses its own floor and those below it. SwiftPM itself refuses cycles within a floor.
   static let floors = [
     "CLibraries", "Core", "Network", "PluginKit", "Plugins", "Language", "Runtime", "Testing", "Programs", "Benchmarks",
   ]
-  /// What is not shipped, and so may use Foundation and patterns.
+  /// Targets that aren't shipped, and so may use Foundation and regular expressions.
   static let unshipped: Set<String> = ["ActionTestKit", "Benchmarks", "RunTestKit", "Simulator", "errand-dev"]
   /// The modules of the toolchain and of the system.
   private static let toolchain: Set<String> = [
@@ -27,7 +27,7 @@ struct Verification {
     "Testing",
   ]
 
-  /// All that is wrong, each in a sentence that begins with the place.
+  /// All faults, each a sentence that begins with the place.
   func faults() async throws(ToolError) -> [String] {
     let manifest = try await Manifest(of: root)
     var faults = arrows(manifest)
@@ -37,7 +37,7 @@ struct Verification {
     return faults + unlistedPlugins(manifest) + staleFiles(try generatedFiles())
   }
 
-  // MARK: Arrows
+  // MARK: Dependencies
 
   func arrows(_ manifest: Manifest) -> [String] {
     let byName = Dictionary(manifest.targets.map { ($0.name, $0) }) { first, _ in first }
@@ -45,7 +45,7 @@ struct Verification {
     for target in manifest.targets where target.kind != .test {
       guard let own = Self.floors.firstIndex(of: target.floor) else {
         faults.append(
-          "Package.swift: error: '\(target.name)' lies in '\(target.folder)', which is no floor; name it in Verification.floors"
+          "Package.swift: error: '\(target.name)' lies in '\(target.folder)', which isn't a floor; name it in Verification.floors"
         )
         continue
       }
@@ -78,19 +78,19 @@ struct Verification {
         let place = "\(file.path):\(line.line): error:"
         if line.module.hasPrefix("Foundation") || line.module == "_StringProcessing" {
           if !mayUseFoundation {
-            faults.append("\(place) '\(target.name)' is shipped, and so imports no \(line.module)")
+            faults.append("\(place) '\(target.name)' is shipped, so it must not import \(line.module)")
           }
         } else if !direct.contains(line.module), !Self.toolchain.contains(line.module) {
           faults.append(
-            "\(place) '\(line.module)' is no direct dependency of '\(target.name)'; name it in Package.swift")
+            "\(place) '\(line.module)' isn't a direct dependency of '\(target.name)'; name it in Package.swift")
         }
       }
     }
     for name in target.dependencies {
-      // A program is named by tests that start it, so that it is built before them.
+      // Tests that start a program name it, so that it is built before them.
       guard let module = modules[name], !used.contains(module), !programs.contains(name) else { continue }
       faults.append(
-        "Package.swift: error: no file of '\(target.name)' imports '\(module)'; take it from its dependencies")
+        "Package.swift: error: no file of '\(target.name)' imports '\(module)'; remove it from its dependencies")
     }
     return faults
   }

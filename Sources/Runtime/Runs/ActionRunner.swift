@@ -1,24 +1,24 @@
-// How one action is done, and what follows when it is not known whether it was.
+// How one action runs, and what follows when its outcome is unknown.
 //
-// An attempt is on disk before it starts. When its outcome is not known (the program died in it, its answer was lost, it
-// was cancelled by force), the action's effect decides (DESIGN, section 5):
+// An attempt is on disk before it starts. Its outcome is unknown if the program died in it, its answer was lost, or it
+// was cancelled by force. Then the action's effect decides:
 //
 //     pure, read          again
 //     consume             again, at most as often as the action declares, then uncertain
 //     idempotentWrite     again within the time in which repeating changes nothing, else like a write
 //     write               with a key that the service honours: again with it; with `reconcile`: look; else uncertain
 //
-// "Again" after a crash is at once; after an error it is by the retry policy: the step's, else the action's, else that
-// of its effect. A write that may be done again but has no try left is uncertain too, because nobody knows whether it
-// was done. One that was done although it failed (its answer made no sense) is looked up if it can be, and else fails
-// for good. Every attempt, with its error and the instant of the next one, is in the journal.
+// "Again" is at once after a crash. After an error it follows the retry policy: the step's, else the action's, else
+// that of its effect. A write that may be repeated but has no attempt left is uncertain too, because it may have been
+// done. A write that was done although it failed (its answer made no sense) is looked up if the action can do so, and
+// else fails for good. The journal has every attempt with its error and the instant of the next one.
 import ActionKit
 import Basics
 import Calendars
 import Recipes
 import RunState
 
-/// Does the action of one step, or of one item of a loop, and records its attempts and its success.
+/// Runs the action of one step, or of one item of a loop, and records its attempts and its success.
 struct ActionRunner {
   let run: RunContext
   let step: Step
@@ -26,10 +26,10 @@ struct ActionRunner {
   /// The record's path.
   let path: StepPath
   let scope: CancelScope
-  /// Of an action that is repeated: the step, the round from 1, and what is recorded of the round's beginning.
+  /// For a repeated action: the step, the round from 1, and what is recorded of the round's beginning.
   var round: (of: StepPath, number: Int, began: StateEvent)?
 
-  /// What people and the action are told of the path.
+  /// The path as people and the action see it.
   private var name: StepPath { round?.of ?? path }
   private var journal: RunJournal { run.journal }
   private var action: ActionDescriptor { call.action }
@@ -39,38 +39,38 @@ struct ActionRunner {
     var input: Value
     /// The texts of the input that are made with secrets.
     var secrets: [String]
-    /// Takes them out beside the secrets themselves.
+    /// Removes them, beside the secrets themselves.
     var redactor: Redactor
     var key: String
     var now: Timestamp
     var startedAt: Timestamp
   }
 
-  /// One try, and what is needed to judge it.
+  /// One attempt, and what is needed to judge it.
   private struct Attempt {
     var number: Int
     var startedAt: Timestamp
     var baseline: Value?
     let requests = RequestLog()
-    /// What takes secrets out of the requests.
+    /// Removes secrets from the requests.
     var redactor: Redactor
   }
 
-  /// What may follow from an attempt that gave no output.
+  /// What may follow from an attempt without output.
   private enum Verdict {
-    /// It was done after all.
+    /// The action was done after all.
     case done(Value)
-    /// It may be made again; `isKnown` says that nothing was done.
+    /// The attempt may be repeated; `isKnown` says that nothing was done.
     case again(isKnown: Bool)
-    /// It must not be made again.
+    /// The attempt must not be repeated.
     case over
-    /// Nobody knows whether it was done; what a person should look at.
+    /// The outcome is unknown; the text says what a person should look at.
     case uncertain(String?)
   }
 
-  /// How long all attempts together, and each of them, may take.
+  /// The time limits of all attempts together, and of each.
   private var limits: TimeLimits {
-    // In `repeat`, no total of a single round: how long all of them may take is the rounds' business.
+    // In `repeat`, a single round has no total limit: the limit is for all rounds together.
     var limits = step.timeout
     if round != nil {
       limits.total = nil
@@ -78,16 +78,16 @@ struct ActionRunner {
       return limits
     }
     if limits.attempt != nil || limits.total != nil { return limits }
-    // What only computes waits for nobody, so that a timer around it would cost more than the work.
+    // A pure action waits for nothing outside, and a timer around it would cost more than the work.
     if action.effect == .pure, action.timeout == ActionDescriptor.standardTimeout { return limits }
-    // A recipe that says when to try again may mean hours, which the action's own limit knows nothing of.
+    // A recipe's own retry policy may mean hours, which the action's own limit doesn't allow for.
     if step.retry == nil { limits.total = action.timeout } else { limits.attempt = action.timeout }
     return limits
   }
 
   /// The output, or how the step ended without one.
   func output(in environment: Environment, known: StepRecord?) async throws(StepInterruption) -> Value {
-    // The last try failed for good, and the program ended before what follows from that was recorded.
+    // The last attempt failed for good, and the program ended before it recorded what follows.
     if let last = known?.lastAttempt, let error = last.error, last.retryAt == nil { throw .failed(error) }
     let work = try await work(in: environment, known: known)
     var number = known?.attempts ?? 0
@@ -117,7 +117,7 @@ struct ActionRunner {
       case .failure(let failure): error = runError(failure, attempt: number, work)
       }
       if let reason = journal.takeRefusal(of: path) {
-        // Nothing was done, and it is tried again when the secret is what it was.
+        // Nothing was done; the attempt is repeated when the secret has its former value again.
         error.effect = .none
         journal.hold([ended(attempt, error, retryAt: run.time.now())])
         throw .halted(reason)
@@ -127,7 +127,7 @@ struct ActionRunner {
       case .done(let output): return try await succeeded(attempt, output)
       case .again(let isKnown):
         if isKnown { error.effect = .none }
-        // That this try did nothing says nothing of those before it.
+        // That this attempt did nothing says nothing about earlier ones.
         isDoubtful = isPlainWrite(work) && (error.effect == .unknown || hasEarlierDoubts)
       case .over: return try await failed(attempt, error.final)
       case .uncertain(let look): return try await uncertain(attempt, error, look)
@@ -148,8 +148,8 @@ struct ActionRunner {
     }
   }
 
-  /// Waits for the next try, and asks again whether it may be made: the time in which repeating changes nothing may be
-  /// over by then.
+  /// Waits for the next attempt, then asks again whether it may be made: the time in which repeating changes nothing
+  /// may be over by then.
   private func paused(
     until due: Timestamp, after error: RunError, _ attempt: Attempt, _ work: Work
   ) async throws(StepInterruption) -> Value? {
@@ -161,26 +161,26 @@ struct ActionRunner {
     return error.effect == .unknown ? try await settled(attempt, error, work) : nil
   }
 
-  /// Ends a step before its next try that is cancelled, or of which a try before may have done what must not be done
-  /// twice.
+  /// Ends a step before its next attempt if the step is cancelled, or if an earlier attempt may have done what must not
+  /// be done twice.
   private func givenUp(_ work: Work) async throws(StepInterruption) -> Value {
     guard isPlainWrite(work), doubts > 0, let last = journal.step(path)?.lastAttempt else { throw .cancelled }
     let attempt = Attempt(number: last.number, startedAt: last.startedAt, redactor: work.redactor)
     return try await uncertain(attempt, last.error ?? lost(last.number), nil)
   }
 
-  /// What is known of a try in which the program ended.
+  /// The error of an attempt in which the program ended.
   private func lost(_ number: Int) -> RunError {
     RunError(
       .uncertain, "the program ended while \(action.id) was under way", step: name, attempt: number, effect: .unknown)
   }
 
-  /// The output of an attempt that turns out to have been done, or nil if it may be made again.
+  /// The output of an attempt that turns out to have been done, or nil if it may be repeated.
   private func settled(_ attempt: Attempt, _ error: RunError, _ work: Work) async throws(StepInterruption) -> Value? {
     switch try await verdict(error, work, attempt) {
     case .done(let output): return try await succeeded(attempt, output)
     case .again(let isKnown):
-      // So that the try leaves no doubt when the next one begins.
+      // Recorded first, so that the attempt leaves no doubt when the next one begins.
       if isKnown, journal.step(path)?.isInFlight == true {
         var error = error
         error.effect = .none
@@ -208,7 +208,9 @@ struct ActionRunner {
       startedAt: known?.startedAt ?? run.time.now())
   }
 
-  /// Makes one attempt; what it needs beforehand fails like the attempt itself, and then nothing was done.
+  /// Makes one attempt.
+  ///
+  /// If its preparation fails, the attempt fails with it, and nothing was done.
   private func result(
     of attempt: inout Attempt, _ work: Work
   ) async throws(StepInterruption) -> Result<Value, ActionError> {
@@ -216,7 +218,7 @@ struct ActionRunner {
     do throws(ActionError) {
       service = try await run.services.service(named: call.connection, of: action.plugin)
       if action.canReconcile {
-        // What ended before need not wait for the look.
+        // A cancelled attempt needs no baseline.
         try? await journal.commit()
         attempt.baseline = try await baseline(work, attempt, service)
       }
@@ -229,8 +231,8 @@ struct ActionRunner {
     let stored =
       if let baseline = attempt.baseline { try await journal.stored(baseline, of: path) } else { StoredValue?.none }
     attempt.startedAt = run.time.now()
-    // Asked at the last moment, because the time in which repeating changes nothing may have ended since the last try
-    // was judged; that the last did nothing says nothing of those before it.
+    // Checked at the last moment: the time in which repeating changes nothing may have ended since the last attempt was
+    // judged. That the last attempt did nothing says nothing about earlier ones.
     if doubts > 0, !mayRepeat(work) { return .success(try await givenUp(work)) }
     try await journal.commit([began(attempt, stored)])
     let limit = run.limit(of: limits, since: work.startedAt)
@@ -249,9 +251,9 @@ struct ActionRunner {
     }.get()
   }
 
-  /// Asks the action for something, unless that is answered in its place.
+  /// Asks the action for something, or has an interceptor answer.
   ///
-  /// A function of its own in the program, because it is large wherever it becomes part of another.
+  /// A function of its own because inlining it makes the caller's frame large.
   @inline(never)
   private func asked(
     for part: ServiceCall.Part, _ work: Work, _ attempt: Attempt, _ limit: TimeSpan?,
@@ -260,7 +262,7 @@ struct ActionRunner {
     await run.services.carried(call, part, work.input) { await limited(attempt, limit, body) }
   }
 
-  /// Does something for an attempt within a time limit, and logs its requests.
+  /// Runs one part of an attempt within a time limit, and logs its requests.
   private func limited(
     _ attempt: Attempt, _ limit: TimeSpan?, _ body: @escaping @Sendable () async throws(ActionError) -> Value
   ) async -> Result<Value, ActionError> {
@@ -290,7 +292,7 @@ struct ActionRunner {
 
   // MARK: What follows from an attempt without output
 
-  /// Whether doing it again would do it twice, as far as the action itself can tell.
+  /// Whether repeating it would do it twice, as far as the action itself can tell.
   private func isPlainWrite(_ work: Work) -> Bool {
     switch action.effect {
     case .pure, .read, .consume: false
@@ -299,16 +301,16 @@ struct ActionRunner {
     }
   }
 
-  /// Whether doing it once more changes nothing more than doing it once.
+  /// Whether repeating it changes nothing more.
   private func mayRepeat(_ work: Work) -> Bool { !isPlainWrite(work) || (call.key != nil && action.acceptsKey) }
 
-  /// How many tries, the last one included, may have used something up.
+  /// How many attempts, the last one included, may have used something up.
   private var doubts: Int {
     guard let record = journal.step(path) else { return 0 }
     return record.doubts + (record.isInFlight ? 1 : 0)
   }
 
-  /// Whether a try before the one that is under way may have done something.
+  /// Whether an attempt before the current one may have done something.
   private var hasEarlierDoubts: Bool { journal.step(path)?.doubts ?? 0 > 0 }
 
   private func verdict(_ error: RunError, _ work: Work, _ attempt: Attempt) async throws(StepInterruption) -> Verdict {
@@ -321,8 +323,8 @@ struct ActionRunner {
     if action.canReconcile, let baseline = attempt.baseline {
       switch try await reconciled(work, attempt, baseline) {
       case .done(let output): return .done(output)
-      // What the service itself said was done weighs more than a look that does not find it, and a look tells nothing of
-      // tries before the baseline was taken.
+      // The service's own word that it was done outweighs a look that doesn't find it, and a look says nothing about
+      // attempts before the baseline was taken.
       case .notDone: if error.effect == .unknown, doubts < 2 { return .again(isKnown: true) }
       case .unknown(let text): look = text
       }
@@ -332,7 +334,7 @@ struct ActionRunner {
 
   /// Looks whether an attempt was done.
   ///
-  /// A look that fails is tried again like any read, and then tells nothing.
+  /// A look that fails is retried like any read; after that the outcome stays unknown.
   private func reconciled(
     _ work: Work, _ attempt: Attempt, _ baseline: Value
   ) async throws(StepInterruption) -> Reconciliation<Value> {
@@ -349,11 +351,11 @@ struct ActionRunner {
       let schedule = RetrySchedule.standard
       guard failure.retryable, number < schedule.maxAttempts, !Task.isCancelled,
         let due = run.time.now().advanced(by: schedule.delay(afterAttempt: number, chance: run.chance()))
-      else { return .unknown("the look whether it was done failed: \(failure.message)") }
+      else { return .unknown("could not check whether it was done: \(failure.message)") }
       do throws(StepInterruption) {
         try await run.pause(until: due, for: "'\(name)' is looked up", in: scope)
       } catch .cancelled {
-        return .unknown("the look whether it was done failed: \(failure.message)")
+        return .unknown("could not check whether it was done: \(failure.message)")
       }
     }
   }
@@ -362,7 +364,8 @@ struct ActionRunner {
     _ work: Work, _ attempt: Attempt, _ baseline: Value
   ) async -> Result<Reconciliation<Value>, ActionError> {
     let limit = Task.isCancelled ? min(action.timeout, RunEngine.grace) : action.timeout
-    // Nobody cancels it, because a forced end must not keep us from learning what happened; the limit ends it.
+    // Not cancelled with the step, because a forced end must not keep us from learning what happened; the limit ends
+    // it.
     return await Task {
       do throws(ActionError) {
         let service = try await run.services.service(named: call.connection, of: action.plugin)
@@ -396,7 +399,9 @@ struct ActionRunner {
       StepEnded(run: run.id, at: run.time.now(), step: path, status: status, output: output, error: error))
   }
 
-  /// Records a success; the attempt and the step end in one event list, so that no crash comes between them.
+  /// Records a success.
+  ///
+  /// The attempt and the step end in one batch, so that no crash comes between them.
   private func succeeded(_ attempt: Attempt, _ output: Value) async throws(StepInterruption) -> Value {
     let stored: StoredValue
     do throws(StepInterruption) { stored = try await journal.stored(output) } catch .failed(let error) {
@@ -406,7 +411,7 @@ struct ActionRunner {
     return output
   }
 
-  /// Records a failure for good, or the end of a step that was cancelled by force before it did anything that counts.
+  /// Records a final failure, or the end of a step that was cancelled by force before it did anything that counts.
   private func failed(_ attempt: Attempt, _ error: RunError) async throws(StepInterruption) -> Value {
     if Task.isCancelled {
       journal.hold([ended(attempt, error), ended(.cancelled)])
@@ -434,7 +439,8 @@ struct ActionRunner {
 }
 
 extension RunError {
-  /// The error of what was done and must not be done again, in a block around it no more than by itself.
+  /// The error of a write that was done and must not be repeated, neither by a block around it nor by its own retry
+  /// policy.
   fileprivate var final: RunError {
     var error = self
     error.retryable = false
@@ -453,7 +459,7 @@ extension RepeatWindow {
     }
   }
 
-  /// The day in a zone; a zone that is not known has none, so that nothing is taken for the same day.
+  /// The day in a zone; nil for an unknown zone, so that no two instants count as the same day.
   private static func day(of instant: Timestamp, in zone: String) -> CivilDate? {
     try? TimeZoneDatabase.system.rules(named: zone).localTime(at: instant).time.date
   }

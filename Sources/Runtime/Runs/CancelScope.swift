@@ -1,27 +1,27 @@
 import Basics
 import Synchronization
 
-/// Whether steps may begin, for a run, a set of branches or a time limit; ending one ends all inside it.
+/// Says whether steps may begin in a run, a set of branches or a time limit; ending a scope ends all scopes inside it.
 ///
-/// Steps look before they begin, and what is in flight finishes. The end of the program (`stopped`) ends everything;
-/// a cancellation leaves the run's `finally` alone.
+/// Steps check it before they begin; what is in flight finishes. The end of the program (`stopped`) ends every scope; a
+/// cancellation doesn't end the run's `finally`.
 final class CancelScope: Sendable {
   /// How a scope ended.
   ///
-  /// One that is both cancelled and stopped counts as stopped, because what is stopped goes on later, and what is
-  /// cancelled never does.
+  /// A scope that is both cancelled and stopped counts as stopped: a stopped run is resumed later, a cancelled one
+  /// never.
   enum Ending: Int, Sendable {
     case none, cancelled, stopped
   }
 
   private struct State {
     var ending = Ending.none
-    /// What is told when the scope ends.
+    /// Called when the scope ends.
     var watchers: [Int: @Sendable () -> Void] = [:]
   }
 
   private let parent: CancelScope?
-  /// When what is inside has to be over: the earliest of the limits around it.
+  /// When everything inside has to be over: the earliest of the limits around it.
   let deadline: Timestamp?
   private let state = Mutex(State())
 
@@ -33,7 +33,7 @@ final class CancelScope: Sendable {
   func end(_ ending: Ending) {
     let watchers = state.withLock { state in
       if ending.rawValue > state.ending.rawValue { state.ending = ending }
-      // In the order in which they came.
+      // In the order in which they were added.
       return state.ending == .none ? [] : state.watchers.sorted { $0.key < $1.key }.map(\.value)
     }
     for watcher in watchers { watcher() }
@@ -44,13 +44,13 @@ final class CancelScope: Sendable {
     return ending == .none ? parent?.ending ?? .none : ending
   }
 
-  /// Whether something more may begin.
+  /// Whether steps may still begin.
   var isOpen: Bool { ending == .none && !Task.isCancelled }
 
   /// Whether one of the limits around it is over.
   func isLate(at now: Timestamp) -> Bool { deadline.map { $0 <= now } ?? false }
 
-  /// Throws if nothing more may begin, here or in this task.
+  /// Throws if no more steps may begin, here or in this task.
   func check() throws(StepInterruption) {
     switch ending {
     case .none: if Task.isCancelled { throw .cancelled }
@@ -59,7 +59,9 @@ final class CancelScope: Sendable {
     }
   }
 
-  /// Has somebody told when this scope or one around it ends, at once if one has; a number is used once at a time.
+  /// Calls a watcher when this scope or one around it ends, at once if one already has.
+  ///
+  /// A number is used once at a time.
   func watch(as number: Int, _ watcher: @escaping @Sendable () -> Void) {
     for scope in sequence(first: self, next: { $0.parent }) {
       let hasEnded = scope.state.withLock { state in
@@ -76,6 +78,6 @@ final class CancelScope: Sendable {
     }
   }
 
-  /// The scope of `finally`, which a cancellation does not end: that of the program, around the run's own.
+  /// The scope of `finally`, which a cancellation doesn't end: the program's scope, around the run's own.
   var root: CancelScope { parent?.root ?? self }
 }

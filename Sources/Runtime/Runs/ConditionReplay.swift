@@ -1,9 +1,8 @@
-// What a condition saw, long after it was evaluated.
+// Recomputes what a condition read when it was evaluated.
 //
-// A step that a condition skipped leaves a record without the values behind it. They follow from what is recorded, as
-// with resuming (`StepRunner`): this walks the way to the step through the records, computes the names that `let` gave
-// it, and calls nothing. What a record lacks (an output too large to be at hand, a secret) makes the values unknown,
-// never wrong.
+// A step that a condition skipped leaves a record without the values behind the decision. They follow from the records,
+// as in resuming (`StepRunner`): this walks to the step through the records, computes the names that `let` gave it, and
+// calls nothing. What a record lacks (a blob, a secret) makes the values unknown, never wrong.
 package import Basics
 package import Recipes
 package import RunState
@@ -14,7 +13,7 @@ package struct ConditionReplay {
   private let record: RunRecord
   private let output: (StepRecord) -> Value?
 
-  /// - Parameter output: What a step gave, if it is at hand.
+  /// - Parameter output: The step's output, if it is available.
   package init(of recipe: Recipe, _ record: RunRecord, output: @escaping (StepRecord) -> Value?) {
     self.recipe = recipe
     self.record = record
@@ -22,29 +21,28 @@ package struct ConditionReplay {
   }
 
   package struct Condition: Equatable {
-    /// The expression as it is written.
+    /// The expression's source.
     package var text: String
-    /// What it read, by the names it used; empty if that cannot be told.
+    /// What it read, by the names it used; empty if unknown.
     package var values: [Read]
 
     package struct Read: Equatable {
       package var name: String
-      /// Nil if there was nothing by that name.
+      /// Nil if the name had no value.
       package var value: Value?
     }
   }
 
-  /// The step that a path of the records is about.
+  /// The step of the recipe that a record's path names.
   package func step(at path: StepPath) -> Step? { recipe.step(at: path) }
 
-  /// What a person has to fill in to say that the action of a step was done; nil where nothing is needed.
+  /// The template of the output that a person gives to resolve a step's action as done; nil where none is needed.
   package func outputTemplate(ofStepAt path: StepPath) -> String? { recipe.outputTemplate(ofStepAt: path) }
 
-  /// Why the `match` of a step that waits cannot be computed for what an event carries; nil if it can be, or if that
-  /// cannot be told.
+  /// Why the `match` of a waiting step can't be computed for an event's data; nil if it can be, or if that is unknown.
   package func matchFault(ofStepAt path: StepPath, for event: Value) -> String? {
     guard case .wait(.event(name: _, match: let match?, onTimeout: _))? = recipe.step(at: path)?.kind,
-      // Secrets are not at hand here.
+      // Secrets aren't available here.
       !match.text.contains("secrets"), var environment = environment(at: path)
     else { return nil }
     environment.bind(event)
@@ -104,7 +102,7 @@ package struct ConditionReplay {
     return nil
   }
 
-  /// Goes through the steps of a block before one, as far as it was reached; false if their values are not all at hand.
+  /// Walks the steps of a block before one, as far as the run reached them; false if some of their values are missing.
   private func walk(_ block: Block, _ prefix: String, to element: Substring?, in environment: inout Environment) -> Bool
   {
     for step in block.steps {
@@ -128,7 +126,7 @@ package struct ConditionReplay {
     return element == nil
   }
 
-  /// The block inside a step that a path goes on in.
+  /// The block inside a step that a path continues in.
   private func enter(
     _ step: Step, _ part: Substring, _ known: StepRecord?, _ parts: inout ArraySlice<Substring>, _ prefix: inout String,
     _ environment: inout Environment

@@ -3,10 +3,10 @@ import Recipes
 
 /// The values of the names that are visible to a step, laid out as the checker declared them.
 ///
-/// An environment is a value: blocks, items and branches work on copies, so what they bind ends with them.
+/// An environment is a value: blocks, items and branches work on copies, so that their names end with them.
 struct Environment: Sendable {
   private(set) var slots: [Value]
-  /// The items of the loops around, by their names.
+  /// The items of the loops around, by name.
   private(set) var items: [(name: String, value: Value)] = []
 
   private static let stepsSlot = 1
@@ -18,7 +18,7 @@ struct Environment: Sendable {
 
   /// The environment in which a recipe begins.
   ///
-  /// - Parameter given: The inputs as a run's record holds them, secret ones by their names.
+  /// - Parameter given: The inputs as a run's record holds them, secret ones by name.
   init(of recipe: Recipe, inputs given: Value, secrets: Secrets, run: ValueMap, now: Timestamp) {
     var inputs = given.map ?? ValueMap()
     for input in recipe.inputs where input.isSecret {
@@ -35,7 +35,7 @@ struct Environment: Sendable {
     set { slots[Environment.nowSlot] = .timestamp(newValue) }
   }
 
-  /// What `now` is where it need not be known, as in a plan.
+  /// The value of `now` where it isn't needed, as in a plan.
   var nowValue: Value {
     get { slots[Environment.nowSlot] }
     set { slots[Environment.nowSlot] = newValue }
@@ -50,13 +50,13 @@ struct Environment: Sendable {
     items.append((name, item))
   }
 
-  /// Forgets the names that were declared after the first ones.
+  /// Forgets the names declared after the first ones.
   mutating func truncate(to size: Int) { slots.removeLast(max(0, slots.count - size)) }
 
   /// Makes a step's value visible as `steps.<id>`.
   mutating func setStep(_ id: String, _ value: Value) {
     var steps = slots[Environment.stepsSlot].map ?? ValueMap()
-    // Held once, so that the map is changed in place and a chain of steps costs no square.
+    // Held once, so that the map is changed in place and a chain of steps doesn't cost quadratic time.
     slots[Environment.stepsSlot] = .null
     steps[id] = value
     slots[Environment.stepsSlot] = .map(steps)
@@ -73,7 +73,7 @@ struct Environment: Sendable {
     case slot(Int)
   }
 
-  /// Makes a place what it is in another environment.
+  /// Replaces a binding with that of another environment.
   mutating func adopt(_ place: Place, from other: Environment) {
     switch place {
     case .slot(let slot): slots[slot] = other.slots[slot]
@@ -93,7 +93,7 @@ struct Environment: Sendable {
     return environment
   }
 
-  /// The environment of `onFailure` and `finally`, where each name of the top level may be absent.
+  /// The environment of `onFailure` and `finally`, where any name of the top level may be absent.
   func forHandlers(names: Int) -> Environment {
     var environment = self
     environment.truncate(to: Environment.firstNames)
@@ -112,7 +112,7 @@ struct Environment: Sendable {
 }
 
 extension Recipe {
-  /// The value of a secret input, which a run's record holds by its name only.
+  /// The value of a secret input, which a run's record holds only by name.
   func secret(of input: Input, _ given: Value, in secrets: Secrets) -> String? {
     guard input.isSecret, let name = given[input.name]?["secret"]?.string else { return nil }
     return secrets[name]

@@ -2,14 +2,14 @@ import ActionKit
 import Basics
 import RunState
 
-/// What a run notes of itself, in its record.
+/// The notes that a run keeps in its record.
 ///
-/// A change is one event, which the state takes only if the note is still what the decision was made on.
+/// A change is one event, which the state accepts only if the note hasn't changed since the decision.
 struct JournaledNotes: RunNotes {
   let store: any StateStore
   let time: any TimeSource
   let run: String
-  /// Told why a note is not given of which a secret has changed.
+  /// Called with the reason when a note can't be read because its secret has changed.
   let refuse: @Sendable (String) -> Void
 
   func change(_ name: String, _ decide: (_ current: Value?) throws(ActionError) -> Value) async throws(ActionError) {
@@ -29,7 +29,7 @@ struct JournaledNotes: RunNotes {
           .runNoted(RunNoted(run: run, at: time.now(), name: name, value: kept, condition: ValueState(current))))
         return
       } catch {
-        // Another step was faster, and the decision is made anew.
+        // Another step changed the note first; decide again.
         if error.isOutrun { continue }
         throw ActionError(error)
       }
@@ -38,7 +38,7 @@ struct JournaledNotes: RunNotes {
 }
 
 extension RunJournal {
-  /// What the run notes of itself, for the action of a step.
+  /// The run's notes, for the action of a step.
   func notes(of path: StepPath) -> JournaledNotes {
     JournaledNotes(store: store, time: time, run: id) { [weak self] in self?.refuse(path, because: $0) }
   }

@@ -1,9 +1,9 @@
-// How `forEach` goes through its items.
+// How `forEach` walks its items.
 //
-// The list is recorded when the loop begins, and each item has records of its own, so that a loop that was interrupted
-// goes on where it was: first the items that had ended are looked at, then those that were in flight are finished, each
-// judged by itself, and only then new ones begin, beside those that wait. A failure that nothing catches lets no new
-// item begin; what is in flight finishes. An item that waits is in flight, and keeps its place among `maxParallel`.
+// The list is recorded when the loop begins, and each item has records of its own, so that an interrupted loop
+// continues where it was: it first reads the items that had ended, then finishes those in flight, each judged
+// separately, and only then begins new ones beside those that wait. After an uncaught failure no new item begins; what
+// is in flight finishes. A waiting item is in flight, and counts towards `maxParallel`.
 import Basics
 import Recipes
 import RunState
@@ -39,13 +39,13 @@ extension StepRunner {
     }
   }
 
-  /// What became of one item.
+  /// How one item ended.
   struct ItemResult: Sendable {
     var index: Int
     var output: Value?
     var error: RunError?
 
-    /// The item in a loop that gives what became of each.
+    /// The entry of an item in a loop whose value lists how each item ended.
     var value: Value {
       var map = ValueMap()
       map["index"] = .int(index)
@@ -72,7 +72,7 @@ extension StepRunner {
         chosen.append(index)
       }
     }
-    /// How many of the chosen ones, which come first, have begun before, and how many of those are to be judged.
+    /// How many of the chosen items, which come first, have begun before, and how many of those are to be judged.
     var (begun, judged) = (0, 0)
     if isResumed {
       let progress = run.journal.progress(ofItemsOf: path, count: items.count)
@@ -112,16 +112,16 @@ extension StepRunner {
           if place < toJudge, case .waiting = exit { holdsBack = true }
         }
         run.report(.loopAdvanced(path: path, done: done.count + exits.count, count: chosen.count))
-        // What the item did last need not wait for the others. A failure to keep it is met again at the next commit.
+        // The item's last events need not wait for the others. If keeping them fails, the next commit throws it again.
         if running > 0, next == chosen.count || !exits.isEmpty { try? await run.journal.commit() }
       }
-      // What was in flight waits now, so that new items may begin beside it: in a new walk, at once.
+      // What was in flight is waiting now, so new items may begin beside it; in a new walk, at once.
       if holdsBack, old < chosen.count { run.waitRegistry.call() }
       if let exit = StepInterruption.mostSevere(of: exits) {
         return Result<[ItemResult], StepInterruption>.failure(exit)
       }
       if next < chosen.count {
-        // Told to end before all items began.
+        // The loop was told to end before all items began.
         do throws(StepInterruption) { try scope.check() } catch { return .failure(error) }
       }
       return .success(done.sorted { $0.index < $1.index })
@@ -147,6 +147,6 @@ extension StepRunner {
 }
 
 extension Loop {
-  /// Whether the loop's value says what became of each item, because some may have no output.
+  /// Whether the loop's value lists how each item ended, because some may have no output.
   func givesOutcomes(_ step: Step) -> Bool { onItemError == .continue || step.onError != nil }
 }

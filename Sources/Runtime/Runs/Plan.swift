@@ -2,51 +2,51 @@ package import ActionKit
 package import Basics
 package import RunState
 
-/// What a run of a recipe would do, as far as that can be told without doing it.
+/// What a run of a recipe would do, as far as that is known without doing it.
 package struct Plan: Sendable {
-  /// What happens, or may, in the order of the steps.
+  /// What happens, or may happen, in the order of the steps.
   package var entries: [Entry] = []
-  /// What was read for it.
+  /// What was read for the plan.
   package var reads: [Read] = []
-  /// The outputs, with unknowns in them; null if the run would not get there.
+  /// The outputs, with unknowns in them; null if the run wouldn't get there.
   package var outputs = Value.null
   /// How the run would fail.
   package var error: RunError?
 
   /// One thing that the run would do.
   package struct Entry: Sendable {
-    /// The path of its step in the records of the run; `[*]` for the items of a list that is not known yet.
+    /// The path of its step in the records of the run; `[*]` for the items of a list that isn't known yet.
     package var path: StepPath
-    /// What has to be so for it to happen, as far as that is not known yet; from the outside in.
+    /// The conditions under which it happens, as far as they aren't known yet, outermost first.
     package var conditions: [String]
     package var event: Event
   }
 
   package enum Event: Sendable {
-    /// A write with what it changes, or, if that cannot be told, why not.
+    /// A write with what it changes, or the reason why that is unknown.
     case write(Call, Result<[Change], Reason>)
-    /// A write that its condition leaves out.
+    /// A write that its condition skips.
     case leftOut(Call)
-    /// A call that uses something up, and so is not made for a plan.
+    /// A call that uses something up, and so isn't made for a plan.
     case notCalled(Call)
-    /// A read that cannot be done before the run.
+    /// A read that can't be done before the run.
     case notRead(Call, Reason)
     /// Waiting, asking or repeating, in words: "would wait until …".
     case pause(String)
     /// Where the run may fail, and with what.
     case mayFail(String)
-    /// A step of which is not known whether it is done, and which changes nothing.
+    /// A step that may run or not, and changes nothing.
     case undecided
   }
 
-  /// Why something cannot be told.
+  /// Why something is unknown.
   package struct Reason: Error, Hashable, Sendable {
     package var text: String
 
     package init(_ text: String) { self.text = text }
   }
 
-  /// An action with its input, in which secrets are masked and what is not known is unknown.
+  /// An action with its input: secrets are masked, unknown values are `Unknown`.
   package struct Call: Sendable {
     package var action: String
     package var connection: String
@@ -56,13 +56,13 @@ package struct Plan: Sendable {
   package struct Read: Sendable {
     package var path: StepPath
     package var call: Call
-    /// SHA-256 of each field of the output as JSON, but for those that differ from one answer to the next.
+    /// SHA-256 of each output field as JSON, except volatile fields.
     package var output: Value
   }
 }
 
 extension Plan {
-  /// Whether something would be written by what was planned after so many entries.
+  /// Whether the plan has a write after its first entries.
   func hasWrites(after count: Int) -> Bool {
     entries.dropFirst(count).contains { if case .write = $0.event { true } else { false } }
   }
@@ -73,9 +73,9 @@ extension Plan {
     package var changed = 0
     package var removed = 0
     package var unchanged = 0
-    /// Writes of which it cannot be told what they change.
+    /// Writes whose changes are unknown.
     package var opaque = 0
-    /// Those of all of these of which it is not known whether they happen.
+    /// How many of all these may not happen.
     package var undecided = 0
 
     package init() {}

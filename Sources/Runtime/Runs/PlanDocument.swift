@@ -8,20 +8,21 @@
 //      "notes":   [{"path", "if": […], "kind", "text"}],
 //      "outputs": {…}, "error": {…}, "tally": {…}}
 //
-// A field of an output that differs from one answer to the next (`FieldSchema.isVolatile`), such as when it came, has no
-// hash: the plan holds though it moves. What a write makes of it stands in that write's input.
+// A volatile output field (`FieldSchema.isVolatile`), such as the time of an answer, has no hash, so that the plan
+// holds though it moves. A write that uses it shows it in that write's input.
 //
-// What is not known is `{"$unknown": "known after 'make'"}`. No secret is in it: they are masked by type and by value.
+// An unknown value is `{"$unknown": "known after 'make'"}`. The file holds no secret: they are masked by type and by
+// value.
 import ActionKit
 package import Basics
 import Expressions
 import RunState
 
 extension Plan {
-  /// The number of the form that plans are written in.
+  /// The version of the format that plans are written in.
   package static let format = 2
 
-  /// What was read and is to be written, with `heading` before it.
+  /// What was read and is to be written, after `heading`.
   package func document(_ heading: ValueMap) -> Value {
     var document = ValueMap()
     document["format"] = .int(Plan.format)
@@ -64,13 +65,13 @@ extension Plan {
 }
 
 extension Plan.Entry {
-  /// What is to be said of it beside the writes; nil for a write.
+  /// The kind and text of a note; nil for a write.
   package var note: (kind: String, text: String)? {
     switch event {
     case .write: nil
     case .leftOut(let call): ("leftOut", "\(call.action) is left out")
     case .notCalled(let call): ("notCalled", "\(call.action) uses something up, so it is not called for a plan")
-    case .notRead(let call, let reason): ("notRead", "\(call.action) can only be asked in the run: \(reason.text)")
+    case .notRead(let call, let reason): ("notRead", "\(call.action) can only be called in the run: \(reason.text)")
     case .pause(let text): ("pause", text)
     case .mayFail(let message): ("mayFail", "the run may fail here: \(message)")
     case .undecided: ("undecided", "this may be done")
@@ -97,7 +98,7 @@ extension Change {
 }
 
 extension Value {
-  /// The value with something else in the place of each unknown, made of when it will be known.
+  /// The value with each unknown replaced by what `replace` makes of its reason.
   package func withUnknowns(_ replace: (String) -> Value) -> Value {
     if let unknown = Unknown(self) { return replace(unknown.reason) }
     switch content {
@@ -115,9 +116,9 @@ extension Value {
 // MARK: - What has moved
 
 extension Plan {
-  /// What is different in a plan that was made again; empty if the run may begin.
+  /// What differs in a plan that was made again; empty if the run may begin.
   package static func moves(from old: Value, to new: Value) -> [String] {
-    guard old["format"]?.int == format else { return ["the plan is of another version of errand; make it again"] }
+    guard old["format"]?.int == format else { return ["the plan was made by another version of errand; make it again"] }
     var moves: [String] = []
     if old["sha256"] != new["sha256"] { moves.append("the text of the recipe has changed") }
     if old["sandbox"] != new["sandbox"] {
@@ -132,16 +133,16 @@ extension Plan {
     for (path, before, after) in paired(old["reads"], new["reads"]) {
       let what = "'\(path)' (\((after ?? before)?["action"]?.string ?? ""))"
       switch (before, after) {
-      case (nil, _): moves.append("\(what) is read, and was not")
-      case (_, nil): moves.append("\(what) was read, and is not")
+      case (nil, _): moves.append("\(what) is read, but wasn't for the plan")
+      case (_, nil): moves.append("\(what) was read for the plan, but no longer is")
       case (let before?, let after?):
         if before["action"] != after["action"] || before["connection"] != after["connection"]
           || before["input"] != after["input"]
         {
-          moves.append("\(what) asks for something else")
+          moves.append("\(what) has another input")
         } else if before["output"] != after["output"] {
           let moved = members(before["output"], after["output"]).filter { $1 != $2 }.map { "'\($0.name)'" }
-          moves.append("\(what) reads something else in \(moved.joined(separator: ", "))")
+          moves.append("\(what) reads other values in \(moved.joined(separator: ", "))")
         }
       }
     }
@@ -156,8 +157,8 @@ extension Plan {
 
   private static func differences(at path: String, _ before: Value?, _ after: Value?) -> [String] {
     let what = "'\(path)' (\((after ?? before)?["action"]?.string ?? ""))"
-    guard let before else { return ["\(what) is to be written, and was not"] }
-    guard let after else { return ["\(what) was to be written, and is not"] }
+    guard let before else { return ["\(what) would be written, but wasn't in the plan"] }
+    guard let after else { return ["\(what) is in the plan, but would no longer be written"] }
     func changes(_ write: Value) -> ValueMap {
       var changes = ValueMap()
       for change in write["changes"]?.list ?? [] {
@@ -167,19 +168,19 @@ extension Plan {
       return changes
     }
     let moved = members(.map(changes(before)), .map(changes(after))).filter { $1 != $2 }.map { subject, old, new in
-      "\(subject): planned was \(old?.string ?? "no change"), and now it is \(new?.string ?? "no change")"
+      "\(subject): planned \(old?.string ?? "no change"), now \(new?.string ?? "no change")"
     }
-    return moved.isEmpty ? ["\(what) is to be written otherwise"] : moved
+    return moved.isEmpty ? ["\(what) would be written differently"] : moved
   }
 
-  /// The members of two maps by name, those of the first one first.
+  /// The members of two maps by name, those of the first map first.
   private static func members(_ old: Value?, _ new: Value?) -> [(name: String, old: Value?, new: Value?)] {
     let (old, new) = (old?.map ?? ValueMap(), new?.map ?? ValueMap())
     let added = new.members.filter { old[$0.key] == nil }
     return old.members.map { ($0.name ?? "", $0.value, new[$0.key]) } + added.map { ($0.name ?? "", nil, $0.value) }
   }
 
-  /// The items of two lists by their paths; of those that come more than once, the first with the first.
+  /// Pairs the items of two lists by path; of equal paths, the first with the first.
   private static func paired(_ old: Value?, _ new: Value?) -> [(path: String, old: Value?, new: Value?)] {
     func byPath(_ list: Value?) -> Value {
       var map = ValueMap()

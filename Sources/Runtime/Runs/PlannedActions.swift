@@ -5,10 +5,10 @@ import Recipes
 import RunState
 
 extension Planner {
-  /// The longest that a plan waits before it tries a read again.
+  /// The longest delay before a plan retries a read.
   static let mostPatience = TimeSpan.seconds(10)
 
-  /// What an action gives, or what is known of it before the run.
+  /// The output of an action, or what is known of it before the run.
   func output(
     of call: ActionCall, _ step: Step, in environment: PlannedEnvironment, at path: StepPath
   ) async throws(StepInterruption) -> PlannedValue {
@@ -33,7 +33,7 @@ extension Planner {
       try check(input, missing, of: call, step, at: path)
       note(.notCalled(shown), at: path)
       noteRounds(of: call, at: path)
-      // What it makes on this machine, such as a file.
+      // What it creates on this machine, such as a file.
       let changed = footprint(of: call, input, at: path).changes.filter { $0 != .everything }
       noteChanges(changed, by: name(of: step, path), of: call, told: nil)
       return later
@@ -41,7 +41,7 @@ extension Planner {
       if let missing { return PlannedValue(Unknown(missing.reason).value(of: action.outputType)) }
     case .read:
       if let missing {
-        note(.notRead(shown, Plan.Reason("what it asks for is \(missing.reason)")), at: path)
+        note(.notRead(shown, Plan.Reason("its input is \(missing.reason)")), at: path)
         return later
       }
       let reads = footprint(of: call, input, at: path).reads
@@ -82,13 +82,13 @@ extension Planner {
     services.footprint(of: call, input.withoutUnknowns, in: context(at: path))
   }
 
-  /// Why something may be other than it is now when it is read; nil if it is not.
+  /// Why something may have changed by the time it is read; nil if it won't.
   private func reasonToWait(before reads: [Resource]) -> Plan.Reason? {
     if let writer = fork.writer(beside: strand, of: reads) { return Plan.Reason("'\(writer)' may write there before") }
     return changes.writer(before: reads).map { Plan.Reason("'\($0)' writes there before") }
   }
 
-  /// Refuses an input that the run would refuse, whatever there is by then.
+  /// Rejects an input that the run would certainly reject.
   private func check(
     _ input: Value, _ missing: Unknown?, of call: ActionCall, _ step: Step, at path: StepPath
   ) throws(StepInterruption) {
@@ -127,7 +127,7 @@ extension Planner {
     let footprint = footprint(of: call, input, at: path)
     let result: Result<[Change], Plan.Reason>
     if let missing {
-      result = .failure(Plan.Reason("it needs what is \(missing.reason)"))
+      result = .failure(Plan.Reason("it needs a value that is \(missing.reason)"))
     } else {
       result = try await preview(of: call, step, input, footprint, at: path)
     }
@@ -156,8 +156,8 @@ extension Planner {
         try await action.preview(input, on: service, in: context)
       }
     } catch {
-      // What is not there may be made by the writes before, and what may not happen need not go well; but an input that
-      // makes no sense makes none then.
+      // A missing thing may be made by the writes before, and a step that may not happen need not succeed; but an
+      // invalid input fails all the same.
       guard case .failed(let failure) = error, failure.kind != .validation,
         reasonToWait(before: footprint.reads) != nil || !conditions.isEmpty
       else {
@@ -180,7 +180,7 @@ extension Planner {
       // What a write before this one leaves there.
       switch changes.state(of: change.subject, action.plugin, on: footprint.changes) {
       case .unchanged: break
-      // A write that cannot say what is there now need not write the same, though it has the same words for it.
+      // A write that can't say what is there now need not write the same, though it describes it in the same words.
       case .left(let before) where before == change.before || change.before == nil && before == change.after: break
       case .left(let before):
         guard case .idempotentWrite = action.effect else {
@@ -196,7 +196,7 @@ extension Planner {
 
   // MARK: Attempts
 
-  /// Asks a service, and again if that may help and does not take long.
+  /// Asks a service, and retries if that may help and doesn't take long.
   private func attempt<Output: Sendable>(
     _ call: ActionCall, _ step: Step, _ input: Value, at path: StepPath,
     _ body: @escaping @Sendable (any Sendable, ActionContext) async throws(ActionError) -> Output
@@ -248,7 +248,7 @@ extension Planner {
       action: call.action.id, connection: call.connection, input: masked(input, FieldType.object(call.action.input)))
   }
 
-  /// A value with no secret in it.
+  /// The value with its secrets masked.
   func masked(_ value: Value, _ type: FieldType? = nil) -> Value {
     if Unknown(value) != nil { return value }
     switch (type, value.content) {

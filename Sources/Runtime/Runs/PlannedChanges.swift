@@ -3,17 +3,17 @@ import Basics
 
 /// What the writes of a plan change, by what they touch.
 struct PlannedChanges {
-  /// What a subject is after the writes so far.
+  /// A subject's state after the writes so far.
   enum State: Equatable {
-    /// As it is now, as far as the writes say what they change.
+    /// Unchanged, as far as the writes declare their changes.
     case unchanged
-    /// What a write leaves there; nil for nothing.
+    /// The value that a write leaves there; nil for nothing.
     case left(String?)
     /// Another write may have changed it: the step's name.
     case unknown(String)
   }
 
-  /// Writers by the order in which they come.
+  /// Writers, in order.
   struct Writer: Comparable {
     fileprivate var number: Int
     var name: String
@@ -21,15 +21,15 @@ struct PlannedChanges {
     static func < (left: Writer, right: Writer) -> Bool { left.number < right.number }
   }
 
-  /// What is written to one resource.
+  /// The writes to one resource.
   private struct Written {
     var touch: Strand.Touch
-    /// Those of each plugin that write there, and the last of them.
+    /// The writers of each plugin, and the last of them.
     var plugins: [String: (touch: Strand.Touch, last: Writer)] = [:]
-    /// What is told to be changed, and when.
+    /// The declared changes, and when they happen.
     var subjects: [String: (touch: Strand.Touch, state: State, number: Int)] = [:]
 
-    /// Those that write there with actions of another plugin, whose words for what they change are others.
+    /// Those that write there with another plugin's actions, which describe changes in other words.
     func strangers(to plugin: String) -> [(touch: Strand.Touch, last: Writer)] {
       plugins.lazy.filter { $0.key != plugin }.map(\.value)
     }
@@ -65,8 +65,8 @@ struct PlannedChanges {
   /// Notes a write.
   ///
   /// - Parameters:
-  ///   - told: All that it changes; nil if it cannot say.
-  ///   - isCertain: Whether it happens for sure.
+  ///   - told: All that it changes; nil if the action can't say.
+  ///   - isCertain: Whether it certainly happens.
   mutating func note(
     _ name: String, of plugin: String, on resources: [Resource], told: [Change]?, isCertain: Bool, in strand: Strand
   ) {
@@ -88,7 +88,7 @@ struct PlannedChanges {
     }
   }
 
-  /// Everything written to what overlaps with a resource, and the first that writes to something below it.
+  /// Everything written to what overlaps with a resource, and the first writer of something below it.
   private func overlapping(_ resource: Resource) -> (written: [Written], below: Strand.Touch?) {
     var node = root
     var found: [Written] = []
@@ -101,7 +101,7 @@ struct PlannedChanges {
     return (found, node.below)
   }
 
-  /// The name of the step that first changes something that is read; nil if none does.
+  /// The name of the first step that changes something that is read; nil if there is none.
   func writer(before reads: [Resource]) -> String? {
     reads.flatMap { resource in
       let (written, below) = overlapping(resource)
@@ -109,7 +109,7 @@ struct PlannedChanges {
     }.min()?.name
   }
 
-  /// The name of a step beside a strand that changes something that is read there; nil if none does.
+  /// The name of a step beside a strand that changes something that is read there; nil if there is none.
   func writer(beside strand: Strand, of reads: [Resource]) -> String? {
     if strand.isEmpty { return nil }
     return reads.flatMap { resource in
@@ -118,7 +118,7 @@ struct PlannedChanges {
     }.min()?.name
   }
 
-  /// The name of a step beside a strand that may change a subject of a plugin's actions; nil if none does.
+  /// The name of a step beside a strand that may change a subject of a plugin's actions; nil if there is none.
   func writer(beside strand: Strand, of subject: String, _ plugin: String, on resources: [Resource]) -> String? {
     if strand.isEmpty { return nil }
     return resources.flatMap { resource in
@@ -130,7 +130,7 @@ struct PlannedChanges {
     }.min()?.name
   }
 
-  /// What a subject of a plugin's actions is after the writes so far.
+  /// The state of a subject of a plugin's actions after the writes so far.
   func state(of subject: String, _ plugin: String, on resources: [Resource]) -> State {
     var state = State.unchanged
     for resource in resources {

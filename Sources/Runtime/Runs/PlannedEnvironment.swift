@@ -1,6 +1,7 @@
-// What the expressions of a plan see: as things are if nothing fails that the recipe catches, and beside it as they may be
-// if something does. In the second, the value of a step whose failure is caught is an unknown that may be absent, and so is
-// what is computed from it. A condition that does not hold, and that the second leaves open, is one after a failure.
+// What the expressions of a plan see: the values if nothing fails that the recipe catches, and beside them the values
+// if something does. In the second, the value of a step whose failure is caught is an unknown that may be absent, and
+// so is everything computed from it. A condition that is false in the first and open in the second is one that a
+// failure decides.
 import Basics
 import Expressions
 import Recipes
@@ -9,7 +10,7 @@ import Recipes
 struct PlannedValue {
   /// The value; nil if there is none.
   var value: Value?
-  /// What may be in its place if something fails that is caught; nil for the same.
+  /// The value if something fails that is caught; nil for the same.
   var otherwise: Value?
 
   init(_ value: Value?, otherwise: Value? = nil) {
@@ -18,12 +19,12 @@ struct PlannedValue {
   }
 }
 
-/// An environment, and the environment that there may be if something fails before.
+/// An environment, and the one that holds if something fails before.
 struct PlannedEnvironment {
   private(set) var environment: Environment
   /// The same as `environment` where there are no `parts`.
   private var other: Environment
-  /// What is different in it.
+  /// The values that differ.
   private var parts: [Environment.Place] = []
 
   init(_ environment: Environment) { (self.environment, other) = (environment, environment) }
@@ -51,8 +52,8 @@ struct PlannedEnvironment {
     if planned.otherwise != nil { parts.append(.step(id)) }
   }
 
-  /// The environment after a condition that did not hold, or held, and without what that decides: what is different because of
-  /// the same failures as the condition is of no concern where these have not happened.
+  /// The environment after a condition was found true or false, without what that decides: values that depend on the
+  /// same failures as the condition don't matter where those haven't happened.
   mutating func settle(_ isOpen: (Environment) -> Bool) {
     parts.removeAll { part in
       var candidate = environment
@@ -73,7 +74,7 @@ struct PlannedEnvironment {
     return called
   }
 
-  /// The environment of `onFailure` and `finally`; otherwise, whatever came before a failure may be there.
+  /// The environment of `onFailure` and `finally`; otherwise, anything before a failure may be there.
   func forHandlers(names: Int, failing unknown: Unknown) -> PlannedEnvironment {
     var handlers = PlannedEnvironment(environment.forHandlers(names: names))
     let open = Unknown(unknown.reason, mayBeAbsent: true).value

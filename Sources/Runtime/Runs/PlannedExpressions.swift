@@ -1,4 +1,4 @@
-// What expressions give in a plan, as far as it is known, and what is noted of it.
+// Evaluates expressions in a plan, as far as their values are known, and notes what may fail.
 import ActionKit
 import Basics
 import Expressions
@@ -35,7 +35,7 @@ extension Planner {
     }
   }
 
-  /// A text for people, with words in the place of what is not known.
+  /// A text for people, with words in place of what isn't known.
   func text(_ template: ValueTemplate, in environment: Environment, at path: StepPath) throws(StepInterruption)
     -> String
   {
@@ -79,7 +79,7 @@ extension Planner {
     return (now, unknown)
   }
 
-  /// Takes it for decided that those failures have not happened by which a condition would be open.
+  /// Assumes that the failures that would leave a condition open haven't happened.
   func settle(_ environment: inout PlannedEnvironment, by condition: RecipeExpression) {
     guard case .known? = try? holds(condition, in: environment.environment, at: "") else { return }
     environment.settle { candidate in

@@ -1,28 +1,28 @@
-// How what goes on side by side is planned.
+// How parallel steps are planned.
 //
-// Branches, and items of a loop with `maxParallel`, are planned in the order of the text, but the run may do them in any.
-// So a read in one of them is not done if another may write there, wherever that stands. What the others write is known
-// only once they are planned: the outermost fork is planned again until nothing that was read or told in it depends on
-// what was found to be written beside it. What was once found stays, so that each round reads less than the one before,
-// and after some rounds whatever is in a fork counts as written beside.
+// Branches, and items of a loop with `maxParallel`, are planned in the order of the text, but the run may do them in
+// any order. So a read in one of them isn't done if another may write there, wherever that write is. What the others
+// write is known only once they are planned: the outermost fork is planned again until nothing that was read or
+// declared in it depends on a write found beside it. Findings are kept, so that each round reads less than the one
+// before; after some rounds, everything in a fork counts as written beside it.
 //
-// The items of a list that is not known are planned once for all; whatever one of them writes is there for the others,
-// also when they come one after another.
+// The items of an unknown list are planned once for all; what one of them writes is there for the others, also when
+// they run one after another.
 //
-// A failure ends what goes on beside it, sooner or later. So what is beside it is marked with it.
+// A failure ends what runs beside it, sooner or later, so everything beside it is marked with it.
 import ActionKit
 import Basics
 import RunState
 
-/// What is known of the outermost fork that is being planned, if one is.
+/// The findings about the outermost fork being planned, if there is one.
 struct PlannedFork {
-  /// What a plan takes to be as it is now.
+  /// Something that the plan assumes to be as it is now.
   private struct Reliance {
     var resources: [Resource]
     var strand: Strand
-    /// What a write tells to change, and its plugin; nil for a read.
+    /// The subject that a write declares to change, and its plugin; nil for a read.
     var subject: (name: String, plugin: String)?
-    /// Whether that may be otherwise if something fails.
+    /// Whether that may differ if something fails.
     var isDoubted = false
   }
 
@@ -47,12 +47,12 @@ struct PlannedFork {
     }
   }
 
-  /// Takes what is read for what it will be.
+  /// Assumes that the run will read the same.
   mutating func rely(on reads: [Resource], isDoubted: Bool, in strand: Strand) {
     if !strand.isEmpty { reliances.append(Reliance(resources: reads, strand: strand, isDoubted: isDoubted)) }
   }
 
-  /// Takes what a write tells to change for what it will be.
+  /// Assumes that a write will change its subject as the plan shows.
   mutating func rely(on subject: String, of plugin: String, on resources: [Resource], in strand: Strand) {
     if strand.isEmpty { return }
     reliances.append(Reliance(resources: resources, strand: strand, subject: (subject, plugin)))
@@ -72,12 +72,12 @@ struct PlannedFork {
     if branch > 0 { failures[fork, default: [:]][branch] = path }
   }
 
-  /// Where a later branch fails, as far as the last round told.
+  /// Where a later branch failed in the last round.
   func failure(after branch: Int, of fork: StepPath) -> StepPath? {
     oldFailures[fork]?.filter { $0.key > branch }.min { $0.key < $1.key }?.value
   }
 
-  /// Whether something was taken to be as it is now, or to come for sure, that need not.
+  /// Whether an assumption doesn't hold.
   private var isStale: Bool {
     failures != oldFailures
       || reliances.contains { reliance in
@@ -89,7 +89,7 @@ struct PlannedFork {
       }
   }
 
-  /// Ends a round; gives whether there has to be another.
+  /// Ends a round; true if another one is needed.
   mutating func endRound(_ number: Int, of fork: StepPath) -> Bool {
     guard isStale, number <= PlannedFork.mostRounds else { return false }
     if number == PlannedFork.mostRounds {
@@ -102,16 +102,16 @@ struct PlannedFork {
     return true
   }
 
-  /// After so many rounds whatever is in a fork counts as written beside.
+  /// After this many rounds, everything in a fork counts as written beside it.
   private static let mostRounds = 4
 }
 
 extension Planner {
-  /// Plans what forks, again if what it relies on is written beside.
+  /// Plans a fork, again if what it relies on is written beside it.
   func forking<Result>(
     at path: StepPath, _ body: () async throws(StepInterruption) -> Result
   ) async throws(StepInterruption) -> Result {
-    // What forks inside is planned again with what is around it.
+    // A fork inside another is planned again with the outer one.
     if fork.isPlanned { return try await body() }
     fork.isPlanned = true
     let before = progress
@@ -126,9 +126,9 @@ extension Planner {
     }
   }
 
-  /// Plans one branch of what forks, or all that there may be of a kind if they have no number.
+  /// Plans one branch of a fork, or all branches of a kind if they have no number.
   ///
-  /// - Parameter failed: Where something beside it fails, which may end it before.
+  /// - Parameter failed: Where a failure beside it may end it before.
   func branch<Result>(
     _ number: Int?, of path: StepPath, unless failed: StepPath? = nil,
     _ body: () async throws(StepInterruption) -> Result

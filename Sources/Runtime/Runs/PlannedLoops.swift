@@ -1,4 +1,4 @@
-// What a plan makes of branches and loops.
+// How a plan walks branches and loops.
 import ActionKit
 import Basics
 import Expressions
@@ -8,14 +8,14 @@ import RunState
 extension Planner {
   // MARK: Branches
 
-  /// The failure that is told of those that happen side by side.
+  /// The failure that is reported of those that happen in parallel.
   func first(of failures: [RunError], at path: StepPath) -> RunError? {
     guard let first = failures.first else { return nil }
     if failures.count > 1, let step = first.step { contested[step] = path }
     return first
   }
 
-  /// What handlers see of a failure.
+  /// The error that handlers see.
   func value(of failure: RunError) -> Value {
     guard let fork = failure.step.flatMap({ contested[$0] }) else { return failure.value }
     return Unknown("decided by what fails first in '\(fork.withoutIndexes)'").value
@@ -28,7 +28,7 @@ extension Planner {
     var other = ValueMap()
     var isSame = true
     var failures: [RunError] = []
-    // The branches begin at once, so that what they wait for does not add up; the longest counts.
+    // The branches begin together, so their waits don't add up; the longest counts.
     let (before, known) = (ahead, latest)
     var end = (ahead: ahead, latest: latest)
     for (number, branch) in branches.enumerated() {
@@ -75,7 +75,7 @@ extension Planner {
       try await supposeItems(of: loop, unknown, step, in: environment, at: path)
       return PlannedValue(unknown.value)
     }
-    // The list may be another if something fails.
+    // The list may differ if something fails.
     var otherwise: Unknown?
     if let other = environment.otherwise, case .unknown(let unknown)? = try? known(loop.items, in: other, at: path) {
       otherwise = unknown
@@ -89,7 +89,7 @@ extension Planner {
     let isForked = loop.maxParallel > 1
     var results: [StepRunner.ItemResult] = []
     var failures: [RunError] = []
-    /// Why it is not known how many results there are.
+    /// Why the number of results is unknown.
     var doubt: Unknown?
     for (index, item) in items.enumerated() {
       do throws(StepInterruption) {
@@ -116,7 +116,7 @@ extension Planner {
     return PlannedValue(value, otherwise: otherwise.map { Unknown($0.reason).value })
   }
 
-  /// Plans one item, and gives what leaves open how it ends, and whether it is done at all.
+  /// Plans one item; gives what leaves open how it ends, and whether it runs at all.
   func item(
     _ item: Value, _ index: Int, of loop: Loop, _ step: Step, in environment: PlannedEnvironment, at path: StepPath
   ) async throws(StepInterruption) -> (result: StepRunner.ItemResult?, otherwise: Unknown?, doubt: Unknown?) {
@@ -152,7 +152,7 @@ extension Planner {
     }
   }
 
-  /// Plans what may be done for the items of a list that is not known.
+  /// Plans what may happen for the items of an unknown list.
   func supposeItems(
     of loop: Loop, _ unknown: Unknown, _ step: Step, in environment: PlannedEnvironment, at path: StepPath
   ) async throws(StepInterruption) {
@@ -168,7 +168,7 @@ extension Planner {
       case .unknown: text += " where `\(condition.text)`"
       }
     }
-    // What is done for one item is there for the next.
+    // What one item does is there for the next.
     try await forking(at: path) { () async throws(StepInterruption) in
       try await branch(nil, of: path) { () async throws(StepInterruption) in
         await supposeItem(text, step, in: inner, at: "\(path)[*]")
@@ -176,7 +176,7 @@ extension Planner {
     }
   }
 
-  /// Plans what may be done for an item.
+  /// Plans what may happen for an item.
   func supposeItem(_ text: String, _ step: Step, in environment: PlannedEnvironment, at path: StepPath) async {
     let count = plan.entries.count
     await suppose(text, at: path) { () async throws(StepInterruption) in

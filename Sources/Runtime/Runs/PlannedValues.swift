@@ -2,7 +2,7 @@ import ActionKit
 import Basics
 import RunState
 
-/// The values that outlive runs, for actions that look at them in a plan.
+/// The stored values, for actions that read them in a plan.
 struct PlannedValues: ValueStore {
   let values: [String: Value]
 
@@ -20,7 +20,7 @@ struct PlannedValues: ValueStore {
 }
 
 extension Value {
-  /// The value with something else for each part that is kept by reference, made of the name of a secret in it.
+  /// The value with each part that is kept by reference replaced, given the name of a secret in it.
   func withMaskedReplaced(_ replace: (String) -> Value) -> Value {
     guard isMasked else { return self }
     switch content {

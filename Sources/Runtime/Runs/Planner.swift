@@ -1,18 +1,18 @@
 // How a recipe is planned.
 //
-// A plan walks the recipe as a run would (`StepRunner`), one thing after another and without records. What reads is done,
-// what computes is computed, and what writes is shown and taken for done. What only a write can tell is an unknown
-// (`Unknown`), and so is what is read after a write that may change it (`Footprint`). An unknown goes on through
-// expressions as far as nothing needs it. A condition that needs one leaves open whether its step is done: then the step
-// is planned as if it were, what happens in it is marked with the condition, and its value may be absent. A list that
-// needs one is gone through once, for whatever item it may have.
+// A plan walks the recipe as a run would (`StepRunner`), one thing after another and without records. Reads and
+// computations are done; writes are shown and assumed to succeed. A value that only a write can give is unknown
+// (`Unknown`), and so is one that is read after a write that may change it (`Footprint`). Expressions pass an unknown
+// on as long as nothing needs its value. A condition that needs one leaves open whether its step runs: the step is then
+// planned as if it did, everything in it is marked with the condition, and its value may be absent. A loop over an
+// unknown list is planned once, for any item it may have.
 //
-// What a plan did without trouble may still fail in the run. Where the recipe catches that (`onError`, `onItemError`,
-// `onFailure`), and goes on in another way, the plan shows both: what follows if nothing fails, and, marked with the
-// failure, what would follow from it (`PlannedEnvironment`).
+// What succeeded in the plan may still fail in the run. Where the recipe catches that (`onError`, `onItemError`,
+// `onFailure`) and continues another way, the plan shows both: what follows if nothing fails and, marked with the
+// failure, what follows from it (`PlannedEnvironment`).
 //
-// A wait is passed by, and so is an approval, which is taken for given. The clock of the plan stands still but for the
-// waits that it passed; after a wait whose end nobody can tell, `now` is unknown.
+// A plan skips waits, and takes approvals for given. Its clock moves only by the waits it skipped; after a wait of
+// unknown length, `now` is unknown.
 import ActionKit
 package import Basics
 import Expressions
@@ -27,28 +27,28 @@ package final class Planner {
   let folder: String
   let values: PlannedValues
   var plan = Plan()
-  /// What the steps around are subject to, from the outside in.
+  /// The conditions of the steps around, outermost first.
   var conditions: [String] = []
   /// What is there after the writes so far.
   var changes = PlannedChanges()
   /// What may be there beside it, by the failures that lead to it.
   var otherChanges = PlannedChanges()
-  /// The failure after which what is planned would come; nil for none.
+  /// The failure that would precede what is planned; nil for none.
   var failing: String?
-  /// Where what is planned is in what goes on side by side.
+  /// The position in the forks around.
   var strand = Strand()
-  /// What is known of the outermost fork around it.
+  /// The findings about the outermost fork around.
   var fork = PlannedFork()
   /// The forks of failures that need not be the first there.
   var contested: [StepPath: StepPath] = [:]
-  /// Where the plan's clock begins; it stands still but for what is waited.
+  /// When the plan's clock begins; only waits move it.
   let start: Timestamp
-  /// How far the plan's clock is ahead of where it began.
+  /// How far waits have moved the plan's clock.
   var ahead = TimeSpan.zero
   var latest: Timestamp
-  /// Why the plan's clock shows nothing any more.
+  /// Why the time is unknown from here on.
   var lost: Unknown?
-  /// Whether something that was asked for the plan failed, which may go better in the run.
+  /// Whether a request made for the plan failed, which may succeed in the run.
   var wasRefused = false
 
   private init(
@@ -67,10 +67,10 @@ package final class Planner {
   /// Plans a run.
   ///
   /// - Parameters:
-  ///   - recipe: Read with `RecipeEnvironment.isForPlan`, or what is unknown would be taken for a value.
+  ///   - recipe: Read with `RecipeEnvironment.isForPlan`; otherwise unknowns would pass for values.
   ///   - inputs: As a run's record holds them.
-  ///   - values: Those that outlive runs.
-  ///   - start: When the plan's clock begins, so that a plan made again compares with the first; now unless it is given.
+  ///   - values: The stored values.
+  ///   - start: When the plan's clock begins, so that a repeated plan compares with the first; now if left out.
   ///   - folder: The folder that relative paths start from.
   package static func plan(
     _ recipe: Recipe, inputs: Value, secrets: Secrets, services: Services, values: [String: Value] = [:],
@@ -91,7 +91,7 @@ package final class Planner {
         planner.plan.outputs = planner.masked(
           try await planner.outputs(of: recipe, in: environment, prefix: "").value ?? .null)
       } catch {
-        // A plan ends early in no other way.
+        // A plan has no other early end.
         planner.plan.error = if case .failed(let error) = error { error } else { RunError(.internal, "\(error)") }
       }
     }
@@ -121,7 +121,7 @@ package final class Planner {
       var handler = environment.forHandlers(names: recipe.topLevelNames, failing: failing)
       if let failure {
         handler.bind(value(of: failure))
-        // The error that led here is the one to be told.
+        // Reports the error that led here.
         _ = try? await run(block, in: &handler, prefix: path)
       } else {
         handler = PlannedEnvironment(handler.otherwise ?? handler.environment)
@@ -200,7 +200,7 @@ package final class Planner {
 
   // MARK: Steps
 
-  /// The value of a step; none if it is left out or its error is caught.
+  /// The value of a step; none if it is skipped or its error is caught.
   func run(_ step: Step, in environment: PlannedEnvironment, prefix: String) async throws(StepInterruption)
     -> PlannedValue
   {
@@ -243,10 +243,10 @@ package final class Planner {
     conditions.removeLast()
   }
 
-  /// Begins the reason of what something depends on that may fail, or be rejected.
+  /// Begins the reason of what depends on a step that may fail or be rejected.
   static let whether = "decided by whether "
 
-  /// Plans what would follow from a failure, of which the rest of the plan knows nothing.
+  /// Plans what would follow from a failure, separately from the rest of the plan.
   func suppose(
     after unknown: Unknown, if condition: RecipeExpression? = nil, at path: StepPath,
     _ body: () async throws(StepInterruption) -> Void
@@ -268,11 +268,11 @@ package final class Planner {
     return try await once(step, in: environment, at: path).planned
   }
 
-  /// The value of a step, which is tried again as its `retry` says if that does not take long.
+  /// The value of a step, retried by its `retry` if that doesn't take long.
   func tried(_ step: Step, in environment: PlannedEnvironment, at path: StepPath) async throws(StepInterruption)
     -> PlannedValue
   {
-    // Actions do so themselves.
+    // Actions retry themselves.
     if case .action = step.kind { return try await value(of: step, in: environment, at: path) }
     let before = progress
     var number = 1
@@ -294,9 +294,9 @@ package final class Planner {
         let delay = failure.retryAfter ?? policy.delay(afterAttempt: number, chance: 0.5)
         guard delay <= Planner.mostPatience, (try? await time.sleep(for: delay)) != nil else { throw error }
         number += 1
-        // What the run writes before it fails for certain is written, and the next attempt finds it.
+        // The writes of an attempt that certainly fails are done, and the next attempt finds them.
         if !wasRefused, plan.hasWrites(after: before.entries) { continue }
-        // What was planned in vain is planned anew, but for the time that it took.
+        // The failed attempt is planned anew, except for the time that it took.
         let (latest, lost) = (self.latest, self.lost)
         progress = before
         (self.latest, self.lost) = (latest, lost)
@@ -304,7 +304,7 @@ package final class Planner {
     }
   }
 
-  /// How far a plan is, so that what was planned in vain can be planned anew.
+  /// The state of the planner, to restore before the next attempt.
   struct Progress {
     fileprivate var entries: Int
     fileprivate var reads: Int
@@ -329,7 +329,7 @@ package final class Planner {
     }
   }
 
-  /// What a step gives once, and how it failed if that is caught.
+  /// One try of a step, and its error if that is caught.
   func once(
     _ step: Step, in environment: PlannedEnvironment, at path: StepPath
   ) async throws(StepInterruption) -> (planned: PlannedValue, caught: RunError?) {
@@ -356,7 +356,7 @@ package final class Planner {
     return (PlannedValue(planned.value, otherwise: open.value), nil)
   }
 
-  /// Whether what went well in the plan can fail in the run.
+  /// Whether what succeeded in the plan can fail in the run.
   func mayFail(_ step: Step, _ planned: PlannedValue) -> Bool {
     guard case .action(let call) = step.kind, call.action.effect == .pure else { return true }
     return planned.otherwise != nil || planned.value?.firstUnknown != nil
@@ -397,7 +397,7 @@ package final class Planner {
 }
 
 extension String {
-  /// A step's path without the numbers of items.
+  /// A step's path without the indexes of items.
   package var withoutIndexes: String {
     var path = ""
     var isInside = false

@@ -1,18 +1,18 @@
 package import Basics
 package import RunState
 
-/// What whoever follows a run is told while it goes on.
+/// What the followers of a run are told while it runs.
 ///
-/// Nothing of it is needed to go on after a crash.
+/// None of it is needed to resume after a crash.
 package enum Progress: Sendable {
   case runBegan(run: String, recipe: String, isResumed: Bool)
   case stepBegan(path: StepPath, title: String, depth: Int)
-  /// Of a loop: how many items are done, of how many.
+  /// For a loop: how many items are done, of how many.
   case loopAdvanced(path: StepPath, done: Int, count: Int)
   case attemptFailed(path: StepPath, attempt: Int, error: RunError, retryIn: TimeSpan?)
-  /// A step waits from now on, or still waits when its run is carried on.
+  /// A step begins to wait, or is still waiting when its run is resumed.
   case stepWaits(path: StepPath, title: String, depth: Int, wait: WaitRecord)
-  /// What an action says about itself.
+  /// Progress text from an action.
   case reported(path: StepPath, text: String)
   /// `isReplayed` says that the step was done before the run was resumed.
   case stepEnded(

@@ -2,7 +2,8 @@ import Basics
 import Recipes
 import RunState
 
-/// Runs a recipe from its first step to its outputs, with `onFailure` and `finally`; a called recipe like the run's own.
+/// Runs a recipe from its first step to its outputs, with `onFailure` and `finally`; a called recipe like the run's
+/// own.
 struct RecipeRunner {
   let run: RunContext
   let recipe: Recipe
@@ -18,7 +19,7 @@ struct RecipeRunner {
       try await runner(scope, prefix).run(recipe.steps, in: &environment)
       result = .success(try await evaluated(in: environment))
     } catch {
-      // While the run is not over, neither is its end handled.
+      // An open run has no end to handle yet.
       if error.leavesRunOpen { throw error }
       result = .failure(error)
     }
@@ -26,21 +27,23 @@ struct RecipeRunner {
     if case .failure(.failed(let error)) = result {
       failure = error
       if let block = recipe.onFailure {
-        // The error that led here is the one to be told; `onFailure` may fail, or be cancelled, and `finally` still runs.
+        // Reports the error that led here; `onFailure` may fail, or be cancelled, and `finally` still runs.
         if let exit = await handled(block, "onFailure", environment, error.value, in: scope), exit.leavesRunOpen {
           throw exit
         }
       }
     }
     if let block = recipe.finally, let exit = await cleanedUp(block, environment, Value(.optional(failure?.value))) {
-      // A failure of `finally` counts where there was none before.
+      // A failure of `finally` counts if nothing failed before.
       if exit.leavesRunOpen { throw exit }
       if case .success = result { throw exit }
     }
     return try result.get()
   }
 
-  /// The outputs; how they came out is recorded where `onFailure` or `finally` may have acted on it before a crash.
+  /// The outputs.
+  ///
+  /// They are recorded where `onFailure` or `finally` may have acted on them before a crash.
   private func evaluated(in environment: Environment) async throws(StepInterruption) -> Value {
     let path = "\(prefix)#outputs"
     let (known, now) = run.journal.reached(path)
@@ -72,7 +75,7 @@ struct RecipeRunner {
     StepRunner(run: run, scope: scope, prefix: prefix, depth: depth)
   }
 
-  /// Runs a handler, and gives how it ended if that was not well.
+  /// Runs a handler; gives its interruption, if any.
   private func handled(
     _ block: Block, _ name: String, _ environment: Environment, _ error: Value, in scope: CancelScope
   ) async -> StepInterruption? {
@@ -86,9 +89,9 @@ struct RecipeRunner {
     }
   }
 
-  /// Runs the handler of the end, and gives how it ended if that was not well.
+  /// Runs `finally`; gives its interruption, if any.
   ///
-  /// A cancelled run still cleans up: in a task that its cancellation does not reach, bounded by the steps' own time
+  /// A cancelled run still cleans up: in a task that its cancellation doesn't reach, bounded by the steps' own time
   /// limits, and in a scope that only the end of the program ends.
   private func cleanedUp(_ block: Block, _ environment: Environment, _ error: Value) async -> StepInterruption? {
     await Task { await handled(block, "finally", environment, error, in: scope.root) }.value

@@ -1,15 +1,15 @@
 import Basics
 import RunState
 
-/// Takes known secrets out of texts before they are shown or kept.
+/// Masks known secrets in texts before they are shown or kept.
 ///
-/// The types keep secrets away from outputs and messages; this is for what services send back.
+/// Types keep secrets out of outputs and messages; this is for what services send back.
 package struct Redactor: Sendable {
-  /// The secrets by their names, by which values that hold one are kept; those that are made of others have none.
+  /// The secrets by name, by which values that hold one are kept; texts made of secrets have no name.
   package let secrets: [(name: String, text: String)]
   private let finder: SecretFinder
 
-  /// Secrets of fewer than four bytes are left alone.
+  /// Secrets of fewer than four bytes aren't masked.
   package init(named secrets: [(name: String, text: String)]) {
     self.secrets = secrets
     finder = SecretFinder(secrets)
@@ -22,21 +22,21 @@ package struct Redactor: Sendable {
 
   package init(_ secrets: [String]) { self.init(named: secrets.map { ("", $0) }) }
 
-  /// One that takes out all that is kept out of a state.
+  /// A redactor for everything that must stay out of the state.
   init(_ book: SecretBook) {
     secrets = book.all
     finder = book.finder
   }
 
-  /// One that takes out more secrets.
+  /// A redactor that masks more secrets.
   func adding(_ secrets: [String]) -> Redactor {
     secrets.isEmpty ? self : Redactor(self.secrets + secrets.map { ("", $0) }, finder.adding(secrets))
   }
 
-  /// The text with each secret as `•••`; compared by bytes, because what follows a secret may combine with it.
+  /// The text with each secret as `•••`; compared by bytes, because a combining character may follow a secret.
   package func redact(_ text: String) -> String { finder.redact(text) }
 
-  /// Does something in whose messages no secret may stand, however they are shortened.
+  /// Runs a closure whose error messages must hold no secret, however they are shortened.
   func hidingSecrets<Result>(_ body: () async -> Result) async -> Result {
     await OutsideText.redacted(by: { [finder] in finder.redact($0, isCut: $1) }, body)
   }

@@ -2,9 +2,9 @@ import ActionKit
 import Basics
 import Synchronization
 
-/// The requests that one attempt makes: method, redacted URL, status, bytes and time, never bodies.
+/// The requests of one attempt: method, redacted URL, status, bytes and time, never bodies.
 ///
-/// Services are shared by steps and know none of them, so the attempt is found through the task that makes the request.
+/// Steps share services, so the attempt is found through the task that makes the request.
 final class RequestLog: Sendable {
   private let requests = Mutex<[ServiceRequest]>([])
 
@@ -13,7 +13,7 @@ final class RequestLog: Sendable {
   /// An attempt that makes thousands of requests keeps the first ones.
   private static let limit = 100
 
-  /// What a service is handed to report its requests.
+  /// The callback by which a service reports its requests.
   static func record(_ request: ServiceRequest) {
     current?.requests.withLock { if $0.count < limit { $0.append(request) } }
   }
@@ -21,7 +21,7 @@ final class RequestLog: Sendable {
   static func recording<Output>(
     _ log: RequestLog, _ body: () async throws(ActionError) -> Output
   ) async throws(ActionError) -> Output {
-    // `withValue` does not know typed errors.
+    // `withValue` doesn't support typed errors.
     let result: Result<Output, ActionError> = await $current.withValue(log) {
       do throws(ActionError) { return .success(try await body()) } catch { return .failure(error) }
     }

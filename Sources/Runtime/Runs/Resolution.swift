@@ -1,23 +1,23 @@
-// What a person says of a step of which nobody knows whether it was done.
+// How a person resolves a step whose outcome is unknown.
 //
-// `done` makes the step succeeded with an output that keeps to the action's declaration; `retry` lets it begin anew, with
-// the same idempotency key and its attempts counted from 1; `fail` makes it a failure like any other, which `onError`
-// and `onFailure` see. The run goes on when it is resumed, and ends only when no step of it is uncertain.
+// `done` makes the step succeeded, with an output that fits the action's declaration; `retry` starts it again with the
+// same idempotency key, its attempts counted from 1; `fail` makes it a failure like any other, which `onError` and
+// `onFailure` see. The run continues when it is resumed, and can end only when none of its steps is uncertain.
 import ActionKit
 package import Basics
 package import Recipes
 package import RunState
 
-/// What became of an uncertain step.
+/// How a person resolves an uncertain step.
 package enum Resolution: Sendable {
-  /// It was done, and gave this; nil for an action whose output may be empty.
+  /// It was done, with this output; nil for an action whose output may be empty.
   case done(Value?)
-  /// It was not done, and is to be tried again.
+  /// It wasn't done; run it again.
   case retry
   /// It counts as failed.
   case fail(String?)
 
-  /// What the state calls it.
+  /// The choice as the state holds it.
   fileprivate var word: String {
     switch self {
     case .done: "done"
@@ -27,24 +27,24 @@ package enum Resolution: Sendable {
   }
 }
 
-/// Why a step cannot be resolved so.
+/// Why a step can't be resolved this way.
 package struct ResolutionError: Error, Sendable {
-  /// What is wrong and what to do, as a sentence.
+  /// What is wrong and how to fix it, as a sentence.
   package var message: String
 
   package init(_ message: String) { self.message = message }
 }
 
 extension RunRecord {
-  /// The steps of which a person has to say what became of them, in the order in which they began.
+  /// The uncertain steps, in the order in which they began.
   package var uncertainSteps: [StepRecord] { stepsInOrder.filter { $0.status == .uncertain } }
 
-  /// Says what became of an uncertain step, durably; the run goes on when it is carried on the next time.
+  /// Resolves an uncertain step, durably; the run continues when it is next resumed.
   ///
   /// The path of a loop, an item or a block means all that is uncertain in it.
   ///
   /// - Parameters:
-  ///   - person: Who says so, if they are known.
+  ///   - person: Who resolves it, if known.
   ///   - recipe: The run's recipe, as it was when the run began.
   package func resolve(
     _ path: StepPath, as resolution: Resolution, by person: String? = nil, of recipe: Recipe,
@@ -81,13 +81,13 @@ extension RunRecord {
         begin.resolution = said
         event = .stepBegan(begin)
       case .fail(let reason):
-        // It has failed and is not over, so that its handlers run when the run goes on.
+        // It has failed but isn't over, so that its handlers run when the run is resumed.
         var end = StepEnded(
           run: id, at: now, step: step.path, status: .running, error: RunRecord.failure(of: step, reason))
         end.resolution = said
         event = .stepEnded(end)
       }
-      // The store refuses what does not fit.
+      // The store refuses what doesn't fit.
       try? after.apply(event)
       events.append(event)
     }
@@ -101,28 +101,28 @@ extension RunRecord {
   }
 
   private static func failure(of step: StepRecord, _ reason: String?) -> RunError {
-    // What kind of failure it was is known unless the program ended in it.
+    // The kind of failure is known unless the program ended in the attempt.
     let cause = step.error?.cause
     let kind = cause.map { $0.kind == .internal || $0.kind == .cancelled ? .plugin : $0.kind } ?? .plugin
     return RunError(
-      kind, reason ?? "somebody said that it failed: \(step.error?.message ?? "nothing is known of it")",
+      kind, reason ?? "resolved as failed: \(step.error?.message ?? "the cause is unknown")",
       detail: step.error?.detail, step: step.path, attempt: step.error?.attempt, file: step.error?.file,
       line: step.error?.line, column: step.error?.column, effect: .unknown, cause: step.error)
   }
 
-  /// The run stops, because a person has to say what became of some of its steps.
+  /// The event that stops the run until its uncertain steps are resolved.
   package func uncertainty(at now: Timestamp) -> StateEvent {
-    let reasons = uncertainSteps.map { "'\($0.path.shown)': \($0.error?.message ?? "nobody knows what became of it")" }
+    let reasons = uncertainSteps.map { "'\($0.path.shown)': \($0.error?.message ?? "its outcome is unknown")" }
     return .runStatusChanged(
       RunStatusChanged(run: id, at: now, status: .uncertain, reason: reasons.joined(separator: "; ")))
   }
 }
 
 extension StepPath {
-  /// The path as people see it: a round of a step is the step.
+  /// The path as people see it: a round's record counts as its step.
   package var shown: String { hasSuffix("/#round") ? String(dropLast("/#round".count)) : self }
 
-  /// Whether the step is an item of another, or stands in it.
+  /// Whether the step is inside another, or an item of it.
   fileprivate func isInside(_ path: StepPath) -> Bool {
     let rest = utf8.dropFirst(path.utf8.count)
     return utf8.starts(with: path.utf8) && rest.first.map { "[/~!".utf8.contains($0) } ?? false
@@ -130,31 +130,32 @@ extension StepPath {
 }
 
 extension Recipe {
-  /// The output that a person says an action gave, brought to what it declares.
+  /// The output that a person gives for an action, coerced to what it declares.
   fileprivate func output(_ value: Value?, ofStepAt path: StepPath) throws(ResolutionError) -> Value {
     guard case .action(let call)? = step(at: path)?.kind else {
       throw ResolutionError("the recipe has no action at '\(path)'")
     }
     if value == nil, let template = call.action.outputTemplate {
       throw ResolutionError(
-        "\(call.action.id) gives what later steps may read, so that '--done' needs it; fill in: "
+        "\(call.action.id) has an output that later steps may read, so '--done' needs it; fill in: "
           + "--done --output \(template.shellQuoted)")
     }
     let value = value ?? .map(ValueMap())
     let faults = call.action.output.check(value, as: "output").filter { $0.severity == .error }
     guard faults.isEmpty else {
-      throw ResolutionError("\(call.action.id) gives another output: \(faults.map(\.message).joined(separator: "; "))")
+      throw ResolutionError(
+        "\(call.action.id) gives a different output: \(faults.map(\.message).joined(separator: "; "))")
     }
     return call.action.output.restored(value)
   }
 
-  /// What a person has to fill in to say that an action was done; nil where nothing is needed.
+  /// The template of the output that a person gives for an action; nil where none is needed.
   package func outputTemplate(ofStepAt path: StepPath) -> String? {
     guard case .action(let call)? = step(at: path)?.kind else { return nil }
     return call.action.outputTemplate
   }
 
-  /// The step that a path of a run's records is about.
+  /// The step of the recipe that a record's path names.
   package func step(at path: StepPath) -> Step? {
     var place = PathPlace.recipe(self)
     for part in path.split(separator: "/") {
@@ -182,7 +183,7 @@ extension ObjectSchema {
 }
 
 extension FieldType {
-  /// A value that shows what goes in its place.
+  /// A placeholder that shows what to write.
   fileprivate var template: Value {
     switch self {
     case .bool: .bool(false)
@@ -199,11 +200,11 @@ extension FieldType {
   }
 }
 
-/// Where a path has led so far.
+/// Where a path leads so far.
 private enum PathPlace {
   case recipe(Recipe)
   case block(Block)
-  /// A step, or what its `onError` does.
+  /// A step, or its `onError`.
   case step(Step, isHandler: Bool)
 
   func inside(_ part: Substring) -> PathPlace? {

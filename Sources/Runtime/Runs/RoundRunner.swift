@@ -1,18 +1,18 @@
 // How an action is repeated until its result is as wanted.
 //
-// The step's record counts the rounds as its attempts, and is `waiting` between two of them. The round that is going on
-// has a record of its own, `backup/#round`, which begins anew with each: its own `now`, its own idempotency key, its own
-// attempts with their retries. A round begins in one batch with its number in the step's record, so that a crash leaves
-// no doubt which round the record is about, and a thousand rounds leave no more behind than one.
+// The step's record counts the rounds as its attempts, and is `waiting` between two of them. The current round has a
+// record of its own, `backup/#round`, which starts anew with each round: its own `now`, its own idempotency key, its
+// own attempts with their retries. A round begins in one batch with its number in the step's record, so that a crash
+// leaves no doubt which round the record is about, and a thousand rounds leave no more behind than one.
 //
-// No round begins after the time limit, which is an instant. The last one begins at it, even if nobody carried the run
-// on when it passed, and no round that has begun is cut short by it.
+// No round begins after the time limit, which is an instant. The last one begins at the limit, even if no process was
+// running the run then, and the limit never cuts a round short.
 import ActionKit
 import Basics
 import Recipes
 import RunState
 
-/// Does the action of a step that has `repeat`.
+/// Runs the action of a step that has `repeat`.
 struct RoundRunner {
   let run: RunContext
   let step: Step
@@ -23,7 +23,7 @@ struct RoundRunner {
   let scope: CancelScope
 
   private var journal: RunJournal { run.journal }
-  /// The record of the round that is going on.
+  /// The record of the current round.
   private var roundPath: StepPath { "\(path)/#round" }
 
   /// The output of the round for which `until` holds.
@@ -72,7 +72,7 @@ struct RoundRunner {
       run: run, step: step, call: call, path: roundPath, scope: scope, round: (path, number, .attemptBegan(began)))
     if let known {
       if known.status == .succeeded { return try await journal.value(known.output, as: "the output of '\(path)'") }
-      // As with any step: until a person has said what became of it, or when what follows was interrupted.
+      // As with any step: until a person resolves it, or when what follows was interrupted.
       if known.status == .uncertain { throw .uncertain(known.error ?? .lost(path)) }
       if known.status == .cancelled { throw .cancelled }
       if let error = known.error { throw .failed(error) }
@@ -100,9 +100,9 @@ struct RoundRunner {
 }
 
 extension Repetition {
-  /// How long to wait after a round.
+  /// The delay after a round.
   ///
-  /// - Parameter chance: A random number from 0 up to 1, which makes it longer or shorter.
+  /// - Parameter chance: A random number from 0 up to 1, for jitter.
   func delay(after number: Int, chance: Double) -> TimeSpan {
     let delay = RetrySchedule(
       maxAttempts: .max,

@@ -18,7 +18,7 @@ final class RunContext: Sendable {
   let chance: @Sendable () -> Double
   let redactor: Redactor
   let waitRegistry: WaitRegistry
-  /// Whether this program has walked the run before, so that whoever follows it knows what was done.
+  /// Whether this program has walked the run before, so that its followers know what was done.
   let isWalkedAgain: Bool
 
   init(
@@ -80,7 +80,7 @@ final class RunContext: Sendable {
     _ message: String, _ step: StepPath, at location: Diagnostic.Location? = nil, reading detail: String? = nil,
     _ environment: Environment? = nil
   ) -> StepInterruption {
-    // Whose values they are is told by the items of the loops around.
+    // Names the items of the loops around, to say which evaluation failed.
     let items = (environment?.items ?? []).map { "\($0.name) is \($0.value.brief())" }
     let parts = (detail.map { [$0] } ?? []) + items.filter { detail?.contains($0) != true }
     var error = RunError(
@@ -97,12 +97,12 @@ final class RunContext: Sendable {
     RunError(error, step: step, attempt: attempt, redactedBy: redactor)
   }
 
-  /// Says where in the recipe an error belongs.
+  /// Adds the place in the recipe to an error.
   func place(_ error: inout RunError, at location: Diagnostic.Location?) { error.place(at: location) }
 
   // MARK: Trying again, and waiting
 
-  /// How long to wait before the next try of a step, or nil if there is none.
+  /// The delay before a step's next attempt, or nil if there is none.
   ///
   /// If there is none because the service asks for too long a wait, the error says so from then on.
   func delay(
@@ -115,7 +115,7 @@ final class RunContext: Sendable {
       var inner = environment
       inner.truncate(to: retry.scopeSize)
       inner.bind(error.value)
-      // A condition that fails does not hold.
+      // A condition that fails doesn't hold.
       guard (try? condition.evaluate(in: inner.slots))?.bool == true else { return nil }
     }
     guard let asked = error.retryAfter else {
@@ -134,23 +134,25 @@ final class RunContext: Sendable {
   /// The longest wait that a service may ask for of a step without a time limit.
   private static let longestDelay = TimeSpan.seconds(30 * 86_400)
 
-  /// How long the next try may take; a deadline that passed meanwhile still gets one last try of ordinary length.
+  /// How long the next attempt may take.
+  ///
+  /// After a deadline that passed meanwhile, one last attempt has the ordinary limit.
   func limit(of limits: TimeLimits, since start: Timestamp) -> TimeSpan? {
     guard let total = limits.total else { return limits.attempt }
     let left = left(of: total, since: start)
     return left > .zero ? min(left, limits.attempt ?? left) : limits.attempt ?? total
   }
 
-  /// Never more than all of it, even if the clock was set back since the start.
+  /// Never more than the total, even if the clock was set back since the start.
   private func left(of total: TimeSpan, since start: Timestamp) -> TimeSpan {
     total - max(.zero, time.now().span(since: start) ?? .zero)
   }
 
-  /// Waits until an instant that a delay led to; a run that is to end ends the wait at once.
+  /// Waits until the instant that a delay ends; ending the run ends the wait at once.
   ///
-  /// The instant is in the records, so that a crash makes the delay no longer. A clock that is set back while this
-  /// program waits does not either; one that is set back while nobody does makes the run wait until the clock shows the
-  /// instant again.
+  /// The instant is in the records, so that a crash doesn't lengthen the delay, nor does a clock that is set back
+  /// during the wait. A clock that is set back while no process is running the run does: then the run waits until the
+  /// clock shows the instant again.
   func pause(
     until due: Timestamp, for reason: String, in scope: CancelScope, tell: () -> Void = {}
   ) async throws(StepInterruption) {
@@ -159,7 +161,7 @@ final class RunContext: Sendable {
     _ = try await wait(until: due, delay, for: reason, in: scope, tell: tell, nothing)
   }
 
-  /// Waits until something is found, or until an instant, and then gives nil; on disk is first what led here.
+  /// Waits until `look` finds something, or until an instant, and then gives nil; what led here is on disk first.
   ///
   /// A wait that is over is over, even if the time limit of a block around it has passed meanwhile.
   func wait<Found>(
@@ -168,7 +170,7 @@ final class RunContext: Sendable {
   ) async throws(StepInterruption) -> Found? {
     var isTold = false
     while true {
-      // Before looking, so that whatever happens after the look is noticed.
+      // Taken before looking, so that a call after the look is noticed.
       let calls = waitRegistry.calls
       try scope.check()
       if let found = try await find() { return found }
@@ -187,8 +189,8 @@ final class RunContext: Sendable {
 }
 
 extension Step {
-  /// How a try that failed so is followed by others, if its error is one of those that may be: those that the step names,
-  /// or else all that the action says may pass; without a `retry` those of the action's own schedule.
+  /// How a step retries after this error: by its own `retry` if the error is one that it names, or else retryable;
+  /// without `retry`, by the action's own schedule.
   func schedule(after error: RunError, standard: RetrySchedule?) -> RetrySchedule? {
     if let retry { return retry.kinds?.contains(error.kind) ?? error.retryable ? retry.schedule : nil }
     guard let standard, standard.kinds.contains(error.kind), error.retryable else { return nil }

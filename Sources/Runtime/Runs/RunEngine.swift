@@ -3,7 +3,7 @@ package import Recipes
 package import RunState
 import Synchronization
 
-/// What runs need of the world around them.
+/// What runs need from the program around them.
 package struct RunSurroundings: Sendable {
   package var store: any StateStore
   package var time: any TimeSource
@@ -11,15 +11,15 @@ package struct RunSurroundings: Sendable {
   package var folder: String
   package var report: @Sendable (Progress) -> Void
   package var chance: @Sendable () -> Double
-  /// Lets the time pass for which a run only waits, less than a minute; a test's clock skips it, and else it is slept.
+  /// Lets time pass during short waits (under a minute); a test's clock skips them, otherwise the walk sleeps.
   package var skip: (@Sendable (TimeSpan) -> Void)?
-  /// What `now` is of steps of a run that is played again; others take the clock's.
+  /// The recorded `now` of each step in a replay; other steps take the clock's.
   package var instants: (@Sendable (StepPath) -> Timestamp?)?
-  /// Told what `now` is of each step, for a recording.
+  /// Receives the `now` of each step, for a recording.
   package var notingInstants: (@Sendable (StepPath, Timestamp) -> Void)?
-  /// Where runs are walked; nil for the threads of Swift's concurrency.
+  /// Where runs are walked; nil for Swift's concurrency pool.
   package var walkers: (any TaskExecutor)?
-  /// A run that only waits is left to its host, unless it goes on sooner than that.
+  /// Waits longer than this suspend the run and leave it to its host.
   package var suspendThreshold = WaitRegistry.suspendThreshold
 
   package init(
@@ -35,10 +35,10 @@ package struct RunSurroundings: Sendable {
   }
 }
 
-/// One run being carried on by this program, until it ends, waits, becomes uncertain, or the program ends.
+/// Runs one run in this program until it ends, waits, becomes uncertain, or the program ends.
 ///
-/// A run that waits is left as `waiting`, with the instant at which it has something to do; whoever hosts it carries it
-/// on with a new engine then, when an event comes, or when a person decides.
+/// A suspended run is left as `waiting`, with the instant of its next work. Its host resumes it with a new engine then,
+/// when an event comes, or when a person decides.
 package final class RunEngine: Sendable {
   private let recipe: Recipe
   private let id: String
@@ -51,9 +51,11 @@ package final class RunEngine: Sendable {
   private let waitRegistry: WaitRegistry
   private let life = Mutex(Life.prepared(isPausing: false))
 
-  /// How far the carrying on has come; what is made for it goes when it is over, whoever still holds the engine.
+  /// The engine's phase.
+  ///
+  /// Its resources are freed when it is over, even if the engine is still referenced.
   private enum Life {
-    /// - Parameter isPausing: Whether the run was to be paused before it was carried on.
+    /// - Parameter isPausing: Whether the run was paused before the walk began.
     case prepared(isPausing: Bool)
     case walking(RunJournal, Task<Result<StoredValue, StepInterruption>, Never>?)
     case over
@@ -76,15 +78,15 @@ package final class RunEngine: Sendable {
     own = CancelScope(inside: program)
   }
 
-  /// Ends the run: nothing more begins, what is in flight has its grace, then `finally` runs.
+  /// Cancels the run: nothing more begins, what is in flight has its grace, then `finally` runs.
   package func cancel(after grace: TimeSpan = RunEngine.grace) async {
     end()
     await force(after: grace)
   }
 
-  /// Has nothing more begin in the run but its `finally`.
+  /// Lets no more steps of the run begin but those of its `finally`.
   ///
-  /// False if the run is over, or has been left and has to be carried on by a new engine to end.
+  /// False if the run is over, or is suspended and needs a new engine to end.
   @discardableResult package func end() -> Bool {
     own.end(.cancelled)
     // A walk that is just leaving has to be walked again.
@@ -100,13 +102,13 @@ package final class RunEngine: Sendable {
     }?.cancel()
   }
 
-  /// Ends the carrying on, not the run: nothing more begins, and what is in flight finishes.
+  /// Stops the walk, not the run: no more steps begin, and what is in flight finishes.
   package func stop() { program.end(.stopped) }
 
-  /// Ends the carrying on of a run that is being paused.
+  /// Stops the walk of a run that is being paused.
   ///
-  /// When this returns, nothing that the engine has yet to write says that the run goes on, so that no crash undoes a
-  /// pause that is on disk.
+  /// After this returns, no event still to be written says that the run is running, so that no crash undoes a pause
+  /// that is on disk.
   package func pause() async {
     let journal = life.withLock { life -> RunJournal? in
       switch life {
@@ -121,14 +123,14 @@ package final class RunEngine: Sendable {
     await journal?.settle()
   }
 
-  /// Something came for the run from outside and is in the state, an event or a decision: its waits look again.
+  /// Has waiting steps look again, because an event or a decision for the run is in the state.
   ///
-  /// False if the run is over, or has been left and has to be carried on by a new engine to see it.
+  /// False if the run is over, or is suspended and needs a new engine to see it.
   @discardableResult package func poke() -> Bool { waitRegistry.call() }
 
-  /// Carries the run on, and gives its record as it then is.
+  /// Runs the run, and gives its record afterwards.
   package func run() async throws(StateError) -> RunRecord {
-    // What happened to the run while it was being prepared counts: a cancellation, a resolved step.
+    // Includes what happened to the run during its preparation: a cancellation, a resolved step.
     let record = surroundings.store.run(id) ?? given
     if record.pendingCancel != nil { own.end(.cancelled) }
     let journal = RunJournal(
@@ -148,8 +150,8 @@ package final class RunEngine: Sendable {
       while true {
         waitRegistry.begin()
         journal.hold([status(.running)])
-        // Kept before anything is evaluated, so that a run that brings its agent down at once is known to have been under
-        // way. One that is uncertain stays so until more is known of it.
+        // Recorded before anything is evaluated, so that a run that crashes its agent at once is known to have been
+        // running. An uncertain run stays so until more is known of it.
         if record.status != .uncertain { try await journal.commit() }
         let result = await walked(record, journal, isWalkedAgain)
         let last: StateEvent?
@@ -165,7 +167,7 @@ package final class RunEngine: Sendable {
         case .failure(.stateFailed(let error)): throw .stateFailed(error)
         }
         try await journal.commit(last.map { [$0] } ?? [])
-        // Somebody called while the walk left.
+        // A call came while the walk left.
         if case .failure(.waiting) = result, !waitRegistry.close() {
           isWalkedAgain = true
           continue
@@ -228,10 +230,10 @@ package final class RunEngine: Sendable {
         reason: (reasons.prefix(RunEngine.mostReasons) + more).joined(separator: "; "), wakeAt: departure?.wakeAt))
   }
 
-  /// What becomes of a run that a secret keeps from going on.
+  /// The event for a run whose secret is missing or has changed.
   private func halted(_ reason: String, _ record: RunRecord) -> StateEvent {
     if surroundings.store.run(id)?.pendingCancel != nil, record.uncertainSteps.isEmpty {
-      // Nobody could ever end it otherwise.
+      // Otherwise the run could never end.
       return ended(
         .cancelled,
         RunError(

@@ -2,7 +2,7 @@ import ActionKit
 import Basics
 import RunState
 
-// From what actions throw to what the state keeps and handlers see.
+// Converts errors of actions to those that the state keeps and handlers see.
 
 extension RunError {
   /// An action's error as the state keeps it, without the secrets that a service may have sent back.
@@ -33,7 +33,7 @@ extension RunError {
       effect: error.effect, cause: cause)
   }
 
-  /// Says where in the recipe the error belongs.
+  /// Adds the place in the recipe to an error.
   mutating func place(at location: Diagnostic.Location?) {
     guard let location, self.line == nil else { return }
     let position = location.source.position(at: location.range.lowerBound)
@@ -42,7 +42,7 @@ extension RunError {
     self.column = position.column
   }
 
-  /// What `error` is in handlers.
+  /// The value of `error` in handlers.
   var value: Value {
     var map = ValueMap()
     map["kind"] = .string(self.kind.rawValue)

@@ -3,30 +3,30 @@ import Recipes
 import RunState
 import Synchronization
 
-/// One run's records: what is known of its steps, and the only way to what the store keeps.
+/// One run's records, and its only way to write to the store.
 ///
 /// What must be on disk before something happens is committed; what may wait (the end of a step, a skipped step) is
 /// held back until the next commit, so that the end of one step and the start of the next share one sync. No attempt
-/// begins before the ends before it are committed, and whoever is about to wait for something else commits first, so
-/// that an end is held back for no longer than it takes to reach the next step.
+/// begins before earlier ends are committed, and a step commits before it waits, so that an end is held back no longer
+/// than it takes to reach the next step.
 ///
-/// Looking and noting take a lock and no actor, because every step does so several times, each for a moment.
+/// Reading and noting take a lock instead of an actor, because every step does so several times, each for a moment.
 final class RunJournal: Sendable {
   private struct Content {
     var record: RunRecord
     var held: [StateEvent] = []
     /// The first failure.
     ///
-    /// Nothing is kept after it, because what came later may build on what was lost.
+    /// Nothing is written after it, because later events may build on what was lost.
     var failure: StateError?
-    /// Whether the run is being paused, so that it must not be said to go on or to wait.
+    /// Whether the run is being paused, so that no event may say that it runs or waits.
     var isPausing = false
-    /// Why the actions of steps were not given a value that is kept.
+    /// Why steps could not get a kept value.
     var refusals: [StepPath: String] = [:]
 
     mutating func hold(_ events: [StateEvent]) {
       for event in events {
-        // The store folds the same events and refuses what does not fit.
+        // The store folds the same events and refuses what doesn't fit.
         try? record.apply(event)
       }
       held += events
@@ -40,13 +40,13 @@ final class RunJournal: Sendable {
   private let order = Order()
   private let instants: (@Sendable (StepPath) -> Timestamp?)?
   private let notingInstants: (@Sendable (StepPath, Timestamp) -> Void)?
-  /// Ends when the state takes nothing more, so that nothing more begins or is waited for.
+  /// Ends when the state refuses more events, so that nothing more begins or waits.
   private let scope: CancelScope?
 
   /// - Parameters:
-  ///   - instants: What `now` is of steps of a run that is played again.
-  ///   - notingInstants: Told what `now` is of each step, of each round (`path/#round~2`), and of outputs.
-  ///   - scope: What is ended when the state takes nothing more, so that nothing more begins or is waited for.
+  ///   - instants: The recorded `now` of each step in a replay.
+  ///   - notingInstants: Receives the `now` of each step, of each round (`path/#round~2`), and of outputs.
+  ///   - scope: Ended when the state refuses more events, so that nothing more begins or waits.
   init(
     _ record: RunRecord, store: any StateStore, time: any TimeSource,
     instants: (@Sendable (StepPath) -> Timestamp?)? = nil,
@@ -69,13 +69,13 @@ final class RunJournal: Sendable {
 
   func hasEnded(_ path: StepPath) -> Bool { content.withLock { $0.record.steps.status(of: path)?.isEnded ?? false } }
 
-  /// What is known of a step that is reached, and the instant that its expressions call `now`.
+  /// The record of a step that is reached, and the instant that its expressions call `now`.
   func reached(_ path: StepPath) -> (known: StepRecord?, now: Timestamp) {
     if let known = step(path) { return (known, known.now) }
     return (nil, instant(of: path))
   }
 
-  /// What `now` is of something that is reached for the first time.
+  /// The `now` of something that is reached for the first time.
   func instant(of path: StepPath) -> Timestamp {
     let played = instants?(path)
     let now = played ?? instant()
@@ -84,7 +84,7 @@ final class RunJournal: Sendable {
     return now
   }
 
-  /// An instant for something that a step does anew, never earlier than one that the run was told before.
+  /// An instant for something new in a step, never earlier than one that the run has seen.
   func instant() -> Timestamp {
     let instant = time.now()
     return content.withLock { content in
@@ -98,7 +98,7 @@ final class RunJournal: Sendable {
     case new, ended
     /// An attempt in it was in flight when the program ended, or it was between two steps.
     case underWay
-    /// Something in it waits, and nothing else goes on.
+    /// Something in it waits, and nothing else is running.
     case waiting
   }
 
@@ -124,13 +124,13 @@ final class RunJournal: Sendable {
     }
   }
 
-  /// The value that was stored, read back from its blob if it lies in one; null for none.
+  /// The stored value, read from its blob if it is one; null for none.
   ///
   /// - Parameter what: The value within a sentence.
   func value(_ stored: StoredValue?, as what: @autoclosure () -> String) async throws(StepInterruption) -> Value {
     guard let stored else { return .null }
     do throws(StateError) { return try await store.restored(stored, as: what()) } catch {
-      // For a person to put right; the run is whole.
+      // A person has to fix this; the run itself is sound.
       if error.kind == .secret { throw .halted(error.message) }
       fail(error)
       throw .stateFailed(error)
@@ -151,28 +151,27 @@ final class RunJournal: Sendable {
     }
   }
 
-  /// The action of a step was not given a value, because a secret in it is not what it was.
+  /// Notes that a step could not get a value, because a secret in it has changed.
   func refuse(_ path: StepPath, because reason: String) { content.withLock { $0.refusals[path] = reason } }
 
-  /// Why the action of a step was not given a value, told once.
+  /// Why a step could not get a value; given once.
   func takeRefusal(of path: StepPath) -> String? { content.withLock { $0.refusals.removeValue(forKey: path) } }
 
   // MARK: Keeping
 
-  /// Notes events that need not be on disk yet; they get there together.
+  /// Adds events that need not be on disk yet; they are written with the next commit.
   func hold(_ events: [StateEvent]) { content.withLock { $0.hold(events) } }
 
-  /// Keeps events, with all that were held back; they are on disk when this returns.
+  /// Writes events, with all that were held back; they are on disk when this returns.
   func commit(_ events: [StateEvent] = []) async throws(StepInterruption) { try await order.commit(events, of: self) }
 
-  /// Sees to it that batches reach the store in the order in which they were taken: the actor is not left between the
-  /// taking of a batch and the store's own first wait.
+  /// Hands batches to the store in order: the actor isn't left between taking a batch and the store's own first wait.
   private actor Order {
-    /// Returns when nobody is between the two.
+    /// Returns when no other call is between the two.
     func settle() {}
 
     func commit(_ events: [StateEvent], of journal: RunJournal) async throws(StepInterruption) {
-      // At once, so that nobody else takes these events with theirs while this one goes on.
+      // At once, so that no other call writes these events while this one waits.
       let batch = try journal.content.withLock { content throws(StepInterruption) in
         content.hold(events)
         if let failure = content.failure { throw .stateFailed(failure) }
@@ -189,13 +188,13 @@ final class RunJournal: Sendable {
     }
   }
 
-  /// From now on the run is not said to go on or to wait.
+  /// From now on, no event says that the run runs or waits.
   func pause() { content.withLock { $0.isPausing = true } }
 
-  /// Returns when what was taken to be kept has been handed to the store.
+  /// Returns when every batch taken so far has been handed to the store.
   func settle() async { await order.settle() }
 
-  /// What others keep in the state for this run: an event that it may consume, a person's decision.
+  /// Events that other parts of the program write for this run: an event that it may consume, a person's decision.
   func events(named name: String) -> [EventRecord] {
     let run = content.withLock { ($0.record.id, $0.record.createdAt) }
     return store.state.events.values
@@ -208,7 +207,7 @@ final class RunJournal: Sendable {
       }
   }
 
-  /// What a person decided about a step, which is on disk already.
+  /// A person's decision about a step, which is on disk already.
   func decision(about path: StepPath) -> DecisionRecord? {
     guard let decision = store.run(id)?.steps[path]?.decision else { return nil }
     content.withLock { content in
@@ -218,16 +217,16 @@ final class RunJournal: Sendable {
     return decision
   }
 
-  /// The no of a person that ends the run.
+  /// The rejection that ends the run.
   var rejection: RunError? {
     content.withLock { content in
       content.record.steps.inOrder.first { $0.status == .failed && $0.decision?.isApproved == false }?.error
     }
   }
 
-  /// Consumes an event, and keeps what follows from it in the same batch; false if somebody else was faster.
+  /// Consumes an event together with what follows from it; false if another run consumed it first.
   func consume(_ event: String, _ following: StateEvent) async throws(StepInterruption) -> Bool {
-    // What was held back goes first, so that it is not refused together with this.
+    // What was held back is written first, so that it isn't refused together with this.
     try await commit()
     let consumed = StateEvent.eventConsumed(EventConsumed(at: time.now(), id: event, by: id))
     do throws(StateError) { try await store.append([consumed, following]) } catch {
@@ -236,16 +235,16 @@ final class RunJournal: Sendable {
       throw .stateFailed(error)
     }
     content.withLock { content in
-      // The store has taken it.
+      // The store has accepted it.
       try? content.record.apply(following)
     }
     return true
   }
 
-  /// What an event holds for a value: itself, or where its blob lies if it is large.
+  /// An event's stored value: inline, or a reference to its blob if it is large.
   func stored(_ value: Value, of step: StepPath? = nil) async throws(StepInterruption) -> StoredValue {
     do throws(StateError) { return try await store.keep(value) } catch {
-      // A value that cannot be kept is the step's fault, not the state's.
+      // A value that can't be kept is the step's fault, not the state's.
       if error.kind == .invalid { throw .failed(RunError(.validation, error.message, step: step, effect: .done)) }
       fail(error)
       throw .stateFailed(error)
@@ -259,7 +258,7 @@ final class RunJournal: Sendable {
 }
 
 extension StateEvent {
-  /// Whether it says that a run goes on, or waits to.
+  /// Whether it says that a run runs or waits.
   fileprivate var goesOn: Bool {
     if case .runStatusChanged(let change) = self {
       change.status == .running || change.status == .waiting

@@ -1,13 +1,13 @@
 package import ActionKit
 package import Basics
 
-/// One question to an action of a plugin that speaks something else than HTTP.
+/// One call of an action whose plugin doesn't use HTTP.
 package struct ServiceCall: Sendable {
-  /// What an action is asked for.
+  /// What the action is asked for.
   package enum Part: String, Sendable {
-    /// That it does what it is for.
+    /// To run.
     case run
-    /// What is there before it does.
+    /// Its baseline: what is there before it runs.
     case baseline
     /// Whether it was done.
     case outcome
@@ -17,13 +17,13 @@ package struct ServiceCall: Sendable {
   /// The action's id.
   package var action: String
   package var part: Part
-  /// What the recipe gives, with secrets in it.
+  /// The input from the recipe, with secrets in it.
   package var input: Value
-  /// What the input is declared as.
+  /// The declaration of the input.
   package var schema: ObjectSchema
   /// The texts in the input that are made with secrets.
   package var secrets: [String]
-  /// Whether it reaches nothing but the state, which a run apart has of its own.
+  /// Whether it touches only the state, which a replay has of its own.
   package var isLocal: Bool
 
   package init(
@@ -40,21 +40,21 @@ package struct ServiceCall: Sendable {
   }
 }
 
-/// What stands between runs and the actions of plugins that speak something else than HTTP, as a recording does.
+/// Sits between runs and the actions of plugins that don't use HTTP, as a recording does.
 package protocol CallInterceptor: Sendable {
-  /// The folder that all paths lead into if it answers in their place, so that nothing outside is touched.
+  /// The folder that all paths lead into if the interceptor answers, so that nothing outside is touched.
   var confinement: String? { get }
-  /// What was asked for that does not belong to the run that is played, once there is something.
+  /// The first call that the replayed run didn't make, if there is one.
   var mismatch: ActionError? { get }
 
-  /// What comes of a call.
+  /// The result of a call.
   func carry(
     _ call: ServiceCall, _ perform: () async -> Result<Value, ActionError>
   ) async -> Result<Value, ActionError>
 }
 
 extension Value {
-  /// The value with another text in the place of one, wherever it stands in its texts.
+  /// The value with one text replaced by another in all of its texts.
   func replacing(_ text: String, with other: String) -> Value {
     switch content {
     case .string(let whole): return .string(whole.replacing(text, with: other))

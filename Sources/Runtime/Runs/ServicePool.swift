@@ -2,11 +2,11 @@ import ActionKit
 package import Basics
 import Synchronization
 
-/// The services that the runs of one program share, so that there is one session for each account.
+/// The services that the runs of one program share, so that each account has one session.
 ///
-/// Services are told apart by their plugin and all of their settings, secrets included: two connections with the same
-/// ones are the same account. One is made when a run first needs it, and kept a while after the last run has left it,
-/// so that a schedule of every minute does not log in every minute. Nothing watches the idle ones: they are bounded in
+/// The key of a service is its plugin and all of its settings, secrets included: two connections with the same settings
+/// are the same account. A service is made when a run first needs it, and kept a while after the last run has left it,
+/// so that a schedule of every minute doesn't log in every minute. No timer watches the idle ones: they are bounded in
 /// number, and dropped when the pool is next used.
 package final class ServicePool: Sendable {
   struct Key: Hashable, Sendable {
@@ -31,17 +31,17 @@ package final class ServicePool: Sendable {
 
   package init(time: any TimeSource) { self.time = time }
 
-  /// How many services there are, used or not.
+  /// How many services there are, in use or idle.
   package var count: Int { entries.withLock { $0.count } }
 
-  /// The service of a key, which is the caller's to use until it is released; made if it is not there.
+  /// The service of a key, created if it isn't there; the caller uses it until it releases it.
   func borrow(
     _ key: Key, _ make: @escaping @Sendable () async -> Result<any Sendable, ActionError>
   ) async throws(ActionError) -> any Sendable {
     let now = time.elapsed()
     let making = entries.withLock { entries in
       ServicePool.tidy(&entries, at: now)
-      // Not the caller's to cancel: others wait for the same service. It ends when that is made.
+      // Not cancelled with the caller: others wait for the same service. It ends when the service is made.
       var entry = entries[key] ?? Entry(making: Task { await make() })
       entry.users += 1
       entry.idleSince = nil
@@ -50,13 +50,13 @@ package final class ServicePool: Sendable {
     }
     let result = await making.value
     if case .failure = result {
-      // What could not be made is tried again by whoever needs it next.
+      // The next caller that needs it tries again.
       entries.withLock { if $0[key]?.making == making { $0[key] = nil } }
     }
     return try result.get()
   }
 
-  /// Gives services back.
+  /// Releases services.
   func release(_ keys: [Key]) {
     let now = time.elapsed()
     entries.withLock { entries in

@@ -3,10 +3,10 @@ package import Basics
 import Recipes
 import Synchronization
 
-/// The services of one run: each connection is taken from the program's pool when a step first uses it, and given back
-/// when the run is carried on no longer.
+/// The services of one run: each connection comes from the program's pool when a step first uses it, and returns there
+/// when the walk ends.
 package actor Services {
-  /// One connection, ready to be made.
+  /// One connection, not yet opened.
   package struct Connection: Sendable {
     package var plugin: PluginDescriptor
     /// The settings with their secrets, as the plugin reads them.
@@ -22,21 +22,21 @@ package actor Services {
   private let connections: [String: Connection]
   /// The clocks of services and actions.
   nonisolated let time: any TimeSource
-  /// Where each plugin has a folder for what its services answered; nil if nothing is kept on disk.
+  /// The folder in which each plugin caches its services' answers; nil for no cache on disk.
   private let cacheFolder: String?
   /// The folder that paths in settings start from.
   private let folder: String?
-  /// What stands between services and the network, as a recording does.
+  /// Sits between services and the network, as a recording does.
   private let interceptor: PluginContext.Interceptor?
-  /// What stands between runs and the actions of plugins that speak something else than HTTP.
+  /// Sits between runs and the actions of plugins that don't use HTTP.
   private let calls: (any CallInterceptor)?
-  /// What actions leave alone.
+  /// Files that actions must not touch.
   package nonisolated let ownFiles: OwnFiles
-  /// What is taken out of everything that is shown or kept.
+  /// Masks secrets in everything that is shown or kept.
   package nonisolated let redactor: Redactor
   private let pool: ServicePool
   private var taking: [String: Task<Result<any Sendable, ActionError>, Never>] = [:]
-  /// What was taken, for the steps after the first.
+  /// The services in use, for the steps after the first.
   private let taken = Mutex<[String: any Sendable]>([:])
   private let keys = Mutex<[ServicePool.Key]>([])
 
@@ -58,10 +58,10 @@ package actor Services {
     self.pool = pool ?? ServicePool(time: time)
   }
 
-  /// The folder that all paths of actions lead into; nil for where they say.
+  /// The folder that all paths of actions lead into; nil for no confinement.
   nonisolated var confinement: String? { calls?.confinement }
 
-  /// What comes of asking an action for something, or what answers in its place.
+  /// The result of a call, from the action or from the interceptor.
   nonisolated func carried(
     _ call: ActionCall, _ part: ServiceCall.Part, _ input: Value,
     _ perform: () async -> Result<Value, ActionError>
@@ -74,7 +74,7 @@ package actor Services {
     guard !plugin.isWeb else {
       let result = await perform()
       if let mismatch = calls.mismatch { return .failure(mismatch) }
-      // Told as if it were where it is said to be, as whoever reads the path next expects.
+      // Shown with the path as the recipe gives it, as the reader expects.
       return confinement.map { folder in result.map { $0.replacing(folder, with: "") } } ?? result
     }
     let call = ServiceCall(
@@ -126,7 +126,7 @@ package actor Services {
     made.folder = folder
     made.interceptor = interceptor
     let context = made
-    // Not the caller's to cancel: other steps wait for the same connection. It ends when it is made.
+    // Not cancelled with the caller: other steps wait for the same connection. It ends when it is made.
     let task = Task { [pool] () -> Result<any Sendable, ActionError> in
       do throws(ActionError) {
         return .success(
@@ -147,7 +147,7 @@ package actor Services {
       keys.withLock { $0.append(key) }
       return service
     case .failure(let error):
-      // A connection that could not be made is tried again by the next step that needs it.
+      // The next step that needs it tries again.
       taking[name] = nil
       throw error
     }

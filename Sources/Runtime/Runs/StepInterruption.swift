@@ -1,28 +1,28 @@
 import Basics
 import RunState
 
-/// Why a step, and with it the steps around it, did not come to a normal end.
+/// Why a step, and with it the steps around it, didn't end normally.
 enum StepInterruption: Error {
-  /// The step failed; `onError`, `retry` and `onFailure` look at this one.
+  /// The step failed; only `onError`, `retry` and `onFailure` handle this one.
   case failed(RunError)
-  /// A person, a time limit around it, or the failure of a branch beside it asked for the end.
+  /// A person, a time limit around it, or the failure of a branch beside it cancelled the step.
   case cancelled
-  /// A person said no where the recipe asks one; the run ends as rejected, and nothing catches it.
+  /// A person rejected an approval; the run ends as rejected, and nothing catches it.
   case rejected(RunError)
-  /// The step waits, and so does all that was going on beside it; it goes on when the run is carried on again.
+  /// The step waits, and so does everything that ran beside it; it continues when the run is resumed.
   case waiting
-  /// The program ends, or the run stops as uncertain; the run stays open, and the step goes on when it is resumed.
+  /// The program ends, or the run stops as uncertain; the run stays open, and the step continues when it is resumed.
   case stopped
-  /// A value of the run cannot be put together again; the run is paused until a person has seen to that.
+  /// A value of the run can't be restored; the run is paused until a person fixes that.
   case halted(String)
-  /// A plain write may have been done; a person has to say.
+  /// A plain write may have been done; a person has to resolve it.
   case uncertain(RunError)
-  /// The state cannot be kept, so nothing more may be done.
+  /// The state can't be written, so nothing more may be done.
   case stateFailed(StateError)
 }
 
 extension StepInterruption {
-  /// The error that handlers may catch: never what is uncertain, internal or a cancellation.
+  /// The error that handlers may catch: never an uncertain outcome, an internal error or a cancellation.
   var catchable: RunError? {
     if case .failed(let error) = self, error.kind != .internal, error.kind != .uncertain, error.kind != .cancelled {
       error
@@ -39,12 +39,12 @@ extension StepInterruption {
     }
   }
 
-  /// How the branches beside this one end: for good, or until the run is resumed; when one waits, all do already.
+  /// How the branches beside this one end: for good, or until the run is resumed; when one waits, all wait already.
   var endingBeside: CancelScope.Ending {
     if case .waiting = self { .none } else { leavesRunOpen ? .stopped : .cancelled }
   }
 
-  /// How a step ends around or at which this happened, if it is over with it.
+  /// The status of a step that ends with this interruption; nil if it stays open.
   var ended: (status: StepStatus, error: RunError?)? {
     switch self {
     case .failed(let error): (.ended(by: error), error)
@@ -53,9 +53,9 @@ extension StepInterruption {
     }
   }
 
-  /// The exit that counts among those of what ran side by side, in the order in which they came: what the state needs,
-  /// then what a person must decide, then what goes on later, then a rejection, then the first failure; a cancellation
-  /// that a failure brought about comes last.
+  /// The interruption that counts among those of parallel branches, given in the order in which they came: a failure of
+  /// the state first, then what a person must decide, then what continues later, then a rejection, then the first
+  /// failure; a cancellation that a failure caused comes last.
   static func mostSevere(of exits: [StepInterruption]) -> StepInterruption? { exits.max { $0.weight < $1.weight } }
 
   private var weight: Int {

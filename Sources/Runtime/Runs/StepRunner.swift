@@ -1,10 +1,10 @@
 // How a recipe's steps are walked.
 //
-// The walk is a function of the recipe, the inputs and the records: walking again with the records of a run that was
-// interrupted reaches the same step with the same values, because every list, output, error and instant that an
-// expression may have seen is recorded, and nothing that is recorded as ended is done again. That is all there is to
-// resuming. What is recorded as begun is walked into even when the run is to end, because an attempt whose outcome
-// nobody knows has to be judged; only what is new asks whether it may begin.
+// The walk is a function of the recipe, the inputs and the records: walking again with the records of an interrupted
+// run reaches the same step with the same values, because every list, output, error and instant that an expression may
+// have seen is recorded, and nothing that is recorded as ended is done again. Resuming needs nothing else. The walk
+// enters what is recorded as begun even when the run is to end, because an attempt with an unknown outcome has to be
+// judged; only new steps check whether they may begin.
 //
 // Paths name the records: `book`, `#2` (the second step of a block, if it has no id), `put[3]/write` (inside an item),
 // `fan/left/a` (inside a branch), `put~2/write` (inside the second try of a block), `book!/note` (inside `onError`),
@@ -18,16 +18,16 @@ import RunState
 struct StepRunner {
   let run: RunContext
   let scope: CancelScope
-  /// What stands before the paths of the block's steps.
+  /// The prefix of the paths of the block's steps.
   let prefix: String
   let depth: Int
 
   private var journal: RunJournal { run.journal }
 
-  /// What became of a step, or of one item of a loop.
+  /// How a step, or one item of a loop, ended.
   enum Outcome: Sendable {
     case succeeded(Value)
-    /// It failed, and `onError` took it.
+    /// It failed, and `onError` caught it.
     case caught(RunError)
   }
 
@@ -72,7 +72,7 @@ struct StepRunner {
     if step.readsNow, known == nil { try await end(path, .succeeded, now: now) }
   }
 
-  /// Runs a step, and gives its value, or nil if it was skipped or its error was caught.
+  /// Runs a step; gives its value, or nil if it was skipped or its error was caught.
   private func run(_ step: Step, in environment: Environment) async throws(StepInterruption) -> Value? {
     let path = prefix + step.element
     let (known, now) = journal.reached(path)
@@ -83,7 +83,7 @@ struct StepRunner {
     let isReplayed = known?.status.isEnded ?? false
     let outcome: Outcome
     do throws(StepInterruption) {
-      // A step that has a record is past its condition.
+      // A step with a record has passed its condition.
       if known == nil, let condition = step.condition, try !run.holds(condition, in: environment, step: path) {
         try await end(path, .skipped, now: now)
         await reportEnd(of: step, at: path)
@@ -97,7 +97,7 @@ struct StepRunner {
           try await once(step, in: environment, at: path, known: known)
         }
     } catch {
-      // What failed before it had a record (a condition, the list of a loop) fails the same way again.
+      // A failure before the first record (in a condition, the list of a loop) happens the same way again.
       if case .failed(let error) = error { try await end(path, .ended(by: error), error: error, now: now) }
       await reportEnd(of: step, at: path, isReplayed: isReplayed)
       throw error
@@ -117,12 +117,12 @@ struct StepRunner {
 
   // MARK: Once, as a whole or as an item
 
-  /// Does what a step does, once, and records its end; a record that has ended is given as it is.
+  /// Runs a step once, and records its end; if its record has ended, gives that.
   func once(
     _ step: Step, in environment: Environment, at path: StepPath, known: StepRecord?
   ) async throws(StepInterruption) -> Outcome {
     if let known, known.status.isEnded { return try await replayed(known, isHandled: step.onError != nil) }
-    // Until a person has said what became of it.
+    // Until a person resolves it.
     if let known, known.status == .uncertain { throw .uncertain(known.error ?? .lost(path)) }
     do throws(StepInterruption) {
       let value: Value
@@ -142,13 +142,13 @@ struct StepRunner {
     }
   }
 
-  /// Has `onError` take an error, or lets it pass.
+  /// Runs `onError` for an error, or passes the error on.
   private func handle(
     _ error: RunError, of step: Step, in environment: Environment, at path: StepPath
   ) async throws(StepInterruption) {
     guard let onError = step.onError, StepInterruption.failed(error).catchable != nil else { throw .failed(error) }
     if case .steps(let block) = onError {
-      // The failure is recorded before anything follows from it, so that the step is not tried again after a crash.
+      // The failure is recorded before anything follows from it, so that the step isn't tried again after a crash.
       journal.hold([
         .stepEnded(
           StepEnded(run: run.id, at: run.time.now(), step: path, now: environment.now, status: .running, error: error))
@@ -163,7 +163,7 @@ struct StepRunner {
     try await end(path, .ended(by: error), error: error, now: environment.now)
   }
 
-  /// What a step or an item that had ended before gives.
+  /// The value of a step or an item that had ended before.
   func replayed(_ record: StepRecord, isHandled: Bool) async throws(StepInterruption) -> Outcome {
     if record.status == .succeeded {
       return .succeeded(try await journal.value(record.output, as: "the output of '\(record.path)'"))
@@ -219,7 +219,7 @@ struct StepRunner {
       journal.hold([.stepBegan(StepBegan(run: run.id, at: startedAt, step: path, now: environment.now))])
     }
     var number = max(known?.attempts ?? 0, 1)
-    /// When the try that is under way began.
+    /// When the current attempt began.
     var triedAt = step.retry == nil ? startedAt : nil
     if let last = known?.lastAttempt {
       if let due = last.retryAt {
@@ -235,7 +235,7 @@ struct StepRunner {
         journal.hold([.attemptBegan(AttemptBegan(run: run.id, at: began, step: path, number: number))])
       }
       do throws(StepInterruption) {
-        // The first try has the step's own path, so that a step without `retry` looks like one that needed none.
+        // The first attempt has the step's own path, so that a step without `retry` looks like one that needed none.
         let inner = number == 1 ? path : "\(path)~\(number)"
         return try await limited(step, in: environment, at: path, inner: inner, startedAt: startedAt, triedAt: began)
       } catch .failed(var error) {
@@ -257,10 +257,10 @@ struct StepRunner {
     }
   }
 
-  /// Does what holds steps, until its deadline.
+  /// Runs the steps inside a step until its deadline.
   ///
-  /// The deadline is an instant, so that it does not move when the run waits, or nobody carries it on. If it has passed
-  /// by then, the actions inside get a last try of ordinary length; a wait that is not over is over its limit.
+  /// The deadline is an instant, so that it doesn't move while the run waits or no process is running it. If it has
+  /// passed by then, the actions inside get a last attempt of ordinary length; a wait that isn't over times out.
   private func limited(
     _ step: Step, in environment: Environment, at path: StepPath, inner: StepPath, startedAt: Timestamp,
     triedAt: Timestamp
@@ -269,7 +269,7 @@ struct StepRunner {
     guard let deadline = ends.min(), let ordinary = step.timeout.attempt ?? step.timeout.total else {
       return try await held(step, in: environment, at: inner)
     }
-    // No longer than ever, even if the clock was set back since the start.
+    // Never longer than the limit, even if the clock was set back since the start.
     let left = min(deadline.span(since: run.time.now()) ?? ordinary, ordinary)
     let runner = StepRunner(
       run: run, scope: CancelScope(inside: scope, until: deadline), prefix: prefix, depth: depth)
@@ -277,8 +277,8 @@ struct StepRunner {
       () async throws(StepInterruption) in
       try await runner.held(step, in: environment, at: inner)
     }
-    // A step inside that was cancelled while nothing else is, was cancelled by this limit, or by one around that passed
-    // first: at once, by a wait, or before a crash.
+    // If a step inside was cancelled and nothing else is, this limit or an outer one that passed first cancelled it: at
+    // once, by a wait, or before a crash.
     let now = run.time.now()
     let isMine = deadline <= now || !scope.isLate(at: now)
     if case .failure(.cancelled) = result, isTimeout || scope.isOpen && isMine {
@@ -355,7 +355,8 @@ struct StepRunner {
         case .success(let own): values[index] = own
         case .failure(let exit): exits.append(exit)
         }
-        // What the branch did last need not wait for the others. A failure to keep it is met again at the next commit.
+        // The branch's last events need not wait for the others. If keeping them fails, the next commit throws it
+        // again.
         try? await journal.commit()
         if running > 0 { run.waitRegistry.lendTurn() }
       }
@@ -368,18 +369,18 @@ struct StepRunner {
 }
 
 extension TimeSpan {
-  /// The instant so long after another.
+  /// The instant a span later.
   func after(_ start: Timestamp) -> Timestamp { start.advanced(by: self) ?? .latest }
 }
 
 extension StepStatus {
-  /// How a step ended that ended with an error.
+  /// The status of a step that ended with an error.
   static func ended(by error: RunError) -> StepStatus { error.kind == .timeout ? .timedOut : .failed }
 }
 
 extension RunError {
-  /// What is said of a step that is uncertain for a reason that was not kept.
+  /// The error of an uncertain step whose reason wasn't kept.
   static func lost(_ path: StepPath) -> RunError {
-    RunError(.uncertain, "it is not known what became of '\(path)'", step: path, effect: .unknown)
+    RunError(.uncertain, "the outcome of '\(path)' is unknown", step: path, effect: .unknown)
   }
 }

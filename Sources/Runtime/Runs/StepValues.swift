@@ -2,21 +2,21 @@ import ActionKit
 import Basics
 import RunState
 
-/// The values that outlive runs, as one step of a run sees and changes them.
+/// The stored values as one step of a run reads and changes them.
 ///
-/// A change is one event, which the state takes only if the value is still what the decision was made on, and which
-/// notes in the step's record what was done. The note goes when the step ends or begins anew.
+/// A change is one event, which the state accepts only if the value hasn't changed since the decision, and which notes
+/// in the step's record what was done. The note goes when the step ends or begins anew.
 struct StepValues: ValueStore {
   let store: any StateStore
   let time: any TimeSource
   let step: StepReference
-  /// Told why a value is not given of which a secret has changed.
+  /// Called with the reason when a value can't be read because its secret has changed.
   var refuse: @Sendable (String) -> Void = { _ in }
 
   /// How many values there may be: each is read at every start.
   static let mostValues = 10_000
   static let mostBytes = 1 << 20
-  /// How often a change is tried again that others came before.
+  /// How often a change is retried after conflicts.
   private static let mostTries = 1000
 
   var names: [String] { store.state.values.keys.sorted { $0.precedesByScalars($1) } }
@@ -45,7 +45,7 @@ struct StepValues: ValueStore {
           guard error.kind == .secret else { throw ActionError(error) }
           refusal = error
         }
-        // What held a former secret is no value that is known now, and is replaced and removed as it is kept.
+        // A value that holds a former secret isn't known now; it is replaced and removed as it is kept.
         if refusal != nil {
           do throws(StateError) { value = try await store.value(current) } catch { throw ActionError(error) }
         }
@@ -65,9 +65,9 @@ struct StepValues: ValueStore {
         if current == nil, count >= StepValues.mostValues {
           throw ActionError(
             .validation,
-            "there are \(count) stored values already, and no more are kept; delete those that nobody needs")
+            "there are \(count) stored values already, the most allowed; delete some")
         }
-        // NaN would never again be what it was.
+        // NaN isn't equal to itself, so later changes would always conflict.
         guard new == new else { throw ActionError(.validation, "a value with NaN in it cannot be stored") }
         let kept: StoredValue
         do throws(StateError) { kept = try await store.keep(new) } catch { throw ActionError(error) }
@@ -88,13 +88,13 @@ struct StepValues: ValueStore {
         try await store.append(event)
         return ValueOutcome(isChanged: true, value: result)
       } catch {
-        // Somebody else was faster, and the decision is made anew.
+        // Another step changed it first; decide again.
         if error.isOutrun { continue }
         throw ActionError(error)
       }
     }
     throw ActionError(
-      .conflict, "the stored value '\(name)' was changed by others \(StepValues.mostTries) times meanwhile")
+      .conflict, "the stored value '\(name)' was changed by other steps \(StepValues.mostTries) times meanwhile")
   }
 
   private func read(_ stored: StoredValue, _ name: String) async throws(ActionError) -> Value {
@@ -110,7 +110,7 @@ struct StepValues: ValueStore {
 }
 
 extension RunJournal {
-  /// The values that outlive runs, for the action of a step.
+  /// The stored values, for the action of a step.
   func values(of path: StepPath) -> StepValues {
     StepValues(store: store, time: time, step: StepReference(run: id, step: path)) { [weak self] in
       self?.refuse(path, because: $0)
@@ -119,12 +119,12 @@ extension RunJournal {
 }
 
 extension ActionError {
-  /// Why the state did not give or take a value.
+  /// Why the state didn't give or accept a value.
   init(_ error: StateError) {
     switch error.kind {
     case .invalid: self.init(.validation, error.message)
     case .secret: self.init(.configuration, error.message, effect: ActionError.Effect.none)
-    // Whether it is on the disk is known when the state is read again.
+    // Whether it is on disk is known only after the state is read again.
     case .fatal: self.init(.internal, error.message, effect: .unknown)
     case .damaged, .newer, .unavailable, .closed:
       self.init(.internal, error.message, effect: ActionError.Effect.none)

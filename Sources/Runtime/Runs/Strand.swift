@@ -1,13 +1,13 @@
 import RunState
 
-/// Where a step is in what goes on side by side, from the outside in.
+/// The position of a step among parallel branches, outermost first.
 ///
-/// Two steps may come in either order if there is a fork of which they are in different branches.
+/// Two steps may run in either order if some fork has them in different branches.
 struct Strand: Hashable {
-  /// One branch of what forks.
+  /// One branch of a fork.
   private struct Part: Hashable {
     var fork: StepPath
-    /// Which of them; nil for any of those that there may be.
+    /// Its number; nil for any of the branches that there may be.
     var branch: Int?
   }
 
@@ -21,13 +21,13 @@ struct Strand: Hashable {
     return inner
   }
 
-  /// Those that touch something, as far as it takes to tell whether one of them is beside a step.
+  /// The steps that touch something, as far as needed to tell whether one of them runs beside a step.
   struct Touch {
     /// The branches of one fork.
     private struct Branches {
       var branch: Int?
       var first: PlannedChanges.Writer
-      /// The first in another branch than that.
+      /// The first step in another branch than that.
       var other: PlannedChanges.Writer?
 
       func beside(_ branch: Int?) -> PlannedChanges.Writer? {
@@ -50,7 +50,7 @@ struct Strand: Hashable {
       }
     }
 
-    /// The first that is in another branch than a step.
+    /// The first step that is in another branch than the given one.
     func beside(_ strand: Strand) -> PlannedChanges.Writer? {
       strand.parts.compactMap { forks[$0.fork]?.beside($0.branch) }.min()
     }

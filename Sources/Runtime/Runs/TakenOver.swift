@@ -1,26 +1,26 @@
-// What a new run takes over from one that ended and is tried again.
+// What a new run keeps from the ended run that it retries.
 //
-// The new run gets the records that the old one would have if it had been interrupted just before what failed: the walk
-// finds them and goes on from there, as after a crash (`StepRunner`). So nothing that finished is done again, at any
+// The new run gets the records that the old one would have if it had been interrupted just before the failure: the walk
+// finds them and continues from there, as after a crash (`StepRunner`). So nothing that finished is done again, at any
 // depth. A record of a step, an item or a call is one of these:
 //
-//     passed    it succeeded, was skipped, or failed and `onError` took that: taken over with what it gave, without what
-//               is inside it
-//     open      it holds steps and did not come to its end: taken over as begun, with its list, its `now` and as many
-//               rounds as finished; its time limit begins anew, and what is inside is looked at in turn
-//     handled   its handler did not come to its end: taken over with the failure that led there, and what is inside the
-//               handler is looked at in turn; so the step itself is not tried again
+//     passed    it succeeded, was skipped, or failed and `onError` caught that: kept with its value, without what is
+//               inside it
+//     open      it holds steps and didn't end: kept as begun, with its list, its `now` and as many rounds as finished;
+//               its time limit begins anew, and what is inside is judged in turn
+//     handled   its handler didn't end: kept with the failure that led there, and what is inside the handler is judged
+//               in turn; so the step itself isn't tried again
 //     undone    anything else, such as an action that failed or was cancelled: left out, so that it begins anew
 //
-// A step with `retry` that holds steps is undone as a whole, because each try of it is a new scope. `onFailure` and
-// `finally` belong to the end of a recipe: where the steps before them did not come to their end, what they did is
-// left out, because they have to run at the new end. Where they did (only `finally` failed), it is looked at too.
+// A step with `retry` that holds steps is undone as a whole, because each attempt of it is a new scope. `onFailure` and
+// `finally` belong to the end of a recipe: if the steps before them didn't end, what they did is left out, because they
+// have to run at the new end. If the steps did end (only `finally` failed), it is judged too.
 package import Basics
 package import Recipes
 package import RunState
 
 extension RunRecord {
-  /// The events by which a new run takes over what finished of this one, which has ended.
+  /// The events that give a new run what finished of this one, which has ended.
   ///
   /// - Parameter start: When the new run begins, and with it the time limits of what is open.
   package func takenOver(by run: String, of recipe: Recipe, at start: Timestamp) -> [StateEvent] {
@@ -50,7 +50,7 @@ private struct TakingOver {
     self.items = items
   }
 
-  /// Takes over what finished of a recipe.
+  /// Keeps what finished of a recipe.
   mutating func adopt(_ recipe: Recipe, _ prefix: String) {
     let isPassed = adopt(recipe.steps, prefix)
     let outputs = old.steps["\(prefix)#outputs"]
@@ -60,16 +60,16 @@ private struct TakingOver {
     if let finally = recipe.finally { adopt(finally, "\(prefix)#finally/") }
   }
 
-  /// Takes over what finished of a block; true if all of it that has a record did.
+  /// Keeps what finished of a block; true if all of it that has a record did.
   @discardableResult private mutating func adopt(_ block: Block, _ prefix: String) -> Bool {
     for step in block.steps {
       let path = prefix + step.element
       guard let record = old.steps[path] else {
-        // Names that depend on nothing but what was there before have no record.
+        // Names that depend on nothing but earlier values have no record.
         if case .bindings = step.kind { continue }
         return false
       }
-      // What takes the failures of a loop's items is theirs, and not the loop's.
+      // A handler of item failures belongs to the items, not to the loop.
       if record.isPassed(isHandled: step.onError != nil && step.loop == nil) {
         takePassed(record)
         continue
@@ -97,7 +97,7 @@ private struct TakingOver {
 
   private mutating func takeUnfinished(_ step: Step, _ record: StepRecord) {
     guard step.loop != nil else { return takeUnfinishedOnce(step, record) }
-    // One that never began its list is undone.
+    // A loop that never began its list is undone.
     guard record.items != nil else { return }
     takeOpen(record)
     for index in items[record.path] ?? [] {
@@ -110,7 +110,7 @@ private struct TakingOver {
     }
   }
 
-  /// Takes over what finished of a step, or of an item of a loop, that did not come to its end.
+  /// Keeps what finished of a step, or of an item of a loop, that didn't end.
   private mutating func takeUnfinishedOnce(_ step: Step, _ record: StepRecord) {
     let path = record.path
     if case .steps(let handler)? = step.onError, record.failedInHandler, let first = firstFailure(of: record) {
@@ -124,7 +124,7 @@ private struct TakingOver {
     switch step.kind {
     case .action(let call): if call.repetition != nil { takeRounds(record) }
     case .block, .parallel, .call:
-      // A new try is a new scope.
+      // A new attempt is a new scope.
       if step.retry != nil { return }
       takeOpen(record)
       switch step.kind {
@@ -137,7 +137,7 @@ private struct TakingOver {
     }
   }
 
-  /// A step that is repeated goes on with the round that did not finish, or with what followed from the last one.
+  /// A repeated step continues with the round that didn't finish, or with what followed from the last one.
   private mutating func takeRounds(_ record: StepRecord) {
     let round = old.steps["\(record.path)/#round"]
     let isFinished = round?.status == .succeeded
@@ -148,7 +148,7 @@ private struct TakingOver {
     if let round, isFinished { takePassed(round) }
   }
 
-  /// The failure of a step itself, where its record tells of the failure of its handler.
+  /// The failure of a step itself, where its record holds the failure of its handler.
   private func firstFailure(of record: StepRecord) -> RunError? {
     if let error = record.lastAttempt?.error { return error }
     // The handler's failure has the step's as its cause, unless it had another.
@@ -162,11 +162,11 @@ private struct TakingOver {
 }
 
 extension StepRecord {
-  /// Whether the walk went on from it.
+  /// Whether the walk continued after it.
   ///
   /// - Parameters:
-  ///   - isHandled: Whether the step has an `onError`, which takes what may be caught.
-  ///   - loop: The loop that it is an item of, which may go on whatever becomes of an item.
+  ///   - isHandled: Whether the step has an `onError`, which catches what may be caught.
+  ///   - loop: The loop that it is an item of, which may continue however an item ends.
   func isPassed(isHandled: Bool, inLoop loop: Loop? = nil) -> Bool {
     switch status {
     case .succeeded, .skipped: true
@@ -177,12 +177,12 @@ extension StepRecord {
     }
   }
 
-  /// Whether what `onError` did about a failure of the step failed, so that nothing took the failure.
+  /// Whether the step's `onError` failed, so that nothing caught the failure.
   var failedInHandler: Bool { error?.step?.isIn(path + "!/") ?? false }
 }
 
 extension StepPath {
-  /// Whether the path begins so.
+  /// Whether the path begins with the prefix.
   fileprivate func isIn(_ beginning: String) -> Bool { utf8.starts(with: beginning.utf8) }
 
   /// The loop and the index, if the path is that of an item.

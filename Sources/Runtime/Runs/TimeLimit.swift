@@ -1,8 +1,8 @@
 import Basics
 
-/// Does something for at most so long, and says whether the time ran out; what takes longer is cancelled.
+/// Runs an operation within a time limit, cancels it when the limit passes, and says whether it did.
 ///
-/// What the operation gave when it was cancelled is given in either case, because only that says what it did outside.
+/// The result of a cancelled operation is given as well, because only that says what it did outside.
 func withTimeLimit<Output: Sendable, Failure: Error>(
   _ limit: TimeSpan?, time: any TimeSource, _ operation: @escaping @Sendable () async throws(Failure) -> Output
 ) async -> (result: Result<Output, Failure>, isTimeout: Bool) {
@@ -20,7 +20,7 @@ func withTimeLimit<Output: Sendable, Failure: Error>(
     while let next = await group.next() {
       group.cancelAll()
       if let result = next { return (result, isTimeout) }
-      // A timer that ends because all of it is cancelled from outside is no time-out.
+      // A timer that ends because everything is cancelled from outside isn't a time-out.
       isTimeout = !Task.isCancelled
     }
     return (await result(), isTimeout)

@@ -1,28 +1,28 @@
 // How a run waits without holding anything.
 //
 // A step that has to wait suspends: it says until when, and no longer counts as active. A walk begins with one active
-// strand; each thing that runs beside others counts as one more, and hands its count back to what started it when it
-// ends, so that the count is never less than what is really at work. While something is active, a suspended step goes on
-// in place when its instant comes. When nothing is, the walk ends: every suspended step ends with `waiting`, the steps
-// around it unwind, and the run says when it has something to do. Its host then carries it on in a new walk, which finds
-// in the records what it waits for.
+// strand; each parallel strand counts as one more, and hands its count back to its parent when it ends, so that the
+// count is never less than the number at work. While a strand is active, a suspended step continues in place when its
+// instant comes. When none is, the walk ends: every suspended step ends with `waiting`, the steps around it unwind, and
+// the run says when it has something to do. Its host then resumes it in a new walk, which finds in the records what it
+// waits for.
 //
-// A walk whose next instant is less than a minute away (`RunSurroundings.suspendThreshold`) stays, because ending it costs
-// more than it saves: the recipe is checked again, and all that was done is looked up again. A suspended step holds a
-// continuation; one sleeper serves the whole run. It sleeps in pieces of a minute, so that it notices a clock that is set
-// forward meanwhile.
+// A walk whose next instant is less than a minute away (`RunSurroundings.suspendThreshold`) stays, because ending it
+// costs more than it saves: the recipe would be checked again, and everything that was done looked up again. A
+// suspended step holds a continuation; one sleeper serves the whole run. It sleeps for a minute at a time, so that it
+// notices a clock that is set forward meanwhile.
 import Basics
 import Synchronization
 
-/// Who of a run works and who waits.
+/// Counts a run's active strands and holds its waiting steps.
 final class WaitRegistry: Sendable {
   /// What the run waits for when its walk leaves.
   struct Departure: Sendable {
-    /// The first instant at which a step has something to do by itself.
+    /// The first instant at which a step has something to do without a call.
     var wakeAt: Timestamp?
-    /// What is waited for, what is due first in front.
+    /// What the run waits for, the earliest first.
     var reasons: [String]
-    /// How often somebody had called until then.
+    /// The number of calls until then.
     fileprivate var calls: Int
   }
 
@@ -30,7 +30,7 @@ final class WaitRegistry: Sendable {
   struct Alarm: Sendable {
     /// On the wall clock.
     var at: Timestamp
-    /// On the clock that is never set, which keeps a delay from growing when the wall clock is set back.
+    /// On the monotonic clock, which keeps a delay from growing when the wall clock is set back.
     var elapsed: TimeSpan?
   }
 
@@ -45,22 +45,22 @@ final class WaitRegistry: Sendable {
     var calls = 0
     var lastNumber = 0
     var parked: [Int: Parked] = [:]
-    /// Who was called before parking.
+    /// The steps that were called before they parked.
     var called: Set<Int> = []
     var departure: Departure?
     var isClosed = false
     var sleeper: Task<Void, Never>?
-    /// How long the sleeper was to sleep at most, and from when.
+    /// How long the sleeper sleeps at most, and since when.
     var sleepsUntil: TimeSpan?
   }
 
   private let time: any TimeSource
-  /// Lets the time pass for which everyone is parked, instead of sleeping.
+  /// Lets the time pass that all steps wait for, instead of sleeping.
   private let skip: (@Sendable (TimeSpan) -> Void)?
   private let state = Mutex(State())
 
-  /// A walk that has something to do sooner than that stays, unless its surroundings want otherwise; and the sleeper
-  /// sleeps at most that long at once.
+  /// A walk that has something to do sooner than that stays, unless its surroundings set another threshold; and the
+  /// sleeper sleeps at most that long at once.
   static let suspendThreshold = TimeSpan.seconds(60)
 
   private let suspendThreshold: TimeSpan
@@ -84,7 +84,7 @@ final class WaitRegistry: Sendable {
   /// What the walk that left waits for.
   var departure: Departure? { state.withLock { $0.departure } }
 
-  /// Ends the waiting of this program, unless somebody called since the walk left, so that it has to be walked again.
+  /// Ends this program's waiting, unless a call came since the walk left, so that it has to be walked again.
   func close() -> Bool {
     state.withLock { state in
       state.isClosed = state.departure?.calls == state.calls
@@ -92,10 +92,10 @@ final class WaitRegistry: Sendable {
     }
   }
 
-  /// Ends the waiting of this program for good.
+  /// Ends this program's waiting for good.
   func end() { state.withLock { $0.isClosed = true } }
 
-  /// Has everyone who is parked look again; false if nobody will, because the run was left or is over.
+  /// Has every parked step look again; false if none will, because the run was left or is over.
   @discardableResult func call() -> Bool {
     let (isOpen, woken) = state.withLock { state -> (Bool, [Parked]) in
       if state.isClosed { return (false, []) }
@@ -106,15 +106,15 @@ final class WaitRegistry: Sendable {
     return isOpen
   }
 
-  /// How often somebody has called; taken before a look, so that no call between the look and the parking is lost.
+  /// How many calls there were; taken before a look, so that no call between the look and the parking is lost.
   var calls: Int { state.withLock { $0.calls } }
 
-  // MARK: Turns
+  // MARK: Active strands
 
-  /// Makes a turn for something that is about to begin beside what is going on.
+  /// Counts a strand that is about to begin beside others.
   func addActive() { state.withLock { $0.activeCount += 1 } }
 
-  /// Gives up a turn while waiting for what is going on beside; whatever ends hands over its own.
+  /// Stops counting a strand that waits for those beside it; each of them hands over its own count when it ends.
   func lendTurn() {
     let woken = state.withLock { state in
       state.activeCount -= 1
@@ -123,9 +123,9 @@ final class WaitRegistry: Sendable {
     for parked in woken { parked.continuation.resume() }
   }
 
-  // MARK: WaitRegistry
+  // MARK: Waiting
 
-  /// Waits until it is worth to look again: the alarm, a call, or the end of the scope.
+  /// Waits until it is worth looking again: the alarm, a call, or the end of the scope.
   func park(
     until alarm: Alarm?, for reason: String, since calls: Int, in scope: CancelScope
   ) async throws(StepInterruption) {
@@ -173,7 +173,7 @@ final class WaitRegistry: Sendable {
     parked?.continuation.resume()
   }
 
-  /// Takes out those who are to go on; each has its turn again.
+  /// Removes the steps that continue; each is active again.
   private func wake(_ state: inout State, _ isWoken: (Parked) -> Bool) -> [Parked] {
     let woken = state.parked.filter { isWoken($0.value) }.sorted { $0.key < $1.key }
     for (number, _) in woken { state.parked[number] = nil }
@@ -182,7 +182,7 @@ final class WaitRegistry: Sendable {
     return woken.map(\.value)
   }
 
-  /// Leaves if nobody works and nothing is due soon.
+  /// Leaves if no strand is active and nothing is due soon.
   private func leaveIfIdle(_ state: inout State) -> [Parked] {
     guard state.activeCount == 0, state.departure == nil, !state.parked.isEmpty else { return [] }
     if let left = untilNext(state), left < suspendThreshold {
@@ -195,7 +195,7 @@ final class WaitRegistry: Sendable {
       }
       return []
     }
-    // In an order that is the same each time, whoever of those side by side parked first.
+    // In an order that doesn't depend on which strand parked first.
     let parked = state.parked.values.sorted {
       ($0.alarm?.at ?? .latest, $0.reason) < ($1.alarm?.at ?? .latest, $1.reason)
     }
@@ -206,7 +206,7 @@ final class WaitRegistry: Sendable {
 
   // MARK: The sleeper
 
-  /// How long it is until somebody who is parked has something to do.
+  /// How long it is until a parked step has something to do.
   private func untilNext(_ state: State) -> TimeSpan? {
     let (now, elapsed) = (time.now(), time.elapsed())
     return state.parked.values.compactMap { $0.alarm?.left(at: now, elapsed) }.min()
@@ -223,7 +223,7 @@ final class WaitRegistry: Sendable {
     if state.sleeper != nil, let until = state.sleepsUntil, until <= end { return }
     state.sleeper?.cancel()
     state.sleepsUntil = end
-    // Cancelled when nobody is parked any more, or when somebody has something to do before it wakes.
+    // Cancelled when no step is parked any more, or when one has something to do before it wakes.
     state.sleeper = Task { [self] in
       do { try await time.sleep(for: span) } catch { return }
       ring()

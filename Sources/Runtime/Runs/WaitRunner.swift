@@ -1,22 +1,23 @@
-// What `wait` and `approve` do.
+// How `wait` and `approve` run.
 //
-// What a step waits for is on disk before it waits: the instant, evaluated once, the event's name, or the question as it
-// was put. So the same step, reached again by a later walk, waits for the same. A wait that is over is recorded with the
-// instant at which that was noticed, so that `now` is for no later step earlier than that, whatever is done to the clock.
+// What a step waits for is on disk before it waits: the instant, evaluated once, the event's name, or the question as
+// asked. So the same step, reached again by a later walk, waits for the same. A wait that is over is recorded with the
+// instant at which that was noticed, so that `now` is never earlier than that for a later step, whatever happens to the
+// clock.
 //
-// An event is one that was received after the run began and that nobody has consumed, of the right name, sent to this
-// run or to nobody in particular, and for which `match` holds; the oldest of them. That it is consumed and that the
-// step is over is one batch, which the store refuses if somebody else consumed it first: then the next one is looked at.
-// An event that `match` cannot be evaluated for is of another shape, and so another event.
+// A step takes the oldest event of the right name that was received after the run began, that no run has consumed, that
+// was sent to this run or to no particular run, and for which `match` holds. Consuming it and ending the step is one
+// batch, which the store refuses if another run consumed the event first: then the step tries the next one. If `match`
+// can't be evaluated for an event, the event is of another shape, and doesn't match.
 //
-// What a person decided is on disk before they are told that it was taken. It counts even if it is found only after the
-// time limit. A no ends the run as rejected, which nothing catches, unless `onReject: continue` asks to be told.
+// A person's decision is on disk before it is confirmed. It counts even if it is found only after the time limit. A
+// rejection ends the run as rejected, which nothing catches, unless the recipe says `onReject: continue`.
 import ActionKit
 import Basics
 import Recipes
 import RunState
 
-/// Carries out the waiting of one step.
+/// Runs one step's wait.
 struct WaitRunner {
   let run: RunContext
   let step: Step
@@ -66,7 +67,7 @@ struct WaitRunner {
       let nothing = { () throws(StepInterruption) -> Never? in nil }
       _ = try await run.wait(
         until: end, elapsed, for: "waits until \(due.inSeconds)", in: scope, tell: { tell(wait) }, nothing)
-      // A limit that is no later than the instant has struck, unless both passed while nobody looked.
+      // A limit that is no later than the instant times out, unless both passed while no process was looking.
       if let limit, limit < due, due > run.time.now() { throw timedOut("'\(step.title)' took longer than") }
     }
     return try await over(ValueMap())
@@ -120,7 +121,7 @@ struct WaitRunner {
     output["approved"] = .bool(decision?.isApproved ?? false)
     guard let decision else {
       if approval.onTimeout == .continue { return try await over(output) }
-      throw timedOut("nobody decided within")
+      throw timedOut("no decision within")
     }
     output["by"] = .string(decision.by)
     output["at"] = .timestamp(decision.at)
@@ -144,7 +145,7 @@ struct WaitRunner {
     }
   }
 
-  /// Says what is waited for, if it is.
+  /// Reports what the step waits for, if it does.
   private func tell(_ wait: WaitRecord) {
     run.report(.stepWaits(path: path, title: step.title, depth: depth, wait: wait))
   }

@@ -1,34 +1,34 @@
 // The threads on which runs are walked.
 //
-// An expression is evaluated, and a value written, without a break: that may take a good part of a second. The pool of
-// Swift's concurrency has a thread a processor, so two such runs would stop everything else for as long, schedules and
-// answers to commands among it. So walks have threads of their own. There are as many as processors; when a job has
-// waited for longer than `patience` while all of them are busy, one more begins, and the system lets all of them take
+// Evaluating an expression or writing a value runs without a break, for up to a good part of a second. Swift's
+// concurrency pool has a thread per processor, so two such runs would stop everything else for as long, schedules and
+// answers to commands included. So walks have threads of their own. There are as many as processors; when a job has
+// waited for longer than `patience` while all of them are busy, another one starts, and the system lets them take
 // turns. A thread that finds nothing to do for a while ends.
 //
-// Nothing is bound to a thread here: what one walk waits for may be done by any of them.
+// No work is bound to a thread: any of them may continue a walk.
 import Glibc
 import Threads
 
 /// Walks runs, on threads beside those of Swift's concurrency.
 package final class WalkThreads: TaskExecutor, @unchecked Sendable {
-  // Unchecked, because what changes is touched only with the monitor held.
+  // Unchecked, because all mutable state is touched only with the monitor held.
 
   /// The threads of this process.
   package static let shared = WalkThreads()
 
-  /// How long a job waits while all threads are busy, before another thread begins, in nanoseconds.
+  /// How long a job waits while all threads are busy before another thread starts, in nanoseconds.
   private static let patience = 10_000_000
-  /// How long a thread stays that has nothing to do, in nanoseconds.
+  /// How long an idle thread stays, in nanoseconds.
   private static let stay = 2_000_000_000
   private static let most = 64
 
-  /// A job has arrived, and what the watch waits for, so that it only waits.
+  /// Signals that a job has arrived, and wakes the watch, which only waits.
   private enum Condition: Int { case arrived, never }
   private let monitor = Monitor(conditions: 2)
   private let ordinary = max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
   private var jobs: [UnownedJob] = []
-  /// The first job that is still to be done.
+  /// The first job in the queue.
   private var first = 0
   private var taken = 0
   private var threads = 0
@@ -48,7 +48,7 @@ package final class WalkThreads: TaskExecutor, @unchecked Sendable {
     } else if !isWatched {
       isWatched = startThread { self.watch() }
     }
-    // Without any thread, which the system did not give, whoever comes does the work.
+    // If the system gave no thread, the caller does the work.
     let isAlone = threads == 0
     monitor.unlock()
     if isAlone { work(isVisitor: true) }
@@ -88,7 +88,7 @@ package final class WalkThreads: TaskExecutor, @unchecked Sendable {
     monitor.unlock()
   }
 
-  /// Looks whether jobs wait while nobody takes one, until that has not been so for a while.
+  /// Watches for waiting jobs that no thread takes, until there have been none for a while.
   private func watch() {
     monitor.lock()
     var calm = 0

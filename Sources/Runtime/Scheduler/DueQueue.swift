@@ -2,7 +2,7 @@ import Basics
 
 /// Instants with what is due at each, the earliest first: a binary heap of sixteen bytes an item.
 ///
-/// Nothing is ever taken out from the middle. Whoever takes the first checks that it still means something.
+/// Nothing is removed from the middle. The caller checks that the first item is still valid.
 struct DueQueue {
   struct Item {
     fileprivate var seconds: Int
@@ -60,7 +60,7 @@ struct DueQueue {
     items[parent] = last
   }
 
-  /// Keeps only items that still mean something.
+  /// Keeps only items that are still valid.
   mutating func removeAll(where isStale: (Item) -> Bool) {
     let kept = items.filter { !isStale($0) }
     items.removeAll(keepingCapacity: true)

@@ -3,21 +3,21 @@ import Calendars
 import Recipes
 package import RunState
 
-/// What is kept of a schedule beside its mark.
+/// The state of a schedule beside its mark.
 struct ScheduleState: Equatable {
-  /// Its runs that have not ended, oldest first.
+  /// Its runs that haven't ended, oldest first.
   var open: [String] = []
   var buffered: [BufferedSlot] = []
   var pause: PauseRecord?
   /// How many more slots may start a run; any number if nil.
   var remaining: Int?
-  /// Ends of runs that it follows and has not decided on.
+  /// Ends of runs that it follows and hasn't decided on.
   var ends: [FollowedEnd] = []
   /// Slots after the mark that have a run, from a time when the clock was ahead.
   var started: [Timestamp] = []
   /// Runs that were asked to end.
   var asked: Set<String> = []
-  /// What came with the event that is about to start a run, by the event or the run that ended.
+  /// The data of the event that is about to start a run, by the event or the run that ended.
   var events: [String: KeptEvent] = [:]
 
   enum KeptEvent: Equatable {
@@ -36,11 +36,11 @@ struct ScheduleState: Equatable {
     started = record.started
   }
 
-  /// Whether an agent that just came up may have to start or to end something.
+  /// Whether a newly started agent may have to start or end something.
   var hasWork: Bool { !buffered.isEmpty || !ends.isEmpty || open.count > 1 }
 }
 
-/// One schedule at one instant, deciding.
+/// Decides on one schedule at one instant.
 struct ScheduleEvaluation {
   let id: String
   let plan: SchedulePlan
@@ -49,17 +49,17 @@ struct ScheduleEvaluation {
   var current: ScheduleState
   let newID: @Sendable (Timestamp) -> String
   private(set) var decisions: [Decision] = []
-  /// What goes into the next batch.
+  /// The contents of the next batch.
   private var events: [StateEvent] = []
   private var effects: [Decision.Effect] = []
 
   /// Starts that wait beyond this many are dropped.
   static let mostBuffered = 1000
-  /// How old a slot may be for `catchup` if the schedule does not say.
+  /// How old a slot may be for `catchup` if the schedule doesn't say.
   static let window = TimeSpan.seconds(365 * 86_400)
-  /// How many slots `catchup: all` makes up for if the schedule does not say.
+  /// How many slots `catchup: all` makes up for if the schedule doesn't say.
   static let limit = 1000
-  /// How late a slot may be that is not missed: the clock is looked at once a minute at least.
+  /// How late a slot may be without being missed: the clock is read at least once a minute.
   static let punctual = TimeSpan.seconds(60)
 
   init(
@@ -125,12 +125,12 @@ struct ScheduleEvaluation {
     }
   }
 
-  /// The first and the last of the slots whose time has come.
+  /// The first and the last of the slots that are due.
   private func dueSlots(_ recurrence: Recurrence) -> (first: Timestamp, newest: Timestamp)? {
     guard let first = recurrence.next(after: mark), plan.due(first, of: id) <= now else { return nil }
     guard let newest = recurrence.last(notAfter: now, after: first) else { return (first, first) }
     if plan.due(newest, of: id) <= now { return (first, newest) }
-    // No more than one waits for its jitter, because that ends before the next slot.
+    // No more than one slot waits for its jitter, because the jitter ends before the next slot.
     return (first, slot(before: newest, from: first, recurrence) ?? first)
   }
 
@@ -139,7 +139,7 @@ struct ScheduleEvaluation {
     return recurrence.last(notAfter: latest, after: earliest)
   }
 
-  /// Records a row of slots that have one fate.
+  /// Records a row of slots with the same outcome.
   private mutating func row(_ first: Timestamp, _ last: Timestamp, _ outcome: SlotOutcome, _ reason: String?) {
     guard let recurrence = plan.recurrence, let before = first.justBefore else { return }
     let count = first == last ? 1 : recurrence.count(after: before, through: last)
@@ -155,7 +155,7 @@ struct ScheduleEvaluation {
     if let last = self.slot(before: slot, from: from, recurrence) { row(from, last, outcome, reason) }
   }
 
-  /// Records the slots so far that a plan will never decide on, because another is in its place, or none.
+  /// Records the slots so far that a plan will never decide, because another plan replaces it, or none.
   mutating func recordRest(_ outcome: SlotOutcome, _ reason: String) {
     guard current.remaining != 0, let first = plan.recurrence?.next(after: mark), first <= now else { return }
     let last = plan.recurrence?.last(notAfter: now, after: first) ?? first
@@ -195,7 +195,7 @@ struct ScheduleEvaluation {
 
   // MARK: One start
 
-  /// Puts a slot of the schedule's own through the overlap policy.
+  /// Puts one of the schedule's own slots through the overlap policy.
   private mutating func offer(_ slot: Timestamp) {
     let cause = RunCause(.slot, schedule: id, slot: slot)
     if current.started.contains(slot) {
@@ -212,7 +212,7 @@ struct ScheduleEvaluation {
     offer(slot, cause, plan.overlap)
   }
 
-  /// Puts what asks for a run through an overlap policy.
+  /// Puts a request for a run through an overlap policy.
   mutating func offer(_ slot: Timestamp, _ cause: RunCause, _ overlap: Trigger.Overlap) {
     if let refusal = plan.refusal { return settle(slot, cause, .refused, refusal) }
     guard let alive = current.open.first, overlap != .allowAll else { return start(slot, cause) }
@@ -243,7 +243,7 @@ struct ScheduleEvaluation {
 
   private mutating func askToEnd() { end(current.open) { .cancel(run: $0, reason: $1) } }
 
-  /// Asks runs to end, each once.
+  /// Cancels runs, each once.
   private mutating func end(_ runs: [String], _ effect: (_ run: String, _ reason: String) -> Decision.Effect) {
     for run in runs where current.asked.insert(run).inserted {
       effects.append(effect(run, "the schedule \(id) starts another run"))
@@ -264,7 +264,7 @@ struct ScheduleEvaluation {
       }
     }
     var late: TimeSpan?
-    // A person's moment is now, whatever slot it makes up for.
+    // A person's request is due now, whatever slot it makes up for.
     if cause.kind != .backfill {
       late = now.span(since: cause.kind == .slot ? plan.due(slot, of: id) : slot)
     }
@@ -279,7 +279,7 @@ struct ScheduleEvaluation {
     flush()
   }
 
-  /// Records what becomes of one slot.
+  /// Records the outcome of one slot.
   mutating func settle(
     _ slot: Timestamp, _ cause: RunCause, _ outcome: SlotOutcome, _ reason: String?, run: String? = nil,
     lateBy: TimeSpan? = nil
@@ -289,7 +289,7 @@ struct ScheduleEvaluation {
         schedule: id, slot: slot, outcome: outcome, at: now, cause: cause, run: run, reason: reason, lateBy: lateBy))
   }
 
-  /// Takes in a record as the state's fold does.
+  /// Folds a record as the state does.
   private mutating func record(_ slot: SlotRecord) {
     events.append(.slotDecided(slot))
     if slot.cause.kind == .slot {
@@ -327,7 +327,7 @@ struct ScheduleEvaluation {
     if plan.overlap == .cancelOther, !current.buffered.isEmpty { askToEnd() }
   }
 
-  /// Whether nothing holds a start up any more.
+  /// Whether nothing delays a start any more.
   private func mayStart(_ waiting: BufferedSlot) -> Bool {
     let isAskedFor = [.trigger, .backfill].contains(waiting.cause.kind)
     // Its own slots wait under this policy only if the policy was edited meanwhile.
@@ -335,7 +335,7 @@ struct ScheduleEvaluation {
     return isFree && (current.pause == nil || isAskedFor)
   }
 
-  /// What an agent that just came up finds left over by the one before.
+  /// Handles what the previous agent left unfinished.
   mutating func settleRest() {
     for end in current.ends { follow(end) }
     if plan.overlap == .terminateOther { end(Array(current.open.dropLast())) { .terminate(run: $0, reason: $1) } }
@@ -359,7 +359,7 @@ struct ScheduleEvaluation {
     }
   }
 
-  /// Decides on an event that the schedule listens for, with what came with it.
+  /// Decides on an event that the schedule listens for, with its data.
   mutating func receive(_ event: EventRecord, _ value: Value) {
     let cause = RunCause(.event, schedule: id, event: event.id)
     if let pause = current.pause {
@@ -367,14 +367,14 @@ struct ScheduleEvaluation {
     } else {
       if plan.readsEvent { current.events[event.id] = .value(value) }
       offer(event.receivedAt, cause, plan.overlap)
-      // A start that waits looks it up again: a thousand of them would hold much.
+      // A waiting start looks the data up again: a thousand of them would hold much.
       current.events[event.id] = nil
     }
   }
 }
 
 extension RunCause {
-  /// The event or the run that it comes of.
+  /// The event or the run that caused it.
   var origin: String? {
     switch kind {
     case .event: event
@@ -391,7 +391,7 @@ extension ScheduleState.KeptEvent {
 extension SchedulePlan {
   var readsEvent: Bool { computed?.readsEvent ?? false }
 
-  /// Whether a start that waits wants an event that has to be looked up first.
+  /// Whether a waiting start needs an event that has to be looked up first.
   func needsEvent(of waiting: BufferedSlot, in current: ScheduleState) -> Bool {
     guard readsEvent, let origin = waiting.cause.origin else { return false }
     return current.events[origin] == nil

@@ -3,19 +3,19 @@ package import Calendars
 package import Recipes
 package import RunState
 
-/// What a schedule does: when it starts runs, what becomes of slots that cannot start at once, and what a run is
-/// created with.
+/// What a schedule does: when it starts runs, what happens to slots that can't start at once, and what a run is created
+/// with.
 ///
-/// Shared by all schedules that have it in common, and by nothing that changes.
+/// Shared by all schedules that have it in common; immutable.
 package final class SchedulePlan: Sendable {
   package let recipe: String
   /// The recipe's file, as the agent found it.
   package let file: String
   /// The texts of the recipe and of those that it calls, by file.
   package let texts: StoredValue
-  /// The inputs of a run, checked and with defaults; without those that are computed when it starts.
+  /// The inputs of a run, checked and with defaults, except those that are computed when it starts.
   package let inputs: Value
-  /// What computes the inputs of each run, if any of them is.
+  /// Computes the inputs of each run, if any are computed.
   package let computed: StartingInputs?
   package let overrides: [String: Value]
   package let group: RunGroup?
@@ -49,12 +49,14 @@ package final class SchedulePlan: Sendable {
   /// The event that it listens for.
   var event: String? { if case .event(let name, match: _) = trigger.kind { name } else { nil } }
 
-  /// What happens to a start while a run is alive; nobody asks for an event or an end again, so those wait.
+  /// What happens to a start while a run is alive.
+  ///
+  /// Events and ends of runs come only once, so they wait.
   var overlap: Trigger.Overlap { trigger.recurrence == nil ? .bufferAll : trigger.overlap }
 
-  /// What decides the slots, in one text; a schedule whose text changes has no past to make up for.
+  /// The text that decides the slots; a schedule whose text changes has no past to make up for.
   ///
-  /// The recipe's own pause and limit are in it, since editing those overrules what a person did since.
+  /// It includes the recipe's own pause and limit, because an edit of those overrides what a person set before.
   package var spec: String {
     var hash = FowlerNollVo()
     switch trigger.kind {
@@ -66,7 +68,7 @@ package final class SchedulePlan: Sendable {
     return String(hash.value, radix: 16)
   }
 
-  /// When a slot is to be started: a part of the jitter later, always the same, and always before the next slot.
+  /// When a slot starts: a part of the jitter later, always the same, and always before the next slot.
   func due(_ slot: Timestamp, of schedule: String) -> Timestamp {
     guard let jitter = trigger.jitter, jitter > .zero, let recurrence else { return slot }
     var bound = UInt64(jitter.nanoseconds) + 1
@@ -76,7 +78,7 @@ package final class SchedulePlan: Sendable {
     var hash = FowlerNollVo()
     hash.add(schedule)
     hash.add(slot.description)
-    // FNV leaves its high bits alike for texts that differ at their ends.
+    // FNV's high bits are alike for texts that differ at their ends.
     var mixed = hash.value
     mixed = (mixed ^ (mixed >> 32)) &* 0xD6E8_FEB8_6659_FD93
     mixed = (mixed ^ (mixed >> 32)) &* 0xD6E8_FEB8_6659_FD93

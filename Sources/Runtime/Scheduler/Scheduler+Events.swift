@@ -3,12 +3,12 @@ import Calendars
 package import Recipes
 package import RunState
 
-// What happens to schedules from outside: runs end, events come, people ask.
+// What happens to schedules from outside: runs end, events come, people give commands.
 
 extension Scheduler {
   /// Tells the schedules that a run ended: its own, and those that follow its recipe.
   ///
-  /// To be told once, and after the end is durable.
+  /// Called once, after the end is durable.
   package mutating func runEnded(_ run: RunRecord, at now: Timestamp) -> [Decision] {
     var decisions: [Decision] = []
     if let id = run.origin.cause.schedule, let index = indexes[id] {
@@ -29,7 +29,7 @@ extension Scheduler {
     return decisions
   }
 
-  /// Tells that somebody else created a run of a schedule, as a person does who tries one again.
+  /// Adds a run that a caller outside the scheduler created for a schedule, such as a retry.
   package mutating func runCreated(_ run: RunCreated) {
     guard let id = run.cause.schedule, let index = indexes[id] else { return }
     var current = states[index] ?? ScheduleState()
@@ -39,10 +39,10 @@ extension Scheduler {
 
   /// Offers an event to the schedules that listen for it.
   ///
-  /// All that listen and whose `match` holds decide in one batch, which consumes the event; it has to be appended
-  /// together with the receipt of the event, so that a crash leaves both or neither. Nil if nobody wants it.
+  /// All that listen and whose `match` holds decide in one batch, which consumes the event; the caller appends it
+  /// together with the receipt of the event, so that a crash leaves both or neither. Nil if no schedule takes it.
   ///
-  /// - Parameter data: What came with it, or why that cannot be read.
+  /// - Parameter data: The event's data, or why it can't be read.
   package mutating func eventReceived(
     _ event: EventRecord, with data: Result<Value, StateError>, at now: Timestamp
   ) -> Decision? {
@@ -74,7 +74,7 @@ extension Scheduler {
           evaluation.receive(event, value)
         }
       }
-      // One that was refused is decided as well: offered again, it would be refused again at each start.
+      // A refused event is decided as well: otherwise each start would offer and refuse it again.
       if whole.schedule.isEmpty {
         whole.schedule = id
         whole.events.append(.eventConsumed(EventConsumed(at: now, id: event.id, by: id)))
@@ -89,7 +89,7 @@ extension Scheduler {
 }
 
 extension Scheduler {
-  /// Tells what came with an event that a start waits for; nil if it is lost.
+  /// Passes on the data of an event that a start waits for; nil if the data is lost.
   package mutating func recall(_ value: Value?, for cause: RunCause) {
     guard let index = cause.schedule.flatMap({ indexes[$0] }), let origin = cause.origin,
       states[index]?.buffered.contains(where: { $0.cause == cause }) == true
@@ -99,18 +99,18 @@ extension Scheduler {
   }
 }
 
-// MARK: What people ask for
+// MARK: Commands from people
 
 extension Scheduler {
   /// Starts a run out of turn, even of a schedule that is paused; nil if there is no such schedule.
   ///
-  /// - Parameter overlap: The policy for this once; the schedule's own if nil.
+  /// - Parameter overlap: The policy for this start; the schedule's own if nil.
   package mutating func trigger(
     _ id: String, overlap: Trigger.Overlap? = nil, at now: Timestamp
   ) -> [Decision]? {
     guard let index = indexes[id] else { return nil }
     return evaluate(index, at: now) { evaluation in
-      // Asked for twice in one instant, they are still two.
+      // Two requests at the same instant are still two.
       var moment = now
       while evaluation.current.buffered.contains(where: { $0.slot == moment && $0.cause.kind == .trigger }),
         let later = moment.advanced(by: TimeSpan(nanoseconds: 1))
@@ -121,7 +121,7 @@ extension Scheduler {
     }
   }
 
-  /// Starts nothing from now on; nil if there is no such schedule.
+  /// Pauses a schedule; nil if there is no such schedule.
   package mutating func pause(_ id: String, note: String?, at now: Timestamp) -> [Decision]? {
     guard let index = indexes[id] else { return nil }
     return evaluate(index, at: now) { evaluation in
@@ -155,7 +155,7 @@ extension Scheduler {
   /// The slots from one instant up to before another that may be made up for, oldest first and at most that many, and
   /// whether there are more; nil if there is no such schedule.
   ///
-  /// Slots after the mark are not among them: they are still to be decided.
+  /// Slots after the mark aren't included: they are still to be decided.
   ///
   /// - Parameter started: The slots that have a run, by the ledger.
   package func slotsToBackfill(
@@ -185,7 +185,7 @@ extension Scheduler {
       let overlap = overlap ?? (evaluation.plan.overlap == .skip ? .bufferAll : evaluation.plan.overlap)
       for slot in slots {
         let cause = RunCause(.backfill, schedule: id, slot: slot)
-        // One that waits already would be settled together with its double.
+        // A slot that waits already would be settled together with its double.
         if evaluation.current.buffered.contains(where: { $0.slot == slot && $0.cause == cause }) { continue }
         evaluation.offer(slot, cause, overlap)
       }

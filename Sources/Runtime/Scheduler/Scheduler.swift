@@ -1,15 +1,15 @@
-// Which slots of which schedules start runs, and what becomes of the others.
+// Which slots of which schedules start runs, and the outcome of the others.
 //
-// The scheduler is a state machine. It reads no clock, does no I/O and starts nothing: it is told the time and what
-// happened, and answers with decisions. A decision is a batch of events and what to do once they are durable. The owner
-// appends the batches in the order in which they were given; if one cannot be appended, the scheduler is to be thrown
-// away, and made again from the state. What it knows of a schedule is the fold of the events that it gave, so that it
-// need not wait for one batch before it decides on the next.
+// The scheduler is a state machine. It reads no clock, does no I/O and starts nothing: its owner tells it the time and
+// what happened, and it answers with decisions. A decision is a batch of events and what to do once they are durable.
+// The owner appends the batches in the order in which they were given; if an append fails, the owner discards the
+// scheduler and makes a new one from the state. Its knowledge of a schedule is the fold of the events that it gave, so
+// that it can decide on the next batch before the last one is on disk.
 //
-// Slots are decided from the schedule's mark (`processedUntil`) up to now. The mark never goes back unless a person resets
-// it, after which slots that have a run are `dropped`; so a clock that is set back decides nothing twice. A clock that is
-// set forward, a machine that slept and an agent that was down are all the same thing, a long way from the mark to now. Of
-// those slots
+// Slots are decided from the schedule's mark (`processedUntil`) up to now. The mark never goes back unless a person
+// resets it, after which slots that have a run are `dropped`; so a clock that is set back decides nothing twice. A
+// clock that is set forward, a machine that slept and an agent that was down are all the same: a long way from the mark
+// to now. Of those slots
 //
 //   1. what is older than the catch-up window is `missedWindow` (a year if nothing is said);
 //   2. of the rest, `catchup: last` starts the newest and leaves the others `superseded`; `none` starts the newest if it
@@ -27,11 +27,11 @@
 // Long rows of slots with one fate are found by halving and recorded as one, so that a schedule of every second that
 // was down for a month costs no more than one that was down for a minute.
 //
-// While a schedule is paused, nothing is decided; at its end the slots of the pause are recorded as `paused`. Slots that
-// wait (`buffered`) wait on. What a person asks for, a trigger or a backfill, is done even so, and moves no mark. A
-// schedule whose remaining runs are used up has no more slots; only runs of its own slots count.
+// While a schedule is paused, nothing is decided; at the end of the pause its slots are recorded as `paused`. Waiting
+// slots (`buffered`) keep waiting. A person's trigger or backfill is done even then, and moves no mark. A schedule
+// whose remaining runs are used up has no more slots; only runs of its own slots count.
 //
-// Events and ends of other recipes start runs likewise, with `bufferAll`, since nobody repeats them.
+// Events and ends of other recipes start runs likewise, with `bufferAll`, because they come only once.
 
 package import Basics
 import Calendars
@@ -47,11 +47,11 @@ package struct Scheduler: Sendable {
     var plan: SchedulePlan?
     /// Every slot through this instant has been decided.
     var mark: Timestamp
-    /// When it has something to decide next; an item of the queue for another instant means nothing.
+    /// The next instant at which it has something to decide; queue items for other instants are stale.
     var due = Timestamp.earliest
     var isQueued = false
 
-    /// Whether an item of the queue is the one that counts.
+    /// Whether an item of the queue is current.
     func isAwaiting(_ item: DueQueue.Item) -> Bool { isQueued && due == item.due }
   }
 
@@ -59,11 +59,11 @@ package struct Scheduler: Sendable {
   private var free: [Int32] = []
   var indexes: [String: Int32] = [:]
   private var queue = DueQueue()
-  /// What there is beside the mark, of those schedules of which there is anything.
+  /// The state beside the mark, for those schedules that have any.
   var states: [Int32: ScheduleState] = [:]
   /// Schedules that may have something to start apart from new slots.
   private var unsettled: Set<Int32> = []
-  /// By recipe and by event, the schedules that wait for such a thing, in the order of their ids.
+  /// The schedules that wait for a recipe's end or for an event, in the order of their ids.
   var followers: [String: [String]] = [:]
   var listeners: [String: [String]] = [:]
   private let newID: @Sendable (Timestamp) -> String
@@ -74,10 +74,10 @@ package struct Scheduler: Sendable {
   /// How many schedules there are.
   package var count: Int { indexes.count }
 
-  /// When `due` has something to decide, if nothing happens before; nil if never.
+  /// The next instant at which `due` has something to decide, if nothing happens before; nil if none.
   package var nextDue: Timestamp? { unsettled.isEmpty ? queue.first?.due : .earliest }
 
-  /// Decides all that is due by now, the earliest first.
+  /// Decides everything that is due by now, the earliest first.
   package mutating func due(at now: Timestamp) -> [Decision] {
     var decisions: [Decision] = []
     for index in unsettled.sorted() { decisions += evaluate(index, at: now) { $0.settleRest() } }
@@ -92,10 +92,10 @@ package struct Scheduler: Sendable {
     return decisions
   }
 
-  /// Has a schedule look again at what may start.
+  /// Marks a schedule for another look at what may start.
   mutating func settleLater(_ index: Int32) { unsettled.insert(index) }
 
-  /// Lets one schedule decide, and takes in what it decided.
+  /// Lets one schedule decide, and folds its decision.
   mutating func evaluate(_ index: Int32, at now: Timestamp, _ body: (inout ScheduleEvaluation) -> Void) -> [Decision] {
     let schedule = schedules[Int(index)]
     guard let plan = schedule.plan else { return [] }
@@ -111,7 +111,7 @@ package struct Scheduler: Sendable {
     return evaluation.decisions
   }
 
-  /// Plans when a schedule has to decide next; one that is paused or used up does not.
+  /// Plans when a schedule has to decide next; a paused or used-up schedule doesn't.
   private mutating func enqueue(_ index: Int32, _ plan: SchedulePlan) {
     let schedule = schedules[Int(index)]
     let current = states[index]
@@ -136,7 +136,7 @@ package struct Scheduler: Sendable {
 
   private func isCurrent(_ item: DueQueue.Item) -> Bool { schedules[Int(item.index)].isAwaiting(item) }
 
-  /// Keeps the front of the queue true.
+  /// Removes stale items from the front of the queue.
   private mutating func trim() {
     while let item = queue.first, !isCurrent(item) { queue.removeFirst() }
   }
@@ -145,15 +145,15 @@ package struct Scheduler: Sendable {
 // MARK: Which schedules there are
 
 extension Scheduler {
-  /// Takes the schedules there are now in place of those before, and gives what that changes in the state.
+  /// Replaces the schedules, and gives what that changes in the state.
   ///
-  /// The state is read for schedules that are not known yet, as all are at the start, and for those to be removed. Of
+  /// The state is read for schedules that aren't known yet, as all are at the start, and for those to be removed. Of
   /// two entries with one id the first counts.
   ///
   /// - Parameters:
-  ///   - kept: Schedules whose recipes cannot be read now: what is known of them stays, and nothing is decided.
-  ///   - earlier: What an earlier process had in force of schedules that are others now or gone, whose slots since are
-  ///     recorded as missed.
+  ///   - kept: Schedules whose recipes can't be read now: their state stays, and nothing is decided.
+  ///   - earlier: What an earlier process had in force for schedules that have changed or gone; their slots since
+  ///     then are recorded as missed.
   package mutating func set(
     _ entries: [ScheduleEntry], keeping kept: Set<String> = [], after earlier: [String: SchedulePlan] = [:],
     state: State, at now: Timestamp
@@ -178,7 +178,7 @@ extension Scheduler {
     queue.reserveCapacity(count)
   }
 
-  /// Takes in a schedule whose slots through an instant have been decided, as it is in no state yet.
+  /// Adds a schedule, unknown to the state, whose slots through an instant have been decided.
   ///
   /// For many schedules at once, without an event for each.
   package mutating func adopt(_ entries: some Collection<ScheduleEntry>, mark: Timestamp) {
@@ -237,7 +237,7 @@ extension Scheduler {
             processedUntil: isSame ? nil : mark, remainingRuns: current.remaining,
             pausesOnFailure: plan.trigger.pausesOnFailure, follows: plan.follows)))
     }
-    // What the recipe says counts until a person says otherwise, and again once it says something else.
+    // The recipe's setting counts until a person changes it, and again once the recipe changes.
     if !isSame {
       let pause =
         plan.trigger.isPaused ? PauseRecord(at: now, origin: .recipe, note: plan.trigger.pauseNote) : nil
@@ -260,7 +260,7 @@ extension Scheduler {
     return events
   }
 
-  /// The records of the slots after a mark that a plan leaves behind.
+  /// The records of the slots after a mark that a plan leaves undecided.
   private func rest(
     of plan: SchedulePlan?, _ id: String, _ mark: Timestamp, _ current: ScheduleState, _ outcome: SlotOutcome,
     _ reason: String,
@@ -299,7 +299,7 @@ extension Scheduler {
     return missed + dropped + [.scheduleRemoved(ScheduleRemoved(at: now, schedule: id))]
   }
 
-  /// Begins to tell a schedule of the events and ends that it waits for.
+  /// Subscribes a schedule to the events and ends that it waits for.
   private mutating func attend(_ plan: SchedulePlan, _ id: String) {
     func inserted(_ ids: [String]?) -> [String] {
       var ids = ids ?? []

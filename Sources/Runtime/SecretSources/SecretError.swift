@@ -1,6 +1,6 @@
-/// Why a source does not give a secret that it should: what is wrong, and what to do.
+/// Why a source doesn't give a secret that it should: what is wrong, and what to do.
 ///
-/// It never holds what was read.
+/// It never contains what was read.
 package struct SecretError: Error, Sendable, Equatable {
   package var message: String
 

@@ -3,11 +3,11 @@ import Glibc
 import Recipes
 import YAMLReader
 
-/// Files of secrets: a YAML mapping from names to texts that nobody but its owner may read.
+/// Files of secrets: a YAML mapping from names to texts that only its owner may read.
 enum SecretFile {
   static let largest = 1 << 20
 
-  /// Reads a file; one that others can read or write is refused.
+  /// Reads a file; refuses one that others can read or write.
   static func read(_ path: String) throws(SecretError) -> [String: String] {
     try requirePrivate(path)
     let source: Source
@@ -17,7 +17,7 @@ enum SecretFile {
     return try members(of: source)
   }
 
-  /// Refuses a file that others can read or write; one that is not there is for its reader to refuse.
+  /// Refuses a file that others can read or write; a missing file is left to the reader.
   static func requirePrivate(_ path: String) throws(SecretError) {
     var status = stat()
     if stat(path, &status) == 0, status.st_mode & 0o077 != 0 {
@@ -25,11 +25,11 @@ enum SecretFile {
     }
   }
 
-  /// The secrets that a text holds, each as it is written: `0047` is no number here.
+  /// The secrets in a text, each as written: `0047` isn't a number here.
   static func members(of source: Source) throws(SecretError) -> [String: String] {
     let document: YAMLDocument
     do throws(Diagnostics) { document = try YAMLReader.read(source) } catch {
-      // Neither the line nor the message, which may quote what is wrong.
+      // Without the line's text and the parser's message, which may quote a secret.
       throw SecretError(
         "'\(source.name)' cannot be read as YAML\(line(of: error.list.first?.location)); put secrets in 'single quotes', "
           + "and name each once")
@@ -46,7 +46,7 @@ enum SecretFile {
         members[member.key.plainText] = String(decoding: source.bytes[range], as: UTF8.self)
       default:
         throw SecretError(
-          "'\(source.name)': '\(member.key.plainText)' is no text\(line(of: document.location(of: member.key)))")
+          "'\(source.name)': '\(member.key.plainText)' isn't text\(line(of: document.location(of: member.key)))")
       }
     }
     return members

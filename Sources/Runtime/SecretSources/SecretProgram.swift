@@ -2,11 +2,11 @@ import Basics
 import ChildProcesses
 import Recipes
 
-// What runs a program that prints secrets: `pass`, `age`, or whatever `errand.yaml` names.
+// Runs a program that prints secrets: `pass`, `age`, or the command that `errand.yaml` names.
 //
-// It has the environment of this process, because a password manager finds its store, its agent and its terminal there;
-// no input; and a process group of its own, which ends with it. What it writes to its standard error is read and thrown
-// away: it may hold a secret, and whoever runs the program by hand sees it.
+// It has this process's environment, because a password manager finds its store, its agent and its terminal there; no
+// input; and a process group of its own, which ends with it. Its standard error is read and discarded: it may hold a
+// secret, and a person who runs the program by hand sees it.
 
 /// A program that prints secrets.
 struct SecretProgram: Sendable {
@@ -15,7 +15,7 @@ struct SecretProgram: Sendable {
   var folder: String
   var environment: [String: String]
 
-  /// The program and its arguments, as a shell takes them.
+  /// The program and its arguments, split as a shell does.
   var line: String { words.map(\.shellQuoted).joined(separator: " ") }
 
   /// The program's file, if it is there.
@@ -23,18 +23,18 @@ struct SecretProgram: Sendable {
     ChildProcess.file(of: words.first ?? "", in: environment["PATH"] ?? "/usr/local/bin:/usr/bin:/bin", from: folder)
   }
 
-  /// That it is not there.
+  /// The error that the program is missing.
   func isMissing(for what: String) -> SecretError {
     SecretError("\(what): there is no program '\(words.first ?? "")'; install it, or give its path")
   }
 
-  /// What it prints, which is a text and not empty.
+  /// The program's output, which is text and not empty.
   ///
-  /// - Parameter what: What it is run for, as the beginning of a message.
+  /// - Parameter what: What it runs for, as the beginning of a message.
   func output(for what: String, largest: Int) async throws(SecretError) -> [UInt8] {
     guard let file else { throw isMissing(for: what) }
     if words.contains(where: { $0.utf8.contains(0) }) {
-      throw SecretError("\(what): a word of the command holds a NUL, which ends a text")
+      throw SecretError("\(what): a word of the command contains a NUL character")
     }
     let process = ChildProcess(
       path: file, arguments: words, environment: environment, folder: folder, maxOutputBytes: largest,
@@ -47,12 +47,12 @@ struct SecretProgram: Sendable {
       if String(validating: end.output, as: UTF8.self) != nil { return end.output }
       reason = "printed text that isn't valid UTF-8"
     case .exit(let code): reason = "exited with code \(code)"
-    case .signal(let number): reason = "was ended by signal \(number)"
-    case .notStarted(let code): reason = "was not started: \(systemErrorText(code))"
+    case .signal(let number): reason = "was killed by signal \(number)"
+    case .notStarted(let code): reason = "could not be started: \(systemErrorText(code))"
     case .tooMuchOutput: reason = "printed more than \(largest) bytes"
-    case .lost: reason = "was killed with what watched over it"
-    case .late: reason = "did not end within \(timeout)"
-    case .cancelled: reason = "was ended before it was done"
+    case .lost: reason = "was killed together with its supervisor"
+    case .late: reason = "timed out after \(timeout)"
+    case .cancelled: reason = "was cancelled"
     }
     throw SecretError("\(what): '\(line)' \(reason); run it by hand to see why")
   }

@@ -1,15 +1,15 @@
 // Where secrets come from.
 //
-// A secret is looked for by its name, and the first source that has it counts: the command that `errand.yaml` names for
-// it, the files in their order, the files encrypted with age in theirs, the credentials that systemd hands to its unit
-// (a file of that name in $CREDENTIALS_DIRECTORY), and the environment.
+// Sources are asked by name, and the first one that has the secret counts: the command that `errand.yaml` names for it,
+// the files in their order, the files encrypted with age in theirs, the credentials that systemd hands to its unit (a
+// file of that name in $CREDENTIALS_DIRECTORY), and the environment.
 //
-// Nothing is read before a run needs it, so that a command that only looks asks no password manager; what was read is
-// kept for the life of the process, or until `errand serve` reads its configuration again. A source that ought to have
-// the secret and fails is a fault: no other stands in for it silently. A fault is not kept, because a password manager
-// that is locked now may be open at the next try.
+// Nothing is read before a run needs it, so that a command that only reads asks no password manager; what was read is
+// kept for the life of the process, or until `errand serve` reads its configuration again. If a source ought to have
+// the secret and fails, that is a fault: no other source silently replaces it. A fault isn't kept, because a password
+// manager that is locked now may be open next time.
 //
-// A single line end at the end of what a command prints or a credential holds is the editor's or `echo`'s, and no part
+// A single line end at the end of a command's output or of a credential comes from the editor or `echo`, and isn't part
 // of the secret.
 import Basics
 import Glibc
@@ -17,9 +17,9 @@ package import Recipes
 
 /// Finds secrets by name.
 package actor SecretSources {
-  /// What gives a secret.
+  /// A place that gives secrets.
   package enum Origin: Sendable, Equatable {
-    /// A program, as a shell takes it.
+    /// A program, split as a shell does.
     case command(String)
     case file(String)
     case ageFile(String)
@@ -41,7 +41,7 @@ package actor SecretSources {
   /// A secret that a source has.
   package struct Found: Sendable {
     package var origin: Origin
-    /// Nil of a command that was not to be run.
+    /// Nil for a command that wasn't run.
     package var value: String?
   }
 
@@ -50,7 +50,7 @@ package actor SecretSources {
   private let environment: [String: String]
   private let fixed: [String: String]?
   private var files: [String: [String: String]] = [:]
-  /// What runs, or has given what it should; nobody cancels it, and its time is limited.
+  /// Readings under way or finished; they aren't cancelled, and have a time limit.
   private var ageFiles: [String: Task<Result<[String: String], SecretError>, Never>] = [:]
   private var printed: [String: Task<Result<String, SecretError>, Never>] = [:]
 
@@ -58,7 +58,7 @@ package actor SecretSources {
   private static let largestPrinted = 64 << 10
 
   /// - Parameters:
-  ///   - folder: What relative paths start from, and where commands work.
+  ///   - folder: The folder that relative paths start from, and in which commands run.
   ///   - environment: The variables of this process.
   package init(_ settings: SecretSettings, folder: String, environment: [String: String]) {
     self.settings = settings
@@ -75,9 +75,9 @@ package actor SecretSources {
     fixed = values
   }
 
-  /// A secret with where it comes from; nil if no source has it.
+  /// A secret with its source; nil if no source has it.
   ///
-  /// - Parameter runsCommands: Whether a command for it is run; if not, it is taken to give it.
+  /// - Parameter runsCommands: Whether its command runs; if not, it is assumed to give the secret.
   package func find(_ name: String, runsCommands: Bool = true) async throws(SecretError) -> Found? {
     if let fixed { return fixed[name].map { Found(origin: .environment, value: $0) } }
     if let command = settings.commands[name] {
@@ -96,7 +96,7 @@ package actor SecretSources {
     return Found(origin: .environment, value: value)
   }
 
-  /// Every secret of the files that are not encrypted, as far as they can be read.
+  /// Every secret of the unencrypted files, as far as they can be read.
   package func inFiles() -> [(name: String, text: String)] {
     if let fixed { return fixed.map { ($0.key, $0.value) } }
     return settings.files.flatMap { path in
@@ -104,8 +104,8 @@ package actor SecretSources {
     }
   }
 
-  /// What is wrong with sources, found without running anything: files that are not there or that others can read, and
-  /// programs that are not installed.
+  /// Faults of sources, found without running anything: files that are missing or that others can read, and programs
+  /// that aren't installed.
   package func faults() -> [SecretError] {
     var faults: [SecretError] = []
     func note(_ body: () throws(SecretError) -> Void) {
@@ -166,7 +166,7 @@ package actor SecretSources {
 
   private static let noAge = SecretError("files encrypted with age need the program 'age'; install the package 'age'")
 
-  /// What systemd gave to the unit under a name.
+  /// The credential that systemd gave to the unit under a name.
   private func credential(_ name: String) throws(SecretError) -> Found? {
     guard let folder = environment["CREDENTIALS_DIRECTORY"], folder.hasPrefix("/"), SecretSources.isFileName(name)
     else {
@@ -175,9 +175,9 @@ package actor SecretSources {
     let path = "\(folder)/\(name)"
     var status = stat()
     guard stat(path, &status) == 0 else { return nil }
-    // systemd lets its own user read, and by an access list, whose mask the group's bits show, that of the unit.
+    // systemd lets its own user read, and the unit's user by an access list, whose mask is in the group's bits.
     guard status.st_mode & 0o007 == 0 else {
-      throw SecretError("'\(path)' can be read by everybody; make it private with: chmod 600 \(path.shellQuoted)")
+      throw SecretError("'\(path)' can be read by every user; make it private with: chmod 600 \(path.shellQuoted)")
     }
     let bytes: [UInt8]
     do throws(FileError) { bytes = try Files.read(path, limit: 1 << 20) } catch {
@@ -189,7 +189,7 @@ package actor SecretSources {
     return Found(origin: .credential(path), value: text)
   }
 
-  /// Whether a file of that name is in the folder itself and was meant.
+  /// Whether the name is that of a visible file in the folder itself.
   private static func isFileName(_ name: String) -> Bool {
     !name.isEmpty && !name.hasPrefix(".") && !name.utf8.contains(0x2F) && !name.utf8.contains(0)
   }

@@ -1,9 +1,9 @@
 import Basics
 import Recipes
 
-/// The differences of two values, as people look for them.
+/// The differences of two values, as people read them.
 enum Differences {
-  /// Whether a value is what was expected: numbers by what they count, instants and the like as they are written.
+  /// Whether a value equals the expected one: numbers by their value, instants and the like by their text.
   static func areSame(_ expected: Value, _ found: Value) -> Bool {
     switch (expected.content, found.content) {
     case (.list(let left), .list(let right)):
@@ -32,8 +32,8 @@ enum Differences {
     }
   }
 
-  /// What has to go (`-`) from what was expected and what has to come (`+`) to be what was found; lines that both have
-  /// are shown where they are next to such a line.
+  /// The lines to remove (`-`) from the expected text and to add (`+`) to get the actual one; common lines are shown
+  /// next to such a line.
   static func lines(_ expected: Value, _ found: Value?) -> [String] {
     let left = text(expected)
     let right = found.map(text) ?? []
@@ -66,10 +66,10 @@ enum Differences {
 
   private typealias Row = (sign: String, line: String)
 
-  /// More lines than that are not compared one by one, because the table grows with their product.
+  /// Beyond this many lines they aren't compared one by one, because the table grows with their product.
   private static let most = 1000
 
-  /// The longest common subsequence, with what is in one text only around it.
+  /// The longest common subsequence, with the other lines around it.
   private static func rows(_ left: [String], _ right: [String]) -> [Row] {
     guard left.count <= most, right.count <= most else {
       return left.map { ("-", $0) } + right.map { ("+", $0) }

@@ -1,12 +1,12 @@
-// Rewriting what is recorded in a test file: outputs, runs, requests and slots that are another than expected.
+// Updates the recorded values in a test file: outputs, runs, requests and slots that differ from the expected ones.
 //
 // Only the bytes of the value change, so that comments, order and the rest of the layout stay. A list or map in block
-// form stays one, at the column where it stands; everything else is written in one line.
+// form stays one, at its column; everything else is written on one line.
 import Basics
 import Recipes
 
 enum RecordedParts {
-  /// The file with what was found in the place of what was expected; nil if nothing of that is recorded.
+  /// The file with the found values in place of the expected ones; nil if nothing recorded differs.
   static func updated(_ source: Source, _ failures: [TestFailure]) -> [UInt8]? {
     var edits: [(old: Range<Int>, new: String)] = []
     for failure in failures {
@@ -26,7 +26,7 @@ enum RecordedParts {
     return bytes
   }
 
-  /// A value in block form, but for what is inside its items.
+  /// A value in block form, with its items on one line each.
   private static func block(_ value: Value, at column: Int) -> String {
     let indentation = "\n" + String(repeating: " ", count: column)
     if let items = value.list, !items.isEmpty {
@@ -54,7 +54,7 @@ enum RecordedParts {
     }
   }
 
-  /// A text bare where it cannot be taken for anything else, and in quotes otherwise.
+  /// A text without quotes if it can't be mistaken for anything else, and in quotes otherwise.
   private static func scalar(_ text: String) -> String {
     let words: Set<String> = ["true", "false", "null", "yes", "no", "on", "off", "y", "n"]
     let isLetter: (UInt8) -> Bool = { (0x61...0x7A).contains($0 | 0x20) }

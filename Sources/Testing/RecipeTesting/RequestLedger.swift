@@ -8,7 +8,7 @@ final class RequestLedger: Sendable {
   struct Entry: Sendable {
     var connection: String
     var method: String
-    /// Without secrets, as recordings have it, so that its parts can be told.
+    /// Without secrets, in the form that recordings have, so that it can be parsed.
     var url: String
     var status: Int?
   }
@@ -17,7 +17,7 @@ final class RequestLedger: Sendable {
 
   var entries: [Entry] { content.withLock { $0 } }
 
-  /// What carries a connection's requests and enters them.
+  /// Carries a connection's requests and records them.
   func transport(of connection: String, over network: any HTTPTransport) -> any HTTPTransport {
     LedgerTransport(ledger: self, connection: connection, network: network)
   }

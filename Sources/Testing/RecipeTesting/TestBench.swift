@@ -10,8 +10,8 @@ import Runs
 
 /// An agent in this process, with sandboxes for services, on a clock that a case moves.
 ///
-/// Between two instants at which something is due nothing happens, so the clock jumps from one to the next, and days
-/// pass in milliseconds. It never moves while the agent is at something (`Activity`).
+/// Nothing happens between two due instants, so the clock jumps from one to the next, and days pass in milliseconds. It
+/// never moves while the agent is busy (`Activity`).
 actor TestBench {
   private struct Agent {
     let host: RunHost
@@ -25,24 +25,24 @@ actor TestBench {
   let ledger = RequestLedger()
   private let surroundings: TestSurroundings
   private let secrets: Secrets
-  /// What answers in place of sandboxes.
+  /// Answers instead of sandboxes.
   private let recording: Recording?
-  /// A folder that is gone with the case.
+  /// A folder that is removed with the case.
   private let folder: String
   /// Where paths of recipes start, and sandboxes keep files.
   private var files: String { "\(folder)/files" }
   private var sandboxes: [String: any RunningSandbox] = [:]
   private var connections: [String: Services.Connection] = [:]
-  /// What is left of the recording, which outlives the agent.
+  /// The unused part of the recording, which outlives the agent.
   private var replay: Replay?
   private var agent: Agent?
   private var isServing = false
   private let ids = RepeatableIDs()
   private var eventCount = 0
 
-  /// An agent that is at something that long, by the machine's clock, will not end.
+  /// An agent that is busy for that long, by the machine's clock, won't finish.
   private static let patience = TimeSpan.seconds(120)
-  /// At one instant nothing has to be done more often.
+  /// More rounds than this at one instant mean an endless loop.
   private static let mostRounds = 10_000
 
   init(_ test: RecipeTest, of recipe: Recipe, in surroundings: TestSurroundings) throws(TestError) {
@@ -56,7 +56,7 @@ actor TestBench {
       throw TestError(message: "\(error)")
     }
     var values = test.secrets
-    // A test need not say what nobody looks at.
+    // A test may leave out settings that nothing reads.
     for (name, _) in recipe.allSecrets where values[name] == nil { values[name] = "made-up-\(name)" }
     secrets = Secrets(environment: values)
   }
@@ -69,7 +69,7 @@ actor TestBench {
     do {
       return try Recording(reading: try surroundings.environment.read(path))
     } catch let error as Diagnostics {
-      throw TestError(message: "the recording cannot be played: \(error.rendered())")
+      throw TestError(message: "the recording cannot be replayed: \(error.rendered())")
     } catch {
       throw TestError(message: "\(error)")
     }
@@ -77,7 +77,7 @@ actor TestBench {
 
   // MARK: Services
 
-  /// Starts the sandboxes of what the recipe uses, and the agent.
+  /// Starts the sandboxes of the recipe's services, and the agent.
   func start(_ test: RecipeTest) async throws(TestError) {
     for name in recipe.connectionNames {
       guard let plugin = surroundings.catalog.plugin(surroundings.environment.connections?[name] ?? name) else {
@@ -107,7 +107,7 @@ actor TestBench {
     begin()
   }
 
-  /// Tells a sandbox something.
+  /// Gives a sandbox a command.
   func tell(_ call: RecipeTest.SandboxCall) async throws(TestError) {
     guard let sandbox = sandboxes[call.plugin], let base = HTTPURL(sandbox.controlURL) else {
       throw TestError(message: "'\(call.plugin)' has no sandbox in this case")
@@ -124,7 +124,7 @@ actor TestBench {
       let text = String(decoding: response.body.prefix { $0 != 0x0A }, as: UTF8.self)
       throw TestError(
         message: response.status == 404
-          ? "the sandbox of '\(call.plugin)' knows no '\(call.command)'"
+          ? "the sandbox of '\(call.plugin)' has no command '\(call.command)'"
           : "the sandbox of '\(call.plugin)' refuses '\(call.command)': \(text)")
     }
   }
@@ -151,7 +151,7 @@ actor TestBench {
     if replay == nil { replay = recording.map { Replay($0, secrets: known.map(\.text) + hidden, folder: files) } }
     let replay = replay
     let (recording, time) = (recording, time)
-    // Of the folder in which the recipe lies, only the recipe itself is served.
+    // Only the recipe itself is served, not the rest of its folder.
     let parts = recipe.source.name.split(separator: "/", omittingEmptySubsequences: false)
     let name = String(parts.last ?? "")
     var served = LocalAgent.Served(
@@ -195,7 +195,7 @@ actor TestBench {
     try await settle()
   }
 
-  /// Ends the agent; what it is at finishes.
+  /// Ends the agent; what is in flight finishes.
   func stop() async {
     guard let agent else { return }
     self.agent = nil
@@ -203,7 +203,7 @@ actor TestBench {
     await agent.host.stop()
   }
 
-  /// Begins a new life, which goes on with what the state holds, and serves if the one before did.
+  /// Starts a new agent, which continues with what the state holds, and serves if the one before did.
   func restart() async throws(TestError) {
     await stop()
     begin()
@@ -223,7 +223,7 @@ actor TestBench {
       try await idle(agent)
       let begun = agent.activity.begun
       guard let due = await next(agent), due <= time.now() else {
-        // The sleeper of an alarm clock may have taken what was due a moment before the look.
+        // The alarm clock's sleeper may have taken what was due a moment before the look.
         if agent.activity.begun == begun, agent.activity.isIdle { return }
         continue
       }
@@ -238,7 +238,7 @@ actor TestBench {
     return alarms.compactMap { $0 }.min()
   }
 
-  /// Waits until the agent is at nothing.
+  /// Waits until the agent is idle.
   private func idle(_ agent: Agent) async throws(TestError) {
     let clock = surroundings.clock
     let isIdle = await withTaskGroup(of: Bool.self) { group in
@@ -250,7 +250,7 @@ actor TestBench {
       defer { group.cancelAll() }
       return await group.next() ?? false
     }
-    if !isIdle { throw TestError(message: "the agent was still at something after \(TestBench.patience)") }
+    if !isIdle { throw TestError(message: "the agent was still busy after \(TestBench.patience)") }
   }
 
   /// Lets time pass, with everything that becomes due on the way.
@@ -286,7 +286,7 @@ actor TestBench {
   func run(_ inputs: ValueMap) async throws(TestError) {
     let agent = try running()
     let next = ids.next(at: time.now())
-    // Requests of the run that was recorded may hold its id.
+    // Requests of the recorded run may contain its id.
     let id = runs.isEmpty ? recording?.run ?? next : next
     try await kept { () async throws(StateError) in
       try await agent.host.create(
@@ -349,13 +349,13 @@ actor TestBench {
     do throws(StateError) { try await body() } catch { throw TestError(message: error.message) }
   }
 
-  // MARK: What came of it
+  // MARK: Results
 
-  /// What of a recording was asked for and not there, or there and not asked for.
+  /// The parts of a recording that were requested and missing, or recorded and not requested.
   var strays: [String] {
     guard let replay else { return [] }
     if let mismatch = replay.mismatch { return [mismatch.message] }
-    return replay.unplayed.map { "recorded, and not asked for: \($0)" }
+    return replay.unplayed.map { "recorded, but not requested: \($0)" }
   }
 
   /// Every run, in the order of their beginning.

@@ -2,9 +2,9 @@ import Basics
 import Recipes
 import RunState
 
-/// What a case finds when it looks: for expectations by their paths, and for conditions as an environment.
+/// What a case finds: for expectations by their paths, and for conditions as an environment.
 struct TestFacts {
-  /// What is found, by the subjects of expectations.
+  /// The values found, by the subjects of expectations.
   private(set) var found = ValueMap()
   /// The values of `RecipeTypes.test`, in its order.
   private(set) var frame: [Value] = []
@@ -49,7 +49,7 @@ struct TestFacts {
     ]
   }
 
-  /// What is at a path; nil if there is nothing.
+  /// The value at a path; nil if there is none.
   func value(at path: [String]) -> Value? {
     path.reduce(Value?.some(.map(found))) { value, name in value?[name] }
   }

@@ -1,17 +1,17 @@
 package import Basics
 
-/// What became of one test file.
+/// The outcome of one test file.
 package struct FileOutcome: Sendable {
   package var file: String
-  /// What is wrong with the file or its recipe; its cases did not run then.
+  /// The faults of the file or its recipe; its cases didn't run then.
   package var faults: [Diagnostic] = []
   package var cases: [CaseOutcome] = []
-  /// The file as it would have to be for what is recorded in it to be so; nil if nothing is to be changed.
+  /// The file with updated recorded values; nil if nothing changes.
   package var updated: [UInt8]?
   package var took = TimeSpan.zero
 }
 
-/// What became of one case.
+/// The outcome of one case.
 package struct CaseOutcome: Sendable {
   package var name: String
   package var location: Diagnostic.Location?
@@ -21,12 +21,12 @@ package struct CaseOutcome: Sendable {
   package var hasPassed: Bool { failures.isEmpty }
 }
 
-/// An expectation that did not hold, or something that could not be done.
+/// An expectation that didn't hold, or a step that failed.
 package struct TestFailure: Sendable {
   package var fault: Diagnostic
-  /// The differences, a line each, where they do not fit the message.
+  /// The differences, one per line, if they don't fit the message.
   package var difference: [String] = []
-  /// What stands in the file and what would have to, for what is recorded there.
+  /// The recorded value in the file and the one that would make the expectation hold.
   var record: (old: Range<Int>, isShort: Bool, new: Value)?
 
   /// The failure with its line of the file and its differences.

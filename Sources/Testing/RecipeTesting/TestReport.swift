@@ -1,6 +1,6 @@
 import Basics
 
-/// The outcomes of test files as programs read them.
+/// The outcomes of test files for other programs.
 package struct TestReport: Sendable {
   private let outcomes: [FileOutcome]
 
@@ -82,7 +82,7 @@ package struct TestReport: Sendable {
   }
 }
 
-/// A text as XML holds it: without what XML cannot hold.
+/// A text for XML, without characters that XML forbids.
 private func xml(_ text: String) -> String {
   var result = ""
   for scalar in text.unicodeScalars {

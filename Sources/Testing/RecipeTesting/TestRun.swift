@@ -1,14 +1,14 @@
 import Basics
 import Recipes
 
-/// Runs test files: side by side, as many as the machine has processors, and the cases of each one after another.
+/// Runs test files: in parallel, one per processor, and the cases of each one after another.
 package struct TestRun: Sendable {
   private let surroundings: TestSurroundings
 
   package init(_ surroundings: TestSurroundings) { self.surroundings = surroundings }
 
-  /// Runs files, and gives their outcomes in the order of the files; `report` is told of each as soon as all before it
-  /// are told.
+  /// Runs files, and gives their outcomes in the order of the files; `report` receives each as soon as all before it
+  /// are reported.
   package func run(
     _ paths: [String], width: Int, report: (FileOutcome) -> Void = { _ in }
   ) async -> [FileOutcome] {
@@ -68,7 +68,7 @@ package struct TestRun: Sendable {
       name: test.name, location: test.location, failures: failures, took: surroundings.clock.elapsed() - began)
   }
 
-  /// Does what happens in a case until something cannot be done.
+  /// Runs the steps of a case until one fails.
   private func run(_ test: RecipeTest, of file: RecipeTestFile, on bench: TestBench) async -> [TestFailure] {
     var failures: [TestFailure] = []
     var location = test.location
@@ -121,7 +121,7 @@ package struct TestRun: Sendable {
 }
 
 extension RecipeTest.Expectation {
-  /// What is wrong, if it does not hold.
+  /// The fault, if the expectation doesn't hold.
   fileprivate func failure(_ facts: TestFacts, in source: Source) -> TestFailure? {
     switch self {
     case .equals(let path, let expected, let location, let range):

@@ -4,12 +4,12 @@ import HTTPClient
 package import Recipes
 import Synchronization
 
-/// What test files are run with.
+/// What test files need from the program.
 package struct TestSurroundings: Sendable {
   package var environment: RecipeEnvironment
-  /// The clock by which it is told how long a test took, and by which one that hangs is given up.
+  /// The clock that times tests and ends one that hangs.
   package var clock: any TimeSource
-  /// Speaks to the sandboxes about what is no service's business.
+  /// Gives sandboxes the commands that aren't part of their service.
   let http = HTTPClient()
 
   package init(environment: RecipeEnvironment, clock: any TimeSource) {
@@ -20,7 +20,7 @@ package struct TestSurroundings: Sendable {
   var catalog: ActionCatalog { environment.catalog }
 }
 
-/// Why a case cannot go on.
+/// Why a case can't continue.
 struct TestError: Error {
   var message: String
 }

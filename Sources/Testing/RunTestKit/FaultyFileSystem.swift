@@ -3,13 +3,13 @@ import Glibc
 package import RunState
 import Synchronization
 
-/// A disk in memory that stops at a chosen moment and then forgets what was not synced.
+/// A disk in memory that stops at a chosen moment and then forgets what wasn't synced.
 ///
 /// Every call that changes something is one operation. Content is durable once its file was synced; a name (created,
 /// renamed, removed) once its folder was, and names of one folder become durable in order, as journaling file systems
 /// keep them. Folders themselves are durable at once.
 package final class FaultyFileSystem: FileSystem, Sendable {
-  /// How far the operation comes at which the machine stops.
+  /// How far the last operation gets before the machine stops.
   package enum Phase: CaseIterable { case before, half, after }
 
   package enum Fault: Sendable {
@@ -19,11 +19,11 @@ package final class FaultyFileSystem: FileSystem, Sendable {
     case error(Int32)
   }
 
-  /// What a disk keeps of what was not synced.
+  /// What a disk keeps of unsynced data.
   package enum Loss: Equatable, Sendable {
     case everything
     case nothing
-    /// Some of it: beginnings of what was appended, with holes of zeros, and the first of the names.
+    /// Some of it: beginnings of appended data, with holes of zeros, and the first of the names.
     case some(seed: UInt64)
   }
 
@@ -31,7 +31,7 @@ package final class FaultyFileSystem: FileSystem, Sendable {
     // Unchecked, because inodes are touched only with the content's lock held.
     var bytes: [UInt8] = []
     var synced = 0
-    /// How much the last sync that was done left, where what was appended since begins.
+    /// How much the last completed sync left, where the data appended since begins.
     var settled = 0
     var modified: Timestamp
 
@@ -62,19 +62,19 @@ package final class FaultyFileSystem: FileSystem, Sendable {
 
   package init() {}
 
-  /// The instant at which files are written.
+  /// The time of writes to files.
   package var now: Timestamp {
     get { content.withLock { $0.now } }
     set { content.withLock { $0.now = newValue } }
   }
 
-  /// Has a sync of a file return with nothing done, as a store that forgets it would.
+  /// Makes a sync of a file return without doing anything, as a store that forgets it would.
   package func forgetSyncs() { content.withLock { $0.forgetsSyncs = true } }
 
-  /// How large the disk says it is.
+  /// How large the disk reports to be.
   package func setSpace(_ space: DiskSpace) { content.withLock { $0.space = space } }
 
-  /// A disk that will fail at that operation, counted from 1.
+  /// A disk that fails at that operation, counted from 1.
   package func fail(at operation: Int, _ fault: Fault) {
     content.withLock { $0.fault = ($0.operations + operation, fault) }
   }
@@ -85,7 +85,7 @@ package final class FaultyFileSystem: FileSystem, Sendable {
   /// Whether the machine has stopped.
   package var isStopped: Bool { content.withLock { $0.isStopped } }
 
-  /// The machine stops between two operations.
+  /// Stops the machine between two operations.
   package func stop() { content.withLock { $0.isStopped = true } }
 
   /// How many operations there were.
@@ -114,7 +114,7 @@ package final class FaultyFileSystem: FileSystem, Sendable {
         case .everything: bytes = Array(bytes.prefix(inode.synced))
         case .some:
           bytes = Array(bytes.prefix(Int.random(in: inode.synced...bytes.count, using: &random)))
-          // What a disk writes at once is a sector, and one whose beginning was synced before has the rest or zeros.
+          // A disk writes whole sectors; one whose beginning was synced before has the rest or zeros.
           let sectors = (inode.synced + 511) / 512...max(bytes.count, inode.synced + 511) / 512
           let starts = sectors.map { $0 * 512 } + (inode.synced == inode.settled ? [inode.synced] : [])
           if Bool.random(using: &random), let start = starts.randomElement(using: &random), start < bytes.count {
@@ -133,7 +133,7 @@ package final class FaultyFileSystem: FileSystem, Sendable {
     return disk
   }
 
-  /// Reads and changes a file behind everybody's back.
+  /// Reads and changes a file without the program's knowledge.
   package subscript(path: String) -> [UInt8]? {
     get { content.withLock { $0.names[path]?.bytes } }
     set {

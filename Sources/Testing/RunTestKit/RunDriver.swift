@@ -6,10 +6,10 @@ package import RunState
 package import Runs
 import Synchronization
 
-/// A run of a recipe on a clock that stands still until nothing is left to do, so that its days pass in milliseconds.
+/// A run of a recipe on a clock that moves only when nothing is left to do, so that days pass in milliseconds.
 ///
-/// Each time that the run wakes it is carried on as by a program that has just started: with new connections, and
-/// nothing but what the state holds.
+/// Each time the run wakes, it is resumed as by a program that has just started: with new connections, and nothing but
+/// what the state holds.
 ///
 ///     try await withRun(of: recipe, plugins: [MarkbookPlugin.self]) { run in
 ///       let end = try await run.drive()
@@ -44,7 +44,7 @@ package final class RunDriver: Sendable {
     self.id = id
   }
 
-  /// What was told while the run went on.
+  /// The progress that was reported.
   package var progress: [Progress] { reports.withLock { $0 } }
   /// The instants at which the run woke.
   package var woke: [Timestamp] { instants.withLock { $0 } }
@@ -59,7 +59,7 @@ package final class RunDriver: Sendable {
           inputs: .map(recipe.withDefaults(inputs)), program: "test", cause: cause)))
   }
 
-  /// Carries the run on until it ends, waits, or has to be looked at.
+  /// Runs the run until it ends, waits, or becomes uncertain.
   package func carryOn() async throws -> RunRecord {
     try await begin()
     let given = recipe.allSecrets.compactMap { secret in secrets[secret.name].map { (name: secret.name, text: $0) } }
@@ -73,8 +73,8 @@ package final class RunDriver: Sendable {
     return try await RunEngine(record, of: recipe, secrets: secrets, services: services, in: surroundings).run()
   }
 
-  /// Carries the run on, and whenever it waits moves the clock to where it has something to do, until it ends, only
-  /// waits for somebody, or would wake after an instant; then the clock shows that instant.
+  /// Runs the run, and whenever it waits moves the clock to its next work, until it ends, only waits for a person or an
+  /// event, or would wake after an instant; then the clock shows that instant.
   @discardableResult package func drive(until end: Timestamp = .latest) async throws -> RunRecord {
     var run = try await carryOn()
     while run.status == .waiting, let wakeAt = run.wakeAt {
@@ -115,7 +115,7 @@ package final class RunDriver: Sendable {
   }
 }
 
-/// The run has ended, or has no outputs, where a test wants to go on with it.
+/// The run has ended, or has no outputs, where a test wants to continue with it.
 package struct RunIsOver: Error {}
 
 /// Runs a recipe against the sandboxes of the plugins that it uses, all on one clock.
@@ -126,7 +126,7 @@ package func withRun<Outcome>(
 ) async throws -> Outcome {
   let catalog = ActionCatalog(plugins)
   var running: [any RunningSandbox] = []
-  // Made, and removed with what is in it, by the sandboxes that keep files.
+  // The sandboxes that keep files create it, and remove it with its contents.
   let options = options ?? SandboxOptions(time: time, folder: "/tmp/errand-sandbox-\(UInt64.random(in: 0 ... .max))")
   var connections: [String: Services.Connection] = [:]
   let result: Result<Outcome, any Error>

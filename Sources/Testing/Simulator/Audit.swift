@@ -1,16 +1,16 @@
 // What has to hold after every event, whatever the seed does.
 //
-// The audit folds the batches that were acknowledged, in the order in which they were handed in, which is the journal's.
-// Each event is held against what is known before it is taken in: no step that has ended begins or ends again, no slot
-// has two fates and none is passed over, no run that stands goes on unless somebody asked. After a crash the state that
-// is found has to be that fold, with some of the batches that followed and that nobody was told of.
+// The audit folds the batches that were acknowledged, in the order in which they were handed in, which is the
+// journal's. Each event is checked against the fold before it is added: no ended step begins or ends again, no slot has
+// two outcomes and none is skipped, no suspended run continues without a request. After a crash the state that is found
+// has to be that fold, with some of the batches that followed and weren't acknowledged.
 import ActionKit
 import Basics
 import Calendars
 import RunState
 import Synchronization
 
-/// Keeps account of one simulated world.
+/// Audits one simulated world.
 final class Audit: Sendable {
   enum Fate: Equatable { case handedIn, kept, refused, unknown }
 
@@ -21,43 +21,43 @@ final class Audit: Sendable {
 
   private struct Content {
     var batches: [Batch] = []
-    /// How many batches were settled and taken in.
+    /// How many batches were settled and folded.
     var settled = 0
     var fold = State()
     var trace: [String] = []
     var faults: [String] = []
-    /// Of each schedule: every slot through this instant has a record.
+    /// For each schedule: every slot through this instant has a record.
     var marks: [String: Timestamp] = [:]
     var recurrences: [String: Recurrence] = [:]
-    /// The slots that have a run, or another fate.
+    /// The slots that have a run, or another outcome.
     var fates: Set<String> = []
     var runs: Set<String> = []
-    /// The runs that stand and that somebody asked to go on.
+    /// The suspended runs that a person resumed.
     var asked: Set<String> = []
-    /// The plain writes, by their keys, and those of which a person said what became of them.
+    /// The plain writes, by their keys, and those that a person resolved.
     var writes: Set<String> = []
     var resolved: Set<String> = []
     var ended: [String: RunRecord] = [:]
     var recorded: [SlotRecord] = []
-    /// What people were told is kept: events, and runs that are to end.
+    /// What was confirmed to people: events, and cancelled runs.
     var received: Set<String> = []
     var cancelled: Set<String> = []
   }
 
   private let content = Mutex(Content())
-  /// Whether the story is written down, which takes longer than the rest.
+  /// Whether to write a trace, which takes longer than the rest.
   private let isTold: Bool
 
   init(isTold: Bool) { self.isTold = isTold }
 
-  // MARK: The story
+  // MARK: The trace
 
   func note(_ line: @autoclosure () -> String) {
     if isTold { content.withLock { [line = line()] in $0.trace.append(line) } }
   }
   var trace: [String] { content.withLock { $0.trace } }
 
-  /// Notes that the promise is broken; the first fault is the one that counts.
+  /// Notes a broken promise; only the first counts.
   func fail(_ fault: String) { content.withLock { Audit.fail(fault, &$0) } }
   var fault: String? { content.withLock { $0.faults.first } }
 
@@ -67,12 +67,12 @@ final class Audit: Sendable {
   }
 
   func ask(_ run: String) { content.withLock { _ = $0.asked.insert(run) } }
-  /// A person said of a step what became of it.
+  /// Notes that a person resolved a step.
   func resolved(_ key: String) { content.withLock { _ = $0.resolved.insert(key) } }
-  /// Somebody was told that an event is kept, or that a run will end.
+  /// Notes that an event was confirmed, or the cancellation of a run.
   func told(received event: String) { content.withLock { _ = $0.received.insert(event) } }
   func told(cancelled run: String) { content.withLock { _ = $0.cancelled.insert(run) } }
-  /// What the slots of a schedule are, by what the state calls its rule.
+  /// The slots of a schedule, by the text that the state has for its rule.
   func know(_ spec: String, _ recurrence: Recurrence?) { content.withLock { $0.recurrences[spec] = recurrence } }
   var fold: State { content.withLock { $0.fold } }
   var ended: [String: RunRecord] { content.withLock { $0.ended } }
@@ -90,7 +90,7 @@ final class Audit: Sendable {
   func settle(_ batch: Int, _ fate: Fate) {
     content.withLock { content in
       content.batches[batch].fate = fate
-      // The first that nobody was told of is the last before a crash.
+      // The first unacknowledged batch is the last before a crash.
       while content.settled < content.batches.count {
         let next = content.batches[content.settled]
         guard next.fate == .kept || next.fate == .refused else { break }
@@ -101,7 +101,7 @@ final class Audit: Sendable {
     }
   }
 
-  /// Holds what a program finds when it starts against what was acknowledged.
+  /// Compares what a program finds at its start with what was acknowledged.
   func compare(found: State) {
     content.withLock { content in
       let open = Array(content.batches[content.settled...])
@@ -130,7 +130,7 @@ final class Audit: Sendable {
     }
   }
 
-  /// Whether a batch could not be kept since the program began.
+  /// Whether a batch could not be written since the program began.
   var isStateFailing: Bool { content.withLock { $0.batches[$0.settled...].contains { $0.fate == .unknown } } }
 
   private static func isTaken(_ events: [StateEvent], _ state: State) -> Bool {
@@ -138,7 +138,7 @@ final class Audit: Sendable {
     return (try? events.forEach { try state.apply($0) }) != nil
   }
 
-  /// Holds the state in memory against the fold, when nothing is under way.
+  /// Compares the state in memory with the fold, when nothing is in flight.
   func compare(live: State) {
     content.withLock { content in
       guard content.settled == content.batches.count else {
@@ -177,7 +177,7 @@ final class Audit: Sendable {
 
   // MARK: Calls
 
-  /// A call of an action: its attempt has to be on disk, and nothing that has ended may be called.
+  /// Checks a call of an action: its attempt has to be on disk, and nothing that has ended may be called.
   func called(
     _ context: ActionContext, _ effect: Effect, act: @autoclosure () -> String, done: Int, allowed: Int,
     by program: ProgramLife
@@ -185,7 +185,7 @@ final class Audit: Sendable {
     note("call \(context.run) \(context.step) attempt \(context.attempt): \(act())")
     let key = context.idempotencyKey
     if case .write = effect { content.withLock { _ = $0.writes.insert(key) } }
-    // What is on disk, and not what is on its way there.
+    // What is on disk, not what is on its way there.
     guard let store = program.store.withLock({ $0 }), let run = store.run(context.run) else {
       return fail("a call of the run \(context.run), which is not open")
     }
@@ -197,7 +197,7 @@ final class Audit: Sendable {
     guard let attempt = step.lastAttempt, attempt.number == context.attempt, attempt.endedAt == nil else {
       return fail("attempt \(context.attempt) of '\(key)' is called, but is not on disk")
     }
-    // The first try may come at any time, also one that a person asked for.
+    // The first attempt may come at any time, also one that a person requested.
     if case .idempotentWrite(within: .span(let span)) = effect, done >= allowed, attempt.number > 1,
       let age = attempt.startedAt.span(since: step.startedAt), age > span
     {
@@ -252,7 +252,7 @@ final class Audit: Sendable {
     case .eventsForgotten(let event): content.received.subtract(event.ids)
     case .scheduleRemoved(let event):
       checkRest(of: event.schedule, until: event.at, &content)
-      // Where its slots begin to count is told when it comes back; by a clock that was set back they may be due again.
+      // When it comes back, the state says from when its slots count; after a clock was set back they may be due again.
       content.marks[event.schedule] = nil
       content.fates = content.fates.filter { !$0.hasPrefix("\(event.schedule) ") }
     default: break
@@ -305,7 +305,7 @@ final class Audit: Sendable {
     content.marks[id] = last
   }
 
-  /// Holds a schedule that is edited or goes against its slots until then.
+  /// Checks a schedule that is edited or removed against its slots until then.
   private static func checkRest(of id: String, until end: Timestamp, _ content: inout Content) {
     guard content.fold.schedules[id]?.remainingRuns != 0, let mark = content.marks[id],
       let next = recurrence(of: id, content)?.next(after: mark), next <= end
@@ -333,7 +333,7 @@ final class Audit: Sendable {
     }
   }
 
-  /// The plain writes of a run that has ended: their keys, how they ended, and whether a person had a say.
+  /// The plain writes of an ended run: their keys, how they ended, and whether a person resolved them.
   func writes(of run: RunRecord) -> [(step: StepRecord, isResolved: Bool)] {
     content.withLock { content in
       run.steps.inOrder.compactMap { step in

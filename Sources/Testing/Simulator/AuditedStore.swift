@@ -2,7 +2,7 @@ import Basics
 package import RunState
 import Synchronization
 
-/// The store of a simulated program: every batch is known to the audit from the moment at which it is handed in.
+/// The store of a simulated program: the audit knows every batch from the moment it is handed in.
 final class AuditedStore: WrappingStore {
   let store: any StateStore
   private let audit: Audit
@@ -22,7 +22,7 @@ final class AuditedStore: WrappingStore {
       audit.settle(batch, error.kind == .invalid || error.kind == .closed ? .refused : .unknown)
       throw error
     }
-    // What the disk kept while the machine stopped is acknowledged to nobody.
+    // What the disk kept while the machine stopped isn't acknowledged to any caller.
     audit.settle(batch, life.isOver ? .unknown : .kept)
   }
 
@@ -30,7 +30,7 @@ final class AuditedStore: WrappingStore {
   func run(_ id: String) -> RunRecord? { store.run(id) }
 }
 
-/// A store that does what another one does, except what it says itself.
+/// A store that forwards to another one, with changes.
 package protocol WrappingStore: StateStore {
   var store: any StateStore { get }
 }

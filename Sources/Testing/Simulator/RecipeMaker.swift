@@ -1,7 +1,7 @@
 import Basics
 import RunTestKit
 
-/// Writes recipes that check, with a bit of everything in them.
+/// Writes recipes that check, with some of every kind of step.
 struct RecipeMaker {
   var random: SeededGenerator
   private var lastID = 0
@@ -105,7 +105,7 @@ struct RecipeMaker {
     return "{ id: \(newID()), call: \(path), with: { value: 3, token: \"${{ \(token) }}\" }\(retry) }"
   }
 
-  /// A step that ends by itself, for handlers.
+  /// A step that ends without help, for handlers.
   private mutating func plain() -> String { "{ id: \(newID()), uses: sim.\(pick(["read", "put", "compute"])) }" }
 
   private mutating func steps(depth: Int) -> String {

@@ -4,18 +4,18 @@ package import RunState
 package import RunTestKit
 package import Runs
 
-/// Where a test may put something between the parts of a simulated program, to see that what that does wrong is found.
+/// Where a test may plant defects between the parts of a simulated program, to see that they are found.
 package struct Seams: Sendable {
-  /// Between the agent and what is audited: what it changes, the agent has done wrong.
+  /// Between the agent and the audit: its changes count as the agent's faults.
   package var agent: @Sendable (any StateStore) -> any StateStore = { $0 }
-  /// Between what is audited and the files: what it changes, the store has done wrong.
+  /// Between the audit and the files: its changes count as the store's faults.
   package var store: @Sendable (any StateStore) -> any StateStore = { $0 }
   package var time: @Sendable (any TimeSource) -> any TimeSource = { $0 }
-  /// Has the disk do something wrong from now on.
+  /// Plants a fault of the disk from now on.
   package var disk: @Sendable (FaultyFileSystem) -> Void = { _ in }
-  /// What an error of the service says to whoever called.
+  /// Changes the service's errors before the caller sees them.
   package var error: @Sendable (ActionError) -> ActionError = { $0 }
-  /// What keeps secrets out of the state.
+  /// Keeps secrets out of the state.
   package var redactor = Redactor(named: [("SECRET", SimulatedService.secret)])
 
   package init() {}

@@ -1,8 +1,8 @@
 // A service that lives as long as the world, with connections that live as long as a program.
 //
-// A call decides at once whether what it asks for is done; its answer may come later, be lost, or never come. What is
-// done is counted by the key of the attempt, which is the same over retries and crashes and never the same for two
-// steps. Before a call does anything, its attempt has to be on disk, of a step that has not ended.
+// A call decides at once whether it is done; its answer may come later, be lost, or never come. What is done is counted
+// by the key of the attempt, which is the same over retries and crashes and never the same for two steps. Before a call
+// does anything, its attempt has to be on disk, for a step that hasn't ended.
 import ActionKit
 import Basics
 import RunState
@@ -11,17 +11,17 @@ import Synchronization
 
 /// What the actions of the simulated plugin do outside, and what that proves.
 final class SimulatedService: Sendable {
-  /// How much goes wrong.
+  /// How often calls fail.
   enum Mood: Sendable {
-    /// Everything is done at once.
+    /// Every call succeeds at once.
     case healthy
-    /// Everything is done, and no answer comes back.
+    /// Every call is done, but no answer comes back.
     case losing
-    /// Of a hundred calls, so many go wrong.
+    /// This many calls of a hundred fail.
     case rough(Int)
   }
 
-  /// What becomes of a call.
+  /// The fate of a call.
   private enum Act {
     case answer(after: TimeSpan)
     case refuse
@@ -35,13 +35,13 @@ final class SimulatedService: Sendable {
   private struct Content {
     var random: SeededGenerator
     var mood = Mood.healthy
-    /// How often what a key stands for was done.
+    /// How often the write behind a key was done.
     var done: [String: Int] = [:]
-    /// For which steps, by their keys.
+    /// The steps behind the keys.
     var doneFor: [String: Set<String>] = [:]
-    /// How often a person asked for it to be done once more.
+    /// How often a person asked to do it once more.
     var granted: [String: Int] = [:]
-    /// How many calls of a run are under way.
+    /// How many calls of a run are in flight.
     var underWay: [String: Int] = [:]
     var calls = 0
   }
@@ -56,7 +56,7 @@ final class SimulatedService: Sendable {
     self.journal = journal
   }
 
-  /// Begins with what is rare in files, so that it is looked for quickly.
+  /// Begins with bytes that are rare in files, so that the search for it is fast.
   static let secret = "~s3cr3t/of the+service"
 
   var mood: Mood {
@@ -69,7 +69,7 @@ final class SimulatedService: Sendable {
     content.withLock { $0.doneFor[key]?.contains(step) ?? false }
   }
   func grant(_ key: String) { content.withLock { $0.granted[key, default: 0] += 1 } }
-  /// How often what a key stands for may be done at most.
+  /// How often the write behind a key may be done at most.
   func allowance(of key: String) -> Int { content.withLock { 1 + ($0.granted[key] ?? 0) } }
   func isCalled(by run: String) -> Bool { content.withLock { $0.underWay[run] ?? 0 > 0 } }
   var isCalled: Bool { content.withLock { $0.underWay.values.contains { $0 > 0 } } }
@@ -85,7 +85,7 @@ final class SimulatedService: Sendable {
     let act = content.withLock { content -> Act in
       content.calls += 1
       content.underWay[context.run, default: 0] += 1
-      // What only computes asks nobody.
+      // A pure action calls nothing.
       return effect == .pure ? .answer(after: .zero) : SimulatedService.act(&content)
     }
     // A program that has died has forgotten its calls.
@@ -100,7 +100,7 @@ final class SimulatedService: Sendable {
       }
       switch effect {
       case .write where count > allowed: journal.fail("the plain write '\(key)' was done \(count) times")
-      // A person who has a step tried again has it begin anew.
+      // A person who retries a step has it begin anew.
       case .consume(let repeats) where count > allowed * (1 + repeats):
         journal.fail("'\(key)' was used up \(count) times, and may be \(allowed * (1 + repeats)) times")
       default: break
@@ -150,7 +150,7 @@ final class SimulatedService: Sendable {
     }
   }
 
-  /// A look whether something was done, and how often it had been before.
+  /// A look whether something was done, and how often before.
   func look(_ context: ActionContext, from program: ProgramLife) throws(ActionError) -> (count: Int, isSure: Bool) {
     try program.check()
     let key = context.idempotencyKey
@@ -185,7 +185,7 @@ final class ProgramLife: Sendable {
   func end() { over.withLock { $0 = true } }
 
   private let failure = Mutex<StateError?>(nil)
-  /// Whether its state takes nothing more, so that it has to end.
+  /// Whether its state refuses more events, so that it has to end.
   var hasFailed: Bool { failure.withLock { $0 != nil } }
   func fail(_ error: StateError) {
     service.journal.note("the state fails: \(error.message)")
@@ -213,7 +213,7 @@ enum SimulatedPlugin: Plugin {
 
   private static let programs = Mutex<(last: Int, lives: [String: ProgramLife])>((0, [:]))
 
-  /// Makes a program known, so that its connections find it.
+  /// Registers a program, so that its connections find it.
   static func register(_ life: ProgramLife) -> String {
     programs.withLock { programs in
       programs.last += 1

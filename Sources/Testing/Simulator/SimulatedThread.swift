@@ -1,12 +1,13 @@
 // One thread for everything that a simulated program does concurrently.
 //
-// Swift's concurrency runtime hands each job (a piece of a task between two suspensions) to the pool's threads, unless a
-// hook is set. Ours is set once for the whole process, and keeps the jobs that a simulated thread brings about for that
-// thread; those of all other threads go where they always go. So nothing of a simulation ever runs anywhere else, and
-// the order in which jobs run is a function of the seed: among the jobs that are ready one is chosen at random, which
-// finds the orders that a pool of threads would bring about once a year.
+// Swift's concurrency runtime hands each job (a piece of a task between two suspensions) to the pool's threads, unless
+// a hook is set. Ours is set once for the whole process, and keeps the jobs that a simulated thread creates for that
+// thread; those of all other threads go where they always go. So no part of a simulation runs anywhere else, and the
+// order in which jobs run is a function of the seed: among the jobs that are ready one is chosen at random, which finds
+// orders that a pool of threads would produce once a year.
 //
-// `Task.yield` passes the hook by, as does everything that sleeps by itself; no target that is shipped uses either.
+// `Task.yield` bypasses the hook, as does everything that sleeps without the simulated clock; no shipped target uses
+// either.
 import Basics
 import Glibc
 import RunState
@@ -14,13 +15,13 @@ import RunTestKit
 import Synchronization
 import Threads
 
-/// The jobs of one simulated program, and the activeCount of the threads that it would have.
+/// The jobs of one simulated program, and the turns that its threads would take.
 final class SimulatedThread {
   private typealias Enqueue = @convention(thin) (UnownedJob) -> Void
   private typealias Hook = @convention(thin) (UnownedJob, Enqueue) -> Void
 
   private var jobs: [UnownedJob] = []
-  /// What blocks, such as writing to the disk.
+  /// Blocking work, such as writing to the disk.
   let work = ManualExecutor()
   private var random: SeededGenerator
   /// Whether jobs run in the order in which they became ready.
@@ -28,7 +29,7 @@ final class SimulatedThread {
 
   init(seed: UInt64) { random = SeededGenerator(seed: seed) }
 
-  /// What everything that is bound to no actor runs on.
+  /// The executor of everything that is bound to no actor.
   private static let pool = unsafeBitCast((0, 0), to: UnownedSerialExecutor.self)
 
   private static let current: pthread_key_t = {
@@ -49,7 +50,7 @@ final class SimulatedThread {
     return true
   }()
 
-  /// Does something on a thread of its own, where tasks stay that it begins.
+  /// Runs a closure on a thread of its own, which keeps the tasks that it starts.
   static func run<Outcome: Sendable>(
     seed: UInt64, _ body: @escaping @Sendable (SimulatedThread) -> Outcome
   ) async -> Outcome? {
@@ -66,10 +67,10 @@ final class SimulatedThread {
     }
   }
 
-  /// Whether nothing can go on before time passes.
+  /// Whether nothing can continue before time passes.
   var isIdle: Bool { jobs.isEmpty && work.count == 0 }
 
-  /// Lets one job, or one turn of what blocks, go on; false if there is none.
+  /// Runs one job, or one piece of blocking work; false if there is none.
   func step() -> Bool {
     let count = jobs.count + work.count
     guard count > 0 else { return false }
@@ -82,6 +83,6 @@ final class SimulatedThread {
     return true
   }
 
-  /// Forgets what is ready; it is never carried on.
+  /// Drops the jobs that are ready; they never run.
   func forget() { jobs = [] }
 }

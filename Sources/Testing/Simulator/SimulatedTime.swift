@@ -1,7 +1,7 @@
 import Basics
 import Synchronization
 
-/// The two clocks of a simulated machine: one that people set, and one that nobody does.
+/// The two clocks of a simulated machine: one that people set, and a monotonic one.
 final class SimulatedTime: TimeSource {
   private struct Sleeper {
     var id: Int
@@ -13,9 +13,9 @@ final class SimulatedTime: TimeSource {
     var now: Timestamp
     var elapsed = TimeSpan.zero
     var lastID = 0
-    /// In the order of their deadlines, and of their coming where these are equal.
+    /// In the order of their deadlines, then of arrival.
     var sleepers: [Sleeper] = []
-    /// Who was cancelled before falling asleep.
+    /// The sleepers that were cancelled before they slept.
     var cancelled: Set<Int> = []
   }
 
@@ -56,12 +56,12 @@ final class SimulatedTime: TimeSource {
     }
   }
 
-  /// How long it is until somebody wakes; nil if nobody sleeps.
+  /// How long it is until a sleeper wakes; nil if there is none.
   var untilNextSleeper: TimeSpan? {
     content.withLock { content in content.sleepers.first.map { max(.zero, $0.deadline - content.elapsed) } }
   }
 
-  /// Lets time pass, and wakes who is due.
+  /// Lets time pass, and wakes the sleepers that are due.
   func advance(by span: TimeSpan) {
     let due = content.withLock { content in
       content.elapsed = content.elapsed + span
@@ -73,6 +73,6 @@ final class SimulatedTime: TimeSource {
     for sleeper in due { sleeper.continuation.resume() }
   }
 
-  /// Somebody sets the clock; nobody wakes.
+  /// Sets the wall clock; no sleeper wakes.
   func set(to now: Timestamp) { content.withLock { $0.now = now } }
 }

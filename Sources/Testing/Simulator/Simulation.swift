@@ -1,8 +1,8 @@
-// A seed's life: a folder of recipes, and a few dozen things that happen while a program serves them.
+// A seed's life: a folder of recipes, and a few dozen happenings while a program serves them.
 //
-// Between two of them so many jobs go on as the seed says, so that each comes at any moment of what the others began. At
-// the end everything is mended: the service answers, whoever is asked says yes, uncertain steps are resolved, schedules
-// are taken away; then every run has to end.
+// Between two happenings as many jobs run as the seed says, so that each comes at any moment of what the others began.
+// At the end everything is repaired: the service answers, approvals are given, uncertain steps are resolved, schedules
+// are removed; then every run has to end.
 import ActionKit
 import Agent
 import Basics
@@ -14,14 +14,14 @@ import RunTestKit
 import Runs
 import Scheduler
 
-/// What came of one seed.
+/// The result of one seed.
 package struct SimulationReport: Sendable {
   package var seed: UInt64
   /// How the promise was broken, if it was.
   package var fault: String?
   package var trace: [String]
 
-  /// The fault, what led to it, and the command that shows it again.
+  /// The fault, what led to it, and the command that reproduces it.
   package func text(lines: Int) -> String {
     """
     seed \(seed): \(fault ?? "no fault")
@@ -31,28 +31,27 @@ package struct SimulationReport: Sendable {
   }
 }
 
-/// Simulates what one seed says.
+/// Simulates the life of one seed.
 package struct Simulation: Sendable {
   package var seed: UInt64
-  /// How many things happen.
+  /// How many happenings there are.
   package var moves: Int
 
   package var seams: Seams
 
-  /// From this seed on lives are long; those before, of the test suite, are short or not so short.
+  /// From this seed on lives are long; earlier ones, of the test suite, are shorter.
   package static let longLives: UInt64 = 1000
 
   package init(seed: UInt64, seams: Seams = Seams()) {
     self.seed = seed
-    // By the seed alone, so that it replays wherever it was found.
+    // Derived from the seed alone, so that it replays wherever it was found.
     moves = seed < Simulation.longLives ? 8 + Int(seed % 3) * 7 : 40
     self.seams = seams
   }
 
-  /// The report; nil if this platform's runtime cannot be simulated.
+  /// The report; nil if this platform's runtime can't be simulated.
   ///
-  /// - Parameter isTold: Whether there is a trace. Where there is a fault there always is one, because what has failed is
-  ///   simulated once more.
+  /// - Parameter isTold: Whether to write a trace. A failed seed always gets one, because it is simulated once more.
   package func run(isTold: Bool = false) async -> SimulationReport? {
     guard let report = await play(isTold: isTold) else { return nil }
     guard let fault = report.fault, !isTold else { return report }
@@ -70,7 +69,7 @@ package struct Simulation: Sendable {
   }
 }
 
-/// Has things happen to a world.
+/// Makes things happen to a world.
 final class Director {
   let world: World
   private let simulation: Simulation
@@ -78,17 +77,17 @@ final class Director {
   private var random: SeededGenerator
   private let names = ["r0", "r1", "r2", "r3"]
   private var lastEvent = 0
-  /// Whether the clock was set back while the program runs, so that instants in the records lie far away.
+  /// Whether the clock was set back while the program runs, so that recorded instants are far away.
   private var wasSetBack = false
-  /// The latest that a clock has shown, from which on what is old is forgotten.
+  /// The latest time that a clock has shown, from which on old records are removed.
   private var latest = Timestamp.earliest
-  /// When the clock was set last, which is noticed when somebody looks at it again.
+  /// When the clock was last set, which is noticed at the next reading.
   private var setAt: TimeSpan?
 
   init(_ simulation: Simulation, isTold: Bool, on thread: SimulatedThread) {
     self.simulation = simulation
     var random = SeededGenerator(seed: simulation.seed &* 31 &+ 7)
-    // Days around the changes of the clock in the zones that recipes name.
+    // Days around the clock changes of the zones that recipes name.
     let starts = [1_774_663_200, 1_792_803_600, 1_775_300_000, 1_795_167_000]
     let start = starts[Int.random(in: 0..<starts.count, using: &random)] + Int.random(in: 0..<40_000, using: &random)
     world = World(
@@ -120,7 +119,7 @@ final class Director {
     lookForSecrets()
   }
 
-  // MARK: Things that happen
+  // MARK: Happenings
 
   private func write(_ name: String) {
     let text = maker.recipe(name, among: names)
@@ -134,7 +133,7 @@ final class Director {
     world.folder.put(text, at: path)
   }
 
-  /// Starts a program if there is none, or puts one in the place of one that cannot go on.
+  /// Starts a program if there is none, or replaces one that can't continue.
   private func ensureProgram() {
     if audit.fault != nil { return }
     if let program = world.program {
@@ -142,7 +141,7 @@ final class Director {
         world.die(losing: one(in: 3) ? .everything : .some(seed: random.next()))
       } else if program.life.hasFailed {
         world.stop()
-        // Nobody knows what a disk that failed has kept.
+        // It is unknown what a failed disk has kept.
         world.disk = world.disk.restarted(losing: .some(seed: random.next()))
       } else {
         return
@@ -283,12 +282,12 @@ final class Director {
       if choice == 1 { world.service.grant(key) }
     }
     audit.ask(run)
-    // Ends when the run goes on.
+    // Ends when the run continues.
     Task { [audit] in
       do throws(RunRefusedError) { try await program.host.resolve(run, step: step.path, as: resolution) } catch {
         return audit.note("not resolved: \(error.message)")
       }
-      // Who asked for it before may have been answered by another walk.
+      // Another walk may have answered the earlier request.
       audit.ask(run)
       try? await program.host.resume(run)
     }
@@ -298,14 +297,14 @@ final class Director {
     guard run.status == .paused else { return }
     audit.note("resume \(run.id)")
     audit.ask(run.id)
-    // Ends when the run goes on.
+    // Ends when the run continues.
     Task { try? await program.host.resume(run.id) }
   }
 
   private func pause(_ run: String, _ program: SimulatedProgram) {
     let isRegretted = one(in: 3)
     audit.note("pause \(run)\(isRegretted ? ", and think better of it" : "")")
-    // Ends when it is kept, or the run goes on.
+    // Ends when it is written, or the run continues.
     Task { [audit] in
       do throws(RunRefusedError) { try await program.host.pause(run, reason: "somebody paused it") } catch { return }
       if !isRegretted { return }
@@ -327,7 +326,7 @@ final class Director {
     } else {
       write(name)
     }
-    // Ends when the shelf has looked, twice so that what is gone counts as gone.
+    // Ends when the registry has looked, twice so that what is gone counts as gone.
     Task {
       _ = await program.schedules.look()
       _ = await program.schedules.look()
@@ -355,9 +354,9 @@ final class Director {
     }
   }
 
-  // MARK: When nothing goes on
+  // MARK: At rest
 
-  /// Lets everything go on that can, and looks whether all is as it should be then.
+  /// Lets everything run that can, and checks the state afterwards.
   private func rest() {
     latest = max(latest, world.time)
     world.settle()
@@ -365,7 +364,7 @@ final class Director {
       return
     }
     if audit.isStateFailing {
-      // Who has calls under way meets it when they are answered.
+      // Callers in flight see it when their calls are answered.
       if !world.service.isCalled { audit.fail("the state takes nothing more, and nobody is told") }
       return
     }
@@ -408,7 +407,7 @@ final class Director {
     if wasSetBack { return true }
     let soon = now.advanced(by: .seconds(61)) ?? now
     return run.steps.inOrder.contains { step in
-      // Whoever waits for a limit of a block is a step inside it.
+      // A step that waits for a block's limit is inside it.
       if !step.status.isEnded, let limit = world.limit(of: step, in: run), limit <= soon { return true }
       return switch step.status {
       case .retrying: step.lastAttempt?.retryAt.map { $0 <= soon } ?? false
@@ -422,14 +421,14 @@ final class Director {
 
   // MARK: The end
 
-  /// Mends everything, takes the schedules away, and has every run end.
+  /// Repairs everything, removes the schedules, and has every run end.
   private func end() {
     world.service.mood = .healthy
     ensureProgram()
     audit.note("the end begins")
     for name in names { world.folder[name] = nil }
     if let program = world.program {
-      // A fault that was to come does not any more.
+      // A fault that was planned no longer happens.
       world.disk.fail(at: 1 << 40, .error(5))
       _ = world.perform("remove") {
         _ = await program.schedules.look()
@@ -467,7 +466,7 @@ final class Director {
     checkEnds()
   }
 
-  /// Every run that ended and every slot that was settled can be found, unless it is too old.
+  /// Checks that every ended run and settled slot can be found, unless it is too old.
   private func checkHistory() {
     guard let program = world.program else { return }
     let found = world.perform("look into the history") { () async -> (runs: [RunSummary], slots: [SlotRecord])? in
@@ -490,7 +489,7 @@ final class Director {
       audit.fail("the run \(run.id) ended as \(run.status.rawValue), but that is not in the history")
     }
     let settled = audit.recorded.filter { $0.outcome != .buffered }
-    /// Alone, or in a row with others of its fate.
+    /// Alone, or in a row with others of the same outcome.
     func isThere(_ slot: SlotRecord) -> Bool {
       found.slots.contains(slot)
         || found.slots.contains { row in
@@ -505,7 +504,7 @@ final class Director {
     if rows > all { audit.fail("the ledger has slots that were never settled") }
   }
 
-  /// What ended well was done, once; what failed for a reason that did nothing was not done.
+  /// Checks that successes were done once, and failures without effect not at all.
   private func checkEnds() {
     for run in audit.ended.values.sorted(by: { $0.id < $1.id }) {
       for (step, isResolved) in audit.writes(of: run) {
@@ -525,7 +524,7 @@ final class Director {
     }
   }
 
-  /// No secret may be in any file.
+  /// Checks that no secret is in any file.
   private func lookForSecrets() {
     let secret = Array(SimulatedService.secret.utf8)
     for path in world.disk.paths where world.disk[path]?.contains(secret) == true {
@@ -535,14 +534,14 @@ final class Director {
 }
 
 extension RunRecord {
-  /// Whether it does what is to be done in any case, which a cancellation does not end.
+  /// Whether it belongs to `finally`, which a cancellation doesn't end.
   fileprivate var isInFinally: Bool {
     steps.inOrder.contains { $0.path.hasPrefix("#finally/") && !$0.status.isEnded }
   }
 }
 
 extension [UInt8] {
-  /// Whether other bytes, at least one, stand somewhere in these; the first of them should be rare.
+  /// Whether these bytes contain others, at least one; the first of them should be rare.
   fileprivate func contains(_ others: [UInt8]) -> Bool {
     withUnsafeBytes { bytes in
       others.withUnsafeBytes { others in

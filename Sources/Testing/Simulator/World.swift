@@ -9,7 +9,7 @@ import Runs
 import Scheduler
 import Synchronization
 
-/// What a program is made of while it runs.
+/// The parts of a running program.
 struct SimulatedProgram {
   let life: ProgramLife
   let token: String
@@ -19,7 +19,7 @@ struct SimulatedProgram {
   let time: SimulatedTime
 }
 
-/// The files in which recipes lie, which people edit: those that are served, and in `lib` those that others call.
+/// The recipe files that people edit: those that are served, and in `lib` those that others call.
 final class RecipeFolder: Sendable {
   private struct Content {
     var files: [String: (text: String, version: Int)] = [:]
@@ -91,7 +91,7 @@ final class World {
 
   var time: Timestamp { program?.time.now() ?? now }
 
-  /// Lets everything go on that can before time passes.
+  /// Runs everything that can run before time passes.
   func settle() {
     var steps = 0
     while audit.fault == nil, thread.step() {
@@ -100,10 +100,10 @@ final class World {
     }
   }
 
-  /// Lets so many jobs go on at most.
+  /// Runs at most this many jobs.
   func go(_ steps: Int) { for _ in 0..<steps where audit.fault == nil { if !thread.step() { return } } }
 
-  /// Does something, while time passes if it has to, and gives what came of it.
+  /// Runs a closure, letting time pass if needed, and gives its result.
   func perform<Outcome: Sendable>(
     _ what: String, _ body: @escaping @Sendable () async -> Outcome
   ) -> Outcome? {
@@ -148,7 +148,7 @@ final class World {
     return step.startedAt.advanced(by: span)
   }
 
-  /// Puts a recipe into the folder, which has to check.
+  /// Puts a recipe into the folder; it has to check.
   func serve(_ name: String, _ text: String) {
     folder[name] = text
     do throws(RunRefusedError) {
@@ -163,7 +163,7 @@ final class World {
     }
   }
 
-  /// A run of a recipe of the folder, as somebody asks for it; nil if the recipe cannot be run now.
+  /// A run of a recipe of the folder, as a person starts it; nil if the recipe can't be run now.
   func newRun(of name: String, id: String) -> RunCreated? {
     let file = "recipes/\(name).yaml"
     guard let recipe = try? checks.recipe(file, in: folder) else { return nil }

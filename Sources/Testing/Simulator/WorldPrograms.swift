@@ -12,7 +12,7 @@ import Threads
 extension World {
   static let catalog = ActionCatalog([SimulatedPlugin.self])
 
-  /// Starts a program on what the disk holds; it may find that it cannot.
+  /// Starts a program on the disk's contents; that may fail.
   func start() {
     let time = SimulatedTime(now)
     let life = ProgramLife(service, disk)
@@ -77,7 +77,7 @@ extension World {
     }
   }
 
-  /// The program ends as it is told to, or because the state takes nothing more.
+  /// Ends the program on command, or because the state refuses more events.
   func stop() {
     guard let program else { return }
     audit.note("stop")
@@ -97,13 +97,13 @@ extension World {
     leave(program)
   }
 
-  /// The program dies with what was on its way; what the disk did not sync may be gone.
+  /// Kills the program with its work in flight; what the disk didn't sync may be lost.
   func die(losing loss: FaultyFileSystem.Loss) {
     guard let program else { return disk = disk.restarted(losing: loss) }
     audit.note("die, losing \(loss)")
     disk.stop()
     program.life.end()
-    // What is left of it finds that nothing can be kept, and ends by itself.
+    // Its remains find that nothing can be written, and end.
     _ = perform("die") {
       await program.schedules.stop()
       await program.host.stop()
@@ -117,7 +117,7 @@ extension World {
     program.life.end()
     SimulatedPlugin.forget(program.token)
     now = program.time.now()
-    // Who still sleeps belongs to nobody, and ends when it wakes.
+    // Tasks that still sleep end when they wake.
     var rounds = 0
     while let span = program.time.untilNextSleeper, rounds < 1000 {
       program.time.advance(by: span)
@@ -128,7 +128,7 @@ extension World {
     self.program = nil
   }
 
-  /// Does something before there is a program, without letting time pass.
+  /// Runs a closure before there is a program, without letting time pass.
   private func finish<Outcome: Sendable>(
     _ time: SimulatedTime, _ body: @escaping @Sendable () async -> Outcome
   ) -> Outcome? {
@@ -140,7 +140,7 @@ extension World {
   }
 }
 
-/// What a task leaves for whoever drives it.
+/// The result that a task leaves for its caller.
 final class Outbox<Value: Sendable>: Sendable {
   private let content = Mutex<Value?>(nil)
 
@@ -176,7 +176,7 @@ final class CheckedRecipes: Sendable {
 
   func check(_ source: Source, _ environment: RecipeEnvironment) -> CheckedRecipe {
     let key = "\(source.name)\n\(String(decoding: source.bytes, as: UTF8.self))"
-    // Read again in the same order, because whoever checks may remember what is read for it.
+    // Read again in the same order, because the caller may remember what is read for the check.
     let earlier = known.withLock { $0[key] ?? [] }.first { known in
       known.reads.allSatisfy { read in (try? environment.read(read.path))?.bytes == read.text }
     }

@@ -4,14 +4,14 @@ import Testing
 
 /// What bodies are taken for that should be JSON.
 @Suite struct JSONBodyTests {
-  @Test func `a body that is JSON is read, whatever the status says`() throws {
+  @Test func `a JSON body is read, whatever its status`() throws {
     #expect(try HTTPResponse(status: 500, body: Array(#" {"ok":false} "#.utf8)).json()["ok"]?.bool == false)
   }
 
   @Test(arguments: [
-    (Array("\n <!doctype html>".utf8), "a web page", true), ([0x22, 0xFF, 0x22], "no UTF-8", false),
-    (Array("Method not allowed".utf8), "no whole JSON (", false), (Array(#"{"a":"#.utf8), "no whole JSON (", false),
-    ([], "no whole JSON (", false),
+    (Array("\n <!doctype html>".utf8), "a web page", true), ([0x22, 0xFF, 0x22], "not valid UTF-8", false),
+    (Array("Method not allowed".utf8), "not valid JSON (", false), (Array(#"{"a":"#.utf8), "not valid JSON (", false),
+    ([], "not valid JSON (", false),
   ])
   func `a body that is none is told for what it is`(_ body: [UInt8], _ words: String, _ isPage: Bool) {
     let error = #expect(throws: JSONBodyError.self) { try HTTPResponse(body: body).json() }

@@ -186,7 +186,7 @@ import Testing
     }
   }
 
-  /// Recipes in which something goes on side by side, and what their plans show of it.
+  /// Recipes with parallel steps, and what their plans show.
   private static let sideBySide: [(name: String, recipe: String, shown: [String])] = [
     (
       "a later branch writes what an earlier one reads",
@@ -325,7 +325,7 @@ import Testing
   ]
 
   @Test(arguments: sideBySide)
-  func `what goes on side by side may come in any order, and the plan says so`(
+  func `parallel steps may run in any order, and the plan says so`(
     name: String, recipe: String, shown: [String]
   ) async throws {
     try await Self.withDesk { program, desk, _ in
@@ -350,7 +350,7 @@ import Testing
       #expect(Self.shown(plan) == shown)
       let run = try await program.call("run", "some.yaml", "--plan", "plan.json")
       #expect(run.code == 0, "\(run.error)")
-      // Whatever order it took.
+      // In any order.
       for write in desk.writes {
         let target = write.split(separator: " ")[1]
         #expect(shown.contains { $0 == target || $0.hasPrefix("\(target) <") }, "\(write)")
@@ -429,8 +429,8 @@ import Testing
         "printf 'y\\n' | script -qec '\(Program.binary.path) run growing.yaml --confirm' /dev/null")
       #expect(outcome.out.contains("Run growing? [y/N]"), "\(outcome.out) \(outcome.error)")
       #expect(outcome.code == 1)
-      #expect(outcome.out.contains("moved: 'got' (http.get) reads something else in 'body'"))
-      #expect(outcome.out.contains("moved: 'put[1]' (http.put) is to be written, and was not"))
+      #expect(outcome.out.contains("moved: 'got' (http.get) reads other values in 'body'"))
+      #expect(outcome.out.contains("moved: 'put[1]' (http.put) would be written, but wasn't in the plan"))
       #expect(desk.writes == [])
     }
   }

@@ -28,7 +28,7 @@ import Testing
 
     """
 
-  /// Steps that catch whatever fails, with what is asked for in them.
+  /// Steps that catch every failure, with the requests in them.
   static let catching = [
     "{ id: got, uses: http.get, with: { url: /one }, onError: continue }",
     "{ id: got, uses: http.get, with: { url: /one }, onError: [ { let: { a: 1 } } ] }",
@@ -89,7 +89,7 @@ import Testing
       try program.write(Self.test, to: "some.test.yaml")
       let test = try await program.call("test", "some.test.yaml")
       #expect(test.code == 1)
-      #expect(test.out.contains("recorded, and not asked for: GET http://127.0.0.1:"), "\(test.out)")
+      #expect(test.out.contains("recorded, but not requested: GET http://127.0.0.1:"), "\(test.out)")
     }
   }
 
@@ -196,7 +196,7 @@ import Testing
     }
   }
 
-  @Test func `why says which process carries a run on that is in the foreground`() async throws {
+  @Test func `why names the process that runs a run in the foreground`() async throws {
     let gate = DispatchSemaphore(value: 0)
     let isAsked = Mutex(false)
     try await Self.withService({ _ in
