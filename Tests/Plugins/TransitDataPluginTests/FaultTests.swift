@@ -55,7 +55,9 @@ private func withSandbox(
     Case(
       .truncated, asking: (.network, "before its answer was complete"),
       downloading: (.network, "before its answer was complete")),
-    Case(.slow, asking: (.timeout, "did not send a complete answer within 1s"), downloading: (.timeout, "sent nothing for 1s")),
+    Case(
+      .slow, asking: (.timeout, "did not send a complete answer within 1s"),
+      downloading: (.timeout, "sent nothing for 1s")),
     Case(
       .oversized, asking: (.plugin, "larger than 8388608 bytes"), downloading: (.plugin, "larger than 1048576 bytes")),
     Case(.html, asking: (.plugin, "is a web page and no JSON"), downloading: (.network, "bytes, but 82 arrived")),
