@@ -195,7 +195,7 @@ struct RunSession: Sendable {
   private func repeatAct(_ act: RecordedAct, for host: RunHost, _ store: MemoryStateStore, _ run: String) async {
     do {
       switch act.kind {
-      case .decision(let step, let decision): _ = try await host.decide(run, step: step, decision)
+      case .decision(let step, let decision): _ = try await host.decisions.decide(run, step: step, decision)
       case .event(var event, let data):
         event.run = run
         event.consumedBy = nil

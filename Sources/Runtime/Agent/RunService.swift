@@ -175,7 +175,7 @@ package struct RunService: Sendable {
     if store.run(id) != nil {
       for await update in await host.follow(id) {
         if case .left = update { continue }
-        asked.reply(update.answer)
+        await asked.replyInTurn(update.answer)
       }
       guard !Task.isCancelled else { return }
     }

@@ -22,7 +22,7 @@ extension RunService {
   func retry(_ request: Value) async throws(RequestError) -> Value {
     let ended = try await record(try await gist(request["run"]?.string ?? "").id)
     do throws(RunRefusedError) {
-      let origin = try await host.retry(ended, as: newID(), program: agent.version)
+      let origin = try await host.retries.retry(ended, as: newID(), program: agent.version)
       if agent.isServing { try await host.carryOn(origin.run) }
       return .object(["accepted": .string(origin.run), "retries": .string(ended.id)])
     } catch {
@@ -42,7 +42,8 @@ extension RunService {
     default: resolution = .fail(request["reason"]?.string)
     }
     do throws(RunRefusedError) {
-      try await host.resolve(run, step: request["step"]?.string ?? "", as: resolution, by: request["by"]?.string)
+      try await host.resolutions.resolve(
+        run, step: request["step"]?.string ?? "", as: resolution, by: request["by"]?.string)
     } catch { throw RequestError("ended", error.message) }
     return .object(["resolved": .string(run)])
   }
@@ -75,7 +76,7 @@ extension RunService {
     let decision = DecisionRecord(
       isApproved: isApproved, by: by, at: time.now(), comment: request["comment"]?.string)
     do throws(DecisionError) {
-      let path = try await host.decide(run, step: request["step"]?.string, decision)
+      let path = try await host.decisions.decide(run, step: request["step"]?.string, decision)
       return .object(["decided": .string(path), "run": .string(run)])
     } catch {
       throw RequestError(error.kind.rawValue, error.message)

@@ -169,3 +169,8 @@ final class HostBench: Sendable {
     return try answers.withLock { $0 }.map { try JSON.text($0) }
   }
 }
+
+extension RunHost {
+  /// The runs that are being walked.
+  var active: [String] { lives.filter { $0.value.walk != nil }.map(\.key) }
+}
