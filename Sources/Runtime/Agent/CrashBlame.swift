@@ -14,32 +14,33 @@ import Basics
 import RunState
 import Runs
 
-extension RunHost {
-  /// Notes which runs a crash may be owed to, and pauses those that were suspected at the same place before.
-  func blame() async throws(StateError) {
-    let suspects = store.openRuns.filter { $0.status == .running }
+extension [RunRecord] {
+  /// Of open runs, what is noted of those that a crash may be owed to; those that were suspected at the same place before
+  /// are paused.
+  func blame(at now: Timestamp) -> [StateEvent] {
+    let suspects = filter { $0.status == .running }
     let again = suspects.filter { $0.suspicion == $0.whereabouts }
+    var events: [StateEvent] = []
     for run in suspects {
       let place = run.whereabouts
-      try await append([
+      events.append(
         .runNoted(
           RunNoted(
-            run: run.id, at: time.now(), name: RunRecord.crashNote, value: .inline(.string(place)),
-            condition: ValueState(run.notes[RunRecord.crashNote])))
-      ])
+            run: run.id, at: now, name: RunRecord.crashNote, value: .inline(.string(place)),
+            condition: ValueState(run.notes[RunRecord.crashNote]))))
       guard run.suspicion == place else { continue }
       let others = again.map(\.id).filter { $0 != run.id }
       let doubt =
         others.isEmpty
         ? "" : "; these were under way both times as well, and it may be one of them: \(others.joined(separator: ", "))"
-      try await append([
+      events.append(
         .runStatusChanged(
           RunStatusChanged(
-            run: run.id, at: time.now(), status: .paused,
+            run: run.id, at: now, status: .paused,
             reason: "the agent crashed twice while this run was \(place)\(doubt); errand runs resume tries it once more"
-          ))
-      ])
+          )))
     }
+    return events
   }
 }
 

@@ -1,8 +1,3 @@
-import Basics
-import Recipes
-import RunState
-import Runs
-
 // How many runs of a group may be open at once.
 //
 // A group is named by the recipes that belong to it, and its limit is that of the run which wants to begin. Every open
@@ -13,68 +8,102 @@ import Runs
 //                   the oldest first
 //     skip          ends as skipped, at once
 //     cancelOldest  cancels the oldest open ones, queued ones included, until there is a place, and queues for it
+import Basics
+import Recipes
+import RunState
+import Runs
 
-extension RunHost {
-  /// The open runs of a run's group, oldest first, without itself.
-  private func others(of run: RunRecord) -> [RunRecord] {
-    guard let group = run.origin.group else { return [] }
-    return store.openRuns.filter { $0.id != run.id && $0.origin.group?.name.hasSameScalars(as: group.name) == true }
-  }
-
-  /// Whether a run has had its place; one that is queued again, because what was uncertain is resolved, keeps it.
-  private func hasBegun(_ run: RunRecord) -> Bool {
-    run.status != .queued || !run.steps.isEmpty || active[run.id] != nil
-  }
-
-  /// Those in the way of a run: what has begun, and what this program has to begin earlier.
-  private func ahead(of run: RunRecord, among others: [RunRecord]) -> [RunRecord] {
-    others.filter { hasBegun($0) || hosted.contains($0.id) && $0.id.precedesByScalars(run.id) }
-  }
-
-  /// Whether the limit of its group lets a run begin.
-  func hasPlace(_ run: RunRecord) -> Bool {
-    guard let group = run.origin.group, !hasBegun(run), run.pendingCancel == nil else { return true }
-    return ahead(of: run, among: others(of: run)).count < group.limit
-  }
-
+/// Has runs begin as the limits of their groups let them.
+enum RunGroups {
   /// Whether a run may begin now; if not, what becomes of it is on disk.
-  func isAdmitted(_ run: RunRecord) async -> Bool {
-    guard let group = run.origin.group, !hasPlace(run) else { return true }
-    let others = others(of: run)
-    if group.onLimit == Recipe.ConcurrencyGroup.OnLimit.skip.rawValue, others.count >= group.limit {
-      let error = RunError(.conflict, "the group '\(group.name)' is full: \(RunHost.named(others, of: group))")
-      try? await append([.runEnded(RunEnded(run: run.id, at: time.now(), status: .skipped, error: error))])
+  static func isAdmitted(_ run: RunRecord, by host: isolated RunHost) async -> Bool {
+    switch GroupPlace(of: run, in: host).admission {
+    case .begins: return true
+    case .skipped(let error):
+      await host.keeper.end(run, as: .skipped, error)
       return false
-    }
-    let reason =
-      "waits for its group '\(group.name)': \(RunHost.named(ahead(of: run, among: others), of: group))"
-    if run.reason != reason {
-      try? await append([
-        .runStatusChanged(RunStatusChanged(run: run.id, at: time.now(), status: .queued, reason: reason))
-      ])
-    }
-    if group.onLimit == Recipe.ConcurrencyGroup.OnLimit.cancelOldest.rawValue {
-      let surplus = others.filter { $0.id.precedesByScalars(run.id) }.prefix(max(0, others.count - group.limit + 1))
-      for other in surplus where other.pendingCancel == nil {
-        _ = try? await cancel(other.id, reason: "the run \(run.id) of its group '\(group.name)' takes its place")
+    case .queued(let reason, let cancelling):
+      if run.reason != reason { try? await host.keeper.hold(run.id, as: .queued, reason) }
+      guard let cancelling, let group = run.origin.group else { return false }
+      for other in cancelling {
+        _ = try? await host.cancel(other.id, reason: "the run \(run.id) of its group '\(group.name)' takes its place")
       }
       // Those that were only queued have left at once.
-      if let run = store.run(run.id) { return hasPlace(run) }
+      return host.store.run(run.id).map { GroupPlace(of: $0, in: host).isFree } ?? false
     }
-    return false
+  }
+
+  /// Has the oldest queued runs of a group begin that a run has left.
+  static func admitNext(after run: RunRecord, by host: isolated RunHost) async {
+    for other in GroupPlace(of: run, in: host).others where host.lives[other.id]?.isHosted == true {
+      if let other = host.store.run(other.id), GroupPlace(of: other, in: host).isNext {
+        try? await host.carryOn(other.id)
+      }
+    }
+  }
+}
+
+/// The place of a run in its group.
+struct GroupPlace {
+  /// What becomes of a run that is to begin.
+  enum Admission {
+    case begins
+    case skipped(RunError)
+    /// - Parameter cancelling: The runs that are to end for it.
+    case queued(reason: String, cancelling: [RunRecord]?)
+  }
+
+  private let run: RunRecord
+  /// The other open runs of the group, oldest first.
+  let others: [RunRecord]
+  /// Those of them in its way: what has begun, and what this program has to begin earlier.
+  private let ahead: [RunRecord]
+  private let hasBegun: Bool
+
+  init(of run: RunRecord, in host: isolated RunHost) {
+    self.run = run
+    let lives = host.lives
+    // Whether a run has had its place; one that is queued again, because what was uncertain is resolved, keeps it.
+    func hasBegun(_ run: RunRecord) -> Bool {
+      run.status != .queued || !run.steps.isEmpty || lives[run.id]?.walk != nil
+    }
+    self.hasBegun = hasBegun(run)
+    guard let group = run.origin.group else {
+      others = []
+      ahead = []
+      return
+    }
+    others = host.store.openRuns.filter {
+      $0.id != run.id && $0.origin.group?.name.hasSameScalars(as: group.name) == true
+    }
+    ahead = others.filter { hasBegun($0) || lives[$0.id]?.isHosted == true && $0.id.precedesByScalars(run.id) }
+  }
+
+  /// Whether the limit of its group lets the run begin.
+  var isFree: Bool {
+    guard let group = run.origin.group, !hasBegun, run.pendingCancel == nil else { return true }
+    return ahead.count < group.limit
+  }
+
+  /// Whether the run is queued, and has its turn.
+  var isNext: Bool { !hasBegun && isFree }
+
+  var admission: Admission {
+    guard let group = run.origin.group, !isFree else { return .begins }
+    if group.onLimit == Recipe.ConcurrencyGroup.OnLimit.skip.rawValue, others.count >= group.limit {
+      return .skipped(RunError(.conflict, "the group '\(group.name)' is full: \(GroupPlace.named(others, of: group))"))
+    }
+    let reason = "waits for its group '\(group.name)': \(GroupPlace.named(ahead, of: group))"
+    guard group.onLimit == Recipe.ConcurrencyGroup.OnLimit.cancelOldest.rawValue else {
+      return .queued(reason: reason, cancelling: nil)
+    }
+    let surplus = others.filter { $0.id.precedesByScalars(run.id) }.prefix(max(0, others.count - group.limit + 1))
+    return .queued(reason: reason, cancelling: surplus.filter { $0.pendingCancel == nil })
   }
 
   private static func named(_ runs: [RunRecord], of group: RunGroup) -> String {
     let names = runs.prefix(3).map { "\($0.recipe) \($0.id) (\($0.status.rawValue))" }.joined(separator: ", ")
     let more = runs.count > 3 ? " and \(runs.count - 3) more" : ""
     return "\(names)\(more) \(runs.count == 1 ? "is" : "are") open, of which there may be \(group.limit) at once"
-  }
-
-  /// Has the oldest queued runs of a group begin that a run has left.
-  func admitNext(inGroupOf run: RunRecord) async {
-    for other in others(of: run) where hosted.contains(other.id) && !hasBegun(other) {
-      guard let other = store.run(other.id), hasPlace(other) else { continue }
-      try? await carryOn(other.id)
-    }
   }
 }

@@ -148,7 +148,7 @@ package struct RunService: Sendable {
     if store.run(id) != nil {
       for await update in await host.follow(id) {
         if case .left = update { continue }
-        replies.give(update.reply)
+        await replies.giveInTurn(update.reply)
       }
       guard !Task.isCancelled else { return }
     }

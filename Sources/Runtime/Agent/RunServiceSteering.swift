@@ -22,7 +22,7 @@ extension RunService {
   func retry(_ prefix: String) async throws(RequestRefusedError) -> AgentReply {
     let ended = try await stored(try await gist(prefix).id).record()
     return try await allowed { () async throws(RunRefusedError) in
-      let origin = try await host.retry(ended, as: newID(), program: agent.version)
+      let origin = try await host.retries.retry(ended, as: newID(), program: agent.version)
       if agent.isServing { try await host.carryOn(origin.run) }
       return .retried(run: ended.id, as: origin.run)
     }
@@ -33,7 +33,7 @@ extension RunService {
   ) async throws(RequestRefusedError) -> AgentReply {
     let run = try await openRun(prefix)
     try await allowed { () async throws(RunRefusedError) in
-      try await host.resolve(run, step: step, as: resolution, by: caller.name)
+      try await host.resolutions.resolve(run, step: step, as: resolution, by: caller.name)
     }
     return .resolved(run: run)
   }
@@ -68,7 +68,7 @@ extension RunService {
   ) async throws(RequestRefusedError) -> AgentReply {
     let run = try await openRun(prefix)
     do throws(DecisionError) {
-      return .decided(step: try await host.decide(run, step: step, decision), run: run)
+      return .decided(step: try await host.decisions.decide(run, step: step, decision), run: run)
     } catch {
       throw RequestRefusedError(error)
     }

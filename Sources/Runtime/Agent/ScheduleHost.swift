@@ -224,7 +224,7 @@ package actor ScheduleHost {
     guard let recipe = registry.takeRecipe(of: item), !recipe.triggers.isEmpty else { return [] }
     await store.secrets.learn(named: recipe.allSecrets.map(\.name))
     var texts = StoredValue.inline(.map(item.texts))
-    do throws(StateError) { texts = try await store.keep(.map(item.texts)) } catch { await host.fail(error) }
+    do throws(StateError) { texts = try await store.keep(.map(item.texts)) } catch { host.keeper.fail(error) }
     var plans: [SchedulePlan] = []
     for trigger in recipe.triggers {
       var inputs = Value.map(ValueMap())
@@ -338,9 +338,9 @@ package actor ScheduleHost {
   }
 
   private func keep(_ decisions: [Decision]) async {
-    guard await host.failure == nil else { return }
+    guard host.keeper.failure == nil else { return }
     let events = decisions.flatMap(\.events)
-    do throws(StateError) { if !events.isEmpty { try await host.append(events) } } catch {
+    do throws(StateError) { if !events.isEmpty { try await host.keeper.append(events) } } catch {
       if error.kind == .invalid { makeAgain(because: error.message) }
       return
     }

@@ -181,3 +181,8 @@ final class HostBench: Sendable {
     await SocketService(service).handle(line)
   }
 }
+
+extension RunHost {
+  /// The runs that are being walked.
+  var active: [String] { lives.filter { $0.value.walk != nil }.map(\.key) }
+}

@@ -1,0 +1,107 @@
+// What becomes of the events that come from outside.
+//
+// An event is on disk before its sender is told. It goes to the runs that wait for its name, the oldest first: each is
+// walked, looks whether the event is what it waits for, and consumes it or leaves it to the next. What no run takes is
+// the schedules' to take, or waits for a step that asks for it later, and is forgotten after a week.
+import Basics
+import RunState
+import Synchronization
+
+/// Receives events, offers them to the runs of a host, and forgets them.
+final class EventInbox: Sendable {
+  /// How long an event is kept.
+  private static let life = TimeSpan.seconds(7 * 86_400)
+  /// How many events are remembered that were consumed, so that one that comes again is known.
+  private static let mostConsumed = 10_000
+
+  /// With how many events the oldest are looked for that may be forgotten.
+  private let sweepsAbove = Mutex(EventInbox.mostConsumed * 5 / 4)
+
+  /// Takes an event in, durably; false if it was received before.
+  func receive(_ event: EventRecord, for host: RunHost) async throws(StateError) -> Bool {
+    let store = host.store
+    if store.state.events[event.id] != nil { return false }
+    do throws(StateError) { try await host.keeper.append([.eventReceived(event)]) } catch {
+      // It was brought twice at the same time.
+      if error.kind == .invalid, store.state.events[event.id] != nil { return false }
+      throw error
+    }
+    await planForgetting(for: host)
+    if store.state.events.count > sweepsAbove.withLock({ $0 }) { await forgetOld(for: host) }
+    host.activity?.begin()
+    // Ends when every run that waits for it has looked; nothing that it waits for outlives the host's `stop`.
+    Task {
+      await offer(event, to: host)
+      host.activity?.end()
+    }
+    return true
+  }
+
+  private func offer(_ event: EventRecord, to host: isolated RunHost) async {
+    let store = host.store
+    func isFree() -> Bool { store.state.events[event.id].map { $0.consumedBy == nil } ?? false }
+    let runs = store.openRuns.filter { host.isOwn($0.id) && ($0.waits(for: event) || host.isWalked($0.id)) }
+    for id in runs.map(\.id) {
+      guard isFree() else { return }
+      let isWalked = host.isWalked(id)
+      await host.wake(id)
+      // Which steps of a run that is being walked look at it, and when, only that walk knows.
+      if isWalked { continue }
+      for await update in host.follow(id) {
+        if case .waits = update { break }
+        if !isFree() { break }
+      }
+    }
+    if isFree() { host.keeper.tell(.event(event.id)) }
+  }
+
+  /// Has the clock ring when the oldest event is to be forgotten.
+  func planForgetting(for host: RunHost) async {
+    // What came before it is older.
+    if await host.clock.isSet(.events) { return }
+    let oldest = EventInbox.forgettable(in: host.store.state).map(\.receivedAt).min()
+    await host.clock.set(.events, at: oldest?.advanced(by: EventInbox.life))
+  }
+
+  /// Forgets the events that are old, and the oldest of the many that were consumed.
+  func forgetOld(for host: RunHost) async {
+    let now = host.time.now()
+    let events = EventInbox.forgettable(in: host.store.state)
+    var old = Set(
+      events.filter { $0.receivedAt.advanced(by: EventInbox.life).map { $0 <= now } ?? false }.map(\.id))
+    let consumed = events.filter { $0.consumedBy != nil }
+    if consumed.count > EventInbox.mostConsumed {
+      old.formUnion(
+        consumed.sorted { $0.receivedAt < $1.receivedAt }.dropLast(EventInbox.mostConsumed).map(\.id))
+    }
+    if !old.isEmpty {
+      let ids = old.sorted { $0.precedesByScalars($1) }
+      try? await host.keeper.append([.eventsForgotten(EventsForgotten(at: now, ids: ids))])
+    }
+    // Many that wait to be consumed are not gone through with each that comes.
+    let count = max(EventInbox.mostConsumed, host.store.state.events.count) * 5 / 4
+    sweepsAbove.withLock { $0 = count }
+    if host.keeper.failure == nil { await planForgetting(for: host) }
+  }
+
+  /// The events but for those that starts wait for, who look them up again.
+  private static func forgettable(in state: State) -> [EventRecord] {
+    let wanted = Set(state.schedules.values.flatMap { $0.buffered.compactMap(\.cause.event) })
+    return state.events.values.filter { !wanted.contains($0.id) }
+  }
+}
+
+extension RunRecord {
+  /// Whether a step of the run, which is not being walked, waits for an event of that name.
+  func waits(for event: EventRecord) -> Bool {
+    guard status == .waiting, event.run == nil || event.run == id else { return false }
+    return steps.inOrder.contains { step in
+      step.status == .waiting && step.wait?.event?.hasSameScalars(as: event.name) == true
+    }
+  }
+
+  /// Whether something came for a waiting run that it has not been walked for.
+  func hasNews(_ events: [EventRecord]) -> Bool {
+    steps.inOrder.contains { $0.status == .waiting && $0.decision != nil } || events.contains { waits(for: $0) }
+  }
+}

@@ -1,0 +1,175 @@
+// Who is told of runs while they go on.
+//
+// Progress comes from the walk itself, on whatever thread it is made, in the order in which it is made. A follower is
+// either told at once, by a closure that must not wait, or reads from a queue at its own pace. The queue is bounded, so
+// that a follower that reads slowly costs no more than `RunUpdateQueue.limit` updates, however loud the run is. When it is
+// full, the older half goes, but for the last `waits` among them: what a follower has to know to the end, that the run
+// waits or has left, always arrives, the last of it in the end. In the place of progress that is gone the follower is
+// told how much of it it has missed.
+import Basics
+import RunState
+import Runs
+import Synchronization
+
+/// The followers of all runs.
+final class RunFollowers: Sendable {
+  private struct Follower {
+    var report: @Sendable (RunUpdate) -> Void
+    var finish: @Sendable () -> Void
+  }
+
+  private struct Content {
+    var lastNumber = 0
+    var followers: [String: [Int: Follower]] = [:]
+  }
+
+  private let content = Mutex(Content())
+
+  /// Adds a follower; gives the number by which it is removed.
+  ///
+  /// - Parameters:
+  ///   - finish: Called when nothing more comes, but not after a removal.
+  ///   - report: Must not wait, nor call the followers.
+  private func add(
+    to id: String, finish: @escaping @Sendable () -> Void, report: @escaping @Sendable (RunUpdate) -> Void
+  ) -> Int {
+    content.withLock { content in
+      content.lastNumber += 1
+      content.followers[id, default: [:]][content.lastNumber] = Follower(report: report, finish: finish)
+      return content.lastNumber
+    }
+  }
+
+  /// A follower that is told everything, and who waits until a run is carried on no longer.
+  struct Following {
+    let number: Int
+    fileprivate let ends: AsyncStream<RunRecord>
+
+    /// The run as it is when nothing more comes of it.
+    func end() async -> RunRecord? { await ends.reduce(nil) { $1 } }
+  }
+
+  /// Has a closure told of a run, at once and with everything but its end.
+  func follow(_ id: String, _ report: @escaping @Sendable (RunUpdate) -> Void) -> Following {
+    let (ends, end) = AsyncStream.makeStream(of: RunRecord.self, bufferingPolicy: .bufferingNewest(1))
+    let number = add(to: id, finish: { end.finish() }) { update in
+      if case .left(let run) = update { end.yield(run) } else { report(update) }
+    }
+    return Following(number: number, ends: ends)
+  }
+
+  func remove(_ number: Int, of id: String) {
+    content.withLock { content in
+      content.followers[id]?[number] = nil
+      if content.followers[id]?.isEmpty == true { content.followers[id] = nil }
+    }
+  }
+
+  /// What is told of a run from now on, to be read at any pace.
+  ///
+  /// - Parameter first: What is told before.
+  func updates(of id: String, first: RunUpdate? = nil) -> RunUpdates {
+    let (signals, signal) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+    let queue = RunUpdateQueue(signal: signal)
+    if let first { queue.append(first) }
+    let number = add(to: id, finish: { signal.finish() }) { queue.append($0) }
+    // A follower that goes away is forgotten.
+    signal.onTermination = { [weak self] _ in self?.remove(number, of: id) }
+    return RunUpdates(queue: queue, signals: signals)
+  }
+
+  func send(_ update: RunUpdate, to id: String) {
+    // Under the lock, so that all are told in one order.
+    content.withLock { content in
+      for (_, follower) in (content.followers[id] ?? [:]).sorted(by: { $0.key < $1.key }) { follower.report(update) }
+    }
+  }
+
+  /// Ends the following of a run.
+  func finish(_ id: String) {
+    let followers = content.withLock { $0.followers.removeValue(forKey: id) }
+    for (_, follower) in (followers ?? [:]).sorted(by: { $0.key < $1.key }) { follower.finish() }
+  }
+
+  /// The runs that are followed, in order.
+  var followed: [String] {
+    content.withLock { $0.followers.keys.sorted { $0.precedesByScalars($1) } }
+  }
+}
+
+/// What a follower of a run has still to read; to be read by one.
+package struct RunUpdates: AsyncSequence {
+  let queue: RunUpdateQueue
+  /// Says that there is something in the queue; ends when nothing more comes.
+  fileprivate let signals: AsyncStream<Void>
+
+  /// Those of a run that is not carried on here.
+  static var none: RunUpdates {
+    let (signals, signal) = AsyncStream.makeStream(of: Void.self)
+    signal.finish()
+    return RunUpdates(queue: RunUpdateQueue(signal: signal), signals: signals)
+  }
+
+  package struct AsyncIterator: AsyncIteratorProtocol {
+    fileprivate let queue: RunUpdateQueue
+    fileprivate var signals: AsyncStream<Void>.AsyncIterator
+
+    package mutating func next(isolation actor: isolated (any Actor)? = #isolation) async -> RunUpdate? {
+      while true {
+        if let update = queue.popFirst() { return update }
+        if await signals.next(isolation: actor) == nil { return queue.popFirst() }
+      }
+    }
+  }
+
+  package func makeAsyncIterator() -> AsyncIterator {
+    AsyncIterator(queue: queue, signals: signals.makeAsyncIterator())
+  }
+}
+
+/// The updates that a follower has not read yet.
+final class RunUpdateQueue: Sendable {
+  /// How many are held at most, besides the word of what is missed.
+  static let limit = 1000
+
+  private struct Content {
+    var updates: [RunUpdate] = []
+    var missedCount = 0
+  }
+
+  private let content = Mutex(Content())
+  private let signal: AsyncStream<Void>.Continuation
+
+  init(signal: AsyncStream<Void>.Continuation) { self.signal = signal }
+
+  func append(_ update: RunUpdate) {
+    content.withLock { content in
+      if content.updates.count == RunUpdateQueue.limit {
+        let older = content.updates.prefix(RunUpdateQueue.limit / 2)
+        let kept = older.last { !$0.isProgress }
+        content.missedCount += older.count(where: \.isProgress)
+        content.updates.removeFirst(older.count)
+        if let kept { content.updates.insert(kept, at: 0) }
+      }
+      content.updates.append(update)
+    }
+    signal.yield()
+  }
+
+  func popFirst() -> RunUpdate? {
+    content.withLock { content in
+      if content.missedCount > 0 {
+        defer { content.missedCount = 0 }
+        let text = "\(content.missedCount) reports of progress were missed, because they were read too slowly"
+        return .progress(.reported(path: "", text: text))
+      }
+      return content.updates.isEmpty ? nil : content.updates.removeFirst()
+    }
+  }
+
+  var count: Int { content.withLock { $0.updates.count } }
+}
+
+extension RunUpdate {
+  fileprivate var isProgress: Bool { if case .progress = self { true } else { false } }
+}

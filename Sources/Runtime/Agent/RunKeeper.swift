@@ -1,0 +1,74 @@
+import Basics
+import RunState
+import Runs
+import Synchronization
+
+/// Keeps what happens to runs in the state, and tells the observers of all runs.
+final class RunKeeper: Sendable {
+  private struct Content {
+    var failure: StateError?
+    var observers: [@Sendable (RunNews) -> Void] = []
+  }
+
+  let store: any StateStore
+  let time: any TimeSource
+  private let content = Mutex(Content())
+
+  init(store: any StateStore, time: any TimeSource) {
+    self.store = store
+    self.time = time
+  }
+
+  /// The first failure of the state; after it nothing more is begun.
+  var failure: StateError? { content.withLock { $0.failure } }
+
+  func observe(_ observer: @escaping @Sendable (RunNews) -> Void) { content.withLock { $0.observers.append(observer) } }
+
+  func tell(_ news: RunNews) { for observer in content.withLock({ $0.observers }) { observer(news) } }
+
+  /// Notes that the state takes nothing more.
+  func fail(_ error: StateError) {
+    let isFirst = content.withLock { content in
+      defer { content.failure = content.failure ?? error }
+      return content.failure == nil
+    }
+    if isFirst { tell(.failed(error)) }
+  }
+
+  func append(_ events: [StateEvent]) async throws(StateError) {
+    do throws(StateError) { try await store.append(events) } catch {
+      if error.kind != .invalid { fail(error) }
+      throw error
+    }
+  }
+
+  // MARK: What the host decides
+
+  /// Keeps that an open run is paused or queued.
+  func hold(_ id: String, as status: RunStatus, _ reason: String) async throws(StateError) {
+    try await append([.runStatusChanged(RunStatusChanged(run: id, at: time.now(), status: status, reason: reason))])
+  }
+
+  /// Ends a run that is not walked.
+  func end(_ run: RunRecord, as status: RunStatus, _ error: RunError) async {
+    try? await append([.runEnded(RunEnded(run: run.id, at: time.now(), status: status, error: error))])
+  }
+
+  /// Keeps why a run cannot be carried on, so that a person is told later why it is suspended.
+  func hold(_ run: RunRecord, because reason: RunRefusedError) async {
+    if run.pendingCancel != nil, run.uncertainSteps.isEmpty {
+      // It could never be ended otherwise.
+      let error = RunError(
+        .configuration, "the run was cancelled without its 'finally' steps, which cannot run: \(reason.message)")
+      await end(run, as: .cancelled, error)
+    } else if run.status != .paused || run.reason != reason.message {
+      try? await hold(run.id, as: .paused, reason.message)
+    }
+  }
+
+  /// Keeps a run as uncertain that a pause overtook on its way to the state, so that people see what they have to decide.
+  func holdUncertain(_ id: String) async {
+    guard let run = store.run(id), run.status == .paused, !run.uncertainSteps.isEmpty else { return }
+    try? await append([run.uncertainty(at: time.now())])
+  }
+}

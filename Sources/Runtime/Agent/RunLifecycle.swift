@@ -1,0 +1,239 @@
+// What this program does with one run.
+//
+// The state holds what is known of a run (`RunRecord`). Beside that, a run is walked or not, and people and events come
+// while it is being walked, prepared or kept. The lifecycle decides what follows from each: it is told what happened,
+// and answers with what the host has to do next. It waits for nothing and does no I/O.
+//
+//     away          no walk is under way; the state alone holds the run
+//     walked        an engine carries the run on
+//     pausing       the run is to be paused, and its walk is coming to a halt
+//     keepingPause  no walk is under way, and none may begin before the pause is in the state
+//
+// Beside a resolution no walk begins either, because a walk knows only what was in the state when it began. Something
+// that comes for a run which a walk cannot see any more, or that cannot be walked yet, is news: the run is walked once
+// more as soon as it can be. A person who resumes a run that is being paused has it go on once the pause is over, and so
+// does one who cancels it.
+import RunState
+
+/// The life of one run in this program; `Walk` is what carries it on.
+struct RunLifecycle<Walk> {
+  /// A pause that is not over yet.
+  struct Pause: Equatable {
+    var reason: String
+    /// Whether it is in the state already.
+    var isKept = false
+    /// Whether a person wants the run to go on after all.
+    var isResumed = false
+  }
+
+  enum Phase {
+    case away
+    case walked(Walk)
+    case pausing(Walk, Pause)
+    case keepingPause(Pause)
+  }
+
+  /// What the host does next.
+  enum Effect {
+    /// Prepare the run, ask with `goOn` whether it still may be walked, and begin.
+    case walk
+    /// Carry the run on, as if that had been asked for anew.
+    case carryOn(isAsked: Bool)
+    /// Have the walk look at what changed; `missed` if it does not.
+    case poke(Walk)
+    /// Have the walk begin nothing but `finally`; `missed` if it does not.
+    case end(Walk)
+    /// Have the walk come to a halt.
+    case halt(Walk)
+    /// Keep the pause, then say `pauseKept`.
+    case keepPause(reason: String)
+    /// Keep what is uncertain of the run, then say `settled`.
+    case settle
+    /// Set the alarm, and report that the run waits.
+    case suspend
+    /// Report the state of the run, and forget the run unless it is queued.
+    case stand
+    /// Report the end of the run, and let its group go on.
+    case leave(RunRecord)
+  }
+
+  private(set) var phase = Phase.away
+  /// Whether this program has to carry the run on until it ends or only a person can have it go on.
+  private(set) var isHosted = false
+  /// Whether something came for the run that no walk has seen.
+  private(set) var hasNews = false
+  /// What keeps a resolution of the run.
+  private(set) var resolution: Task<Result<Void, RunRefusedError>, Never>?
+  /// The steps for which a decision is being kept.
+  var deciding: Set<StepPath> = []
+  /// What ends the walk by force when the grace of a cancellation is over.
+  var forcing: [Task<Void, Never>] = []
+
+  var walk: Walk? {
+    switch phase {
+    case .walked(let walk), .pausing(let walk, _): walk
+    case .away, .keepingPause: nil
+    }
+  }
+
+  /// Whether there is nothing to remember of the run.
+  var isBlank: Bool {
+    guard case .away = phase else { return false }
+    return !isHosted && resolution == nil && deciding.isEmpty
+  }
+
+  // MARK: Going on
+
+  /// This program waits for what the run waits for.
+  mutating func host() { isHosted = true }
+
+  /// A person wants a run that is being paused to go on after that, or no longer wants it.
+  mutating func resume(_ isResumed: Bool = true) {
+    switch phase {
+    case .pausing(let walk, var pause):
+      pause.isResumed = isResumed
+      phase = .pausing(walk, pause)
+    case .keepingPause(var pause):
+      pause.isResumed = isResumed
+      phase = .keepingPause(pause)
+    case .away, .walked: break
+    }
+  }
+
+  /// The run is to be walked; to be asked before it is prepared, and again after.
+  ///
+  /// - Parameter isOverPause: Whether a person asked for it when the run was paused; a pause that came since counts.
+  mutating func goOn(_ run: RunRecord, isOverPause: Bool) -> Effect? {
+    if walk != nil { return nil }
+    isHosted = true
+    guard case .away = phase, resolution == nil else {
+      hasNews = true
+      return nil
+    }
+    return isOverPause || run.status != .paused || run.pendingCancel != nil ? .walk : .stand
+  }
+
+  /// A walk of the run has begun.
+  mutating func began(_ walk: Walk) {
+    phase = .walked(walk)
+    hasNews = false
+  }
+
+  /// Something that the run may wait for is in the state.
+  func changed(_ run: RunRecord) -> Effect? {
+    if let walk { return .poke(walk) }
+    // What only a person has go on sees it then.
+    return run.status == .paused || run.status == .uncertain ? nil : .carryOn(isAsked: false)
+  }
+
+  /// The cancellation of the run is in the state.
+  func cancelled(_ run: RunRecord) -> Effect? {
+    if let walk { return .end(walk) }
+    return run.status == .uncertain ? nil : .carryOn(isAsked: false)
+  }
+
+  /// A walk that had left the run already did not see what came.
+  mutating func missed() { hasNews = true }
+
+  // MARK: Coming to a halt
+
+  /// A walk of the run is over.
+  ///
+  /// - Parameters:
+  ///   - run: The run as its walk left it.
+  ///   - kept: The run as the state has it now; nil if it is over.
+  mutating func walkLeft(_ run: RunRecord, kept: RunRecord?, isStopping: Bool) -> Effect? {
+    guard !run.status.isEnded, case .pausing(_, let pause) = phase, run.status != .uncertain || !pause.isKept else {
+      phase = .away
+      return run.status.isEnded ? .leave(run) : .settle
+    }
+    phase = .keepingPause(pause)
+    // The pause that is on its way overtakes it in the state, which is put right once the pause is there.
+    if run.status == .uncertain { return nil }
+    if kept?.pendingCancel == nil, !pause.isResumed, kept?.status != .paused { return .keepPause(reason: pause.reason) }
+    return pauseKept(kept ?? run, isStopping: isStopping)
+  }
+
+  /// What was to end the walk by force goes with it.
+  mutating func takeForcing() -> [Task<Void, Never>] {
+    defer { forcing = [] }
+    return forcing
+  }
+
+  /// A walk of the run failed with the state.
+  mutating func walkFailed() { phase = .away }
+
+  /// A run whose walk is over is in the state as it is to stay; nil if it is over.
+  mutating func settled(_ run: RunRecord?, isStopping: Bool) -> Effect? {
+    guard case .away = phase else { return nil }
+    guard run?.status == .waiting, !isStopping else { return .stand }
+    guard hasNews else { return .suspend }
+    hasNews = false
+    return .carryOn(isAsked: false)
+  }
+
+  /// The run is forgotten, until it is to be walked again.
+  mutating func released() { isHosted = false }
+
+  // MARK: Pausing
+
+  /// The run is to be paused; a walk begins nothing more, and none begins until the pause is kept.
+  mutating func pause(_ reason: String) -> Effect? {
+    guard let walk else {
+      phase = .keepingPause(Pause(reason: reason))
+      return nil
+    }
+    phase = .pausing(walk, Pause(reason: reason))
+    return .halt(walk)
+  }
+
+  /// The pause is in the state, or is not needed.
+  mutating func pauseKept(_ run: RunRecord?, isStopping: Bool) -> Effect? {
+    switch phase {
+    case .pausing(let walk, var pause):
+      pause.isKept = true
+      phase = .pausing(walk, pause)
+      return .halt(walk)
+    // Another pause was over before, and a person has had the run go on since.
+    case .walked(let walk): return run?.status == .paused ? .halt(walk) : nil
+    // The walk that came to a halt, and whoever asked for the pause, keep it both.
+    case .away: return nil
+    case .keepingPause(let pause):
+      phase = .away
+      guard let run else { return nil }
+      let goesOn = pause.isResumed || run.pendingCancel != nil
+      return goesOn && !isStopping ? .carryOn(isAsked: pause.isResumed) : .settle
+    }
+  }
+
+  /// The pause cannot be kept.
+  mutating func pauseFailed() -> Effect? {
+    switch phase {
+    case .pausing(let walk, _): phase = .walked(walk)
+    case .keepingPause(let pause):
+      phase = .away
+      if hasNews {
+        hasNews = false
+        return .carryOn(isAsked: pause.isResumed)
+      }
+    case .away, .walked: break
+    }
+    return nil
+  }
+
+  // MARK: Resolving
+
+  /// A resolution of the run is being kept.
+  mutating func resolving(by task: Task<Result<Void, RunRefusedError>, Never>) { resolution = task }
+
+  /// The resolution is in the state, or refused.
+  mutating func resolutionEnded() { resolution = nil }
+
+  /// Who asked for the resolution has been answered.
+  mutating func resolved() -> Effect? {
+    // While something else holds the run, the news is for what comes after it.
+    guard hasNews, resolution == nil, case .away = phase else { return nil }
+    hasNews = false
+    return .carryOn(isAsked: false)
+  }
+}

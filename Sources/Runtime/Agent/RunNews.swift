@@ -1,0 +1,61 @@
+package import Basics
+package import Recipes
+package import RunState
+package import Runs
+
+/// What a run needs to be carried on: its recipe, checked again, and its services.
+package struct PreparedRun: Sendable {
+  package var recipe: Recipe
+  package var secrets: Secrets
+  package var services: Services
+  /// The folder that relative paths start from.
+  package var folder: String
+  /// What `now` is of its steps, if it is played again.
+  package var instants: (@Sendable (StepPath) -> Timestamp?)?
+  /// Told what `now` is of each step, for a recording.
+  package var notingInstants: (@Sendable (StepPath, Timestamp) -> Void)?
+
+  package init(recipe: Recipe, secrets: Secrets, services: Services, folder: String) {
+    self.recipe = recipe
+    self.secrets = secrets
+    self.services = services
+    self.folder = folder
+  }
+}
+
+/// Why a run cannot be carried on by this program.
+package struct RunRefusedError: Error, Sendable {
+  /// What is wrong and what to do, as a sentence.
+  package var message: String
+
+  package init(_ message: String) { self.message = message }
+}
+
+/// What the followers of a run are told.
+package enum RunUpdate: Sendable {
+  case progress(Progress)
+  /// Only the state holds the run until an instant, an event or a person; then it goes on without being asked.
+  case waits(RunRecord)
+  /// The last update: the run has ended, is suspended until a person acts, or the program ends.
+  case left(RunRecord)
+}
+
+/// What the observers of all runs are told.
+package enum RunNews: Sendable {
+  case began(RunRecord)
+  case waits(RunRecord)
+  /// It is paused, uncertain, or queued behind others of its group.
+  case stands(RunRecord)
+  case ended(RunRecord)
+  /// An event came that no waiting run took.
+  case event(String)
+  /// The state takes nothing more; the program has to end.
+  case failed(StateError)
+}
+
+/// What the alarm clock of a host rings for.
+enum RunAlarm: Hashable, Sendable {
+  case run(String)
+  /// The oldest event is to be forgotten.
+  case events
+}

@@ -1,0 +1,50 @@
+import Basics
+import RunState
+import Runs
+
+/// One walk of a run that is under way.
+struct RunWalk: Sendable {
+  let engine: RunEngine
+  let task: Task<Void, Never>
+}
+
+/// Walks runs with what they need of the world around them.
+struct RunWalker: Sendable {
+  let store: any StateStore
+  let time: any TimeSource
+  let activity: Activity?
+  let executor: (any TaskExecutor)?
+  let chance: @Sendable () -> Double
+  let followers: RunFollowers
+
+  /// Begins a walk, which ends when the run ends or waits, or the engine is stopped.
+  func walk(
+    _ run: RunRecord, _ prepared: PreparedRun,
+    then body: @escaping @Sendable (Result<RunRecord, StateError>) async -> Void
+  ) -> RunWalk {
+    let id = run.id
+    var surroundings = RunSurroundings(
+      store: store, time: time, folder: prepared.folder,
+      report: { [followers] progress in
+        // How it ended is told when it is known whether it goes on.
+        if case .runEnded = progress { return }
+        followers.send(.progress(progress), to: id)
+      }, chance: chance)
+    // No run stays on a clock that stands still to wait for a retry.
+    if activity != nil { surroundings.suspendThreshold = .zero }
+    surroundings.instants = prepared.instants
+    surroundings.notingInstants = prepared.notingInstants
+    surroundings.walkers = executor
+    let engine = RunEngine(
+      run, of: prepared.recipe, secrets: prepared.secrets, services: prepared.services, in: surroundings)
+    activity?.begin()
+    // Ends with the walk; nobody cancels it.
+    let task = Task { [activity] in
+      defer { activity?.end() }
+      let result: Result<RunRecord, StateError>
+      do throws(StateError) { result = .success(try await engine.run()) } catch { result = .failure(error) }
+      await body(result)
+    }
+    return RunWalk(engine: engine, task: task)
+  }
+}

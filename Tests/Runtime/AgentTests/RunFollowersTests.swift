@@ -1,0 +1,90 @@
+import Basics
+import RunState
+import Runs
+import Synchronization
+import Testing
+
+@testable import Agent
+
+/// What followers of a run are told, and how much is held for them.
+@Suite(.timeLimit(.minutes(1))) struct RunFollowersTests {
+  @Test func `a follower that reads slowly holds a bounded number of updates, and is told what it missed`() async throws
+  {
+    let followers = RunFollowers()
+    let updates = followers.updates(of: "r1")
+    let count = 100 * RunUpdateQueue.limit
+    for number in 0..<count {
+      followers.send(.progress(.loopAdvanced(path: "a", done: number, count: count)), to: "r1")
+      #expect(updates.queue.count <= RunUpdateQueue.limit)
+    }
+    followers.send(.left(run(.succeeded)), to: "r1")
+    followers.finish("r1")
+    var told: [String] = []
+    for await update in updates { told.append(RunFollowersTests.words(update)) }
+    #expect(
+      told.first == "\(count - told.count + 2) reports of progress were missed, because they were read too slowly")
+    #expect(told.suffix(2) == ["\(count - 1)", "left succeeded"])
+    #expect(told.count <= RunUpdateQueue.limit + 2)
+  }
+
+  @Test func `the last wait and the end arrive, however much comes between`() async throws {
+    let followers = RunFollowers()
+    let updates = followers.updates(of: "r1")
+    for round in 0..<3 {
+      followers.send(.waits(run(.waiting, "wait \(round)")), to: "r1")
+      for number in 0..<2 * RunUpdateQueue.limit {
+        followers.send(.progress(.reported(path: "a", text: "\(number)")), to: "r1")
+      }
+    }
+    followers.send(.left(run(.paused)), to: "r1")
+    followers.finish("r1")
+    var told: [String] = []
+    for await update in updates { told.append(RunFollowersTests.words(update)) }
+    #expect(told.filter { $0.hasPrefix("wait") || $0.hasPrefix("left") } == ["wait 2", "left paused"])
+  }
+
+  @Test func `a follower that is told at once is told everything, in order`() async throws {
+    let followers = RunFollowers()
+    let told = Mutex<[String]>([])
+    let following = followers.follow("r1") { update in told.withLock { $0.append(RunFollowersTests.words(update)) } }
+    let count = 3 * RunUpdateQueue.limit
+    for number in 0..<count { followers.send(.progress(.reported(path: "a", text: "\(number)")), to: "r1") }
+    followers.send(.left(run(.failed)), to: "r1")
+    followers.finish("r1")
+    #expect(await following.end()?.status == .failed)
+    #expect(told.withLock { $0 } == (0..<count).map { "\($0)" })
+  }
+
+  @Test func `a follower that goes away is forgotten`() async throws {
+    let followers = RunFollowers()
+    do {
+      let updates = followers.updates(of: "r1", first: .waits(run(.waiting, "wait")))
+      #expect(followers.followed == ["r1"])
+      for await update in updates {
+        #expect(RunFollowersTests.words(update) == "wait")
+        break
+      }
+    }
+    #expect(followers.followed.isEmpty)
+  }
+
+  private func run(_ status: RunStatus, _ reason: String? = nil) -> RunRecord {
+    var run = RunRecord(
+      RunCreated(
+        run: "r1", at: .earliest, recipe: "r", file: "r.yaml", texts: .inline(.object([:])), inputs: .object([:]),
+        program: "test"))
+    run.status = status
+    run.reason = reason
+    return run
+  }
+
+  private static func words(_ update: RunUpdate) -> String {
+    switch update {
+    case .progress(.loopAdvanced(_, let done, _)): "\(done)"
+    case .progress(.reported(_, let text)): text
+    case .progress: "progress"
+    case .waits(let run): run.reason ?? ""
+    case .left(let run): "left \(run.status)"
+    }
+  }
+}

@@ -1,0 +1,255 @@
+import Basics
+import RunState
+import Testing
+
+@testable import Agent
+
+/// What follows from what happens to a run, whatever overtakes what.
+@Suite struct RunLifecycleTests {
+  typealias Life = RunLifecycle<String>
+
+  /// What happens to a run; the status is what the state says of the run then.
+  enum Event: Sendable {
+    case goOn(RunStatus, isOverPause: Bool = false, isCancelled: Bool = false)
+    case began(String)
+    case resume
+    case changed(RunStatus)
+    case cancelled(RunStatus)
+    case missed
+    case left(RunStatus, kept: RunStatus?, isCancelled: Bool = false, isStopping: Bool = false)
+    case failed
+    case settled(RunStatus?, isStopping: Bool = false)
+    case released
+    case pause
+    case pauseKept(RunStatus?, isCancelled: Bool = false, isStopping: Bool = false)
+    case pauseFailed
+    case resolving
+    case resolutionEnded
+    case resolved
+
+    func happen(to life: inout Life) -> Life.Effect? {
+      switch self {
+      case .goOn(let status, let isOverPause, let isCancelled):
+        return life.goOn(run(status, isCancelled), isOverPause: isOverPause)
+      case .began(let walk): life.began(walk)
+      case .resume: life.resume()
+      case .changed(let status): return life.changed(run(status))
+      case .cancelled(let status): return life.cancelled(run(status, true))
+      case .missed: life.missed()
+      case .left(let status, let kept, let isCancelled, let isStopping):
+        return life.walkLeft(run(status), kept: kept.map { run($0, isCancelled) }, isStopping: isStopping)
+      case .failed: life.walkFailed()
+      case .settled(let status, let isStopping): return life.settled(status.map { run($0) }, isStopping: isStopping)
+      case .released: life.released()
+      case .pause: return life.pause("no")
+      case .pauseKept(let status, let isCancelled, let isStopping):
+        return life.pauseKept(status.map { run($0, isCancelled) }, isStopping: isStopping)
+      case .pauseFailed: return life.pauseFailed()
+      case .resolving: life.resolving(by: Task { .success(()) })
+      case .resolutionEnded: life.resolutionEnded()
+      case .resolved: return life.resolved()
+      }
+      return nil
+    }
+
+    private func run(_ status: RunStatus, _ isCancelled: Bool = false) -> RunRecord {
+      var run = RunRecord(
+        RunCreated(
+          run: "r1", at: .earliest, recipe: "r", file: "r.yaml", texts: .inline(.object([:])), inputs: .object([:]),
+          program: "test"))
+      run.status = status
+      if isCancelled { run.pendingCancel = CancelRequested(run: "r1", at: .earliest, reason: nil) }
+      return run
+    }
+  }
+
+  static let walked: [Event] = [.goOn(.queued), .began("w")]
+
+  @Test(
+    arguments: [
+      (
+        "a run is prepared, walked, and suspended", walked + [.left(.waiting, kept: .waiting), .settled(.waiting)],
+        ["walk", "", "settle", "suspend"], "away"
+      ),
+      ("a walk ends the run", walked + [.left(.succeeded, kept: nil)], ["walk", "", "leave succeeded"], "away"),
+      (
+        "a walk is begun once, whoever asks again", walked + [.goOn(.running), .goOn(.running, isOverPause: true)],
+        ["walk", "", "", ""], "walked w"
+      ),
+      ("a paused run is not walked", [.goOn(.paused)], ["stand"], "away"),
+      ("a person has a paused run go on", [.goOn(.paused, isOverPause: true)], ["walk"], "away"),
+      ("a paused run that is cancelled goes on to its end", [.goOn(.paused, isCancelled: true)], ["walk"], "away"),
+      (
+        "a run that is paused while it is prepared stays paused", [.goOn(.waiting), .goOn(.paused)], ["walk", "stand"],
+        "away"
+      ),
+      (
+        "a program that ends leaves a run as it is",
+        walked + [.left(.running, kept: .running, isStopping: true), .settled(.running, isStopping: true)],
+        ["walk", "", "settle", "stand"], "away"
+      ),
+      (
+        "a program that ends sets no alarm",
+        walked + [.left(.waiting, kept: .waiting, isStopping: true), .settled(.waiting, isStopping: true)],
+        ["walk", "", "settle", "stand"], "away"
+      ),
+      ("a state that fails ends the walk", walked + [.failed], ["walk", "", ""], "away"),
+      (
+        "what comes for a walked run is the walk's to see", walked + [.changed(.running)], ["walk", "", "poke w"],
+        "walked w"
+      ),
+      ("what comes for a waiting run has it walked", [.changed(.waiting)], ["carryOn"], "away"),
+      ("what comes for a paused run waits for a person", [.changed(.paused)], [""], "away"),
+      ("what comes for an uncertain run waits for a person", [.changed(.uncertain)], [""], "away"),
+      (
+        "what comes after a walk has left and before that is known has the run walked once more",
+        walked + [.changed(.running), .missed, .left(.waiting, kept: .waiting), .settled(.waiting)],
+        ["walk", "", "poke w", "", "settle", "carryOn"], "away"
+      ),
+      (
+        "what a walk has missed is over once another begins",
+        walked + [
+          .missed, .left(.waiting, kept: .waiting), .goOn(.waiting), .began("v"), .left(.waiting, kept: .waiting),
+          .settled(.waiting),
+        ],
+        ["walk", "", "", "settle", "walk", "", "settle", "suspend"], "away"
+      ),
+      (
+        "a walk that began while the one before was settled is left alone",
+        walked + [.left(.waiting, kept: .waiting), .goOn(.waiting), .began("v"), .settled(.waiting)],
+        ["walk", "", "settle", "walk", "", ""], "walked v"
+      ),
+      ("a cancelled run ends by its walk", walked + [.cancelled(.running)], ["walk", "", "end w"], "walked w"),
+      ("a cancelled run that waits is walked to its end", [.cancelled(.waiting)], ["carryOn"], "away"),
+      ("a cancelled run that is uncertain waits for a person", [.cancelled(.uncertain)], [""], "away"),
+      (
+        "a run that waits is paused", [.pause, .pauseKept(.paused), .settled(.paused)], ["", "settle", "stand"], "away"
+      ),
+      ("no walk begins before a pause is kept", [.pause, .goOn(.waiting)], ["", ""], "keepingPause"),
+      (
+        "a run that is resumed while its pause is kept goes on",
+        [.pause, .resume, .goOn(.waiting), .pauseKept(.paused)], ["", "", "", "carryOn asked"], "away"
+      ),
+      (
+        "an event that comes while a pause is kept does not undo the pause",
+        [.pause, .goOn(.waiting), .pauseKept(.paused), .settled(.paused)], ["", "", "settle", "stand"], "away"
+      ),
+      (
+        "a cancellation that comes while a pause is kept ends the run",
+        [.pause, .pauseKept(.paused, isCancelled: true)], ["", "carryOn"], "away"
+      ),
+      (
+        "a program that ends keeps a pause, whatever is asked",
+        [.pause, .resume, .pauseKept(.paused, isStopping: true)], ["", "", "settle"], "away"
+      ),
+      (
+        "a walk is halted before its pause is kept, and after",
+        walked + [.pause, .pauseKept(.paused), .left(.running, kept: .paused), .settled(.paused)],
+        ["walk", "", "halt w", "halt w", "settle", "stand"], "away"
+      ),
+      (
+        "a pause that a walk has written over is kept again",
+        walked + [.pause, .left(.waiting, kept: .waiting), .pauseKept(.paused), .pauseKept(.paused)],
+        ["walk", "", "halt w", "keepPause no", "settle", ""], "away"
+      ),
+      (
+        "an end overtakes a pause", walked + [.pause, .left(.succeeded, kept: nil), .pauseFailed],
+        ["walk", "", "halt w", "leave succeeded", ""], "away"
+      ),
+      (
+        "an uncertain step overtakes a pause that is on its way, which is put right after",
+        walked + [.pause, .left(.uncertain, kept: .uncertain), .pauseKept(.paused), .settled(.uncertain)],
+        ["walk", "", "halt w", "", "settle", "stand"], "away"
+      ),
+      (
+        "an uncertain step overtakes a pause that is kept",
+        walked + [.pause, .pauseKept(.paused), .left(.uncertain, kept: .uncertain), .settled(.uncertain)],
+        ["walk", "", "halt w", "halt w", "settle", "stand"], "away"
+      ),
+      (
+        "a run that is resumed before its walk has halted goes on",
+        walked + [.pause, .resume, .left(.running, kept: .running)], ["walk", "", "halt w", "", "carryOn asked"], "away"
+      ),
+      (
+        "a run that is cancelled before its walk has halted goes on to its end",
+        walked + [.pause, .left(.running, kept: .running, isCancelled: true)], ["walk", "", "halt w", "carryOn"], "away"
+      ),
+      (
+        "a second pause of a run that goes on again halts the walk",
+        [.pause, .pauseKept(.paused), .goOn(.paused, isOverPause: true), .began("w"), .pauseKept(.paused)],
+        ["", "settle", "walk", "", "halt w"], "walked w"
+      ),
+      (
+        "a pause that cannot be kept leaves the walk", walked + [.pause, .pauseFailed], ["walk", "", "halt w", ""],
+        "walked w"
+      ),
+      (
+        "a pause that cannot be kept holds back what came no longer", [.pause, .goOn(.waiting), .pauseFailed],
+        ["", "", "carryOn"], "away"
+      ),
+      (
+        "no walk begins beside a resolution, but after it",
+        [.resolving, .goOn(.uncertain), .resolutionEnded, .resolved],
+        ["", "", "", "carryOn"], "away"
+      ),
+      (
+        "a run that only was resolved stays until a person has it go on", [.resolving, .resolutionEnded, .resolved],
+        ["", "", ""], "away"
+      ),
+      (
+        "the news is for the last of several resolutions",
+        [.resolving, .goOn(.uncertain), .resolutionEnded, .resolving, .resolved, .resolutionEnded, .resolved],
+        ["", "", "", "", "", "", "carryOn"], "away"
+      ),
+      (
+        "what a walk has missed is not lost to a resolution",
+        walked + [
+          .resolving, .missed, .resolutionEnded, .resolved, .left(.waiting, kept: .waiting), .settled(.waiting),
+        ],
+        ["walk", "", "", "", "", "", "settle", "carryOn"], "away"
+      ),
+    ] as [(String, [Event], [String], String)])
+  func `gives the effects of each event`(
+    _ name: String, _ events: [Event], _ effects: [String], _ phase: String
+  ) {
+    var life = Life()
+    #expect(events.map { RunLifecycleTests.words($0.happen(to: &life)) } == effects, "\(name)")
+    #expect(RunLifecycleTests.words(life.phase) == phase, "\(name)")
+  }
+
+  @Test func `nothing is remembered of a run that has left`() {
+    var life = Life()
+    #expect(life.isBlank)
+    for event in [Event.goOn(.queued), .began("w"), .left(.succeeded, kept: nil)] { _ = event.happen(to: &life) }
+    #expect(!life.isBlank)
+    life.released()
+    #expect(life.isBlank)
+    _ = life.pause("no")
+    #expect(!life.isBlank)
+  }
+
+  private static func words(_ effect: Life.Effect?) -> String {
+    switch effect {
+    case nil: ""
+    case .walk: "walk"
+    case .carryOn(let isAsked): isAsked ? "carryOn asked" : "carryOn"
+    case .poke(let walk): "poke \(walk)"
+    case .end(let walk): "end \(walk)"
+    case .halt(let walk): "halt \(walk)"
+    case .keepPause(let reason): "keepPause \(reason)"
+    case .settle: "settle"
+    case .suspend: "suspend"
+    case .stand: "stand"
+    case .leave(let run): "leave \(run.status)"
+    }
+  }
+
+  private static func words(_ phase: Life.Phase) -> String {
+    switch phase {
+    case .away: "away"
+    case .walked(let walk): "walked \(walk)"
+    case .pausing(let walk, _): "pausing \(walk)"
+    case .keepingPause: "keepingPause"
+    }
+  }
+}
