@@ -82,7 +82,7 @@ final class ContentDecoding {
       case CZLIB_MORE:
         // Output that didn't fit comes with the next call.
         if rest.isEmpty, given < Self.size { return }
-        if taken == 0, given == 0 { throw .damaged("it does not go on") }
+        if taken == 0, given == 0 { throw .damaged("it ends early") }
       default: throw .damaged(String(cString: czlib_fault(stream)))
       }
     }
@@ -94,7 +94,7 @@ final class ContentDecoding {
     // zlib's numbers for its own header, for gzip's and for none (zlib.h, inflateInit2).
     let hasHead = bytes.count > 1 && bytes[0] & 0x0F == 8 && (Int(bytes[0]) << 8 | Int(bytes[1])) % 31 == 0
     guard let new = czlib_new(form == .gzip ? 15 + 16 : hasHead ? 15 : -15) else {
-      throw .damaged("there is no memory")
+      throw .damaged("out of memory")
     }
     stream = new
     return new
@@ -107,7 +107,7 @@ final class ContentDecoding {
     let more = rest.drop { $0 == 0 }
     if more.count < rest.count { isPadded = true }
     guard !more.isEmpty else { return more }
-    guard form == .gzip, !isPadded else { throw .damaged("something follows its end") }
+    guard form == .gzip, !isPadded else { throw .damaged("data follows its end") }
     czlib_reset(stream)
     hasEnded = false
     return more

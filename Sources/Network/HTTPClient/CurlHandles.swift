@@ -36,7 +36,7 @@ final class MultiHandle: @unchecked Sendable {
   func add(_ easy: EasyHandle, _ transfer: CurlTransfer) -> HTTPError? {
     let code = ccurl.multi_add_handle(multi, easy.pointer)
     return code == CURLM_OK
-      ? nil : transfer.failure.other("libcurl takes no more", sent: .nothing, elapsed: .zero)
+      ? nil : transfer.failure.other("libcurl accepts no more transfers", sent: .nothing, elapsed: .zero)
   }
 
   func remove(_ easy: EasyHandle) { _ = ccurl.multi_remove_handle(multi, easy.pointer) }

@@ -46,7 +46,7 @@ final class CurlLoop: Sendable {
       if !queue.hasThread {
         guard let multi = MultiHandle(maxConnectionsPerHost: configuration.maxConnectionsPerHost),
           spawn(multi)
-        else { return transfer.failure.other("no thread can be started", sent: .nothing, elapsed: .zero) }
+        else { return transfer.failure.other("cannot start a thread", sent: .nothing, elapsed: .zero) }
         queue.hasThread = true
         queue.multi = multi
       }

@@ -64,7 +64,7 @@ final class CurlTransfer: @unchecked Sendable {
   func prepare(_ easy: EasyHandle, _ configuration: HTTPClientConfiguration) -> HTTPError? {
     self.easy = easy
     let context = UnsafeRawPointer(Unmanaged.passRetained(self).toOpaque())
-    guard let (url, text) = url else { return failure.invalid("the URL is no http or https URL.") }
+    guard let (url, text) = url else { return failure.invalid("the URL isn't an http or https URL.") }
     easy.set(CURLOPT_PRIVATE, context)
     easy.set(CURLOPT_URL, text)
     easy.set(CURLOPT_PATH_AS_IS, 1)
@@ -107,7 +107,7 @@ final class CurlTransfer: @unchecked Sendable {
     case .environment: break
     case .url(let proxy):
       guard HTTPURL(proxy) != nil else {
-        return failure.invalid("the proxy in the configuration is no http or https URL.")
+        return failure.invalid("the proxy in the configuration isn't an http or https URL.")
       }
       easy.set(CURLOPT_PROXY, proxy)
       easy.set(CURLOPT_NOPROXY, "")
@@ -301,7 +301,7 @@ final class CurlTransfer: @unchecked Sendable {
   private func error(_ code: CURLcode) -> HTTPError {
     let elapsed = elapsed
     return switch code {
-    case CURLE_URL_MALFORMAT: failure.invalid("the URL is no http or https URL.")
+    case CURLE_URL_MALFORMAT: failure.invalid("the URL isn't an http or https URL.")
     case CURLE_COULDNT_RESOLVE_HOST: failure.unresolved(elapsed: elapsed)
     case CURLE_COULDNT_RESOLVE_PROXY: failure.unresolvedProxy(elapsed: elapsed)
     case CURLE_COULDNT_CONNECT: failure.unreachable(elapsed: elapsed)

@@ -43,7 +43,7 @@ extension HTTPClient {
     let place = try await onThread {
       Result { () throws(FileError) in try FilePlace(path) }.mapError { error in
         Failure(of: request).file(
-          "no file can be made beside '\(path)': \(String(cString: strerror(error.code ?? EIO))).", sent: .nothing)
+          "cannot create a file beside '\(path)': \(String(cString: strerror(error.code ?? EIO))).", sent: .nothing)
       }
     }.get()
     return try await download(

@@ -38,7 +38,7 @@ struct Failure {
 
   func refusedByProxy(elapsed: TimeSpan) -> HTTPError {
     error(
-      .connect, "the proxy makes no connection to \(host); check the proxy settings.", sent: .nothing,
+      .connect, "the proxy refused to connect to \(host); check the proxy settings.", sent: .nothing,
       elapsed: elapsed)
   }
 
@@ -61,8 +61,8 @@ struct Failure {
     let text =
       switch which {
       case .connect: "no connection to \(host) within \(limits.connect)"
-      case .attempt: "\(host) did not answer whole within \(limits.attempt ?? elapsed)"
-      case .total: "\(host) did not answer whole within what was left of the total time limit"
+      case .attempt: "\(host) did not send a complete answer within \(limits.attempt ?? elapsed)"
+      case .total: "\(host) did not send a complete answer before the total time limit"
       case .stall: "\(host) sent nothing for \(limits.stall ?? elapsed)"
       }
     return error(
@@ -81,19 +81,19 @@ struct Failure {
 
   func headTooLarge(_ limit: Int, elapsed: TimeSpan) -> HTTPError {
     error(
-      .tooLarge, "the headers of the answer are larger than \(limit) bytes, which is the most that is read.",
+      .tooLarge, "the headers of the answer are larger than \(limit) bytes, the most that is read.",
       sent: .maybe, elapsed: elapsed)
   }
 
   func headerTooLarge(_ limit: Int, elapsed: TimeSpan) -> HTTPError {
     error(
-      .tooLarge, "a header of the answer is larger than \(limit) bytes, which is the most that is read.", sent: .maybe,
+      .tooLarge, "a header of the answer is larger than \(limit) bytes, the most that is read.", sent: .maybe,
       elapsed: elapsed)
   }
 
   func malformed(elapsed: TimeSpan) -> HTTPError {
     error(
-      .malformedResponse, "\(host) answers with something that is no HTTP; check the scheme and port of the URL.",
+      .malformedResponse, "\(host) did not answer with HTTP; check the scheme and port of the URL.",
       sent: .maybe, elapsed: elapsed)
   }
 
@@ -104,7 +104,7 @@ struct Failure {
 
   func cutWithin(elapsed: TimeSpan) -> HTTPError {
     error(
-      .interrupted, "the compressed answer of \(host) ends before it is whole.", sent: .maybe, elapsed: elapsed)
+      .interrupted, "the compressed answer of \(host) is incomplete.", sent: .maybe, elapsed: elapsed)
   }
 
   func unknownEncoding(_ name: String, elapsed: TimeSpan) -> HTTPError {
@@ -123,12 +123,12 @@ struct Failure {
   func unreadableLength(_ length: String, elapsed: TimeSpan) -> HTTPError {
     error(
       .malformedResponse,
-      "\(host) gives its answer the length '\(length.excerpt(40))', which is none, so where it ends can't be known.",
+      "\(host) gives its answer the length '\(length.excerpt(40))', which isn't a number, so where it ends can't be known.",
       sent: .maybe, elapsed: elapsed)
   }
 
   func interrupted(sent: HTTPError.Sent, elapsed: TimeSpan) -> HTTPError {
-    error(.interrupted, "\(host) closed the connection before its answer was whole.", sent: sent, elapsed: elapsed)
+    error(.interrupted, "\(host) closed the connection before its answer was complete.", sent: sent, elapsed: elapsed)
   }
 
   func other(_ text: String, sent: HTTPError.Sent, elapsed: TimeSpan) -> HTTPError {
@@ -143,7 +143,7 @@ struct Failure {
 
   func unusableRedirect(elapsed: TimeSpan) -> HTTPError {
     error(
-      .redirect, "\(host) redirects without saying where to in a way that can be followed; check the URL.",
+      .redirect, "\(host) redirects without a valid address; check the URL.",
       sent: .maybe, elapsed: elapsed)
   }
 
@@ -157,7 +157,7 @@ struct Failure {
   }
 
   func unexpectedPart() -> HTTPError {
-    error(.malformedResponse, "\(host) answers with a part of the file that was not asked for.", sent: .maybe)
+    error(.malformedResponse, "\(host) sent a part of the file that was not requested.", sent: .maybe)
   }
 
   /// Names only the origin of the target: the rest of it may repeat what the request kept secret.

@@ -66,7 +66,7 @@ final class FileSink: HTTPBodySink {
     writing = Mutex(Writing(hash: hash))
     guard descriptor >= 0 else {
       throw failure.file(
-        "no file can be made beside '\(place.path)': \(String(cString: strerror(code))).", sent: .nothing)
+        "cannot create a file beside '\(place.path)': \(String(cString: strerror(code))).", sent: .nothing)
     }
     if isResumable { try takeOver() }
   }

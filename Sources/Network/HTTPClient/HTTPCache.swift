@@ -73,7 +73,7 @@ public final class HTTPCache: Sendable {
   func keep(_ entry: HTTPCacheEntry, as key: String, of request: HTTPRequest) async -> String? {
     guard let folder else { return remember(entry, key) }
     guard let bytes = entry.file(redactedURL: request.redactedURL) else {
-      return "The answer cannot be written down."
+      return "The answer cannot be stored."
     }
     guard bytes.count <= maxBytes else { return tooLarge }
     if OutsideText.holdsSecret(bytes) {

@@ -12,14 +12,14 @@ extension HTTPResponse {
   /// The body as JSON, regardless of the status.
   public func json() throws(JSONBodyError) -> Value {
     guard String(validating: body, as: UTF8.self) != nil else {
-      throw JSONBodyError(description: "no UTF-8", isPage: false)
+      throw JSONBodyError(description: "not valid UTF-8", isPage: false)
     }
     do throws(JSONError) {
       return try JSON.parse(body)
     } catch {
       let space: [UInt8] = [0x20, 0x09, 0x0A, 0x0D]
       let isPage = body.first { !space.contains($0) } == UInt8(ascii: "<")
-      throw JSONBodyError(description: isPage ? "a web page" : "no whole JSON (\(error))", isPage: isPage)
+      throw JSONBodyError(description: isPage ? "a web page" : "not valid JSON (\(error))", isPage: isPage)
     }
   }
 }

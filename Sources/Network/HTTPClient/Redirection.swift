@@ -38,7 +38,7 @@ extension HTTPRequest {
   func validate() throws(HTTPError) {
     let failure = Failure(of: self)
     guard HTTPURL(url) != nil else {
-      throw failure.invalid("the URL is no http or https URL; percent-encode what is not plain ASCII.")
+      throw failure.invalid("the URL isn't an http or https URL; percent-encode what is not plain ASCII.")
     }
     guard method.isHTTPToken else { throw failure.invalid("the method is not a word.") }
     for field in headers.fields {

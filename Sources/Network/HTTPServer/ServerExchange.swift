@@ -143,7 +143,7 @@ final class ServerExchange: @unchecked Sendable {
       defer { cmicrohttpd.destroy_response(reply) }
       return cmicrohttpd.queue_response(connection, UInt32(response.status), reply) == .YES
     }
-    guard let reply = makeReply(.text("The answer is no HTTP.")) else { return false }
+    guard let reply = makeReply(.text("The answer isn't valid HTTP.")) else { return false }
     defer { cmicrohttpd.destroy_response(reply) }
     return cmicrohttpd.queue_response(connection, 500, reply) == .YES
   }

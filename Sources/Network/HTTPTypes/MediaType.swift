@@ -41,6 +41,6 @@ package enum MediaType {
 
   /// The fault of a text that isn't a media type, in a sentence.
   package static func fault(of text: String) -> String? {
-    isOne(text) ? nil : "'\(text)' is no media type such as application/pdf."
+    isOne(text) ? nil : "'\(text)' isn't a media type such as application/pdf."
   }
 }

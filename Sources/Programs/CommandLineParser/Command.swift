@@ -148,12 +148,12 @@ extension Command {
         faults.append("'\(path)' has arguments after '\(argument.name)', which may take any number of words")
       }
       if let name = command.defaultSubcommand, command.subcommand(name) == nil {
-        faults.append("'\(path)' has no command '\(name)', which is said to be the default")
+        faults.append("'\(path)' has no command '\(name)', which is declared the default")
       }
       let sentences =
         [command.summary] + command.arguments.map(\.summary) + command.options.map(\.summary)
         + command.examples.map(\.summary)
-      faults += sentences.filter { !$0.hasSuffix(".") }.map { "'\(path)': '\($0)' is no sentence" }
+      faults += sentences.filter { !$0.hasSuffix(".") }.map { "'\(path)': '\($0)' isn't a sentence" }
       for example in command.examples {
         do {
           _ = try parse(shellWords(example.call))

@@ -11,7 +11,7 @@ func answerLines(_ answer: (Value) -> Value) {
     do throws(JSONError) {
       result = answer(try JSON.parse(line))
     } catch {
-      result = .object(["error": .string("the line is no JSON: \(error)")])
+      result = .object(["error": .string("the line isn't JSON: \(error)")])
     }
     // Only a double that isn't finite can't be written, and only a bug of ours puts one there.
     print((try? JSON.text(result)) ?? #"{"error":"the answer cannot be written as JSON"}"#)

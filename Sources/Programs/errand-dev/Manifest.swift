@@ -55,7 +55,7 @@ struct Manifest: Sendable {
     }
     process.waitUntilExit()
     guard process.terminationStatus == 0, let dump = try? JSONDecoder().decode(Dump.self, from: text) else {
-      throw ToolError("'swift package dump-package' does not say what the manifest holds")
+      throw ToolError("'swift package dump-package' printed an unexpected manifest")
     }
     targets = dump.targets.map(\.target)
   }

@@ -11,7 +11,7 @@ struct NewPlugin {
       name.first?.isUppercase == true && name.utf8.count <= 40
       && name.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber) } && !name.hasSuffix("Plugin")
     guard isName else {
-      throw ToolError("'\(name)' is no name of a plugin: write it like Timetable, with letters and digits only")
+      throw ToolError("'\(name)' isn't a plugin name: write it like Timetable, with letters and digits only")
     }
     guard !FileManager.default.fileExists(atPath: root.appending(path: "Plugins/\(name)").path) else {
       throw ToolError("Plugins/\(name) is there already")

@@ -45,7 +45,7 @@ struct Verification {
     for target in manifest.targets where target.kind != .test {
       guard let own = Self.floors.firstIndex(of: target.floor) else {
         faults.append(
-          "Package.swift: error: '\(target.name)' lies in '\(target.folder)', which is no floor; name it in Verification.floors"
+          "Package.swift: error: '\(target.name)' lies in '\(target.folder)', which isn't a floor; name it in Verification.floors"
         )
         continue
       }
@@ -78,11 +78,11 @@ struct Verification {
         let place = "\(file.path):\(line.line): error:"
         if line.module.hasPrefix("Foundation") || line.module == "_StringProcessing" {
           if !mayUseFoundation {
-            faults.append("\(place) '\(target.name)' is shipped, and so imports no \(line.module)")
+            faults.append("\(place) '\(target.name)' is shipped, so it must not import \(line.module)")
           }
         } else if !direct.contains(line.module), !Self.toolchain.contains(line.module) {
           faults.append(
-            "\(place) '\(line.module)' is no direct dependency of '\(target.name)'; name it in Package.swift")
+            "\(place) '\(line.module)' isn't a direct dependency of '\(target.name)'; name it in Package.swift")
         }
       }
     }
@@ -90,7 +90,7 @@ struct Verification {
       // Tests that start a program name it, so that it is built before them.
       guard let module = modules[name], !used.contains(module), !programs.contains(name) else { continue }
       faults.append(
-        "Package.swift: error: no file of '\(target.name)' imports '\(module)'; take it from its dependencies")
+        "Package.swift: error: no file of '\(target.name)' imports '\(module)'; remove it from its dependencies")
     }
     return faults
   }

@@ -3,19 +3,19 @@ import Foundation
 
 /// The tool for developers of errand itself; it isn't shipped.
 let program = Command(
-  "errand-dev", "Makes and checks what is generated, and answers test suites.",
+  "errand-dev", "Generates and checks files, and answers test suites.",
   subcommands: [
     Command("generate", "Writes every generated file: the plugins' pages, the schemas, the functions' page."),
     Command(
-      "verify", "Finds generated files that are out of date, and imports and arrows between targets that are wrong."),
+      "verify", "Finds outdated generated files, and wrong imports and dependencies between targets."),
     Command("lines", "Counts the lines of Swift by folder, without blanks and comments."),
     Command(
-      "cel", "Reads lines of an expression suite from standard input, and writes what comes of each.",
+      "cel", "Reads lines of an expression suite from standard input, and writes the result of each.",
       examples: [.init("cel", "For example with cel-pure.jsonl of the CEL suite as standard input.")]),
     Command(
       "cron", "Reads lines {expr, zone, start} from standard input, and writes the next five times of each."),
     Command(
-      "new-plugin", "Writes the beginning of a plugin that builds, and names it in the manifest and in the list.",
+      "new-plugin", "Creates a starter plugin that builds, and adds it to the manifest and the list of plugins.",
       arguments: [.required("name", "The name of the plugin's folder, such as Timetable.")],
       examples: [.init("new-plugin Timetable", "Writes Plugins/Timetable and Tests/Plugins/TimetablePluginTests.")]),
   ])

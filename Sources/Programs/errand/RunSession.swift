@@ -134,7 +134,7 @@ struct RunSession: Sendable {
     var played = self
     played.acts = recording.acts
     let code = try await played.runApart(origin, factory, on: clock, asJSON: asJSON)
-    for request in replay.unplayed { console.say("recorded, and not asked for: \(request)") }
+    for request in replay.unplayed { console.say("recorded, but not requested: \(request)") }
     return code
   }
 

@@ -351,11 +351,11 @@ struct ActionRunner {
       let schedule = RetrySchedule.standard
       guard failure.retryable, number < schedule.maxAttempts, !Task.isCancelled,
         let due = run.time.now().advanced(by: schedule.delay(afterAttempt: number, chance: run.chance()))
-      else { return .unknown("the look whether it was done failed: \(failure.message)") }
+      else { return .unknown("could not check whether it was done: \(failure.message)") }
       do throws(StepInterruption) {
         try await run.pause(until: due, for: "'\(name)' is looked up", in: scope)
       } catch .cancelled {
-        return .unknown("the look whether it was done failed: \(failure.message)")
+        return .unknown("could not check whether it was done: \(failure.message)")
       }
     }
   }

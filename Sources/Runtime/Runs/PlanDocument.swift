@@ -71,7 +71,7 @@ extension Plan.Entry {
     case .write: nil
     case .leftOut(let call): ("leftOut", "\(call.action) is left out")
     case .notCalled(let call): ("notCalled", "\(call.action) uses something up, so it is not called for a plan")
-    case .notRead(let call, let reason): ("notRead", "\(call.action) can only be asked in the run: \(reason.text)")
+    case .notRead(let call, let reason): ("notRead", "\(call.action) can only be called in the run: \(reason.text)")
     case .pause(let text): ("pause", text)
     case .mayFail(let message): ("mayFail", "the run may fail here: \(message)")
     case .undecided: ("undecided", "this may be done")
@@ -118,7 +118,7 @@ extension Value {
 extension Plan {
   /// What differs in a plan that was made again; empty if the run may begin.
   package static func moves(from old: Value, to new: Value) -> [String] {
-    guard old["format"]?.int == format else { return ["the plan is of another version of errand; make it again"] }
+    guard old["format"]?.int == format else { return ["the plan was made by another version of errand; make it again"] }
     var moves: [String] = []
     if old["sha256"] != new["sha256"] { moves.append("the text of the recipe has changed") }
     if old["sandbox"] != new["sandbox"] {
@@ -133,16 +133,16 @@ extension Plan {
     for (path, before, after) in paired(old["reads"], new["reads"]) {
       let what = "'\(path)' (\((after ?? before)?["action"]?.string ?? ""))"
       switch (before, after) {
-      case (nil, _): moves.append("\(what) is read, and was not")
-      case (_, nil): moves.append("\(what) was read, and is not")
+      case (nil, _): moves.append("\(what) is read, but wasn't for the plan")
+      case (_, nil): moves.append("\(what) was read for the plan, but no longer is")
       case (let before?, let after?):
         if before["action"] != after["action"] || before["connection"] != after["connection"]
           || before["input"] != after["input"]
         {
-          moves.append("\(what) asks for something else")
+          moves.append("\(what) has another input")
         } else if before["output"] != after["output"] {
           let moved = members(before["output"], after["output"]).filter { $1 != $2 }.map { "'\($0.name)'" }
-          moves.append("\(what) reads something else in \(moved.joined(separator: ", "))")
+          moves.append("\(what) reads other values in \(moved.joined(separator: ", "))")
         }
       }
     }
@@ -157,8 +157,8 @@ extension Plan {
 
   private static func differences(at path: String, _ before: Value?, _ after: Value?) -> [String] {
     let what = "'\(path)' (\((after ?? before)?["action"]?.string ?? ""))"
-    guard let before else { return ["\(what) is to be written, and was not"] }
-    guard let after else { return ["\(what) was to be written, and is not"] }
+    guard let before else { return ["\(what) would be written, but wasn't in the plan"] }
+    guard let after else { return ["\(what) is in the plan, but would no longer be written"] }
     func changes(_ write: Value) -> ValueMap {
       var changes = ValueMap()
       for change in write["changes"]?.list ?? [] {
@@ -168,9 +168,9 @@ extension Plan {
       return changes
     }
     let moved = members(.map(changes(before)), .map(changes(after))).filter { $1 != $2 }.map { subject, old, new in
-      "\(subject): planned was \(old?.string ?? "no change"), and now it is \(new?.string ?? "no change")"
+      "\(subject): planned \(old?.string ?? "no change"), now \(new?.string ?? "no change")"
     }
-    return moved.isEmpty ? ["\(what) is to be written otherwise"] : moved
+    return moved.isEmpty ? ["\(what) would be written differently"] : moved
   }
 
   /// The members of two maps by name, those of the first map first.

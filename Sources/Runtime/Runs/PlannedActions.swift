@@ -41,7 +41,7 @@ extension Planner {
       if let missing { return PlannedValue(Unknown(missing.reason).value(of: action.outputType)) }
     case .read:
       if let missing {
-        note(.notRead(shown, Plan.Reason("what it asks for is \(missing.reason)")), at: path)
+        note(.notRead(shown, Plan.Reason("its input is \(missing.reason)")), at: path)
         return later
       }
       let reads = footprint(of: call, input, at: path).reads
@@ -127,7 +127,7 @@ extension Planner {
     let footprint = footprint(of: call, input, at: path)
     let result: Result<[Change], Plan.Reason>
     if let missing {
-      result = .failure(Plan.Reason("it needs what is \(missing.reason)"))
+      result = .failure(Plan.Reason("it needs a value that is \(missing.reason)"))
     } else {
       result = try await preview(of: call, step, input, footprint, at: path)
     }

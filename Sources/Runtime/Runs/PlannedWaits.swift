@@ -55,7 +55,7 @@ extension Planner {
   ) throws(StepInterruption) -> PlannedValue {
     let question = try text(approval.prompt, in: environment, at: path)
     let whom = approval.by.isEmpty ? "" : " \(approval.by.joined(separator: ", "))"
-    note(.pause("would ask\(whom): \(question) (taken for approved)"), at: path)
+    note(.pause("would ask\(whom): \(question) (assumed approved)"), at: path)
     let later = Unknown("known after '\(self.name(of: step, path))'", mayBeAbsent: approval.onTimeout == .continue)
     lost = lost ?? later
     let value = Value.object([

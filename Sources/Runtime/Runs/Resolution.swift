@@ -105,14 +105,14 @@ extension RunRecord {
     let cause = step.error?.cause
     let kind = cause.map { $0.kind == .internal || $0.kind == .cancelled ? .plugin : $0.kind } ?? .plugin
     return RunError(
-      kind, reason ?? "somebody said that it failed: \(step.error?.message ?? "nothing is known of it")",
+      kind, reason ?? "resolved as failed: \(step.error?.message ?? "the cause is unknown")",
       detail: step.error?.detail, step: step.path, attempt: step.error?.attempt, file: step.error?.file,
       line: step.error?.line, column: step.error?.column, effect: .unknown, cause: step.error)
   }
 
   /// The event that stops the run until its uncertain steps are resolved.
   package func uncertainty(at now: Timestamp) -> StateEvent {
-    let reasons = uncertainSteps.map { "'\($0.path.shown)': \($0.error?.message ?? "nobody knows what became of it")" }
+    let reasons = uncertainSteps.map { "'\($0.path.shown)': \($0.error?.message ?? "its outcome is unknown")" }
     return .runStatusChanged(
       RunStatusChanged(run: id, at: now, status: .uncertain, reason: reasons.joined(separator: "; ")))
   }
@@ -137,13 +137,14 @@ extension Recipe {
     }
     if value == nil, let template = call.action.outputTemplate {
       throw ResolutionError(
-        "\(call.action.id) gives what later steps may read, so that '--done' needs it; fill in: "
+        "\(call.action.id) has an output that later steps may read, so '--done' needs it; fill in: "
           + "--done --output \(template.shellQuoted)")
     }
     let value = value ?? .map(ValueMap())
     let faults = call.action.output.check(value, as: "output").filter { $0.severity == .error }
     guard faults.isEmpty else {
-      throw ResolutionError("\(call.action.id) gives another output: \(faults.map(\.message).joined(separator: "; "))")
+      throw ResolutionError(
+        "\(call.action.id) gives a different output: \(faults.map(\.message).joined(separator: "; "))")
     }
     return call.action.output.restored(value)
   }

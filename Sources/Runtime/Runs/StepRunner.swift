@@ -381,6 +381,6 @@ extension StepStatus {
 extension RunError {
   /// The error of an uncertain step whose reason wasn't kept.
   static func lost(_ path: StepPath) -> RunError {
-    RunError(.uncertain, "it is not known what became of '\(path)'", step: path, effect: .unknown)
+    RunError(.uncertain, "the outcome of '\(path)' is unknown", step: path, effect: .unknown)
   }
 }

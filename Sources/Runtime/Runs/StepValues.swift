@@ -65,7 +65,7 @@ struct StepValues: ValueStore {
         if current == nil, count >= StepValues.mostValues {
           throw ActionError(
             .validation,
-            "there are \(count) stored values already, and no more are kept; delete those that nobody needs")
+            "there are \(count) stored values already, the most allowed; delete some")
         }
         // NaN isn't equal to itself, so later changes would always conflict.
         guard new == new else { throw ActionError(.validation, "a value with NaN in it cannot be stored") }
@@ -94,7 +94,7 @@ struct StepValues: ValueStore {
       }
     }
     throw ActionError(
-      .conflict, "the stored value '\(name)' was changed by others \(StepValues.mostTries) times meanwhile")
+      .conflict, "the stored value '\(name)' was changed by other steps \(StepValues.mostTries) times meanwhile")
   }
 
   private func read(_ stored: StoredValue, _ name: String) async throws(ActionError) -> Value {

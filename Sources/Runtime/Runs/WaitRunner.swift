@@ -121,7 +121,7 @@ struct WaitRunner {
     output["approved"] = .bool(decision?.isApproved ?? false)
     guard let decision else {
       if approval.onTimeout == .continue { return try await over(output) }
-      throw timedOut("nobody decided within")
+      throw timedOut("no decision within")
     }
     output["by"] = .string(decision.by)
     output["at"] = .timestamp(decision.at)

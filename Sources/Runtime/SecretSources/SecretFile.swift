@@ -46,7 +46,7 @@ enum SecretFile {
         members[member.key.plainText] = String(decoding: source.bytes[range], as: UTF8.self)
       default:
         throw SecretError(
-          "'\(source.name)': '\(member.key.plainText)' is no text\(line(of: document.location(of: member.key)))")
+          "'\(source.name)': '\(member.key.plainText)' isn't text\(line(of: document.location(of: member.key)))")
       }
     }
     return members

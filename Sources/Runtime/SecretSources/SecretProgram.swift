@@ -34,7 +34,7 @@ struct SecretProgram: Sendable {
   func output(for what: String, largest: Int) async throws(SecretError) -> [UInt8] {
     guard let file else { throw isMissing(for: what) }
     if words.contains(where: { $0.utf8.contains(0) }) {
-      throw SecretError("\(what): a word of the command holds a NUL, which ends a text")
+      throw SecretError("\(what): a word of the command contains a NUL character")
     }
     let process = ChildProcess(
       path: file, arguments: words, environment: environment, folder: folder, maxOutputBytes: largest,
@@ -47,12 +47,12 @@ struct SecretProgram: Sendable {
       if String(validating: end.output, as: UTF8.self) != nil { return end.output }
       reason = "printed text that isn't valid UTF-8"
     case .exit(let code): reason = "exited with code \(code)"
-    case .signal(let number): reason = "was ended by signal \(number)"
-    case .notStarted(let code): reason = "was not started: \(systemErrorText(code))"
+    case .signal(let number): reason = "was killed by signal \(number)"
+    case .notStarted(let code): reason = "could not be started: \(systemErrorText(code))"
     case .tooMuchOutput: reason = "printed more than \(largest) bytes"
-    case .lost: reason = "was killed with what watched over it"
-    case .late: reason = "did not end within \(timeout)"
-    case .cancelled: reason = "was ended before it was done"
+    case .lost: reason = "was killed together with its supervisor"
+    case .late: reason = "timed out after \(timeout)"
+    case .cancelled: reason = "was cancelled"
     }
     throw SecretError("\(what): '\(line)' \(reason); run it by hand to see why")
   }

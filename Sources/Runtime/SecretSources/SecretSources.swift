@@ -177,7 +177,7 @@ package actor SecretSources {
     guard stat(path, &status) == 0 else { return nil }
     // systemd lets its own user read, and the unit's user by an access list, whose mask is in the group's bits.
     guard status.st_mode & 0o007 == 0 else {
-      throw SecretError("'\(path)' can be read by everybody; make it private with: chmod 600 \(path.shellQuoted)")
+      throw SecretError("'\(path)' can be read by every user; make it private with: chmod 600 \(path.shellQuoted)")
     }
     let bytes: [UInt8]
     do throws(FileError) { bytes = try Files.read(path, limit: 1 << 20) } catch {

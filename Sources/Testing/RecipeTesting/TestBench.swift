@@ -69,7 +69,7 @@ actor TestBench {
     do {
       return try Recording(reading: try surroundings.environment.read(path))
     } catch let error as Diagnostics {
-      throw TestError(message: "the recording cannot be played: \(error.rendered())")
+      throw TestError(message: "the recording cannot be replayed: \(error.rendered())")
     } catch {
       throw TestError(message: "\(error)")
     }
@@ -124,7 +124,7 @@ actor TestBench {
       let text = String(decoding: response.body.prefix { $0 != 0x0A }, as: UTF8.self)
       throw TestError(
         message: response.status == 404
-          ? "the sandbox of '\(call.plugin)' knows no '\(call.command)'"
+          ? "the sandbox of '\(call.plugin)' has no command '\(call.command)'"
           : "the sandbox of '\(call.plugin)' refuses '\(call.command)': \(text)")
     }
   }
@@ -250,7 +250,7 @@ actor TestBench {
       defer { group.cancelAll() }
       return await group.next() ?? false
     }
-    if !isIdle { throw TestError(message: "the agent was still at something after \(TestBench.patience)") }
+    if !isIdle { throw TestError(message: "the agent was still busy after \(TestBench.patience)") }
   }
 
   /// Lets time pass, with everything that becomes due on the way.
@@ -356,7 +356,7 @@ actor TestBench {
   var strays: [String] {
     guard let replay else { return [] }
     if let mismatch = replay.mismatch { return [mismatch.message] }
-    return replay.unplayed.map { "recorded, and not asked for: \($0)" }
+    return replay.unplayed.map { "recorded, but not requested: \($0)" }
   }
 
   /// Every run, in the order of their beginning.

@@ -39,7 +39,7 @@ import Testing
     sys.stdout.buffer.write(eval(sys.argv[1]))
     """
 
-  private static let cut = "the compressed answer of S ends before it is whole."
+  private static let cut = "the compressed answer of S is incomplete."
 
   private func ask(_ c: Case, isChunked: Bool, isAskedFor: Bool = true) async throws {
     guard let body = try await python(on: "gzip", Self.script, arguments: [c.body], input: Self.table) else { return }

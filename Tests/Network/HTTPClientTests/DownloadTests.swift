@@ -98,7 +98,7 @@ import Testing
     }
     #expect(
       error?.message
-        == "GET https://h/: no file can be made beside '\(folder.path)/missing/a': No such file or directory.")
+        == "GET https://h/: cannot create a file beside '\(folder.path)/missing/a': No such file or directory.")
     #expect(error?.sent == .nothing)
     #expect(transport.requests.isEmpty)
   }

@@ -103,7 +103,8 @@ import Testing
     let error = await failure { () throws(HTTPError) in try await HTTPClient().send(.secret(base, limits: short)) }
     expect(
       error, .timeout(.attempt), .maybe,
-      "\(HTTPRequest.shown(base)): \(base) did not answer whole within 0.08s; try later or raise the time limit.")
+      "\(HTTPRequest.shown(base)): \(base) did not send a complete answer within 0.08s; try later or raise the time limit."
+    )
     #expect((error?.elapsed ?? .zero) >= .milliseconds(79))
     await server.stop()
   }
@@ -123,7 +124,7 @@ import Testing
     let error = await failure { () throws(HTTPError) in try await HTTPClient().send(.secret(base, limits: limits)) }
     expect(
       error, .timeout(.total), .maybe,
-      "\(HTTPRequest.shown(base)): \(base) did not answer whole within what was left of the total time limit; try later "
+      "\(HTTPRequest.shown(base)): \(base) did not send a complete answer before the total time limit; try later "
         + "or raise the time limit.")
     await server.stop()
   }
@@ -148,7 +149,7 @@ import Testing
     let error = await failure { () throws(HTTPError) in try await HTTPClient().send(.secret(base)) }
     expect(
       error, .interrupted, .maybe,
-      "\(HTTPRequest.shown(base)): \(base) closed the connection before its answer was whole.")
+      "\(HTTPRequest.shown(base)): \(base) closed the connection before its answer was complete.")
     await server.stop()
   }
 
@@ -191,7 +192,7 @@ import Testing
     let error = await failure { () throws(HTTPError) in try await HTTPClient().send(.secret(base)) }
     expect(
       error, .malformedResponse, .maybe,
-      "\(HTTPRequest.shown(base)): \(base) answers with something that is no HTTP; check the scheme and port of the URL."
+      "\(HTTPRequest.shown(base)): \(base) did not answer with HTTP; check the scheme and port of the URL."
     )
   }
 
@@ -204,7 +205,7 @@ import Testing
     #expect(error?.kind == .tooLarge)
     #expect(
       error?.message.hasSuffix(
-        ": the headers of the answer are larger than 262144 bytes, which is the most that is read.")
+        ": the headers of the answer are larger than 262144 bytes, the most that is read.")
         == true, "\(error?.message ?? "")")
   }
 
@@ -217,7 +218,7 @@ import Testing
     }
     #expect(error?.kind == .tooLarge)
     #expect(
-      error?.message.hasSuffix(": a header of the answer is larger than 102400 bytes, which is the most that is read.")
+      error?.message.hasSuffix(": a header of the answer is larger than 102400 bytes, the most that is read.")
         == true, "\(error?.message ?? "")")
   }
 
@@ -292,8 +293,8 @@ import Testing
   }
 
   @Test(arguments: [
-    ("ftp://h/", "GET", "X", "y", "the URL is no http or https URL; percent-encode what is not plain ASCII."),
-    ("http://h/ü", "GET", "X", "y", "the URL is no http or https URL; percent-encode what is not plain ASCII."),
+    ("ftp://h/", "GET", "X", "y", "the URL isn't an http or https URL; percent-encode what is not plain ASCII."),
+    ("http://h/ü", "GET", "X", "y", "the URL isn't an http or https URL; percent-encode what is not plain ASCII."),
     ("http://h/", "G T", "X", "y", "the method is not a word."),
     (
       "http://h/", "GET", "X Y", "y",

@@ -9,9 +9,9 @@ import Testing
   }
 
   @Test(arguments: [
-    (Array("\n <!doctype html>".utf8), "a web page", true), ([0x22, 0xFF, 0x22], "no UTF-8", false),
-    (Array("Method not allowed".utf8), "no whole JSON (", false), (Array(#"{"a":"#.utf8), "no whole JSON (", false),
-    ([], "no whole JSON (", false),
+    (Array("\n <!doctype html>".utf8), "a web page", true), ([0x22, 0xFF, 0x22], "not valid UTF-8", false),
+    (Array("Method not allowed".utf8), "not valid JSON (", false), (Array(#"{"a":"#.utf8), "not valid JSON (", false),
+    ([], "not valid JSON (", false),
   ])
   func `a body that is none is told for what it is`(_ body: [UInt8], _ words: String, _ isPage: Bool) {
     let error = #expect(throws: JSONBodyError.self) { try HTTPResponse(body: body).json() }

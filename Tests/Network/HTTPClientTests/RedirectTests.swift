@@ -60,8 +60,8 @@ import Testing
     let (requests, error) = await follow(location)
     #expect(requests.count == 1)
     #expect(
-      error?.message == "GET https://a.example/x/y?k=•••: https://a.example redirects without saying where to in a way "
-        + "that can be followed; check the URL.")
+      error?.message == "GET https://a.example/x/y?k=•••: https://a.example redirects without a valid address; check "
+        + "the URL.")
   }
 
   @Test(arguments: [

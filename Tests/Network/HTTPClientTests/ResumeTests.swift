@@ -304,7 +304,7 @@ private func part(
       try await HTTPClient(transport: transport).download(HTTPRequest("GET", "https://h/"), to: "\(folder.path)/a")
     }
     #expect(
-      error?.message == "GET https://h/: https://h answers with a part of the file that was not asked for.")
+      error?.message == "GET https://h/: https://h sent a part of the file that was not requested.")
     #expect(try folder.names == [])
   }
 }

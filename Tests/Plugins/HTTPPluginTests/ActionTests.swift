@@ -310,7 +310,7 @@ import Testing
       #expect(second["cachedAt"] == first["cachedAt"])
       sandbox.server.add(ServiceFault(.refuse))
       let third = try await run("get", input, on: service)
-      #expect(third["staleReason"]?.string?.contains("closed the connection before its answer was whole") == true)
+      #expect(third["staleReason"]?.string?.contains("closed the connection before its answer was complete") == true)
       sandbox.server.add(ServiceFault(.refuse))
       #expect(try await failure("get", #"{"url":"/notes.txt","cached":true}"#, on: service).kind == .network)
     }

@@ -30,12 +30,12 @@ import Testing
   }
 
   @Test(arguments: [
-    Case(ServiceFault(.refuse), .network, "GET S/items: S closed the connection before its answer was whole."),
-    Case(ServiceFault(.lostAnswer), .network, "GET S/items: S closed the connection before its answer was whole."),
-    Case(ServiceFault(.truncated), .network, "GET S/items: S closed the connection before its answer was whole."),
+    Case(ServiceFault(.refuse), .network, "GET S/items: S closed the connection before its answer was complete."),
+    Case(ServiceFault(.lostAnswer), .network, "GET S/items: S closed the connection before its answer was complete."),
+    Case(ServiceFault(.truncated), .network, "GET S/items: S closed the connection before its answer was complete."),
     Case(
       ServiceFault(.slow), .timeout,
-      "GET S/items: S did not answer whole within 0.3s; try later or raise the time limit."),
+      "GET S/items: S did not send a complete answer within 0.3s; try later or raise the time limit."),
     Case(
       ServiceFault(.oversized), .plugin,
       "GET S/items: the answer is larger than 1048576 bytes; raise the limit if it should be."),

@@ -99,7 +99,7 @@ import Testing
       let type = try await failure(
         "post", #"{"url":"/","multipart":{"files":[{"field":"f","path":"t.csv","type":"a\r\nb"}]}}"#, on: service,
         in: .testing(folder: folder))
-      #expect(type.message == "'a\r\nb' is no media type such as application/pdf.")
+      #expect(type.message == "'a\r\nb' isn't a media type such as application/pdf.")
       #expect(type.effect == ActionError.Effect.none)
       // A plan reads no file, which an earlier step may have yet to write.
       let preview = try await action("put").preview(

@@ -225,7 +225,7 @@ import Testing
     (
       #"{"plan":{"weekOf":"2026-04-13","timeBlocks":{"Mon":[{"label":"x","start":"24:10","end":"25:00"}]},"milestones":[],"resources":[]}}"#,
       "'answer.plan.timeBlocks.Mon[0].start' must be a time such as 09:30, but is '24:10', and 1 more"
-    ), ("200_not_json.txt", "it is no whole JSON"), ("200_truncated_body.txt", "it is no whole JSON"),
+    ), ("200_not_json.txt", "it is not valid JSON"), ("200_truncated_body.txt", "it is not valid JSON"),
   ])
   func `refuses an answer that is not of the contract`(_ text: String, _ words: String) async throws {
     let bytes = text.hasPrefix("{") ? Array(text.utf8) : try fixture("tolerance/\(text)")
@@ -279,7 +279,7 @@ import Testing
       + "valid (demo wording). targetRole is required; /timeBudgetHoursPerDay: at least 0.5. | "
       + "targetRole is required; /timeBudgetHoursPerDay: at least 0.5. \(trace)",
     "routine, slow":
-      "The request took too long. Please try again. POST URL/generate/routine: URL did not answer whole within 0.3s; "
+      "The request took too long. Please try again. POST URL/generate/routine: URL did not send a complete answer within 0.3s; "
       + "try later or raise the time limit. \(paid) | retryable",
     "routine, upstream failed once":
       "Server issue. Please try again shortly. POST URL/generate/routine was answered with HTTP status 502: the model "
@@ -297,7 +297,7 @@ import Testing
       "Too many requests. Please wait a little. POST URL/generate/routine was answered with HTTP status 429: too many "
       + "requests (demo wording). | after 41s",
     "routine, body cut off":
-      "Data error: the answer cannot be read. It is not what was agreed: it is no whole JSON (line 1, column 67: the "
+      "Data error: the answer cannot be read. It is not what was agreed: it is not valid JSON (line 1, column 67: the "
       + "text ends inside a string; '\"' is missing (the string begins at line 1, column 62)). \(paid)",
     "prep": "4 subjects, Mon Tue Wed Thu Fri, 5 questions",
     "prep, server fallback": "1 subjects, Mon Tue Wed Thu Fri, 3 questions, canned",

@@ -32,7 +32,7 @@ import Testing
 
   private static let lost =
     "The network is not available. Please check the connection and try again. POST URL: HOST closed the connection "
-    + "before its answer was whole."
+    + "before its answer was complete."
   private static let unreadable = "Data error: the answer cannot be read. It is not what was agreed: "
   private static let serverIssue = "Server issue. Please try again shortly."
   private static let refused = "The server refused the request."
@@ -49,7 +49,8 @@ import Testing
       fault: ServiceFault(.truncated), kind: .networkUnavailable, error: .network, isRetryable: true, words: lost),
     Case(
       fault: ServiceFault(.slow), kind: .timeout, error: .timeout, isRetryable: true,
-      words: "The request took too long. Please try again. POST URL: HOST did not answer whole within 0.3s; try later "
+      words:
+        "The request took too long. Please try again. POST URL: HOST did not send a complete answer within 0.3s; try later "
         + "or raise the time limit."),
     Case(
       fault: ServiceFault(.oversized), kind: .decoding, error: .plugin,
@@ -59,7 +60,7 @@ import Testing
     Case(
       fault: ServiceFault(.wrongType), kind: .decoding, error: .plugin,
       words: unreadable + "'answer' takes a map of fields, but found a list."),
-    Case(fault: ServiceFault(.badUTF8), kind: .decoding, error: .plugin, words: unreadable + "it is no UTF-8."),
+    Case(fault: ServiceFault(.badUTF8), kind: .decoding, error: .plugin, words: unreadable + "it is not valid UTF-8."),
     Case(fault: ServiceFault(.html), kind: .decoding, error: .plugin, words: unreadable + "it is a web page."),
     Case(
       fault: ServiceFault(.redirect), kind: .server(status: 302, message: nil), error: .plugin, mayBePaid: false,
@@ -153,7 +154,7 @@ import Testing
     ),
     (
       "example.org", true, .invalidURL, false,
-      "The address of the server is none. POST example.org/generate/prep: the URL is no http or https URL; "
+      "The address of the server is none. POST example.org/generate/prep: the URL isn't an http or https URL; "
         + "percent-encode what is not plain ASCII."
     ),
   ])

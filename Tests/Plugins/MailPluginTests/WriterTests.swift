@@ -159,7 +159,7 @@ private let ana = "Ana Ölkrug <ana@example.org>"
         from: "a@b.c", to: ["a@b.c"], subject: "s", text: "", attachments: [.init(name: "a\nb", type: "a/b", bytes: [])]
       )
     }),
-    (Case(title: "'text/plain\r\nX: y' is no media type such as application/pdf.") {
+    (Case(title: "'text/plain\r\nX: y' isn't a media type such as application/pdf.") {
       try Mail(
         from: "a@b.c", to: ["a@b.c"], subject: "s", text: "",
         attachments: [.init(name: "a", type: "text/plain\r\nX: y", bytes: [])])

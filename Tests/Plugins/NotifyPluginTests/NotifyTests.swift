@@ -225,8 +225,8 @@ private func withSandbox(_ body: (NotifySandbox) async throws -> Void) async thr
   static let rows = [
     Row(.refuse, .network, .unknown, "closed the connection"),
     Row(.lostAnswer, .network, .unknown, "closed the connection", kept: 1),
-    Row(.truncated, .network, .unknown, "before its answer was whole", kept: 1),
-    Row(.slow, .timeout, .unknown, "did not answer whole within 0.3s", kept: 1),
+    Row(.truncated, .network, .unknown, "before its answer was complete", kept: 1),
+    Row(.slow, .timeout, .unknown, "did not send a complete answer within 0.3s", kept: 1),
     Row(.oversized, .plugin, .unknown, "larger than 65536 bytes", kept: 1),
     Row(
       .wrongType, .plugin, .unknown, "is no ntfy server: it sent no JSON with an 'id'", kept: 1, webhookIsContent: true),

@@ -185,7 +185,7 @@ import Testing
       "The service answered /api/stationboard with HTTP status 503: rt_origin_not_configured, demo: no backend address "
         + "set."
     ),
-    (200, "200_truncated_body.txt", "The board is not what was agreed: it is no whole JSON"),
+    (200, "200_truncated_body.txt", "The board is not what was agreed: it is not valid JSON"),
     (200, "502_gateway.html", "The board is not what was agreed: it is a web page."),
     (200, "500_stationboard_failed.json", "The board is not what was agreed: it has no list of departures."),
   ])
@@ -279,7 +279,7 @@ import Testing
 
   @Test(arguments: [
     (200, "{}", "The word about health is not what was agreed: it does not say 'ok'."),
-    (200, "fine", "The word about health is not what was agreed: it is no whole JSON"),
+    (200, "fine", "The word about health is not what was agreed: it is not valid JSON"),
     (502, "<html>", "The service answered /health with HTTP status 502."),
     (500, "{}", "The service answered /health with HTTP status 500."),
   ])

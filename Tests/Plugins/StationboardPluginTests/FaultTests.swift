@@ -50,16 +50,16 @@ import Testing
   private static let broken = "The board is not what was agreed: it is "
 
   @Test(arguments: [
-    Case(.refuse, .network, asking + "BASE closed the connection before its answer was whole.", isOutage: true),
-    Case(.lostAnswer, .network, asking + "BASE closed the connection before its answer was whole.", isOutage: true),
-    Case(.truncated, .network, asking + "BASE closed the connection before its answer was whole.", isOutage: true),
+    Case(.refuse, .network, asking + "BASE closed the connection before its answer was complete.", isOutage: true),
+    Case(.lostAnswer, .network, asking + "BASE closed the connection before its answer was complete.", isOutage: true),
+    Case(.truncated, .network, asking + "BASE closed the connection before its answer was complete.", isOutage: true),
     Case(
-      .slow, .timeout, asking + "BASE did not answer whole within 0.3s; try later or raise the time limit.",
+      .slow, .timeout, asking + "BASE did not send a complete answer within 0.3s; try later or raise the time limit.",
       isOutage: true),
     Case(
       .oversized, .plugin, asking + "the answer is larger than 1048576 bytes; raise the limit if it should be."),
     Case(.wrongType, .plugin, "The board is not what was agreed: it has no list of departures."),
-    Case(.badUTF8, .plugin, broken + "no UTF-8."),
+    Case(.badUTF8, .plugin, broken + "not valid UTF-8."),
     Case(.html, .plugin, broken + "a web page."),
     Case(
       .redirect, .plugin,
@@ -128,7 +128,7 @@ import Testing
 
   @Test(arguments: [
     ("wrongType", "The list of stops is not what was agreed: it has no list of stops."),
-    ("badUTF8", "The list of stops is not what was agreed: it is no UTF-8."),
+    ("badUTF8", "The list of stops is not what was agreed: it is not valid UTF-8."),
     ("html", "The list of stops is not what was agreed: it is a web page."),
   ])
   func `a list of stops that is none is an error`(_ kind: String, _ message: String) async throws {

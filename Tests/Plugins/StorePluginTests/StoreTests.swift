@@ -181,7 +181,7 @@ private func outputs(
       """
     #expect(
       try await outputs(text, on: store)
-        == "validation: there are 10000 stored values already, and no more are kept; delete those that nobody needs")
+        == "validation: there are 10000 stored values already, the most allowed; delete some")
     #expect(store.state.values["7"] == .inline(.int(8)))
   }
 

@@ -66,7 +66,7 @@ import Testing
   }
 
   @Test(arguments: [
-    ("", "it is no whole JSON (line 1, column 1: "), ("<!DOCTYPE html>", "it is a web page"),
+    ("", "it is not valid JSON (line 1, column 1: "), ("<!DOCTYPE html>", "it is a web page"),
     ("[]", "'file' takes a map"),
     (#"{"days":"soon"}"#, "'file' needs 'academicYear'"),
     (#"{"academicYear":"2025-2026","programId":"p","year":1.5,"group":1,"days":[]}"#, "'file.year' must be an int"),
@@ -158,7 +158,7 @@ import Testing
     ),
     (
       .on("GET", "\(base)/announcements-v2.json", "{"),
-      "The file /announcements-v2.json is not what was agreed: it is no whole JSON"
+      "The file /announcements-v2.json is not what was agreed: it is not valid JSON"
     ),
     (
       .on("GET", "\(base)/announcements-v2.json", fail: refused),

@@ -53,10 +53,10 @@ private func withSandbox(
       kind: .lostAnswer, asking: .network, askingWords: "closed the connection", downloading: .network,
       downloadingWords: "closed the connection"),
     Case(
-      kind: .truncated, asking: .network, askingWords: "before its answer was whole", downloading: .network,
-      downloadingWords: "before its answer was whole"),
+      kind: .truncated, asking: .network, askingWords: "before its answer was complete", downloading: .network,
+      downloadingWords: "before its answer was complete"),
     Case(
-      kind: .slow, asking: .timeout, askingWords: "did not answer whole within 1s", downloading: .timeout,
+      kind: .slow, asking: .timeout, askingWords: "did not send a complete answer within 1s", downloading: .timeout,
       downloadingWords: "sent nothing for 1s"),
     Case(
       kind: .oversized, asking: .plugin, askingWords: "larger than 8388608 bytes", downloading: .plugin,

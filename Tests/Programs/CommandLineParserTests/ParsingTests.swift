@@ -100,7 +100,7 @@ import Testing
       unsound.faults() == [
         "'x' has two options '--help'", "'x' has two options '-q'", "'x' has two meanings of 'b'",
         "'x' has two meanings of 'help'", "'x' has arguments after 'a', which may take any number of words",
-        "'x': 'Two' is no sentence", "'x', example 'one two three': unexpected argument 'three'",
+        "'x': 'Two' isn't a sentence", "'x', example 'one two three': unexpected argument 'three'",
       ])
   }
 }

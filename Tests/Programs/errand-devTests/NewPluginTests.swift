@@ -33,9 +33,9 @@ import Testing
   }
 
   @Test(arguments: [
-    ("weather", "'weather' is no name of a plugin: write it like Timetable, with letters and digits only"),
-    ("WeatherPlugin", "'WeatherPlugin' is no name of a plugin: write it like Timetable, with letters and digits only"),
-    ("../Weather", "'../Weather' is no name of a plugin: write it like Timetable, with letters and digits only"),
+    ("weather", "'weather' isn't a plugin name: write it like Timetable, with letters and digits only"),
+    ("WeatherPlugin", "'WeatherPlugin' isn't a plugin name: write it like Timetable, with letters and digits only"),
+    ("../Weather", "'../Weather' isn't a plugin name: write it like Timetable, with letters and digits only"),
     ("Markbook", "Plugins/Markbook is there already"),
   ])
   func `refuses names that are none or taken`(name: String, message: String) {

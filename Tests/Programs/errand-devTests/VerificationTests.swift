@@ -54,7 +54,7 @@ import Testing
         "Package.swift: error: 'APlugin' uses 'Runs', which lies on a higher floor",
         "Package.swift: error: 'APlugin' must not see the plugin 'BPlugin'; only the list does",
         "Package.swift: error: the plugin 'BPlugin' must not see the C library 'CCurl'",
-        "Package.swift: error: 'Novelty' lies in 'Sources/Elsewhere/Novelty', which is no floor; name it in Verification.floors",
+        "Package.swift: error: 'Novelty' lies in 'Sources/Elsewhere/Novelty', which isn't a floor; name it in Verification.floors",
       ])
     #expect(
       verification.unlistedPlugins(
@@ -73,9 +73,9 @@ import Testing
       imports: Import.all(in: "import Basics\nimport Glibc\nimport Calendars\nimport FoundationEssentials\n"))
     #expect(
       verification.imports(of: manifest.targets[0], in: [file], manifest) == [
-        "Sources/Language/Recipes/A.swift:3: error: 'Calendars' is no direct dependency of 'Recipes'; name it in Package.swift",
-        "Sources/Language/Recipes/A.swift:4: error: 'Recipes' is shipped, and so imports no FoundationEssentials",
-        "Package.swift: error: no file of 'Recipes' imports 'YAMLReader'; take it from its dependencies",
+        "Sources/Language/Recipes/A.swift:3: error: 'Calendars' isn't a direct dependency of 'Recipes'; name it in Package.swift",
+        "Sources/Language/Recipes/A.swift:4: error: 'Recipes' is shipped, so it must not import FoundationEssentials",
+        "Package.swift: error: no file of 'Recipes' imports 'YAMLReader'; remove it from its dependencies",
       ])
     let own = SourceFile(path: "Sources/Programs/errand-dev/A.swift", imports: Import.all(in: "import Foundation"))
     #expect(verification.imports(of: manifest.targets[3], in: [own], manifest) == [])

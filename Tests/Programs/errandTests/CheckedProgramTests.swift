@@ -170,7 +170,7 @@ import Testing
     ),
     (
       "{ uses: mail.send, with: { to: [a@example.org], subject: x, text: y, attachments: [{ path: a, type: plain }] } }",
-      "'plain' is no media type such as application/pdf", "plain", true
+      "'plain' isn't a media type such as application/pdf", "plain", true
     ),
     (
       "{ uses: mail.send, connection: silent, with: { to: [a@example.org], subject: x, text: y } }",
@@ -178,7 +178,7 @@ import Testing
     ),
     (
       "{ uses: http.post, with: { url: /x, multipart: { files: [{ field: a, path: a, type: plain }] } } }",
-      "'plain' is no media type such as application/pdf", "plain", true
+      "'plain' isn't a media type such as application/pdf", "plain", true
     ),
     (
       "{ uses: http.get, with: { url: /x, query: { a: [[1]] } } }",

@@ -67,21 +67,21 @@ private let averages = Program.root.appending(path: "recipes/markbook-averages.y
       Markbook '2027 Y9 Science'          0 classes, 0 students
 
     markbook  group  markbook.createClass: 1 write shown by input
-      it needs what is known after 'made'
+      it needs a value that is known after 'made'
       markbookKey        (known after 'made')
       name               9SCI-1
       teacherFamilyName  Franklin
       teacherGivenName   Rosa
 
     markbook  enrol  markbook.createStudent: 2 writes shown by input
-      it needs what is known after 'made'
+      it needs a value that is known after 'made'
       markbookKey           sid  familyName  givenName   gender  classKey
       (known after 'made')  S1   Ng          Student S1  other   (known after 'group')
       (known after 'made')  S2   Ng          Student S2  other   (known after 'group')
 
     markbook  rename  markbook.updateStudent: 1 write shown by input
       for each item of `steps.book.students` (known after 'book')
-      it needs what is known after 'made'
+      it needs a value that is known after 'made'
       markbookKey    (known after 'made')
       studentKey     (known after 'book')
       sid            (known after 'book')
@@ -92,7 +92,7 @@ private let averages = Program.root.appending(path: "recipes/markbook-averages.y
 
     on the way
       #3    if `steps.made.isRenamed` (known after 'made'): the run may fail here: The name was taken; it is (known after 'made') now.
-      book  markbook.getMarkbook can only be asked in the run: what it asks for is known after 'made'
+      book  markbook.getMarkbook can only be called in the run: its input is known after 'made'
 
     markbook: (known after 'made')
     students: 2
@@ -172,11 +172,11 @@ private let averages = Program.root.appending(path: "recipes/markbook-averages.y
     let again = try await program.start(["run", "--plan", "plan.json"] + arguments).outcome()
     #expect(again.code == 1)
     #expect(
-      again.error.hasPrefix("moved: 'book' (markbook.getMarkbook) reads something else in 'students'\n"),
+      again.error.hasPrefix("moved: 'book' (markbook.getMarkbook) reads other values in 'students'\n"),
       "\(again.error)")
     #expect(
       again.error.contains(
-        "moved: Average of Lachlan Abernethy (0047218): planned was nothing → \"80.0\", and now it is \"80.0\" → \"80.0\"\n"
+        "moved: Average of Lachlan Abernethy (0047218): planned nothing → \"80.0\", now \"80.0\" → \"80.0\"\n"
       ))
     #expect(
       again.error.hasSuffix(
@@ -236,13 +236,13 @@ private let averages = Program.root.appending(path: "recipes/markbook-averages.y
     let moved = try await program.call("run", "page.yaml", "--plan", "plan.json")
     #expect(moved.code == 1)
     #expect(
-      moved.error == "moved: 'page' (http.get) reads something else in 'body'\n"
-        + "moved: 'copy' (http.put) is to be written otherwise\n\(end)")
+      moved.error == "moved: 'page' (http.get) reads other values in 'body'\n"
+        + "moved: 'copy' (http.put) would be written differently\n\(end)")
 
     try await keep("headers.date")
     let dated = try await program.call("run", "page.yaml", "--plan", "plan.json")
     #expect(dated.code == 1)
-    #expect(dated.error == "moved: 'copy' (http.put) is to be written otherwise\n\(end)")
+    #expect(dated.error == "moved: 'copy' (http.put) would be written differently\n\(end)")
     await server.stop()
     await program.remove()
   }

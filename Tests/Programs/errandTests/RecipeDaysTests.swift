@@ -234,7 +234,7 @@ import Testing
     let (end, woke) = try await days.runToItsEnd(from: run)
     #expect(woke == ["2026-11-22T04:00:00Z"])
     #expect(end.status == .timedOut)
-    #expect(end.error?.message == "nobody decided within 2d")
+    #expect(end.error?.message == "no decision within 2d")
     let refusal = try await days.decide(run, approved: true)
     #expect(refusal == "the run \(run.id) is over: timedOut")
     #expect(try await days.writes("putstudentresult") == [:])

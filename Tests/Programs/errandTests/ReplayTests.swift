@@ -73,7 +73,7 @@ import Testing
     #expect(replay.code == 1)
     #expect(replay.error.contains("The recording holds no request POST http://127.0.0.1:"), "\(replay.error)")
     #expect(replay.error.contains("/third instead of http://127.0.0.1:"), "\(replay.error)")
-    #expect(replay.error.contains("recorded, and not asked for: POST http://127.0.0.1:"), "\(replay.error)")
+    #expect(replay.error.contains("recorded, but not requested: POST http://127.0.0.1:"), "\(replay.error)")
     await program.remove()
   }
 
@@ -192,7 +192,7 @@ import Testing
       changed.error.contains(
         "The recording holds no such call of shell.run; in the nearest one input.arguments[0] is \"two\" instead of "
           + "\"one\"."), "\(changed.error)")
-    #expect(changed.error.contains("recorded, and not asked for: mail.send"), "\(changed.error)")
+    #expect(changed.error.contains("recorded, but not requested: mail.send"), "\(changed.error)")
     #expect(try text("marker") == "one\none\n")
     await office.stop()
     await program.remove()

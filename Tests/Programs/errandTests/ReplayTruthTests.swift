@@ -89,7 +89,7 @@ import Testing
       try program.write(Self.test, to: "some.test.yaml")
       let test = try await program.call("test", "some.test.yaml")
       #expect(test.code == 1)
-      #expect(test.out.contains("recorded, and not asked for: GET http://127.0.0.1:"), "\(test.out)")
+      #expect(test.out.contains("recorded, but not requested: GET http://127.0.0.1:"), "\(test.out)")
     }
   }
 

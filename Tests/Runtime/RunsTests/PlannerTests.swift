@@ -84,8 +84,8 @@ import Testing
       """,
       gives: [
         #"make bench.post {"name":"w","value":1}: bench.post cannot say beforehand what it changes"#,
-        #"inner bench.putShown {"name":"(known after 'make')","value":5}: it needs what is known after 'make'"#,
-        "seen: bench.read can only be asked in the run: 'make' writes there before",
+        #"inner bench.putShown {"name":"(known after 'make')","value":5}: it needs a value that is known after 'make'"#,
+        "seen: bench.read can only be called in the run: 'make' writes there before",
         "#6 <if `key == 3` (known after 'make')>: the run may fail here: the key is (known after 'make')",
         #"{"key":"(known after 'make')","either":7,"pure":"(known after 'make')","#
           + #""both":{"a":5,"b":"(known after 'make')"}}"#,
@@ -136,7 +136,7 @@ import Testing
       gives: [
         #"make bench.post {"name":"w","value":2}: bench.post cannot say beforehand what it changes"#,
         "each[*] <for each item of `[1, 2].filter(n, n < steps.make.value)` (known after 'make') where `item != 7`> "
-          + #"bench.put {"name":"w","value":"(known after 'make')"}: it needs what is known after 'make'"#,
+          + #"bench.put {"name":"w","value":"(known after 'make')"}: it needs a value that is known after 'make'"#,
         "some[0] <where `item < steps.make.value` (known after 'make')> bench.putShown: w1 0 → 1",
         "some[1] <where `item < steps.make.value` (known after 'make')> bench.putShown: w2 0 → 1",
         #"{"each":"(known after 'make')","some":"(known after 'make')"}"#,
@@ -168,7 +168,7 @@ import Testing
       gives: [
         "#2: would wait 2h",
         "#4: would wait until 2026-11-21T15:30:00Z",
-        "ask: would ask ana: Go on after true? (taken for approved)",
+        "ask: would ask ana: Go on after true? (assumed approved)",
         "paid: would wait for the event 'paid'",
         "w bench.putShown: w 0 → 1",
         #"{"after":true,"later":true,"approved":true,"at":"(known after 'ask')","event":"(known after 'paid')"}"#,
@@ -309,7 +309,7 @@ import Testing
       gives: [
         #"make bench.post {"name":"w"}: bench.post cannot say beforehand what it changes"#,
         "fan/right/r bench.putShown: wr 0 → 2",
-        #"sub/a bench.put {"name":"wsub","value":"(known after 'make')"}: it needs what is known after 'make'"#,
+        #"sub/a bench.put {"name":"wsub","value":"(known after 'make')"}: it needs a value that is known after 'make'"#,
         #"{"l":1,"twice":8,"n":"(known after 'make')"}"#,
       ])
   }
@@ -401,7 +401,7 @@ import Testing
         + #""changes":[{"subject":"w","before":"0","after":"1"}]},"#
         + #"{"path":"plain","action":"bench.post","connection":"bench","#
         + #""input":{"name":"w","value":{"$unknown":"known after 'put'"}},"#
-        + #""opaque":"it needs what is known after 'put'"}]"#)
+        + #""opaque":"it needs a value that is known after 'put'"}]"#)
     #expect(
       try JSON.text(document["tally"] ?? .null)
         == #"{"added":0,"changed":1,"removed":0,"unchanged":0,"opaque":1,"undecided":0}"#)
@@ -428,20 +428,20 @@ import Testing
         ])
     #expect(
       Plan.moves(from: old, to: try await Self.document(Self.recipe(put: "v"))) == [
-        "w: planned was \"0\" → \"1\", and now it is no change",
-        "v: planned was no change, and now it is \"0\" → \"1\"",
+        "w: planned \"0\" → \"1\", now no change",
+        "v: planned no change, now \"0\" → \"1\"",
       ])
     #expect(
       Plan.moves(from: old, to: try await Self.document(Self.recipe(value: "${{ 8 }}"))) == [
-        "w: planned was \"0\" → \"1\", and now it is \"0\" → \"8\""
+        "w: planned \"0\" → \"1\", now \"0\" → \"8\""
       ])
     #expect(
       Plan.moves(from: old, to: try await Self.document(Self.recipe(read: 2))) == [
-        "'a' (bench.read) asks for something else", "w: planned was \"0\" → \"1\", and now it is \"0\" → \"2\"",
+        "'a' (bench.read) has another input", "w: planned \"0\" → \"1\", now \"0\" → \"2\"",
       ])
     #expect(
       Plan.moves(from: .object(["format": .int(7)]), to: old) == [
-        "the plan is of another version of errand; make it again"
+        "the plan was made by another version of errand; make it again"
       ])
   }
 
@@ -450,7 +450,7 @@ import Testing
     let bench = try Bench(recipe)
     var documents: [Value] = []
     for _ in 0..<2 { documents.append(try await bench.plan().document(ValueMap())) }
-    #expect(Plan.moves(from: documents[0], to: documents[1]) == ["'a' (bench.ask) reads something else in 'value'"])
+    #expect(Plan.moves(from: documents[0], to: documents[1]) == ["'a' (bench.ask) reads other values in 'value'"])
   }
 
   @Test func `an error that comes or goes has moved`() async throws {

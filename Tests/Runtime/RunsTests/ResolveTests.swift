@@ -63,7 +63,7 @@ import Testing
     #expect(run.status == .succeeded)
     #expect(
       run.steps["block/a"]?.error?.message
-        == "somebody said that it failed: bench.post may or may not have been done: the answer is lost")
+        == "resolved as failed: bench.post may or may not have been done: the answer is lost")
   }
 
   struct Refusal: Sendable {
@@ -76,12 +76,12 @@ import Testing
     Refusal(
       path: "block/a", resolution: .done(nil),
       message:
-        "bench.post gives what later steps may read, so that '--done' needs it; fill in: --done --output '{\"name\":\"…\",\"value\":0}'"
+        "bench.post has an output that later steps may read, so '--done' needs it; fill in: --done --output '{\"name\":\"…\",\"value\":0}'"
     ),
     Refusal(
       path: "block/a", resolution: .done(.object(["name": .string("a"), "value": .string("5")])),
       message:
-        "bench.post gives another output: 'output.value' must be an int, but found a string; write it without quotes, 5"
+        "bench.post gives a different output: 'output.value' must be an int, but found a string; write it without quotes, 5"
     ),
     Refusal(
       path: "block/b", resolution: .retry,

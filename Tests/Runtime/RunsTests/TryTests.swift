@@ -346,7 +346,7 @@ import Testing
     bench.service.scriptLooks("a", .fail(TryTests.lost), .fail(TryTests.lost), .fail(TryTests.lost))
     let run = try await bench.run()
     #expect(run.status == .uncertain)
-    #expect(run.steps["a"]?.error?.detail == "the look whether it was done failed: the answer is lost")
+    #expect(run.steps["a"]?.error?.detail == "could not check whether it was done: the answer is lost")
     #expect(run.steps["a"]?.error?.cause?.message == "the answer is lost")
   }
 }

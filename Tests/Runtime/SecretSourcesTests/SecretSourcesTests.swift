@@ -115,8 +115,8 @@ private struct Sources {
       "A: [sesame\n",
       "'FOLDER/s.yaml' cannot be read as YAML, line 1; put secrets in 'single quotes', and name each once"
     ),
-    ("A: 1\nB: [sesame]\n", "'FOLDER/s.yaml': 'B' is no text, line 2"),
-    ("A:\n", "'FOLDER/s.yaml': 'A' is no text, line 1"),
+    ("A: 1\nB: [sesame]\n", "'FOLDER/s.yaml': 'B' isn't text, line 2"),
+    ("A:\n", "'FOLDER/s.yaml': 'A' isn't text, line 1"),
   ])
   func `no message about a file shows what is in it`(_ text: String, _ message: String) async throws {
     var sources = try Sources()
@@ -150,9 +150,9 @@ private struct Sources {
     Command(
       script: "echo sesame; echo sesame >&2; exit 3",
       wanted: "\(failed) exited with code 3; run it by hand to see why"),
-    Command(script: "kill -9 $$", wanted: "\(failed) was ended by signal 9; run it by hand to see why"),
+    Command(script: "kill -9 $$", wanted: "\(failed) was killed by signal 9; run it by hand to see why"),
     Command(script: "yes sesame", wanted: "\(failed) printed more than 65536 bytes; run it by hand to see why"),
-    Command(script: "exec sleep 1000", wanted: "\(failed) did not end within 1s; run it by hand to see why"),
+    Command(script: "exec sleep 1000", wanted: "\(failed) timed out after 1s; run it by hand to see why"),
   ])
   func `a command prints a secret, or it is said what it did instead`(_ command: Command) async throws {
     var sources = try Sources()
@@ -225,7 +225,7 @@ private struct Sources {
     sources.environment["CREDENTIALS_DIRECTORY"] = "\(sources.folder)/c"
     #expect(
       await sources.find("A")
-        == "fault: 'FOLDER/c/A' can be read by everybody; make it private with: chmod 600 FOLDER/c/A")
+        == "fault: 'FOLDER/c/A' can be read by every user; make it private with: chmod 600 FOLDER/c/A")
   }
 
   // MARK: age
