@@ -24,7 +24,7 @@ package final class Census: Sendable {
 
   package var count: Int { living.load(ordering: .sequentiallyConsistent) }
 
-  /// What lives when tasks that are just ending have ended, or when they have had more than enough activeCount to.
+  /// The objects left when tasks that are just ending have ended, or have had more than enough turns to.
   package func settled(at wanted: Int = 0) async -> Int {
     for _ in 0..<100_000 where count > wanted { await Task.yield() }
     return count

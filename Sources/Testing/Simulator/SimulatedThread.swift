@@ -15,7 +15,7 @@ import RunTestKit
 import Synchronization
 import Threads
 
-/// The jobs of one simulated program, and the activeCount of the threads that it would have.
+/// The jobs of one simulated program, and the turns that its threads would take.
 final class SimulatedThread {
   private typealias Enqueue = @convention(thin) (UnownedJob) -> Void
   private typealias Hook = @convention(thin) (UnownedJob, Enqueue) -> Void

@@ -1,4 +1,5 @@
 import ActionKit
+import ActionTestKit
 import Basics
 import Foundation
 import PluginList
@@ -60,167 +61,15 @@ import Testing
     """
 
   @Test func `text is an outline with what each step reads of which type`() throws {
-    #expect(
-      try GraphTests.drawing(GraphTests.everything).text(colour: false) == #"""
-        everything
-        inputs
-            markbook: int
-        book  markbook.getMarkbook  → {markbookKey, markbookName, markbookYear, …}
-            ← inputs  markbook: int
-        let  → first: {key, name, maximum, …}, count: int
-            ← book  tasks: list({key, name, maximum, …})
-        fail  if count < 1
-            ← let  count: int
-        put  for each student in steps.book.students where student.key > inputs.markbook, 4 at once  → list({sid})
-            ← book  students: list({key, sid, familyName, …})
-            ← inputs  markbook: int
-          │ write  markbook.putStudentResult  → {answeredAt}
-          │     ← inputs  markbook: int
-          │     ← put  student.key: int
-          │     ← put  student.sid: string
-          │     ← let  first.key: int
-          │   │ on error:
-          │   │   let  → said: string
-        parallel
-          │ left:
-          │   wait  for 1h30m
-          │ right:
-          │   ask  by ann or bob  → {approved, by, at, …}
-          │       ← put  list({sid})
-        outputs
-            written: list({sid})
-            ← put  list({sid})
-        finally:
-          let  → last: string?
-              ← book  {markbookKey, markbookName, markbookYear, …}
-        """#)
+    expectSnapshot("everything.txt", try GraphTests.drawing(GraphTests.everything).text(colour: false) + "\n")
   }
 
   @Test func `dot has a cluster for each block and an arrow for each value`() throws {
-    #expect(
-      try GraphTests.drawing(GraphTests.everything).dot == #"""
-        digraph recipe {
-          label = "everything";
-          labelloc = t;
-          compound = true;
-          fontname = "sans-serif";
-          node [fontname = "sans-serif", fontsize = 11, shape = box, style = "rounded,filled", fillcolor = white];
-          edge [fontname = "sans-serif", fontsize = 9];
-          n0 [label = "inputs\nmarkbook: int", shape = note];
-          n1 [label = "book\nmarkbook.getMarkbook", shape = box];
-          n2 [label = "let\nfirst: {key, name, maximum, …}, count: int", shape = plaintext];
-          n3 [label = "fail\nif count < 1", shape = cds];
-          subgraph cluster_n4 {
-            label = "";
-            style = rounded;
-            color = gray40;
-            n4 [label = "put\nfor each student in steps.book.students where student.key > inputs.markbook, 4 at once", shape = folder];
-            subgraph cluster_n5 {
-              label = "";
-              style = rounded;
-              color = gray40;
-              n5 [label = "write\nmarkbook.putStudentResult", shape = box];
-              subgraph cluster_n5_0 {
-                label = "on error";
-                style = dashed;
-                n6 [label = "let\nsaid: string", shape = plaintext];
-              }
-              n5 -> n6 [style = dotted, arrowhead = open];
-            }
-          }
-          subgraph cluster_n7 {
-            label = "";
-            style = rounded;
-            color = gray40;
-            n7 [label = "parallel", shape = folder];
-            subgraph cluster_n7_0 {
-              label = "left";
-              style = dashed;
-              n8 [label = "wait\nfor 1h30m", shape = octagon];
-            }
-            n7 -> n8 [style = dotted, arrowhead = open];
-            subgraph cluster_n7_1 {
-              label = "right";
-              style = dashed;
-              n9 [label = "ask\nby ann or bob", shape = octagon];
-            }
-            n7 -> n9 [style = dotted, arrowhead = open];
-          }
-          n11 [label = "outputs\nwritten: list({sid})", shape = note];
-          subgraph cluster_s1 {
-            label = "finally";
-            style = dashed;
-            n10 [label = "let\nlast: string?", shape = plaintext];
-          }
-          n3 -> n4 [style = dotted, arrowhead = open];
-          n6 -> n7 [style = dotted, arrowhead = open, ltail = cluster_n4];
-          n9 -> n11 [style = dotted, arrowhead = open, ltail = cluster_n7];
-          n0 -> n1 [label = "markbook: int"];
-          n1 -> n2 [label = "tasks: list({key, name, maximum, …})"];
-          n2 -> n3 [label = "count: int"];
-          n1 -> n4 [label = "students: list({key, sid, familyName, …})"];
-          n0 -> n4 [label = "markbook: int"];
-          n0 -> n5 [label = "markbook: int"];
-          n4 -> n5 [label = "student.key: int\nstudent.sid: string"];
-          n2 -> n5 [label = "first.key: int"];
-          n4 -> n9 [label = "list({sid})"];
-          n1 -> n10 [label = "{markbookKey, markbookName, markbookYear, …}"];
-          n4 -> n11 [label = "list({sid})"];
-        }
-        """#)
+    expectSnapshot("everything.dot", try GraphTests.drawing(GraphTests.everything).dot + "\n")
   }
 
   @Test func `Mermaid has a subgraph for each block and an arrow for each value`() throws {
-    #expect(
-      try GraphTests.drawing(GraphTests.everything).mermaid == #"""
-        ---
-        title: "everything"
-        ---
-        flowchart TD
-          n0[/"inputs<br/>markbook: int"/]
-          n1["book<br/>markbook.getMarkbook"]
-          n2("let<br/>first: #123;key, name, maximum, …#125;, count: int")
-          n3>"fail<br/>if count #60; 1"]
-          subgraph g4 [" "]
-            n4(["put<br/>for each student in steps.book.students where student.key #62; inputs.markbook, 4 at once"])
-            subgraph g5 [" "]
-              n5["write<br/>markbook.putStudentResult"]
-              subgraph g5x0 ["on error"]
-                n6("let<br/>said: string")
-              end
-              n5 -.-> n6
-            end
-          end
-          subgraph g7 [" "]
-            n7(["parallel"])
-            subgraph g7x0 ["left"]
-              n8{{"wait<br/>for 1h30m"}}
-            end
-            n7 -.-> n8
-            subgraph g7x1 ["right"]
-              n9{{"ask<br/>by ann or bob"}}
-            end
-            n7 -.-> n9
-          end
-          n11[/"outputs<br/>written: list(#123;sid#125;)"/]
-          subgraph s1 ["finally"]
-            n10("let<br/>last: string#63;")
-          end
-          n3 -.-> g4
-          g4 -.-> g7
-          g7 -.-> n11
-          n0 -->|"markbook: int"| n1
-          n1 -->|"tasks: list(#123;key, name, maximum, …#125;)"| n2
-          n2 -->|"count: int"| n3
-          n1 -->|"students: list(#123;key, sid, familyName, …#125;)"| n4
-          n0 -->|"markbook: int"| n4
-          n0 -->|"markbook: int"| n5
-          n4 -->|"student.key: int<br/>student.sid: string"| n5
-          n2 -->|"first.key: int"| n5
-          n4 -->|"list(#123;sid#125;)"| n9
-          n1 -->|"#123;markbookKey, markbookName, markbookYear, …#125;"| n10
-          n4 -->|"list(#123;sid#125;)"| n11
-        """#)
+    expectSnapshot("everything.mmd", try GraphTests.drawing(GraphTests.everything).mermaid + "\n")
   }
 
   @Test func `a called recipe stands inside the step that calls it`() throws {

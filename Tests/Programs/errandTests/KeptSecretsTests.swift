@@ -27,6 +27,15 @@ import Testing
     }
   }
 
+  /// Lets the program ask a server with the secret TOKEN.
+  private static func connect(_ program: Program, to server: HTTPServer) throws {
+    try program.write(
+      """
+      connections:
+        http: { baseURL: "\(server.baseURL)", secretHeaders: { X-Token: "${{ secrets.TOKEN }}" } }
+      """, to: "errand.yaml")
+  }
+
   @Test func `a student who is named as the login is written back with that name`() async throws {
     let program = try await Program()
     let name = try #require(program.sandbox.configuration["username"]?.string)
@@ -239,11 +248,7 @@ import Testing
       asked.withLock { $0.append(request.target) }
       return .text(#"{"token":"Bearer-sesame-4711"}"#, type: "application/json")
     }
-    try program.write(
-      """
-      connections:
-        http: { baseURL: "\(server.baseURL)", secretHeaders: { X-Token: "${{ secrets.TOKEN }}" } }
-      """, to: "errand.yaml")
+    try Self.connect(program, to: server)
     try program.write(
       """
       recipe: changed
@@ -276,11 +281,7 @@ import Testing
   @Test func `a stored value whose secret has changed pauses the run that reads it`() async throws {
     let program = try await Program()
     let server = try HTTPServer { _ in .text(#"{"token":"sesame-4711"}"#, type: "application/json") }
-    try program.write(
-      """
-      connections:
-        http: { baseURL: "\(server.baseURL)", secretHeaders: { X-Token: "${{ secrets.TOKEN }}" } }
-      """, to: "errand.yaml")
+    try Self.connect(program, to: server)
     try program.write(
       """
       recipe: put
@@ -313,11 +314,7 @@ import Testing
   @Test func `a stored value whose secret has changed can be replaced and deleted`() async throws {
     let program = try await Program()
     let server = try HTTPServer { _ in .text(#"{"token":"sesame-4711"}"#, type: "application/json") }
-    try program.write(
-      """
-      connections:
-        http: { baseURL: "\(server.baseURL)", secretHeaders: { X-Token: "${{ secrets.TOKEN }}" } }
-      """, to: "errand.yaml")
+    try Self.connect(program, to: server)
     try program.write(
       """
       recipe: put
@@ -421,11 +418,7 @@ import Testing
     let server = try HTTPServer { _ in
       .text(#"{"rows":[{"a":"x"},{"a":"by sesame-4711!"}],"sesame-4711":1}"#, type: "application/json")
     }
-    try program.write(
-      """
-      connections:
-        http: { baseURL: "\(server.baseURL)", secretHeaders: { X-Token: "${{ secrets.TOKEN }}" } }
-      """, to: "errand.yaml")
+    try Self.connect(program, to: server)
     try program.write(
       """
       recipe: shown

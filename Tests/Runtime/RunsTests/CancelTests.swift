@@ -21,6 +21,16 @@ import Testing
     try Bench(CancelTests.recipe.replacing("ACTION", with: action))
   }
 
+  /// Cancels a run when its first call is in flight, and gives its record.
+  private func cancelledInFlight(_ bench: Bench) async throws -> RunRecord {
+    try await bench.create()
+    let engine = try bench.engine()
+    async let running = engine.run()
+    while bench.service.names.isEmpty { await Task.yield() }
+    await engine.cancel()
+    return try await running
+  }
+
   @Test(arguments: ["read", "put", "post"])
   func `what is in flight finishes, nothing more begins, and finally runs`(action: String) async throws {
     let bench = try bench(action)
@@ -47,26 +57,16 @@ import Testing
   func `after the grace what is in flight is cancelled by force`(action: String, status: RunStatus) async throws {
     let bench = try bench(action)
     bench.service.script("a", .hang)
-    try await bench.create()
-    let engine = try bench.engine()
-    async let running = engine.run()
-    while bench.service.names.isEmpty { await Task.yield() }
-    await engine.cancel()
-    let run = try await running
+    let run = try await cancelledInFlight(bench)
     #expect(run.status == status)
     #expect(run.steps["a"]?.status == (status == .uncertain ? .uncertain : .cancelled))
     #expect(bench.service.names == (status == .uncertain ? ["a"] : ["a", "over"]))
   }
 
-  @Test func `a write that activeCount out to have been done before it was cancelled by force is kept`() async throws {
+  @Test func `a write that turns out to have been done before it was cancelled by force is kept`() async throws {
     let bench = try bench("postLooked")
     bench.service.script("a", .doneThenHang)
-    try await bench.create()
-    let engine = try bench.engine()
-    async let running = engine.run()
-    while bench.service.names.isEmpty { await Task.yield() }
-    await engine.cancel()
-    let run = try await running
+    let run = try await cancelledInFlight(bench)
     #expect(run.status == .cancelled)
     #expect(run.steps["a"]?.status == .succeeded)
   }
@@ -107,7 +107,7 @@ import Testing
     #expect(bench.service.names == ["a"])
   }
 
-  @Test func `a cancellation that came while nobody carried the run on counts`() async throws {
+  @Test func `a cancellation that came while nothing ran the run counts`() async throws {
     let bench = try bench("read")
     try await bench.create()
     let engine = try bench.engine()
