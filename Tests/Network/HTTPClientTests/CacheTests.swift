@@ -154,7 +154,7 @@ import Testing
     #expect(await Self.ask(client, cache, policy) == "failed: h refused the connection.")
   }
 
-  @Test func `gives nobody an answer that was chosen for other fields or other credentials`() async {
+  @Test func `gives no request an answer that was chosen for other fields or credentials`() async {
     let headers: HTTPHeaders = ["Cache-Control": "max-age=600", "Vary": "Accept-Language, X"]
     let transport = ScriptedTransport((1...5).map { .on("GET", Self.url, headers: headers, "\($0)") })
     let client = HTTPClient(transport: transport)
@@ -213,7 +213,7 @@ import Testing
     #expect(await ask(after: 59) == "2 kept 200 one; h refused the connection.")
     #expect(await ask(after: 1) == "3 kept 200 one; The server answered with HTTP status 503.")
     #expect(await ask(after: 59) == "3 kept 200 one; The server answered with HTTP status 503.")
-    // Whoever wants the network's word asks all the same; and a word that all is well ends it.
+    // A request that demands the network's answer is sent all the same; a success ends the outage.
     let urgent = HTTPCachePolicy(leastInterval: .seconds(60), revalidates: true, fallsBack: true)
     #expect(await ask(after: 0, urgent) == "4 kept 200 one")
     #expect(await ask(after: 60) == "5 kept 200 one; h refused the connection.")

@@ -42,7 +42,7 @@ import Testing
     #expect(mode == 0o600)
   }
 
-  @Test func `stores no answer that is no success`() async throws {
+  @Test func `stores only the answer of a success`() async throws {
     let folder = try TemporaryFolder()
     let transport = ScriptedTransport([.on("GET", "https://h/", status: 404, "gone")])
     let download = try await HTTPClient(transport: transport).download(

@@ -82,7 +82,7 @@ import Testing
     #expect(error?.message.contains("hunter2") == false)
   }
 
-  @Test func `a handshake that does not end is no connection`() async throws {
+  @Test func `a handshake that doesn't end counts as no connection`() async throws {
     // Reads for ever: a client's first TLS message has no empty line in it.
     let server = try RawServer { _ in nil }
     let base = "https://127.0.0.1:\(server.port)"
@@ -186,7 +186,7 @@ import Testing
   @Test(arguments: [
     "garbage\r\n\r\n", "HTTP/1.1 OK\r\n\r\n", "SSH-2.0-OpenSSH\r\n",
   ])
-  func `what is no HTTP is said to be none`(_ text: String) async throws {
+  func `an answer that isn't HTTP is named as such`(_ text: String) async throws {
     let server = try RawServer { _ in .init(text: text) }
     let base = "http://127.0.0.1:\(server.port)"
     let error = await failure { () throws(HTTPError) in try await HTTPClient().send(.secret(base)) }

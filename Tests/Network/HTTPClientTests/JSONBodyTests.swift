@@ -4,7 +4,7 @@ import Testing
 
 /// What bodies are taken for that should be JSON.
 @Suite struct JSONBodyTests {
-  @Test func `a body that is JSON is read, whatever the status says`() throws {
+  @Test func `a JSON body is read, whatever its status`() throws {
     #expect(try HTTPResponse(status: 500, body: Array(#" {"ok":false} "#.utf8)).json()["ok"]?.bool == false)
   }
 

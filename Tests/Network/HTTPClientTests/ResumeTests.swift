@@ -107,7 +107,7 @@ private func part(
     }
   }
 
-  @Test func `goes on again and again`() async throws {
+  @Test func `resumes again and again`() async throws {
     var script = FileServer.Script()
     script.cuts = [20_000, 20_000]
     try await withInterrupted(script) { (server, folder, path) async throws in
@@ -223,7 +223,7 @@ private func part(
     #expect(try folder.names == [])
   }
 
-  @Test func `goes on by date when there is no tag`() async throws {
+  @Test func `resumes by date when there is no tag`() async throws {
     let folder = try TemporaryFolder()
     let date = "Fri, 20 Nov 2026 09:30:00 GMT"
     let headers: HTTPHeaders = ["Last-Modified": date, "Date": "Fri, 20 Nov 2026 09:30:01 GMT"]
@@ -295,7 +295,7 @@ private func part(
     }
   }
 
-  @Test func `stores no part that nobody asked for`() async throws {
+  @Test func `stores no part that wasn't requested`() async throws {
     let folder = try TemporaryFolder()
     let transport = ScriptedTransport([
       .on("GET", "https://h/", status: 206, headers: ["Content-Range": "bytes 0-1/5"], "he")

@@ -71,7 +71,7 @@ import Testing
       "chunked body over the limit", ["POST / HTTP/1.1", "Host: a", "Transfer-Encoding: chunked"],
       body: "65\r\n\(String(repeating: "x", count: 0x65))\r\n0\r\n\r\n", gets: "HTTP/1.1 413 Content Too Large"),
     Exchange(
-      "length that is no number", ["POST / HTTP/1.1", "Host: a", "Content-Length: x"],
+      "a length that isn't a number", ["POST / HTTP/1.1", "Host: a", "Content-Length: x"],
       gets: "HTTP/1.1 400 Bad Request"),
     Exchange(
       "negative length", ["POST / HTTP/1.1", "Host: a", "Content-Length: -1"], gets: "HTTP/1.1 400 Bad Request"),
@@ -83,7 +83,7 @@ import Testing
       "two lengths", ["POST / HTTP/1.1", "Host: a", "Content-Length: 2", "Content-Length: 3"], body: "abc",
       gets: "HTTP/1.1 400 Bad Request"),
     Exchange(
-      "chunk that is no number", ["POST / HTTP/1.1", "Host: a", "Transfer-Encoding: chunked"], body: "zz\r\n",
+      "a chunk size that isn't a number", ["POST / HTTP/1.1", "Host: a", "Transfer-Encoding: chunked"], body: "zz\r\n",
       gets: "HTTP/1.1 400 Bad Request"),
     Exchange("no host", ["GET / HTTP/1.1"], gets: "HTTP/1.1 400 Bad Request"),
     Exchange(

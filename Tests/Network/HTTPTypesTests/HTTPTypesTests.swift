@@ -3,7 +3,7 @@ import HTTPTypes
 import Testing
 
 @Suite struct HTTPTypesTests {
-  @Test func `finds headers in whatever case, the first of several`() {
+  @Test func `finds headers regardless of case, the first of several`() {
     var headers: HTTPHeaders = ["Content-Type": "a", "X": "1", "x": "2"]
     #expect(headers["CONTENT-TYPE"] == "a")
     #expect(headers["x"] == "1")

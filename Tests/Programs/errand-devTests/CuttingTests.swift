@@ -7,7 +7,7 @@ import Testing
 // A text that a plugin cuts may end within a secret, which is then found no more: `excerpt` takes secrets out first.
 
 @Suite struct CuttingTests {
-  /// What is cut and is no text for people: numbers, hashes, lists, bytes of files and protocols.
+  /// Cuts that aren't texts for people: numbers, hashes, lists, bytes of files and protocols.
   private static let allowed: Set<String> = [
     "let found = try await file.read(limit: files.maxBytes).dropFirst(baseline.bytes).prefix(added.count)",
     "$0.names = Array(names.prefix(input.limit))",

@@ -70,7 +70,7 @@ import Testing
   }
 
   @Test(arguments: ["json", "csv"])
-  func `the words of an answer that cannot be read are not quoted where a secret stands in it`(
+  func `an unreadable answer isn't quoted if it holds a secret`(
     _ form: String
   ) async throws {
     let secret = "hunterTwo,blueMoon]rises"

@@ -2,7 +2,7 @@ import Basics
 import Foundation
 import Testing
 
-/// What somebody meets who has only begun: the slips of the first hour, and what is said of them.
+/// What a beginner meets: the slips of the first hour, and the messages about them.
 @Suite(.timeLimit(.minutes(3))) struct FirstStepsTests {
   /// Calls of the program in a folder with some files, which is gone afterwards.
   private static func with(_ files: [String: String], _ body: (Program) async throws -> Void) async throws {
@@ -170,7 +170,7 @@ import Testing
     }
   }
 
-  @Test func `what a step gave of which nobody knows is asked for with a template`() async throws {
+  @Test func `resolving asks for an unknown output with a template`() async throws {
     let script = "read -r _ _ _ agent _ < /proc/$PPID/stat; kill -9 $agent"
     let step = "{ effect: write, program: sh, arguments: [-c, '\(script)'] }"
     try await Self.with(["a.yaml": "steps: [{ id: note, uses: shell.run, with: \(step) }]\n"]) { program in

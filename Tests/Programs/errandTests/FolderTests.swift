@@ -232,7 +232,7 @@ import Testing
     await program.remove()
   }
 
-  @Test func `what a kill left of a file is no obstacle to the run that goes on`() async throws {
+  @Test func `a file left by a kill doesn't stop the resumed run`() async throws {
     let program = try await Program()
     try FileManager.default.createDirectory(
       at: program.folder.appending(path: "out"), withIntermediateDirectories: true)

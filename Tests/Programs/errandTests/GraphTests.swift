@@ -72,7 +72,7 @@ import Testing
     expectSnapshot("everything.mmd", try GraphTests.drawing(GraphTests.everything).mermaid + "\n")
   }
 
-  @Test func `a called recipe stands inside the step that calls it`() throws {
+  @Test func `a called recipe is drawn inside the step that calls it`() throws {
     let called = """
       recipe: called
       inputs: { sid: string }
@@ -124,7 +124,7 @@ import Testing
       - let: { m: "${{ inputs.n }}" }
     """
 
-  @Test func `what starts a recipe stands before all else`() throws {
+  @Test func `what starts a recipe comes first`() throws {
     let drawing = try GraphTests.drawing(GraphTests.started)
     #expect(
       drawing.text(colour: false) == """
@@ -273,7 +273,7 @@ import Testing
 
   // MARK: Runs
 
-  @Test func `a run's graph says what became of each step`() async throws {
+  @Test func `a run's graph shows the status of each step`() async throws {
     let program = try await Program()
     try program.write(
       """

@@ -240,7 +240,8 @@ import Testing
 
   // MARK: Another secret
 
-  @Test func `a run whose secret has changed is paused with the reason, and goes on when it is put back`() async throws
+  @Test func `a run whose secret has changed is paused with the reason, and continues when it is put back`()
+    async throws
   {
     let program = try await Program()
     let asked = Mutex<[String]>([])

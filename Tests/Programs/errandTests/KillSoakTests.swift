@@ -127,7 +127,7 @@ import Testing
     await program.remove()
   }
 
-  /// What became of a run.
+  /// How a run ended.
   private struct End {
     var name: String
     var status: String

@@ -32,7 +32,7 @@ import Testing
     try Data("5".utf8).write(to: URL(filePath: "/proc/\(process)/clear_refs"))
   }
 
-  @Test func `whoever looks at a large run costs the agent a page`() async throws {
+  @Test func `showing a large run costs the agent one page`() async throws {
     let program = try await ServeTests.program(["large.yaml": LargeRunTests.recipe])
     let serve = try program.serve("serve")
     await serve.line(with: "serves")

@@ -5,7 +5,7 @@ import Foundation
 import PluginList
 import Testing
 
-/// What recipes meet at servers that nobody here wrote: Python's and OpenSSL's.
+/// Recipes against servers of others: Python's and OpenSSL's.
 @Suite(.timeLimit(.minutes(3))) struct OutsideServersTests {
   private static func with(_ body: (Program) async throws -> Void) async throws {
     let program = try await Program()
@@ -75,7 +75,7 @@ import Testing
     #expect(plugin.configuration.field(named: "certificateAuthorities") != nil)
   }
 
-  /// A network of its own in which `lo` has a public address, for those who may make one.
+  /// A network of its own in which `lo` has a public address, if this user may create one.
   private static let isNetworkMade = succeeds([
     "unshare", "-n", "sh", "-c", "ip link set lo up && ip addr add 8.8.4.4/32 dev lo",
   ])

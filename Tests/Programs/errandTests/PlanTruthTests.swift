@@ -186,7 +186,7 @@ import Testing
     }
   }
 
-  /// Recipes in which something goes on side by side, and what their plans show of it.
+  /// Recipes with parallel steps, and what their plans show.
   private static let sideBySide: [(name: String, recipe: String, shown: [String])] = [
     (
       "a later branch writes what an earlier one reads",
@@ -325,7 +325,7 @@ import Testing
   ]
 
   @Test(arguments: sideBySide)
-  func `what goes on side by side may come in any order, and the plan says so`(
+  func `parallel steps may run in any order, and the plan says so`(
     name: String, recipe: String, shown: [String]
   ) async throws {
     try await Self.withDesk { program, desk, _ in
@@ -350,7 +350,7 @@ import Testing
       #expect(Self.shown(plan) == shown)
       let run = try await program.call("run", "some.yaml", "--plan", "plan.json")
       #expect(run.code == 0, "\(run.error)")
-      // Whatever order it took.
+      // In any order.
       for write in desk.writes {
         let target = write.split(separator: " ")[1]
         #expect(shown.contains { $0 == target || $0.hasPrefix("\(target) <") }, "\(write)")

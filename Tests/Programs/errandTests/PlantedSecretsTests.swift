@@ -9,7 +9,7 @@ import Testing
 // was sent, written in every way, and to commands that print it. Then every command of the program is called, and every
 // byte that was written anywhere is looked through.
 
-/// A service that sends back whatever it is sent.
+/// A service that echoes its requests.
 private final class EchoService: Sendable {
   /// What it was sent; apart, because the server begins before the service is whole.
   private final class Sight: Sendable {
@@ -45,7 +45,7 @@ private final class EchoService: Sendable {
     (self.sight, self.gate, self.arrivals) = (sight, gate, arrivals)
   }
 
-  /// Returns when somebody asks for what is slow.
+  /// Returns when a request for the slow page arrives.
   func arrival() async { for await _ in arrivals { break } }
   /// Answers what is slow.
   func open() { gate.finish() }

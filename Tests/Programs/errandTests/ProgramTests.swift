@@ -6,7 +6,7 @@ import Testing
 /// The averages' recipe, which the repository ships.
 private let averages = Program.root.appending(path: "recipes/markbook-averages.yaml").path
 
-/// A recipe with plain writes, which nobody may do twice.
+/// A recipe with plain writes, which must not be done twice.
 private let enrol = """
   recipe: enrol
   inputs:
@@ -40,7 +40,7 @@ private let enrol = """
     await program.remove()
   }
 
-  @Test func `a run that is killed at random goes on, and does nothing twice that must not be`() async throws {
+  @Test func `a run that is killed at random continues, and repeats no plain write`() async throws {
     let program = try await Program()
     try program.write(enrol, to: "enrol.yaml")
     // Bounded for the gate; ERRAND_KILLS makes it a soak.
@@ -259,7 +259,7 @@ private let enrol = """
       "run", averages, "--config", "errand.yaml", "-i", "markbook=1207731", "--state", disk.path)
     #expect(outcome.code == 73)
     #expect(outcome.error.contains("no space left on device"), "\(outcome.error)")
-    // The start was kept before there was no space, and whoever started it hears that.
+    // The start was on disk before the disk filled up, and the client is told.
     let runs = try await program.call("runs", "list", "--config", "errand.yaml", "--state", disk.path).out
     #expect(runs.contains("averages"), "\(runs)")
     #expect(outcome.error.contains("The run is not over. 'errand serve' goes on with it"), "\(outcome.error)")

@@ -44,7 +44,7 @@ import Testing
     try await days.pass(to: "2026-11-22T05:00:00Z")
     _ = try await days.run()
     try await days.crash()
-    // Ten days later, Monday's zip is long due; it is there, because nobody has asked for its address.
+    // Ten days later, Monday's zip is long due; it is there, because its address hasn't been requested.
     try await days.pass(to: "2026-12-07T01:00:00Z")
     try await days.serve()
     let first = try await days.run()
@@ -57,7 +57,7 @@ import Testing
     await days.remove()
   }
 
-  @Test func `a backup that somebody else has downloaded in the night is said to be gone`() async throws {
+  @Test func `a backup that another person downloaded in the night is reported gone`() async throws {
     let days = try await Days("markbook-backup", at: BackupDaysTests.friday)
     try await days.pass(to: "2026-11-22T05:00:00Z")
     _ = try await days.run()
@@ -181,7 +181,7 @@ import Testing
 }
 
 @Suite(.timeLimit(.minutes(5))) struct ApprovalDaysTests {
-  /// The Friday afternoon on which somebody is asked: 15:00 in Sydney.
+  /// The Friday afternoon of the approval: 15:00 in Sydney.
   private static func asked() async throws -> (Days, RunRecord) {
     let days = try await Days("approve-averages", at: "2026-11-18T22:00:00Z")
     try await days.pass(to: "2026-11-20T04:00:00Z")
@@ -190,7 +190,7 @@ import Testing
     return (days, run)
   }
 
-  @Test func `what was shown is written once somebody approves, and the next week has nothing to ask`() async throws {
+  @Test func `what was shown is written after the approval, and the next week has nothing to ask`() async throws {
     let (days, run) = try await ApprovalDaysTests.asked()
     let prompt = try #require(run.steps["decision"]?.wait?.prompt)
     #expect(
@@ -229,7 +229,7 @@ import Testing
     await days.remove()
   }
 
-  @Test func `after two days nobody may approve any more`() async throws {
+  @Test func `after two days an approval is too late`() async throws {
     let (days, run) = try await ApprovalDaysTests.asked()
     let (end, woke) = try await days.runToItsEnd(from: run)
     #expect(woke == ["2026-11-22T04:00:00Z"])

@@ -4,7 +4,7 @@ import Foundation
 import Testing
 import TimetablePlugin
 
-/// Recipes of services, as whoever has just cloned the repository runs them.
+/// Recipes of services, as run right after cloning the repository.
 @Suite struct RecipesInSandboxTests {
   private static func recipe(_ name: String) -> String { Program.root.appending(path: "recipes/\(name).yaml").path }
 

@@ -77,7 +77,7 @@ import Testing
     await program.remove()
   }
 
-  @Test func `days pass at once, and a wait for somebody ends the replay`() async throws {
+  @Test func `days pass at once, and a wait for a person ends the replay`() async throws {
     let (program, _) = try await Self.recorded()
     let longer = Self.recipe.replacingOccurrences(of: "wait: 30ms", with: "wait: 3d")
       .replacingOccurrences(

@@ -28,7 +28,7 @@ import Testing
 
     """
 
-  /// Steps that catch whatever fails, with what is asked for in them.
+  /// Steps that catch every failure, with the requests in them.
   static let catching = [
     "{ id: got, uses: http.get, with: { url: /one }, onError: continue }",
     "{ id: got, uses: http.get, with: { url: /one }, onError: [ { let: { a: 1 } } ] }",
@@ -196,7 +196,7 @@ import Testing
     }
   }
 
-  @Test func `why says which process carries a run on that is in the foreground`() async throws {
+  @Test func `why names the process that runs a run in the foreground`() async throws {
     let gate = DispatchSemaphore(value: 0)
     let isAsked = Mutex(false)
     try await Self.withService({ _ in

@@ -33,7 +33,7 @@ import Testing
     for member in schema.map?.members ?? [] {
       let name = member.name ?? ""
       if name == "properties" || name == "definitions" {
-        // What stands under `if` says when something holds, and is shown to nobody.
+        // What stands under `if` says when something holds, and isn't shown.
         if name == "properties", !place.hasSuffix("/if") { found.append((place, member.value.map ?? ValueMap())) }
         for inner in member.value.map?.members ?? [] {
           found += properties(in: inner.value, at: "\(place)/\(inner.name ?? "")")

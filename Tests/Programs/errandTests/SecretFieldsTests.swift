@@ -8,7 +8,7 @@ import Testing
 
 @testable import Recipes
 
-/// Which fields take what is made with a secret, over all plugins, and what becomes of it there.
+/// Which fields of all plugins accept a value made with a secret, and what they do with it.
 @Suite(.timeLimit(.minutes(5))) struct SecretFieldsTests {
   private static let catalog = ActionCatalog(everyPlugin)
   private static let environment = RecipeEnvironment(catalog: catalog) { path throws(FileError) in
@@ -118,7 +118,7 @@ import Testing
       ])
   }
 
-  // MARK: What becomes of it
+  // MARK: What the fields do with it
 
   @Test func `what a login sends is sent as it is, and shown and kept nowhere`() async throws {
     let seen = Mutex<[String]>([])

@@ -79,7 +79,7 @@ import Testing
     await program.remove()
   }
 
-  @Test func `a file that others can read is a fault, whoever needs it`() async throws {
+  @Test func `a file that others can read is a fault for every recipe`() async throws {
     let program = try await Self.program()
     try await program.protect(0o644)
     let outcome = try await program.call("secrets", "check", "recipes/book.yaml")

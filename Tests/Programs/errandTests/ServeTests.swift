@@ -15,7 +15,7 @@ import Testing
     return program
   }
 
-  @Test func `carries on what is handed to it, and ends well when it is told to`() async throws {
+  @Test func `runs what is handed to it, and shuts down cleanly`() async throws {
     let program = try await ServeTests.program(["done.yaml": ServeTests.done])
     let serve = try program.serve("serve")
     #expect(await serve.line(with: "serves") != nil, "\(serve.before)")
@@ -24,7 +24,7 @@ import Testing
     #expect(detached.code == 0, "\(detached.error)")
     let id = detached.out.trimmingCharacters(in: .whitespacesAndNewlines)
     #expect(await serve.line(with: "done \(id) succeeded") != nil)
-    // Whoever followed the run elsewhere, and takes it up here too late, is told its end.
+    // A client that follows the run too late is told its end.
     let late = try JSON.parse(try await program.ask(#"{"ask":"resume","run":"\#(id)"}"#))
     #expect(late["ended"]?["status"]?.string == "succeeded", "\(late)")
     serve.signal(SIGTERM)
@@ -34,7 +34,7 @@ import Testing
     await program.remove()
   }
 
-  @Test func `without an agent a detached run is kept, and goes on when one starts`() async throws {
+  @Test func `without an agent a detached run is kept, and continues when one starts`() async throws {
     let program = try await ServeTests.program(["done.yaml": ServeTests.done])
     let detached = try await program.call("run", "recipes/done.yaml", "--detach")
     #expect(detached.code == 4)
@@ -67,7 +67,7 @@ import Testing
     #expect(outcome.out.contains("got: 7"), "\(outcome.out)")
     serve.signal(SIGTERM)
     _ = await serve.end()
-    // What is over is shown as it would have been to whoever had followed it.
+    // A finished run is shown as it would have been to a follower.
     let late = try await program.call("runs", "follow", id)
     #expect(late.code == 0)
     #expect(late.out == outcome.out)
@@ -135,7 +135,7 @@ import Testing
     await program.remove()
   }
 
-  @Test func `a run in the foreground that is left says what goes on with it`() async throws {
+  @Test func `a run in the foreground that is left says what resumes it`() async throws {
     let program = try await ServeTests.program(["night.yaml": "steps: [{ wait: 9h }]\n"])
     let run = try program.serve("run", "recipes/night.yaml")
     #expect(await run.line(with: "waiting until") != nil, "\(run.before)")

@@ -123,7 +123,7 @@ import Testing
 
   @Test func `what cannot be ended is named`() async throws {
     guard let program = try await Self.ofNobody() else { return }
-    // Becomes a user whom errand's may not signal.
+    // Becomes a user that errand's user may not signal.
     guard await run("/bin/sh", "-c", "cp /usr/bin/setpriv '\(program.folder.path)/become'") == 0 else { return }
     try program.write(
       """

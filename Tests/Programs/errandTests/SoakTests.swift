@@ -4,7 +4,7 @@ import Testing
 
 /// The agent's process, killed at random moments, against a school that counts what is written.
 ///
-/// Schedules that fall due every second or few create classes, which nobody may do twice; runs are handed over by
+/// Schedules that fall due every second or few create classes, which must not be created twice; runs are handed over by
 /// commands, some of which are killed as well. In the end the ledger is compared with the slots that were due, the runs
 /// with the ledger, and the school's count with the runs.
 @Suite(.timeLimit(.minutes(30))) struct SoakTests {
@@ -94,7 +94,7 @@ import Testing
       // One that is told to end before it listens dies of it.
       #expect((isKill ? [-SIGKILL] : [0, -SIGTERM]).contains(code), "\(serve.before)")
       if isKill { kills += 1 } else { stops += 1 }
-      // Now and then, nobody serves for a while.
+      // Now and then, no agent runs for a while.
       if Int.random(in: 0..<4, using: &random) == 0 {
         try await Task.sleep(for: .milliseconds(Int.random(in: 500...3000, using: &random)))
       }

@@ -53,15 +53,15 @@ import Testing
       name: "no, and the recipe wants to know", more: "\n      onReject: continue", decision: (false, nil),
       status: .succeeded, step: .succeeded, output: #"{"approved":false,\#(decided)}"#, calls: sent),
     Example(
-      name: "nobody, and a limit, which is a failure like any other", more: "\n      timeout: 2d", status: .succeeded,
+      name: "no decision within the limit, a failure like any other", more: "\n      timeout: 2d", status: .succeeded,
       step: .timedOut, output: nil, calls: sent),
     Example(
-      name: "nobody, and the recipe goes on", more: "\n      timeout: 2d\n      onTimeout: continue",
+      name: "no decision, and the recipe continues", more: "\n      timeout: 2d\n      onTimeout: continue",
       status: .succeeded, step: .succeeded, output: #"{"approved":false}"#, calls: sent),
   ]
 
   @Test(arguments: examples)
-  func `a decision is what becomes of the step`(example: Example) async throws {
+  func `a decision ends the step`(example: Example) async throws {
     let bench = try Bench(ApprovalTests.recipe(example.more))
     var run = try await bench.run()
     #expect(run.status == .waiting)

@@ -35,12 +35,12 @@ final class QuickTime: TimeSource {
     clock.setWallClock(to: clock.now().advanced(by: span) ?? .latest)
   }
 
-  /// The machine was off, or nobody had anything to do.
+  /// The machine was off, or idle.
   func set(to now: Timestamp) { clock.setWallClock(to: now) }
   func advance(by span: TimeSpan) { clock.setWallClock(to: clock.now().advanced(by: span) ?? .latest) }
 }
 
-/// A clock on which sleeping takes no time, and which somebody sets back in the first sleep.
+/// A clock on which sleeping takes no time, and which is set back in the first sleep.
 final class SteppedTime: TimeSource {
   private let clock = TestTime()
   private let step: Mutex<TimeSpan>
@@ -75,7 +75,7 @@ final class Bench: Sendable {
   let forPlan: Recipe?
   private let current: Mutex<CrashingStore>
   private let reports = Mutex<[Progress]>([])
-  /// What carries the run on.
+  /// The engine of the run.
   let walks = Census()
 
   struct Unchecked: Error, CustomStringConvertible { var description: String }
@@ -177,14 +177,14 @@ final class Bench: Sendable {
     return (run, woke)
   }
 
-  /// Somebody sends an event.
+  /// Sends an event.
   func send(_ name: String, id: String, _ data: Value? = nil, to run: String? = nil) async throws {
     try await store.append(
       .eventReceived(
         EventRecord(id: id, name: name, data: data.map { .inline($0) }, run: run, receivedAt: time.now())))
   }
 
-  /// Somebody decides.
+  /// Decides about a step.
   func decide(_ path: StepPath, _ isApproved: Bool, comment: String? = nil) async throws {
     try await store.append(
       .decisionGiven(

@@ -1,7 +1,7 @@
 import ActionKit
 import Synchronization
 
-/// Opens once; whoever waits goes on then.
+/// Opens once; waiting tasks continue then.
 final class Latch: Sendable {
   private struct State {
     var isOpen = false

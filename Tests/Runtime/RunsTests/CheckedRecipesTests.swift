@@ -6,7 +6,7 @@ import Testing
 
 /// A recipe of which only the parts that matter are written, and what must come of it.
 struct CheckedCase: Sendable, CustomTestStringConvertible {
-  /// What becomes of the recipe.
+  /// The result of checking the recipe.
   enum End: Sendable {
     /// The check refuses it, saying this among other things.
     case refused(String)

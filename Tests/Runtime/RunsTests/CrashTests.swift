@@ -160,7 +160,7 @@ import Testing
     #expect(bench.service.names == ["a", "a"])
   }
 
-  @Test func `each item in flight is judged by itself, and no new one begins while one is uncertain`() async throws {
+  @Test func `each item in flight is judged separately, and no new one begins while one is uncertain`() async throws {
     let bench = try Bench(
       """
       steps:
@@ -182,7 +182,7 @@ import Testing
     #expect(run.status == .uncertain)
     #expect(run.uncertainSteps.map(\.path).sorted() == ["each[1]/a", "each[2]/a"])
     #expect(Set(bench.service.names.dropFirst(before)) == ["put 0", "put 3", "after 0", "after 3"])
-    // Both resolved, the rest goes on.
+    // After both are resolved, the rest continues.
     #expect(
       try await bench.resolve("each[1]/a", as: .done(.object(["name": .string("x"), "value": .int(0)]))).status
         == .uncertain)
@@ -254,7 +254,7 @@ import Testing
     #expect(bench.service.names == ["first", "second", "second"])
   }
 
-  @Test func `a time-out that was interrupted is one when the run goes on`() async throws {
+  @Test func `a time-out that was interrupted counts when the run is resumed`() async throws {
     let bench = try Bench(
       """
       steps:
@@ -298,7 +298,7 @@ import Testing
     #expect(Set(run.stepsInOrder.map(\.path)) == begun)
   }
 
-  @Test func `a run that was told to stop goes on as if nothing had been`() async throws {
+  @Test func `a stopped run continues as if it had never stopped`() async throws {
     let bench = try Bench(
       """
       steps:

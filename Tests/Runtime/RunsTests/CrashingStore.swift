@@ -4,7 +4,7 @@ import Synchronization
 
 /// A store that dies when a test says so: before or after the n-th append, or in the midst of an action.
 ///
-/// What was kept until then is in the memory store behind it, from which a new one goes on.
+/// What was kept until then is in the memory store behind it, from which a new one continues.
 final class CrashingStore: StateStore {
   struct Point: Sendable, CustomStringConvertible {
     var append: Int
@@ -20,7 +20,7 @@ final class CrashingStore: StateStore {
   }
 
   private let content: Mutex<Content>
-  /// What somebody else does with the state after each append.
+  /// A change of the state by another caller after each append.
   let onAppend = Mutex<@Sendable ([StateEvent], MemoryStateStore) async -> Void>({ _, _ in })
   let memory: MemoryStateStore
 

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Runs
 
-/// Time limits that span waits, and what a limit means that passed while nobody looked.
+/// Time limits that span waits, and limits that passed while no process was looking.
 @Suite struct DeadlineTests {
   struct Example: Sendable, CustomTestStringConvertible {
     var name: String
@@ -120,7 +120,7 @@ import Testing
 
   @Test func `a wait is cancelled at once, and finally may wait`() async throws {
     let bench = try Bench(DeadlineTests.cancelled)
-    // Whoever is parked first has a sleeper while the others walk, which is to take no time.
+    // The step that parks first has a sleeper while the others walk, which takes no time.
     bench.time.long.withLock { $0 = WaitRegistry.suspendThreshold }
     #expect(try await bench.run().status == .waiting)
     try await bench.store.append(.cancelRequested(CancelRequested(run: "r1", at: bench.time.now())))

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Runs
 
-/// Waiting for events: which one is taken, by whom, and what comes of none.
+/// Waiting for events: which event a run consumes, and what happens without one.
 @Suite struct EventTests {
   static func recipe(_ wait: String, _ output: String = "event.order") -> String {
     """
@@ -79,7 +79,7 @@ import Testing
       bench.store.state.events.values.filter { $0.consumedBy != nil }.map(\.id) == [example.taken].compactMap { $0 })
   }
 
-  @Test func `an event is consumed by one of those who wait for it`() async throws {
+  @Test func `an event is consumed by one of the runs that wait for it`() async throws {
     let bench = try Bench(
       """
       steps:
@@ -147,7 +147,7 @@ import Testing
     let engine = Mutex<RunEngine?>(nil)
     let event = StateEvent.eventReceived(
       EventRecord(id: "e", name: "paid", data: .inline(EventTests.order(2)), receivedAt: bench.time.now()))
-    // It comes when the run's status is kept, after which nobody looks.
+    // It comes when the run's status is written, after which no step looks.
     bench.store.onAppend.withLock { hook in
       hook = { events, store in
         guard case .runStatusChanged(let change)? = events.last, change.status == .waiting else { return }
@@ -160,7 +160,7 @@ import Testing
     #expect(try await made.run().outputText == #"{"got":2}"#)
   }
 
-  @Test func `an event that somebody else consumes first is left to them`() async throws {
+  @Test func `an event that another run consumes first is left to it`() async throws {
     let bench = try Bench(EventTests.recipe(""))
     try await bench.create()
     try await bench.send("paid", id: "e1", EventTests.order(1))

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Runs
 
-/// What goes on side by side may be done in any order.
+/// Parallel steps may run in any order.
 ///
 /// Whatever a run of it writes, in the order that its waits give it, the plan shows, if only with a condition, for each
 /// item of a list, or with a part that is not known.
@@ -130,7 +130,7 @@ import Testing
     }
   }
 
-  @Test func `whatever a run of branches, loops and calls writes, its plan shows`() async throws {
+  @Test func `the plan shows everything that a run of branches, loops and calls writes`() async throws {
     var kinds: Set<String> = []
     var (writes, known) = (0, 0)
     for seed in 1...UInt64(300) {

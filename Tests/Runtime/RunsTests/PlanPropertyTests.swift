@@ -193,14 +193,14 @@ import Testing
         if oneIn(3) { text += "\(margin)  retry: { maxAttempts: 2, initial: 1s, on: [conflict] }\n" }
         if oneIn(3) { text += "\(margin)  outputs: { n: \"${{ \(self.number()) }}\" }\n" }
         let inner = block("  steps", depth: depth, at: margin)
-        // A time limit would pass while somebody is waited for.
+        // A time limit would pass while the step waits for a person.
         if oneIn(3), !["wait:", "approve:", "call:"].contains(where: { inner.contains($0) }) {
           text += "\(margin)  timeout: 400s\n"
         }
         return text + inner
       case 14:
         let number = next("parallel")
-        // Of branches that both write nobody knows the order.
+        // The order of two branches that both write is unknown.
         var text = "\(margin)- id: p\(number)\n\(margin)  parallel:\n\(margin)    left:\n"
         text += steps(2, depth: 3, at: margin + "      ")
         text += "\(margin)    right:\n\(margin)      - { uses: bench.compute, with: { name: beside } }\n"

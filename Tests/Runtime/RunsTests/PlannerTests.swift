@@ -36,7 +36,7 @@ import Testing
     prepare(bench)
     let plan = try await bench.plan(values)
     #expect(PlannerTests.story(plan) == story, sourceLocation: sourceLocation)
-    // Nothing was written, whatever the recipe is.
+    // Nothing was written by any recipe.
     let written = bench.service.done.keys.filter { $0.hasPrefix("w") }
     #expect(written.isEmpty, sourceLocation: sourceLocation)
     #expect(bench.store.appends == 0, sourceLocation: sourceLocation)
@@ -64,7 +64,7 @@ import Testing
       ])
   }
 
-  @Test func `what only a write can tell goes on as an unknown`() async throws {
+  @Test func `what only a write can tell stays unknown in later steps`() async throws {
     try await expect(
       """
       steps:
@@ -116,7 +116,7 @@ import Testing
       ])
   }
 
-  @Test func `a list that is not known is gone through for whatever item it may have`() async throws {
+  @Test func `an unknown list is planned for any item it may have`() async throws {
     try await expect(
       """
       steps:

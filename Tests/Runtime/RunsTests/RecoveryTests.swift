@@ -6,7 +6,7 @@ import Testing
 
 @testable import Runs
 
-/// A run that goes on in a program that has other actions than the one that began it.
+/// A run that is resumed by a program with other actions than the one that began it.
 @Suite struct RecoveryTests {
   /// The plugin in a later version, in which nothing can be read any more.
   enum LaterPlugin: Plugin {
@@ -75,7 +75,7 @@ import Testing
     #expect(bench.service.names.last == "c 9 false false")
   }
 
-  @Test func `a fault in what remains is one, wherever it stands`() async throws {
+  @Test func `a fault in the remaining steps counts, wherever it is`() async throws {
     let bench = try Bench(
       RecoveryTests.recipe + "\nfinally: [{ uses: bench.read, with: { name: over } }]",
       calling: ["sub.yaml": RecoveryTests.sub])

@@ -37,7 +37,7 @@ import Testing
     #expect(try await ServicePoolTests.take(pool, 1, made) == 1)
   }
 
-  @Test func `what nobody has used for ten minutes is made anew, what is used stays`() async throws {
+  @Test func `a service unused for ten minutes is made anew, one in use stays`() async throws {
     let time = TestTime()
     let pool = ServicePool(time: time)
     let made = Counter()

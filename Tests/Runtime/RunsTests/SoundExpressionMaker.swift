@@ -21,7 +21,7 @@ struct SoundExpressionMaker {
   /// Whether values of any type may be met, of which only data can decide what they allow.
   let meetsAnything: Bool
   private(set) var scope = ExpressionScope()
-  /// What can be read as it stands.
+  /// Names that can be read bare.
   private(set) var readable: [Piece] = []
   /// What may be absent, as a condition asks for it, and what can be read where it holds.
   private(set) var absent: [(condition: String, piece: Piece)] = []

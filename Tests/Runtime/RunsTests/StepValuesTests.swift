@@ -45,7 +45,7 @@ import Testing
     }
   }
 
-  @Test func `a change by somebody else between death and recovery does not hide ours`() async throws {
+  @Test func `a change by another step between death and recovery does not hide ours`() async throws {
     let bench = try Bench(
       """
       steps: [{ id: one, uses: store.increment, with: { name: n } }]

@@ -98,7 +98,7 @@ import Testing
       acts: [.doneThenFail(ActionError(.plugin, "no JSON", retryable: true, effect: .done)), .succeed], calls: 1,
       sleeps: [], status: .failed),
     Example(
-      name: "one try is no second one", step: "uses: bench.post\n    retry: { maxAttempts: 1 }",
+      name: "a policy of one attempt retries nothing", step: "uses: bench.post\n    retry: { maxAttempts: 1 }",
       acts: [.fail(broken), .succeed], calls: 1, sleeps: [], status: .failed),
     Example(
       name: "a retry without kinds is for what the action says may pass",

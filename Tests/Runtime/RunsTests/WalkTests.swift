@@ -88,7 +88,7 @@ import Testing
         """.replacing("error.status.orValue(0)", with: "has(error.status) ? error.status : 0"),
       calls: ["refused", "refusedToo", "conflict 409"], outputs: #"{"a":false,"b":false}"#),
     Example(
-      name: "a loop that goes on says what became of each item",
+      name: "a loop that continues lists how each item ended",
       recipe: """
         steps:
           - id: each

@@ -65,7 +65,7 @@ import Testing
     """
 
   static let outputs = #"{"each":[3,6,-1,12],"fan":18,"tried":8,"plain":9,"sub":4,"late":true}"#
-  /// What may be done only once, whatever happens.
+  /// What may be done only once.
   static let writes = [
     "looked 1", "looked 2", "looked 3", "looked 4", "l", "plain", "caught conflict", "over",
   ]

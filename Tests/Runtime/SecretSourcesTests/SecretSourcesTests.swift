@@ -63,7 +63,7 @@ private struct Sources {
     #expect(await sources.find("E") == "nowhere")
   }
 
-  @Test func `what fails is said, and nothing stands in for it`() async throws {
+  @Test func `a failing source is reported, and no other replaces it`() async throws {
     var sources = try Sources()
     defer { sources.remove() }
     try sources.write("B: one\n", to: "open.yaml", mode: 0o640)
@@ -82,7 +82,7 @@ private struct Sources {
   // MARK: Files
 
   @Test(arguments: [(0o600, true), (0o400, true), (0o640, false), (0o604, false), (0o622, false)])
-  func `a file is read only if nobody else may`(_ mode: Int, _ isRead: Bool) async throws {
+  func `a file is read only if no other user may read it`(_ mode: Int, _ isRead: Bool) async throws {
     var sources = try Sources()
     defer { sources.remove() }
     try sources.write("A: one\nB: 'two'\n", to: "s.yaml", mode: mode)
@@ -95,7 +95,7 @@ private struct Sources {
     #expect(await sources.sources.faults().map(\.message) == (isRead ? [] : ["\(refusal)\(sources.folder)/s.yaml"]))
   }
 
-  @Test func `a secret is what is written, whatever YAML takes it for`() async throws {
+  @Test func `a secret is the text as written, whatever its type in YAML`() async throws {
     var sources = try Sources()
     defer { sources.remove() }
     try sources.write("A: 0047\nB: 1e3\nC: true\nD: ' x '\nE: \"a\\nb\"\n", to: "s.yaml")

@@ -41,7 +41,7 @@ import Testing
     #expect(time.elapsed() == .seconds(3 * 86_400))
   }
 
-  @Test func `a jump of the wall clock wakes nobody`() async throws {
+  @Test func `a jump of the wall clock wakes no sleeper`() async throws {
     async let sleep: Void = time.sleep(for: .seconds(1))
     await time.waitForSleepers()
     time.setWallClock(to: .latest)

@@ -107,7 +107,7 @@ import Testing
       """
     ),
     (
-      "a clock that is set, by which nobody waits longer or less",
+      "a clock that is set, which changes no wait",
       "steps: [{ wait: 1h }]\n",
       """
       start: 2026-03-02T10:00:00Z

@@ -160,7 +160,7 @@ import Testing
     return outcome
   }
 
-  /// What this thread has used of the processor, whatever else the machine does.
+  /// The processor time of this thread alone.
   private static var processorTime: Double {
     var time = timespec()
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)

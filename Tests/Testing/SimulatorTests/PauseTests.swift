@@ -20,7 +20,7 @@ import Testing
         try? await program.host.carryOn("r1")
       }
       world.settle()
-      // Somebody asks for it just as it wakes.
+      // The pause comes just as the run wakes.
       program.time.advance(by: .seconds(3600))
       world.go(Int(seed) / 2)
       _ = world.perform("pause") { try? await program.host.pause("r1", reason: "ana paused it") }
@@ -34,7 +34,7 @@ import Testing
   }
 
   @Test(arguments: 0..<60 as Range<UInt64>)
-  func `a run that is resumed while it is being paused goes on`(seed: UInt64) async throws {
+  func `a run that is resumed while it is being paused continues`(seed: UInt64) async throws {
     let story = await SimulatedThread.run(seed: seed) { thread -> [String] in
       let world = World(seed: seed, on: thread, at: Timestamp(seconds: 1_795_167_000) ?? .earliest)
       world.serve("r", "recipe: r\nsteps: [{ uses: sim.post }, { uses: sim.post }, { wait: 1h }]\n")

@@ -71,7 +71,7 @@ import Testing
     Defect("an agent whose steps go back in time", finds: "before it was at") {
       $0.agent = { WrongStore($0, keeping: { [$0.map(\.earlier)] }) }
     },
-    Defect("a clock that does not wake those who sleep long", finds: "and it is") {
+    Defect("a clock that doesn't wake long sleepers", finds: "and it is") {
       $0.time = { OversleepingTime(time: $0) }
     },
     Defect(
@@ -124,7 +124,7 @@ private final class WrongStore: WrappingStore {
   func append(_ events: [StateEvent]) async throws(StateError) {
     for batch in change(events) where !batch.isEmpty {
       if early(batch) {
-        // Ends when it is kept, which nobody waits for.
+        // Ends when it is written; the test doesn't wait for that.
         Task { try? await store.append(batch) }
       } else {
         try await store.append(batch)

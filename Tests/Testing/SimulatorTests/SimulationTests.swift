@@ -4,7 +4,7 @@ import Testing
 
 @testable import Simulator
 
-/// What the promise says holds for whatever a seed makes up.
+/// The promise holds for the life of any seed.
 @Suite struct SimulationTests {
   /// The one seed that is asked for, or those of the suite.
   static let seeds: [UInt64] = asked.map { [$0] } ?? Array(0..<300) + lessons
