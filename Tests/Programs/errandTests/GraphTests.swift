@@ -139,34 +139,8 @@ import Testing
         let  → m: int
             ← inputs  n: int
         """)
-    #expect(
-      drawing.dot == #"""
-        digraph recipe {
-          label = "started";
-          labelloc = t;
-          compound = true;
-          fontname = "sans-serif";
-          node [fontname = "sans-serif", fontsize = 11, shape = box, style = "rounded,filled", fillcolor = white];
-          edge [fontname = "sans-serif", fontsize = 9];
-          n0 [label = "on\nmorning: every weekday at 06:30, Europe/Zurich\noften: every 2 hours, UTC (paused)\npaid: on the event 'payment' if event.data.amount > 1\nnext: after other (failed or timedOut)", shape = ellipse];
-          n1 [label = "inputs\nn: int", shape = note];
-          n2 [label = "let\nm: int", shape = plaintext];
-          n0 -> n1 [style = dotted, arrowhead = open];
-          n1 -> n2 [label = "n: int"];
-        }
-        """#)
-    #expect(
-      drawing.mermaid == #"""
-        ---
-        title: "started"
-        ---
-        flowchart TD
-          n0(("on<br/>morning: every weekday at 06:30, Europe/Zurich<br/>often: every 2 hours, UTC (paused)<br/>paid: on the event 'payment' if event.data.amount #62; 1<br/>next: after other (failed or timedOut)"))
-          n1[/"inputs<br/>n: int"/]
-          n2("let<br/>m: int")
-          n0 -.-> n1
-          n1 -->|"n: int"| n2
-        """#)
+    expectSnapshot("started.dot", drawing.dot + "\n")
+    expectSnapshot("started.mmd", drawing.mermaid + "\n")
   }
 
   // MARK: Quoting
@@ -184,34 +158,8 @@ import Testing
 
   @Test func `what people wrote is nothing but a label`() throws {
     let drawing = try GraphTests.drawing(GraphTests.hostile)
-    #expect(
-      drawing.mermaid == #"""
-        ---
-        title: "hostile"
-        ---
-        flowchart TD
-          n0[/"inputs<br/>a: string"/]
-          n1("#34;#93; #59; #125; #92;#34; #92;n end #96;x#96; #60;b#62; #35;quot#59; #38;lt#59; #37;#37; � #123;#123;x#125;#125;<br/>b: string")
-          n2>"fail<br/>if b == '#92;#34;#93;#92;#92;#92;#92;N--#62;#124;x#124;'"]
-          n0 -->|"a: string"| n1
-          n1 -->|"b: string"| n2
-        """#)
-    #expect(
-      drawing.dot == #"""
-        digraph recipe {
-          label = "hostile";
-          labelloc = t;
-          compound = true;
-          fontname = "sans-serif";
-          node [fontname = "sans-serif", fontsize = 11, shape = box, style = "rounded,filled", fillcolor = white];
-          edge [fontname = "sans-serif", fontsize = 9];
-          n0 [label = "inputs\na: string", shape = note];
-          n1 [label = "\"] ; } \\\" \\n end `x` <b> #quot; &amp;lt; %% � {{x}}\nb: string", shape = plaintext];
-          n2 [label = "fail\nif b == '\\\"]\\\\\\\\N-->|x|'", shape = cds];
-          n0 -> n1 [label = "a: string"];
-          n1 -> n2 [label = "b: string"];
-        }
-        """#)
+    expectSnapshot("hostile.mmd", drawing.mermaid + "\n")
+    expectSnapshot("hostile.dot", drawing.dot + "\n")
   }
 
   @Test(arguments: [everything, hostile, started]) func `Graphviz draws every label as it was written`(text: String)
