@@ -101,7 +101,7 @@ public struct HTTPQuery: Sendable {
     items.first { $0.name.utf8.elementsEqual(name.utf8) }?.value
   }
 
-  /// The items as they stand in a URL or a form body.
+  /// The items as written in a URL or a form body.
   public var encoded: String {
     items.map { "\(PercentEncoding.encode($0.name))=\(PercentEncoding.encode($0.value))" }.joined(separator: "&")
   }

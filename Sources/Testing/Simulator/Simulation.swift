@@ -282,7 +282,7 @@ final class Director {
       if choice == 1 { world.service.grant(key) }
     }
     audit.ask(run)
-    // Ends when the run goes on.
+    // Ends when the run continues.
     Task { [audit] in
       do throws(RunRefusedError) { try await program.host.resolve(run, step: step.path, as: resolution) } catch {
         return audit.note("not resolved: \(error.message)")
@@ -297,14 +297,14 @@ final class Director {
     guard run.status == .paused else { return }
     audit.note("resume \(run.id)")
     audit.ask(run.id)
-    // Ends when the run goes on.
+    // Ends when the run continues.
     Task { try? await program.host.resume(run.id) }
   }
 
   private func pause(_ run: String, _ program: SimulatedProgram) {
     let isRegretted = one(in: 3)
     audit.note("pause \(run)\(isRegretted ? ", and think better of it" : "")")
-    // Ends when it is kept, or the run goes on.
+    // Ends when it is written, or the run continues.
     Task { [audit] in
       do throws(RunRefusedError) { try await program.host.pause(run, reason: "somebody paused it") } catch { return }
       if !isRegretted { return }

@@ -100,7 +100,7 @@ final class World {
     }
   }
 
-  /// Lets so many jobs go on at most.
+  /// Runs at most this many jobs.
   func go(_ steps: Int) { for _ in 0..<steps where audit.fault == nil { if !thread.step() { return } } }
 
   /// Runs a closure, letting time pass if needed, and gives its result.
