@@ -34,7 +34,7 @@ struct HTTPCacheEntry: Sendable {
     "TE", "Trailer", "Transfer-Encoding", "Upgrade",
   ]
 
-  /// Creates an entry; nil if the answer forbids caching or varies in ways that never match again.
+  /// Creates an entry; nil if the answer must not be cached, or was meant for this request alone.
   init?(_ response: HTTPResponse, to request: HTTPRequest, at now: Timestamp) {
     guard CacheControl(response.headers)["no-store"] == nil, CacheControl(request.headers)["no-store"] == nil else {
       return nil

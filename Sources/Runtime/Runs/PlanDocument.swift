@@ -98,7 +98,7 @@ extension Change {
 }
 
 extension Value {
-  /// The value with each unknown replaced by what `body` makes of its reason.
+  /// The value with each unknown replaced by what `replace` makes of its reason.
   package func withUnknowns(_ replace: (String) -> Value) -> Value {
     if let unknown = Unknown(self) { return replace(unknown.reason) }
     switch content {

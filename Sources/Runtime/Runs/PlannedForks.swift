@@ -47,12 +47,12 @@ struct PlannedFork {
     }
   }
 
-  /// Assumes that a read gives what the run will read.
+  /// Assumes that the run will read the same.
   mutating func rely(on reads: [Resource], isDoubted: Bool, in strand: Strand) {
     if !strand.isEmpty { reliances.append(Reliance(resources: reads, strand: strand, isDoubted: isDoubted)) }
   }
 
-  /// Assumes that the subject of a write will be as it is now.
+  /// Assumes that a write will change its subject as the plan shows.
   mutating func rely(on subject: String, of plugin: String, on resources: [Resource], in strand: Strand) {
     if strand.isEmpty { return }
     reliances.append(Reliance(resources: resources, strand: strand, subject: (subject, plugin)))

@@ -22,7 +22,7 @@ package struct Redactor: Sendable {
 
   package init(_ secrets: [String]) { self.init(named: secrets.map { ("", $0) }) }
 
-  /// A redactor for everything that isn't kept in the state.
+  /// A redactor for everything that must stay out of the state.
   init(_ book: SecretBook) {
     secrets = book.all
     finder = book.finder
