@@ -1,5 +1,5 @@
 # The two commands of the README are `make demo` and `make test`. They need the Swift toolchain; the C libraries that
-# are missing are installed with apt, with sudo unless one is root.
+# are missing are installed with apt, with sudo unless you are root.
 
 .PHONY: demo release test soak fuzz bench format generate packages
 .DEFAULT_GOAL := demo
@@ -11,7 +11,7 @@ RELEASE := -c release --static-swift-stdlib --disable-local-rpath -Xlinker -s
 CHECKED := -Xswiftc -warnings-as-errors --explicit-target-dependency-import-check error
 ERRAND := .build/release/errand
 SHELL := /bin/bash
-# Tests share two threads with the servers they talk to; begun all at once, they would let each other time out.
+# Tests share two threads with the servers they talk to; too many at once make each other time out.
 export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH := 4
 
 demo: packages
@@ -19,8 +19,8 @@ demo: packages
 	$(ERRAND) run recipes/markbook-averages.yaml --sandbox -i markbook=1207731 -i into=Average
 	@echo "The program is $(CURDIR)/$(ERRAND); '$(ERRAND) --help' says what else it does."
 
-# The program as it is shipped, in .build/dist: as in `make demo`, and beside it the symbols with which what a crash says
-# is read. They are for the machine on which that is done, and need not be shipped.
+# The program as it is shipped, in .build/dist: as in `make demo`, and beside it the symbols with which a crash's line
+# is read. They stay on the machine where you read it, and need not be shipped.
 DIST := .build/dist
 release: packages
 	swift build $(subst -Xlinker -s,,$(RELEASE)) --product errand
@@ -83,7 +83,7 @@ generate:
 
 packages:
 	@command -v swift > /dev/null || { echo "error: there is no 'swift'; install Swift 6.3 from https://swift.org/install" >&2; exit 1; }
-	@command -v dpkg-query > /dev/null || { echo "note: this is no Debian; these libraries must be there: $(PACKAGES)" >&2; exit 0; }; \
+	@command -v dpkg-query > /dev/null || { echo "note: this isn't Debian; install these libraries: $(PACKAGES)" >&2; exit 0; }; \
 	missing=$$(for package in $(PACKAGES); do \
 	  dpkg-query --show --showformat '$${db:Status-Status}' $$package 2> /dev/null | grep -qx installed || echo $$package; \
 	done); \

@@ -39,8 +39,8 @@ let plugins = [
 ]
 
 /// How the shipped program is linked, for its start and its size: without the table of symbols that only shared
-/// libraries would look for, without what nobody calls, tables for unwinding and the names of Unicode's characters, with
-/// functions that are the same kept once (nobody compares their addresses), with relative relocations packed (glibc
+/// libraries would look for, without unused functions, tables for unwinding and the names of Unicode's characters, with
+/// functions that are the same kept once (no code compares their addresses), with relative relocations packed (glibc
 /// 2.36), and with C++'s library inside.
 let shippedLinking = [
   "-use-ld=lld", "-Xlinker", "--no-export-dynamic", "-Xlinker", "--gc-sections", "-Xlinker", "--icf=all",
@@ -265,7 +265,7 @@ let quick = ["Basics", "Benchmarks", "Calendars", "Expressions", "HTTPClient", "
 let patient = ["Agent", "ChildProcesses", "LocalFiles", "RecipeTesting", "Recordings", "SecretSources", "errand"]
 
 for target in package.targets where target.type != .system {
-  // What stands beside sources and is none: pages for people, and what tests read by `#filePath`.
+  // Files beside the sources that aren't sources: pages for people, and files that tests read by `#filePath`.
   target.exclude = ["README.md", "Fixtures", "Linking", "Snapshots"].filter {
     FileManager.default.fileExists(atPath: "\(Context.packageDirectory)/\(target.path ?? "")/\($0)")
   }
@@ -276,7 +276,7 @@ for target in package.targets where target.type != .system {
     .enableUpcomingFeature("InternalImportsByDefault"),
     .enableUpcomingFeature("MemberImportVisibility"),
     .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
-    // A function a section, so that the linker leaves out what nobody calls and keeps one of what is the same; what
+    // One section per function, so that the linker leaves out unused functions and keeps identical ones once; what
     // many functions have in common is a function, too.
     .unsafeFlags(
       ["-Xfrontend", "-function-sections", "-Xllvm", "-enable-machine-outliner=always"],

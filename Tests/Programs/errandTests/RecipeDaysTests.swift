@@ -68,7 +68,7 @@ import Testing
     let end = try await days.run()
     #expect(end.status == .failed)
     #expect(
-      end.error?.message == "The server holds no backup any more; somebody may have downloaded or replaced it.")
+      end.error?.message == "The server holds no backup any more; it may have been downloaded or replaced.")
     #expect(days.backups() == [])
     await days.remove()
   }
