@@ -128,14 +128,7 @@ struct Durability {
 
   /// The time to open it in a new process, which has nothing of the old one to free.
   private func reopened(_ path: String) throws -> Double {
-    let process = Process()
-    process.executableURL = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath()
-    process.arguments = [Self.openingWord, path]
-    let output = Pipe()
-    process.standardOutput = output
-    try process.run()
-    let words = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self).split(separator: " ")
-    process.waitUntilExit()
+    let words = try ownOutput(Self.openingWord, path).split(separator: " ")
     guard words.count == 2, let seconds = Double(words[0]), words[1] == "250\n" else {
       throw NotMeasured("the 250 runs did not come back")
     }

@@ -16,15 +16,7 @@ struct HistorySearches {
   func rows() async throws -> [Row] {
     let path = folder.path(Self.folderName)
     try await fill(path)
-    let process = Process()
-    process.executableURL = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath()
-    process.arguments = [Self.searchingWord, path]
-    let output = Pipe()
-    process.standardOutput = output
-    try process.run()
-    let lines = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self).split(
-      separator: "\n")
-    process.waitUntilExit()
+    let lines = try ownOutput(Self.searchingWord, path).split(separator: "\n")
     let rows = lines.compactMap { line -> Row? in
       let parts = line.split(separator: "\t")
       guard parts.count == 4, let figure = Double(parts[1]), let bar = Double(parts[2]) else { return nil }
@@ -119,11 +111,5 @@ struct HistorySearches {
         try await store.compact()
       }, bar: 50)
     exit(0)
-  }
-
-  private static func residentBytes() throws -> Int {
-    let words = try String(contentsOfFile: "/proc/self/statm", encoding: .utf8).split(separator: " ")
-    guard words.count > 1, let pages = Int(words[1]) else { throw NotMeasured("the kernel tells no memory") }
-    return pages * 4096
   }
 }

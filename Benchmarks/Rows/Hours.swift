@@ -92,7 +92,7 @@ struct Hours {
     var rounds = 0
     while true {
       let elapsed = begin.duration(to: .now).seconds
-      samples.append((elapsed, Double(try serving.residentBytes(process)) / 1_048_576))
+      samples.append((elapsed, Double(try residentBytes(of: process.processIdentifier)) / 1_048_576))
       if elapsed >= minutes * 60 { break }
       rounds += 1
       try await round(rounds, home, program, Hours.id(of: waiter))

@@ -76,9 +76,9 @@ extension Serving {
     try wait(for: 30, server) { try log(home).contains("\"serving\"") }
     let talk = try await Talk(home, program: try version())
     try await body(talk, few)
-    let before = try residentBytes(server)
+    let before = try residentBytes(of: server.processIdentifier)
     try await body(talk, many - few)
-    let each = Double(try residentBytes(server) - before) / 1024 / Double(many - few)
+    let each = Double(try residentBytes(of: server.processIdentifier) - before) / 1024 / Double(many - few)
     await talk.end()
     return Row(
       what: what, figure: "\(shown(each)) KB", bar: "≤ \(shown(bar)) KB", baseline: "", isMet: each <= bar)

@@ -54,8 +54,7 @@ struct Schedules {
     var scheduler = Scheduler { _ in "run" }
     let clock = ContinuousClock()
     let insertion = clock.measure { scheduler.adopt(entries, mark: start) }
-    let memory = try String(contentsOfFile: "/proc/self/statm", encoding: .utf8).split(separator: " ")
-    let megabytes = (Int(memory[1]) ?? 0) * Int(getpagesize()) / 1_048_576
+    let megabytes = try residentBytes() / 1_048_576
     // The schedules that are due in the first minute that has any.
     guard let next = scheduler.nextDue else { throw NotMeasured("nothing is due") }
     var decided = 0
@@ -65,15 +64,7 @@ struct Schedules {
   }
 
   private func million() throws -> [Row] {
-    let process = Process()
-    process.executableURL = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath()
-    process.arguments = [Self.millionWord]
-    let output = Pipe()
-    process.standardOutput = output
-    try process.run()
-    let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-    process.waitUntilExit()
-    let figures = text.split(whereSeparator: \.isWhitespace).compactMap { Double($0) }
+    let figures = try ownOutput(Self.millionWord).split(whereSeparator: \.isWhitespace).compactMap { Double($0) }
     guard figures.count == 3 else { throw NotMeasured("a million schedules were not held") }
     return [
       Row(

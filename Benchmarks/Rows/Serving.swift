@@ -26,7 +26,7 @@ struct Serving {
     let before = try processorTicks(server)
     Thread.sleep(forTimeInterval: 20)
     let seconds = Double(try processorTicks(server) - before) / Double(sysconf(Int32(_SC_CLK_TCK)))
-    let megabytes = Double(try residentBytes(server)) / 1_048_576
+    let megabytes = Double(try residentBytes(of: server.processIdentifier)) / 1_048_576
     return [
       Row(
         what: "idle serve, 1,000 schedules: memory", figure: "\(shown(megabytes)) MB", bar: "≤ 20 MB", baseline: "",
@@ -176,12 +176,5 @@ struct Serving {
       throw NotMeasured("the kernel tells no processor time")
     }
     return own + system
-  }
-
-  func residentBytes(_ server: Process) throws -> Int {
-    let text = try String(contentsOfFile: "/proc/\(server.processIdentifier)/statm", encoding: .utf8)
-    let words = text.split(separator: " ")
-    guard words.count > 1, let pages = Int(words[1]) else { throw NotMeasured("the kernel tells no memory") }
-    return pages * 4096
   }
 }
