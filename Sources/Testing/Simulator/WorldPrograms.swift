@@ -14,7 +14,7 @@ extension World {
 
   /// Starts a program on what the disk holds; it may find that it cannot.
   func start() {
-    let time = SimulatedTime(now)
+    let time = ManualClock(now)
     let life = ProgramLife(service, disk)
     let token = SimulatedPlugin.register(life)
     disk.now = now
@@ -129,7 +129,7 @@ extension World {
 
   /// Does something before there is a program, without letting time pass.
   private func finish<Outcome: Sendable>(
-    _ time: SimulatedTime, _ body: @escaping @Sendable () async -> Outcome
+    _ time: ManualClock, _ body: @escaping @Sendable () async -> Outcome
   ) -> Outcome? {
     let outcome = Outbox<Outcome>()
     // Ends with the body.
