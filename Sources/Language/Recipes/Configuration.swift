@@ -109,9 +109,9 @@ package struct Configuration: Sendable {
 extension Source {
   /// Whether there is nothing in it but blanks and comments.
   var holdsOnlyComments: Bool {
-    bytes.split { $0 == UInt8(ascii: "\n") }.allSatisfy { line in
+    bytes.split { $0 == ASCII.newline }.allSatisfy { line in
       let rest = line.drop { " \t\r".utf8.contains($0) }
-      return rest.isEmpty || rest.first == UInt8(ascii: "#")
+      return rest.isEmpty || rest.first == ASCII.hash
     }
   }
 }
