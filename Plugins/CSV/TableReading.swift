@@ -70,10 +70,10 @@ enum ColumnType: String, Choice {
   /// A decimal number; no hexadecimal digits, no infinity.
   private static func number(_ text: String, decimal: UInt8) -> Double? {
     var bytes = Array(text.utf8)
-    for index in bytes.indices where !(0x30...0x39).contains(bytes[index]) {
+    for index in bytes.indices where !ASCII.digits.contains(bytes[index]) {
       switch bytes[index] {
-      case decimal: bytes[index] = UInt8(ascii: ".")
-      case UInt8(ascii: "-"), UInt8(ascii: "+"), UInt8(ascii: "e"), UInt8(ascii: "E"): break
+      case decimal: bytes[index] = ASCII.dot
+      case ASCII.minus, ASCII.plus, UInt8(ascii: "e"), UInt8(ascii: "E"): break
       default: return nil
       }
     }
@@ -125,7 +125,7 @@ struct TableReading {
             continue
           }
           guard let type = types[index] else { continue }
-          switch type.value(of: field, decimal: decimal.rawValue.utf8.first ?? UInt8(ascii: "."), in: text) {
+          switch type.value(of: field, decimal: decimal.rawValue.utf8.first ?? ASCII.dot, in: text) {
           case .success(let value): row[names[index]] = value
           case .failure(let objection):
             faults.append("line \(reader.recordLine), column '\(names[index])': \(objection.text)")
@@ -142,7 +142,7 @@ struct TableReading {
 
   /// What a first line such as `sep=;` says, by which Excel is told what stands between two fields.
   private static func separatorLine(of text: String) -> UInt8? {
-    let line = Array(text.utf8.prefix { $0 != 0x0A && $0 != 0x0D })
+    let line = Array(text.utf8.prefix { $0 != ASCII.newline && $0 != ASCII.carriageReturn })
     guard line.count == 5, String(decoding: line.prefix(4), as: UTF8.self).lowercased() == "sep=" else { return nil }
     return CSVReader.separator(String(decoding: line.suffix(1), as: UTF8.self))
   }

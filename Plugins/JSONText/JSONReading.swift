@@ -8,7 +8,7 @@ enum JSONReading {
     do throws(JSONError) { value = try JSON.parse(text) } catch {
       throw fault("\(what) is no JSON: \(error.description)")
     }
-    do throws(Faults) { return try value.part(at: pointer, called: what) } catch {
+    do throws(ValueError) { return try value.part(at: pointer, called: what) } catch {
       throw fault(error.description, .notFound)
     }
   }

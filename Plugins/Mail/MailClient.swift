@@ -40,7 +40,7 @@ public struct MailClient: MailSending {
 
   /// Hands a mail to the server, and returns when the server has taken it for all recipients.
   public func send(_ mail: Mail, id: String, date: Timestamp) async throws(MailError) {
-    guard id.utf8.allSatisfy({ (0x21...0x7E).contains($0) && $0 != UInt8(ascii: "<") && $0 != UInt8(ascii: ">") })
+    guard id.utf8.allSatisfy({ (0x21...0x7E).contains($0) && $0 != ASCII.less && $0 != ASCII.greater })
     else {
       throw MailError(.invalid, "'\(id.excerpt(80))' cannot be a Message-ID.")
     }
@@ -122,7 +122,7 @@ public struct MailClient: MailSending {
   /// The text of a reply that is one line, after a colon.
   private func words(_ outcome: SMTPTransfer.Outcome) -> String {
     let text = outcome.reply.utf8.dropFirst(4)
-    guard !text.isEmpty, text.count <= 200, !text.contains(0x0A) else { return "" }
+    guard !text.isEmpty, text.count <= 200, !text.contains(ASCII.newline) else { return "" }
     // The sentence around it has a full stop of its own.
     let said = String(decoding: Array(text), as: UTF8.self).trimmed
     return ": " + (said.hasSuffix(".") ? String(said.dropLast()) : said)

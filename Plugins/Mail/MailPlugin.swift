@@ -82,7 +82,7 @@ extension TextPattern {
     return (isIPv6 ? 2...45 : 1...255).contains(octets.count)
       && octets.allSatisfy { octet in
         switch octet {
-        case 0x30...0x39: true
+        case ASCII.digits: true
         case 0x41...0x46, 0x61...0x66: true
         case 0x47...0x5A, 0x67...0x7A: !isIPv6
         default: others.contains(octet)

@@ -135,7 +135,7 @@ final class SandboxDesk: Sendable {
     case .oversized:
       return HTTPServerResponse(
         body: .stream { writer in
-          let blank = [UInt8](repeating: UInt8(ascii: " "), count: 1 << 16)
+          let blank = [UInt8](repeating: ASCII.space, count: 1 << 16)
           for _ in 0...fault.size / blank.count { try await writer.write(blank) }
           try await writer.write(text)
         })

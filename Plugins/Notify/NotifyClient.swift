@@ -71,8 +71,8 @@ public final class NotifyClient: Notifying {
     let response = try await send(.map(body), to: settings.ntfyURL, headers, as: server)
     let receipt = try? JSON.parse(response.body)
     guard let id = NotifyClient.text(receipt, "id") else {
-      let space: [UInt8] = [0x20, 0x09, 0x0A, 0x0D]
-      let isPage = response.body.first { !space.contains($0) } == UInt8(ascii: "<")
+      let space: [UInt8] = [ASCII.space, ASCII.tab, ASCII.newline, ASCII.carriageReturn]
+      let isPage = response.body.first { !space.contains($0) } == ASCII.less
       throw NotifyError(
         .unreadable,
         "What answered as \(server) is no ntfy server: it sent \(isPage ? "a web page" : "no JSON with an 'id'"). Check "

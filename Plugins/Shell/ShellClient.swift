@@ -63,7 +63,7 @@ public struct ShellClient: CommandRunning {
 
   /// Why no command can have a variable.
   static func fault(ofVariable name: String, _ value: String) -> ShellError? {
-    if name.isEmpty || name.utf8.contains(0x3D) || name.utf8.contains(0) {
+    if name.isEmpty || name.utf8.contains(ASCII.equals) || name.utf8.contains(0) {
       return ShellError(.invalid, "'\(name)' cannot be the name of a variable")
     }
     if value.utf8.contains(0) { return ShellError(.invalid, "the variable '\(name)' holds a NUL, which ends a text") }
@@ -90,13 +90,13 @@ public struct ShellClient: CommandRunning {
     if name.isEmpty || name.utf8.contains(0) { throw ShellError(.invalid, "a program needs a name") }
     let path = command.secretEnvironment["PATH"] ?? command.environment["PATH"] ?? settings.environment["PATH"] ?? ""
     if let file = ChildProcess.file(of: name, in: path, from: command.folder) { return file }
-    if name.utf8.contains(0x2F) {
+    if name.utf8.contains(ASCII.slash) {
       let file = name.hasPrefix("/") ? name : "\(command.folder)/\(name)"
       throw ShellError(.invalid, "'\(file)' is no program: it is not there, or not executable")
     }
     throw ShellError(
       .invalid,
-      name.utf8.contains(0x20)
+      name.utf8.contains(ASCII.space)
         ? "no program is named '\(name)'; give what follows its name as 'arguments', or use 'script'"
         : "no program is named '\(name)' in \(path.replacing(":", with: ", "))")
   }

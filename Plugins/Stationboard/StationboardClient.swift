@@ -1,3 +1,4 @@
+import Basics
 public import ActionKit
 public import HTTPClient
 
@@ -208,7 +209,7 @@ extension StationboardClient {
 
   private func board(in value: Value, at now: Timestamp) throws(StationboardError) -> Board {
     let board: Board?
-    do throws(Faults) { board = try Board(answer: value, receivedAt: now) } catch {
+    do throws(ValueError) { board = try Board(answer: value, receivedAt: now) } catch {
       throw StationboardError(.decoding, "The board is not what was agreed: \(error.list.first?.message ?? "").")
     }
     guard let board else {
@@ -343,7 +344,7 @@ extension StationboardClient {
   private func ask(_ target: String, requestID: String? = nil) async throws(StationboardError) -> HTTPResponse {
     let response = try await send(target, requestID: requestID)
     if response.status == 200 || response.status == 204 { return response }
-    throw failure(response, String(Substring(target.utf8.prefix { $0 != UInt8(ascii: "?") })))
+    throw failure(response, String(Substring(target.utf8.prefix { $0 != ASCII.question })))
   }
 
   /// What an answer means that is none.

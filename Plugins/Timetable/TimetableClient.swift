@@ -299,7 +299,7 @@ extension FieldSet {
     do throws(JSONBodyError) { value = try response.json() } catch {
       throw TimetableError(.decoding, "\(name) is not what was agreed: it is \(error).")
     }
-    do throws(Faults) {
+    do throws(ValueError) {
       try self.init(answer: value, as: "file")
     } catch {
       let more = error.list.count > 1 ? ", and \(error.list.count - 1) more" : ""

@@ -80,7 +80,7 @@ extension TextPattern {
       "http://localhost.example.org", "http://127.example.org", "",
     ]
   ) { text in
-    guard let url = HTTPURL(text), url.userInfo == nil, url.query == nil, !text.utf8.contains(UInt8(ascii: "#"))
+    guard let url = HTTPURL(text), url.userInfo == nil, url.query == nil, !text.utf8.contains(ASCII.hash)
     else { return false }
     return url.scheme == "https" || url.isLoopback
   }

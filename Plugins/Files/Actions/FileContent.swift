@@ -22,8 +22,8 @@ enum FileContent {
   static func words(_ bytes: [UInt8]) -> String {
     let size = "\(bytes.count) byte\(bytes.count == 1 ? "" : "s")"
     guard String(validating: bytes, as: UTF8.self) != nil, !bytes.contains(0) else { return size }
-    let breaks = bytes.count { $0 == UInt8(ascii: "\n") }
-    let lines = bytes.isEmpty || bytes.last == UInt8(ascii: "\n") ? breaks : breaks + 1
+    let breaks = bytes.count { $0 == ASCII.newline }
+    let lines = bytes.isEmpty || bytes.last == ASCII.newline ? breaks : breaks + 1
     return "\(lines) line\(lines == 1 ? "" : "s"), \(size)"
   }
 }

@@ -42,7 +42,7 @@ enum Download: AddressedAction, TimedAction, PreviewingAction {
     var request = try service.request(
       .init(method: "GET", url: input.url, query: input.query, headers: input.headers, secrets: context.secrets))
     // An address that comes with its query is mostly one that an answer gave, and may be signed.
-    request.hidesQuery = input.url.utf8.contains(UInt8(ascii: "?"))
+    request.hidesQuery = input.url.utf8.contains(ASCII.question)
     return request
   }
 
@@ -79,7 +79,7 @@ extension TextPattern {
   ) { text in
     text.utf8.count == 64
       && text.utf8.allSatisfy {
-        (0x30...0x39).contains($0) || (0x41...0x46).contains($0 & 0xDF)
+        ASCII.digits.contains($0) || (0x41...0x46).contains($0 & 0xDF)
       }
   }
 }

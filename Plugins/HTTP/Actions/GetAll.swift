@@ -120,7 +120,7 @@ enum GetAll: AddressedAction {
   private static func list(in body: Value, at pointer: String, of request: HTTPRequest) throws(ActionError) -> [Value] {
     let what = "the answer to GET \(request.redactedURL)"
     let value: Value
-    do throws(Faults) { value = try body.part(at: pointer, called: what) } catch {
+    do throws(ValueError) { value = try body.part(at: pointer, called: what) } catch {
       throw fault("\(error.description).")
     }
     guard let items = value.list else {
@@ -136,7 +136,7 @@ enum GetAll: AddressedAction {
     let text: String
     if let cursor = input.cursor {
       let value: Value
-      do throws(Faults) {
+      do throws(ValueError) {
         value = try body.part(at: cursor.at, called: "the answer to GET \(request.redactedURL)")
       } catch {
         // The last page may leave it out.

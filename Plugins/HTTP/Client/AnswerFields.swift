@@ -103,7 +103,7 @@ extension HTTPResponse {
 
   /// Whether the body begins as a web page does.
   var isPage: Bool {
-    let blanks: [UInt8] = [0x20, 0x09, 0x0A, 0x0D]
-    return body.first { !blanks.contains($0) } == UInt8(ascii: "<")
+    let blanks: [UInt8] = [ASCII.space, ASCII.tab, ASCII.newline, ASCII.carriageReturn]
+    return body.first { !blanks.contains($0) } == ASCII.less
   }
 }

@@ -72,9 +72,9 @@ extension WebBody {
     var text: [UInt8] = []
     for byte in name.utf8 {
       switch byte {
-      case 0x22: text += "%22".utf8
-      case 0x0D: text += "%0D".utf8
-      case 0x0A: text += "%0A".utf8
+      case ASCII.quote: text += "%22".utf8
+      case ASCII.carriageReturn: text += "%0D".utf8
+      case ASCII.newline: text += "%0A".utf8
       default: text.append(byte)
       }
     }
@@ -104,7 +104,7 @@ struct MultipartFields: FieldSet {
       let file = try service.files.file(sent.path, in: context)
       let bytes = try await file.read(limit: left)
       left -= bytes.count
-      let own = file.path.utf8.split(separator: UInt8(ascii: "/")).last.map { String(decoding: $0, as: UTF8.self) }
+      let own = file.path.utf8.split(separator: ASCII.slash).last.map { String(decoding: $0, as: UTF8.self) }
       parts.append(FormPart(sent.field, file: sent.name ?? own ?? "file", type: sent.type, bytes: bytes))
     }
     return try .form(parts)

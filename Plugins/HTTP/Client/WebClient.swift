@@ -100,7 +100,7 @@ public final class WebClient: WebClientProtocol {
     var items = try call.query.map { map throws(ActionError) in try WebBody.items(of: map, called: "query") } ?? []
     for (name, value) in secrets.sorted(by: { $0.key < $1.key }) { items.append(.init(name, value.reveal())) }
     let query = HTTPQuery(items).encoded
-    let url = query.isEmpty ? address : address + (address.utf8.contains(UInt8(ascii: "?")) ? "&" : "?") + query
+    let url = query.isEmpty ? address : address + (address.utf8.contains(ASCII.question) ? "&" : "?") + query
     var headers: HTTPHeaders = ["Accept": "application/json, text/*;q=0.9, */*;q=0.5"]
     if let body = call.body { headers["Content-Type"] = body.type }
     if isOurs {
@@ -311,10 +311,10 @@ extension WebClient {
 extension String {
   /// The address without the items of its query that have some names.
   fileprivate func withoutParameters(_ names: Set<String>) -> String {
-    guard let mark = utf8.firstIndex(of: UInt8(ascii: "?")) else { return self }
-    let items = self[mark...].dropFirst().utf8.split(separator: UInt8(ascii: "&")).map { Substring($0) }
+    guard let mark = utf8.firstIndex(of: ASCII.question) else { return self }
+    let items = self[mark...].dropFirst().utf8.split(separator: ASCII.ampersand).map { Substring($0) }
     let kept = items.filter { item in
-      let name = PercentEncoding.decode(Substring(item.utf8.prefix { $0 != UInt8(ascii: "=") }), plusIsSpace: true)
+      let name = PercentEncoding.decode(Substring(item.utf8.prefix { $0 != ASCII.equals }), plusIsSpace: true)
       return !names.contains { $0.hasSameScalars(as: name) }
     }
     if kept.count == items.count { return self }

@@ -6,8 +6,8 @@ enum WebLink {
   static func next(in fields: [String]) -> String? {
     for field in fields {
       var rest = Array(field.utf8)[...]
-      while let start = rest.firstIndex(of: UInt8(ascii: "<")) {
-        guard let end = rest[start...].firstIndex(of: UInt8(ascii: ">")) else { break }
+      while let start = rest.firstIndex(of: ASCII.less) {
+        guard let end = rest[start...].firstIndex(of: ASCII.greater) else { break }
         let target = String(decoding: rest[(start + 1)..<end], as: UTF8.self)
         rest = rest[(end + 1)...]
         let parameters = takeParameters(&rest)
@@ -22,18 +22,18 @@ enum WebLink {
   /// The parameters up to the comma before the next link, in small letters.
   private static func takeParameters(_ rest: inout ArraySlice<UInt8>) -> [(String, String)] {
     var parameters: [(String, String)] = []
-    while let byte = rest.first, byte != UInt8(ascii: ",") {
+    while let byte = rest.first, byte != ASCII.comma {
       rest = rest.dropFirst()
-      guard byte == UInt8(ascii: ";") else { continue }
+      guard byte == ASCII.semicolon else { continue }
       let name = rest.prefix { !"=;,".utf8.contains($0) }
       rest = rest[name.endIndex...]
       var value: [UInt8] = []
-      if rest.first == UInt8(ascii: "=") {
+      if rest.first == ASCII.equals {
         rest = rest.dropFirst()
-        if rest.first == UInt8(ascii: "\"") {
+        if rest.first == ASCII.quote {
           rest = rest.dropFirst()
-          while let byte = rest.popFirst(), byte != UInt8(ascii: "\"") {
-            if byte == UInt8(ascii: "\\"), let escaped = rest.popFirst() {
+          while let byte = rest.popFirst(), byte != ASCII.quote {
+            if byte == ASCII.backslash, let escaped = rest.popFirst() {
               value.append(escaped)
             } else {
               value.append(byte)

@@ -38,7 +38,7 @@ final class SandboxShop: Sendable {
       return tagged(.text("Open from nine to five.\n"), Array("Open from nine to five.\n".utf8), request)
     case ("GET", "files", 2) where parts[1] == "report.zip": return file(archive, "application/zip", request)
     case ("GET", "files", 2) where parts[1] == "items.csv":
-      var writer = CSVWriter(separator: UInt8(ascii: ","))
+      var writer = CSVWriter(separator: ASCII.comma)
       writer.append(["id", "name", "price"])
       for item in items {
         writer.append([item["id"]?.csvField ?? "", item["name"]?.csvField ?? "", item["price"]?.csvField ?? ""])
@@ -153,7 +153,7 @@ final class SandboxShop: Sendable {
     // Each part begins after such a line, and ends before the next.
     var (starts, at) = ([Int](), 0)
     while at + line.count <= body.count {
-      if body[at] == 0x0D, body[at..<at + line.count].elementsEqual(line) { starts.append(at) }
+      if body[at] == ASCII.carriageReturn, body[at..<at + line.count].elementsEqual(line) { starts.append(at) }
       at += 1
     }
     guard let last = starts.last, body[(last + line.count)...].elementsEqual("--\r\n".utf8) else {

@@ -101,7 +101,7 @@ private func withoutOddBlocks(_ answer: Value, in envelope: String? = nil) -> (a
     guard let name = day.name, let blocks = day.value.list else { continue }
     var readable: [Value] = []
     for (index, block) in blocks.enumerated() {
-      do throws(Faults) {
+      do throws(ValueError) {
         _ = try TimeBlock(answer: block, as: "timeBlocks.\(name)[\(index)]")
         readable.append(block)
       } catch {
@@ -141,7 +141,7 @@ private struct DailyTasksAnswer: FieldSet {
 extension FieldSet {
   /// Reads an answer as the contract has it; what is not of the contract is passed over.
   fileprivate init(_ answer: Value) throws(InterviewPrepError) {
-    do throws(Faults) {
+    do throws(ValueError) {
       try self.init(answer: answer, as: "answer")
     } catch {
       let more = error.list.count > 1 ? ", and \(error.list.count - 1) more" : ""

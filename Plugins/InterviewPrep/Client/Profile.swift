@@ -33,7 +33,7 @@ public struct Profile: FieldSet, Equatable {
   /// The profile as the backend takes it: nothing more, and no empty list of constraints.
   func wire() throws(InterviewPrepError) -> Value {
     var map: ValueMap
-    do throws(Faults) {
+    do throws(ValueError) {
       let value = try encoded()
       // Somebody may have made it field by field.
       _ = try Profile(checking: value, as: "profile")

@@ -170,7 +170,7 @@ extension TextPattern {
     refused: ["24:00", "29:10", "9:30", "09:60", "0930", ""]
   ) { text in
     let bytes = Array(text.utf8)
-    guard bytes.count == 5, bytes[2] == UInt8(ascii: ":") else { return false }
+    guard bytes.count == 5, bytes[2] == ASCII.colon else { return false }
     let digits = [bytes[0], bytes[1], bytes[3], bytes[4]].map { Int($0) - 48 }
     guard digits.allSatisfy({ (0...9).contains($0) }) else { return false }
     return digits[0] * 10 + digits[1] < 24 && digits[2] < 6

@@ -65,7 +65,7 @@ enum SendMail: PreviewingAction {
         let file = try client.files.file(attached.path, in: context)
         let bytes = try await file.read(limit: max(0, client.settings.maxBytes - size))
         size += bytes.count
-        let own = file.path.utf8.split(separator: 0x2F).last.map { String(decoding: $0, as: UTF8.self) }
+        let own = file.path.utf8.split(separator: ASCII.slash).last.map { String(decoding: $0, as: UTF8.self) }
         attachments.append(Mail.Attachment(name: attached.name ?? own ?? "file", type: attached.type, bytes: bytes))
       } catch {
         var error = error

@@ -13,7 +13,7 @@ struct MailWriter {
   static func bytes(of mail: Mail, id: String, date: Timestamp) -> [UInt8] {
     var writer = MailWriter()
     writer.write(mail, id: id, date: date)
-    return Array(writer.lines.joined(separator: "\r\n").utf8) + [0x0D, 0x0A]
+    return Array(writer.lines.joined(separator: "\r\n").utf8) + [ASCII.carriageReturn, ASCII.newline]
   }
 
   private mutating func write(_ mail: Mail, id: String, date: Timestamp) {
@@ -73,10 +73,11 @@ struct MailWriter {
   private mutating func writeText(_ text: String, _ kind: String) {
     lines.append("Content-Type: text/\(kind); charset=utf-8")
     let own = text.replacing("\r\n", with: "\n").replacing("\r", with: "\n").utf8
-      .split(separator: 0x0A, omittingEmptySubsequences: false).map { String(decoding: $0, as: UTF8.self) }
+      .split(separator: ASCII.newline, omittingEmptySubsequences: false).map { String(decoding: $0, as: UTF8.self) }
     // A boundary begins with what base64 has nowhere.
     let isPlain = own.allSatisfy { line in
-      line.utf8.count <= 76 && line.utf8.allSatisfy { $0 == 0x09 || (0x20...0x7E).contains($0) } && !line.contains("=_")
+      line.utf8.count <= 76 && line.utf8.allSatisfy { $0 == ASCII.tab || ASCII.printable.contains($0) }
+        && !line.contains("=_")
     }
     if isPlain {
       lines.append("Content-Transfer-Encoding: 7bit")
@@ -105,7 +106,7 @@ struct MailWriter {
 
   private static func text(of mailbox: Mailbox) -> String {
     guard let name = mailbox.name else { return mailbox.address }
-    let isPlain = name.utf8.count <= 60 && name.utf8.allSatisfy { (0x20...0x7E).contains($0) } && !name.contains("=?")
+    let isPlain = name.utf8.count <= 60 && name.utf8.allSatisfy { ASCII.printable.contains($0) } && !name.contains("=?")
     if !isPlain { return "\(encodedWords(name))\r\n <\(mailbox.address)>" }
     let quoted = name.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"")
     return "\"\(quoted)\"\r\n <\(mailbox.address)>"
@@ -114,7 +115,7 @@ struct MailWriter {
   /// A line of text in a header: as it is if it is short ASCII that cannot be taken for something else.
   private static func phrase(_ text: String) -> String {
     let isPlain =
-      text.utf8.count <= 66 && text.utf8.allSatisfy { (0x20...0x7E).contains($0) } && !text.contains("=?")
+      text.utf8.count <= 66 && text.utf8.allSatisfy { ASCII.printable.contains($0) } && !text.contains("=?")
       && text.trimmed.hasSameScalars(as: text)
     return isPlain ? text : encodedWords(text)
   }
@@ -139,7 +140,7 @@ struct MailWriter {
   private static func fileName(_ name: String) -> String {
     let isPlain =
       name.utf8.count <= 60
-      && name.utf8.allSatisfy { (0x20...0x7E).contains($0) && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\") }
+      && name.utf8.allSatisfy { ASCII.printable.contains($0) && $0 != ASCII.quote && $0 != ASCII.backslash }
     if isPlain { return "filename=\"\(name)\"" }
     var pieces: [String] = []
     var piece = ""

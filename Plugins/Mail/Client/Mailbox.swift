@@ -26,35 +26,35 @@ public struct Mailbox: Sendable, Equatable {
       address = text
       return
     }
-    guard let open = text.utf8.lastIndex(of: UInt8(ascii: "<")) else { return nil }
+    guard let open = text.utf8.lastIndex(of: ASCII.less) else { return nil }
     address = String(text[text.utf8.index(after: open)...].dropLast())
     guard Mailbox.isAddress(address) else { return nil }
     var name = String(text[..<open]).trimmed
     if name.utf8.count >= 2, name.hasPrefix("\""), name.hasSuffix("\"") { name = String(name.dropFirst().dropLast()) }
-    guard !name.utf8.contains(where: { $0 == UInt8(ascii: "<") || $0 == UInt8(ascii: ">") }) else { return nil }
+    guard !name.utf8.contains(where: { $0 == ASCII.less || $0 == ASCII.greater }) else { return nil }
     self.name = name.isEmpty ? nil : name
   }
 
   private static func isAddress(_ text: String) -> Bool {
-    let parts = text.utf8.split(separator: UInt8(ascii: "@"), omittingEmptySubsequences: false)
+    let parts = text.utf8.split(separator: ASCII.at, omittingEmptySubsequences: false)
     guard parts.count == 2, (1...64).contains(parts[0].count), (1...253).contains(parts[1].count) else { return false }
     // What an atom may hold (RFC 5322, section 3.2.3), and dots between atoms.
     let isLocal = isDotted(parts[0]) { isAlphanumeric($0) || "!#$%&'*+-/=?^_`{|}~".utf8.contains($0) }
-    return isLocal && isDotted(parts[1]) { isAlphanumeric($0) || $0 == UInt8(ascii: "-") }
+    return isLocal && isDotted(parts[1]) { isAlphanumeric($0) || $0 == ASCII.minus }
   }
 
   private static func isDotted(_ text: Substring.UTF8View, _ isPart: (UInt8) -> Bool) -> Bool {
-    text.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+    text.split(separator: ASCII.dot, omittingEmptySubsequences: false)
       .allSatisfy { !$0.isEmpty && $0.allSatisfy(isPart) }
   }
 
   private static func isAlphanumeric(_ octet: UInt8) -> Bool {
     switch octet {
-    case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
+    case ASCII.digits, ASCII.uppercase, ASCII.lowercase: true
     default: false
     }
   }
 
   /// The host, for ids.
-  var host: String { address.utf8.split(separator: UInt8(ascii: "@")).last.map { String($0) ?? "" } ?? "" }
+  var host: String { address.utf8.split(separator: ASCII.at).last.map { String($0) ?? "" } ?? "" }
 }

@@ -25,7 +25,7 @@ struct DeliveredMail: Sendable {
 
   /// The value of a header field of one line, as it is written.
   func header(_ name: String) -> String? {
-    for line in bytes.split(separator: 0x0A, omittingEmptySubsequences: false) {
+    for line in bytes.split(separator: ASCII.newline, omittingEmptySubsequences: false) {
       let text = String(decoding: line, as: UTF8.self).trimmed
       if text.isEmpty { return nil }
       if text.hasPrefix("\(name): ") { return String(text.dropFirst(name.count + 2)) }
@@ -175,8 +175,8 @@ final class PostOffice: Sendable {
   }
 
   private func address(in line: String) -> String {
-    guard let open = line.utf8.firstIndex(of: UInt8(ascii: "<")),
-      let close = line.utf8.firstIndex(of: UInt8(ascii: ">")),
+    guard let open = line.utf8.firstIndex(of: ASCII.less),
+      let close = line.utf8.firstIndex(of: ASCII.greater),
       open < close
     else { return "" }
     return String(line[line.utf8.index(after: open)..<close])
@@ -199,10 +199,10 @@ final class PostOffice: Sendable {
     mutating func next() -> [UInt8]? {
       var searched = 0
       while true {
-        if let end = bytes[searched...].firstIndex(of: 0x0A) {
+        if let end = bytes[searched...].firstIndex(of: ASCII.newline) {
           var line = Array(bytes[..<end])
           bytes.removeFirst(end + 1)
-          if line.last == 0x0D { line.removeLast() }
+          if line.last == ASCII.carriageReturn { line.removeLast() }
           return line
         }
         searched = bytes.count
@@ -217,9 +217,9 @@ final class PostOffice: Sendable {
     mutating func mail() -> [UInt8]? {
       var mail: [UInt8] = []
       while let line = next() {
-        if line == [0x2E] { return mail }
-        mail += line.first == 0x2E ? line.dropFirst() : line[...]
-        mail += [0x0D, 0x0A]
+        if line == [ASCII.dot] { return mail }
+        mail += line.first == ASCII.dot ? line.dropFirst() : line[...]
+        mail += [ASCII.carriageReturn, ASCII.newline]
         if mail.count > Lines.mostBytes { return nil }
       }
       return nil

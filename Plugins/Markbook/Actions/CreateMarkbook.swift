@@ -101,7 +101,7 @@ enum CreateMarkbook: PreviewingAction, ReconcilingAction {
     guard name.utf8.starts(with: wanted.utf8) else { return false }
     let rest = name.utf8.dropFirst(wanted.utf8.count)
     guard !rest.isEmpty else { return true }
-    return rest.first == UInt8(ascii: "-") && rest.count > 1
-      && rest.dropFirst().allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
+    return rest.first == ASCII.minus && rest.count > 1
+      && rest.dropFirst().allSatisfy { ASCII.digits.contains($0) }
   }
 }

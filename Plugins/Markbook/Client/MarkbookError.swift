@@ -113,8 +113,8 @@ extension MarkbookError {
       return try JSON.parse(body, allowsTrailingCommas: true)
     } catch {
       // The JSON reader's own words may quote the answer, so only the place is taken over.
-      let space: [UInt8] = [0x20, 0x09, 0x0A, 0x0D]
-      let isPage = body.first { !space.contains($0) } == UInt8(ascii: "<")
+      let space: [UInt8] = [ASCII.space, ASCII.tab, ASCII.newline, ASCII.carriageReturn]
+      let isPage = body.first { !space.contains($0) } == ASCII.less
       let place = error.spot.map { " at line \($0.position.line), column \($0.position.column)" } ?? ""
       throw MarkbookError(
         .unreadable, action: action,

@@ -1,3 +1,5 @@
+import ActionKit
+
 /// The number that a result's text is, if it is one.
 ///
 /// The service holds results as text: `17`, `17.50`, `17.500000`, but also grades, words, `n0` (a zero that stays
@@ -6,14 +8,14 @@
 /// there and is not numeric. An empty text is no result, and never a zero.
 func resultValue(_ text: String) -> Double? {
   var digits = text[...].utf8
-  while digits.first == UInt8(ascii: " ") { digits.removeFirst() }
-  while digits.last == UInt8(ascii: " ") { digits.removeLast() }
+  while digits.first == ASCII.space { digits.removeFirst() }
+  while digits.last == ASCII.space { digits.removeLast() }
   let number = digits
-  if let sign = digits.first, sign == UInt8(ascii: "-") || sign == UInt8(ascii: "+") { digits.removeFirst() }
-  let parts = digits.split(separator: UInt8(ascii: "."), maxSplits: 2, omittingEmptySubsequences: false)
+  if let sign = digits.first, sign == ASCII.minus || sign == ASCII.plus { digits.removeFirst() }
+  let parts = digits.split(separator: ASCII.dot, maxSplits: 2, omittingEmptySubsequences: false)
   let isNumber =
     parts.count <= 2 && parts.last?.isEmpty == false
-    && parts.allSatisfy { $0.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) } }
+    && parts.allSatisfy { $0.allSatisfy { ASCII.digits.contains($0) } }
   guard isNumber, let value = Double(String(Substring(number))), value.isFinite else { return nil }
   return value
 }

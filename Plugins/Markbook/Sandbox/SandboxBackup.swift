@@ -15,7 +15,7 @@ struct SandboxBackup: Sendable {
 
   /// The name of the zip, which carries the moment of building in UTC.
   var fileName: String {
-    let stamp = String(decoding: built.description.utf8.filter { $0 != UInt8(ascii: ":") }, as: UTF8.self)
+    let stamp = String(decoding: built.description.utf8.filter { $0 != ASCII.colon }, as: UTF8.self)
     return "wattlecreek-backup-\(stamp).zip"
   }
 

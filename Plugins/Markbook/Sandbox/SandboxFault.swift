@@ -57,14 +57,14 @@ func withTrailingCommas(_ json: String) -> String {
   var isEscaped = false
   for byte in json.utf8 {
     if isInString {
-      isInString = isEscaped || byte != UInt8(ascii: "\"")
-      isEscaped = !isEscaped && byte == UInt8(ascii: "\\")
-    } else if byte == UInt8(ascii: "\"") {
+      isInString = isEscaped || byte != ASCII.quote
+      isEscaped = !isEscaped && byte == ASCII.backslash
+    } else if byte == ASCII.quote {
       isInString = true
-    } else if byte == UInt8(ascii: "]") || byte == UInt8(ascii: "}"), let last = bytes.last,
-      last != UInt8(ascii: "["), last != UInt8(ascii: "{")
+    } else if byte == ASCII.closeBracket || byte == ASCII.closeBrace, let last = bytes.last,
+      last != ASCII.openBracket, last != ASCII.openBrace
     {
-      bytes.append(UInt8(ascii: ","))
+      bytes.append(ASCII.comma)
     }
     bytes.append(byte)
   }

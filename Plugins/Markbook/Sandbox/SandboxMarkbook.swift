@@ -160,22 +160,22 @@ extension SandboxMarkbook {
 func roundedResult(_ raw: String, _ places: Int?) -> String {
   guard resultValue(raw) != nil, let places, (0...20).contains(places) else { return raw }
   let isNegative = raw.contains("-")
-  let digits = raw.utf8.filter { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) || $0 == UInt8(ascii: ".") }
-  let parts = digits.split(separator: UInt8(ascii: "."), maxSplits: 1, omittingEmptySubsequences: false)
+  let digits = raw.utf8.filter { ASCII.digits.contains($0) || $0 == ASCII.dot }
+  let parts = digits.split(separator: ASCII.dot, maxSplits: 1, omittingEmptySubsequences: false)
   let fraction = parts.count > 1 ? Array(parts[1]) : []
   // The digits to keep, without the point, and with a zero before them for a carry to go to.
-  var kept = [UInt8(ascii: "0")] + Array(parts[0]) + fraction.prefix(places)
-  kept += [UInt8](repeating: UInt8(ascii: "0"), count: max(0, places - fraction.count))
+  var kept = [ASCII.zero] + Array(parts[0]) + fraction.prefix(places)
+  kept += [UInt8](repeating: ASCII.zero, count: max(0, places - fraction.count))
   if fraction.count > places, fraction[places] >= UInt8(ascii: "5") {
     var index = kept.count - 1
     while kept[index] == UInt8(ascii: "9") {
-      kept[index] = UInt8(ascii: "0")
+      kept[index] = ASCII.zero
       index -= 1
     }
     kept[index] += 1
   }
   var whole = kept.dropLast(places)
-  while whole.count > 1, whole.first == UInt8(ascii: "0") { whole.removeFirst() }
+  while whole.count > 1, whole.first == ASCII.zero { whole.removeFirst() }
   let text = String(decoding: whole, as: UTF8.self)
   let decimals = places == 0 ? "" : "." + String(decoding: kept.suffix(places), as: UTF8.self)
   return (isNegative ? "-" : "") + text + decimals

@@ -113,14 +113,16 @@ enum Run: StepEffectAction, PreviewingAction {
 
   private static func withoutLastLineEnds(_ text: String) -> String {
     var bytes = Array(text.utf8)
-    while bytes.last == 0x0A { bytes.removeLast() }
+    while bytes.last == ASCII.newline { bytes.removeLast() }
     return String(decoding: bytes, as: UTF8.self)
   }
 
   private static func lines(of text: String) -> [String] {
     text.isEmpty
       ? []
-      : text.utf8.split(separator: 0x0A, omittingEmptySubsequences: false).map { String(decoding: $0, as: UTF8.self) }
+      : text.utf8.split(separator: ASCII.newline, omittingEmptySubsequences: false).map {
+        String(decoding: $0, as: UTF8.self)
+      }
   }
 }
 

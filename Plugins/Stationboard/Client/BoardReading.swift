@@ -1,3 +1,4 @@
+import Basics
 import ActionKit
 
 // How boards are read: forgivingly, because a board that lacks something is still worth reading, and rows of one that
@@ -29,7 +30,7 @@ extension ValueMap {
   fileprivate func tidied(_ schema: ObjectSchema) -> ValueMap? {
     var tidy = ValueMap()
     tidy.reserveCapacity(schema.fields.count)
-    let hasSnakes = members.contains { $0.name?.utf8.contains(0x5F) ?? false }
+    let hasSnakes = members.contains { $0.name?.utf8.contains(ASCII.underscore) ?? false }
     for field in schema.fields {
       guard let given = self[field.name] ?? (hasSnakes ? self[field.name.inSnakeCase] : nil), !given.isNull else {
         if field.isRequired { return nil }
@@ -51,7 +52,7 @@ extension String {
   /// `stop_id` of `stopId`.
   fileprivate var inSnakeCase: String {
     String(
-      decoding: utf8.flatMap { (0x41...0x5A).contains($0) ? [0x5F, $0 | 0x20] : [$0] }, as: UTF8.self)
+      decoding: utf8.flatMap { ASCII.uppercase.contains($0) ? [ASCII.underscore, $0 | 0x20] : [$0] }, as: UTF8.self)
   }
 }
 
@@ -66,7 +67,7 @@ extension Board {
   private static let row = Departure.fieldType
 
   /// Reads an answer; nil if it has no list of departures.
-  init?(answer: Value, receivedAt: Timestamp) throws(Faults) {
+  init?(answer: Value, receivedAt: Timestamp) throws(ValueError) {
     guard var map = answer.map, let rows = map["departures"]?.list else { return nil }
     map["departures"] = .list([])
     // Names that would lead astray: the state of two feeds, not what they hold.

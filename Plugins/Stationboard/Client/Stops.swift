@@ -50,7 +50,7 @@ extension StopSearch {
   /// Reads an answer; nil if it has no list of stops.
   ///
   /// A stop without any id is passed over.
-  init?(answer: Value) throws(Faults) {
+  init?(answer: Value) throws(ValueError) {
     guard let rows = answer["stops"]?.list else { return nil }
     let stops = rows.compactMap { row -> Value? in
       guard var map = row.map else { return nil }
@@ -64,7 +64,7 @@ extension StopSearch {
 
 extension Health {
   /// Reads an answer, of whatever status.
-  init(answer: Value, status: Int) throws(Faults) {
+  init(answer: Value, status: Int) throws(ValueError) {
     var map = answer.map ?? ValueMap()
     map["isHealthy"] = .bool(status == 200 && answer["ok"]?.bool == true)
     map["usesRealtime"] = map["ENABLE_RT"]

@@ -77,7 +77,7 @@ enum ExportCalendar: PreviewingAction {
     }
 
     private static func said(_ file: [UInt8]) -> [ArraySlice<UInt8>] {
-      file.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+      file.split(separator: ASCII.newline, omittingEmptySubsequences: false)
         .filter { !$0.starts(with: "DTSTAMP:".utf8) }
     }
   }
@@ -110,7 +110,7 @@ enum ExportCalendar: PreviewingAction {
   static func preview(_ input: Input, on service: TimetableClient, in context: ActionContext) async throws -> [Change] {
     let export = try await export(input, service, context)
     guard export.changes else { return [] }
-    let before = export.old?.split(separator: UInt8(ascii: "\n")).count { $0.starts(with: "BEGIN:VEVENT".utf8) }
+    let before = export.old?.split(separator: ASCII.newline).count { $0.starts(with: "BEGIN:VEVENT".utf8) }
     let after = export.calendar.events.count
     return [Change("the file '\(export.file.path)'", from: before.map { "\($0) events" }, to: "\(after) events")]
   }

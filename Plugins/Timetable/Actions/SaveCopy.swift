@@ -36,7 +36,7 @@ enum SaveCopy: PreviewingAction {
       $0.savedAt = context.now
       $0.days = input.days
     }
-    try await file.write(try JSON.write(copy.encoded(), .pretty) + [UInt8(ascii: "\n")])
+    try await file.write(try JSON.write(copy.encoded(), .pretty) + [ASCII.newline])
     return try Output {
       $0.path = file.path
       $0.classes = input.days.reduce(0) { $0 + $1.entries.count }

@@ -18,9 +18,9 @@ struct ClassTime: Hashable {
   }
 
   private static func minutes(_ text: String) -> Int? {
-    let parts = text.utf8.split(separator: 0x3A, omittingEmptySubsequences: false)
+    let parts = text.utf8.split(separator: ASCII.colon, omittingEmptySubsequences: false)
     guard parts.count <= 2, (1...2).contains(parts[0].count), parts.count == 1 || parts[1].count == 2,
-      parts.allSatisfy({ $0.allSatisfy { (0x30...0x39).contains($0) } }), let hour = Int(Substring(parts[0])),
+      parts.allSatisfy({ $0.allSatisfy { ASCII.digits.contains($0) } }), let hour = Int(Substring(parts[0])),
       let minute = parts.count == 1 ? 0 : Int(Substring(parts[1])), minute < 60, hour * 60 + minute <= 24 * 60
     else { return nil }
     return hour * 60 + minute
@@ -87,7 +87,7 @@ struct RoomIndex {
   func address(of room: String) -> String? {
     let parts = room.utf8.split { byte in
       switch byte {
-      case 0x41...0x5A, 0x61...0x7A, 0x2D...0x39, 0x5F: false
+      case ASCII.uppercase, ASCII.lowercase, 0x2D...0x39, ASCII.underscore: false
       default: true
       }
     }

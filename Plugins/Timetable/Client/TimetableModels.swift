@@ -1,3 +1,4 @@
+import Basics
 public import ActionKit
 
 // What the publisher's files hold, as Swift types that recipes see too: each field's sentence is its documentation.
@@ -82,14 +83,14 @@ public struct LocalizedText: FieldValue, Hashable {
   public static let fieldType = FieldType.dyn
 
   /// Reads either form.
-  public init(reading value: Value) throws(Faults) {
+  public init(reading value: Value) throws(ValueError) {
     if let text = value.string, !text.isEmpty {
       self.init(text)
     } else if let english = value["en"]?.string, let romanian = value["ro"]?.string, !english.isEmpty, !romanian.isEmpty
     {
       self.init(english, romanian: romanian)
     } else {
-      throw Faults("a text, or an object with 'en' and 'ro', must be there and not empty", at: value.place)
+      throw ValueError("a text, or an object with 'en' and 'ro', must be there and not empty", at: value.place)
     }
   }
 
@@ -275,6 +276,6 @@ extension TextPattern {
     refused: ["2025", "2025-26", "2025–2026", "2025/2026", ""]
   ) { text in
     text.utf8.count == 9
-      && text.utf8.enumerated().allSatisfy { $0 == 4 ? $1 == 0x2D : (0x30...0x39).contains($1) }
+      && text.utf8.enumerated().allSatisfy { $0 == 4 ? $1 == ASCII.minus : ASCII.digits.contains($1) }
   }
 }

@@ -90,9 +90,9 @@ private struct CanonicalWriter {
   ) throws(CanonicalText.NoJSON) {
     guard index < input.count else { throw fault("the text ends too early") }
     switch input[index] {
-    case UInt8(ascii: "{"): try object(input, depth: depth + 1, path: path)
-    case UInt8(ascii: "["): try array(input, depth: depth + 1)
-    case UInt8(ascii: "\""): try string(input)
+    case ASCII.openBrace: try object(input, depth: depth + 1, path: path)
+    case ASCII.openBracket: try array(input, depth: depth + 1)
+    case ASCII.quote: try string(input)
     case UInt8(ascii: "t"): try word("true", input)
     case UInt8(ascii: "f"): try word("false", input)
     case UInt8(ascii: "n"): try word("null", input)
@@ -106,18 +106,18 @@ private struct CanonicalWriter {
     try open(input, depth)
     let (start, firstKey) = (output.count, keys.count)
     var members: [Member] = []
-    if !close(UInt8(ascii: "}"), input) {
+    if !close(ASCII.closeBrace, input) {
       repeat {
         let text = output.count
         let key = keys.count
-        guard index < input.count, input[index] == UInt8(ascii: "\"") else { throw fault("a key is expected") }
+        guard index < input.count, input[index] == ASCII.quote else { throw fault("a key is expected") }
         let decoded = try decodedString(input)
         keys += decoded
         write(decoded)
         skipBlanks(input)
-        guard index < input.count, input[index] == UInt8(ascii: ":") else { throw fault("':' is expected") }
+        guard index < input.count, input[index] == ASCII.colon else { throw fault("':' is expected") }
         index += 1
-        output.append(UInt8(ascii: ":"))
+        output.append(ASCII.colon)
         skipBlanks(input)
         let content = output.count
         let isMetadata = path == .top && decoded.elementsEqual("metadata".utf8)
@@ -128,11 +128,11 @@ private struct CanonicalWriter {
         } else {
           members.append(Member(key: key..<keys.count, text: text..<output.count))
         }
-      } while try goesOn(UInt8(ascii: "}"), input)
+      } while try goesOn(ASCII.closeBrace, input)
     }
     arrange(members, from: start)
     keys.removeSubrange(firstKey...)
-    output.append(UInt8(ascii: "}"))
+    output.append(ASCII.closeBrace)
   }
 
   /// Puts members, which stand one after another without commas, in order.
@@ -146,7 +146,7 @@ private struct CanonicalWriter {
     for (place, index) in order.enumerated() {
       let member = members[index]
       if place + 1 < order.count, keys[members[order[place + 1]].key].elementsEqual(keys[member.key]) { continue }
-      if output.count > start { output.append(UInt8(ascii: ",")) }
+      if output.count > start { output.append(ASCII.comma) }
       output += unordered[(member.text.lowerBound - start)..<(member.text.upperBound - start)]
     }
   }
@@ -154,13 +154,13 @@ private struct CanonicalWriter {
   private mutating func array(_ input: UnsafeBufferPointer<UInt8>, depth: Int) throws(CanonicalText.NoJSON) {
     try open(input, depth)
     let start = output.count
-    if !close(UInt8(ascii: "]"), input) {
+    if !close(ASCII.closeBracket, input) {
       repeat {
-        if output.count > start { output.append(UInt8(ascii: ",")) }
+        if output.count > start { output.append(ASCII.comma) }
         try value(input, depth: depth, path: .elsewhere)
-      } while try goesOn(UInt8(ascii: "]"), input)
+      } while try goesOn(ASCII.closeBracket, input)
     }
-    output.append(UInt8(ascii: "]"))
+    output.append(ASCII.closeBracket)
   }
 
   // MARK: Between the tokens
@@ -183,7 +183,7 @@ private struct CanonicalWriter {
   ) throws(CanonicalText.NoJSON) -> Bool {
     skipBlanks(input)
     if close(bracket, input) { return false }
-    guard close(UInt8(ascii: ","), input) else { throw fault("',' or the closing bracket is expected") }
+    guard close(ASCII.comma, input) else { throw fault("',' or the closing bracket is expected") }
     skipBlanks(input)
     return true
   }
@@ -191,7 +191,7 @@ private struct CanonicalWriter {
   private mutating func skipBlanks(_ input: UnsafeBufferPointer<UInt8>) {
     while index < input.count {
       switch input[index] {
-      case 0x20, 0x0A, 0x0D, 0x09: index += 1
+      case ASCII.space, ASCII.newline, ASCII.carriageReturn, ASCII.tab: index += 1
       default: return
       }
     }
@@ -214,13 +214,13 @@ private struct CanonicalWriter {
 
   private mutating func number(_ input: UnsafeBufferPointer<UInt8>) throws(CanonicalText.NoJSON) {
     let start = index
-    if index < input.count, input[index] == UInt8(ascii: "-") { index += 1 }
+    if index < input.count, input[index] == ASCII.minus { index += 1 }
     let whole = digits(input)
-    guard whole.count == 1 || whole.count > 1 && input[whole.lowerBound] != UInt8(ascii: "0") else {
+    guard whole.count == 1 || whole.count > 1 && input[whole.lowerBound] != ASCII.zero else {
       throw fault("a value is expected")
     }
     var isInteger = true
-    if index < input.count, input[index] == UInt8(ascii: ".") {
+    if index < input.count, input[index] == ASCII.dot {
       isInteger = false
       index += 1
       if digits(input).isEmpty { throw fault("a digit is expected") }
@@ -228,7 +228,7 @@ private struct CanonicalWriter {
     if index < input.count, input[index] | 0x20 == UInt8(ascii: "e") {
       isInteger = false
       index += 1
-      if index < input.count, input[index] == UInt8(ascii: "+") || input[index] == UInt8(ascii: "-") { index += 1 }
+      if index < input.count, input[index] == ASCII.plus || input[index] == ASCII.minus { index += 1 }
       if digits(input).isEmpty { throw fault("a digit is expected") }
     }
     let lexeme = input[start..<index]
@@ -244,7 +244,7 @@ private struct CanonicalWriter {
 
   private mutating func digits(_ input: UnsafeBufferPointer<UInt8>) -> Range<Int> {
     let start = index
-    while index < input.count, (0x30...0x39).contains(input[index]) { index += 1 }
+    while index < input.count, ASCII.digits.contains(input[index]) { index += 1 }
     return start..<index
   }
 
@@ -253,7 +253,7 @@ private struct CanonicalWriter {
   private mutating func string(_ input: UnsafeBufferPointer<UInt8>) throws(CanonicalText.NoJSON) {
     var end = index + 1
     while end < input.count, input[end].isPlain { end += 1 }
-    if end < input.count, input[end] == UInt8(ascii: "\"") {
+    if end < input.count, input[end] == ASCII.quote {
       output += input[index...end]
       index = end + 1
     } else {
@@ -270,11 +270,11 @@ private struct CanonicalWriter {
     while index < input.count {
       let byte = input[index]
       switch byte {
-      case UInt8(ascii: "\""):
+      case ASCII.quote:
         guard String(validating: text, as: UTF8.self) != nil else { throw fault("the text is no UTF-8") }
         index += 1
         return text
-      case UInt8(ascii: "\\"): try escape(input, into: &text)
+      case ASCII.backslash: try escape(input, into: &text)
       case ..<0x20: throw fault("a control character in a text must be escaped")
       default:
         text.append(byte)
@@ -305,7 +305,7 @@ private struct CanonicalWriter {
 
   /// Reads `\u` and four hexadecimal digits, if they are next.
   private mutating func unit(_ input: UnsafeBufferPointer<UInt8>) -> UInt32? {
-    guard index + 5 < input.count, input[index] == UInt8(ascii: "\\"), input[index + 1] == UInt8(ascii: "u") else {
+    guard index + 5 < input.count, input[index] == ASCII.backslash, input[index + 1] == UInt8(ascii: "u") else {
       return nil
     }
     var code: UInt32 = 0
@@ -319,13 +319,13 @@ private struct CanonicalWriter {
 
   /// Writes a text in quotes.
   private mutating func write(_ text: [UInt8]) {
-    output.append(UInt8(ascii: "\""))
+    output.append(ASCII.quote)
     if text.allSatisfy(\.isPlain) {
       output += text
     } else {
       for scalar in String(decoding: text, as: UTF8.self).unicodeScalars { write(scalar) }
     }
-    output.append(UInt8(ascii: "\""))
+    output.append(ASCII.quote)
   }
 
   private mutating func write(_ scalar: Unicode.Scalar) {
@@ -351,18 +351,18 @@ private struct CanonicalWriter {
 extension UInt8 {
   /// Whether a byte of a text stands for itself in every form.
   fileprivate var isPlain: Bool {
-    (0x20...0x7E).contains(self) && self != UInt8(ascii: "\"") && self != UInt8(ascii: "\\")
+    ASCII.printable.contains(self) && self != ASCII.quote && self != ASCII.backslash
   }
 
   /// The byte that a backslash and a letter stand for.
   fileprivate init?(escape letter: UInt8) {
     switch letter {
-    case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): self = letter
+    case ASCII.quote, ASCII.backslash, ASCII.slash: self = letter
     case UInt8(ascii: "b"): self = 0x08
-    case UInt8(ascii: "f"): self = 0x0C
-    case UInt8(ascii: "n"): self = 0x0A
-    case UInt8(ascii: "r"): self = 0x0D
-    case UInt8(ascii: "t"): self = 0x09
+    case UInt8(ascii: "f"): self = ASCII.formFeed
+    case UInt8(ascii: "n"): self = ASCII.newline
+    case UInt8(ascii: "r"): self = ASCII.carriageReturn
+    case UInt8(ascii: "t"): self = ASCII.tab
     default: return nil
     }
   }

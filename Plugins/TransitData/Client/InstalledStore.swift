@@ -138,7 +138,7 @@ extension InstalledVersion {
     func text(_ name: String) -> String? { note[name]?.string }
     func instant(_ name: String) -> Timestamp? { text(name).flatMap { Timestamp($0) } }
     guard let tag = text("tag"), let installedAt = instant("installedAt"), let sha256 = text("sha256"),
-      let bytes = note["bytes"]?.int, let fileName = text("file"), !fileName.utf8.contains(UInt8(ascii: "/"))
+      let bytes = note["bytes"]?.int, let fileName = text("file"), !fileName.utf8.contains(ASCII.slash)
     else { return nil }
     self.tag = tag
     self.installedAt = installedAt

@@ -52,6 +52,6 @@ extension String {
 }
 
 extension UInt8 {
-  fileprivate var isCapital: Bool { (0x41...0x5A).contains(self) }
-  fileprivate var isDigit: Bool { (0x30...0x39).contains(self) }
+  fileprivate var isCapital: Bool { ASCII.uppercase.contains(self) }
+  fileprivate var isDigit: Bool { ASCII.digits.contains(self) }
 }

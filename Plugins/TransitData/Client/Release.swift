@@ -64,7 +64,7 @@ enum ReleaseTag {
   static func digits(_ tag: String) -> String? {
     let rest = tag.hasPrefix("v") ? tag.dropFirst() : tag[...]
     let digits = rest.filter { $0 != "-" }
-    return !digits.isEmpty && digits.utf8.allSatisfy { (0x30...0x39).contains($0) } ? String(digits) : nil
+    return !digits.isEmpty && digits.utf8.allSatisfy { ASCII.digits.contains($0) } ? String(digits) : nil
   }
 }
 

@@ -129,8 +129,8 @@ actor ReleasesAPI {
     let subject = "The answer about \(what)"
     let value: Value
     do { value = try JSON.parse(answer.body) } catch {
-      let space: [UInt8] = [0x20, 0x09, 0x0A, 0x0D]
-      let isPage = answer.body.first { !space.contains($0) } == UInt8(ascii: "<")
+      let space: [UInt8] = [ASCII.space, ASCII.tab, ASCII.newline, ASCII.carriageReturn]
+      let isPage = answer.body.first { !space.contains($0) } == ASCII.less
       throw .decoding(isPage ? "it is a web page and no JSON; check 'apiBase'" : "it is no JSON", of: subject)
     }
     return try read(value, subject)

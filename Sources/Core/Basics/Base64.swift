@@ -53,15 +53,15 @@ extension [UInt8] {
 }
 
 private let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
-private let padding = UInt8(ascii: "=")
+private let padding = ASCII.equals
 
 private func digit(_ byte: UInt8) -> UInt32? {
   switch byte {
-  case UInt8(ascii: "A")...UInt8(ascii: "Z"): UInt32(byte - UInt8(ascii: "A"))
-  case UInt8(ascii: "a")...UInt8(ascii: "z"): UInt32(byte - UInt8(ascii: "a")) + 26
-  case UInt8(ascii: "0")...UInt8(ascii: "9"): UInt32(byte - UInt8(ascii: "0")) + 52
-  case UInt8(ascii: "+"): 62
-  case UInt8(ascii: "/"): 63
+  case ASCII.uppercase: UInt32(byte - UInt8(ascii: "A"))
+  case ASCII.lowercase: UInt32(byte - UInt8(ascii: "a")) + 26
+  case ASCII.digits: UInt32(byte - ASCII.zero) + 52
+  case ASCII.plus: 62
+  case ASCII.slash: 63
   default: nil
   }
 }

@@ -6,9 +6,9 @@
 //
 // Written are quotes where they are needed, and a line break after each record, the last one's included.
 
-private let quote = UInt8(ascii: "\"")
-private let newline = UInt8(ascii: "\n")
-private let carriageReturn = UInt8(ascii: "\r")
+private let quote = ASCII.quote
+private let newline = ASCII.newline
+private let carriageReturn = ASCII.carriageReturn
 
 /// Why a text is no CSV.
 package struct CSVError: Error {

@@ -139,7 +139,7 @@ private let (widest, before, after) = (110, 50, 55)
 private func excerpt(_ location: Diagnostic.Location, _ palette: Palette) -> [String] {
   let bytes = location.source.bytes
   let start = min(max(location.range.lowerBound, 0), bytes.count)
-  let isBreak: (UInt8) -> Bool = { $0 == 0x0A || $0 == 0x0D }
+  let isBreak: (UInt8) -> Bool = { $0 == ASCII.newline || $0 == ASCII.carriageReturn }
   // A line is looked at this far, which is more than is shown unless it is a heap of combining characters.
   let reach = 300
   var first = start

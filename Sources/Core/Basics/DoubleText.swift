@@ -28,7 +28,7 @@ package func shortestDigits(_ number: Double) -> (digits: String, point: Int) {
   var seenPoint = false
   var text = Array(number.description.utf8)[...]
   while let byte = text.popFirst() {
-    if byte == UInt8(ascii: ".") {
+    if byte == ASCII.dot {
       seenPoint = true
     } else if byte | 0x20 == UInt8(ascii: "e") {
       exponent = Int(String(decoding: text, as: UTF8.self)) ?? 0

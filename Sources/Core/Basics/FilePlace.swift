@@ -16,7 +16,7 @@ package final class FilePlace: Sendable {
 
   /// Opens the folder of a path as it is named, links included.
   package convenience init(_ path: String) throws(FileError) {
-    let slash = path.utf8.lastIndex(of: UInt8(ascii: "/"))
+    let slash = path.utf8.lastIndex(of: ASCII.slash)
     let above = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
     let name = slash.map { String(path[path.utf8.index(after: $0)...]) } ?? path
     self.init(try Descriptor(.write, above, O_RDONLY | O_DIRECTORY), name, path: path)

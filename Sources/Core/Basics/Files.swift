@@ -52,7 +52,7 @@ public enum Files {
 
   /// Makes a folder and those above it that are missing; one that is there already is left as it is.
   public static func makeFolder(_ path: String, mode: mode_t = 0o755) throws(FileError) {
-    var ends = path.utf8.indices.filter { path.utf8[$0] == UInt8(ascii: "/") && $0 != path.startIndex }
+    var ends = path.utf8.indices.filter { path.utf8[$0] == ASCII.slash && $0 != path.startIndex }
     ends.append(path.endIndex)
     for end in ends {
       let part = String(path[..<end])
@@ -144,7 +144,7 @@ public enum Files {
 
   /// The folder of a path, as `dirname` gives it.
   fileprivate static func folder(of path: String) -> String {
-    guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else { return "." }
+    guard let slash = path.utf8.lastIndex(of: ASCII.slash) else { return "." }
     return slash == path.startIndex ? "/" : String(path[..<slash])
   }
 }

@@ -43,10 +43,10 @@ struct JSONReader: ~Copyable {
     guard index < bytes.count else { throw error("a value is expected, but \(found)", at: index) }
     let place = Place(offset: index)
     switch bytes[index] {
-    case UInt8(ascii: "\""): return Value(.string(try string()), at: place)
-    case UInt8(ascii: "{"): return Value(.map(try map(depth: depth + 1)), at: place)
-    case UInt8(ascii: "["): return Value(.list(try list(depth: depth + 1)), at: place)
-    case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"): return Value(try number(), at: place)
+    case ASCII.quote: return Value(.string(try string()), at: place)
+    case ASCII.openBrace: return Value(.map(try map(depth: depth + 1)), at: place)
+    case ASCII.openBracket: return Value(.list(try list(depth: depth + 1)), at: place)
+    case ASCII.digits, ASCII.minus: return Value(try number(), at: place)
     case UInt8(ascii: "t") where isWord("true"): return Value(.bool(true), at: place)
     case UInt8(ascii: "f") where isWord("false"): return Value(.bool(false), at: place)
     case UInt8(ascii: "n") where isWord("null"): return Value(.null, at: place)
@@ -59,10 +59,10 @@ struct JSONReader: ~Copyable {
   private mutating func list(depth: Int) throws(JSONError) -> [Value] {
     let opening = try open(depth)
     let first = items.count
-    if !close(UInt8(ascii: "]")) {
+    if !close(ASCII.closeBracket) {
       repeat {
         items.push(try value(depth: depth))
-      } while try goesOn(UInt8(ascii: "]"), "list", opening)
+      } while try goesOn(ASCII.closeBracket, "list", opening)
     }
     return items.removeElements(from: first)
   }
@@ -70,21 +70,21 @@ struct JSONReader: ~Copyable {
   private mutating func map(depth: Int) throws(JSONError) -> ValueMap {
     let opening = try open(depth)
     let first = members.count
-    if !close(UInt8(ascii: "}")) {
+    if !close(ASCII.closeBrace) {
       repeat {
-        guard index < bytes.count, bytes[index] == UInt8(ascii: "\"") else {
+        guard index < bytes.count, bytes[index] == ASCII.quote else {
           throw error("a key in double quotes is expected, but \(found)", at: index)
         }
         let place = Place(offset: index)
         let key = try key()
         skipBlanks()
-        guard index < bytes.count, bytes[index] == UInt8(ascii: ":") else {
+        guard index < bytes.count, bytes[index] == ASCII.colon else {
           throw error("':' is expected after a key, but \(found)", at: index)
         }
         index += 1
         skipBlanks()
         members.push(ValueMap.Member(key: Value(.string(key), at: place), value: try value(depth: depth)))
-      } while try goesOn(UInt8(ascii: "}"), "map", opening)
+      } while try goesOn(ASCII.closeBrace, "map", opening)
     }
     // What a map of few members does not check by itself.
     for later in first..<members.count where members.count - first <= 8 {
@@ -128,7 +128,7 @@ struct JSONReader: ~Copyable {
   /// Goes past a comma, after which another item follows, or the closing bracket, after which none does.
   private mutating func goesOn(_ bracket: UInt8, _ kind: String, _ opening: Int) throws(JSONError) -> Bool {
     skipBlanks()
-    guard index < bytes.count, bytes[index] == UInt8(ascii: ",") else {
+    guard index < bytes.count, bytes[index] == ASCII.comma else {
       if close(bracket) { return false }
       let sign = Unicode.Scalar(bracket)
       if index < bytes.count { throw error("',' or '\(sign)' is expected, but \(found)", at: index) }
@@ -155,7 +155,7 @@ struct JSONReader: ~Copyable {
   }
 
   private func isBlank(_ byte: UInt8) -> Bool {
-    byte == 0x20 || byte == 0x0A || byte == 0x0D || byte == 0x09
+    byte == ASCII.space || byte == ASCII.newline || byte == ASCII.carriageReturn || byte == ASCII.tab
   }
 
   @inline(__always) private mutating func skipBlanks() {
@@ -225,15 +225,16 @@ struct JSONReader: ~Copyable {
         throw open
       }
       switch bytes[index] {
-      case UInt8(ascii: "\""):
+      case ASCII.quote:
         scan.end = index
         index += 1
         return scan
-      case UInt8(ascii: "\\"):
+      case ASCII.backslash:
         scan.isPlain = false
         index = min(index + 2, bytes.count)
       case 0x00..<0x20:
-        let escape = bytes[index] == 0x0A ? "\\n" : bytes[index] == 0x09 ? "\\t" : "\\u00" + hex(bytes[index])
+        let escape =
+          bytes[index] == ASCII.newline ? "\\n" : bytes[index] == ASCII.tab ? "\\t" : "\\u00" + hex(bytes[index])
         throw error("a string may hold no bare control character; write \(escape)", at: index)
       default:
         scan.bits |= UInt64(bytes[index])
@@ -255,7 +256,7 @@ struct JSONReader: ~Copyable {
     var index = range.lowerBound
     while index < range.upperBound {
       let byte = bytes[index]
-      guard byte == UInt8(ascii: "\\") else {
+      guard byte == ASCII.backslash else {
         decoded.append(byte)
         index += 1
         continue
@@ -263,12 +264,12 @@ struct JSONReader: ~Copyable {
       // The scan has seen that something follows a backslash.
       let letter = bytes[index + 1]
       switch letter {
-      case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): decoded.append(letter)
+      case ASCII.quote, ASCII.backslash, ASCII.slash: decoded.append(letter)
       case UInt8(ascii: "b"): decoded.append(0x08)
-      case UInt8(ascii: "f"): decoded.append(0x0C)
-      case UInt8(ascii: "n"): decoded.append(0x0A)
-      case UInt8(ascii: "r"): decoded.append(0x0D)
-      case UInt8(ascii: "t"): decoded.append(0x09)
+      case UInt8(ascii: "f"): decoded.append(ASCII.formFeed)
+      case UInt8(ascii: "n"): decoded.append(ASCII.newline)
+      case UInt8(ascii: "r"): decoded.append(ASCII.carriageReturn)
+      case UInt8(ascii: "t"): decoded.append(ASCII.tab)
       case UInt8(ascii: "u"):
         let (scalar, length) = try escapedScalar(at: index, before: range.upperBound)
         decoded.append(contentsOf: String(scalar).utf8)
@@ -297,7 +298,7 @@ struct JSONReader: ~Copyable {
   }
 
   private func codeUnit(at index: Int, before end: Int) -> UInt32? {
-    guard index + 6 <= end, bytes[index] == UInt8(ascii: "\\"), bytes[index + 1] == UInt8(ascii: "u") else {
+    guard index + 6 <= end, bytes[index] == ASCII.backslash, bytes[index + 1] == UInt8(ascii: "u") else {
       return nil
     }
     var unit: UInt32 = 0
@@ -312,17 +313,17 @@ struct JSONReader: ~Copyable {
 
   private mutating func number() throws(JSONError) -> Value.Content {
     let start = index
-    let isNegative = bytes[index] == UInt8(ascii: "-")
+    let isNegative = bytes[index] == ASCII.minus
     if isNegative { index += 1 }
     var decimal = JSONNumber()
     let whole = index
     scan(&decimal)
     guard index > whole else { throw error("a digit is expected after '-', but \(found)", at: index) }
-    if index > whole + 1, bytes[whole] == UInt8(ascii: "0") {
+    if index > whole + 1, bytes[whole] == ASCII.zero {
       throw error("a number may not begin with a zero", at: whole)
     }
     var isInteger = true
-    if index < bytes.count, bytes[index] == UInt8(ascii: ".") {
+    if index < bytes.count, bytes[index] == ASCII.dot {
       isInteger = false
       index += 1
       let fraction = index
@@ -334,13 +335,13 @@ struct JSONReader: ~Copyable {
       isInteger = false
       index += 1
       var isDown = false
-      if index < bytes.count, bytes[index] == UInt8(ascii: "+") || bytes[index] == UInt8(ascii: "-") {
-        isDown = bytes[index] == UInt8(ascii: "-")
+      if index < bytes.count, bytes[index] == ASCII.plus || bytes[index] == ASCII.minus {
+        isDown = bytes[index] == ASCII.minus
         index += 1
       }
       let digits = index
       var exponent = 0
-      while index < bytes.count, case let digit = bytes[index] &- 0x30, digit < 10 {
+      while index < bytes.count, case let digit = bytes[index] &- ASCII.zero, digit < 10 {
         // Far beyond any double; what counts is only that it is.
         exponent = min(exponent * 10 + Int(digit), 1_000_000)
         index += 1
@@ -363,7 +364,7 @@ struct JSONReader: ~Copyable {
   }
 
   private mutating func scan(_ decimal: inout JSONNumber) {
-    while index < bytes.count, case let digit = bytes[index] &- 0x30, digit < 10 {
+    while index < bytes.count, case let digit = bytes[index] &- ASCII.zero, digit < 10 {
       decimal.append(digit)
       index += 1
     }
@@ -387,8 +388,8 @@ struct JSONReader: ~Copyable {
 
   private static func isWordByte(_ byte: UInt8) -> Bool {
     switch byte {
-    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "_"),
-      UInt8(ascii: "0")...UInt8(ascii: "9"):
+    case ASCII.lowercase, ASCII.uppercase, ASCII.underscore,
+      ASCII.digits:
       true
     default: false
     }
@@ -404,9 +405,9 @@ struct JSONReader: ~Copyable {
     }
     let hint =
       switch bytes[index] {
-      case UInt8(ascii: "'"): "; strings stand in double quotes"
-      case UInt8(ascii: "."), UInt8(ascii: "+"): "; a number begins with a digit or '-'"
-      case UInt8(ascii: "/"), UInt8(ascii: "#"): "; JSON has no comments"
+      case ASCII.apostrophe: "; strings stand in double quotes"
+      case ASCII.dot, ASCII.plus: "; a number begins with a digit or '-'"
+      case ASCII.slash, ASCII.hash: "; JSON has no comments"
       default: ""
       }
     return error("a value is expected, but \(found)\(hint)", at: index)

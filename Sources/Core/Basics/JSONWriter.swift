@@ -71,7 +71,7 @@ package struct JSONWriter: ~Copyable {
 
   private mutating func write(_ items: [Value], depth: Int) throws(ValueError) {
     try checkDepth(depth)
-    output.append(UInt8(ascii: "["))
+    output.append(ASCII.openBracket)
     for index in items.indices {
       separate(index, depth)
       do {
@@ -81,19 +81,19 @@ package struct JSONWriter: ~Copyable {
         throw error
       }
     }
-    end(UInt8(ascii: "]"), isEmpty: items.isEmpty, depth)
+    end(ASCII.closeBracket, isEmpty: items.isEmpty, depth)
   }
 
   private mutating func write(_ map: ValueMap, depth: Int) throws(ValueError) {
     try checkDepth(depth)
-    output.append(UInt8(ascii: "{"))
+    output.append(ASCII.openBrace)
     let map = hasOtherKeys(map) ? try named(map) : map
     if style.sortsKeys {
       for (position, entry) in sorted(map).enumerated() { try write(map, entry.index, position, depth) }
     } else {
       for index in map.members.indices { try write(map, index, index, depth) }
     }
-    end(UInt8(ascii: "}"), isEmpty: map.isEmpty, depth)
+    end(ASCII.closeBrace, isEmpty: map.isEmpty, depth)
   }
 
   @inline(__always) private mutating func write(
@@ -102,8 +102,8 @@ package struct JSONWriter: ~Copyable {
     guard case .string(let name) = map.members[index].key.content else { return }
     separate(position, depth)
     write(name)
-    output.append(UInt8(ascii: ":"))
-    if style.isIndented { output.append(UInt8(ascii: " ")) }
+    output.append(ASCII.colon)
+    if style.isIndented { output.append(ASCII.space) }
     do {
       try write(map.members[index].value, depth: depth)
     } catch {
@@ -167,7 +167,7 @@ package struct JSONWriter: ~Copyable {
   }
 
   private mutating func separate(_ index: Int, _ depth: Int) {
-    if index > 0 { output.append(UInt8(ascii: ",")) }
+    if index > 0 { output.append(ASCII.comma) }
     if style.isIndented { output.appendLine(indentedBy: depth) }
   }
 
@@ -185,12 +185,12 @@ package struct JSONWriter: ~Copyable {
     guard scaled < 1e15, number.magnitude > 0, case let hundredths = UInt(scaled + 0.5),
       Double(hundredths) / 100 == number.magnitude
     else { return output.append(number.description) }
-    if number < 0 { output.append(UInt8(ascii: "-")) }
+    if number < 0 { output.append(ASCII.minus) }
     let (whole, part) = hundredths.quotientAndRemainder(dividingBy: 100)
     write(whole)
-    output.append(UInt8(ascii: "."))
-    output.append(UInt8(truncatingIfNeeded: part / 10) + 0x30)
-    if part % 10 > 0 { output.append(UInt8(truncatingIfNeeded: part % 10) + 0x30) }
+    output.append(ASCII.dot)
+    output.append(UInt8(truncatingIfNeeded: part / 10) + ASCII.zero)
+    if part % 10 > 0 { output.append(UInt8(truncatingIfNeeded: part % 10) + ASCII.zero) }
   }
 
   private mutating func write(_ number: UInt) {
@@ -201,7 +201,7 @@ package struct JSONWriter: ~Copyable {
       var start = digits.count
       repeat {
         start -= 1
-        digits[start] = UInt8(truncatingIfNeeded: number % 10) + 0x30
+        digits[start] = UInt8(truncatingIfNeeded: number % 10) + ASCII.zero
         number /= 10
       } while number > 0
       output.append(UnsafeRawBufferPointer(rebasing: digits[start...]))
@@ -209,23 +209,23 @@ package struct JSONWriter: ~Copyable {
   }
 
   package mutating func write(_ number: Int) {
-    if number < 0 { output.append(UInt8(ascii: "-")) }
+    if number < 0 { output.append(ASCII.minus) }
     write(number.magnitude)
   }
 
   package mutating func write(_ flag: Bool) { output.append(flag ? "true" : "false") }
 
   package mutating func write(_ instant: Timestamp) {
-    output.append(UInt8(ascii: "\""))
+    output.append(ASCII.quote)
     output.append(atMost: Timestamp.mostBytes) { instant.write(to: $0) }
-    output.append(UInt8(ascii: "\""))
+    output.append(ASCII.quote)
   }
 
   /// Writes a text as a JSON string.
   package mutating func write(_ text: String) {
     var text = text
     text.withUTF8 { bytes in
-      output.append(UInt8(ascii: "\""))
+      output.append(ASCII.quote)
       var index = 0
       while true {
         index = output.appendPlain(bytes, from: index)
@@ -233,19 +233,19 @@ package struct JSONWriter: ~Copyable {
         escape(bytes[index])
         index += 1
       }
-      output.append(UInt8(ascii: "\""))
+      output.append(ASCII.quote)
     }
   }
 
   private mutating func escape(_ byte: UInt8) {
     switch byte {
-    case UInt8(ascii: "\""): output.append("\\\"")
-    case UInt8(ascii: "\\"): output.append("\\\\")
+    case ASCII.quote: output.append("\\\"")
+    case ASCII.backslash: output.append("\\\\")
     case 0x08: output.append("\\b")
-    case 0x0C: output.append("\\f")
-    case 0x0A: output.append("\\n")
-    case 0x0D: output.append("\\r")
-    case 0x09: output.append("\\t")
+    case ASCII.formFeed: output.append("\\f")
+    case ASCII.newline: output.append("\\n")
+    case ASCII.carriageReturn: output.append("\\r")
+    case ASCII.tab: output.append("\\t")
     default: output.append("\\u00" + hex(byte).lowercased())
     }
   }
@@ -265,20 +265,20 @@ extension JSONWriter {
   }
 
   /// Ends a line, after which a new text may begin.
-  package mutating func endLine() { output.append(UInt8(ascii: "\n")) }
+  package mutating func endLine() { output.append(ASCII.newline) }
 
   /// Comes before each item of a list.
   package mutating func beginItem() { separate(hasItem ? 1 : 0, depth) }
 
   /// Whether something stands in the list or the object that began last: no value ends with an opening bracket.
-  private var hasItem: Bool { output.last.map { $0 != UInt8(ascii: "[") && $0 != UInt8(ascii: "{") } ?? false }
+  private var hasItem: Bool { output.last.map { $0 != ASCII.openBracket && $0 != ASCII.openBrace } ?? false }
 
   /// Comes before each member of an object.
   package mutating func beginMember(_ name: String) {
     beginItem()
     write(name)
-    output.append(UInt8(ascii: ":"))
-    if style.isIndented { output.append(UInt8(ascii: " ")) }
+    output.append(ASCII.colon)
+    if style.isIndented { output.append(ASCII.space) }
   }
 }
 
@@ -341,7 +341,8 @@ struct ByteBuffer: ~Copyable {
       index += 8
       count += 8
     }
-    while index < bytes.count, case let byte = bytes[index], byte >= 0x20, byte != 0x22, byte != 0x5C {
+    while index < bytes.count, case let byte = bytes[index], byte >= 0x20, byte != ASCII.quote, byte != ASCII.backslash
+    {
       base[count] = byte
       index += 1
       count += 1
@@ -355,7 +356,7 @@ struct ByteBuffer: ~Copyable {
   }
 
   mutating func appendLine(indentedBy levels: Int) {
-    append(UInt8(ascii: "\n"))
-    for _ in 0..<levels * 2 { append(UInt8(ascii: " ")) }
+    append(ASCII.newline)
+    for _ in 0..<levels * 2 { append(ASCII.space) }
   }
 }

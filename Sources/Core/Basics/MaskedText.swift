@@ -45,6 +45,11 @@ public struct MaskedText: Sendable, Equatable {
     self.parts = parts
   }
 
+  /// The names of the secrets in it, in their order.
+  package var secretNames: [String] {
+    parts.compactMap { if case .secret(let secret) = $0 { secret.name } else { nil } }
+  }
+
   /// The text for people.
   package var shown: String {
     if kind != .string { return MaskedText.mark }
@@ -82,20 +87,27 @@ extension Value {
   var isMaskedText: Bool { if case .masked = content { true } else { false } }
 
   /// The value for people and for recordings: a text with marks for each part that is kept by reference.
-  package var shown: Value {
+  package var shown: Value { replacingMasked { .string($0.shown) } }
+
+  /// The value with something else for each part that is kept by reference.
+  ///
+  /// A replaced key that is equal to another one gets its kind behind it. A map has no keys but texts that are known, so
+  /// that a key that is replaced by anything but a text takes the place of its map.
+  package func replacingMasked(_ replace: (MaskedText) -> Value) -> Value {
     guard isMasked else { return self }
     switch content {
-    case .masked(let text): return .string(text.shown)
-    case .list(let items): return .list(items.map(\.shown))
-    case .optional(let wrapped): return Value(.optional(wrapped?.shown))
+    case .masked(let text): return replace(text)
+    case .list(let items): return .list(items.map { $0.replacingMasked(replace) })
+    case .optional(let wrapped): return Value(.optional(wrapped?.replacingMasked(replace)))
     case .map(let map):
-      var shown = ValueMap()
+      var replaced = ValueMap()
       for member in map.members {
-        var key = member.key.shown
-        while shown[key] != nil { key = .string("\(key.string ?? "") (\(member.key.kindName))") }
-        shown[key] = member.value.shown
+        var key = member.key.replacingMasked(replace)
+        if member.key.isMasked, key.string == nil { return key }
+        while replaced[key] != nil { key = .string("\(key.string ?? "") (\(member.key.kindName))") }
+        replaced[key] = member.value.replacingMasked(replace)
       }
-      return .map(shown)
+      return .map(replaced)
     default: return self
     }
   }

@@ -60,13 +60,20 @@ extension String {
     OutsideText.hidesSecret(whole) ? OutsideText.mark : shortened(to: count)
   }
 
-  /// The text, whose secrets were taken out already, no longer than so many characters.
+  /// The text, whose secrets were taken out already, no longer than so many characters, the `…` not counted.
   package func shortened(to count: Int, _ part: OutsideText.Part = .beginning) -> String {
-    let scalars = unicodeScalars
-    guard scalars.count > count else { return self }
+    unicodeScalars.count <= count ? self : cut(to: count, part)
+  }
+
+  /// The same, with the `…` counted: what fits into so many characters.
+  package func shortened(into count: Int) -> String {
+    unicodeScalars.count <= count ? self : cut(to: count - 1, .beginning)
+  }
+
+  private func cut(to count: Int, _ part: OutsideText.Part) -> String {
     switch part {
-    case .beginning: return String(String.UnicodeScalarView(scalars.prefix(max(count, 0)))) + "…"
-    case .end: return "…" + String(String.UnicodeScalarView(scalars.suffix(max(count, 0))))
+    case .beginning: String(String.UnicodeScalarView(unicodeScalars.prefix(max(count, 0)))) + "…"
+    case .end: "…" + String(String.UnicodeScalarView(unicodeScalars.suffix(max(count, 0))))
     }
   }
 }

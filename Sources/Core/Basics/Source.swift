@@ -70,7 +70,9 @@ public final class Source: Sendable {
         if end < self.offset { self = Mark() }
         for index in self.offset..<end {
           let byte = bytes[index]
-          if byte == 0x0A || byte == 0x0D && !(index + 1 < bytes.count && bytes[index + 1] == 0x0A) {
+          if byte == ASCII.newline
+            || byte == ASCII.carriageReturn && !(index + 1 < bytes.count && bytes[index + 1] == ASCII.newline)
+          {
             position = Position(line: position.line + 1, column: 1)
           } else if byte & 0xC0 != 0x80 {
             // Continuation bytes of UTF-8 begin no scalar.
@@ -97,7 +99,7 @@ public final class Source: Sendable {
   /// The bytes of the line that holds an offset, as text without its line break, and the offset of its first byte.
   public func line(at offset: Int) -> (text: String, start: Int) {
     let offset = min(max(offset, 0), bytes.count)
-    let isBreak: (UInt8) -> Bool = { $0 == 0x0A || $0 == 0x0D }
+    let isBreak: (UInt8) -> Bool = { $0 == ASCII.newline || $0 == ASCII.carriageReturn }
     var start = offset
     while start > 0, !isBreak(bytes[start - 1]) { start -= 1 }
     var end = offset

@@ -15,9 +15,9 @@ extension String {
     var encoded = ""
     for byte in utf8 {
       switch byte {
-      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-        UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
-        UInt8(ascii: "~"):
+      case ASCII.lowercase, ASCII.uppercase,
+        ASCII.digits, ASCII.minus, ASCII.dot, ASCII.underscore,
+        ASCII.tilde:
         encoded.unicodeScalars.append(Unicode.Scalar(byte))
       default: encoded += "%" + hex(byte)
       }
@@ -35,7 +35,7 @@ extension String {
     octets.reserveCapacity(encoded.count)
     var index = 0
     while index < encoded.count {
-      if encoded[index] == UInt8(ascii: "%") {
+      if encoded[index] == ASCII.percent {
         guard index + 2 < encoded.count, let high = hexDigit(encoded[index + 1]), let low = hexDigit(encoded[index + 2])
         else { return nil }
         octets.append(high << 4 | low)

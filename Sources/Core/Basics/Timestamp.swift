@@ -72,7 +72,7 @@ extension Timestamp: CustomStringConvertible {
     func write(_ number: Int, digits: Int, before separator: Unicode.Scalar) {
       var rest = number
       for index in stride(from: end + digits - 1, through: end, by: -1) {
-        buffer[index] = UInt8(truncatingIfNeeded: rest % 10) &+ 0x30
+        buffer[index] = UInt8(truncatingIfNeeded: rest % 10) &+ ASCII.zero
         rest /= 10
       }
       buffer[end + digits] = UInt8(ascii: separator)
@@ -107,7 +107,7 @@ extension Timestamp: CustomStringConvertible {
       guard range.upperBound <= bytes.count else { return nil }
       var number = 0
       for index in range {
-        guard case let digit = bytes[index] &- 0x30, digit < 10 else { return nil }
+        guard case let digit = bytes[index] &- ASCII.zero, digit < 10 else { return nil }
         number = number * 10 + Int(digit)
       }
       return number
@@ -125,7 +125,7 @@ extension Timestamp: CustomStringConvertible {
     if isByte(index, ".") {
       index += 1
       let start = index
-      while index < bytes.count, (0x30...0x39).contains(bytes[index]) { index += 1 }
+      while index < bytes.count, ASCII.digits.contains(bytes[index]) { index += 1 }
       guard index > start, index - start <= 9, let fraction = digits(start..<index) else { return nil }
       nanoseconds = (index - start..<9).reduce(fraction) { value, _ in value * 10 }
     }
@@ -137,7 +137,7 @@ extension Timestamp: CustomStringConvertible {
         isByte(index + 3, ":"),
         let minutes = digits(index + 4..<index + 6), hours < 24, minutes < 60
       else { return nil }
-      offset = (hours * 60 + minutes) * (bytes[index] == 0x2D ? -60 : 60)
+      offset = (hours * 60 + minutes) * (bytes[index] == ASCII.minus ? -60 : 60)
       index += 6
     }
     guard index == bytes.count else { return nil }
@@ -197,8 +197,8 @@ extension TimeSpan: CustomStringConvertible {
   /// Reads a signed sum of decimal numbers with units, as `1h30m`, `-1.5s` or `0`; nil if it is not that or out of range.
   public init?(_ text: String, units: Units = .recipe) {
     var rest = Array(text.utf8)[...]
-    let isNegative = rest.first == 0x2D
-    if isNegative || rest.first == 0x2B { rest = rest.dropFirst() }
+    let isNegative = rest.first == ASCII.minus
+    if isNegative || rest.first == ASCII.plus { rest = rest.dropFirst() }
     if rest.elementsEqual("0".utf8) {
       self.init(nanoseconds: 0)
       return
@@ -207,16 +207,16 @@ extension TimeSpan: CustomStringConvertible {
     // Kept below zero, because the least length has no positive twin.
     var total = 0
     while !rest.isEmpty {
-      let whole = rest.prefix { (0x30...0x39).contains($0) }
+      let whole = rest.prefix { ASCII.digits.contains($0) }
       rest = rest.dropFirst(whole.count)
       var fraction = whole[whole.endIndex...]
-      if rest.first == 0x2E {
+      if rest.first == ASCII.dot {
         rest = rest.dropFirst()
-        fraction = rest.prefix { (0x30...0x39).contains($0) }
+        fraction = rest.prefix { ASCII.digits.contains($0) }
         rest = rest.dropFirst(fraction.count)
       }
       guard !(whole.isEmpty && fraction.isEmpty) else { return nil }
-      let name = String(decoding: rest.prefix { !(0x30...0x39).contains($0) && $0 != 0x2E }, as: UTF8.self)
+      let name = String(decoding: rest.prefix { !ASCII.digits.contains($0) && $0 != ASCII.dot }, as: UTF8.self)
       rest = rest.dropFirst(name.utf8.count)
       guard let unit = TimeSpan.nanoseconds(in: name, units) else { return nil }
       guard let count = Int(String(decoding: whole.isEmpty ? [0x30] : Array(whole), as: UTF8.self)) else { return nil }
@@ -225,7 +225,7 @@ extension TimeSpan: CustomStringConvertible {
       var scale = Double(unit)
       for byte in fraction {
         scale /= 10
-        part += Double(byte - 0x30) * scale
+        part += Double(byte - ASCII.zero) * scale
       }
       let (sum, overflow2) = total.addingReportingOverflow(product)
       let (sum2, overflow3) = sum.subtractingReportingOverflow(Int(part.rounded(.toNearestOrEven)))

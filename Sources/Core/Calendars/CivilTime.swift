@@ -34,9 +34,9 @@ package struct CivilTime: Hashable, Sendable {
     guard bytes.count == 5 || bytes.count == 8 else { return nil }
     var parts: [Int] = []
     for start in stride(from: 0, to: bytes.count, by: 3) {
-      let tens = Int(bytes[start]) - 0x30
-      let ones = Int(bytes[start + 1]) - 0x30
-      guard (0...9).contains(tens), (0...9).contains(ones), start + 2 == bytes.count || bytes[start + 2] == 0x3A
+      let tens = Int(bytes[start]) - Int(ASCII.zero)
+      let ones = Int(bytes[start + 1]) - Int(ASCII.zero)
+      guard (0...9).contains(tens), (0...9).contains(ones), start + 2 == bytes.count || bytes[start + 2] == ASCII.colon
       else { return nil }
       parts.append(tens * 10 + ones)
     }

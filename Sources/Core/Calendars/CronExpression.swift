@@ -54,7 +54,7 @@ package struct CronExpression: Hashable, Sendable {
   }
 
   /// Something wrong or doubtful in the text of an expression.
-  package struct Fault: Error, Hashable, Sendable {
+  package struct Fault: Hashable, Sendable {
     /// What is wrong and how to mend it: no full stop, lower case.
     package var message: String
     /// The part of the text, as UTF-8 offsets.

@@ -46,13 +46,13 @@ struct CronParser {
   ]
 
   mutating func parse() -> CronExpression? {
-    var words = split(0..<bytes.count) { $0 == 0x20 || $0 == 0x09 }.filter { !$0.isEmpty }
+    var words = split(0..<bytes.count) { $0 == ASCII.space || $0 == ASCII.tab }.filter { !$0.isEmpty }
     guard let first = words.first else {
       error("a cron expression has five fields (minute, hour, day, month, weekday); this one is empty", 0..<bytes.count)
       return nil
     }
     let whole = first.lowerBound..<(words.last ?? first).upperBound
-    if bytes[first.lowerBound] == UInt8(ascii: "@") { return shorthand(first, isAlone: words.count == 1) }
+    if bytes[first.lowerBound] == ASCII.at { return shorthand(first, isAlone: words.count == 1) }
     if string(first).contains("=") {
       error("'\(string(first))' does not belong here; name the zone with the key `zone`", first)
       words.removeFirst()
@@ -66,7 +66,7 @@ struct CronParser {
       return nil
     }
     let bits = zip(Field.all, words).map { field, range in values(of: field, in: range) }
-    let isStar = words.map { bytes[$0.lowerBound] == UInt8(ascii: "*") }
+    let isStar = words.map { bytes[$0.lowerBound] == ASCII.asterisk }
     let expression = CronExpression(
       minutes: bits[0], hours: bits[1], days: bits[2], daysFromEnd: daysFromEnd, months: bits[3],
       weekdays: (bits[4] | bits[4] >> 7) & 0x7F, isWild: isStar[0] || isStar[1],
@@ -107,7 +107,7 @@ struct CronParser {
   private mutating func values(of field: Field, in range: Range<Int>) -> UInt64 {
     let before = faults.count
     var bits: UInt64 = 0
-    for item in split(range, where: { $0 == UInt8(ascii: ",") }) { bits |= values(of: field, item: item) }
+    for item in split(range, where: { $0 == ASCII.comma }) { bits |= values(of: field, item: item) }
     return faults[before...].contains { $0.severity == .error } ? 0 : bits
   }
 
@@ -116,7 +116,7 @@ struct CronParser {
       error("an item is missing beside the comma; write values as in '1,15'", item)
       return 0
     }
-    let slash = split(item) { $0 == UInt8(ascii: "/") }
+    let slash = split(item) { $0 == ASCII.slash }
     guard slash.count <= 2 else {
       error("'\(string(item))' has two steps; write one, as in '*/15'", item)
       return 0
@@ -132,7 +132,7 @@ struct CronParser {
       // Sunday once.
       if field.range.upperBound == 7 { high = 6 }
     } else {
-      let ends = split(base) { $0 == UInt8(ascii: "-") }
+      let ends = split(base) { $0 == ASCII.minus }
       guard ends.count <= 2 else {
         error("'\(string(base))' is no range; write two values, as in '1-5'", base)
         return 0
@@ -164,7 +164,7 @@ struct CronParser {
   private func daysBeforeLast(_ item: Range<Int>) -> Int? {
     guard bytes[item.lowerBound] | 0x20 == UInt8(ascii: "l") else { return nil }
     if item.count == 1 { return 0 }
-    guard bytes[item.lowerBound + 1] == UInt8(ascii: "-"), let days = number(item.lowerBound + 2..<item.upperBound)
+    guard bytes[item.lowerBound + 1] == ASCII.minus, let days = number(item.lowerBound + 2..<item.upperBound)
     else { return nil }
     return days <= 30 ? days : nil
   }
@@ -172,7 +172,7 @@ struct CronParser {
   /// A range over the end of the period, as a list of two.
   private func unwrapped(_ field: Field, _ ends: [Range<Int>], _ first: Int, _ last: Int) -> String {
     func name(_ value: Int, like range: Range<Int>) -> String {
-      let isNamed = !(0x30...0x39).contains(bytes[range.lowerBound])
+      let isNamed = !ASCII.digits.contains(bytes[range.lowerBound])
       let index = value - field.firstNamed
       return isNamed && field.names.indices.contains(index) ? field.names[index] : String(value)
     }
@@ -282,8 +282,8 @@ struct CronParser {
   private func string(_ range: Range<Int>) -> String { String(decoding: bytes[range], as: UTF8.self) }
 
   private func number(_ range: Range<Int>) -> Int? {
-    guard (1...4).contains(range.count), bytes[range].allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
-    return bytes[range].reduce(0) { $0 * 10 + Int($1 - 0x30) }
+    guard (1...4).contains(range.count), bytes[range].allSatisfy({ ASCII.digits.contains($0) }) else { return nil }
+    return bytes[range].reduce(0) { $0 * 10 + Int($1 - ASCII.zero) }
   }
 
   private func split(_ range: Range<Int>, where isSeparator: (UInt8) -> Bool) -> [Range<Int>] {

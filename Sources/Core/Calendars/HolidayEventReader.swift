@@ -69,8 +69,8 @@ struct HolidayEventReader {
       guard range.upperBound <= bytes.count else { return nil }
       var number = 0
       for byte in bytes[range] {
-        guard (0x30...0x39).contains(byte) else { return nil }
-        number = number * 10 + Int(byte - 0x30)
+        guard ASCII.digits.contains(byte) else { return nil }
+        number = number * 10 + Int(byte - ASCII.zero)
       }
       return number
     }
@@ -110,7 +110,7 @@ struct HolidayEventReader {
   private func duration(_ property: ICalendarProperty) throws(Diagnostic) -> Int {
     let malformed = file.fault("DURATION: '\(property.value)' is no length of time such as P1D or PT8H", property.range)
     var rest = Array(property.value.uppercased().utf8)[...]
-    if rest.first == UInt8(ascii: "+") { rest = rest.dropFirst() }
+    if rest.first == ASCII.plus { rest = rest.dropFirst() }
     guard rest.first == UInt8(ascii: "P"), rest.count > 2 else { throw malformed }
     rest = rest.dropFirst()
     var seconds = 0
@@ -121,12 +121,12 @@ struct HolidayEventReader {
         rest = rest.dropFirst()
         continue
       }
-      let digits = rest.prefix { (0x30...0x39).contains($0) }
+      let digits = rest.prefix { ASCII.digits.contains($0) }
       rest = rest.dropFirst(digits.count)
       // Five digits are 273 years of days.
       guard (1...5).contains(digits.count), let unit = rest.first else { throw malformed }
       rest = rest.dropFirst()
-      let number = digits.reduce(0) { $0 * 10 + Int($1 - 0x30) }
+      let number = digits.reduce(0) { $0 * 10 + Int($1 - ASCII.zero) }
       switch (unit, isTime) {
       case (UInt8(ascii: "W"), false): seconds += number * 604_800
       case (UInt8(ascii: "D"), false): seconds += number * 86_400

@@ -88,11 +88,11 @@ struct ICalendarFile {
     repeat {
       // A line that goes on does so after one blank or tab.
       let from = text.isEmpty && position == start ? position : position + 1
-      end = bytes[from...].firstIndex(of: 0x0A) ?? bytes.count
+      end = bytes[from...].firstIndex(of: ASCII.newline) ?? bytes.count
       position = min(end + 1, bytes.count)
-      if end > from, bytes[end - 1] == 0x0D { end -= 1 }
+      if end > from, bytes[end - 1] == ASCII.carriageReturn { end -= 1 }
       text += bytes[from..<end]
-    } while position < bytes.count && (bytes[position] == 0x20 || bytes[position] == 0x09)
+    } while position < bytes.count && (bytes[position] == ASCII.space || bytes[position] == ASCII.tab)
     return (text, start..<end)
   }
 
@@ -102,13 +102,13 @@ struct ICalendarFile {
     func part(until ends: [UInt8]) -> String {
       var isQuoted = false
       let found = rest.prefix { byte in
-        if byte == 0x22 { isQuoted.toggle() }
+        if byte == ASCII.quote { isQuoted.toggle() }
         return isQuoted || !ends.contains(byte)
       }
       rest = rest.dropFirst(found.count)
-      return String(decoding: found.filter { $0 != 0x22 }, as: UTF8.self)
+      return String(decoding: found.filter { $0 != ASCII.quote }, as: UTF8.self)
     }
-    let (colon, semicolon, equals) = (UInt8(ascii: ":"), UInt8(ascii: ";"), UInt8(ascii: "="))
+    let (colon, semicolon, equals) = (ASCII.colon, ASCII.semicolon, ASCII.equals)
     let name = part(until: [colon, semicolon]).uppercased()
     var parameters: [(name: String, value: String)] = []
     while rest.first == semicolon {
@@ -119,7 +119,7 @@ struct ICalendarFile {
       parameters.append((parameter, part(until: [colon, semicolon])))
     }
     let isName = name.utf8.allSatisfy { byte in
-      (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte) || (0x30...0x39).contains(byte) || byte == 0x2D
+      ASCII.uppercase.contains(byte) || ASCII.digits.contains(byte) || byte == ASCII.minus
     }
     guard !name.isEmpty, isName, rest.first == colon else {
       throw fault("this is no line of an iCalendar file, such as DTSTART:20261225", range)

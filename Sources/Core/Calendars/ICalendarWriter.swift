@@ -88,7 +88,7 @@ package struct ICalendar: Sendable {
 
     /// A property whose value is an instant in UTC (section 3.3.5).
     mutating func instant(_ name: String, _ instant: Timestamp) {
-      let whole = instant.description.utf8.prefix(19).filter { $0 != UInt8(ascii: "-") && $0 != UInt8(ascii: ":") }
+      let whole = instant.description.utf8.prefix(19).filter { $0 != ASCII.minus && $0 != ASCII.colon }
       line("\(name):\(String(decoding: whole, as: UTF8.self))Z")
     }
 

@@ -73,10 +73,10 @@ package final class TimeZoneDatabase: Sendable {
 
   /// Reads `±HH:MM` as seconds; nil if it is not that.
   package static func offset(_ text: String) -> Int? {
-    guard let sign = text.utf8.first, sign == 0x2B || sign == 0x2D, text.utf8.count == 6,
+    guard let sign = text.utf8.first, sign == ASCII.plus || sign == ASCII.minus, text.utf8.count == 6,
       let magnitude = CivilTime.secondOfDay(String(text.unicodeScalars.dropFirst()))
     else { return nil }
-    return sign == 0x2D ? -magnitude : magnitude
+    return sign == ASCII.minus ? -magnitude : magnitude
   }
 
   /// Whether a name is formed as IANA's are: parts that begin with a capital, joined by slashes.
@@ -85,16 +85,16 @@ package final class TimeZoneDatabase: Sendable {
   private static func isZoneName(_ name: String) -> Bool {
     let isWellFormed = name.utf8.allSatisfy { byte in
       switch byte {
-      case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
-        UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"), UInt8(ascii: "-"), UInt8(ascii: "+"),
-        UInt8(ascii: "/"):
+      case ASCII.uppercase, ASCII.lowercase,
+        ASCII.digits, ASCII.underscore, ASCII.minus, ASCII.plus,
+        ASCII.slash:
         true
       default: false
       }
     }
-    let parts = name.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+    let parts = name.utf8.split(separator: ASCII.slash, omittingEmptySubsequences: false)
     return isWellFormed && name.utf8.count <= 64
-      && parts.allSatisfy { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0.first ?? 0) }
+      && parts.allSatisfy { ASCII.uppercase.contains($0.first ?? 0) }
   }
 
   private func unknown(_ name: String) -> TimeZoneError {
@@ -103,7 +103,7 @@ package final class TimeZoneDatabase: Sendable {
       return TimeZoneError(
         .unreadable, "there are no zone files in \(files.location); install the package tzdata, or point TZDIR at them")
     }
-    if (2...5).contains(name.utf8.count), name.utf8.allSatisfy((UInt8(ascii: "A")...UInt8(ascii: "Z")).contains) {
+    if (2...5).contains(name.utf8.count), name.utf8.allSatisfy(ASCII.uppercase.contains) {
       // The nearest name of `AEST` is `EST`, on the other side of the world.
       return TimeZoneError(
         .unknown,
@@ -178,7 +178,7 @@ package struct TimeZoneFolder: TimeZoneFiles {
         pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
       }
       // All else is no zone: `.`, `posix`, `right`, `zone.tab`.
-      guard let first = name.utf8.first, (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(first) else { continue }
+      guard let first = name.utf8.first, ASCII.uppercase.contains(first) else { continue }
       let below = names(below: "\(prefix)\(name)/", depth: depth + 1)
       found += below.isEmpty ? ["\(prefix)\(name)"] : below
     }

@@ -8,6 +8,8 @@
 //
 // Every count is held against the bytes that are there before anything is read, so a damaged file is an error.
 
+import Basics
+
 /// What a TZif file says, as it stands there.
 struct TimeZoneFile {
   /// One kind of local time.
@@ -67,7 +69,9 @@ struct TimeZoneFile {
     }
     if block.version >= 0x32 {
       let rest = bytes[block.end...]
-      guard rest.first == 0x0A, let close = rest.dropFirst().firstIndex(of: 0x0A) else { throw damaged("no footer") }
+      guard rest.first == ASCII.newline, let close = rest.dropFirst().firstIndex(of: ASCII.newline) else {
+        throw damaged("no footer")
+      }
       let text = rest[(block.end + 1)..<close]
       if !text.isEmpty {
         guard let footer = TimeZoneFooter(text) else { throw damaged("an unreadable footer") }

@@ -66,7 +66,7 @@ struct TimeZoneFooter {
     guard !reader.rest.isEmpty else { return }
     guard let daylightName = reader.name() else { return nil }
     var daylightOffset = standard.offset + 3600
-    if reader.rest.first != 0x2C {
+    if reader.rest.first != ASCII.comma {
       guard let offset = reader.time(maximumHours: 24) else { return nil }
       daylightOffset = -offset
     }
@@ -87,8 +87,8 @@ struct TimeZoneFooter {
       let isQuoted = consume("<")
       let letters = rest.prefix { byte in
         switch byte {
-        case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"): true
-        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "+"), UInt8(ascii: "-"): isQuoted
+        case ASCII.uppercase, ASCII.lowercase: true
+        case ASCII.digits, ASCII.plus, ASCII.minus: isQuoted
         default: false
         }
       }
@@ -98,10 +98,10 @@ struct TimeZoneFooter {
     }
 
     mutating func number(atMost maximum: Int) -> Int? {
-      let digits = rest.prefix { (0x30...0x39).contains($0) }
+      let digits = rest.prefix { ASCII.digits.contains($0) }
       guard (1...3).contains(digits.count) else { return nil }
       rest = rest.dropFirst(digits.count)
-      let number = digits.reduce(0) { $0 * 10 + Int($1 - 0x30) }
+      let number = digits.reduce(0) { $0 * 10 + Int($1 - ASCII.zero) }
       return number <= maximum ? number : nil
     }
 

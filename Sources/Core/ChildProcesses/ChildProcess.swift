@@ -89,11 +89,11 @@ package final class ChildProcess: Sendable {
   /// colons; nil if it is not there, or not executable.
   package static func file(of name: String, in path: String, from folder: String) -> String? {
     if name.isEmpty || name.utf8.contains(0) { return nil }
-    if name.utf8.contains(0x2F) {
+    if name.utf8.contains(ASCII.slash) {
       let file = name.hasPrefix("/") ? name : "\(folder)/\(name)"
       return isProgram(file) ? file : nil
     }
-    for folder in path.utf8.split(separator: 0x3A) {
+    for folder in path.utf8.split(separator: ASCII.colon) {
       let file = "\(String(decoding: Array(folder), as: UTF8.self))/\(name)"
       if isProgram(file) { return file }
     }

@@ -17,9 +17,9 @@ enum CoreSchema {
   static func resolve(_ text: UnsafeBufferPointer<UInt8>) -> Resolution {
     guard let first = text.first else { return .content(.null) }
     switch first {
-    case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: "."):
+    case ASCII.digits, ASCII.plus, ASCII.minus, ASCII.dot:
       return number(text) ?? string(text)
-    case UInt8(ascii: "~"), UInt8(ascii: "n"), UInt8(ascii: "N"), UInt8(ascii: "t"), UInt8(ascii: "T"),
+    case ASCII.tilde, UInt8(ascii: "n"), UInt8(ascii: "N"), UInt8(ascii: "t"), UInt8(ascii: "T"),
       UInt8(ascii: "f"), UInt8(ascii: "F"):
       return word(text) ?? string(text)
     default:
@@ -42,13 +42,13 @@ enum CoreSchema {
   }
 
   private static func number(_ text: UnsafeBufferPointer<UInt8>) -> Resolution? {
-    if text.count > 2, text[0] == UInt8(ascii: "0") {
+    if text.count > 2, text[0] == ASCII.zero {
       if text[1] == UInt8(ascii: "x") { return int(text[2...], radix: 16) }
       if text[1] == UInt8(ascii: "o") { return int(text[2...], radix: 8) }
     }
-    let hasSign = text[0] == UInt8(ascii: "-") || text[0] == UInt8(ascii: "+")
+    let hasSign = text[0] == ASCII.minus || text[0] == ASCII.plus
     let unsigned = text[(hasSign ? 1 : 0)...]
-    if let int = int(unsigned, radix: 10, isNegative: text[0] == UInt8(ascii: "-")) { return int }
+    if let int = int(unsigned, radix: 10, isNegative: text[0] == ASCII.minus) { return int }
     return isDecimal(unsigned) ? double(text) : special(text, unsigned)
   }
 
@@ -75,7 +75,7 @@ enum CoreSchema {
 
   private static func digitValue(_ byte: UInt8) -> Int? {
     switch byte {
-    case UInt8(ascii: "0")...UInt8(ascii: "9"): Int(byte) - 0x30
+    case ASCII.digits: Int(byte - ASCII.zero)
     case UInt8(ascii: "a")...UInt8(ascii: "f"): Int(byte) - 0x57
     case UInt8(ascii: "A")...UInt8(ascii: "F"): Int(byte) - 0x37
     default: nil
@@ -86,12 +86,12 @@ enum CoreSchema {
   private static func isDecimal(_ text: Slice<UnsafeBufferPointer<UInt8>>) -> Bool {
     var rest = text
     func digits() -> Int {
-      let count = rest.prefix { $0 >= UInt8(ascii: "0") && $0 <= UInt8(ascii: "9") }.count
+      let count = rest.prefix { $0 >= ASCII.zero && $0 <= UInt8(ascii: "9") }.count
       rest = rest.dropFirst(count)
       return count
     }
     let whole = digits()
-    if rest.first == UInt8(ascii: ".") {
+    if rest.first == ASCII.dot {
       rest = rest.dropFirst()
       if digits() == 0, whole == 0 { return false }
     } else if whole == 0 {
@@ -99,7 +99,7 @@ enum CoreSchema {
     }
     if rest.first == UInt8(ascii: "e") || rest.first == UInt8(ascii: "E") {
       rest = rest.dropFirst()
-      if rest.first == UInt8(ascii: "-") || rest.first == UInt8(ascii: "+") { rest = rest.dropFirst() }
+      if rest.first == ASCII.minus || rest.first == ASCII.plus { rest = rest.dropFirst() }
       if digits() == 0 { return false }
     }
     return rest.isEmpty
@@ -116,7 +116,7 @@ enum CoreSchema {
     guard unsigned.count == 4 else { return nil }
     switch String(decoding: unsigned, as: UTF8.self) {
     case ".inf", ".Inf", ".INF":
-      return .content(.double(text[0] == UInt8(ascii: "-") ? -.infinity : .infinity))
+      return .content(.double(text[0] == ASCII.minus ? -.infinity : .infinity))
     case ".nan", ".NaN", ".NAN":
       return unsigned.count == text.count ? .content(.double(.nan)) : nil
     default:

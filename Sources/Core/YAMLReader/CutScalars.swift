@@ -30,7 +30,7 @@ struct CutScalars {
     let bytes = source.bytes
     var index = offset
     while index + 1 < bytes.count {
-      if bytes[index] == UInt8(ascii: "}"), bytes[index + 1] == UInt8(ascii: "}") { return index + 2 }
+      if bytes[index] == ASCII.closeBrace, bytes[index + 1] == ASCII.closeBrace { return index + 2 }
       index += 1
     }
     return bytes.count
@@ -44,7 +44,7 @@ struct CutScalars {
     }
     guard depth > 0,
       let comma = source.bytes[event.range.upperBound...].firstIndex(where: { !isBlankOrBreak($0) }),
-      source.bytes[comma] == UInt8(ascii: ",")
+      source.bytes[comma] == ASCII.comma
     else { return nil }
     let advice = quoting.advice(inFlowAt: event.range.lowerBound)
     return fault("`,` ends a value inside \(isMap ? "{ }" : "[ ]"), even in parentheses; \(advice)", comma..<comma + 1)
@@ -60,7 +60,7 @@ struct CutScalars {
       rest = rest[(lineBreak + 1)...]
       guard let first = rest.firstIndex(where: { !isBlankOrBreak($0) }) else { return nil }
       rest = rest[first...]
-      if rest.count > 1, rest[first] == UInt8(ascii: "-"), isBlank(rest[first + 1]) {
+      if rest.count > 1, rest[first] == ASCII.minus, isBlank(rest[first + 1]) {
         let message = "this is no list item: it is indented more than the text above, and goes on with it"
         return Diagnostic(message, at: Diagnostic.Location(source, first..<first + 1), severity: .warning)
       }
@@ -82,9 +82,9 @@ struct CutScalars {
     var isOpen = false
     for index in text.indices.dropLast() {
       switch (text[index], text[index + 1]) {
-      case (UInt8(ascii: "}"), UInt8(ascii: "}")): isOpen = false
-      case (UInt8(ascii: "{"), UInt8(ascii: "{")):
-        isOpen = isOpen || index > 0 && text[index - 1] == UInt8(ascii: "$")
+      case (ASCII.closeBrace, ASCII.closeBrace): isOpen = false
+      case (ASCII.openBrace, ASCII.openBrace):
+        isOpen = isOpen || index > 0 && text[index - 1] == ASCII.dollar
       default: break
       }
     }
@@ -96,7 +96,7 @@ extension Source {
   /// Where the comment begins that follows an offset on its line, if one does.
   func comment(after offset: Int) -> Int? {
     guard let next = bytes[offset...].firstIndex(where: { !isBlank($0) }), next > offset,
-      bytes[next] == UInt8(ascii: "#")
+      bytes[next] == ASCII.hash
     else { return nil }
     return next
   }

@@ -1,3 +1,4 @@
+import Basics
 import CLibYAML
 
 /// What libyaml found next.
@@ -179,14 +180,14 @@ struct EventStream: ~Copyable {
   private func skip(_ properties: NodeProperties) -> Int {
     var offset = properties.start
     for _ in 0..<(properties.anchor == nil ? 0 : 1) + (properties.tag == nil ? 0 : 1) {
-      if let anchor = properties.anchor, offset < bytes.count, bytes[offset] == UInt8(ascii: "&") {
+      if let anchor = properties.anchor, offset < bytes.count, bytes[offset] == ASCII.ampersand {
         // A colon ends an anchor, without a blank.
         offset = min(offset + 1 + anchor.utf8.count, bytes.count)
       } else {
         while offset < bytes.count, !isBlankOrBreak(bytes[offset]) { offset += 1 }
       }
-      while offset < bytes.count, isBlankOrBreak(bytes[offset]) || bytes[offset] == UInt8(ascii: "#") {
-        if bytes[offset] == UInt8(ascii: "#") {
+      while offset < bytes.count, isBlankOrBreak(bytes[offset]) || bytes[offset] == ASCII.hash {
+        if bytes[offset] == ASCII.hash {
           while offset < bytes.count, !isBreak(bytes[offset]) { offset += 1 }
         } else {
           offset += 1
@@ -251,10 +252,10 @@ private struct MarkCursor {
 }
 
 /// Whether a byte is a space or a tab.
-func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
+func isBlank(_ byte: UInt8) -> Bool { byte == ASCII.space || byte == ASCII.tab }
 
 /// Whether a byte ends a line.
-func isBreak(_ byte: UInt8) -> Bool { byte == 0x0A || byte == 0x0D }
+func isBreak(_ byte: UInt8) -> Bool { byte == ASCII.newline || byte == ASCII.carriageReturn }
 
 /// Whether a byte is a space, a tab, or ends a line.
 func isBlankOrBreak(_ byte: UInt8) -> Bool { isBlank(byte) || isBreak(byte) }

@@ -36,12 +36,12 @@ struct QuoteAdvice {
     scan: while end < lineEnd {
       switch source.bytes[end] {
       case UInt8(ascii: "("): closers.append(UInt8(ascii: ")"))
-      case UInt8(ascii: "["): closers.append(UInt8(ascii: "]"))
-      case UInt8(ascii: "{"): closers.append(UInt8(ascii: "}"))
-      case let quote where quote == UInt8(ascii: "'") || quote == UInt8(ascii: "\""):
+      case ASCII.openBracket: closers.append(ASCII.closeBracket)
+      case ASCII.openBrace: closers.append(ASCII.closeBrace)
+      case let quote where quote == ASCII.apostrophe || quote == ASCII.quote:
         end = source.bytes[end + 1..<lineEnd].firstIndex(of: quote) ?? end
       case let closer where closer == closers.last: closers.removeLast()
-      case UInt8(ascii: ","), UInt8(ascii: "]"), UInt8(ascii: "}"):
+      case ASCII.comma, ASCII.closeBracket, ASCII.closeBrace:
         if closers.isEmpty { break scan }
       default: break
       }
@@ -54,7 +54,7 @@ struct QuoteAdvice {
   func advice(for range: Range<Int>) -> String {
     guard !range.isEmpty, range.count <= QuoteAdvice.longestQuoted else { return generalAdvice }
     let text = String(decoding: source.bytes[range], as: UTF8.self)
-    let needsSingle = text.utf8.contains { $0 == UInt8(ascii: "\"") || $0 == UInt8(ascii: "\\") }
+    let needsSingle = text.utf8.contains { $0 == ASCII.quote || $0 == ASCII.backslash }
     guard needsSingle else { return "quote the whole value: `\"\(text)\"`" }
     var doubled = ""
     for scalar in text.unicodeScalars { doubled += scalar == "'" ? "''" : String(scalar) }
@@ -68,7 +68,7 @@ struct QuoteAdvice {
     var start = source.lineStart(before: offset)
     func skipBlanks() { while start < lineEnd, isBlank(bytes[start]) { start += 1 } }
     skipBlanks()
-    while start + 1 < lineEnd, bytes[start] == UInt8(ascii: "-"), isBlank(bytes[start + 1]) {
+    while start + 1 < lineEnd, bytes[start] == ASCII.minus, isBlank(bytes[start + 1]) {
       start += 1
       skipBlanks()
     }
@@ -88,9 +88,9 @@ struct QuoteAdvice {
     let bytes = source.bytes
     guard let first = bytes[line].first else { return nil }
     func isKeyEnd(_ index: Int) -> Bool {
-      bytes[index] == UInt8(ascii: ":") && (index + 1 == line.upperBound || isBlank(bytes[index + 1]))
+      bytes[index] == ASCII.colon && (index + 1 == line.upperBound || isBlank(bytes[index + 1]))
     }
-    if first == UInt8(ascii: "\"") || first == UInt8(ascii: "'") {
+    if first == ASCII.quote || first == ASCII.apostrophe {
       guard let quote = bytes[(line.lowerBound + 1)..<line.upperBound].firstIndex(of: first),
         let colon = bytes[(quote + 1)..<line.upperBound].firstIndex(where: { !isBlank($0) }), isKeyEnd(colon)
       else { return nil }
@@ -110,13 +110,13 @@ struct QuoteAdvice {
     scan: while index < range.upperBound {
       let byte = bytes[index]
       switch byte {
-      case UInt8(ascii: "'"), UInt8(ascii: "\""):
+      case ASCII.apostrophe, ASCII.quote:
         quote = quote == nil ? byte : quote == byte ? nil : quote
-      case UInt8(ascii: "$") where bytes[index..<range.upperBound].starts(with: "${{".utf8):
+      case ASCII.dollar where bytes[index..<range.upperBound].starts(with: "${{".utf8):
         isInExpression = true
-      case UInt8(ascii: "}") where quote == nil && bytes[index..<range.upperBound].starts(with: "}}".utf8):
+      case ASCII.closeBrace where quote == nil && bytes[index..<range.upperBound].starts(with: "}}".utf8):
         isInExpression = false
-      case UInt8(ascii: "#")
+      case ASCII.hash
       where quote == nil && !isInExpression && index > range.lowerBound && isBlank(bytes[index - 1]):
         break scan
       default: break

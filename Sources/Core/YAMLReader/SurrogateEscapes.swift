@@ -1,3 +1,5 @@
+import Basics
+
 /// The escapes in double quotes by which JSON writes what lies beyond U+FFFF, in two halves: `"\ud83e\udd80"`.
 ///
 /// YAML 1.2 reads JSON, but libyaml refuses each half, since it is no character. So libyaml is given a text of the same
@@ -16,7 +18,7 @@ struct SurrogateEscapes {
     var taken: Set<UInt8> = []
     for index in text.indices {
       switch text[index] {
-      case UInt8(ascii: "\\"):
+      case ASCII.backslash:
         guard let digit = SurrogateEscapes.digit(of: text, at: index) else { continue }
         if text[digit] | 0x20 == UInt8(ascii: "d") { halves.append(digit) } else { taken.insert(text[digit] | 0x20) }
       case 0xEA...0xEE where index + 1 < text.count && text[index + 1] >= 0xA0:
@@ -37,7 +39,7 @@ struct SurrogateEscapes {
     var digit = index + 2
     switch text[index + 1] {
     case UInt8(ascii: "u"): break
-    case UInt8(ascii: "U") where text[digit..<digit + 4].allSatisfy({ $0 == UInt8(ascii: "0") }): digit += 4
+    case UInt8(ascii: "U") where text[digit..<digit + 4].allSatisfy({ $0 == ASCII.zero }): digit += 4
     default: return nil
     }
     guard digit + 3 < text.count, text[digit..<digit + 4].allSatisfy(isHexDigit) else { return nil }
@@ -65,7 +67,7 @@ struct SurrogateEscapes {
         result += Unicode.Scalar(code).map { Array(UTF8.encode($0) ?? UTF8.encodedReplacementCharacter) } ?? []
         count += 2
         index += 6
-      } else if text[index] == UInt8(ascii: "\\"), index + 5 < text.count, text[index + 1] == UInt8(ascii: "u"),
+      } else if text[index] == ASCII.backslash, index + 5 < text.count, text[index + 1] == UInt8(ascii: "u"),
         text[index + 2] | 0x20 == digit, text[index + 3] >= UInt8(ascii: "8"),
         text[index + 2..<index + 6].allSatisfy(isHexDigit)
       {
@@ -88,14 +90,14 @@ struct SurrogateEscapes {
   }
 
   /// Whether the scalar has a backslash, without which nothing in it was changed.
-  private func isTouched(_ range: Range<Int>) -> Bool { bytes[range].contains(UInt8(ascii: "\\")) }
+  private func isTouched(_ range: Range<Int>) -> Bool { bytes[range].contains(ASCII.backslash) }
 
   /// That a half stands alone, the one after so many others in a scalar.
   private func lone(_ count: Int, in range: Range<Int>, of source: UnsafeBufferPointer<UInt8>) -> ScannerError {
     var count = count
     var index = range.lowerBound
     while index + 1 < range.upperBound {
-      guard source[index] == UInt8(ascii: "\\") else {
+      guard source[index] == ASCII.backslash else {
         index += 1
         continue
       }
@@ -118,5 +120,5 @@ extension ScannerError {
 }
 
 private func isHexDigit(_ byte: UInt8) -> Bool {
-  (0x30...0x39).contains(byte) || (0x61...0x66).contains(byte | 0x20)
+  ASCII.digits.contains(byte) || (0x61...0x66).contains(byte | 0x20)
 }

@@ -42,7 +42,7 @@ struct SyntaxFault {
     case "did not find expected node content":
       return missingValue
     case "could not find expected ':'":
-      if source.bytes[error.contextOffset...].first == UInt8(ascii: "-") {
+      if source.bytes[error.contextOffset...].first == ASCII.minus {
         return fault("a space is missing after this `-`", error.contextOffset..<error.contextOffset + 1)
       }
       let line = error.contextOffset..<source.lineEnd(after: error.contextOffset)
@@ -121,17 +121,17 @@ extension SyntaxFault {
     if error.isInFlow { return leftoverInFlow }
     let start = value.range.lowerBound
     guard start <= error.offset, start < value.range.upperBound else {
-      if error.offset < source.bytes.count, source.bytes[error.offset] == UInt8(ascii: ":") { return missingKey }
+      if error.offset < source.bytes.count, source.bytes[error.offset] == ASCII.colon { return missingKey }
       return fault("no key begins with \(quoted(error.offset)); quote the key", 1)
     }
     let advice = quoting.advice(for: value.range)
     if let meaning = meaning(ofSignAt: start) { return fault("\(meaning); \(advice)", value.range) }
     switch source.bytes[start] {
-    case UInt8(ascii: "'"), UInt8(ascii: "\""):
+    case ASCII.apostrophe, ASCII.quote:
       return innerQuote ?? fault("a value that begins with a quote ends at the next one; \(advice)", value.range)
-    case UInt8(ascii: "["), UInt8(ascii: "{"):
+    case ASCII.openBracket, ASCII.openBrace:
       if error.offset < source.bytes.count, "]}".utf8.contains(source.bytes[error.offset]) { return unopened }
-      let closer = source.bytes[start] == UInt8(ascii: "[") ? "]" : "}"
+      let closer = source.bytes[start] == ASCII.openBracket ? "]" : "}"
       return fault("a value that begins with \(quoted(start)) ends at its `\(closer)`; \(advice)", value.range)
     default:
       return fault("the value ends before this; \(advice)", 1)
@@ -170,7 +170,7 @@ extension SyntaxFault {
   private var innerQuote: Diagnostic? {
     let bytes = source.bytes
     guard
-      let end = bytes[..<error.offset].lastIndex(where: { $0 == UInt8(ascii: "'") || $0 == UInt8(ascii: "\"") }),
+      let end = bytes[..<error.offset].lastIndex(where: { $0 == ASCII.apostrophe || $0 == ASCII.quote }),
       end > value.range.lowerBound, !value.range.isEmpty, error.offset < bytes.count
     else { return nil }
     let quote = bytes[end]
@@ -181,7 +181,7 @@ extension SyntaxFault {
       && bytes[value.range.upperBound - 1] == quote
     guard isAmidWord || isAmidExpression else { return nil }
     let fix =
-      quote == UInt8(ascii: "'")
+      quote == ASCII.apostrophe
       ? "inside single quotes write `''` for one, or put the whole value in double quotes"
       : "inside double quotes write `\\\"` for one, or put the whole value in single quotes"
     return fault("this quote ends the text; \(fix)", end..<end + 1)
@@ -195,7 +195,7 @@ extension SyntaxFault {
     if let above = lineAbove, bytes[above].elementsEqual("...".utf8) {
       return fault("`...` above ended the document; remove it", rest)
     }
-    if bytes[error.offset] == UInt8(ascii: ":") { return missingKey }
+    if bytes[error.offset] == ASCII.colon { return missingKey }
     let isItem = bytes[error.offset...].starts(with: "- ".utf8)
     let isAmongItems = error.context == "while parsing a block collection"
     if column(error.offset) == column(error.contextOffset), isItem != isAmongItems, !error.context.isEmpty {
@@ -216,13 +216,13 @@ extension SyntaxFault {
       let place = error.contextOffset..<min(error.contextOffset + 1, bytes.count)
       return fault("this `\(opener)` is never closed; add `\(closer)`", place)
     }
-    if bytes[error.offset] == UInt8(ascii: "{"), error.offset > 0, bytes[error.offset - 1] == UInt8(ascii: "$") {
+    if bytes[error.offset] == ASCII.openBrace, error.offset > 0, bytes[error.offset - 1] == ASCII.dollar {
       let start = error.offset - 1
       let advice = entryAdvice
       return fault(
         "an expression needs quotes inside \(opener) \(closer); \(advice)", start..<min(start + 3, bytes.count))
     }
-    if bytes[error.offset] == UInt8(ascii: ":") {
+    if bytes[error.offset] == ASCII.colon {
       return fault("`: ` cannot stand in a value without quotes; \(entryAdvice)", 1)
     }
     if let innerQuote { return innerQuote }
@@ -238,9 +238,9 @@ extension SyntaxFault {
   private var missingValue: Diagnostic {
     guard error.offset < source.bytes.count else { return fault("a value is missing here", 0) }
     switch source.bytes[error.offset] {
-    case UInt8(ascii: ",") where error.context.contains("flow"): return fault("a value is missing before this `,`", 1)
-    case UInt8(ascii: ","): return leftover
-    case UInt8(ascii: "]"), UInt8(ascii: "}"): return unopened
+    case ASCII.comma where error.context.contains("flow"): return fault("a value is missing before this `,`", 1)
+    case ASCII.comma: return leftover
+    case ASCII.closeBracket, ASCII.closeBrace: return unopened
     default: return fault("a value is missing here", 0)
     }
   }
@@ -262,19 +262,19 @@ extension SyntaxFault {
   /// The byte at an offset, as messages show it.
   private func quoted(_ offset: Int) -> String {
     guard offset < source.bytes.count else { return "this" }
-    return source.bytes[offset] == UInt8(ascii: "`") ? "a backtick" : "`\(Unicode.Scalar(source.bytes[offset]))`"
+    return source.bytes[offset] == ASCII.backtick ? "a backtick" : "`\(Unicode.Scalar(source.bytes[offset]))`"
   }
 
   private func isWord(_ byte: UInt8) -> Bool {
     switch byte {
-    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-      UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"):
+    case ASCII.lowercase, ASCII.uppercase,
+      ASCII.digits, ASCII.underscore:
       true
     default: false
     }
   }
 
-  private var isTab: Bool { error.offset < source.bytes.count && source.bytes[error.offset] == 0x09 }
+  private var isTab: Bool { error.offset < source.bytes.count && source.bytes[error.offset] == ASCII.tab }
 
   private var isFirstOnLine: Bool { firstOnLine(error.offset) >= error.offset }
 
@@ -283,7 +283,7 @@ extension SyntaxFault {
 
   private func firstOnLine(_ offset: Int) -> Int {
     let start = source.lineStart(before: offset)
-    return source.bytes[start...].firstIndex { $0 != 0x20 } ?? source.bytes.count
+    return source.bytes[start...].firstIndex { $0 != ASCII.space } ?? source.bytes.count
   }
 
   private func column(_ offset: Int) -> Int { offset - source.lineStart(before: offset) }
@@ -301,8 +301,8 @@ extension SyntaxFault {
   private func holdsOpenExpression(before offset: Int) -> Bool {
     var index = offset - 1
     while index > 1 {
-      if source.bytes[index] == UInt8(ascii: "}"), source.bytes[index - 1] == UInt8(ascii: "}") { return false }
-      if source.bytes[index] == UInt8(ascii: "{"), isExpression(index - 2) { return true }
+      if source.bytes[index] == ASCII.closeBrace, source.bytes[index - 1] == ASCII.closeBrace { return false }
+      if source.bytes[index] == ASCII.openBrace, isExpression(index - 2) { return true }
       index -= 1
     }
     return false
@@ -311,7 +311,7 @@ extension SyntaxFault {
   /// The advice for the entry, inside brackets, in which libyaml stopped.
   private var entryAdvice: String {
     // A comma or colon in quotes begins no entry.
-    let quotes = source.bytes[entryStart..<error.offset].count { $0 == UInt8(ascii: "'") || $0 == UInt8(ascii: "\"") }
+    let quotes = source.bytes[entryStart..<error.offset].count { $0 == ASCII.apostrophe || $0 == ASCII.quote }
     return quotes.isMultiple(of: 2) ? quoting.advice(inFlowAt: entryStart) : quoting.generalAdvice
   }
 
@@ -321,8 +321,8 @@ extension SyntaxFault {
     var start = error.offset
     while start > 1, !isBreak(bytes[start - 1]) {
       let before = bytes[start - 1]
-      if before == UInt8(ascii: ",") || before == UInt8(ascii: "{") || before == UInt8(ascii: "[") { break }
-      if isBlank(before), bytes[start - 2] == UInt8(ascii: ":") { break }
+      if before == ASCII.comma || before == ASCII.openBrace || before == ASCII.openBracket { break }
+      if isBlank(before), bytes[start - 2] == ASCII.colon { break }
       start -= 1
     }
     return bytes[start..<error.offset].firstIndex { !isBlank($0) } ?? error.offset

@@ -34,7 +34,9 @@ struct TextCheck {
       if byte >= 0x20, byte < 0x7F {
         offset += 1
       } else if byte < 0x80 {
-        if byte != 0x0A, byte != 0x0D, byte != 0x09 { refuseControl(UInt32(byte), offset..<offset + 1) }
+        if byte != ASCII.newline, byte != ASCII.carriageReturn, byte != ASCII.tab {
+          refuseControl(UInt32(byte), offset..<offset + 1)
+        }
         offset += 1
       } else {
         isASCII = false

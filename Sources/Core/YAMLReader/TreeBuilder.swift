@@ -296,8 +296,8 @@ extension TreeBuilder {
     case .string, .int, .bool: return true
     case .map, .list:
       let bytes = source.bytes
-      if range.lowerBound > 0, bytes[range.lowerBound] == UInt8(ascii: "{"),
-        bytes[range.lowerBound - 1] == UInt8(ascii: "{")
+      if range.lowerBound > 0, bytes[range.lowerBound] == ASCII.openBrace,
+        bytes[range.lowerBound - 1] == ASCII.openBrace
       {
         fail("`{{` begins a map inside a map; write an expression as `\"${{ … }}\"`", range)
       } else {
@@ -342,7 +342,7 @@ extension TreeBuilder {
     // A map that is a key is refused as a whole.
     if let outer = stack.dropLast().last, outer.isMap, case .awaited = outer.key { return }
     let range = keyRange(key)
-    guard range.upperBound <= offset, !source.bytes[range.upperBound..<offset].contains(UInt8(ascii: ":")) else {
+    guard range.upperBound <= offset, !source.bytes[range.upperBound..<offset].contains(ASCII.colon) else {
       return
     }
     let name = String(decoding: source.bytes[range], as: UTF8.self)
@@ -357,7 +357,7 @@ extension TreeBuilder {
 extension TreeBuilder {
   private mutating func define(_ name: String, at properties: NodeProperties?, _ state: Anchor.State) {
     guard let start = properties?.start,
-      let sign = source.bytes[start...].firstIndex(of: UInt8(ascii: "&"))
+      let sign = source.bytes[start...].firstIndex(of: ASCII.ampersand)
     else { return }
     if let earlier = anchors[name] { warnIfUnused(earlier) }
     anchors[name] = Anchor(range: sign..<sign + 1 + name.utf8.count, state: state)

@@ -102,44 +102,37 @@ private struct ScalarWalk {
   }
 
   mutating func plain(_ range: Range<Int>) {
-    end = range.upperBound
-    var offset = range.lowerBound
-    while offset < range.upperBound, !isOver {
-      if isBlankOrBreak(bytes[offset]) {
-        offset = fold(offset..<range.upperBound)
-      } else {
-        emit(1, from: offset)
-        offset += 1
-      }
+    flow(range) { walk, offset in
+      walk.emit(1, from: offset)
+      return offset + 1
     }
   }
 
   mutating func singleQuoted(_ range: Range<Int>) {
-    end = range.upperBound
-    var offset = range.lowerBound
-    while offset < range.upperBound, !isOver {
-      if isBlankOrBreak(bytes[offset]) {
-        offset = fold(offset..<range.upperBound)
-      } else {
-        let length = bytes[offset] == UInt8(ascii: "'") ? 2 : 1
-        emit(1, from: offset, length: length)
-        offset += length
-      }
+    flow(range) { walk, offset in
+      let length = walk.bytes[offset] == ASCII.apostrophe ? 2 : 1
+      walk.emit(1, from: offset, length: length)
+      return offset + length
     }
   }
 
   mutating func doubleQuoted(_ range: Range<Int>) {
+    flow(range) { walk, offset in
+      if walk.bytes[offset] == ASCII.backslash, offset + 1 < range.upperBound {
+        return isBreak(walk.bytes[offset + 1]) ? walk.joinLines(offset + 1..<range.upperBound) : walk.escape(offset)
+      }
+      walk.emit(1, from: offset)
+      return offset + 1
+    }
+  }
+
+  /// Reads a scalar whose blanks and line breaks are folded; `read` counts what begins at any other byte, and returns
+  /// where it ends.
+  private mutating func flow(_ range: Range<Int>, _ read: (_ walk: inout ScalarWalk, _ offset: Int) -> Int) {
     end = range.upperBound
     var offset = range.lowerBound
     while offset < range.upperBound, !isOver {
-      if isBlankOrBreak(bytes[offset]) {
-        offset = fold(offset..<range.upperBound)
-      } else if bytes[offset] == UInt8(ascii: "\\"), offset + 1 < range.upperBound {
-        offset = isBreak(bytes[offset + 1]) ? joinLines(offset + 1..<range.upperBound) : escape(offset)
-      } else {
-        emit(1, from: offset)
-        offset += 1
-      }
+      offset = isBlankOrBreak(bytes[offset]) ? fold(offset..<range.upperBound) : read(&self, offset)
     }
   }
 
@@ -166,7 +159,8 @@ private struct ScalarWalk {
   /// Where line breaks begin, CR LF being one.
   private func lineBreaks(_ range: Range<Int>) -> [Int] {
     range.filter {
-      isBreak(bytes[$0]) && !(bytes[$0] == 0x0A && $0 > range.lowerBound && bytes[$0 - 1] == 0x0D)
+      isBreak(bytes[$0])
+        && !(bytes[$0] == ASCII.newline && $0 > range.lowerBound && bytes[$0 - 1] == ASCII.carriageReturn)
     }
   }
 
@@ -176,7 +170,7 @@ private struct ScalarWalk {
     case UInt8(ascii: "x"): digits = 2
     case UInt8(ascii: "u"): digits = 4
     case UInt8(ascii: "U"): digits = 8
-    case UInt8(ascii: "N"), UInt8(ascii: "_"):
+    case UInt8(ascii: "N"), ASCII.underscore:
       emit(2, from: offset, length: 2)
       return offset + 2
     case UInt8(ascii: "L"), UInt8(ascii: "P"):
@@ -256,9 +250,9 @@ extension ScalarWalk {
     // libyaml takes a comment here that no blank stands before.
     indicators: while offset < range.upperBound {
       switch bytes[offset] {
-      case UInt8(ascii: "-"): keepsFirst = false
-      case UInt8(ascii: "+"): keepsAll = true
-      case UInt8(ascii: "1")...UInt8(ascii: "9"): indentation = Int(bytes[offset]) - 0x30
+      case ASCII.minus: keepsFirst = false
+      case ASCII.plus: keepsAll = true
+      case UInt8(ascii: "1")...UInt8(ascii: "9"): indentation = Int(bytes[offset] - ASCII.zero)
       default: break indicators
       }
       offset += 1
@@ -272,7 +266,7 @@ extension ScalarWalk {
     var widest = 0
     var offset = range.lowerBound
     while offset < range.upperBound {
-      let text = bytes[offset..<range.upperBound].firstIndex { $0 != 0x20 } ?? range.upperBound
+      let text = bytes[offset..<range.upperBound].firstIndex { $0 != ASCII.space } ?? range.upperBound
       widest = max(widest, text - offset)
       guard text < range.upperBound, isBreak(bytes[text]) else { break }
       offset = afterBreak(text)
@@ -285,7 +279,7 @@ extension ScalarWalk {
     var offset = range.lowerBound
     while offset < range.upperBound {
       let lineStart = offset
-      while offset < range.upperBound, offset - lineStart < margin, bytes[offset] == 0x20 { offset += 1 }
+      while offset < range.upperBound, offset - lineStart < margin, bytes[offset] == ASCII.space { offset += 1 }
       guard offset < range.upperBound, isBreak(bytes[offset]) else { return offset }
       lines.append(offset)
       offset = afterBreak(offset)
@@ -294,12 +288,14 @@ extension ScalarWalk {
   }
 
   private func hasMargin(_ offset: Int, _ margin: Int) -> Bool {
-    offset >= margin && bytes[offset - margin..<offset].allSatisfy { $0 == 0x20 }
+    offset >= margin && bytes[offset - margin..<offset].allSatisfy { $0 == ASCII.space }
       && (offset == margin || isBreak(bytes[offset - margin - 1]))
   }
 
   private func afterBreak(_ offset: Int) -> Int {
     guard offset < bytes.count else { return offset }
-    return offset + (bytes[offset] == 0x0D && offset + 1 < bytes.count && bytes[offset + 1] == 0x0A ? 2 : 1)
+    return offset
+      + (bytes[offset] == ASCII.carriageReturn && offset + 1 < bytes.count && bytes[offset + 1] == ASCII.newline
+        ? 2 : 1)
   }
 }

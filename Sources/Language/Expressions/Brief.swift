@@ -5,8 +5,7 @@ extension Value {
   package func brief(_ limit: Int = 160) -> String {
     var text = ""
     write(into: &text, limit, depth: 0)
-    let scalars = text.unicodeScalars
-    return scalars.count <= limit ? text : String(String.UnicodeScalarView(scalars.prefix(limit - 1))) + "…"
+    return text.shortened(into: limit)
   }
 
   private func write(into text: inout String, _ limit: Int, depth: Int) {

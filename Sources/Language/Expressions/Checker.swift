@@ -294,7 +294,7 @@ struct Checker {
       facts.formUnion(going)
     }
     facts = saved
-    var result = Result(isAnd ? AndNode(nodes, syntax.range) : OrNode(nodes, syntax.range), .bool)
+    var result = Result(isAnd ? LogicalNode.and(nodes, syntax.range) : LogicalNode.or(nodes, syntax.range), .bool)
     result.whenTrue = isAnd ? kept : decided ?? []
     result.whenFalse = isAnd ? decided ?? [] : kept
     return sealed(result, if: isSecret)

@@ -64,7 +64,7 @@ extension Checker {
     if let near = name.nearest(among: locals.map(\.name) + scope.names) {
       return "there is no variable `\(name)`; did you mean `\(near)`?"
     }
-    let known = scope.names.filter { !$0.utf8.contains(UInt8(ascii: ".")) }.sorted { $0.precedesByScalars($1) }
+    let known = scope.names.filter { !$0.utf8.contains(ASCII.dot) }.sorted { $0.precedesByScalars($1) }
     let list = known.isEmpty || known.count > 12 ? "" : "; there are \(known.joined(separator: ", "))"
     return "there is no variable `\(name)`; a text stands in quotes: '\(name)'\(list)"
   }

@@ -157,7 +157,7 @@ extension Checker {
   /// Whether a text begins as a length of time does.
   private func isLength(_ syntax: Syntax) -> Bool {
     guard case .literal(let value) = syntax.kind, let first = value.string?.utf8.first else { return false }
-    return (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(first)
+    return ASCII.digits.contains(first)
   }
 
   /// How to convert one of two values so that they fit, as a clause that begins with a semicolon; empty if no
@@ -226,7 +226,7 @@ extension Checker {
   }
 
   private func isLiteralNumber(_ text: String) -> Bool {
-    !text.isEmpty && text.utf8.allSatisfy { (0x30...0x39).contains($0) || $0 == UInt8(ascii: ".") }
+    !text.isEmpty && text.utf8.allSatisfy { ASCII.digits.contains($0) || $0 == ASCII.dot }
   }
 
   private mutating func checkOrder(

@@ -27,7 +27,7 @@ package struct CompiledExpression: Sendable {
   /// `expecting` is the type that the place wants.
   package static func compile(
     _ text: String, in scope: ExpressionScope, expecting: ValueType? = nil
-  ) -> Result<CompiledExpression, ExpressionFaults> {
+  ) -> Result<CompiledExpression, ExpressionError> {
     let bytes = Array(text.utf8)
     return compile(bytes, 0..<bytes.count, in: scope, expecting: expecting)
   }
@@ -35,13 +35,13 @@ package struct CompiledExpression: Sendable {
   static func compile(
     _ text: [UInt8], _ range: Range<Int>, in scope: ExpressionScope, expecting: ValueType? = nil,
     takesOptional: Bool = true
-  ) -> Result<CompiledExpression, ExpressionFaults> {
+  ) -> Result<CompiledExpression, ExpressionError> {
     let (syntax, faults) = Parser.parse(text, range: range)
     var checker = Checker(text, range, scope)
-    guard let syntax else { return .failure(ExpressionFaults(checker.suggesting(faults))) }
+    guard let syntax else { return .failure(ExpressionError(checker.suggesting(faults))) }
     let (program, type) = checker.program(syntax, expecting: expecting, takesOptional: takesOptional)
     let all = faults.isEmpty ? checker.faults : checker.suggesting(faults) + checker.faults
-    return all.isEmpty ? .success(program) : .failure(ExpressionFaults(all, type: type))
+    return all.isEmpty ? .success(program) : .failure(ExpressionError(all, type: type))
   }
 
   /// The value of a constant expression, if it is one.
@@ -83,7 +83,7 @@ package struct CompiledExpression: Sendable {
       return try? node.evaluate(&context)
     }
     var node = root
-    while let both = node as? AndNode {
+    while let both = node as? LogicalNode, !both.decisive {
       guard let deciding = both.operands.first(where: { value($0)?.bool == false }) else { return (nil, nil) }
       node = deciding
     }

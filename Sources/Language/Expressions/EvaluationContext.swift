@@ -59,7 +59,7 @@ package struct EvaluationContext {
   package mutating func pattern(_ text: String) throws(EvaluationError) -> Pattern {
     if let known = patterns[text] { return known }
     try charge(bytes: 4096 + 64 * text.utf8.count)
-    do throws(Pattern.Malformed) {
+    do throws(PatternError) {
       let pattern = try Pattern(text)
       patterns[text] = pattern
       return pattern

@@ -1,7 +1,7 @@
 package import Basics
 
 /// What is wrong with the text of an expression or a template, found before anything runs.
-package struct ExpressionFault: Error, Hashable, Sendable {
+package struct ExpressionFault: Hashable, Sendable {
   /// What was found, what is wanted, and the fix: no full stop, lower case.
   package internal(set) var message: String
   /// The part of the text that it is about, as UTF-8 offsets.
@@ -34,8 +34,8 @@ package struct ExpressionFault: Error, Hashable, Sendable {
   }
 }
 
-/// All the faults of one text, in its order; at least one.
-package struct ExpressionFaults: Error, Sendable {
+/// That a text is no expression or template: all its faults, in its order; at least one.
+package struct ExpressionError: Error, Sendable {
   package let list: [ExpressionFault]
   /// The type that the expression would have had, where the faults leave no doubt of it.
   package let type: ValueType?

@@ -59,7 +59,7 @@ package struct ExpressionScope: Sendable {
 
   private mutating func note(_ variable: Variable, _ name: String) {
     variables.insert(variable, for: name)
-    if name.utf8.contains(UInt8(ascii: ".")) { hasQualifiedNames = true }
+    if name.utf8.contains(ASCII.dot) { hasQualifiedNames = true }
     if variable.type.holdsSecret { hasSecrets = true }
   }
 

@@ -83,7 +83,7 @@ package final class FunctionDeclaration: Sendable {
 }
 
 /// An argument that the function would refuse, found before anything runs.
-package struct LiteralFault: Error {
+package struct LiteralFault {
   /// Which argument, the receiver being the first of a method.
   package let argument: Int
   /// What is wrong with it, and how to write it.

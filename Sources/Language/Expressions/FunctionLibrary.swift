@@ -1,3 +1,5 @@
+import Basics
+
 /// The functions that expressions may call, found by name.
 package struct FunctionLibrary: Sendable {
   /// Every declaration, in order.
@@ -17,7 +19,7 @@ package struct FunctionLibrary: Sendable {
     for declaration in declarations {
       if declaration.receiver == nil {
         functions[declaration.name, default: []].append(declaration)
-        if let dot = declaration.name.utf8.lastIndex(of: UInt8(ascii: ".")) {
+        if let dot = declaration.name.utf8.lastIndex(of: ASCII.dot) {
           namespaces.insert(String(declaration.name[..<dot]))
         }
       } else {

@@ -1,3 +1,5 @@
+import Basics
+
 /// CEL's words: the text is cut into tokens on demand, and blanks and comments are dropped.
 ///
 /// What other languages write instead of CEL's operators (`=`, `===`, `&`, `|`, `??`) becomes a token of its own, so
@@ -47,9 +49,9 @@ struct Lexer {
   private mutating func skipBlank() {
     while position < end {
       switch text[position] {
-      case 0x20, 0x09, 0x0A, 0x0C, 0x0D: position += 1
-      case 0x2F where byte(1) == 0x2F:
-        while position < end, text[position] != 0x0A { position += 1 }
+      case ASCII.space, ASCII.tab, ASCII.newline, ASCII.formFeed, ASCII.carriageReturn: position += 1
+      case ASCII.slash where byte(1) == ASCII.slash:
+        while position < end, text[position] != ASCII.newline { position += 1 }
       default: return
       }
     }
@@ -64,34 +66,34 @@ struct Lexer {
     switch byte() {
     case UInt8(ascii: "("): return consume(1, .leftParenthesis)
     case UInt8(ascii: ")"): return consume(1, .rightParenthesis)
-    case UInt8(ascii: "["): return consume(1, .leftBracket)
-    case UInt8(ascii: "]"): return consume(1, .rightBracket)
-    case UInt8(ascii: "{"): return consume(1, .leftBrace)
-    case UInt8(ascii: "}"): return consume(1, .rightBrace)
-    case UInt8(ascii: ","): return consume(1, .comma)
-    case UInt8(ascii: ":"): return consume(1, .colon)
-    case UInt8(ascii: "?"): return byte(1) == UInt8(ascii: "?") ? consume(2, .doubleQuestion) : consume(1, .question)
-    case UInt8(ascii: "+"): return consume(1, .plus)
-    case UInt8(ascii: "-"): return consume(1, .minus)
-    case UInt8(ascii: "*"): return byte(1) == UInt8(ascii: "*") ? consume(2, .power) : consume(1, .star)
-    case UInt8(ascii: "/"): return consume(1, .slash)
-    case UInt8(ascii: "%"): return consume(1, .percent)
-    case UInt8(ascii: "<"):
-      if byte(1) == UInt8(ascii: ">") { return consume(2, .strictNotEqual) }
-      return byte(1) == UInt8(ascii: "=") ? consume(2, .lessOrEqual) : consume(1, .less)
-    case UInt8(ascii: ">"): return byte(1) == UInt8(ascii: "=") ? consume(2, .greaterOrEqual) : consume(1, .greater)
-    case UInt8(ascii: "="):
-      if byte(1) == UInt8(ascii: ">") { return consume(2, .arrow) }
-      if byte(1) != UInt8(ascii: "=") { return consume(1, .assign) }
-      return byte(2) == UInt8(ascii: "=") ? consume(3, .strictEqual) : consume(2, .equal)
+    case ASCII.openBracket: return consume(1, .leftBracket)
+    case ASCII.closeBracket: return consume(1, .rightBracket)
+    case ASCII.openBrace: return consume(1, .leftBrace)
+    case ASCII.closeBrace: return consume(1, .rightBrace)
+    case ASCII.comma: return consume(1, .comma)
+    case ASCII.colon: return consume(1, .colon)
+    case ASCII.question: return byte(1) == ASCII.question ? consume(2, .doubleQuestion) : consume(1, .question)
+    case ASCII.plus: return consume(1, .plus)
+    case ASCII.minus: return consume(1, .minus)
+    case ASCII.asterisk: return byte(1) == ASCII.asterisk ? consume(2, .power) : consume(1, .star)
+    case ASCII.slash: return consume(1, .slash)
+    case ASCII.percent: return consume(1, .percent)
+    case ASCII.less:
+      if byte(1) == ASCII.greater { return consume(2, .strictNotEqual) }
+      return byte(1) == ASCII.equals ? consume(2, .lessOrEqual) : consume(1, .less)
+    case ASCII.greater: return byte(1) == ASCII.equals ? consume(2, .greaterOrEqual) : consume(1, .greater)
+    case ASCII.equals:
+      if byte(1) == ASCII.greater { return consume(2, .arrow) }
+      if byte(1) != ASCII.equals { return consume(1, .assign) }
+      return byte(2) == ASCII.equals ? consume(3, .strictEqual) : consume(2, .equal)
     case UInt8(ascii: "!"):
-      if byte(1) != UInt8(ascii: "=") { return consume(1, .not) }
-      return byte(2) == UInt8(ascii: "=") ? consume(3, .strictNotEqual) : consume(2, .notEqual)
-    case UInt8(ascii: "&"): return byte(1) == UInt8(ascii: "&") ? consume(2, .and) : consume(1, .singleAnd)
+      if byte(1) != ASCII.equals { return consume(1, .not) }
+      return byte(2) == ASCII.equals ? consume(3, .strictNotEqual) : consume(2, .notEqual)
+    case ASCII.ampersand: return byte(1) == ASCII.ampersand ? consume(2, .and) : consume(1, .singleAnd)
     case UInt8(ascii: "|"): return byte(1) == UInt8(ascii: "|") ? consume(2, .or) : consume(1, .singleOr)
-    case UInt8(ascii: "."): return isDigit(byte(1)) ? scanNumber() : consume(1, .dot)
-    case UInt8(ascii: "`"): return scanQuotedIdentifier()
-    case UInt8(ascii: "'"), UInt8(ascii: "\""): return scanText(prefix: 0, .string)
+    case ASCII.dot: return isDigit(byte(1)) ? scanNumber() : consume(1, .dot)
+    case ASCII.backtick: return scanQuotedIdentifier()
+    case ASCII.apostrophe, ASCII.quote: return scanText(prefix: 0, .string)
     case let first where isDigit(first): return scanNumber()
     case let first where isLetter(first):
       if let literal = scanPrefixedText() { return literal }
@@ -103,7 +105,7 @@ struct Lexer {
 
   /// A text or bytes literal with `r`, `b` or `br` before its quote.
   private mutating func scanPrefixedText() -> Kind? {
-    func isQuote(_ byte: UInt8) -> Bool { byte == UInt8(ascii: "'") || byte == UInt8(ascii: "\"") }
+    func isQuote(_ byte: UInt8) -> Bool { byte == ASCII.apostrophe || byte == ASCII.quote }
     switch (byte() | 0x20, byte(1) | 0x20) {
     case (UInt8(ascii: "b"), UInt8(ascii: "r")) where isQuote(byte(2)): return scanText(prefix: 2, .bytes, isRaw: true)
     case (UInt8(ascii: "b"), _) where isQuote(byte(1)): return scanText(prefix: 1, .bytes)
@@ -124,8 +126,8 @@ struct Lexer {
         position += isTriple ? 3 : 1
         return kind
       }
-      if !isTriple, next == 0x0A || next == 0x0D { break }
-      position += next == UInt8(ascii: "\\") && !isRaw && position + 1 < end ? 2 : 1
+      if !isTriple, next == ASCII.newline || next == ASCII.carriageReturn { break }
+      position += next == ASCII.backslash && !isRaw && position + 1 < end ? 2 : 1
     }
     let mark = isTriple ? "three quotes" : String(UnicodeScalar(quote))
     let hint = isTriple || position >= end ? "" : "; a text over several lines stands in three quotes"
@@ -136,12 +138,12 @@ struct Lexer {
   private mutating func scanQuotedIdentifier() -> Kind {
     let start = position
     position += 1
-    while position < end, byte() != UInt8(ascii: "`") {
+    while position < end, byte() != ASCII.backtick {
       let next = byte()
       guard isLetter(next) || isDigit(next) || "_.-/ ".utf8.contains(next) else { break }
       position += 1
     }
-    guard byte() == UInt8(ascii: "`"), position > start + 1 else {
+    guard byte() == ASCII.backtick, position > start + 1 else {
       faults.append(
         ExpressionFault(
           "between backticks stands a field name of letters, digits, `_ . - /` and blanks; write ['…'] for any other",
@@ -155,18 +157,18 @@ struct Lexer {
   private mutating func scanNumber() -> Kind {
     let start = position
     var kind = Kind.int
-    if byte() == UInt8(ascii: "0"), byte(1) == UInt8(ascii: "x"), isHexDigit(byte(2)) {
+    if byte() == ASCII.zero, byte(1) == UInt8(ascii: "x"), isHexDigit(byte(2)) {
       position += 2
       while isHexDigit(byte()) { position += 1 }
     } else {
       while isDigit(byte()) { position += 1 }
-      if byte() == UInt8(ascii: "."), isDigit(byte(1)) {
+      if byte() == ASCII.dot, isDigit(byte(1)) {
         kind = .double
         position += 1
         while isDigit(byte()) { position += 1 }
       }
       if byte() | 0x20 == UInt8(ascii: "e") {
-        let sign = byte(1) == UInt8(ascii: "+") || byte(1) == UInt8(ascii: "-") ? 1 : 0
+        let sign = byte(1) == ASCII.plus || byte(1) == ASCII.minus ? 1 : 0
         if isDigit(byte(1 + sign)) {
           kind = .double
           position += 1 + sign
@@ -202,7 +204,7 @@ struct Lexer {
     let message =
       switch symbol {
       case "“", "”", "„", "‘", "’", "«", "»": "`\(symbol)` is a printer's quote; texts stand in ' or \""
-      case "$" where byte() == UInt8(ascii: "{"):
+      case "$" where byte() == ASCII.openBrace:
         "an expression holds no other `${{ … }}`; write what is inside it alone"
       case "$": "`$` is not part of an expression; names are written without it"
       case ";": "an expression has no `;`"
@@ -222,10 +224,10 @@ struct Lexer {
 }
 
 @inline(__always)
-func isDigit(_ byte: UInt8) -> Bool { byte &- 0x30 < 10 }
+func isDigit(_ byte: UInt8) -> Bool { byte &- ASCII.zero < 10 }
 
 @inline(__always)
 func isHexDigit(_ byte: UInt8) -> Bool { isDigit(byte) || (byte | 0x20) &- 0x61 < 6 }
 
 @inline(__always)
-func isLetter(_ byte: UInt8) -> Bool { (byte | 0x20) &- 0x61 < 26 || byte == 0x5F }
+func isLetter(_ byte: UInt8) -> Bool { (byte | 0x20) &- 0x61 < 26 || byte == ASCII.underscore }

@@ -1,5 +1,7 @@
-/// Reads the values of literals: numbers, texts and bytes with their escapes.
-struct LiteralFaultInText: Error {
+import Basics
+
+/// What is wrong with the text of a literal.
+struct LiteralError: Error {
   let message: String
   let range: Range<Int>
 }
@@ -8,7 +10,7 @@ struct LiteralFaultInText: Error {
 ///
 /// In a text `\x` and octal escapes mean a code point, in bytes an octet. Escapes of surrogates and beyond 10FFFF are
 /// faults, and so is any escape that CEL does not know.
-func decodeTextLiteral(_ text: [UInt8], _ range: Range<Int>, isBytes: Bool) throws(LiteralFaultInText) -> [UInt8] {
+func decodeTextLiteral(_ text: [UInt8], _ range: Range<Int>, isBytes: Bool) throws(LiteralError) -> [UInt8] {
   var start = range.lowerBound
   var isRaw = false
   while isLetter(text[start]) {
@@ -18,36 +20,36 @@ func decodeTextLiteral(_ text: [UInt8], _ range: Range<Int>, isBytes: Bool) thro
   let quote = text[start]
   let isTriple = range.upperBound - start >= 6 && text[start + 1] == quote && text[start + 2] == quote
   let inner = start + (isTriple ? 3 : 1)..<range.upperBound - (isTriple ? 3 : 1)
-  if isRaw || !text[inner].contains(UInt8(ascii: "\\")) { return Array(text[inner]) }
+  if isRaw || !text[inner].contains(ASCII.backslash) { return Array(text[inner]) }
 
   var result: [UInt8] = []
   result.reserveCapacity(inner.count)
   var index = inner.lowerBound
   while index < inner.upperBound {
     let byte = text[index]
-    guard byte == UInt8(ascii: "\\") else {
+    guard byte == ASCII.backslash else {
       result.append(byte)
       index += 1
       continue
     }
     let begin = index
-    func fault(_ message: String, _ length: Int) -> LiteralFaultInText {
-      LiteralFaultInText(message: message, range: begin..<min(begin + length, inner.upperBound))
+    func fault(_ message: String, _ length: Int) -> LiteralError {
+      LiteralError(message: message, range: begin..<min(begin + length, inner.upperBound))
     }
     let escape = index + 1 < inner.upperBound ? text[index + 1] : 0
     index += 2
     switch escape {
     case UInt8(ascii: "a"): result.append(0x07)
     case UInt8(ascii: "b"): result.append(0x08)
-    case UInt8(ascii: "f"): result.append(0x0C)
-    case UInt8(ascii: "n"): result.append(0x0A)
-    case UInt8(ascii: "r"): result.append(0x0D)
-    case UInt8(ascii: "t"): result.append(0x09)
+    case UInt8(ascii: "f"): result.append(ASCII.formFeed)
+    case UInt8(ascii: "n"): result.append(ASCII.newline)
+    case UInt8(ascii: "r"): result.append(ASCII.carriageReturn)
+    case UInt8(ascii: "t"): result.append(ASCII.tab)
     case UInt8(ascii: "v"): result.append(0x0B)
-    case UInt8(ascii: "\\"), UInt8(ascii: "?"), UInt8(ascii: "\""), UInt8(ascii: "'"), UInt8(ascii: "`"):
+    case ASCII.backslash, ASCII.question, ASCII.quote, ASCII.apostrophe, ASCII.backtick:
       result.append(escape)
     case UInt8(ascii: "x"), UInt8(ascii: "X"), UInt8(ascii: "u"), UInt8(ascii: "U"),
-      UInt8(ascii: "0")...UInt8(ascii: "3"):
+      ASCII.zero...UInt8(ascii: "3"):
       let isOctal = isDigit(escape)
       let length = isOctal ? 3 : escape | 0x20 == UInt8(ascii: "x") ? 2 : escape == UInt8(ascii: "u") ? 4 : 8
       if isOctal { index -= 1 }
@@ -81,7 +83,7 @@ func decodeTextLiteral(_ text: [UInt8], _ range: Range<Int>, isBytes: Bool) thro
 
 private func hexValue(_ byte: UInt8) -> UInt8? {
   switch byte {
-  case 0x30...0x39: byte &- 0x30
+  case ASCII.digits: byte &- ASCII.zero
   case 0x41...0x46: byte &- 0x41 &+ 10
   case 0x61...0x66: byte &- 0x61 &+ 10
   default: nil

@@ -2,56 +2,42 @@ import Basics
 
 // Operators. Every integer operation reports its overflow instead of trapping on it.
 
-/// `&&` of any number of operands.
+/// `&&` or `||` of any number of operands.
 ///
-/// It is commutative over errors: one false operand makes it false whatever happens to the others; a limit that is
-/// reached is the exception.
-final class AndNode: BoolNode {
+/// Both are commutative over errors: one false operand makes `&&` false, and one true operand `||` true, whatever happens
+/// to the others; a limit that is reached is the exception.
+final class LogicalNode: BoolNode {
   let range: Range<Int>
   let operands: [any Node]
+  /// The value of one operand that is the value of all.
+  let decisive: Bool
 
-  init(_ operands: [any Node], _ range: Range<Int>) {
+  private init(_ operands: [any Node], decisive: Bool, _ range: Range<Int>) {
     self.operands = operands
+    self.decisive = decisive
     self.range = range
+  }
+
+  static func and(_ operands: [any Node], _ range: Range<Int>) -> LogicalNode {
+    LogicalNode(operands, decisive: false, range)
+  }
+
+  static func or(_ operands: [any Node], _ range: Range<Int>) -> LogicalNode {
+    LogicalNode(operands, decisive: true, range)
   }
 
   func bool(_ context: inout EvaluationContext) throws(EvaluationError) -> Bool {
     var failure: EvaluationError?
     for operand in operands {
       do throws(EvaluationError) {
-        if try !operand.bool(&context) { return false }
+        if try operand.bool(&context) == decisive { return decisive }
       } catch {
         if error.isLimit { throw error }
         failure = .standing(for: failure, and: error)
       }
     }
     if let failure { throw failure }
-    return true
-  }
-}
-
-/// `||` of any number of operands, commutative over errors as `&&` is.
-final class OrNode: BoolNode {
-  let range: Range<Int>
-  let operands: [any Node]
-
-  init(_ operands: [any Node], _ range: Range<Int>) {
-    self.operands = operands
-    self.range = range
-  }
-
-  func bool(_ context: inout EvaluationContext) throws(EvaluationError) -> Bool {
-    var failure: EvaluationError?
-    for operand in operands {
-      do throws(EvaluationError) {
-        if try operand.bool(&context) { return true }
-      } catch {
-        if error.isLimit { throw error }
-        failure = .standing(for: failure, and: error)
-      }
-    }
-    if let failure { throw failure }
-    return false
+    return !decisive
   }
 }
 

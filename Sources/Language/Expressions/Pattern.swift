@@ -1,5 +1,10 @@
 import CRE2
 
+/// What is wrong with a pattern, in RE2's words.
+package struct PatternError: Error {
+  package let message: String
+}
+
 /// A compiled RE2 pattern, which searches in time linear in the text.
 ///
 /// It owns the C++ object, which RE2 documents as safe to use from several threads at once, and frees it with itself.
@@ -7,16 +12,11 @@ import CRE2
 package final class Pattern: @unchecked Sendable {
   private let handle: OpaquePointer
 
-  /// What is wrong with a pattern, in RE2's words.
-  package struct Malformed: Error {
-    package let message: String
-  }
-
   /// Bounds the compiled program and its caches.
   private static let memoryLimit: Int64 = 8 << 20
 
   /// Compiles a pattern in RE2's syntax.
-  package init(_ text: String) throws(Malformed) {
+  package init(_ text: String) throws(PatternError) {
     var text = text
     var error = [CChar](repeating: 0, count: 256)
     let handle = text.withUTF8 { bytes in
@@ -29,7 +29,7 @@ package final class Pattern: @unchecked Sendable {
     }
     guard let handle else {
       let message = error.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }
-      throw Malformed(message: String(decoding: message, as: UTF8.self))
+      throw PatternError(message: String(decoding: message, as: UTF8.self))
     }
     self.handle = handle
   }

@@ -95,7 +95,7 @@ private let matches: FunctionDeclaration.Body = { arguments, context throws(Eval
 /// What is wrong with a pattern that is the second argument.
 let patternFault: FunctionDeclaration.LiteralCheck = { constants in
   guard constants.count > 1, let text = constants[1]?.string else { return nil }
-  do throws(Pattern.Malformed) {
+  do throws(PatternError) {
     _ = try Pattern(text)
     return nil
   } catch {

@@ -31,7 +31,7 @@ package struct Template: Sendable {
   }
 
   /// Finds the expressions of a text.
-  package static func parse(_ text: String) -> Result<Template, ExpressionFaults> {
+  package static func parse(_ text: String) -> Result<Template, ExpressionError> {
     let bytes = Array(text.utf8)
     var segments: [Segment] = []
     var start = 0
@@ -51,9 +51,9 @@ package struct Template: Sendable {
   }
 
   /// Takes a text for one expression, which may stand in `${{ … }}`: as `if` and `until` are written.
-  package static func parseExpression(_ text: String) -> Result<Template, ExpressionFaults> {
+  package static func parseExpression(_ text: String) -> Result<Template, ExpressionError> {
     let bytes = Array(text.utf8)
-    let blanks: Set<UInt8> = [0x20, 0x09, 0x0A, 0x0D]
+    let blanks: Set<UInt8> = [ASCII.space, ASCII.tab, ASCII.newline, ASCII.carriageReturn]
     let start = bytes.firstIndex { !blanks.contains($0) } ?? bytes.count
     let end = bytes.lastIndex { !blanks.contains($0) }.map { $0 + 1 } ?? bytes.count
     guard opening(in: bytes, from: start) == start else {
@@ -65,14 +65,14 @@ package struct Template: Sendable {
       return .success(Template(bytes, [.expression(start + 3..<close)]))
     case .success(let close):
       let message = "one expression is wanted here, and something follows its `}}`; put all of it inside"
-      return .failure(ExpressionFaults([ExpressionFault(message, at: close + 2..<end)]))
+      return .failure(ExpressionError([ExpressionFault(message, at: close + 2..<end)]))
     }
   }
 
   private static func opening(in text: [UInt8], from start: Int) -> Int? {
     var index = start
     while index + 2 < text.count {
-      if text[index] == UInt8(ascii: "$"), text[index + 1] == UInt8(ascii: "{"), text[index + 2] == UInt8(ascii: "{") {
+      if text[index] == ASCII.dollar, text[index + 1] == ASCII.openBrace, text[index + 2] == ASCII.openBrace {
         return index
       }
       index += 1
@@ -81,7 +81,7 @@ package struct Template: Sendable {
   }
 
   /// Where the `}}` of an expression begins.
-  private static func closing(in text: [UInt8], from start: Int) -> Result<Int, ExpressionFaults> {
+  private static func closing(in text: [UInt8], from start: Int) -> Result<Int, ExpressionError> {
     var lexer = Lexer(text, range: start..<text.count)
     var depth = 0
     while true {
@@ -89,12 +89,12 @@ package struct Template: Sendable {
       switch token.kind {
       case .leftBrace: depth += 1
       case .rightBrace where depth > 0: depth -= 1
-      case .rightBrace where token.end < text.count && text[token.end] == UInt8(ascii: "}"):
+      case .rightBrace where token.end < text.count && text[token.end] == ASCII.closeBrace:
         return .success(token.start)
       case .end:
-        if let fault = lexer.faults.last { return .failure(ExpressionFaults([fault])) }
+        if let fault = lexer.faults.last { return .failure(ExpressionError([fault])) }
         let message = "this `${{` is never closed; `}}` is missing (a literal `${{` is written `${{ '${{' }}`)"
-        return .failure(ExpressionFaults([ExpressionFault(message, at: start - 3..<start)]))
+        return .failure(ExpressionError([ExpressionFault(message, at: start - 3..<start)]))
       default: break
       }
     }
@@ -106,7 +106,7 @@ package struct Template: Sendable {
   /// is a string; `takesOptional` says whether a place that takes anything takes what may not be there.
   package func compile(
     in scope: ExpressionScope, expecting: ValueType? = nil, takesOptional: Bool = true
-  ) -> Result<CompiledTemplate, ExpressionFaults> {
+  ) -> Result<CompiledTemplate, ExpressionError> {
     if case .expression(let range) = segments[0], segments.count == 1 {
       return CompiledExpression.compile(text, range, in: scope, expecting: expecting, takesOptional: takesOptional)
         .map { CompiledTemplate(single: $0) }
@@ -144,7 +144,7 @@ package struct Template: Sendable {
               "\(expecting) is wanted here, and this is a text; a single `${{ … }}` keeps its type", at: whole))
       }
     }
-    return faults.isEmpty ? .success(template) : .failure(ExpressionFaults(faults, type: .string))
+    return faults.isEmpty ? .success(template) : .failure(ExpressionError(faults, type: .string))
   }
 
   private func trimmed(_ range: Range<Int>) -> Range<Int> {

@@ -109,9 +109,9 @@ package struct Configuration: Sendable {
 extension Source {
   /// Whether there is nothing in it but blanks and comments.
   var holdsOnlyComments: Bool {
-    bytes.split { $0 == UInt8(ascii: "\n") }.allSatisfy { line in
+    bytes.split { $0 == ASCII.newline }.allSatisfy { line in
       let rest = line.drop { " \t\r".utf8.contains($0) }
-      return rest.isEmpty || rest.first == UInt8(ascii: "#")
+      return rest.isEmpty || rest.first == ASCII.hash
     }
   }
 }
@@ -122,13 +122,10 @@ private struct ConfigurationReader {
   let catalog: ActionCatalog
 
   func read(_ value: Value, into configuration: inout Configuration) {
-    let keys = ["state", "zone", "recipes", "secrets", "connections", "history"]
-    guard let fields = Fields(value, of: "errand.yaml", keys: keys, findings) else { return }
-    configuration.state = fields["state"].flatMap { findings.text($0, of: "'state'") }
+    guard let fields = Fields(value, of: "errand.yaml", .configuration, findings) else { return }
+    configuration.state = fields.text("state")
     configuration.zone = fields["zone"].flatMap { compiler.zone($0, of: "'zone'")?.name }
-    if let value = fields["recipes"] {
-      configuration.recipeFolders = (value.list ?? [value]).compactMap { findings.text($0, of: "'recipes'") }
-    }
+    if let folders = fields.texts("recipes") { configuration.recipeFolders = folders }
     if let value = fields["secrets"] {
       SecretSettingsReader(findings: findings).read(value, into: &configuration.secrets)
     }
@@ -144,15 +141,14 @@ private struct ConfigurationReader {
 
   /// Reads `{keepRuns, keepFor, keepSlotsFor}`, each of which may be `forever`.
   private func read(history value: Value, into limits: inout Configuration.HistoryLimits) {
-    let keys = ["keepRuns", "keepFor", "keepSlotsFor"]
-    guard let fields = Fields(value, of: "'history'", keys: keys, findings) else { return }
+    guard let fields = Fields(value, of: "'history'", .history, findings) else { return }
     func isForever(_ value: Value) -> Bool { value.string?.hasSameScalars(as: "forever") ?? false }
     func span(_ name: String, _ usual: TimeSpan?) -> TimeSpan? {
       guard let value = fields[name] else { return usual }
       return isForever(value) ? nil : findings.duration(value, of: "'\(name)'", atLeast: .seconds(86_400))
     }
     if let value = fields["keepRuns"], !isForever(value) {
-      limits.keepRuns = findings.int(value, of: "'keepRuns'", in: 100...1_000_000_000)
+      limits.keepRuns = findings.int(value, of: "'keepRuns'", in: KeySet.keptRuns)
     }
     limits.keepFor = span("keepFor", limits.keepFor)
     limits.keepSlotsFor = span("keepSlotsFor", limits.keepSlotsFor)

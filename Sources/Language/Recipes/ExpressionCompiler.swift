@@ -192,7 +192,7 @@ struct ExpressionCompiler {
 
   func pattern(_ value: Value) -> TextPattern? {
     guard let text = findings.text(value, of: "'pattern'") else { return nil }
-    do throws(Pattern.Malformed) {
+    do throws(PatternError) {
       // By itself first, so that a fault is told in terms of what was written.
       _ = try Pattern(text)
       let pattern = try Pattern("^(?:\(text))$")
@@ -235,7 +235,7 @@ struct ExpressionCompiler {
 
   /// - Parameter secretHint: Where secrets may be given instead.
   fileprivate func report(
-    _ faults: ExpressionFaults, _ placing: Placing, _ value: Value, secretHint: String = ""
+    _ faults: ExpressionError, _ placing: Placing, _ value: Value, secretHint: String = ""
   ) {
     for (fault, location) in zip(faults.list, placing.locations(faults.list.map(\.range))) {
       findings.add(
@@ -467,9 +467,9 @@ extension String {
   /// Whether `${{` is in the text.
   var holdsExpression: Bool {
     var rest = utf8[...]
-    while let dollar = rest.firstIndex(of: 0x24) {
+    while let dollar = rest.firstIndex(of: ASCII.dollar) {
       rest = rest[rest.index(after: dollar)...]
-      if rest.starts(with: [0x7B, 0x7B]) { return true }
+      if rest.starts(with: [ASCII.openBrace, ASCII.openBrace]) { return true }
     }
     return false
   }

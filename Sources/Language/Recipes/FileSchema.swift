@@ -44,14 +44,10 @@ package enum FileSchema: String, CaseIterable, Sendable {
 // MARK: Recipes
 
 private func recipeDefinitions(_ catalog: ActionCatalog) -> ValueMap {
-  var definitions = template(recipeTemplate)
+  var definitions = template(recipeDefinitions)
+  definitions.add(recipeDefinitionKeys)
   let actions = catalog.plugins.flatMap(\.actions)
   edit(&definitions, "step") { step in
-    step["oneOf"] = alternatives(StepReader.kinds)
-    var dependencies = ValueMap()
-    for (key, kinds) in StepReader.modifiers { dependencies[key] = needs(kinds) }
-    for key in StepReader.loopKeys { dependencies[key] = needs(["forEach"]) }
-    step["dependencies"] = .map(dependencies)
     step["allOf"] = .list(actions.map(\.condition))
     edit(&step, "properties") { properties in
       let current = actions.map { named($0.id, $0.summary) }
@@ -62,13 +58,6 @@ private func recipeDefinitions(_ catalog: ActionCatalog) -> ValueMap {
         "description": .string("The action, as plugin.action."), "anyOf": .list(current + former),
       ])
     }
-  }
-  edit(&definitions, "trigger") { trigger in
-    trigger["oneOf"] = alternatives(TriggerReader.kinds.filter { $0 != "webhook" })
-    var dependencies = ValueMap()
-    for key in TriggerReader.timedKeys { dependencies[key] = needs(TriggerReader.timed) }
-    dependencies["from"] = needs(["every"])
-    trigger["dependencies"] = .map(dependencies)
   }
   for action in actions {
     definitions["with.\(action.id)"] = .map(action.input.jsonSchema(allowsExpressions: true))
@@ -83,7 +72,7 @@ extension ActionDescriptor {
     then["properties"] = .object(["with": reference("with.\(id)")])
     if input.fields.contains(where: { $0.isRequired }) { then["required"] = .list([.string("with")]) }
     let name: Value =
-      formerIDs.isEmpty ? .object(["const": .string(id)]) : .object(["enum": texts([id] + formerIDs)])
+      formerIDs.isEmpty ? .object(["const": .string(id)]) : .object(["enum": wordList([id] + formerIDs)])
     return .object([
       "if": .object(["properties": .object(["uses": name]), "required": .list([.string("uses")])]),
       "then": .map(then),
@@ -94,14 +83,15 @@ extension ActionDescriptor {
 // MARK: Tests of recipes
 
 private func testDefinitions(_ catalog: ActionCatalog) -> ValueMap {
-  var definitions = template(testTemplate)
+  var definitions = template(testDefinitions)
+  definitions.add(testDefinitionKeys)
   edit(&definitions, "happening") { happening in
-    happening["oneOf"] = .list(
-      RecipeTestReader.words.map { .object(["required": .list([.string($0)])]) }
-        + [.object(["required": .list([.string("expect")]), "maxProperties": .int(1)])])
+    // An expectation may stand alone.
+    let alone = Value.object(["required": wordList(["expect"]), "maxProperties": .int(1)])
+    happening["oneOf"] = .list((happening["oneOf"]?.list ?? []) + [alone])
   }
   definitions["plugin"] = .object([
-    "type": .string("string"), "enum": texts(catalog.plugins.map(\.name)),
+    "type": .string("string"), "enum": wordList(catalog.plugins.map(\.name)),
     "description": .string("A plugin that the recipe uses."),
   ])
   return definitions
@@ -110,7 +100,8 @@ private func testDefinitions(_ catalog: ActionCatalog) -> ValueMap {
 // MARK: errand.yaml
 
 private func configurationDefinitions(_ catalog: ActionCatalog) -> ValueMap {
-  var definitions = template(configurationTemplate)
+  var definitions = ValueMap()
+  definitions.add(configurationDefinitionKeys)
   let plugins = catalog.plugins
   for plugin in plugins {
     var settings = plugin.configuration.jsonSchema(allowsExpressions: true)
@@ -124,45 +115,34 @@ private func configurationDefinitions(_ catalog: ActionCatalog) -> ValueMap {
     ])
   }
   edit(&definitions, "connections") { $0["properties"] = .map(own) }
-  edit(&definitions, "connection") { connection in
-    edit(&connection, "properties") { properties in
-      properties["plugin"] = .object([
+  definitions["connection"] = .object([
+    "type": .string("object"), "required": wordList(["plugin"]), "description": .string("A service with its settings."),
+    "properties": .object([
+      "plugin": .object([
         "description": .string("The plugin that the connection is one of."),
         "anyOf": .list(plugins.map { named($0.name, $0.summary) }),
       ])
-    }
-    connection["allOf"] = .list(
+    ]),
+    "allOf": .list(
       plugins.map { plugin in
         .object([
           "if": .object([
             "properties": .object(["plugin": .object(["const": .string(plugin.name)])]),
-            "required": .list([.string("plugin")]),
+            "required": wordList(["plugin"]),
           ]),
           "then": reference("settings.\(plugin.name)"),
         ])
-      })
-  }
+      }),
+  ])
   return definitions
 }
 
 // MARK: Parts of schemas
 
-private func texts(_ words: [String]) -> Value { .list(words.map { .string($0) }) }
-
-private func reference(_ name: String) -> Value { .object(["$ref": .string("#/definitions/\(name)")]) }
+private func reference(_ name: String) -> Value { .map(Form.definition(name).schema) }
 
 private func named(_ name: String, _ summary: String) -> Value {
   .object(["const": .string(name), "description": .string(summary)])
-}
-
-/// That exactly one of some keys is there.
-private func alternatives(_ keys: [String]) -> Value {
-  .list(keys.map { .object(["required": .list([.string($0)])]) })
-}
-
-/// That one of some keys is there beside another.
-private func needs(_ keys: [String]) -> Value {
-  keys.count == 1 ? texts(keys) : .object(["anyOf": alternatives(keys)])
 }
 
 private func edit(_ map: inout ValueMap, _ name: String, _ change: (inout ValueMap) -> Void) {
@@ -172,6 +152,11 @@ private func edit(_ map: inout ValueMap, _ name: String, _ change: (inout ValueM
 }
 
 extension ValueMap {
+  /// Adds definitions that follow from declarations.
+  fileprivate mutating func add(_ definitions: [Key]) {
+    for definition in definitions { self[definition.name] = definition.schema }
+  }
+
   fileprivate mutating func merge(_ other: ValueMap) {
     for member in other.members { self[member.key] = member.value }
   }
@@ -186,11 +171,3 @@ private func template(_ text: String) -> ValueMap {
     preconditionFailure("a template of the schemas is no JSON: \(error)")
   }
 }
-
-/// The cases of an enumeration, as the list after `enum`.
-func words<Choice: CaseIterable & RawRepresentable<String>>(_ type: Choice.Type) -> String {
-  words(type.allCases.map(\.rawValue))
-}
-
-/// Words, as the list after `enum`.
-func words(_ list: [String]) -> String { "[" + list.map { JSON.quoted($0) }.joined(separator: ", ") + "]" }

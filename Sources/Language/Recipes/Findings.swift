@@ -136,6 +136,27 @@ package final class Findings {
     return number
   }
 
+  func number(_ value: Value, of what: String, in range: ClosedRange<Int>) -> Double? {
+    let number: Double? =
+      switch value.content {
+      case .int(let number): Double(number)
+      case .double(let number): number
+      default: nil
+      }
+    if let number, number >= Double(range.lowerBound), number <= Double(range.upperBound) { return number }
+    error(
+      "\(what) takes a number from \(range.lowerBound) to \(range.upperBound), but found \(value.written)", at: value)
+    return nil
+  }
+
+  func instant(_ value: Value, of what: String) -> Timestamp? {
+    if let text = value.string, let instant = Timestamp(text) { return instant }
+    error(
+      "\(what) takes an instant with its offset, such as 2026-11-20T09:30:00+02:00, but found \(value.written)",
+      at: value)
+    return nil
+  }
+
   func duration(_ value: Value, of what: String, atLeast least: TimeSpan = .zero) -> TimeSpan? {
     guard let text = value.string, let span = TimeSpan(text) else {
       let hint = value.int.map { "; say the unit: \($0)s, \($0)m or \($0)h" } ?? ""
@@ -191,7 +212,8 @@ extension Value {
 struct Fields {
   let value: Value
   private let what: String
-  private let findings: Findings
+  let keys: KeySet
+  let findings: Findings
   private var members: [ValueMap.Member] = []
   /// Members of unknown keys, which are errors already.
   private(set) var strays: [ValueMap.Member] = []
@@ -205,7 +227,7 @@ struct Fields {
   /// - Parameter advice: What an error says about a key, before anything is guessed.
   /// - Parameter form: How a value that is no mapping is written as one.
   init?(
-    _ value: Value, of what: String, keys: [String], _ findings: Findings, hint: String? = nil,
+    _ value: Value, of what: String, _ keys: KeySet, _ findings: Findings, hint: String? = nil,
     synonyms: [String: String] = [:], advice: (String) -> String? = { _ in nil }, form: String? = nil
   ) {
     guard let map = value.map else {
@@ -215,15 +237,17 @@ struct Fields {
     }
     self.value = value
     self.what = what
+    self.keys = keys
     self.findings = findings
+    let names = keys.names
     for var member in map.members {
       let name = member.name ?? member.key.plainText
-      if !keys.contains(where: { $0.hasSameScalars(as: name) }) {
+      if !names.contains(where: { $0.hasSameScalars(as: name) }) {
         // Those of other notations say what is meant, though they resemble it in nothing.
         let known = advice(name)
-        let guess = known == nil ? synonyms[name] ?? name.nearest(among: keys) : nil
+        let guess = known == nil ? synonyms[name] ?? name.nearest(among: names) : nil
         let end =
-          known ?? guess.map { "did you mean '\($0)'?" } ?? hint ?? "it takes \(keys.joined(separator: ", "))"
+          known ?? guess.map { "did you mean '\($0)'?" } ?? hint ?? "it takes \(names.joined(separator: ", "))"
         findings.error("\(what) has no key '\(name)'; \(end)", at: member.key)
         guard let guess, map[guess] == nil else {
           strays.append(member)
@@ -254,7 +278,8 @@ struct Fields {
   }
 
   /// The members among those of which there must be exactly one: that one first, then what is too many.
-  func kinds(among words: [String]) -> [ValueMap.Member] {
+  func kinds() -> [ValueMap.Member] {
+    let words = keys.kinds
     let found = members.filter { member in words.contains { $0.hasSameScalars(as: member.name ?? "") } }
     if found.isEmpty, strays.isEmpty, !empty.contains(where: words.contains) {
       findings.error("\(what) needs one of \(words.joined(separator: ", "))", at: value)

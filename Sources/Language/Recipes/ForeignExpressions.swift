@@ -18,7 +18,7 @@ extension Scope {
         (opening, closing) = ("{{", "}}")
       } else if rest.starts(with: "${".utf8) {
         (opening, closing) = ("${", "}")
-      } else if rest.first == UInt8(ascii: "$") {
+      } else if rest.first == ASCII.dollar {
         (opening, closing) = ("$", "")
       } else {
         start += 1
@@ -26,11 +26,11 @@ extension Scope {
       }
       start += opening.utf8.count
       let inner = bytes[start...]
-      let blanks = closing.isEmpty ? 0 : inner.prefix { $0 == 0x20 }.count
+      let blanks = closing.isEmpty ? 0 : inner.prefix { $0 == ASCII.space }.count
       var path = inner.dropFirst(blanks).prefix(while: isPathByte)
       // The full stop of a sentence.
-      while path.last == UInt8(ascii: ".") { path.removeLast() }
-      let end = bytes[path.endIndex...].drop { !closing.isEmpty && $0 == 0x20 }
+      while path.last == ASCII.dot { path.removeLast() }
+      let end = bytes[path.endIndex...].drop { !closing.isEmpty && $0 == ASCII.space }
       let name = String(decoding: path, as: UTF8.self)
       if end.starts(with: closing.utf8), isKnown(name, isBareKnown: opening == "{{") {
         return (start - opening.utf8.count..<end.startIndex + closing.utf8.count, name)
@@ -51,7 +51,7 @@ extension Scope {
 
 private func isPathByte(_ byte: UInt8) -> Bool {
   switch byte {
-  case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, UInt8(ascii: "."), UInt8(ascii: "_"): true
+  case ASCII.digits, ASCII.uppercase, ASCII.lowercase, ASCII.dot, ASCII.underscore: true
   default: false
   }
 }

@@ -8,8 +8,6 @@ struct InputReader {
   let findings: Findings
   let compiler: ExpressionCompiler
 
-  private static let keys = ["type", "summary", "default", "choices", "min", "max", "pattern", "secret"]
-
   func read(_ value: Value) -> [Recipe.Input] {
     guard let map = value.map else {
       findings.error("'inputs' takes a mapping from names to {type, …}, but found \(value.written)", at: value)
@@ -27,11 +25,11 @@ struct InputReader {
       let type = TypeReader(findings: findings).read(value, of: "the type of '\(name)'")
       return Recipe.Input(declaration: FieldSchema(name, type ?? .dyn, ""))
     }
-    guard let fields = Fields(value, of: "input '\(name)'", keys: InputReader.keys, findings) else {
+    guard let fields = Fields(value, of: "input '\(name)'", .input, findings) else {
       return Recipe.Input(declaration: FieldSchema(name, .dyn, ""))
     }
-    let summary = fields["summary"].flatMap { findings.text($0, of: "'summary'") } ?? ""
-    let isSecret = fields["secret"].flatMap { findings.bool($0, of: "'secret'") } ?? false
+    let summary = fields.text("summary") ?? ""
+    let isSecret = fields.bool("secret") ?? false
     let type =
       fields.require("type", "int, double, bool, string, bytes, timestamp, duration, list(T) or map(string, T)")
       .flatMap { TypeReader(findings: findings).read($0, of: "the type of '\(name)'") }

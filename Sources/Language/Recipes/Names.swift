@@ -28,8 +28,8 @@ enum Names {
 
   /// Whether a name begins with a small letter and goes on with letters and digits.
   static func isWellFormed(_ name: String) -> Bool {
-    guard let first = name.utf8.first, (0x61...0x7A).contains(first) else { return false }
-    return name.utf8.allSatisfy { (0x61...0x7A).contains($0 | 0x20) || (0x30...0x39).contains($0) }
+    guard let first = name.utf8.first, ASCII.lowercase.contains(first) else { return false }
+    return name.utf8.allSatisfy { ASCII.lowercase.contains($0 | 0x20) || ASCII.digits.contains($0) }
   }
 
   /// What is wrong with a name, as the end of a sentence that begins with it; nil if nothing is.

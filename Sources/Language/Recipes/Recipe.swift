@@ -55,7 +55,7 @@ extension Recipe {
   package static func isName(_ text: String) -> Bool {
     !text.isEmpty && text.utf8.count <= 100
       && text.utf8.allSatisfy {
-        (0x61...0x7A).contains($0 | 0x20) || (0x30...0x39).contains($0) || $0 == 0x2D || $0 == 0x5F
+        ASCII.lowercase.contains($0 | 0x20) || ASCII.digits.contains($0) || $0 == ASCII.minus || $0 == ASCII.underscore
       }
   }
 
@@ -107,14 +107,14 @@ extension Recipe {
   package var inputSchema: ObjectSchema { ObjectSchema(fields: inputs.map(\.declaration)) }
 
   /// The inputs of a call, checked, and with the defaults of those that are left out.
-  package func inputs(ofCall given: Value) throws(Faults) -> ValueMap {
+  package func inputs(ofCall given: Value) throws(ValueError) -> ValueMap {
     let faults = inputSchema.check(given, as: "with").filter { $0.severity == .error }
-    guard faults.isEmpty else { throw Faults(faults) }
+    guard faults.isEmpty else { throw ValueError(faults) }
     return withDefaults(inputSchema.restored(given).map ?? ValueMap())
   }
 
   /// The inputs of a call in a plan, of which those that are not wholly known are taken as they are.
-  package func inputs(ofPlannedCall given: Value) throws(Faults) -> ValueMap {
+  package func inputs(ofPlannedCall given: Value) throws(ValueError) -> ValueMap {
     var (known, unknown) = (ValueMap(), ValueMap())
     for member in given.map?.members ?? [] {
       if member.value.firstUnknown == nil {
@@ -125,7 +125,7 @@ extension Recipe {
     }
     let schema = ObjectSchema(fields: inputs.map(\.declaration).filter { unknown[$0.name] == nil })
     let faults = schema.check(.map(known), as: "with").filter { $0.severity == .error }
-    guard faults.isEmpty else { throw Faults(faults) }
+    guard faults.isEmpty else { throw ValueError(faults) }
     var inputs = schema.restored(.map(known)).map ?? ValueMap()
     for member in unknown.members { inputs[member.key] = member.value }
     return withDefaults(inputs)

@@ -162,17 +162,12 @@ struct RecipeReader {
     policies = PolicyReader(findings: findings, compiler: compiler)
   }
 
-  private static let keys = [
-    "recipe", "summary", "inputs", "on", "zone", "defaults", "concurrencyGroup", "steps", "outputs", "onFailure",
-    "finally",
-  ]
-
   func read() -> Recipe? {
-    guard let fields = Fields(findings.document.root, of: "a recipe", keys: RecipeReader.keys, findings) else {
+    guard let fields = Fields(findings.document.root, of: "a recipe", .recipe, findings) else {
       return nil
     }
     let name = fields["recipe"].flatMap(recipeName) ?? stem
-    let summary = fields["summary"].flatMap { findings.text($0, of: "'summary'") } ?? ""
+    let summary = fields.text("summary") ?? ""
     let inputs = fields["inputs"].map(InputReader(findings: findings, compiler: compiler).read) ?? []
     let triggers = TriggerReader(
       findings: findings, compiler: compiler, recipe: name, inputs: inputs, zone: fields["zone"],
@@ -214,7 +209,7 @@ struct RecipeReader {
   }
 
   private func defaults(_ value: Value?) -> StepDefaults {
-    guard let value, let fields = Fields(value, of: "'defaults'", keys: ["retry", "timeout"], findings) else {
+    guard let value, let fields = Fields(value, of: "'defaults'", .defaults, findings) else {
       return StepDefaults()
     }
     return StepDefaults(

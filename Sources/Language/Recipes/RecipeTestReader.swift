@@ -72,12 +72,8 @@ struct RecipeTestReader {
   let recipe: Recipe
   let environment: RecipeEnvironment
 
-  private static let shared = ["start", "inputs", "secrets", "sandboxes", "replay"]
-
   func read(_ root: Value) -> [RecipeTest] {
-    guard
-      let fields = Fields(root, of: "a test file", keys: ["recipe"] + RecipeTestReader.shared + ["cases"], findings)
-    else { return [] }
+    guard let fields = Fields(root, of: "a test file", .testFile, findings) else { return [] }
     guard let value = fields.require("cases", "what happens, and what has to come of it") else { return [] }
     guard let list = value.list, !list.isEmpty else {
       findings.error("'cases' takes a list of cases, but found \(value.shown)", at: value)
@@ -87,12 +83,12 @@ struct RecipeTestReader {
   }
 
   private func read(case value: Value, _ file: Fields) -> RecipeTest? {
-    guard let fields = Fields(value, of: "a case", keys: ["case"] + RecipeTestReader.shared + ["do"], findings) else {
+    guard let fields = Fields(value, of: "a case", .testCase, findings) else {
       return nil
     }
     func shared(_ name: String) -> Value? { fields[name] ?? file[name] }
     let title = fields.require("case", "what is tested, in a few words")
-    let start = shared("start").flatMap { instant($0, of: "'start'") }
+    let start = shared("start").flatMap { findings.instant($0, of: "'start'") }
     if let replay = shared("replay"), let sandboxes = shared("sandboxes") {
       findings.error(
         "a recording takes the place of the sandboxes; leave one of the two out", at: replay,
@@ -133,10 +129,7 @@ struct RecipeTestReader {
 
   // MARK: What happens
 
-  static let words = [
-    "run", "serve", "advance", "advanceTo", "setClock", "stop", "restart", "signal", "approve", "reject", "cancel",
-    "trigger", "fault", "sandbox",
-  ]
+  private static let words = KeySet.happening.kinds
   /// Those that need nothing more said.
   static let bare = ["run", "serve", "stop", "restart", "approve", "reject", "cancel", "trigger"]
 
@@ -157,7 +150,7 @@ struct RecipeTestReader {
       }
     }
     guard
-      let fields = Fields(value, of: "what happens", keys: RecipeTestReader.words + ["expect"], findings)
+      let fields = Fields(value, of: "what happens", .happening, findings)
     else { return nil }
     let expectations = fields["expect"].map(expectations) ?? []
     let found = RecipeTestReader.words.compactMap(fields.member)
@@ -165,7 +158,7 @@ struct RecipeTestReader {
       return RecipeTest.Action(
         kind: .nothing, location: findings.location(of: value), expectations: expectations)
     }
-    guard let member = fields.kinds(among: RecipeTestReader.words).first else { return nil }
+    guard let member = fields.kinds().first else { return nil }
     return kind(member.name ?? "", member.value, at: member.key, inputs: inputs).map {
       RecipeTest.Action(kind: $0, location: findings.location(of: member.key), expectations: expectations)
     }
@@ -180,8 +173,8 @@ struct RecipeTestReader {
     case "cancel": return value.map { findings.bool($0, of: "'cancel'") ?? true } ?? true ? .cancel : .nothing
     case "advance":
       return value.flatMap { findings.duration($0, of: "'advance'") }.map { .advance($0) }
-    case "advanceTo": return value.flatMap { instant($0, of: "'advanceTo'") }.map { .advanceTo($0) }
-    case "setClock": return value.flatMap { instant($0, of: "'setClock'") }.map { .setClock($0) }
+    case "advanceTo": return value.flatMap { findings.instant($0, of: "'advanceTo'") }.map { .advanceTo($0) }
+    case "setClock": return value.flatMap { findings.instant($0, of: "'setClock'") }.map { .setClock($0) }
     case "trigger": return .trigger(schedule: value.flatMap { findings.text($0, of: "'trigger'") })
     case "signal": return value.flatMap(signal)
     case "approve", "reject": return decide(value, isApproved: word == "approve")
@@ -219,10 +212,10 @@ struct RecipeTestReader {
 
   private func signal(_ value: Value) -> RecipeTest.Kind? {
     if let name = value.string { return .signal(name: name, id: nil, data: nil) }
-    guard let fields = Fields(value, of: "'signal'", keys: ["name", "id", "data"], findings) else { return nil }
+    guard let fields = Fields(value, of: "'signal'", .signal, findings) else { return nil }
     guard let name = fields.require("name", "what the event is called").flatMap({ findings.text($0, of: "'name'") })
     else { return nil }
-    return .signal(name: name, id: fields["id"].flatMap { findings.text($0, of: "'id'") }, data: fields["data"])
+    return .signal(name: name, id: fields.text("id"), data: fields["data"])
   }
 
   private func decide(_ value: Value?, isApproved: Bool) -> RecipeTest.Kind? {
@@ -234,21 +227,12 @@ struct RecipeTestReader {
       return .decide(step: step, isApproved: isApproved, by: "tester", comment: nil)
     }
     let what = isApproved ? "'approve'" : "'reject'"
-    guard let fields = Fields(value, of: what, keys: ["step", "by", "comment"], findings) else { return nil }
+    guard let fields = Fields(value, of: what, .decision, findings) else { return nil }
     let step = fields["step"].flatMap { value in
       findings.text(value, of: "'step'").flatMap { check(step: $0, at: value) ? $0 : nil }
     }
     return .decide(
-      step: step, isApproved: isApproved, by: fields["by"].flatMap { findings.text($0, of: "'by'") } ?? "tester",
-      comment: fields["comment"].flatMap { findings.text($0, of: "'comment'") })
-  }
-
-  private func instant(_ value: Value, of what: String) -> Timestamp? {
-    if let text = value.string, let instant = Timestamp(text) { return instant }
-    findings.error(
-      "\(what) takes an instant with its offset, such as 2026-11-20T09:30:00+02:00, but found \(value.written)",
-      at: value)
-    return nil
+      step: step, isApproved: isApproved, by: fields.text("by") ?? "tester", comment: fields.text("comment"))
   }
 
   // MARK: Sandboxes
@@ -311,8 +295,7 @@ struct RecipeTestReader {
   // MARK: What has to hold
 
   private func expectations(_ value: Value) -> [RecipeTest.Expectation] {
-    let subjects = RecipeTest.Subject.allCases.map(\.rawValue)
-    guard let fields = Fields(value, of: "'expect'", keys: subjects + ["that"], findings) else { return [] }
+    guard let fields = Fields(value, of: "'expect'", .expectation, findings) else { return [] }
     var found: [RecipeTest.Expectation] = []
     for subject in RecipeTest.Subject.allCases {
       guard let value = fields[subject.rawValue] else { continue }
@@ -336,7 +319,7 @@ struct RecipeTestReader {
       return word(value, of: what, among: RecipeTestReader.states) == nil
         ? [] : [equals([subject.rawValue], value, at: value)]
     case .waitsUntil:
-      return instant(value, of: what).map { [equals([subject.rawValue], .string("\($0)"), at: value)] } ?? []
+      return findings.instant(value, of: what).map { [equals([subject.rawValue], .string("\($0)"), at: value)] } ?? []
     case .requests, .slots, .runs:
       guard value.list != nil else {
         findings.error("\(what) takes a list of texts, but found \(value.shown)", at: value)
@@ -363,7 +346,7 @@ struct RecipeTestReader {
     .equals(path: path, expected, findings.location(of: value), findings.document.range(of: value))
   }
 
-  static let ends = ["succeeded", "failed", "timedOut", "cancelled", "rejected", "skipped"]
+  private static let ends = EndedStatus.allCases.map(\.rawValue)
   /// How a run may stand.
   static let states = ["queued", "running", "waiting", "paused", "uncertain"] + ends
   /// How a step may stand.
@@ -384,7 +367,7 @@ struct RecipeTestReader {
     case .outputs: return isKnown(name, among: recipe.outputs.map(\.name), "the recipe has no output", at: key)
     default:
       return isKnown(
-        name, among: ["kind", "message", "detail", "status", "step"], "an error has no member", at: key)
+        name, among: KeySet.expectedError.names, "an error has no member", at: key)
     }
   }
 

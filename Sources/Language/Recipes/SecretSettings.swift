@@ -33,16 +33,12 @@ struct SecretSettingsReader {
   let findings: Findings
 
   func read(_ value: Value, into settings: inout SecretSettings) {
-    let keys = ["environment", "files", "age", "commands"]
-    guard let fields = Fields(value, of: "'secrets'", keys: keys, findings) else { return }
-    if let flag = fields["environment"].flatMap({ findings.bool($0, of: "'environment'") }) {
-      settings.environment = flag
-    }
-    if let value = fields["files"] { settings.files = paths(value) }
-    if let value = fields["age"],
-      let inner = Fields(value, of: "'age'", keys: ["files", "identity"], findings)
-    {
-      settings.ageFiles = inner.require("files", "the files that age encrypted").map(paths) ?? []
+    guard let fields = Fields(value, of: "'secrets'", .secrets, findings) else { return }
+    if let flag = fields.bool("environment") { settings.environment = flag }
+    if let files = fields.texts("files") { settings.files = files }
+    if let value = fields["age"], let inner = Fields(value, of: "'age'", .ageFiles, findings) {
+      _ = inner.require("files", "the files that age encrypted")
+      settings.ageFiles = inner.texts("files") ?? []
       settings.ageIdentity = inner.require("identity", "the file of the identity that opens them, of mode 0600")
         .flatMap { findings.text($0, of: "'identity'") }
     }
@@ -57,10 +53,6 @@ struct SecretSettingsReader {
     }
   }
 
-  private func paths(_ value: Value) -> [String] {
-    (value.list ?? [value]).compactMap { findings.text($0, of: "'files'") }
-  }
-
   /// Reads a list of words, or `{run, timeout}`.
   private func read(command member: ValueMap.Member, into settings: inout SecretSettings) {
     guard let name = findings.text(member.key, of: "the name of a secret") else { return }
@@ -68,11 +60,11 @@ struct SecretSettingsReader {
     var timeout: TimeSpan?
     if member.value.map != nil {
       guard
-        let fields = Fields(member.value, of: "the command of '\(name)'", keys: ["run", "timeout"], findings),
+        let fields = Fields(member.value, of: "the command of '\(name)'", .secretCommand, findings),
         let run = fields.require("run", "the program and its arguments, as a list")
       else { return }
       words = run
-      timeout = fields["timeout"].flatMap { findings.duration($0, of: "'timeout'", atLeast: .seconds(1)) }
+      timeout = fields.duration("timeout")
     }
     guard let list = words.list, !list.isEmpty else {
       // As a text it would have to be taken apart, as only a shell does.

@@ -208,11 +208,10 @@ extension StepReader {
       return (findings.duration(value, of: "'wait'").map { .wait(.span($0)) }, nothing)
     }
     guard
-      let fields = Fields(value, of: "'wait'", keys: ["until", "event", "match", "timeout", "onTimeout"], findings),
-      let kind = fields.kinds(among: ["until", "event"]).first
+      let fields = Fields(value, of: "'wait'", .wait, findings), let kind = fields.kinds().first
     else { return (nil, .dyn) }
     if kind.name == "until" {
-      for key in ["match", "timeout", "onTimeout"] {
+      for key in KeySet.wait.names(with: ["event"]) {
         if let member = fields.member(key) { findings.error("'\(key)' goes with 'event'", at: member.key) }
       }
       if let instant = kind.value.string.flatMap(Timestamp.init(written:)) {
@@ -234,17 +233,16 @@ extension StepReader {
   private static func until(_ instant: Timestamp) -> String { "until: \"timestamp('\(instant)')\"" }
 
   func approval(_ value: Value, scope: Scope, timeout: inout TimeLimits?) -> (Step.Kind?, ValueType) {
-    let keys = ["prompt", "by", "timeout", "onTimeout", "onReject"]
     let form = value.string.map { "approve: { prompt: \(JSON.quoted($0)) }" }
-    guard let fields = Fields(value, of: "'approve'", keys: keys, findings, form: form) else { return (nil, .dyn) }
+    guard let fields = Fields(value, of: "'approve'", .approval, findings, form: form) else { return (nil, .dyn) }
     let prompt = fields.require("prompt", "the question that the person is asked").flatMap {
       compiler.text($0, of: "'prompt'", in: scope)
     }
-    let by = fields["by"].map { by in (by.list ?? [by]).compactMap { findings.text($0, of: "'by'") } }
+    let by = fields.texts("by") ?? []
     let onTimeout = limit(fields, &timeout)
-    let onReject = fields["onReject"].flatMap { findings.choice($0, of: "'onReject'", Approval.OnReject.self) } ?? .end
+    let onReject: Approval.OnReject = fields.choice("onReject") ?? .end
     let approval = prompt.map {
-      Step.Kind.approval(Approval(prompt: $0, by: by ?? [], onTimeout: onTimeout, onReject: onReject))
+      Step.Kind.approval(Approval(prompt: $0, by: by, onTimeout: onTimeout, onReject: onReject))
     }
     return (approval, .object(RecipeTypes.approval(mayTimeOut: onTimeout == .continue)))
   }
@@ -253,10 +251,9 @@ extension StepReader {
   private func limit(_ fields: Fields, _ timeout: inout TimeLimits?) -> OnTimeout {
     if let member = fields.member("timeout") {
       if timeout != nil { findings.error("the step has a 'timeout' already; one of the two is enough", at: member.key) }
-      let total = findings.duration(member.value, of: "'timeout'", atLeast: .milliseconds(1))
-      timeout = TimeLimits(total: total)
+      timeout = TimeLimits(total: fields.duration("timeout"))
     }
-    return fields["onTimeout"].flatMap { findings.choice($0, of: "'onTimeout'", OnTimeout.self) } ?? .fail
+    return fields.choice("onTimeout") ?? .fail
   }
 }
 

@@ -63,22 +63,10 @@ struct StepReader {
 
   // MARK: Steps
 
-  static let kinds = ["uses", "let", "wait", "approve", "parallel", "steps", "call", "fail"]
-  private static let hint = "a step does one of \(kinds.joined(separator: ", "))"
-  /// What goes with some kinds of steps only; what goes with `forEach` is told with it.
-  static let modifiers: [(key: String, kinds: [String])] = [
-    ("with", ["uses", "call"]),
-    ("connection", ["uses"]),
-    ("key", ["uses"]),
-    ("repeat", ["uses"]),
-    ("forEach", ["uses", "steps", "call"]),
-    ("retry", ["uses", "steps", "call"]),
-    ("timeout", ["uses", "steps", "call", "wait", "approve"]),
-    ("onError", ["uses", "steps", "call", "wait", "approve", "parallel"]),
-    ("outputs", ["steps"]),
-  ]
-  static let loopKeys = ["as", "indexAs", "where", "maxParallel", "onItemError"]
-  static let keys = kinds + ["id", "name", "if"] + modifiers.map(\.key) + loopKeys
+  private static let hint = "a step does one of \(KeySet.step.kinds.joined(separator: ", "))"
+  /// Keys that go with some kinds of steps only.
+  private static let modifiers = KeySet.step.keys.filter { !$0.companions.isEmpty && $0.companions != loop }
+  private static let loop = ["forEach"]
 
   /// Keys by the words that other languages have for them.
   private static let synonyms = [
@@ -106,12 +94,12 @@ struct StepReader {
     }
     guard
       let fields = Fields(
-        value, of: "a step", keys: StepReader.keys, findings, hint: StepReader.hint, synonyms: StepReader.synonyms,
+        value, of: "a step", .step, findings, hint: StepReader.hint, synonyms: StepReader.synonyms,
         advice: { advice(onKey: $0, of: value) })
     else {
       return nil
     }
-    let kinds = fields.kinds(among: StepReader.kinds)
+    let kinds = fields.kinds()
     refuseMisplaced(fields, kinds.compactMap(\.name))
     // The names of a `let` that should have been a step of its own are no unknown names.
     for other in kinds.dropFirst() where other.name == "let" {
@@ -121,7 +109,7 @@ struct StepReader {
     let isDoneOnce = fields["forEach"] == nil && fields["retry"] == nil
     let element = value["id"]?.string ?? "#\(number)"
     func isInsideOver(_ path: String) -> Bool { isDoneOnce && isOver("\(element)\(path)") }
-    let name = fields["name"].flatMap { findings.text($0, of: "'name'") }
+    let name = fields.text("name")
     let condition = fields["if"].flatMap { compiler.condition($0, of: "'if'", in: scope) }
     var inner = scope
     if let value = fields["if"] { inner.assume(condition, is: true, readFrom: value) }
@@ -185,10 +173,11 @@ struct StepReader {
 
   private func refuseMisplaced(_ fields: Fields, _ words: [String]) {
     guard !words.isEmpty else { return }
-    for (key, kinds) in StepReader.modifiers where !kinds.contains(where: words.contains) {
-      guard let member = fields.member(key) else { continue }
+    for key in StepReader.modifiers where !key.companions.contains(where: words.contains) {
+      guard let member = fields.member(key.name) else { continue }
       findings.error(
-        "'\(key)' cannot stand beside '\(words[0])'; it goes with \(kinds.joined(separator: ", "))", at: member.key)
+        "'\(key.name)' cannot stand beside '\(words[0])'; it goes with \(key.companions.joined(separator: ", "))",
+        at: member.key)
     }
   }
 
@@ -218,7 +207,7 @@ struct StepReader {
 
   private func loop(_ fields: Fields, in scope: inout Scope) -> Loop? {
     guard let value = fields["forEach"] else {
-      for key in StepReader.loopKeys {
+      for key in KeySet.step.names(with: StepReader.loop) {
         if let member = fields.member(key) { findings.error("'\(key)' needs 'forEach' beside it", at: member.key) }
       }
       return nil
@@ -237,11 +226,11 @@ struct StepReader {
     if let name = fields["indexAs"] { declare(name, of: "'indexAs'", .int, in: &scope) }
     let condition = fields["where"].flatMap { compiler.condition($0, of: "'where'", in: scope) }
     if let value = fields["where"] { scope.assume(condition, is: true, readFrom: value) }
-    let width = fields["maxParallel"].flatMap { findings.int($0, of: "'maxParallel'", in: 1...1024) }
-    let onItemError = fields["onItemError"].flatMap { findings.choice($0, of: "'onItemError'", Loop.OnItemError.self) }
+    let width = fields.int("maxParallel") ?? 1
+    let onItemError: Loop.OnItemError = fields.choice("onItemError") ?? .stop
     return items.map {
       Loop(
-        items: $0, condition: condition, maxParallel: width ?? 1, onItemError: onItemError ?? .stop,
+        items: $0, condition: condition, maxParallel: width, onItemError: onItemError,
         scopeSize: scopeSize, itemName: fields["as"]?.string ?? "item", indexName: fields["indexAs"]?.string)
     }
   }

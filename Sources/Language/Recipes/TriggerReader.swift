@@ -14,15 +14,6 @@ struct TriggerReader {
   let zone: Value?
   let environment: RecipeEnvironment
 
-  static let kinds = ["cron", "every", "at", "calendar", "webhook", "event", "afterRecipe"]
-  /// The kinds that are due at times.
-  static let timed = ["cron", "every", "at", "calendar"]
-  static let timedKeys = [
-    "zone", "overlap", "catchup", "catchupWindow", "catchupLimit", "jitter", "dstGap", "dstFold", "start", "end",
-    "except", "pauseOnFailure", "remainingRuns",
-  ]
-  static let keys = kinds + ["id", "from"] + timedKeys + ["inputs", "paused"]
-
   func read(_ value: Value?) -> [Trigger] {
     let recipeZone = zone.flatMap { compiler.zone($0, of: "'zone'") } ?? environment.zone.flatMap(rules)
     guard let value else { return [] }
@@ -33,7 +24,7 @@ struct TriggerReader {
     }
     var places: [String: Value] = [:]
     return items.compactMap { item -> Trigger? in
-      guard let fields = Fields(item, of: "an entry of 'on'", keys: TriggerReader.keys, findings) else { return nil }
+      guard let fields = Fields(item, of: "an entry of 'on'", .trigger, findings) else { return nil }
       let trigger = entry(fields, recipeZone: recipeZone)
       if let id = fields["id"], let text = id.string {
         if let first = places.updateValue(id, forKey: text) {
@@ -49,22 +40,22 @@ struct TriggerReader {
   }
 
   private func entry(_ fields: Fields, recipeZone: TimeZoneRules?) -> Trigger? {
-    guard let member = fields.kinds(among: TriggerReader.kinds).first, let word = member.name else { return nil }
+    guard let member = fields.kinds().first, let word = member.name else { return nil }
     let id = fields["id"].flatMap { findings.name($0, of: "the id") }
     // What is at fault stands for something that is due, so that all of the entry is read.
     var trigger = Trigger(id: id, kind: .timed(Recurrence(.at(.epoch))))
     var isWhole = true
-    if TriggerReader.timed.contains(word) {
+    if KeySet.timed.contains(word) {
       isWhole = schedule(&trigger, word: word, member, fields, recipeZone: recipeZone)
     } else {
       let kind = kind(word, member)
       isWhole = kind != nil
       trigger.kind = kind ?? trigger.kind
       trigger.location = findings.location(of: member.value["recipe"] ?? member.value)
-      for key in TriggerReader.timedKeys {
+      for key in KeySet.trigger.names(with: KeySet.timed) {
         if let member = fields.member(key) {
           findings.error(
-            "'\(key)' cannot stand beside '\(word)'; it goes with \(TriggerReader.timed.joined(separator: ", "))",
+            "'\(key)' cannot stand beside '\(word)'; it goes with \(KeySet.timed.joined(separator: ", "))",
             at: member.key)
         }
       }
@@ -105,16 +96,16 @@ struct TriggerReader {
     switch word {
     case "cron": return compiler.cron(value).map { .cron($0) }
     case "every":
-      let from = fields["from"].flatMap { instant($0, of: "'from'") }
-      return findings.duration(value, of: "'every'", atLeast: .seconds(1)).map { .every($0, from: from) }
-    case "at": return instant(value, of: "'at'").map { .at($0) }
+      let from = fields.instant("from")
+      return fields.duration("every").map { .every($0, from: from) }
+    case "at": return fields.instant("at").map { .at($0) }
     default: return calendar(value)
     }
   }
 
   private func event(_ value: Value) -> Trigger.Kind? {
     if value.map == nil { return findings.text(value, of: "'event'").map { .event(name: $0, match: nil) } }
-    guard let fields = Fields(value, of: "'event'", keys: ["name", "match"], findings) else { return nil }
+    guard let fields = Fields(value, of: "'event'", .event, findings) else { return nil }
     let name = fields.require("name", "the name of the event").flatMap { findings.text($0, of: "'name'") }
     var scope = Scope()
     scope.declare("event", .dyn)
@@ -126,7 +117,7 @@ struct TriggerReader {
     if value.map == nil {
       return other(value, of: "'afterRecipe'").map { .afterRecipe(name: $0, status: ["succeeded"]) }
     }
-    guard let fields = Fields(value, of: "'afterRecipe'", keys: ["recipe", "status"], findings) else { return nil }
+    guard let fields = Fields(value, of: "'afterRecipe'", .afterRecipe, findings) else { return nil }
     let name = fields.require("recipe", "the name of the recipe").flatMap { other($0, of: "'recipe'") }
     let status = fields["status"].map { value in
       (value.list ?? [value]).compactMap { findings.choice($0, of: "'status'", EndedStatus.self)?.rawValue }
@@ -144,10 +135,6 @@ struct TriggerReader {
     return name
   }
 
-  private enum EndedStatus: String, CaseIterable {
-    case succeeded, failed, timedOut, cancelled, rejected, skipped
-  }
-
   /// Reads an entry that is due at times, with all that goes with it; false if it is at fault.
   private func schedule(
     _ trigger: inout Trigger, word: String, _ member: ValueMap.Member, _ fields: Fields, recipeZone: TimeZoneRules?
@@ -159,34 +146,23 @@ struct TriggerReader {
         "no zone is given, so the times are UTC; add zone: UTC, or a zone such as Europe/Bucharest", at: member.key)
     }
     var recurrence = Recurrence(rule ?? .at(.epoch), zone: ownZone ?? recipeZone ?? .utc)
-    if let word = fields["overlap"].flatMap({ findings.choice($0, of: "'overlap'", Trigger.Overlap.self) }) {
-      trigger.overlap = word
-    }
-    if let value = fields["catchup"], let word = findings.choice(value, of: "'catchup'", Trigger.Catchup.self) {
-      trigger.catchup = word
-      if word == .all, ![.bufferAll, .allowAll].contains(trigger.overlap) {
+    trigger.overlap = fields.choice("overlap") ?? trigger.overlap
+    trigger.catchup = fields.choice("catchup") ?? trigger.catchup
+    if let value = fields["catchup"], trigger.catchup == .all {
+      if ![.bufferAll, .allowAll].contains(trigger.overlap) {
         findings.error(
           "'catchup: all' needs 'overlap: bufferAll' or 'allowAll'; else the slots made up skip each other", at: value)
       }
     }
-    trigger.catchupWindow = fields["catchupWindow"].flatMap {
-      findings.duration($0, of: "'catchupWindow'", atLeast: .seconds(10))
-    }
-    trigger.catchupLimit = fields["catchupLimit"].flatMap { findings.int($0, of: "'catchupLimit'", in: 1...1000) }
-    trigger.jitter = fields["jitter"].flatMap { findings.duration($0, of: "'jitter'") }
-    if let word = fields["dstGap"].flatMap({ findings.choice($0, of: "'dstGap'", CronExpression.DSTGap.self) }) {
-      recurrence.gap = word
-    }
-    if let word = fields["dstFold"].flatMap({ findings.choice($0, of: "'dstFold'", CronExpression.DSTFold.self) }) {
-      recurrence.fold = word
-    }
-    trigger.pausesOnFailure =
-      fields["pauseOnFailure"].flatMap { findings.bool($0, of: "'pauseOnFailure'") } ?? false
-    trigger.remainingRuns = fields["remainingRuns"].flatMap {
-      findings.int($0, of: "'remainingRuns'", in: 1...Int(Int32.max))
-    }
-    recurrence.start = fields["start"].flatMap { instant($0, of: "'start'") }
-    recurrence.end = fields["end"].flatMap { instant($0, of: "'end'") }
+    trigger.catchupWindow = fields.duration("catchupWindow")
+    trigger.catchupLimit = fields.int("catchupLimit")
+    trigger.jitter = fields.duration("jitter")
+    recurrence.gap = fields.choice("dstGap") ?? recurrence.gap
+    recurrence.fold = fields.choice("dstFold") ?? recurrence.fold
+    trigger.pausesOnFailure = fields.bool("pauseOnFailure") ?? false
+    trigger.remainingRuns = fields.int("remainingRuns")
+    recurrence.start = fields.instant("start")
+    recurrence.end = fields.instant("end")
     var isSpanned = true
     if let value = fields["end"], let start = recurrence.start, let end = recurrence.end, end <= start {
       findings.error("'end' is not after 'start', so nothing would ever be due", at: value)
@@ -235,18 +211,10 @@ struct TriggerReader {
   /// The rules of a zone that has been checked elsewhere.
   private func rules(_ name: String) -> TimeZoneRules? { try? TimeZoneDatabase.system.rules(named: name) }
 
-  private func instant(_ value: Value, of what: String) -> Timestamp? {
-    if let text = value.string, let instant = Timestamp(text) { return instant }
-    findings.error(
-      "\(what) takes an instant with its offset, such as 2026-11-20T09:30:00+02:00, but found \(value.written)",
-      at: value)
-    return nil
-  }
-
   /// Reads `{minute, hour, dayOfMonth, month, dayOfWeek}`, each as a field of cron; all of them must match.
   private func calendar(_ value: Value) -> Recurrence.Rule? {
-    let parts = [("minute", "0"), ("hour", "0"), ("dayOfMonth", "*"), ("month", "*"), ("dayOfWeek", "*")]
-    guard let fields = Fields(value, of: "'calendar'", keys: parts.map(\.0), findings) else { return nil }
+    let parts = zip(KeySet.calendar.names, ["0", "0", "*", "*", "*"]).map { $0 }
+    guard let fields = Fields(value, of: "'calendar'", .calendar, findings) else { return nil }
     var texts: [String] = []
     var isWhole = true
     for (name, fallback) in parts {

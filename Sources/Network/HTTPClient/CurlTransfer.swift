@@ -205,15 +205,15 @@ final class CurlTransfer: @unchecked Sendable {
     }
     // Fields after the body are trailers.
     guard !isHeadWhole else { return nil }
-    let text = line.prefix { $0 != 0x0D && $0 != 0x0A }
+    let text = line.prefix { $0 != ASCII.carriageReturn && $0 != ASCII.newline }
     guard !text.isEmpty else { return endHead() }
-    if text.first == 0x20 || text.first == 0x09 {
+    if text.first == ASCII.space || text.first == ASCII.tab {
       // A folded line continues the value before it (RFC 9112, section 5.2).
       guard let last = answer.headers.fields.indices.last else { return nil }
       answer.headers.fields[last].value += " \(text.trimmedText)"
       return nil
     }
-    guard let colon = text.firstIndex(of: UInt8(ascii: ":")) else { return nil }
+    guard let colon = text.firstIndex(of: ASCII.colon) else { return nil }
     answer.headers.fields.append(.init(text[..<colon].trimmedText, text[(colon + 1)...].trimmedText))
     return nil
   }
@@ -347,8 +347,8 @@ extension Slice<UnsafeRawBufferPointer> {
   /// The text without white space around it; invalid UTF-8 becomes U+FFFD.
   fileprivate var trimmedText: String {
     var text = self
-    while let byte = text.first, byte == 0x20 || byte == 0x09 { text.removeFirst() }
-    while let byte = text.last, byte == 0x20 || byte == 0x09 { text.removeLast() }
+    while let byte = text.first, byte == ASCII.space || byte == ASCII.tab { text.removeFirst() }
+    while let byte = text.last, byte == ASCII.space || byte == ASCII.tab { text.removeLast() }
     return String(decoding: text, as: UTF8.self)
   }
 }

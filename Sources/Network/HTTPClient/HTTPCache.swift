@@ -46,7 +46,7 @@ public final class HTTPCache: Sendable {
     let credentials = request.headers.fields
       .filter { field in request.credentialHeaders.contains(where: field.isNamed) }
       .map { "\n\($0.name.lowercasedASCII): \($0.value)" }
-    let url = request.url.utf8.prefix { $0 != UInt8(ascii: "#") }
+    let url = request.url.utf8.prefix { $0 != ASCII.hash }
     return SHA256.digest(of: Array(url) + Array(credentials.joined().utf8))
   }
 

@@ -157,17 +157,17 @@ struct HTTPCacheEntry: Sendable {
       head["failure"] = .string(failure.reason)
     }
     guard let json = try? JSON.write(.map(head)) else { return nil }
-    let content = json + [UInt8(ascii: "\n")] + response.body
+    let content = json + [ASCII.newline] + response.body
     guard let digest = SHA256.digest(of: content) else { return nil }
     return Array("\(digest)\n".utf8) + content
   }
 
   /// Reads a file; nil if it is damaged.
   init?(file bytes: [UInt8]) {
-    guard bytes.count > 65, bytes[64] == UInt8(ascii: "\n") else { return nil }
+    guard bytes.count > 65, bytes[64] == ASCII.newline else { return nil }
     let content = Array(bytes[65...])
     guard let digest = SHA256.digest(of: content), digest.utf8.elementsEqual(bytes[..<64]),
-      let end = content.firstIndex(of: UInt8(ascii: "\n")), let head = try? JSON.parse(Array(content[..<end])),
+      let end = content.firstIndex(of: ASCII.newline), let head = try? JSON.parse(Array(content[..<end])),
       head["format"]?.int == Self.format, let status = head["status"]?.int,
       let headers = Self.fields(head["headers"]), let varying = Self.fields(head["varying"]),
       let elapsed = head["elapsed"]?.int, let cachedAt = head["cachedAt"]?.string.flatMap({ Timestamp($0) }),
@@ -216,7 +216,7 @@ struct CacheControl {
 
   /// Reads a number of seconds (section 1.2.2); too large a number is a long time, anything else nil.
   static func seconds(_ text: String) -> TimeSpan? {
-    guard !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
+    guard !text.isEmpty, text.utf8.allSatisfy({ ASCII.digits.contains($0) }) else { return nil }
     return .seconds(Int(text) ?? .max)
   }
 }

@@ -77,7 +77,7 @@ public struct HTTPRequest: Sendable {
 
   /// An address as it is shown where its query is secret; its fragment is hidden with it.
   package static func hidingQuery(of url: String, by hidden: String = MaskedText.mark) -> String {
-    guard let mark = url.utf8.firstIndex(where: { $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: "#") }) else {
+    guard let mark = url.utf8.firstIndex(where: { $0 == ASCII.question || $0 == ASCII.hash }) else {
       return url
     }
     return "\(url[...mark])\(hidden)"

@@ -42,7 +42,7 @@ public struct HTTPResponse: Sendable {
   public func retryAfter(now: Timestamp) -> TimeSpan? {
     guard let text = headers["Retry-After"] else { return nil }
     let longest = TimeSpan.seconds(36_500 * 86_400)
-    if !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) {
+    if !text.isEmpty, text.utf8.allSatisfy({ ASCII.digits.contains($0) }) {
       return min(.seconds(Int(text) ?? .max), longest)
     }
     return HTTPDate.read(text).map { date in

@@ -1,3 +1,4 @@
+import Basics
 import HTTPTypes
 
 /// An absolute `http` or `https` URL, parsed (RFC 3986).
@@ -21,7 +22,7 @@ public struct HTTPURL: Sendable {
 
   /// Parses a URL; nil if it isn't absolute HTTP.
   public init?(_ text: String) {
-    guard text.utf8.allSatisfy({ (0x21...0x7E).contains($0) && $0 != UInt8(ascii: "\\") }) else { return nil }
+    guard text.utf8.allSatisfy({ (0x21...0x7E).contains($0) && $0 != ASCII.backslash }) else { return nil }
     let parts = Reference(text)
     guard let scheme = parts.scheme?.lowercasedASCII, scheme == "http" || scheme == "https",
       let authority = parts.authority
@@ -31,24 +32,24 @@ public struct HTTPURL: Sendable {
     query = parts.query
     port = scheme == "http" ? 80 : 443
     var location = Substring(authority).utf8
-    if let at = location.lastIndex(of: UInt8(ascii: "@")) {
+    if let at = location.lastIndex(of: ASCII.at) {
       userInfo = String(Substring(location[..<at]))
       location = location[location.index(after: at)...]
     }
     let name: Substring.UTF8View
-    if location.first == UInt8(ascii: "[") {
-      guard let end = location.firstIndex(of: UInt8(ascii: "]")) else { return nil }
+    if location.first == ASCII.openBracket {
+      guard let end = location.firstIndex(of: ASCII.closeBracket) else { return nil }
       name = location[...end]
       guard name.count > 2, name.dropFirst().dropLast().allSatisfy(HTTPURL.isAddressByte) else { return nil }
     } else {
-      name = location.prefix { $0 != UInt8(ascii: ":") }
+      name = location.prefix { $0 != ASCII.colon }
       guard !name.isEmpty, name.allSatisfy(HTTPURL.isNameByte) else { return nil }
     }
     host = String(Substring(name)).lowercasedASCII
     let rest = location[name.endIndex...]
-    guard rest.isEmpty || rest.first == UInt8(ascii: ":") else { return nil }
+    guard rest.isEmpty || rest.first == ASCII.colon else { return nil }
     if rest.count > 1 {
-      guard rest.count <= 6, rest.dropFirst().allSatisfy({ (0x30...0x39).contains($0) }),
+      guard rest.count <= 6, rest.dropFirst().allSatisfy({ ASCII.digits.contains($0) }),
         let port = Int(Substring(rest.dropFirst())), (1...65_535).contains(port)
       else { return nil }
       self.port = port
@@ -57,14 +58,14 @@ public struct HTTPURL: Sendable {
 
   private static func isNameByte(_ byte: UInt8) -> Bool {
     switch byte {
-    case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2D, 0x2E, 0x5F: true
+    case ASCII.digits, ASCII.uppercase, ASCII.lowercase, ASCII.minus, ASCII.dot, ASCII.underscore: true
     default: false
     }
   }
 
   private static func isAddressByte(_ byte: UInt8) -> Bool {
     switch byte {
-    case 0x30...0x3A, 0x41...0x46, 0x61...0x66, 0x2E: true
+    case 0x30...0x3A, 0x41...0x46, 0x61...0x66, ASCII.dot: true
     default: false
     }
   }
@@ -84,7 +85,7 @@ public struct HTTPURL: Sendable {
   /// Whether the host is this machine, which no proxy can reach.
   public var isLoopback: Bool {
     host == "localhost" || host.hasSuffix(".localhost") || host == "[::1]"
-      || host.hasPrefix("127.") && host.utf8.allSatisfy { (0x30...0x39).contains($0) || $0 == 0x2E }
+      || host.hasPrefix("127.") && host.utf8.allSatisfy { ASCII.digits.contains($0) || $0 == ASCII.dot }
   }
 
   /// Resolves a reference in this URL's answer (section 5.2); nil if the result isn't absolute HTTP.
@@ -98,12 +99,12 @@ public struct HTTPURL: Sendable {
   }
 
   private func resolved(_ reference: String) -> HTTPURL? {
-    let clean = PercentEncoding.encode(reference) { $0 <= 0x7E && $0 != 0x20 }
+    let clean = PercentEncoding.encode(reference) { $0 <= 0x7E && $0 != ASCII.space }
     let parts = Reference(clean)
     if parts.scheme != nil { return HTTPURL(clean) }
     if parts.authority != nil { return HTTPURL("\(scheme):\(clean)") }
     var target = self
-    guard clean.utf8.allSatisfy({ $0 > 0x20 && $0 != UInt8(ascii: "\\") }) else { return nil }
+    guard clean.utf8.allSatisfy({ $0 > 0x20 && $0 != ASCII.backslash }) else { return nil }
     if parts.path.isEmpty {
       target.query = parts.query ?? query
       return target
@@ -143,7 +144,7 @@ private struct Reference {
     }
     var rest = upTo("#", in: Substring(text).utf8)
     let before = upTo(":/?", in: rest)
-    if !before.isEmpty, rest[before.endIndex...].first == UInt8(ascii: ":") {
+    if !before.isEmpty, rest[before.endIndex...].first == ASCII.colon {
       scheme = String(Substring(before))
       rest = rest[before.endIndex...].dropFirst()
     }

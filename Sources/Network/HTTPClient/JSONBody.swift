@@ -17,8 +17,8 @@ extension HTTPResponse {
     do throws(JSONError) {
       return try JSON.parse(body)
     } catch {
-      let space: [UInt8] = [0x20, 0x09, 0x0A, 0x0D]
-      let isPage = body.first { !space.contains($0) } == UInt8(ascii: "<")
+      let space: [UInt8] = [ASCII.space, ASCII.tab, ASCII.newline, ASCII.carriageReturn]
+      let isPage = body.first { !space.contains($0) } == ASCII.less
       throw JSONBodyError(description: isPage ? "a web page" : "not valid JSON (\(error))", isPage: isPage)
     }
   }

@@ -40,7 +40,7 @@ struct PartialDownload: Equatable {
   }
 
   private static func validator(_ answer: HTTPResponse) -> String? {
-    if let tag = answer.headers["ETag"] { return tag.utf8.first == UInt8(ascii: "\"") ? tag : nil }
+    if let tag = answer.headers["ETag"] { return tag.utf8.first == ASCII.quote ? tag : nil }
     guard let text = answer.headers["Last-Modified"], let modified = HTTPDate.read(text),
       let date = answer.headers["Date"].flatMap(HTTPDate.read), let age = date.span(since: modified), age >= .seconds(1)
     else { return nil }
@@ -101,10 +101,10 @@ private struct ContentRange {
   var total: Int
 
   init?(_ text: String) {
-    let words = text.utf8.split(separator: 0x20)
+    let words = text.utf8.split(separator: ASCII.space)
     guard words.count == 2, words[0].elementsEqual("bytes".utf8) else { return nil }
     let numbers = words[1].split(omittingEmptySubsequences: false) {
-      $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: "/")
+      $0 == ASCII.minus || $0 == ASCII.slash
     }
     guard numbers.count == 3, let first = Self.number(numbers[0]), let last = Self.number(numbers[1]),
       let total = Self.number(numbers[2]), first <= last, last < total
@@ -113,6 +113,6 @@ private struct ContentRange {
   }
 
   private static func number(_ digits: Substring.UTF8View) -> Int? {
-    digits.allSatisfy { (0x30...0x39).contains($0) } ? Int(Substring(digits)) : nil
+    digits.allSatisfy { ASCII.digits.contains($0) } ? Int(Substring(digits)) : nil
   }
 }

@@ -14,20 +14,20 @@ enum Redaction {
 
   static func url(_ text: String, hiding secrets: Set<String>, by hidden: String = mark) -> String {
     let isSound = HTTPURL(text) != nil
-    let bytes = text.utf8.prefix { $0 != UInt8(ascii: "#") }
-    var location = Substring(isSound ? bytes.prefix { $0 != UInt8(ascii: "?") } : bytes)
+    let bytes = text.utf8.prefix { $0 != ASCII.hash }
+    var location = Substring(isSound ? bytes.prefix { $0 != ASCII.question } : bytes)
     // After the location of a sound URL, `@` is an ordinary character.
     let authorityEnd = isSound ? endOfAuthority(location) : location.endIndex
-    if let at = location[..<authorityEnd].utf8.lastIndex(of: UInt8(ascii: "@")) {
-      let scheme = String(Substring(location.utf8.prefix { $0 != UInt8(ascii: ":") }))
+    if let at = location[..<authorityEnd].utf8.lastIndex(of: ASCII.at) {
+      let scheme = String(Substring(location.utf8.prefix { $0 != ASCII.colon }))
       let hasScheme = ["http", "https"].contains(scheme.lowercasedASCII)
       location = "\(hasScheme ? "\(scheme)://" : "")\(hidden)\(location[at...])"
     }
     let query: Substring.UTF8View
     if isSound {
-      query = bytes.dropFirst(bytes.prefix { $0 != UInt8(ascii: "?") }.count)
+      query = bytes.dropFirst(bytes.prefix { $0 != ASCII.question }.count)
     } else {
-      let shown = location.utf8.prefix { $0 != UInt8(ascii: "?") }
+      let shown = location.utf8.prefix { $0 != ASCII.question }
       query = location.utf8.dropFirst(shown.count)
       location = Substring(shown)
     }
@@ -36,17 +36,17 @@ enum Redaction {
   }
 
   private static func endOfAuthority(_ location: Substring) -> Substring.Index {
-    guard let colon = location.utf8.firstIndex(of: UInt8(ascii: ":")) else { return location.endIndex }
-    return location[colon...].dropFirst(3).utf8.firstIndex(of: UInt8(ascii: "/")) ?? location.endIndex
+    guard let colon = location.utf8.firstIndex(of: ASCII.colon) else { return location.endIndex }
+    return location[colon...].dropFirst(3).utf8.firstIndex(of: ASCII.slash) ?? location.endIndex
   }
 
   private static func query(_ text: Substring, hiding secrets: Set<String>, by hidden: String) -> String {
     let names = Set(secrets.map(\.lowercasedASCII))
     guard !names.isEmpty else { return String(text) }
-    return text.utf8.split(separator: UInt8(ascii: "&"), omittingEmptySubsequences: false).map { item in
+    return text.utf8.split(separator: ASCII.ampersand, omittingEmptySubsequences: false).map { item in
       var shown: [Substring] = []
-      for piece in item.split(separator: UInt8(ascii: ";"), omittingEmptySubsequences: false) {
-        let name = Substring(piece.prefix { $0 != UInt8(ascii: "=") })
+      for piece in item.split(separator: ASCII.semicolon, omittingEmptySubsequences: false) {
+        let name = Substring(piece.prefix { $0 != ASCII.equals })
         guard !names.contains(PercentEncoding.decode(name, plusIsSpace: true).lowercasedASCII) else {
           shown.append("\(name)=\(hidden)")
           break

@@ -53,7 +53,7 @@ extension HTTPRequest {
         "a header's name is one word, of letters, digits and signs such as '-', and '\(name.excerpt(60))' isn't.", true
       )
     }
-    if value.utf8.contains(where: { $0 < 0x20 && $0 != 0x09 || $0 == 0x7F }) {
+    if value.utf8.contains(where: { $0 < 0x20 && $0 != ASCII.tab || $0 == 0x7F }) {
       return ("the header \(name) holds a line break or another control character.", false)
     }
     let field = HTTPHeaders.Field(name, value)
@@ -70,7 +70,7 @@ extension String {
     !isEmpty
       && utf8.allSatisfy { byte in
         switch byte {
-        case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
+        case ASCII.digits, ASCII.uppercase, ASCII.lowercase: true
         default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
         }
       }

@@ -1,3 +1,5 @@
+import Basics
+
 @_exported public import HTTPTypes
 
 /// A complete request.
@@ -19,14 +21,14 @@ package struct HTTPServerRequest: Sendable {
   }
 
   /// The path as sent, in which `%2F` isn't a separator.
-  package var rawPath: String { String(Substring(target.utf8.prefix { $0 != UInt8(ascii: "?") })) }
+  package var rawPath: String { String(Substring(target.utf8.prefix { $0 != ASCII.question })) }
 
   /// The path, percent-decoded; `+` is a plus.
   package var path: String { PercentEncoding.decode(rawPath, plusIsSpace: false) }
 
   /// The items of the query, decoded as forms are: `+` is a space.
   package var query: HTTPQuery {
-    HTTPQuery(decoding: Substring(target.utf8.drop { $0 != UInt8(ascii: "?") }.dropFirst()))
+    HTTPQuery(decoding: Substring(target.utf8.drop { $0 != ASCII.question }.dropFirst()))
   }
 
   /// The items of the body, if it is a form.

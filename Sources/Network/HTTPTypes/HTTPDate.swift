@@ -13,7 +13,9 @@ public enum HTTPDate {
 
   /// Reads a date; nil if it isn't one.
   public static func read(_ text: String) -> Timestamp? {
-    let words = text.utf8.split { $0 == 0x20 || $0 == 0x2C || $0 == 0x2D }.map { String(Substring($0)).lowercasedASCII }
+    let words = text.utf8.split { $0 == ASCII.space || $0 == ASCII.comma || $0 == ASCII.minus }.map {
+      String(Substring($0)).lowercasedASCII
+    }
     let parts: (day: String, month: String, year: String, time: String)
     switch words.count {
     case 6 where words[5] == "gmt": parts = (words[1], words[2], words[3], words[4])
@@ -49,7 +51,7 @@ public enum HTTPDate {
   }
 
   private static func number(_ text: String, _ digits: ClosedRange<Int>) -> Int? {
-    guard digits.contains(text.utf8.count), text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
+    guard digits.contains(text.utf8.count), text.utf8.allSatisfy({ ASCII.digits.contains($0) }) else { return nil }
     return Int(text)
   }
 }

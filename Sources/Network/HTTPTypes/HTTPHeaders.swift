@@ -1,3 +1,5 @@
+import Basics
+
 /// The header fields of a message, in order, found without regard to case (RFC 9110, section 5).
 public struct HTTPHeaders: Sendable {
   /// One field line.
@@ -53,14 +55,14 @@ extension String.UTF8View {
 
 extension UInt8 {
   /// The byte, an ASCII capital as its lowercase letter.
-  package var lowercasedASCII: UInt8 { (0x41...0x5A).contains(self) ? self | 0x20 : self }
+  package var lowercasedASCII: UInt8 { ASCII.uppercase.contains(self) ? self | 0x20 : self }
 }
 
 extension String {
   /// The text with ASCII capitals lowercased, as names of hosts, schemes and fields are compared.
   package var lowercasedASCII: String {
     // Most are lowercase already.
-    if utf8.allSatisfy({ !(0x41...0x5A).contains($0) }) { return self }
+    if utf8.allSatisfy({ !ASCII.uppercase.contains($0) }) { return self }
     return String(decoding: utf8.map(\.lowercasedASCII), as: UTF8.self)
   }
 }

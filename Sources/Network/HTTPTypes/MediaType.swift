@@ -1,8 +1,10 @@
+import Basics
+
 /// The media types of files that are often sent.
 package enum MediaType {
   /// The type that a file name's extension implies.
   package static func named(after name: String) -> String {
-    let ending = name.utf8.split(separator: UInt8(ascii: ".")).dropFirst().last.map {
+    let ending = name.utf8.split(separator: ASCII.dot).dropFirst().last.map {
       String(decoding: $0, as: UTF8.self)
     }
     return switch ending?.lowercased() {
@@ -26,13 +28,13 @@ package enum MediaType {
 
   /// Whether a text is a type and a subtype (RFC 6838, section 4.2).
   package static func isOne(_ text: String) -> Bool {
-    let parts = text.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+    let parts = text.utf8.split(separator: ASCII.slash, omittingEmptySubsequences: false)
     return parts.count == 2
       && parts.allSatisfy { part in
         (1...127).contains(part.count)
           && part.allSatisfy { octet in
             switch octet {
-            case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
+            case ASCII.digits, ASCII.uppercase, ASCII.lowercase: true
             default: "!#$&-^_.+".utf8.contains(octet)
             }
           }

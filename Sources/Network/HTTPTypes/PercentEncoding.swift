@@ -1,3 +1,5 @@
+import Basics
+
 /// Percent-encoding as queries and form bodies need it.
 public enum PercentEncoding {
   private static let digits = Array("0123456789ABCDEF".utf8)
@@ -15,7 +17,7 @@ public enum PercentEncoding {
       if isLetThrough(byte) {
         bytes.append(byte)
       } else {
-        bytes.append(0x25)
+        bytes.append(ASCII.percent)
         bytes.append(digits[Int(byte >> 4)])
         bytes.append(digits[Int(byte & 15)])
       }
@@ -28,19 +30,19 @@ public enum PercentEncoding {
   /// - Parameter plusIsSpace: whether `+` means a space, as it does in queries and forms but not in paths.
   public static func decode(_ text: some StringProtocol, plusIsSpace: Bool) -> String {
     let bytes = Array(text.utf8)
-    guard bytes.contains(where: { $0 == 0x25 || plusIsSpace && $0 == 0x2B }) else { return String(text) }
+    guard bytes.contains(where: { $0 == ASCII.percent || plusIsSpace && $0 == ASCII.plus }) else { return String(text) }
     var decoded: [UInt8] = []
     decoded.reserveCapacity(bytes.count)
     var index = 0
     while index < bytes.count {
       let byte = bytes[index]
-      if byte == 0x25, index + 2 < bytes.count, let high = hexDigit(bytes[index + 1]),
+      if byte == ASCII.percent, index + 2 < bytes.count, let high = hexDigit(bytes[index + 1]),
         let low = hexDigit(bytes[index + 2])
       {
         decoded.append(high << 4 | low)
         index += 3
       } else {
-        decoded.append(plusIsSpace && byte == 0x2B ? 0x20 : byte)
+        decoded.append(plusIsSpace && byte == ASCII.plus ? ASCII.space : byte)
         index += 1
       }
     }
@@ -49,14 +51,14 @@ public enum PercentEncoding {
 
   private static func isUnreserved(_ byte: UInt8) -> Bool {
     switch byte {
-    case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2D, 0x2E, 0x5F, 0x7E: true
+    case ASCII.digits, ASCII.uppercase, ASCII.lowercase, ASCII.minus, ASCII.dot, ASCII.underscore, ASCII.tilde: true
     default: false
     }
   }
 
   private static func hexDigit(_ byte: UInt8) -> UInt8? {
     switch byte {
-    case 0x30...0x39: byte - 0x30
+    case ASCII.digits: byte - ASCII.zero
     case 0x41...0x46: byte - 0x37
     case 0x61...0x66: byte - 0x57
     default: nil
@@ -88,8 +90,8 @@ public struct HTTPQuery: Sendable {
 
   /// Reads the text between `?` and `#`, or a form body: `&` separates, `+` is a space, `%2B` is a plus.
   public init(decoding text: some StringProtocol) {
-    items = Substring(text).utf8.split(separator: UInt8(ascii: "&")).map { piece in
-      let name = piece.prefix { $0 != UInt8(ascii: "=") }
+    items = Substring(text).utf8.split(separator: ASCII.ampersand).map { piece in
+      let name = piece.prefix { $0 != ASCII.equals }
       return Item(
         PercentEncoding.decode(Substring(name), plusIsSpace: true),
         PercentEncoding.decode(Substring(piece.dropFirst(name.count + 1)), plusIsSpace: true))

@@ -220,14 +220,14 @@ package final class SMTPTransfer: @unchecked Sendable {
 
   /// Keeps a line of the server's last reply, or of the one that refuses; false for what no mail server sends.
   private func receive(_ line: UnsafeRawBufferPointer) -> Bool {
-    guard line.count >= 3, line.prefix(3).allSatisfy({ (0x30...0x39).contains($0) }) else { return false }
+    guard line.count >= 3, line.prefix(3).allSatisfy({ ASCII.digits.contains($0) }) else { return false }
     if !isContinued {
       // What is said after a refusal is a farewell.
       if let first = reply.first, first >= UInt8(ascii: "4") { return true }
       reply = []
     }
     // All lines of a reply but the last have a hyphen after the code.
-    isContinued = line.count > 3 && line[3] == UInt8(ascii: "-")
+    isContinued = line.count > 3 && line[3] == ASCII.minus
     if reply.count < 2000 { reply += line }
     if line.dropFirst(4).prefix(4).elementsEqual("AUTH".utf8) { offersLogin = true }
     return isContinued || follow(line.prefix(3))

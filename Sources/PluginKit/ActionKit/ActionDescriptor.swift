@@ -102,7 +102,7 @@ extension ActionDescriptor {
 
   /// Refuses an input that does not keep to the declaration, whatever was checked before.
   package func checked(_ value: Value) throws(ActionError) {
-    let faults = Faults(input.check(value, as: "input").filter { $0.severity == .error })
+    let faults = ValueError(input.check(value, as: "input").filter { $0.severity == .error })
     if !faults.list.isEmpty { throw ActionError(.validation, faults.description, cause: faults) }
   }
 

@@ -8,7 +8,7 @@ extension FieldSet {
   /// Reads a service's answer, or throws all that is wrong in it.
   ///
   /// - Parameter path: What messages call the answer.
-  public init(answer: Value, as path: String) throws(Faults) {
+  public init(answer: Value, as path: String) throws(ValueError) {
     try self.init(checking: Self.fieldType.declared(answer), as: path)
   }
 }

@@ -24,7 +24,7 @@ public struct Fault: Hashable, Sendable {
 }
 
 /// All that is wrong in a value.
-public struct Faults: Error, Hashable, Sendable {
+public struct ValueError: Error, Hashable, Sendable {
   /// The faults, in the order of the text.
   public var list: [Fault]
 
@@ -35,7 +35,7 @@ public struct Faults: Error, Hashable, Sendable {
   public init(_ message: String, at place: Place = .none) { self.init([Fault(message, at: place)]) }
 }
 
-extension Faults: CustomStringConvertible {
+extension ValueError: CustomStringConvertible {
   /// The messages, one after another.
   public var description: String { list.map(\.message).joined(separator: "; ") }
 }

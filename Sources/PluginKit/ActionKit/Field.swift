@@ -96,7 +96,7 @@ protocol AnyField: Sendable {
   var isSet: Bool { get }
   func schema(named name: String) -> FieldSchema
   /// The value, or nil if it was never set.
-  func encoded() throws(Faults) -> Value?
+  func encoded() throws(ValueError) -> Value?
 }
 
 extension Field: AnyField where Wrapped: FieldValue {
@@ -114,20 +114,20 @@ extension Field: AnyField where Wrapped: FieldValue {
       isVolatile: declaration.isVolatile, secrecy: declaration.secrecy)
   }
 
-  func encoded() throws(Faults) -> Value? { try value?.encoded() }
+  func encoded() throws(ValueError) -> Value? { try value?.encoded() }
 }
 
 extension Field: Codable where Wrapped: FieldValue {
   /// Reads the field's value; only `FieldSet` calls it.
   public init(from decoder: any Decoder) throws {
-    guard let decoder = decoder as? FieldDecoder else { throw Faults("a FieldSet is read by its own initializers") }
+    guard let decoder = decoder as? FieldDecoder else { throw ValueError("a FieldSet is read by its own initializers") }
     declaration = .read
     value = try Wrapped(reading: decoder.value)
   }
 
   /// Shows itself to whoever asks a set for its fields; only `FieldSet` calls it.
   public func encode(to encoder: any Encoder) throws {
-    guard let visitor = encoder as? FieldVisitor else { throw Faults("a FieldSet is written by 'encoded()'") }
+    guard let visitor = encoder as? FieldVisitor else { throw ValueError("a FieldSet is written by 'encoded()'") }
     visitor.visit(self)
   }
 }

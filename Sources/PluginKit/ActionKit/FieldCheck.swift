@@ -5,6 +5,8 @@
 // to whoever asked for the check: its type is the concern of the checker of expressions, and what it gives is checked
 // when it is there. Rules between fields are asked only where every value of the set is literal and right.
 
+import Basics
+
 extension ObjectSchema {
   /// Every fault in a value, in the order of the text.
   ///
@@ -266,7 +268,7 @@ extension String {
   /// The path of a member of what this path names.
   fileprivate func dot(_ name: String) -> String {
     let isPlain = name.utf8.allSatisfy {
-      ($0 | 0x20 >= 0x61 && $0 | 0x20 <= 0x7A) || ($0 >= 0x30 && $0 <= 0x39) || $0 == 0x5F
+      ($0 | 0x20 >= 0x61 && $0 | 0x20 <= 0x7A) || ($0 >= 0x30 && $0 <= 0x39) || $0 == ASCII.underscore
     }
     return isPlain && !name.isEmpty ? "\(self).\(name)" : "\(self)[\"\(name)\"]"
   }

@@ -5,16 +5,16 @@ public protocol FieldElement: Sendable {
   /// The type of an array of these.
   static var listType: FieldType { get }
   /// Reads an array of these.
-  static func readList(_ value: Value) throws(Faults) -> [Self]
+  static func readList(_ value: Value) throws(ValueError) -> [Self]
   /// The array as recipes see it.
-  static func encodedList(_ list: [Self]) throws(Faults) -> Value
+  static func encodedList(_ list: [Self]) throws(ValueError) -> Value
 }
 
 extension FieldValue {
   /// A list.
   public static var listType: FieldType { .list(fieldType) }
   /// Reads each item.
-  public static func readList(_ value: Value) throws(Faults) -> [Self] {
+  public static func readList(_ value: Value) throws(ValueError) -> [Self] {
     guard let items = value.list else { throw .mismatch([Self].self, value) }
     var list: [Self] = []
     list.reserveCapacity(items.count)
@@ -22,7 +22,7 @@ extension FieldValue {
     return list
   }
   /// Each item as recipes see it.
-  public static func encodedList(_ list: [Self]) throws(Faults) -> Value {
+  public static func encodedList(_ list: [Self]) throws(ValueError) -> Value {
     var items: [Value] = []
     items.reserveCapacity(list.count)
     for item in list { items.append(try item.encoded()) }
@@ -34,7 +34,7 @@ extension UInt8: FieldElement {
   /// `bytes`.
   public static var listType: FieldType { .bytes }
   /// Reads octets, or a text in base64.
-  public static func readList(_ value: Value) throws(Faults) -> [UInt8] {
+  public static func readList(_ value: Value) throws(ValueError) -> [UInt8] {
     if case .bytes(let bytes) = value.content { return bytes }
     guard let bytes = value.string.flatMap({ [UInt8](base64: $0) }) else { throw .mismatch([UInt8].self, value) }
     return bytes
@@ -47,9 +47,9 @@ extension Array: FieldElement, FieldValue where Element: FieldElement {
   /// A list of the elements' type, or `bytes`.
   public static var fieldType: FieldType { Element.listType }
   /// Reads a list, or octets.
-  public init(reading value: Value) throws(Faults) { self = try Element.readList(value) }
+  public init(reading value: Value) throws(ValueError) { self = try Element.readList(value) }
   /// The list, or the octets.
-  public func encoded() throws(Faults) -> Value { try Element.encodedList(self) }
+  public func encoded() throws(ValueError) -> Value { try Element.encodedList(self) }
 }
 
 extension Dictionary: FieldElement, FieldValue where Key == String, Value: FieldValue {
@@ -58,20 +58,20 @@ extension Dictionary: FieldElement, FieldValue where Key == String, Value: Field
   /// Reads a map whose keys are texts.
   ///
   /// Swift takes canonically equivalent keys for one, recipes do not; a map that holds both cannot be read.
-  public init(reading value: Basics.Value) throws(Faults) {
+  public init(reading value: Basics.Value) throws(ValueError) {
     guard let map = value.map else { throw .mismatch(Self.self, value) }
     self.init(minimumCapacity: map.count)
     for member in map.members {
       guard let name = member.name else {
-        throw Faults("every key must be a string, but found \(member.key.kindName)", at: member.key.place)
+        throw ValueError("every key must be a string, but found \(member.key.kindName)", at: member.key.place)
       }
       guard updateValue(try Value(reading: member.value), forKey: name) == nil else {
-        throw Faults("two keys look the same, '\(name)', and differ in their Unicode scalars", at: member.key.place)
+        throw ValueError("two keys look the same, '\(name)', and differ in their Unicode scalars", at: member.key.place)
       }
     }
   }
   /// The map, its keys in the order of their scalars.
-  public func encoded() throws(Faults) -> Basics.Value {
+  public func encoded() throws(ValueError) -> Basics.Value {
     var map = ValueMap()
     for (key, value) in sorted(by: { $0.key.precedesByScalars($1.key) }) { map[key] = try value.encoded() }
     return .map(map)
@@ -82,10 +82,10 @@ extension ValueMap: FieldValue {
   /// `map(string, dyn)`.
   public static var fieldType: FieldType { .map(.dyn) }
   /// Takes the map as it is, in its order, if its keys are texts.
-  public init(reading value: Value) throws(Faults) {
+  public init(reading value: Value) throws(ValueError) {
     guard let map = value.map else { throw .mismatch(Self.self, value) }
     for member in map.members where member.name == nil {
-      throw Faults("every key must be a string, but found \(member.key.kindName)", at: member.key.place)
+      throw ValueError("every key must be a string, but found \(member.key.kindName)", at: member.key.place)
     }
     self = map
   }
@@ -101,11 +101,11 @@ extension Optional: FieldElement, FieldValue where Wrapped: FieldValue {
   /// No value.
   public static var absent: Self? { .some(nil) }
   /// Reads null as no value.
-  public init(reading value: Value) throws(Faults) {
+  public init(reading value: Value) throws(ValueError) {
     if value.isNull { self = nil } else { self = try Wrapped(reading: value) }
   }
   /// The value, or null.
-  public func encoded() throws(Faults) -> Value {
+  public func encoded() throws(ValueError) -> Value {
     if let self { try self.encoded() } else { .null }
   }
 }
@@ -117,7 +117,7 @@ extension Choice {
   /// One of the cases' texts.
   public static var fieldType: FieldType { .choice(allCases.map(\.rawValue)) }
   /// Reads a case's text.
-  public init(reading value: Value) throws(Faults) {
+  public init(reading value: Value) throws(ValueError) {
     guard let text = value.string, let choice = Self(rawValue: text) else { throw .mismatch(Self.self, value) }
     self = choice
   }

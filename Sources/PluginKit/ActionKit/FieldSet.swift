@@ -64,23 +64,23 @@ extension FieldSet {
   }
 
   /// Reads a value that the schema has been checked against; what it cannot read it throws, one fault at a time.
-  public init(reading value: Value) throws(Faults) {
+  public init(reading value: Value) throws(ValueError) {
     guard let map = value.map else { throw .mismatch(Self.self, value) }
     do {
       try self.init(from: MemberDecoder(map, at: value.place) { Self.declarations })
-    } catch let faults as Faults {
+    } catch let faults as ValueError {
       throw faults
     } catch {
-      throw Faults("\(Self.self) cannot be read: \(error)", at: value.place)
+      throw ValueError("\(Self.self) cannot be read: \(error)", at: value.place)
     }
   }
 
   /// Checks a value against the schema and reads it, or throws all that is wrong in it.
   ///
   /// - Parameter path: What messages call the value.
-  public init(checking value: Value, as path: String = "input") throws(Faults) {
+  public init(checking value: Value, as path: String = "input") throws(ValueError) {
     let errors = Self.schema.check(value, as: path).filter { $0.severity == .error }
-    guard errors.isEmpty else { throw Faults(errors) }
+    guard errors.isEmpty else { throw ValueError(errors) }
     try self.init(reading: value)
   }
 
@@ -89,14 +89,14 @@ extension FieldSet {
     self.init()
     try assign(&self)
     let unset = fields().filter { !$0.field.isSet }
-    guard unset.isEmpty else { throw Faults(unset.map { Fault("\(Self.self).\($0.name) was never set") }) }
+    guard unset.isEmpty else { throw ValueError(unset.map { Fault("\(Self.self).\($0.name) was never set") }) }
   }
 
   /// The set as a map, without the optional fields that are nil.
-  public func encoded() throws(Faults) -> Value {
+  public func encoded() throws(ValueError) -> Value {
     var map = ValueMap()
     for (name, field) in fields() {
-      guard let value = try field.encoded() else { throw Faults("\(Self.self).\(name) was never set") }
+      guard let value = try field.encoded() else { throw ValueError("\(Self.self).\(name) was never set") }
       if value.isNull, !field.fieldType.takesNull { continue }
       map[name] = value
     }

@@ -123,7 +123,7 @@ private struct MemberContainer<Key: CodingKey>: KeyedDecodingContainerProtocol {
     }
     // A default can itself be a set that lacks something.
     guard try field.encoded() != nil, let declared = field as? T else {
-      throw Faults("'\(name)' is missing", at: decoder.place)
+      throw ValueError("'\(name)' is missing", at: decoder.place)
     }
     return declared
   }
@@ -146,4 +146,4 @@ private struct FieldKey: CodingKey {
   init?(intValue: Int) { nil }
 }
 
-private var notAField: Faults { Faults("every stored property of a FieldSet is declared with @Field") }
+private var notAField: ValueError { ValueError("every stored property of a FieldSet is declared with @Field") }

@@ -207,7 +207,7 @@ public struct ObjectSchema: Sendable {
   package var undeclared: [String] { declaring?.undeclared ?? [] }
 
   /// A value read into the set and written again, which is what an action sees of it.
-  package func rewritten(_ value: Value) throws(Faults) -> Value {
+  package func rewritten(_ value: Value) throws(ValueError) -> Value {
     try declaring?.init(reading: value).encoded() ?? value
   }
 

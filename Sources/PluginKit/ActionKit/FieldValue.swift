@@ -7,9 +7,9 @@ public protocol FieldValue: FieldElement {
   /// The value that stands for "left out", for the types that have one.
   static var absent: Self? { get }
   /// Reads a value that was checked against the type.
-  init(reading value: Value) throws(Faults)
+  init(reading value: Value) throws(ValueError)
   /// The value as recipes see it.
-  func encoded() throws(Faults) -> Value
+  func encoded() throws(ValueError) -> Value
 }
 
 extension FieldValue {
@@ -17,9 +17,9 @@ extension FieldValue {
   public static var absent: Self? { nil }
 }
 
-extension Faults {
-  static func mismatch<T: FieldValue>(_ type: T.Type, _ value: Value) -> Faults {
-    Faults("must be \(T.fieldType.wanted), but found \(value.kindName)", at: value.place)
+extension ValueError {
+  static func mismatch<T: FieldValue>(_ type: T.Type, _ value: Value) -> ValueError {
+    ValueError("must be \(T.fieldType.wanted), but found \(value.kindName)", at: value.place)
   }
 }
 
@@ -27,7 +27,7 @@ extension Bool: FieldValue {
   /// `bool`.
   public static var fieldType: FieldType { .bool }
   /// Reads a truth value.
-  public init(reading value: Value) throws(Faults) {
+  public init(reading value: Value) throws(ValueError) {
     guard let flag = value.bool else { throw .mismatch(Self.self, value) }
     self = flag
   }
@@ -39,7 +39,7 @@ extension Int: FieldValue {
   /// `int`.
   public static var fieldType: FieldType { .int }
   /// Reads an int.
-  public init(reading value: Value) throws(Faults) {
+  public init(reading value: Value) throws(ValueError) {
     guard let number = value.int else { throw .mismatch(Self.self, value) }
     self = number
   }
@@ -51,7 +51,7 @@ extension Double: FieldValue {
   /// `double`.
   public static var fieldType: FieldType { .double }
   /// Reads a double, or an int as one.
-  public init(reading value: Value) throws(Faults) {
+  public init(reading value: Value) throws(ValueError) {
     switch value.content {
     case .double(let number): self = number
     case .int(let number): self = Double(number)
@@ -59,8 +59,8 @@ extension Double: FieldValue {
     }
   }
   /// The double, which is finite, because neither the state nor a service can say what is not.
-  public func encoded() throws(Faults) -> Value {
-    guard isFinite else { throw Faults("a double must be finite, but is \(self)") }
+  public func encoded() throws(ValueError) -> Value {
+    guard isFinite else { throw ValueError("a double must be finite, but is \(self)") }
     return .double(self)
   }
 }
@@ -69,7 +69,7 @@ extension String: FieldValue {
   /// `string`.
   public static var fieldType: FieldType { .string }
   /// Reads a text.
-  public init(reading value: Value) throws(Faults) {
+  public init(reading value: Value) throws(ValueError) {
     guard let text = value.string else { throw .mismatch(Self.self, value) }
     self = text
   }
@@ -81,7 +81,7 @@ extension Timestamp: FieldValue {
   /// `timestamp`.
   public static var fieldType: FieldType { .timestamp }
   /// Reads an instant, or a text in RFC 3339.
-  public init(reading value: Value) throws(Faults) {
+  public init(reading value: Value) throws(ValueError) {
     guard let instant = value.timestamp ?? value.string.flatMap({ Timestamp($0) }) else {
       throw .mismatch(Self.self, value)
     }
@@ -95,7 +95,7 @@ extension TimeSpan: FieldValue {
   /// `duration`.
   public static var fieldType: FieldType { .duration }
   /// Reads a length of time, or a text such as `1h30m` or `2d`.
-  public init(reading value: Value) throws(Faults) {
+  public init(reading value: Value) throws(ValueError) {
     guard let span = value.duration ?? value.string.flatMap({ TimeSpan($0) }) else {
       throw .mismatch(Self.self, value)
     }

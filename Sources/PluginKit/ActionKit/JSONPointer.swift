@@ -1,6 +1,8 @@
 // A place in a value (RFC 6901): `/classes/0/name`. Each part is a key, or the index of an item; `~1` in it is a slash
 // and `~0` a tilde. The empty pointer is the whole.
 
+import Basics
+
 extension TextPattern {
   /// A place in a JSON value.
   public static let jsonPointer = TextPattern(
@@ -10,7 +12,7 @@ extension TextPattern {
     guard text.isEmpty || text.hasPrefix("/") else { return false }
     let bytes = Array(text.utf8)
     return bytes.indices.allSatisfy {
-      bytes[$0] != UInt8(ascii: "~") || ($0 + 1 < bytes.count && (0x30...0x31).contains(bytes[$0 + 1]))
+      bytes[$0] != ASCII.tilde || ($0 + 1 < bytes.count && (0x30...0x31).contains(bytes[$0 + 1]))
     }
   }
 }
@@ -21,7 +23,7 @@ extension Value {
   /// - Parameters:
   ///   - pointer: The place, as `TextPattern.jsonPointer` accepts it.
   ///   - what: What messages call the whole.
-  public func part(at pointer: String, called what: String) throws(Faults) -> Value {
+  public func part(at pointer: String, called what: String) throws(ValueError) -> Value {
     var value = self
     var path = ""
     for part in pointer.split(separator: "/", omittingEmptySubsequences: false).dropFirst() {
@@ -31,15 +33,15 @@ extension Value {
       case .map(let map):
         guard let member = map[name] else {
           let guess = name.nearest(among: map.members.compactMap(\.name)).map { "; did you mean '\($0)'?" } ?? ""
-          throw Faults("\(place) has no '\(name)'\(guess)", at: value.place)
+          throw ValueError("\(place) has no '\(name)'\(guess)", at: value.place)
         }
         value = member
       case .list(let items):
         guard let index = Int(name), String(index) == name, items.indices.contains(index) else {
-          throw Faults("\(place) has \(counted(items.count, "item")), and no '\(name)'", at: value.place)
+          throw ValueError("\(place) has \(counted(items.count, "item")), and no '\(name)'", at: value.place)
         }
         value = items[index]
-      default: throw Faults("\(place) is \(value.kindName), which has no '\(name)'", at: value.place)
+      default: throw ValueError("\(place) is \(value.kindName), which has no '\(name)'", at: value.place)
       }
       path += "/\(part)"
     }

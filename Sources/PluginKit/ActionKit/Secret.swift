@@ -28,7 +28,7 @@ extension Secret: FieldValue {
   /// `secret(T)`, which taints what is made of it.
   public static var fieldType: FieldType { .secret(Wrapped.fieldType) }
   /// Reads and hides a value.
-  public init(reading value: Value) throws(Faults) { self.init(try Wrapped(reading: value)) }
+  public init(reading value: Value) throws(ValueError) { self.init(try Wrapped(reading: value)) }
   /// The bare value: whoever encodes a secret reveals it, which is why no output may hold one.
-  public func encoded() throws(Faults) -> Value { try wrapped.encoded() }
+  public func encoded() throws(ValueError) -> Value { try wrapped.encoded() }
 }

@@ -1,3 +1,5 @@
+import Basics
+
 /// A form that a text can have, as people, editors and the check know it.
 ///
 /// The check is a function, so that a date that is none is refused and no pattern language has to be linked; the
@@ -43,9 +45,9 @@ public struct TextPattern: Sendable {
     ]
   ) { text in
     guard let scheme = ["https://", "http://"].first(where: text.lowercased().hasPrefix) else { return false }
-    let parts = text.utf8.dropFirst(scheme.utf8.count).split(separator: 0x2F, omittingEmptySubsequences: false)
+    let parts = text.utf8.dropFirst(scheme.utf8.count).split(separator: ASCII.slash, omittingEmptySubsequences: false)
     let isPlain: (UInt8) -> Bool = { $0 > 0x20 && $0 != 0x7F && !"?#".utf8.contains($0) }
-    return parts.allSatisfy { !$0.isEmpty && $0.allSatisfy(isPlain) } && parts.first?.contains(0x40) == false
+    return parts.allSatisfy { !$0.isEmpty && $0.allSatisfy(isPlain) } && parts.first?.contains(ASCII.at) == false
   }
 
   /// That many decimal digits, leading zeros included.
@@ -54,6 +56,6 @@ public struct TextPattern: Sendable {
     return TextPattern(
       "\(counted(count, "digit"))", regex: "^[0-9]{\(count)}$", accepted: [String(sample)],
       refused: [String(sample) + "0", String(sample.dropLast()) + "x"]
-    ) { $0.utf8.count == count && $0.utf8.allSatisfy { (0x30...0x39).contains($0) } }
+    ) { $0.utf8.count == count && $0.utf8.allSatisfy { ASCII.digits.contains($0) } }
   }
 }

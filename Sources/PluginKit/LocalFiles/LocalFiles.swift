@@ -126,7 +126,7 @@ extension String {
   fileprivate func isInside(_ folder: String) -> Bool {
     guard hasPrefix(folder) else { return false }
     let rest = utf8.dropFirst(folder.utf8.count)
-    return rest.isEmpty || rest.first == UInt8(ascii: "/") || folder == "/"
+    return rest.isEmpty || rest.first == ASCII.slash || folder == "/"
   }
 }
 

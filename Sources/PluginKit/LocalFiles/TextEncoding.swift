@@ -98,7 +98,7 @@ package enum ReadEncoding: String, Choice {
 
   /// What a byte says that fits nothing; it is counted from 1, as the lines are.
   private func misfit(_ name: String, _ what: String, in bytes: [UInt8], at index: Int) -> ActionError {
-    let line = bytes[..<index].count { $0 == 0x0A } + 1
+    let line = bytes[..<index].count { $0 == ASCII.newline } + 1
     let found =
       index < bytes.count
       ? "(0x\(bytes[index] < 16 ? "0" : "")\(String(bytes[index], radix: 16, uppercase: true)))" : "(the end)"

@@ -145,14 +145,14 @@ extension SandboxServer.Desk {
       try? await time.sleep(for: fault.delay)
     case .oversized:
       answer.body = .stream { writer in
-        let blank = [UInt8](repeating: UInt8(ascii: " "), count: 1 << 16)
+        let blank = [UInt8](repeating: ASCII.space, count: 1 << 16)
         for _ in 0...max(0, fault.size) / blank.count { try await writer.write(blank) }
         try await writer.write(bytes)
       }
     case .wrongType: return .json(.list([.list([])]))
     case .badUTF8:
       // A quote that begins a text is followed by a byte that begins nothing.
-      let quote = UInt8(ascii: "\"")
+      let quote = ASCII.quote
       answer.body = .bytes(bytes.flatMap { $0 == quote ? [quote, 0xFF] : [$0] })
     case .refuse, .html, .status, .redirect, .redirectLoop: break
     }

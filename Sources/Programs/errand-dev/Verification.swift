@@ -1,3 +1,4 @@
+import Basics
 import Foundation
 
 // Checks what the compiler checks only in part or not at all.
@@ -109,8 +110,8 @@ struct Verification {
       guard let text = try? root.appending(path: file.path).text() else {
         return "\(file.path):1: error: the file is missing; run '\(GeneratedFile.command)'"
       }
-      let old = text.utf8.split(separator: 0x0A, omittingEmptySubsequences: false)
-      let new = file.text.utf8.split(separator: 0x0A, omittingEmptySubsequences: false)
+      let old = text.utf8.split(separator: ASCII.newline, omittingEmptySubsequences: false)
+      let new = file.text.utf8.split(separator: ASCII.newline, omittingEmptySubsequences: false)
       let same = zip(old, new).prefix { $0.elementsEqual($1) }.count
       if same == old.count, same == new.count { return nil }
       return "\(file.path):\(same + 1): error: the file is out of date; run '\(GeneratedFile.command)'"

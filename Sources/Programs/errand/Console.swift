@@ -129,5 +129,5 @@ extension Timestamp {
 
 extension String {
   /// The text cut to what a column of a table holds.
-  var clipped: String { count > 80 ? "\(prefix(79))…" : self }
+  var clipped: String { shortened(into: 80) }
 }

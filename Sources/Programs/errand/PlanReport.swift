@@ -63,8 +63,8 @@ struct PlanReport {
       var changes: [Change] = []
       var opaque: [(call: Plan.Call, reason: String)] = []
       switch entry.event {
-      case .write(let write, .success(let found)): (call, changes) = (write, found)
-      case .write(let write, .failure(let reason)): (call, opaque) = (write, [(write, reason.text)])
+      case .write(let write, .changes(let found)): (call, changes) = (write, found)
+      case .write(let write, .opaque(let reason)): (call, opaque) = (write, [(write, reason.text)])
       case .leftOut(let write): call = write
       default: continue
       }

@@ -137,7 +137,7 @@ final class ProgressDisplay: Sendable {
   }
 
   /// Items of loops are counted, not shown.
-  private func isShown(_ path: String) -> Bool { !path.utf8.contains(UInt8(ascii: "[")) }
+  private func isShown(_ path: String) -> Bool { !path.utf8.contains(ASCII.openBracket) }
 
   private func indent(_ depth: Int, _ path: String) -> String {
     String(repeating: "  ", count: isShown(path) ? depth + 1 : 2)

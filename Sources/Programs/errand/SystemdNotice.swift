@@ -16,7 +16,7 @@ struct SystemdNotice: Sendable {
   init() {
     let name = String(environment: "NOTIFY_SOCKET") ?? ""
     var bytes = Array(name.utf8)
-    if bytes.first == UInt8(ascii: "@") { bytes[0] = 0 }
+    if bytes.first == ASCII.at { bytes[0] = 0 }
     let capacity = MemoryLayout.size(ofValue: sockaddr_un().sun_path)
     path = bytes.isEmpty || bytes.count > capacity ? nil : bytes
     // The variables are for one process; a child that inherits them is not it.

@@ -66,7 +66,7 @@ struct WhyCommand {
     _ now: Timestamp
   ) async throws(RuntimeError) -> Story {
     if parsed["at"].isGiven { throw unknown(subject, schedules, "has a schedule, and --at goes with one") }
-    let isID = subject.utf8.allSatisfy { $0 == UInt8(ascii: "-") || hexadecimal($0) }
+    let isID = subject.utf8.allSatisfy { $0 == ASCII.minus || hexadecimal($0) }
     var prefix = subject
     if !isID {
       // The latest run of a recipe that nothing starts by itself.
@@ -97,7 +97,7 @@ struct WhyCommand {
   }
 
   private func hexadecimal(_ byte: UInt8) -> Bool {
-    (0x30...0x39).contains(byte) || (0x61...0x66).contains(byte)
+    ASCII.digits.contains(byte) || (0x61...0x66).contains(byte)
   }
 
   private func unknown(_ subject: String, _ schedules: [KnownSchedule], _ what: String) -> RuntimeError {

@@ -49,14 +49,14 @@ enum AgentProtocol {
   }
 
   private static func lines(_ bytes: [UInt8]) -> [UInt8] {
-    if bytes.count <= piece { return bytes + [0x0A] }
+    if bytes.count <= piece { return bytes + [ASCII.newline] }
     var lines: [UInt8] = []
     lines.reserveCapacity(bytes.count + 2 * (bytes.count / piece + 1))
     for start in stride(from: 0, to: bytes.count, by: piece) {
       let end = min(start + piece, bytes.count)
       lines.append(UInt8(ascii: end < bytes.count ? "+" : "="))
       lines += bytes[start..<end]
-      lines.append(0x0A)
+      lines.append(ASCII.newline)
     }
     return lines
   }
@@ -68,10 +68,10 @@ enum AgentProtocol {
     /// The whole text that a line completes; nil if more of it follows, which is refused beyond what is ever read.
     mutating func receive(_ line: [UInt8]) -> [UInt8]? {
       switch line.first {
-      case UInt8(ascii: "+"):
+      case ASCII.plus:
         if pieces.count <= limits.bytes { pieces += line.dropFirst() }
         return nil
-      case UInt8(ascii: "="):
+      case ASCII.equals:
         defer { pieces = [] }
         return pieces + line.dropFirst()
       default: return line

@@ -12,14 +12,16 @@ import Basics
 import Synchronization
 
 final class AlarmClock<Key: Hashable & Sendable>: Sendable {
-  fileprivate struct Entry {
+  fileprivate struct Entry: Comparable {
     var at: Timestamp
     var key: Key
+
+    static func < (_ one: Entry, _ other: Entry) -> Bool { one.at < other.at }
   }
 
   fileprivate struct Content {
-    /// A binary heap, the first entry in front; one that `due` does not confirm has been replaced or taken back.
-    var heap: [Entry] = []
+    /// The first entry in front; one that `due` does not confirm has been replaced or taken back.
+    var heap = Heap<Entry>()
     var due: [Key: Timestamp] = [:]
     /// What the sleeping task sleeps until; nil if there is none.
     var planned: Timestamp?
@@ -62,7 +64,7 @@ final class AlarmClock<Key: Hashable & Sendable>: Sendable {
     content.withLock { content in
       content.isStopped = true
       content.due = [:]
-      content.heap = []
+      content.heap = Heap()
       plan(&content)
     }
   }
@@ -95,7 +97,7 @@ final class AlarmClock<Key: Hashable & Sendable>: Sendable {
       var keys: [Key] = []
       while let first = content.first, first.at <= now {
         content.due[first.key] = nil
-        content.pop()
+        content.heap.removeFirst()
         keys.append(first.key)
       }
       if generation != nil { content.planned = content.first?.at }
@@ -120,7 +122,7 @@ extension AlarmClock.Content {
   /// The first alarm that is still set.
   fileprivate var first: AlarmClock.Entry? {
     mutating get {
-      while let entry = heap.first, due[entry.key] != entry.at { pop() }
+      while let entry = heap.first, due[entry.key] != entry.at { heap.removeFirst() }
       return heap.first
     }
   }
@@ -128,30 +130,9 @@ extension AlarmClock.Content {
   fileprivate mutating func push(_ entry: AlarmClock.Entry) {
     // What was replaced goes in bulk, so that a key that is set again and again does not fill the heap.
     if heap.count > 2 * due.count + 64 {
-      var kept: Set<Key> = []
-      heap = (heap + [entry]).filter { due[$0.key] == $0.at && kept.insert($0.key).inserted }.sorted { $0.at < $1.at }
-      return
+      var kept: Set<Key> = [entry.key]
+      heap.removeAll { due[$0.key] != $0.at || !kept.insert($0.key).inserted }
     }
-    heap.append(entry)
-    var index = heap.count - 1
-    while index > 0, heap[index].at < heap[(index - 1) / 2].at {
-      heap.swapAt(index, (index - 1) / 2)
-      index = (index - 1) / 2
-    }
-  }
-
-  fileprivate mutating func pop() {
-    guard let last = heap.popLast(), !heap.isEmpty else { return }
-    heap[0] = last
-    var index = 0
-    while true {
-      var least = index
-      for child in [2 * index + 1, 2 * index + 2] where child < heap.count && heap[child].at < heap[least].at {
-        least = child
-      }
-      if least == index { return }
-      heap.swapAt(index, least)
-      index = least
-    }
+    heap.insert(entry)
   }
 }

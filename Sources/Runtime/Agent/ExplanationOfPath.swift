@@ -92,7 +92,7 @@ extension RunTeller {
   private static let mostLines = 12
 
   func tellLoops(_ story: inout Explanation) {
-    for loop in steps where loop.items != nil && !loop.path.utf8.contains(UInt8(ascii: "[")) {
+    for loop in steps where loop.items != nil && !loop.path.utf8.contains(ASCII.openBracket) {
       let items = steps.filter { $0.path.isItem(of: loop.path) }
       var tally = items.reduce(into: [StepStatus: Int]()) { $0[$1.status, default: 0] += 1 }
       var count = items.count
@@ -206,7 +206,7 @@ extension StepPath {
   /// Whether it is the path of an item of a loop, and of nothing inside the item.
   fileprivate func isItem(of loop: StepPath) -> Bool {
     guard isInside(loop), last == "]" else { return false }
-    return utf8.dropFirst(loop.utf8.count).count { $0 == UInt8(ascii: "[") || $0 == UInt8(ascii: "/") } == 1
+    return utf8.dropFirst(loop.utf8.count).count { $0 == ASCII.openBracket || $0 == ASCII.slash } == 1
   }
 }
 
@@ -225,7 +225,7 @@ extension Value {
     switch content {
     case .list(let items): "a list of \(items.count)"
     case .map(let map): "an object of \(counted(map.count, "member"))"
-    case .string(let text): text.count > 60 ? "'\(String(text.prefix(59)).safe)…'" : "'\(text.safe)'"
+    case .string(let text): "'\(text.shortened(into: 60).safe)'"
     case .optional(let value): value?.gist ?? "absent"
     default: plainText.safe
     }

@@ -308,7 +308,7 @@ final class LineLoop: Sendable {
       guard var connection = content.connections[id] else { return }
       content.connections[id] = nil
       var rest = chunk[..<count]
-      while let newline = rest.firstIndex(of: 0x0A) {
+      while let newline = rest.firstIndex(of: ASCII.newline) {
         lines.append(connection.input + rest[..<newline])
         connection.input = []
         rest = rest[(newline + 1)...]

@@ -149,7 +149,7 @@ extension RunFacts {
   package var missingValues: [(name: String, blob: BlobReference)] {
     var named = [("#texts", run.origin.texts)]
     // Items are many, and no condition outside the loop sees one of them.
-    for step in run.stepsInOrder where !step.path.utf8.contains(UInt8(ascii: "[")) {
+    for step in run.stepsInOrder where !step.path.utf8.contains(ASCII.openBracket) {
       if let output = step.output { named.append((step.path, output)) }
     }
     var left = RunFacts.mostBytes

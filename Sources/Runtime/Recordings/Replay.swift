@@ -186,7 +186,7 @@ struct RequestMeaning {
       // Of the same meaning however it is laid out.
       if let value = try? JSON.parse(text), value.list != nil || value.map != nil {
         body = value
-      } else if text.utf8.contains(UInt8(ascii: "=")), !text.utf8.contains(where: { $0 <= 0x20 }) {
+      } else if text.utf8.contains(ASCII.equals), !text.utf8.contains(where: { $0 <= 0x20 }) {
         body = .list(RequestMeaning.items(text).map { .string($0) })
       } else {
         body = .string(text)

@@ -28,18 +28,18 @@ enum BlobNames {
   }
 
   static func isName(_ text: some Collection<UInt8>) -> Bool {
-    text.count == length && text.allSatisfy { (0x30...0x39).contains($0) || (0x61...0x66).contains($0) }
+    text.count == length && text.allSatisfy { ASCII.digits.contains($0) || (0x61...0x66).contains($0) }
   }
 
   /// Hands out every quoted text of the bytes that looks like a name, and where it begins.
   static func forEach(in bytes: ArraySlice<UInt8>, _ body: (String, Int) -> Void) {
-    var quote = bytes.firstPlace(of: 0x22)
+    var quote = bytes.firstPlace(of: ASCII.quote)
     while let place = quote {
       let name = bytes[(place + 1)...].prefix(length)
-      if name.endIndex < bytes.endIndex, bytes[name.endIndex] == 0x22, isName(name) {
+      if name.endIndex < bytes.endIndex, bytes[name.endIndex] == ASCII.quote, isName(name) {
         body(String(decoding: name, as: UTF8.self), place + 1)
       }
-      quote = bytes[(place + 1)...].firstPlace(of: 0x22)
+      quote = bytes[(place + 1)...].firstPlace(of: ASCII.quote)
     }
   }
 }

@@ -80,7 +80,7 @@ final class Blobs: Sendable {
   /// The folders that blobs lie in.
   func parts() throws(StateError) -> [String] {
     try onDisk { () throws(FileError) in try fileSystem.list(folder) }.filter { part in
-      part.utf8.count == 2 && part.utf8.allSatisfy { (0x30...0x39).contains($0) || (0x61...0x66).contains($0) }
+      part.utf8.count == 2 && part.utf8.allSatisfy { ASCII.digits.contains($0) || (0x61...0x66).contains($0) }
     }.sorted { $0.precedesByScalars($1) }
   }
 }

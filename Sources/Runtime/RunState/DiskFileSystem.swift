@@ -8,7 +8,7 @@ package struct DiskFileSystem: FileSystem {
   package func makeFolder(_ path: String) throws(FileError) {
     if try Files.kind(of: path) != nil { return }
     // One after another, because each new name has to be synced in the folder above it.
-    if let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")), slash != path.startIndex {
+    if let slash = path.utf8.lastIndex(of: ASCII.slash), slash != path.startIndex {
       try makeFolder(String(path[..<slash]))
     }
     try Files.makeFolder(path, mode: 0o700)

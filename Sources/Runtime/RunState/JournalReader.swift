@@ -41,7 +41,7 @@ struct JournalReader: Sendable {
     var pieces = Pieces(after: position.sequence)
     var batch: [Range<Int>] = []
     var lineStart = 0
-    while let newline = index(of: 0x0A, from: lineStart) {
+    while let newline = index(of: ASCII.newline, from: lineStart) {
       let line = lineStart..<newline
       lineStart = newline + 1
       if !isCommit(line) {
@@ -116,13 +116,13 @@ struct JournalReader: Sendable {
 
   /// Committed lines of many batches as one JSON list, which is read several times faster than line by line.
   private struct Piece: Sendable {
-    var text: [UInt8] = [UInt8(ascii: "[")]
+    var text: [UInt8] = [ASCII.openBracket]
     /// The number of the last event before them.
     var sequence: Int
     var count = 0
 
     mutating func add(_ line: ArraySlice<UInt8>) {
-      if count > 0 { text.append(UInt8(ascii: ",")) }
+      if count > 0 { text.append(ASCII.comma) }
       text += line
       count += 1
     }
@@ -174,7 +174,7 @@ struct JournalReader: Sendable {
     var events: [StateEvent] = []
     events.reserveCapacity(piece.count)
     do {
-      for line in try JSON.parse(piece.text + [UInt8(ascii: "]")], limits: StateFormat.limits).list ?? [] {
+      for line in try JSON.parse(piece.text + [ASCII.closeBracket], limits: StateFormat.limits).list ?? [] {
         guard let map = line.map else { throw RecordError("it is no object") }
         var record = RecordReader(map)
         guard try record.read("n") == piece.sequence + events.count + 1 else {

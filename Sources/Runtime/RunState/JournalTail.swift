@@ -25,7 +25,7 @@ extension JournalReader {
     }
     var expected = position
     var lineStart = end
-    while let newline = index(of: 0x0A, from: lineStart), newline < readable {
+    while let newline = index(of: ASCII.newline, from: lineStart), newline < readable {
       if isCommit(lineStart..<newline) {
         return .damaged(offset: lineStart, reason: "the sum of the batch before it is wrong")
       }
@@ -75,7 +75,7 @@ extension JournalReader {
   /// Where a whole commit line begins after a hole, which is at the beginning of a line or right after zeros.
   private func commit(after hole: Int) -> Int? {
     var lineStart = hole
-    while let newline = index(of: 0x0A, from: lineStart) {
+    while let newline = index(of: ASCII.newline, from: lineStart) {
       // Only the last zero of a hole can be before a line; a line of JSON holds none.
       let start = bytes[lineStart..<newline].lastIndex(of: 0).map { $0 + 1 } ?? lineStart
       if isCommit(start..<newline) { return start }

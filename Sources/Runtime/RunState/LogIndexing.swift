@@ -72,7 +72,7 @@ extension MonthlyLog {
     let around = try onDisk { () throws(FileError) in
       try fileSystem.read(month.data, from: end - 1, count: min(2, size - end + 1))
     }
-    let (newline, brace) = (UInt8(ascii: "\n"), UInt8(ascii: "{"))
+    let (newline, brace) = (ASCII.newline, ASCII.openBrace)
     return around.first == newline && (end == size || around.last == brace)
   }
 
@@ -182,7 +182,7 @@ extension FileSystem {
       next += chunk.count
       rest += chunk
       var start = 0
-      while let newline = rest[start...].firstPlace(of: 0x0A) {
+      while let newline = rest[start...].firstPlace(of: ASCII.newline) {
         guard try body(rest[start...newline], end) else { return end }
         end += newline + 1 - start
         start = newline + 1

@@ -47,7 +47,7 @@ struct LogLine<Summary: LogSummary>: RecordObject {
   /// Reads a line with its end; nil if it is not as it was written.
   init?(_ line: ArraySlice<UInt8>) {
     guard LogLineEnd.isSound(line),
-      let value = try? JSON.parse(line.dropLast(LogLineEnd.count) + [UInt8(ascii: "}")]),
+      let value = try? JSON.parse(line.dropLast(LogLineEnd.count) + [ASCII.closeBrace]),
       let entry = try? Self(reading: value)
     else { return nil }
     self = entry

@@ -62,8 +62,8 @@ struct LogSearch<Summary: LogSummary> {
     if isChecked, !needles.allSatisfy({ text[...].holds($0) }) { return true }
     var end = text.count
     while end > 0, found.count < query.limit {
-      guard text[end - 1] == 0x0A else { return false }
-      let start = text[..<(end - 1)].lastIndex(of: 0x0A).map { $0 + 1 } ?? 0
+      guard text[end - 1] == ASCII.newline else { return false }
+      let start = text[..<(end - 1)].lastIndex(of: ASCII.newline).map { $0 + 1 } ?? 0
       let line = text[start..<end]
       end = start
       if !isChecked, !LogLineEnd.isSound(line) { return false }

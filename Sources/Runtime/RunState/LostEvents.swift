@@ -29,7 +29,7 @@ struct LostEvents {
   mutating func read(_ bytes: ArraySlice<UInt8>) -> Bool {
     let (count, unreadable) = (known.count, self.unreadable)
     var endsWell = true
-    for line in bytes.split(separator: 0x0A) {
+    for line in bytes.split(separator: ASCII.newline) {
       let map = (try? JSON.parse(Array(line), limits: StateFormat.limits))?.map
       endsWell = true
       if map?["journal"]?.int != nil { continue }

@@ -248,7 +248,7 @@ struct LogMonth: Hashable, Sendable {
 
 extension LogRecord {
   private static var recordLabel: [UInt8] { Array("\",\"\(label)\":".utf8) }
-  static var lineEnd: [UInt8] { [UInt8(ascii: "}"), 0x0A] }
+  static var lineEnd: [UInt8] { [ASCII.closeBrace, ASCII.newline] }
   /// Where the record's own text begins in a line.
   static var textStart: Int { logSumLabel.count + 16 + recordLabel.count }
 
@@ -278,7 +278,7 @@ extension LogRecord {
 
   /// The record's own text in a line without its end, or nil if it is not as it was written.
   static func text(inLine line: ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
-    guard let written = sum(inLine: line), line.last == UInt8(ascii: "}") else { return nil }
+    guard let written = sum(inLine: line), line.last == ASCII.closeBrace else { return nil }
     let text = line.dropFirst(textStart).dropLast()
     var sum = Checksum()
     sum.update(text)

@@ -29,7 +29,7 @@ package final class OverlayFileSystem: FileSystem {
     let own = files.withLock { $0 }
     for (path, bytes) in own where path.hasPrefix(folder + "/") {
       let name = String(path.dropFirst(folder.count + 1))
-      if name.utf8.contains(UInt8(ascii: "/")) { continue }
+      if name.utf8.contains(ASCII.slash) { continue }
       if bytes == nil { names.remove(name) } else { names.insert(name) }
     }
     return Array(names)

@@ -426,29 +426,23 @@ extension Value {
   /// The JSON of a record for people and programs: a mark in the place of each value that is kept by reference, and under
   /// `masked` where they are.
   package var recordWithMarks: Value {
-    var paths: [String] = []
-    guard var map = withMarks("", &paths).map else { return self }
+    let record = withMaskedRead
+    guard var map = record.shown.map else { return self }
+    let paths = record.maskedPaths
     if !paths.isEmpty { map["masked"] = .list(paths.map { .string($0) }) }
     return .map(map)
   }
 
-  private func withMarks(_ path: String, _ paths: inout [String]) -> Value {
-    if let items = list {
-      var shown: [Value] = []
-      for (index, item) in items.enumerated() { shown.append(item.withMarks("\(path)[\(index)]", &paths)) }
-      return .list(shown)
-    }
+  /// The JSON of a record with each value that is kept by reference as such, and everything else as it is written.
+  private var withMaskedRead: Value {
+    if let items = list { return .list(items.map(\.withMaskedRead)) }
     guard var map else { return self }
     if map.count == 1, let name = map.members[0].name, MaskedText.Kind(rawValue: name) != nil,
       let value = try? Value(reading: self)
     {
-      paths.append(path)
-      return value.shown
+      return value
     }
-    for member in map.members {
-      guard let name = member.name else { continue }
-      map[name] = member.value.withMarks(path.isEmpty ? name : "\(path).\(name)", &paths)
-    }
+    for member in map.members { map[member.key] = member.value.withMaskedRead }
     return .map(map)
   }
 }

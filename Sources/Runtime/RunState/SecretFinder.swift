@@ -188,15 +188,15 @@ struct Needle: Sendable, Hashable {
       var beginnings = (first.isBlank ? Form.blanks : [first.utf8[0]]).flatMap { byte in following.map { (byte, $0) } }
       // Blanks may follow blanks.
       if first.isBlank { beginnings += Form.blanks.flatMap { byte in Form.blanks.map { (byte, $0) } } }
-      if first.value == 0x20 { beginnings += following.map { (UInt8(ascii: "+"), $0) } }
+      if first.value == 0x20 { beginnings += following.map { (ASCII.plus, $0) } }
       // The digits of the byte, or of a percent sign that is encoded itself.
       let digit = String(first.utf8[0] >> 4, radix: 16)
-      beginnings += "2\(digit)\(digit.uppercased())".utf8.map { (UInt8(ascii: "%"), $0) }
+      beginnings += "2\(digit)\(digit.uppercased())".utf8.map { (ASCII.percent, $0) }
       return beginnings
     }
 
     private static func firstBytes(of scalar: Scalar) -> [UInt8] {
-      Array("%\\&".utf8) + (scalar.isBlank ? blanks + [UInt8(ascii: "+")] : [scalar.utf8[0]])
+      Array("%\\&".utf8) + (scalar.isBlank ? blanks + [ASCII.plus] : [scalar.utf8[0]])
     }
 
     private static let lineEnds: [UInt8] = [0x0A, 0x0D]
@@ -240,7 +240,7 @@ struct Needle: Sendable, Hashable {
     var forms = [("hex", Array(digits.utf8)), ("HEX", Array(digits.uppercased().utf8))]
     // With its last digit and its end, where nothing precedes it.
     let whole = Array(bytes.base64.utf8)
-    let bare = Array(whole.prefix { $0 != UInt8(ascii: "=") })
+    let bare = Array(whole.prefix { $0 != ASCII.equals })
     forms += [
       ("base64", whole), ("base64url", Needle.urlDigits(whole)), ("base64 bare", bare),
       ("base64url bare", Needle.urlDigits(bare)),
@@ -273,7 +273,7 @@ struct Needle: Sendable, Hashable {
 
   /// Digits of base64 in the alphabet for addresses (RFC 4648, section 5).
   private static func urlDigits(_ digits: [UInt8]) -> [UInt8] {
-    digits.map { $0 == UInt8(ascii: "+") ? UInt8(ascii: "-") : $0 == UInt8(ascii: "/") ? UInt8(ascii: "_") : $0 }
+    digits.map { $0 == ASCII.plus ? ASCII.minus : $0 == ASCII.slash ? ASCII.underscore : $0 }
   }
 
   /// Where a find ends that begins at an index.
@@ -367,12 +367,12 @@ struct Needle: Sendable, Hashable {
     func byte(_ index: Int) -> UInt8 { index < bytes.count ? bytes[index] : 0 }
     switch bytes[start] {
     case 0x0A, 0x0D: return true
-    case UInt8(ascii: "%"): return [UInt8(ascii: "0"), UInt8(ascii: "2")].contains(byte(start + 1))
-    case UInt8(ascii: "&"): return byte(start + 1) == UInt8(ascii: "#")
-    case UInt8(ascii: "\\"):
+    case ASCII.percent: return [ASCII.zero, UInt8(ascii: "2")].contains(byte(start + 1))
+    case ASCII.ampersand: return byte(start + 1) == ASCII.hash
+    case ASCII.backslash:
       guard let end = backslashes(in: bytes, at: start) else { return false }
       let isShort = byte(end) == UInt8(ascii: "n") || byte(end) == UInt8(ascii: "r")
-      return isShort || byte(end) == UInt8(ascii: "u") && (1...3).allSatisfy { byte(end + $0) == UInt8(ascii: "0") }
+      return isShort || byte(end) == UInt8(ascii: "u") && (1...3).allSatisfy { byte(end + $0) == ASCII.zero }
     default: return false
     }
   }
@@ -429,10 +429,10 @@ struct Needle: Sendable, Hashable {
     var ends: [Int] = []
     if bytes[index...].starts(with: scalar.utf8) { ends.append(index + scalar.utf8.count) }
     switch bytes[index] {
-    case UInt8(ascii: "+") where scalar.value == 0x20: ends.append(index + 1)
-    case UInt8(ascii: "%"): ends += percent(scalar, in: bytes, at: index)
-    case UInt8(ascii: "&"): ends += entity(scalar, in: bytes, at: index).map { [$0] } ?? []
-    case UInt8(ascii: "\\"):
+    case ASCII.plus where scalar.value == 0x20: ends.append(index + 1)
+    case ASCII.percent: ends += percent(scalar, in: bytes, at: index)
+    case ASCII.ampersand: ends += entity(scalar, in: bytes, at: index).map { [$0] } ?? []
+    case ASCII.backslash:
       ends += escape(scalar, in: bytes, at: index).map { [$0] } ?? []
       // A backslash may be doubled, and doubled again.
       if scalar.value == 0x5C, let end = backslashes(in: bytes, at: index), end > index + 1 {
@@ -448,7 +448,7 @@ struct Needle: Sendable, Hashable {
     var ends = [start]
     for byte in scalar.utf8 {
       var next: [Int] = []
-      for end in ends where end < bytes.count && bytes[end] == UInt8(ascii: "%") {
+      for end in ends where end < bytes.count && bytes[end] == ASCII.percent {
         var index = end + 1
         let last = index + 2 * mostPercentSigns
         while index + 1 < bytes.count, index <= last, let value = number(bytes[index...index + 1], radix: 16) {
@@ -496,10 +496,10 @@ struct Needle: Sendable, Hashable {
   ].map { (Array($0.0.utf8), $0.1) }
 
   private static func entity(_ scalar: Scalar, in bytes: UnsafeBufferPointer<UInt8>, at start: Int) -> Int? {
-    guard let end = bytes[start...].prefix(12).firstIndex(of: UInt8(ascii: ";")) else { return nil }
+    guard let end = bytes[start...].prefix(12).firstIndex(of: ASCII.semicolon) else { return nil }
     var name = bytes[(start + 1)..<end]
     let value: UInt32?
-    if name.first == UInt8(ascii: "#") {
+    if name.first == ASCII.hash {
       name = name.dropFirst()
       let isHex = name.first == UInt8(ascii: "x") || name.first == UInt8(ascii: "X")
       value = number(isHex ? name.dropFirst() : name, radix: isHex ? 16 : 10)

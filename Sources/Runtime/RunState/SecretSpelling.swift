@@ -62,16 +62,16 @@ enum SecretPattern {
   ///
   /// A pattern is repeated for each byte that is percent-encoded and for each half of a surrogate pair.
   static func text(_ pattern: String, of scalar: Needle.Scalar) -> [UInt8]? {
-    if pattern.utf8.first == UInt8(ascii: "[") {
-      guard let end = pattern.utf8.firstIndex(of: UInt8(ascii: "]")) else { return nil }
+    if pattern.utf8.first == ASCII.openBracket {
+      guard let end = pattern.utf8.firstIndex(of: ASCII.closeBracket) else { return nil }
       let rest = String(decoding: pattern.utf8[end...].dropFirst(), as: UTF8.self)
-      guard rest.utf8.first != UInt8(ascii: "["), let text = text(rest, of: scalar) else { return nil }
+      guard rest.utf8.first != ASCII.openBracket, let text = text(rest, of: scalar) else { return nil }
       return pattern.utf8[..<end].dropFirst() + text
     }
     var digits: [UInt8]
     switch pattern.utf8.first {
-    case UInt8(ascii: "%"): digits = scalar.utf8.flatMap { hex(UInt32($0), 2) }
-    case UInt8(ascii: "\\"):
+    case ASCII.percent: digits = scalar.utf8.flatMap { hex(UInt32($0), 2) }
+    case ASCII.backslash:
       guard let character = Unicode.Scalar(scalar.value) else { return nil }
       digits = String(character).utf16.flatMap { hex(UInt32($0), 4) }
     default: digits = hex(scalar.value, 1)
@@ -86,7 +86,7 @@ enum SecretPattern {
         case UInt8(ascii: "c"): text += scalar.utf8
         case UInt8(ascii: "h"), UInt8(ascii: "H"):
           guard let digit = digits.popLast() else { return nil }
-          text.append(byte == UInt8(ascii: "H") && digit >= 0x61 ? digit - 0x20 : digit)
+          text.append(byte == UInt8(ascii: "H") && digit >= 0x61 ? digit - ASCII.space : digit)
         case UInt8(ascii: "d"):
           guard let digit = decimals.popLast() else { return nil }
           text.append(digit)
@@ -114,16 +114,16 @@ enum SecretPattern {
       }
     }
     switch piece.first {
-    case UInt8(ascii: "%"):
-      for run in piece.split(separator: UInt8(ascii: "%")) {
-        pattern.append(UInt8(ascii: "%"))
+    case ASCII.percent:
+      for run in piece.split(separator: ASCII.percent) {
+        pattern.append(ASCII.percent)
         pattern += run.dropLast(2)
         add(run.suffix(2))
       }
-    case UInt8(ascii: "\\"):
+    case ASCII.backslash:
       var rest = piece[...]
       while !rest.isEmpty {
-        let marks = rest.prefix { $0 == UInt8(ascii: "\\") }
+        let marks = rest.prefix { $0 == ASCII.backslash }
         rest = rest.dropFirst(marks.count)
         if rest.isEmpty {
           pattern += marks.dropLast() + [UInt8(ascii: "c")]
@@ -136,8 +136,8 @@ enum SecretPattern {
           rest = []
         }
       }
-    case UInt8(ascii: "&"):
-      guard piece.count > 2, piece[1] == UInt8(ascii: "#") else {
+    case ASCII.ampersand:
+      guard piece.count > 2, piece[1] == ASCII.hash else {
         pattern = Array("&n;".utf8)
         break
       }
@@ -147,7 +147,7 @@ enum SecretPattern {
       let count = String(scalar.value, radix: isHex ? 16 : 10).utf8.count
       pattern += number.dropLast(count)
       if isHex { add(number.suffix(count)) } else { pattern += number.suffix(count).map { _ in UInt8(ascii: "d") } }
-      pattern.append(UInt8(ascii: ";"))
+      pattern.append(ASCII.semicolon)
     default: pattern = piece
     }
     let found = String(decoding: pattern, as: UTF8.self)
@@ -156,7 +156,7 @@ enum SecretPattern {
 
   private static func hex(_ value: UInt32, _ count: Int) -> [UInt8] {
     let digits = Array(String(value, radix: 16).utf8)
-    return [UInt8](repeating: UInt8(ascii: "0"), count: max(0, count - digits.count)) + digits
+    return [UInt8](repeating: ASCII.zero, count: max(0, count - digits.count)) + digits
   }
 }
 

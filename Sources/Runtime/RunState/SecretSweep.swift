@@ -216,7 +216,7 @@ extension StateDoctor {
     case .text: sweep.look(in: bytes)
     case .snapshot: if let document = parsed(bytes[...]) { _ = try sweep.swept(document["state"] ?? .null) }
     case .journal, .month:
-      for line in bytes.split(separator: 0x0A) where sweep.mayHold(Array(line)) {
+      for line in bytes.split(separator: ASCII.newline) where sweep.mayHold(Array(line)) {
         if let record = parsed(line) { _ = try sweep.swept(record) } else { sweep.look(in: Array(line)) }
       }
     case .blob:

@@ -61,7 +61,7 @@ struct Snapshot: Sendable {
       throw StateError(.invalid, "the state cannot be written as JSON: \(failure.message)")
     }
     var bytes = text.json.bytes
-    bytes.append(0x0A)
+    bytes.append(ASCII.newline)
     var checksum = Checksum()
     checksum.update(bytes)
     guard let digits = Snapshot.checksumDigits(in: bytes) else {

@@ -134,7 +134,7 @@ package struct StateArchive: Sendable {
       let bytes = try onDisk { () throws(FileError) in
         try fileSystem.read(month.data, from: start, count: end - start)
       }
-      if let newline = bytes.lastIndex(of: 0x0A) { return start + newline + 1 }
+      if let newline = bytes.lastIndex(of: ASCII.newline) { return start + newline + 1 }
       end = start
     }
     return 0
@@ -145,7 +145,7 @@ package struct StateArchive: Sendable {
   ) throws(StateError) {
     try output.put(Array("{\"file\":\(JSON.quoted(name)),\"size\":\(size)}\n".utf8))
     try content(&output)
-    try output.put([0x0A])
+    try output.put([ASCII.newline])
     try output.endPart()
   }
 

@@ -146,7 +146,7 @@ package struct StateDoctor: Sendable {
   private func examineMaintenance(_ result: inout StateExamination) throws(StateError) {
     let mark = "\(path)/\(Maintenance.failureName)"
     guard let bytes = try onDisk({ () throws(FileError) in try fileSystem.read(mark) }) else { return }
-    let line = String(decoding: bytes.prefix(4096).prefix { $0 != 0x0A }, as: UTF8.self)
+    let line = String(decoding: bytes.prefix(4096).prefix { $0 != ASCII.newline }, as: UTF8.self)
     let parts = line.split(separator: " ", maxSplits: 1)
     result.note(
       .warning,

@@ -96,7 +96,7 @@ extension StateArchive {
   }
 
   private static func parent(of path: String) -> String {
-    guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else { return "." }
+    guard let slash = path.utf8.lastIndex(of: ASCII.slash) else { return "." }
     return slash == path.startIndex ? "/" : String(path[..<slash])
   }
 
@@ -163,7 +163,9 @@ extension StateArchive {
       try onDisk { () throws(FileError) in try output.append(bytes) }
       left -= bytes.count
     }
-    guard try input.bytes(atMost: 1) == [0x0A] else { throw input.damage("'\(name)' does not end where it should") }
+    guard try input.bytes(atMost: 1) == [ASCII.newline] else {
+      throw input.damage("'\(name)' does not end where it should")
+    }
     try input.checkSum("'\(name)'")
     try onDisk { () throws(FileError) in
       try output.sync()
@@ -272,11 +274,11 @@ private struct ArchiveInput {
 
   /// The next line, which is an object.
   mutating func line() throws(StateError) -> Value {
-    while buffer[start...].firstPlace(of: 0x0A) == nil {
+    while buffer[start...].firstPlace(of: ASCII.newline) == nil {
       guard buffer.count - start < 1 << 16 else { throw damage("a line of it has no end") }
       if try !fill() { throw damage("it ends early") }
     }
-    let end = (buffer[start...].firstPlace(of: 0x0A) ?? start) + 1
+    let end = (buffer[start...].firstPlace(of: ASCII.newline) ?? start) + 1
     let line = Array(buffer[start..<end])
     guard let value = try? JSON.parse(Array(line.dropLast())), value.map != nil else {
       throw damage("the line is no JSON object")

@@ -45,7 +45,7 @@ extension BlobReference: Record {
   package init(from record: inout RecordReader) throws(RecordError) {
     try self.init(coding: &record, of: nil)
     // The name becomes a path.
-    guard sha256.utf8.count == 64, sha256.utf8.allSatisfy({ (0x30...0x39).contains($0) || (0x61...0x66).contains($0) })
+    guard sha256.utf8.count == 64, sha256.utf8.allSatisfy({ ASCII.digits.contains($0) || (0x61...0x66).contains($0) })
     else { throw RecordError("'\(sha256)' is not a SHA-256 in lower-case hexadecimal") }
   }
 }
@@ -107,7 +107,7 @@ extension Value: Recordable {
 
   /// Whether a map is its own JSON object, apart from its values.
   private static func isPlain(_ map: ValueMap) -> Bool {
-    if map.count == 1, let name = map.members[0].name, name.utf8.first == 0x24 { return false }
+    if map.count == 1, let name = map.members[0].name, name.utf8.first == ASCII.dollar { return false }
     return map.members.allSatisfy { $0.name != nil }
   }
 
@@ -123,7 +123,7 @@ extension Value: Recordable {
       for item in items { read.append(try Value(reading: item)) }
       self = .list(read)
     case .map(let map):
-      if map.count == 1, let name = map.members[0].name, name.utf8.first == 0x24 {
+      if map.count == 1, let name = map.members[0].name, name.utf8.first == ASCII.dollar {
         self = try Value.tagged(name, map.members[0].value)
         return
       }

@@ -24,7 +24,7 @@ package struct Plan: Sendable {
 
   package enum Event: Sendable {
     /// A write with what it changes, or the reason why that is unknown.
-    case write(Call, Result<[Change], Reason>)
+    case write(Call, Preview)
     /// A write that its condition skips.
     case leftOut(Call)
     /// A call that uses something up, and so isn't made for a plan.
@@ -39,8 +39,17 @@ package struct Plan: Sendable {
     case undecided
   }
 
+  /// What a write would change.
+  package enum Preview: Sendable {
+    case changes([Change])
+    /// It is unknown before the run.
+    case opaque(Reason)
+
+    var changes: [Change]? { if case .changes(let changes) = self { changes } else { nil } }
+  }
+
   /// Why something is unknown.
-  package struct Reason: Error, Hashable, Sendable {
+  package struct Reason: Hashable, Sendable {
     package var text: String
 
     package init(_ text: String) { self.text = text }
@@ -87,11 +96,11 @@ extension Plan {
   package var tally: Tally {
     var tally = Tally()
     for entry in entries {
-      guard case .write(_, let result) = entry.event else { continue }
+      guard case .write(_, let preview) = entry.event else { continue }
       let before = tally.changes
-      switch result {
-      case .failure: tally.opaque += 1
-      case .success(let changes):
+      switch preview {
+      case .opaque: tally.opaque += 1
+      case .changes(let changes):
         for change in changes { tally[keyPath: change.kind.count] += 1 }
       }
       if !entry.conditions.isEmpty { tally.undecided += tally.changes - before }

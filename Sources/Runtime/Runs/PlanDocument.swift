@@ -37,12 +37,12 @@ extension Plan {
     var notes: [Value] = []
     for entry in entries {
       let conditions: Value? = entry.conditions.isEmpty ? nil : .list(entry.conditions.map { .string($0) })
-      if case .write(let call, let result) = entry.event {
+      if case .write(let call, let preview) = entry.event {
         var map = call.members(at: entry.path)
         map["if"] = conditions
-        switch result {
-        case .success(let changes): map["changes"] = .list(changes.map(\.value))
-        case .failure(let reason): map["opaque"] = .string(reason.text)
+        switch preview {
+        case .changes(let changes): map["changes"] = .list(changes.map(\.value))
+        case .opaque(let reason): map["opaque"] = .string(reason.text)
         }
         writes.append(.map(map))
       } else if let (kind, text) = entry.note {

@@ -63,7 +63,7 @@ extension Planner {
     let output = try await attempt(call, step, input, at: path) { service, context async throws(ActionError) in
       try await action.run(input, on: service, in: context)
     }
-    .withMaskedReplaced { Unknown("known when '\($0)' is the secret that it was").value }
+    .replacingMasked { Unknown("known when '\($0.secretNames.first ?? "")' is the secret that it was").value }
     if action.effect == .read {
       plan.reads.append(
         Plan.Read(path: path, call: shown, output: try hashes(of: masked(action.output.withoutVolatile(output)))))
@@ -125,15 +125,15 @@ extension Planner {
     _ call: ActionCall, _ step: Step, _ input: Value, _ missing: Unknown?, at path: StepPath
   ) async throws(StepInterruption) {
     let footprint = footprint(of: call, input, at: path)
-    let result: Result<[Change], Plan.Reason>
+    let preview: Plan.Preview
     if let missing {
-      result = .failure(Plan.Reason("it needs a value that is \(missing.reason)"))
+      preview = .opaque(Plan.Reason("it needs a value that is \(missing.reason)"))
     } else {
-      result = try await preview(of: call, step, input, footprint, at: path)
+      preview = try await self.preview(of: call, step, input, footprint, at: path)
     }
-    note(.write(shown(call, input), result), at: path)
+    note(.write(shown(call, input), preview), at: path)
     noteRounds(of: call, at: path)
-    noteChanges(footprint.changes, by: name(of: step, path), of: call, told: try? result.get())
+    noteChanges(footprint.changes, by: name(of: step, path), of: call, told: preview.changes)
   }
 
   private func noteChanges(_ resources: [Resource], by name: String, of call: ActionCall, told: [Change]?) {
@@ -148,7 +148,7 @@ extension Planner {
 
   private func preview(
     of call: ActionCall, _ step: Step, _ input: Value, _ footprint: Footprint, at path: StepPath
-  ) async throws(StepInterruption) -> Result<[Change], Plan.Reason> {
+  ) async throws(StepInterruption) -> Plan.Preview {
     let action = call.action
     let found: [Change]?
     do throws(StepInterruption) {
@@ -164,9 +164,9 @@ extension Planner {
         fork.rely(on: footprint.reads, isDoubted: false, in: strand)
         throw error
       }
-      return .failure(Plan.Reason("as things are, \(failure.message)"))
+      return .opaque(Plan.Reason("as things are, \(failure.message)"))
     }
-    guard let found else { return .failure(Plan.Reason("\(action.id) cannot say beforehand what it changes")) }
+    guard let found else { return .opaque(Plan.Reason("\(action.id) cannot say beforehand what it changes")) }
     let redactor = redactor.adding(call.input.secrets(in: input))
     var told: [Change] = []
     for change in found {
@@ -174,7 +174,7 @@ extension Planner {
         redactor.redact(change.subject), from: change.before.map(redactor.redact), to: change.after.map(redactor.redact)
       )
       if let writer = fork.writer(beside: strand, of: change.subject, action.plugin, on: footprint.changes) {
-        return .failure(Plan.Reason("'\(writer)' may write there before"))
+        return .opaque(Plan.Reason("'\(writer)' may write there before"))
       }
       fork.rely(on: change.subject, of: action.plugin, on: footprint.changes, in: strand)
       // What a write before this one leaves there.
@@ -184,14 +184,14 @@ extension Planner {
       case .left(let before) where before == change.before || change.before == nil && before == change.after: break
       case .left(let before):
         guard case .idempotentWrite = action.effect else {
-          return .failure(Plan.Reason("a step before changes what it builds on: \(change.subject)"))
+          return .opaque(Plan.Reason("a step before changes what it builds on: \(change.subject)"))
         }
         change.before = before
-      case .unknown(let writer): return .failure(Plan.Reason("'\(writer)' writes there before"))
+      case .unknown(let writer): return .opaque(Plan.Reason("'\(writer)' writes there before"))
       }
       told.append(change)
     }
-    return .success(told)
+    return .changes(told)
   }
 
   // MARK: Attempts

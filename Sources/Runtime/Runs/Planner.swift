@@ -384,7 +384,7 @@ package final class Planner {
     case .call(let call):
       let given = try evaluate(call.inputs, in: environment, at: path)
       let inputs: ValueMap
-      do throws(Faults) { inputs = try call.recipe.inputs(ofPlannedCall: given.value ?? .null) } catch {
+      do throws(ValueError) { inputs = try call.recipe.inputs(ofPlannedCall: given.value ?? .null) } catch {
         var error = RunError(.validation, redactor.redact("the inputs of '\(call.recipe.name)': \(error)"), step: path)
         error.place(at: step.location)
         throw .failed(error)

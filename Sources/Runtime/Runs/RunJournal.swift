@@ -114,7 +114,7 @@ final class RunJournal: Sendable {
       var busy: Set<Int> = []
       for record in content.record.steps.inOrder where !record.status.isEnded {
         guard record.path.utf8.starts(with: beginning) else { continue }
-        let digits = record.path.utf8.dropFirst(beginning.count).prefix { (0x30...0x39).contains($0) }
+        let digits = record.path.utf8.dropFirst(beginning.count).prefix { ASCII.digits.contains($0) }
         guard let index = Int(String(digits) ?? ""), index < count else { continue }
         if record.isInFlight || record.status == .uncertain { busy.insert(index) }
         if record.status == .waiting || record.status == .retrying { waiting.insert(index) }

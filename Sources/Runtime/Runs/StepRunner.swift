@@ -305,7 +305,7 @@ struct StepRunner {
     case .call(let call):
       let given = try run.evaluate(call.inputs, in: environment, step: path)
       let inputs: ValueMap
-      do throws(Faults) { inputs = try call.recipe.inputs(ofCall: given) } catch {
+      do throws(ValueError) { inputs = try call.recipe.inputs(ofCall: given) } catch {
         var error = RunError(
           .validation, run.redactor.redact("the inputs of '\(call.recipe.name)': \(error)"), step: path)
         run.place(&error, at: step.location)

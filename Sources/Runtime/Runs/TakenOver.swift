@@ -187,7 +187,7 @@ extension StepPath {
 
   /// The loop and the index, if the path is that of an item.
   fileprivate var asItem: (loop: StepPath, index: Int)? {
-    guard utf8.last == UInt8(ascii: "]"), let bracket = utf8.lastIndex(of: UInt8(ascii: "[")) else { return nil }
+    guard utf8.last == ASCII.closeBracket, let bracket = utf8.lastIndex(of: ASCII.openBracket) else { return nil }
     let digits = self[utf8.index(after: bracket)...].dropLast()
     return Int(digits).map { (String(self[..<bracket]), $0) }
   }

@@ -52,13 +52,13 @@ package struct Scheduler: Sendable {
     var isQueued = false
 
     /// Whether an item of the queue is current.
-    func isAwaiting(_ item: DueQueue.Item) -> Bool { isQueued && due == item.due }
+    func isAwaiting(_ item: DueItem) -> Bool { isQueued && due == item.due }
   }
 
   var schedules: [Schedule] = []
   private var free: [Int32] = []
   var indexes: [String: Int32] = [:]
-  private var queue = DueQueue()
+  private var queue = Heap<DueItem>()
   /// The state beside the mark, for those schedules that have any.
   var states: [Int32: ScheduleState] = [:]
   /// Schedules that may have something to start apart from new slots.
@@ -126,7 +126,7 @@ package struct Scheduler: Sendable {
     if schedule.isQueued, schedule.due == due { return }
     schedules[Int(index)].due = due
     schedules[Int(index)].isQueued = true
-    queue.insert(DueQueue.Item(due, index))
+    queue.insert(DueItem(due, index))
     if queue.count > 2 * schedules.count + 64 {
       let schedules = schedules
       queue.removeAll { !schedules[Int($0.index)].isAwaiting($0) }
@@ -134,7 +134,7 @@ package struct Scheduler: Sendable {
     trim()
   }
 
-  private func isCurrent(_ item: DueQueue.Item) -> Bool { schedules[Int(item.index)].isAwaiting(item) }
+  private func isCurrent(_ item: DueItem) -> Bool { schedules[Int(item.index)].isAwaiting(item) }
 
   /// Removes stale items from the front of the queue.
   private mutating func trim() {

@@ -42,7 +42,8 @@ struct SecretProgram: Sendable {
     let end = await process.run(for: timeout)
     let reason: String
     switch end.reason {
-    case .exit(0) where end.output.allSatisfy({ $0 == 0x0A || $0 == 0x0D }): reason = "printed nothing"
+    case .exit(0) where end.output.allSatisfy({ $0 == ASCII.newline || $0 == ASCII.carriageReturn }):
+      reason = "printed nothing"
     case .exit(0):
       if String(validating: end.output, as: UTF8.self) != nil { return end.output }
       reason = "printed text that isn't valid UTF-8"

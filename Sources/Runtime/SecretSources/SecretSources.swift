@@ -191,7 +191,7 @@ package actor SecretSources {
 
   /// Whether the name is that of a visible file in the folder itself.
   private static func isFileName(_ name: String) -> Bool {
-    !name.isEmpty && !name.hasPrefix(".") && !name.utf8.contains(0x2F) && !name.utf8.contains(0)
+    !name.isEmpty && !name.hasPrefix(".") && !name.utf8.contains(ASCII.slash) && !name.utf8.contains(0)
   }
 
   private func absolute(_ path: String) -> String {
@@ -225,7 +225,7 @@ package actor SecretSources {
   private static func what(_ name: String) -> String { "the command of the secret '\(name)'" }
 
   private static func withoutLineEnd(_ bytes: [UInt8]) -> [UInt8] {
-    guard bytes.last == 0x0A else { return bytes }
-    return Array(bytes.dropLast(bytes.dropLast().last == 0x0D ? 2 : 1))
+    guard bytes.last == ASCII.newline else { return bytes }
+    return Array(bytes.dropLast(bytes.dropLast().last == ASCII.carriageReturn ? 2 : 1))
   }
 }

@@ -14,7 +14,7 @@ private struct SuiteTypeReader {
 
   mutating func read(depth: Int) throws(SuiteError) -> ValueType {
     guard depth < 64 else { throw SuiteError("a type is nested too deep") }
-    rest = rest.drop { $0 == UInt8(ascii: " ") }
+    rest = rest.drop { $0 == ASCII.space }
     let name = rest.prefix { !"(), ".utf8.contains($0) }
     rest = rest.dropFirst(name.count)
     var arguments: [ValueType] = []
@@ -22,7 +22,7 @@ private struct SuiteTypeReader {
       repeat {
         rest = rest.dropFirst()
         arguments.append(try read(depth: depth + 1))
-      } while rest.first == UInt8(ascii: ",")
+      } while rest.first == ASCII.comma
       guard rest.first == UInt8(ascii: ")") else { throw SuiteError("a type has no ')' at its end") }
       rest = rest.dropFirst()
     }

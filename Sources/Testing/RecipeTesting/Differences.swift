@@ -27,7 +27,7 @@ enum Differences {
     switch value.content {
     case .list(let items): items.isEmpty
     case .map(let map): map.isEmpty
-    case .string(let text): text.utf8.count <= 80 && !text.utf8.contains(0x0A)
+    case .string(let text): text.utf8.count <= 80 && !text.utf8.contains(ASCII.newline)
     default: true
     }
   }
@@ -61,7 +61,7 @@ enum Differences {
   }
 
   private static func lines(of text: String) -> [String] {
-    text.utf8.split(separator: 0x0A, omittingEmptySubsequences: false).map { String(Substring($0)) }
+    text.utf8.split(separator: ASCII.newline, omittingEmptySubsequences: false).map { String(Substring($0)) }
   }
 
   private typealias Row = (sign: String, line: String)

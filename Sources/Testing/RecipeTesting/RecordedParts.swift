@@ -14,7 +14,9 @@ enum RecordedParts {
         !edits.contains(where: { $0.old.overlaps(record.old) })
       else { continue }
       let first = source.bytes[record.old.lowerBound]
-      let isBlock = !record.isShort && first != 0x5B && first != 0x7B && first != 0x22 && first != 0x27
+      let isBlock =
+        !record.isShort && first != ASCII.openBracket && first != ASCII.openBrace && first != ASCII.quote
+        && first != ASCII.apostrophe
       let column = source.position(at: record.old.lowerBound).column - 1
       edits.append((record.old, isBlock ? block(record.new, at: column) : line(record.new)))
     }
@@ -57,10 +59,12 @@ enum RecordedParts {
   /// A text without quotes if it can't be mistaken for anything else, and in quotes otherwise.
   private static func scalar(_ text: String) -> String {
     let words: Set<String> = ["true", "false", "null", "yes", "no", "on", "off", "y", "n"]
-    let isLetter: (UInt8) -> Bool = { (0x61...0x7A).contains($0 | 0x20) }
+    let isLetter: (UInt8) -> Bool = { ASCII.lowercase.contains($0 | 0x20) }
     let isBare =
       text.utf8.first.map(isLetter) ?? false
-      && text.utf8.allSatisfy { isLetter($0) || (0x30...0x39).contains($0) || $0 == 0x2D || $0 == 0x5F }
+      && text.utf8.allSatisfy {
+        isLetter($0) || ASCII.digits.contains($0) || $0 == ASCII.minus || $0 == ASCII.underscore
+      }
       && !words.contains(text.lowercased())
     return isBare ? text : JSON.quoted(text)
   }

@@ -121,7 +121,7 @@ actor TestBench {
       throw TestError(message: error.message)
     }
     guard response.isSuccess else {
-      let text = String(decoding: response.body.prefix { $0 != 0x0A }, as: UTF8.self)
+      let text = String(decoding: response.body.prefix { $0 != ASCII.newline }, as: UTF8.self)
       throw TestError(
         message: response.status == 404
           ? "the sandbox of '\(call.plugin)' has no command '\(call.command)'"

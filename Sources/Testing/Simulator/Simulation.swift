@@ -184,7 +184,7 @@ final class Director {
       audit.note("the clock is set by \(span)")
       if span < .zero { wasSetBack = true }
       setAt = program.time.elapsed()
-      program.time.set(to: program.time.now().advanced(by: span) ?? program.time.now())
+      program.time.setWallClock(to: program.time.now().advanced(by: span) ?? program.time.now())
     case 19, 20: begin(program)
     case 21...23: signal(program)
     case 24...26: decide(program, open)

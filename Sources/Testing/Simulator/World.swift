@@ -16,7 +16,7 @@ struct SimulatedProgram {
   let store: AuditedStore
   let host: RunHost
   let schedules: ScheduleHost
-  let time: SimulatedTime
+  let time: ManualClock
 }
 
 /// The recipe files that people edit: those that are served, and in `lib` those that others call.

@@ -14,7 +14,7 @@ extension World {
 
   /// Starts a program on the disk's contents; that may fail.
   func start() {
-    let time = SimulatedTime(now)
+    let time = ManualClock(now)
     let life = ProgramLife(service, disk)
     let token = SimulatedPlugin.register(life)
     disk.now = now
@@ -130,7 +130,7 @@ extension World {
 
   /// Runs a closure before there is a program, without letting time pass.
   private func finish<Outcome: Sendable>(
-    _ time: SimulatedTime, _ body: @escaping @Sendable () async -> Outcome
+    _ time: ManualClock, _ body: @escaping @Sendable () async -> Outcome
   ) -> Outcome? {
     let outcome = Outbox<Outcome>()
     // Ends with the body.

@@ -99,7 +99,7 @@ enum FuzzTarget: String, CaseIterable {
   }
 
   /// Every fault has a message and lies within the text.
-  private static func expectPlaced(_ faults: ExpressionFaults, in text: String) {
+  private static func expectPlaced(_ faults: ExpressionError, in text: String) {
     precondition(!faults.list.isEmpty, "a text is refused without a fault")
     for fault in faults.list {
       precondition(!fault.message.isEmpty, "a fault has no message")

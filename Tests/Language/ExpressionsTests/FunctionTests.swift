@@ -12,7 +12,7 @@ import Testing
         do {
           let program = try CompiledExpression.compile(declaration.example, in: scope).get()
           #expect(try program.evaluate([.timestamp(now)]) == .bool(true), "\(declaration.example)")
-        } catch let faults as ExpressionFaults {
+        } catch let faults as ExpressionError {
           Issue.record("\(declaration.example): \(faults.list.map(\.message))")
         } catch let error as EvaluationError {
           Issue.record("\(declaration.example): \(error.message)")
@@ -35,9 +35,9 @@ import Testing
     #expect(pattern.firstMatch(in: "aéé", from: 5) == nil)
     #expect(pattern.firstMatch(in: "", from: 0) == nil)
     #expect(try Pattern("").matches(""))
-    #expect(throws: Pattern.Malformed.self) { try Pattern("(?=a)b") }
-    #expect(throws: Pattern.Malformed.self) { try Pattern("(a)\\1") }
-    #expect(throws: Pattern.Malformed.self) { try Pattern("((a{1000}){1000}){1000}") }
+    #expect(throws: PatternError.self) { try Pattern("(?=a)b") }
+    #expect(throws: PatternError.self) { try Pattern("(a)\\1") }
+    #expect(throws: PatternError.self) { try Pattern("((a{1000}){1000}){1000}") }
     #expect(!(try Pattern("(a+)+$").matches(String(repeating: "a", count: 50_000) + "b")))
   }
 }

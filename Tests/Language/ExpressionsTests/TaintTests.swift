@@ -17,7 +17,7 @@ import Testing
     private var types: [ValueType] { (form.receiver.map { [$0] } ?? []) + form.parameters }
 
     /// The call, with a secret in it or without.
-    func program(isSecret: Bool) -> Result<CompiledExpression, ExpressionFaults> {
+    func program(isSecret: Bool) -> Result<CompiledExpression, ExpressionError> {
       var scope = ExpressionScope()
       scope.declare("secrets", .object(ObjectType(fields: [.init("token", .secret(.string))])))
       for (index, type) in types.enumerated() {

@@ -99,12 +99,12 @@ import Testing
     func outcome() async throws -> Reconciliation<Value> {
       try await action.reconcile(input, with: baseline, startedAt: TestTime.start, on: library, in: .testing())
     }
-    guard case .notDone = try await outcome() else { throw Faults("nothing was added yet") }
+    guard case .notDone = try await outcome() else { throw ValueError("nothing was added yet") }
     #expect(try await action.run(input, on: library, in: .testing()) == .object(["key": .int(3)]))
-    guard case .done(let output) = try await outcome() else { throw Faults("one was added") }
+    guard case .done(let output) = try await outcome() else { throw ValueError("one was added") }
     #expect(output == .object(["key": .int(3)]))
     _ = try await action.run(input, on: library, in: .testing())
-    guard case .unknown(let look) = try await outcome() else { throw Faults("two were added") }
+    guard case .unknown(let look) = try await outcome() else { throw ValueError("two were added") }
     #expect(look == "2 books are titled 'Emma'")
   }
 

@@ -30,7 +30,7 @@ import Testing
 
   @Test func `every error has a kind, and only what was written to be read is shown`() {
     let errors: [any Error] = [
-      ActionError(.server, "It broke."), Told(), CancellationError(), Described(), Silent(), Faults("x is wrong"),
+      ActionError(.server, "It broke."), Told(), CancellationError(), Described(), Silent(), ValueError("x is wrong"),
     ]
     #expect(
       errors.map { ActionError($0).description } == [

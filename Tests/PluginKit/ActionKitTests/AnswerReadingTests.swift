@@ -38,7 +38,7 @@ import Testing
     ("[]", "'shelf' takes a map of fields, but found a list"),
   ])
   func `says what is not as it was declared`(_ text: String, _ message: String) throws {
-    let faults = #expect(throws: Faults.self) { _ = try Shelf(answer: try JSON.parse(text), as: "shelf") }
+    let faults = #expect(throws: ValueError.self) { _ = try Shelf(answer: try JSON.parse(text), as: "shelf") }
     #expect(faults?.list.first?.message.hasPrefix(message) == true, "\(faults?.description ?? "")")
   }
 }

@@ -105,12 +105,12 @@ func faults(_ schema: ObjectSchema, _ json: String) throws -> [String] {
   }
 
   @Test func `cannot be made without a field that must be given`() {
-    let error = #expect(throws: Faults.self) { try Mark { $0.points = 3 } }
+    let error = #expect(throws: ValueError.self) { try Mark { $0.points = 3 } }
     #expect(error?.description == "Mark.student was never set")
   }
 
   @Test func `a set that was only declared cannot be written`() {
-    let error = #expect(throws: Faults.self) { try Mark().encoded() }
+    let error = #expect(throws: ValueError.self) { try Mark().encoded() }
     #expect(error?.description == "Mark.student was never set")
   }
 
@@ -268,7 +268,7 @@ func faults(_ schema: ObjectSchema, _ json: String) throws -> [String] {
 
   @Test func `inputs may leave out what has a default, outputs only what is optional`() throws {
     guard case .object(let given) = Sheet.schema.inputType, case .object(let got) = Sheet.schema.outputType else {
-      throw Faults("a set is an object")
+      throw ValueError("a set is an object")
     }
     #expect(given.fields.filter { !$0.isOptional }.map(\.name) == ["key"])
     #expect(
@@ -294,7 +294,7 @@ func faults(_ schema: ObjectSchema, _ json: String) throws -> [String] {
 
   @Test func `keys that only Swift takes for one are refused, not merged`() throws {
     let value = Value.map(ValueMap([("é", .int(1)), ("e\u{301}", .int(2))]))
-    let error = #expect(throws: Faults.self) { try [String: Int](reading: value) }
+    let error = #expect(throws: ValueError.self) { try [String: Int](reading: value) }
     #expect(error?.description == "two keys look the same, 'e\u{301}', and differ in their Unicode scalars")
   }
 
@@ -315,7 +315,7 @@ func faults(_ schema: ObjectSchema, _ json: String) throws -> [String] {
       var bad = 3
     }
     #expect(Odd.schema.undeclared == ["bad"])
-    let error = #expect(throws: Faults.self) { try Odd(reading: .object(["good": .int(1), "bad": .int(2)])) }
+    let error = #expect(throws: ValueError.self) { try Odd(reading: .object(["good": .int(1), "bad": .int(2)])) }
     #expect(error?.description == "every stored property of a FieldSet is declared with @Field")
   }
 
@@ -363,7 +363,7 @@ func faults(_ schema: ObjectSchema, _ json: String) throws -> [String] {
       @Field("A mark.") var mark = Mark()
     }
     #expect(try faults(Outer.schema, "{}") == ["1:1: error: 'with' needs 'mark' (object): A mark"])
-    let error = #expect(throws: Faults.self) { try Outer(reading: .object([:])) }
+    let error = #expect(throws: ValueError.self) { try Outer(reading: .object([:])) }
     #expect(error?.description == "Mark.student was never set")
   }
 
@@ -397,7 +397,7 @@ func faults(_ schema: ObjectSchema, _ json: String) throws -> [String] {
       $0.key = 1
       $0.factor = .infinity
     }
-    let error = #expect(throws: Faults.self) { try sheet.encoded() }
+    let error = #expect(throws: ValueError.self) { try sheet.encoded() }
     #expect(error?.description == "a double must be finite, but is inf")
   }
 }

@@ -105,7 +105,7 @@ import Testing
   func `refuses a profile that the backend would refuse`(_ name: String, _ words: String) throws {
     let value = try json("invalid_requests/\(name).json")["profile"] ?? .null
     #expect { try Profile(checking: value, as: "profile") } throws: { error in
-      let message = (error as? Faults)?.list.first?.message ?? ""
+      let message = (error as? ValueError)?.list.first?.message ?? ""
       if message != words { Issue.record("\(message)") }
       return true
     }
@@ -120,7 +120,7 @@ import Testing
       error.message == "The request was not sent. The profile is not one that the backend takes: 'profile.stage' must "
         + "have at least 2 characters, but has 1.")
     #expect(error.actionError.kind == .validation)
-    #expect(throws: Faults.self) {
+    #expect(throws: ValueError.self) {
       try Profile(name: "Jo", stage: "Recent Grad", targetRole: "iOS", hoursPerDay: 13, days: [.mon])
     }
   }

@@ -123,7 +123,7 @@ import Testing
   @Test func `the schema has the keys that steps take`() throws {
     let all = SchemaTests.properties(in: FileSchema.recipe.document(SchemaTests.catalog), at: "")
     let keys = try #require(all.first { $0.place == "/step" }?.keys)
-    #expect(Set(keys.members.compactMap(\.name)) == Set(StepReader.keys))
+    #expect(Set(keys.members.compactMap(\.name)) == Set(KeySet.step.names))
   }
 
   // MARK: Against check-jsonschema

@@ -41,8 +41,8 @@ import Testing
     async let running = engine.run()
     await arrived.wait()
     // The grace is longer than the clock lets sleep, so nothing is cancelled by force.
-    let cancelling = Task { await engine.cancel(after: .seconds(1000)) }
-    for _ in 0..<50 { await Task.yield() }
+    engine.end()
+    let cancelling = Task { await engine.force(after: .seconds(1000)) }
     release.open()
     let run = try await running
     cancelling.cancel()

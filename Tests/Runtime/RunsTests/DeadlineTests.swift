@@ -151,8 +151,8 @@ import Testing
     async let running = engine.run()
     await arrived.wait()
     while bench.store.run("r1")?.steps["fan/left/#1"]?.status != .waiting { await Task.yield() }
-    let cancelling = Task { isStopped ? engine.stop() : await engine.cancel(after: .seconds(1000)) }
-    for _ in 0..<50 { await Task.yield() }
+    if isStopped { engine.stop() } else { engine.end() }
+    let cancelling = Task { if !isStopped { await engine.force(after: .seconds(1000)) } }
     release.open()
     let run = try await running
     cancelling.cancel()

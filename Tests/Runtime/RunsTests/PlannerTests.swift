@@ -13,10 +13,10 @@ import Testing
       var line = entry.path
       if !entry.conditions.isEmpty { line += " <\(entry.conditions.joined(separator: ", "))>" }
       switch entry.event {
-      case .write(let call, .success(let changes)):
+      case .write(let call, .changes(let changes)):
         let texts = changes.map { "\($0.subject) \($0.before ?? "nothing") → \($0.after ?? "nothing")" }
         return "\(line) \(call.action): \(texts.joined(separator: "; "))"
-      case .write(let call, .failure(let reason)):
+      case .write(let call, .opaque(let reason)):
         let input = call.input.withUnknowns { .string("(\($0))") }
         return "\(line) \(call.action) \((try? JSON.text(input)) ?? ""): \(reason.text)"
       default: return "\(line): \(entry.note?.text ?? "")"

@@ -11,7 +11,7 @@ let csvFunctions: [FunctionDeclaration] = [
     summary: "The rows of a text in CSV as maps by the names in its first line; all values are texts.",
     example: "csv.parse('name,mark\\nAda,93')[0].mark == '93'"
   ) { arguments, context throws(EvaluationError) in
-    try parse(arguments.string(0), separator: UInt8(ascii: ","), &context)
+    try parse(arguments.string(0), separator: ASCII.comma, &context)
   },
   FunctionDeclaration(
     "csv.parse", parameters: [.string, .string], result: rows,
@@ -27,7 +27,7 @@ let csvFunctions: [FunctionDeclaration] = [
     example: "csv.format([{'name': 'Ada, Countess', 'mark': 93}]) == 'name,mark\\n\"Ada, Countess\",93\\n'",
     typeCheck: cellCheck
   ) { arguments, context throws(EvaluationError) in
-    try format(arguments.list(0), separator: UInt8(ascii: ","), &context)
+    try format(arguments.list(0), separator: ASCII.comma, &context)
   },
   FunctionDeclaration(
     "csv.format", parameters: [.list(.map(.string, .dyn)), .string], result: .string,

@@ -1,3 +1,5 @@
+import Basics
+
 /// The sum of numbers as people write them: 45 and 40.05 make 85.05, a third of which is 28.35.
 ///
 /// Marks are decimals, and a double is only the nearest binary fraction: added and divided as doubles, the same marks
@@ -38,11 +40,11 @@ struct DecimalSum {
     var places = -1
     for byte in number.description.utf8 {
       switch byte {
-      case UInt8(ascii: "-"): continue
-      case UInt8(ascii: "."): places = 0
-      case UInt8(ascii: "0")...UInt8(ascii: "9"):
+      case ASCII.minus: continue
+      case ASCII.dot: places = 0
+      case ASCII.digits:
         // A shortest form has at most 17 digits, and zeros where it is below one.
-        digits = digits * 10 + Int128(byte - UInt8(ascii: "0"))
+        digits = digits * 10 + Int128(byte - ASCII.zero)
         if places >= 0 { places += 1 }
       default: return nil
       }

@@ -59,7 +59,7 @@ private struct TextFormat {
     var start = 0
     func string(_ range: Range<Int>) -> String { String(decoding: bytes[range], as: UTF8.self) }
     while index < bytes.count {
-      guard bytes[index] == UInt8(ascii: "%") else {
+      guard bytes[index] == ASCII.percent else {
         index += 1
         continue
       }
@@ -67,8 +67,8 @@ private struct TextFormat {
       let clauseStart = index
       index += 1
       var precision: Int?
-      if index < bytes.count, bytes[index] == UInt8(ascii: ".") {
-        let digits = bytes[(index + 1)...].prefix { (0x30...0x39).contains($0) }
+      if index < bytes.count, bytes[index] == ASCII.dot {
+        let digits = bytes[(index + 1)...].prefix { ASCII.digits.contains($0) }
         guard let number = Int(String(decoding: digits, as: UTF8.self)), number <= TextFormat.largestPrecision else {
           throw EvaluationError("the format needs a number of decimals after '%.', as in '%.2f'")
         }
@@ -81,7 +81,7 @@ private struct TextFormat {
       let verb = bytes[index]
       index += 1
       start = index
-      if verb == UInt8(ascii: "%"), precision == nil {
+      if verb == ASCII.percent, precision == nil {
         parts.append(.text("%"))
         continue
       }

@@ -150,14 +150,14 @@ private struct Replacement {
     var literal: [UInt8] = []
     var bytes = Array(text.utf8)[...]
     while let byte = bytes.popFirst() {
-      guard byte == 0x5C else {
+      guard byte == ASCII.backslash else {
         literal.append(byte)
         continue
       }
       switch bytes.popFirst() {
-      case 0x5C: literal.append(0x5C)
-      case .some(let digit) where (0x30...0x39).contains(digit):
-        let group = Int(digit - 0x30)
+      case ASCII.backslash: literal.append(ASCII.backslash)
+      case .some(let digit) where ASCII.digits.contains(digit):
+        let group = Int(digit - ASCII.zero)
         guard group <= groups else {
           throw EvaluationError(
             "the replacement names group \\\(group), and the pattern has \(counted(groups, "group"))")

@@ -71,7 +71,7 @@ func rounded(_ number: Double, places: Int) -> Double {
   var index = kept - 1
   while carry, index >= 0 {
     carry = result[index] == UInt8(ascii: "9")
-    result[index] = carry ? UInt8(ascii: "0") : result[index] + 1
+    result[index] = carry ? ASCII.zero : result[index] + 1
     index -= 1
   }
   let whole = (carry ? "1" : "") + String(decoding: result, as: UTF8.self)

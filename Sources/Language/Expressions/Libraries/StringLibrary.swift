@@ -60,7 +60,7 @@ let stringFunctions: [FunctionDeclaration] = [
   ) { arguments, context throws(EvaluationError) in
     let bytes = try context.read(arguments.string(0)).bytes
     return try context.made(
-      String(decoding: bytes.map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }, as: UTF8.self))
+      String(decoding: bytes.map { ASCII.uppercase.contains($0) ? $0 | 0x20 : $0 }, as: UTF8.self))
   },
   FunctionDeclaration(
     "upperAscii", receiver: .string, parameters: [], result: .string,
@@ -69,7 +69,7 @@ let stringFunctions: [FunctionDeclaration] = [
   ) { arguments, context throws(EvaluationError) in
     let bytes = try context.read(arguments.string(0)).bytes
     return try context.made(
-      String(decoding: bytes.map { (0x61...0x7A).contains($0) ? $0 & 0xDF : $0 }, as: UTF8.self))
+      String(decoding: bytes.map { ASCII.lowercase.contains($0) ? $0 & 0xDF : $0 }, as: UTF8.self))
   },
   FunctionDeclaration(
     "replace", receiver: .string, parameters: [.string, .string], result: .string,
@@ -140,24 +140,25 @@ let stringFunctions: [FunctionDeclaration] = [
     example: "strings.quote('say \"hi\"') == '\"say \\\\\"hi\\\\\"\"'"
   ) { arguments, context throws(EvaluationError) in
     let bytes = try context.read(arguments.string(0)).bytes
-    var quoted: [UInt8] = [0x22]
+    var quoted: [UInt8] = [ASCII.quote]
     for byte in bytes {
       if let escape = escapes[byte] {
-        quoted.append(0x5C)
+        quoted.append(ASCII.backslash)
         quoted.append(escape)
       } else {
         quoted.append(byte)
       }
     }
-    quoted.append(0x22)
+    quoted.append(ASCII.quote)
     return try context.made(String(decoding: quoted, as: UTF8.self))
   },
 ]
 
 /// What stands after the backslash for the characters that need one in a string literal.
 private let escapes: [UInt8: UInt8] = [
-  0x07: UInt8(ascii: "a"), 0x08: UInt8(ascii: "b"), 0x0C: UInt8(ascii: "f"), 0x0A: UInt8(ascii: "n"),
-  0x0D: UInt8(ascii: "r"), 0x09: UInt8(ascii: "t"), 0x0B: UInt8(ascii: "v"), 0x5C: 0x5C, 0x22: 0x22,
+  0x07: UInt8(ascii: "a"), 0x08: UInt8(ascii: "b"), ASCII.formFeed: UInt8(ascii: "f"), ASCII.newline: UInt8(ascii: "n"),
+  ASCII.carriageReturn: UInt8(ascii: "r"), ASCII.tab: UInt8(ascii: "t"), 0x0B: UInt8(ascii: "v"),
+  ASCII.backslash: ASCII.backslash, ASCII.quote: ASCII.quote,
 ]
 
 private func join(

@@ -28,9 +28,9 @@ let textFunctions: [FunctionDeclaration] = [
     var start = 0
     var index = 0
     while index < bytes.count {
-      let isBreak = bytes[index] == 0x0A || bytes[index] == 0x0D
+      let isBreak = bytes[index] == ASCII.newline || bytes[index] == ASCII.carriageReturn
       let end = index
-      if bytes[index] == 0x0D, index + 1 < bytes.count, bytes[index + 1] == 0x0A { index += 1 }
+      if bytes[index] == ASCII.carriageReturn, index + 1 < bytes.count, bytes[index + 1] == ASCII.newline { index += 1 }
       index += 1
       guard isBreak else { continue }
       lines.append(try context.made(String(decoding: bytes[start..<end], as: UTF8.self)))
@@ -94,7 +94,7 @@ private func slug(_ text: String) -> String {
   slug.reserveCapacity(text.utf8.count)
   var needsDash = false
   func append(_ letters: some Sequence<UInt8>) {
-    if needsDash, !slug.isEmpty { slug.append(UInt8(ascii: "-")) }
+    if needsDash, !slug.isEmpty { slug.append(ASCII.minus) }
     needsDash = false
     slug += letters
   }

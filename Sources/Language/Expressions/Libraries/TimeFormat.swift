@@ -31,7 +31,7 @@ struct TimeFormat {
   static func name(ofWeekday weekday: Int) -> String { weekdays[(weekday + 6) % 7] }
 
   /// `%:z`, under a letter that C does not use.
-  private static let colonZone = UInt8(ascii: ":")
+  private static let colonZone = ASCII.colon
 
   init(_ format: String) throws(EvaluationError) {
     self.format = format
@@ -41,16 +41,16 @@ struct TimeFormat {
     ]
     var bytes = Array(format.utf8)[...]
     while let byte = bytes.popFirst() {
-      guard byte == UInt8(ascii: "%") else {
+      guard byte == ASCII.percent else {
         append(byte)
         continue
       }
-      let isPadded = bytes.first != UInt8(ascii: "-")
+      let isPadded = bytes.first != ASCII.minus
       if !isPadded { bytes.removeFirst() }
       var clause = bytes.popFirst()
       if clause == TimeFormat.colonZone { clause = bytes.popFirst() == UInt8(ascii: "z") ? TimeFormat.colonZone : nil }
       switch clause {
-      case UInt8(ascii: "%"): append(UInt8(ascii: "%"))
+      case ASCII.percent: append(ASCII.percent)
       case .some(let clause) where shorthands[clause] != nil:
         parts += try TimeFormat(shorthands[clause] ?? "").parts
       case .some(let clause) where clause == TimeFormat.colonZone || "YymBbdjAauwGVHIpMSZzs".utf8.contains(clause):
@@ -240,7 +240,7 @@ struct TimeFormat {
       case UInt8(ascii: "p"): name(["AM", "PM"], &rest).map { isAfternoon = $0 == 1 } != nil
       case UInt8(ascii: "s"):
         {
-          let isNegative = rest.first == UInt8(ascii: "-")
+          let isNegative = rest.first == ASCII.minus
           if isNegative { rest.removeFirst() }
           var number = 0
           guard self.number(&number, &rest, 12, 0...999_999_999_999) else { return false }
@@ -254,17 +254,17 @@ struct TimeFormat {
     private func number(
       _ field: inout Int, _ rest: inout ArraySlice<UInt8>, _ width: Int, _ range: ClosedRange<Int>
     ) -> Bool {
-      let digits = rest.prefix(width).prefix { (0x30...0x39).contains($0) }
+      let digits = rest.prefix(width).prefix { ASCII.digits.contains($0) }
       // A year is always written out, so that nobody writes 26 for 2026.
       guard !digits.isEmpty, width != 4 || digits.count == 4 else { return false }
-      field = digits.reduce(0) { $0 * 10 + Int($1 - 0x30) }
+      field = digits.reduce(0) { $0 * 10 + Int($1 - ASCII.zero) }
       rest = rest.dropFirst(digits.count)
       return range.contains(field)
     }
 
     /// The index of the name that stands there, whole or its first three letters.
     private func name(_ names: [String], _ rest: inout ArraySlice<UInt8>) -> Int? {
-      func lower(_ byte: UInt8) -> UInt8 { (0x41...0x5A).contains(byte) ? byte | 0x20 : byte }
+      func lower(_ byte: UInt8) -> UInt8 { ASCII.uppercase.contains(byte) ? byte | 0x20 : byte }
       for length in [Int.max, 3] {
         for (index, name) in names.enumerated() {
           let name = Array(name.utf8.prefix(length)).map(lower)

@@ -1,0 +1,58 @@
+// The keys of errand.yaml; what a connection takes is declared by its plugin.
+import Basics
+
+extension KeySet {
+  static let configuration = KeySet([
+    Key("state", .text(), "The folder of the state, from this file's folder; .errand if left out."),
+    Key("zone", .zone, "The zone of schedules that name none."),
+    Key("recipes", .texts, "The folders of the recipes; recipes if left out."),
+    Key("secrets", .keys(.secrets), "Where secrets come from."),
+    Key("connections", .definition("connections")),
+    Key("history", .keys(.history), "How long what is over is kept."),
+  ])
+
+  static let secrets = KeySet([
+    Key("environment", .bool, "Whether environment variables are secrets of their names.", default: .bool(true)),
+    Key("files", .texts, "Files that only you can read, each a mapping from names to secrets."),
+    Key("age", .keys(.ageFiles), "Such files, encrypted with age."),
+    Key(
+      "commands",
+      .map(of: .when("object", then: .keys(.secretCommand), else: .definition("command"))),
+      "Programs that print one secret each, by the secret's name."),
+  ])
+
+  static let ageFiles = KeySet([
+    Key("files", .texts, "The files that age encrypted.", isRequired: true),
+    Key("identity", .text(), "The file of the identity that opens them, of mode 0600.", isRequired: true),
+  ])
+
+  static let secretCommand = KeySet([
+    Key("run", .definition("command"), isRequired: true),
+    Key("timeout", .duration(atLeast: .seconds(1)), "How long it may take; 30s if left out."),
+  ])
+
+  /// How many runs `keepRuns` may keep.
+  static let keptRuns = 100...1_000_000_000
+
+  static let history = KeySet([
+    Key(
+      "keepRuns", .either([.constant("forever"), .int(keptRuns)]), "How many finished runs at most.",
+      default: .string("forever")),
+    Key("keepFor", .definition("keeping"), "How long finished runs are kept; 365d if left out."),
+    Key("keepSlotsFor", .definition("keeping"), "How long slots are kept; 90d if left out."),
+  ])
+}
+
+/// The definitions of the schema of errand.yaml that follow from declarations.
+let configurationDefinitionKeys = [
+  Key("configuration", .keys(.configuration)),
+  Key(
+    "command", .list(of: .text(), isFilled: true),
+    "The program and each argument, such as [pass, show, school]; no shell reads them."),
+  Key(
+    "keeping", .either([.constant("forever"), .duration(atLeast: .seconds(86_400))]),
+    "A length of time of at least a day, or forever."),
+  Key(
+    "connections", .map(names: "name", of: .definition("connection")),
+    "The services, each under a name: that of its plugin, or another one beside 'plugin'."),
+]

@@ -1,0 +1,233 @@
+// How the keys of the files are declared that people write: recipes, tests of recipes and errand.yaml.
+//
+// A key is declared once, in `RecipeKeys`, `TestKeys` or `ConfigurationKeys`. Its reader takes names, bounds and defaults
+// from there, messages about unknown keys take the names, and the schema and the reference page take everything.
+import Basics
+
+/// One key of a mapping: what its reader enforces and what editors and the reference page show.
+struct Key: Sendable {
+  let name: String
+  let form: Form
+  /// A sentence for editors; nil if the form has one.
+  let summary: String?
+  /// The value where the key is left out, as far as a constant tells it.
+  let fallback: Value?
+  /// Whether the mapping must have the key.
+  let isRequired: Bool
+  /// Whether it is one of the keys of which the mapping must have exactly one.
+  let isKind: Bool
+  /// The keys of which one must be there too; empty if the key may stand alone.
+  let companions: [String]
+
+  init(
+    _ name: String, _ form: Form, _ summary: String? = nil, default fallback: Value? = nil, isRequired: Bool = false,
+    isKind: Bool = false, with companions: [String] = []
+  ) {
+    self.name = name
+    self.form = form
+    self.summary = summary
+    self.fallback = fallback
+    self.isRequired = isRequired
+    self.isKind = isKind
+    self.companions = companions
+  }
+
+  /// A key that takes one of a few words.
+  static func choice<Word: RawRepresentable<String> & CaseIterable>(
+    _ name: String, _ fallback: Word, _ summary: String, with companions: [String] = []
+  ) -> Key {
+    Key(name, .choice(of: Word.self), summary, default: .string(fallback.rawValue), with: companions)
+  }
+}
+
+/// What the value of a key may be.
+indirect enum Form: Sendable {
+  case any
+  /// A value of one of some types of JSON.
+  case types([String])
+  case text(pattern: String? = nil)
+  case bool
+  /// Without an upper bound in the schema if that is `Int32.max`, which is no limit that people meet.
+  case int(ClosedRange<Int>)
+  case number(ClosedRange<Int>)
+  case duration(atLeast: TimeSpan = .zero)
+  case choice([String])
+  case constant(String)
+  /// What the definition of a name in the schema says.
+  case definition(String)
+  case list(of: Form, isFilled: Bool = false)
+  /// A mapping of free names, which the definition of a name describes, to values of one form.
+  case map(names: String? = nil, of: Form? = nil, isFilled: Bool = false)
+  case keys(KeySet)
+  case either([Form])
+  /// One form for a type of JSON, and another for all other values.
+  case when(String, then: Form, else: Form)
+  /// A key that is read only for a better message than that it is unknown.
+  case unsupported
+
+  static func choice<Word: RawRepresentable<String> & CaseIterable>(of type: Word.Type) -> Form {
+    .choice(type.allCases.map(\.rawValue))
+  }
+
+  static let name = Form.definition("name")
+  static let zone = Form.definition("zone")
+  static let instant = Form.definition("instant")
+  static let expression = Form.definition("expression")
+  static let texts = Form.definition("texts")
+  static let steps = Form.definition("steps")
+  static let values = Form.definition("values")
+  static let object = Form.map()
+}
+
+/// The keys of one mapping, in the order in which messages list them.
+struct KeySet: Sendable {
+  let keys: [Key]
+  /// Keys that must not all be there.
+  let exclusive: [String]
+
+  init(_ keys: [Key], notTogether exclusive: [String] = []) {
+    self.keys = keys
+    self.exclusive = exclusive
+  }
+
+  var names: [String] { keys.map(\.name) }
+  /// The keys of which there must be exactly one.
+  var kinds: [String] { keys.filter(\.isKind).map(\.name) }
+
+  /// The keys that go with exactly these others.
+  func names(with companions: [String]) -> [String] { keys.filter { $0.companions == companions }.map(\.name) }
+
+  subscript(name: String) -> Key {
+    guard let key = keys.first(where: { $0.name == name }) else {
+      // Only readers of this module ask, for keys that they name themselves.
+      preconditionFailure("the key '\(name)' is not declared")
+    }
+    return key
+  }
+}
+
+// MARK: The values of declared keys
+
+extension Fields {
+  func text(_ name: String) -> String? { self[name].flatMap { findings.text($0, of: "'\(name)'") } }
+
+  /// A text or a list of texts.
+  func texts(_ name: String) -> [String]? {
+    self[name].map { value in (value.list ?? [value]).compactMap { findings.text($0, of: "'\(name)'") } }
+  }
+
+  func bool(_ name: String) -> Bool? {
+    self[name].flatMap { findings.bool($0, of: "'\(name)'") } ?? keys[name].fallback?.bool
+  }
+
+  func int(_ name: String) -> Int? {
+    guard case .int(let range) = keys[name].form else { misread(name) }
+    return self[name].flatMap { findings.int($0, of: "'\(name)'", in: range) } ?? keys[name].fallback?.int
+  }
+
+  func number(_ name: String) -> Double? {
+    guard case .number(let range) = keys[name].form else { misread(name) }
+    return self[name].flatMap { findings.number($0, of: "'\(name)'", in: range) }
+      ?? keys[name].fallback?.int.map { Double($0) }
+  }
+
+  func duration(_ name: String) -> TimeSpan? {
+    guard case .duration(let least) = keys[name].form else { misread(name) }
+    return self[name].flatMap { findings.duration($0, of: "'\(name)'", atLeast: least) }
+  }
+
+  func instant(_ name: String) -> Timestamp? { self[name].flatMap { findings.instant($0, of: "'\(name)'") } }
+
+  func choice<Word: RawRepresentable<String> & CaseIterable>(_ name: String) -> Word? {
+    self[name].flatMap { findings.choice($0, of: "'\(name)'") } ?? keys[name].fallback?.string.flatMap(Word.init)
+  }
+
+  private func misread(_ name: String) -> Never {
+    // The readers and the declarations are both of this module.
+    preconditionFailure("the key '\(name)' is declared as something else than it is read as")
+  }
+}
+
+// MARK: The schema
+
+extension Key {
+  /// What the schema says of the key, or of a definition of that name.
+  var schema: Value {
+    var map = form.schema
+    map["default"] = fallback
+    map["description"] = summary.map { .string($0) }
+    return .map(map)
+  }
+}
+
+extension Form {
+  var schema: ValueMap {
+    switch self {
+    case .any, .unsupported: return ValueMap()
+    case .types(let types):
+      return ValueMap([("type", types.count == 1 ? .string(types[0]) : wordList(types))])
+    case .text(let pattern):
+      var map = ValueMap([("type", .string("string"))])
+      map["pattern"] = pattern.map { .string($0) }
+      return map
+    case .bool: return ValueMap([("type", .string("boolean"))])
+    case .int(let range), .number(let range):
+      var map = ValueMap([("type", .string(isInt ? "integer" : "number")), ("minimum", .int(range.lowerBound))])
+      if range.upperBound < Int(Int32.max) { map["maximum"] = .int(range.upperBound) }
+      return map
+    case .duration: return Form.definition("duration").schema
+    case .choice(let words): return ValueMap([("enum", wordList(words))])
+    case .constant(let word): return ValueMap([("const", .string(word))])
+    case .definition(let name): return ValueMap([("$ref", .string("#/definitions/\(name)"))])
+    case .list(let element, let isFilled):
+      var map = ValueMap([("type", .string("array")), ("items", .map(element.schema))])
+      if isFilled { map["minItems"] = .int(1) }
+      return map
+    case .map(let names, let element, let isFilled):
+      var map = ValueMap([("type", .string("object"))])
+      if isFilled { map["minProperties"] = .int(1) }
+      map["propertyNames"] = names.map { .map(Form.definition($0).schema) }
+      map["additionalProperties"] = element.map { .map($0.schema) }
+      return map
+    case .keys(let keys): return keys.schema
+    case .either(let forms): return ValueMap([("anyOf", .list(forms.map { .map($0.schema) }))])
+    case .when(let type, let first, let second):
+      var then = first.schema
+      then["type"] = nil
+      return ValueMap([
+        ("if", .object(["type": .string(type)])), ("then", .map(then)), ("else", .map(second.schema)),
+      ])
+    }
+  }
+
+  private var isInt: Bool { if case .int = self { true } else { false } }
+}
+
+extension KeySet {
+  fileprivate var schema: ValueMap {
+    var map = ValueMap([("type", .string("object"))])
+    let shown = keys.filter { if case .unsupported = $0.form { false } else { true } }
+    let required = shown.filter(\.isRequired).map(\.name)
+    if !required.isEmpty { map["required"] = wordList(required) }
+    map["additionalProperties"] = .bool(false)
+    if !exclusive.isEmpty { map["not"] = .object(["required": wordList(exclusive)]) }
+    let kinds = shown.filter(\.isKind).map(\.name)
+    if !kinds.isEmpty { map["oneOf"] = oneRequired(kinds) }
+    var dependencies = ValueMap()
+    for key in shown where !key.companions.isEmpty {
+      let companions = key.companions
+      dependencies[key.name] =
+        companions.count == 1 ? wordList(companions) : .object(["anyOf": oneRequired(companions)])
+    }
+    if !dependencies.isEmpty { map["dependencies"] = .map(dependencies) }
+    var properties = ValueMap()
+    for key in shown { properties[key.name] = key.schema }
+    map["properties"] = .map(properties)
+    return map
+  }
+}
+
+func wordList(_ words: [String]) -> Value { .list(words.map { .string($0) }) }
+
+/// One alternative for each key: that it is there.
+func oneRequired(_ keys: [String]) -> Value { .list(keys.map { .object(["required": wordList([$0])]) }) }

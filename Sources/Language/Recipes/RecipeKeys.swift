@@ -1,0 +1,213 @@
+// The keys of recipes.
+import ActionKit
+import Basics
+import Calendars
+
+extension KeySet {
+  static let recipe = KeySet([
+    Key("recipe", .text(pattern: "^[A-Za-z0-9_-]{1,100}$"), "The name; the file's stem if left out."),
+    Key("summary", .text(), "One sentence that says what the recipe is for."),
+    Key("inputs", .map(names: "name", of: .definition("input")), "What whoever starts the recipe gives."),
+    Key("on", .list(of: .definition("trigger")), "What starts the recipe by itself."),
+    Key("zone", .zone),
+    Key("defaults", .keys(.defaults), "For steps that say nothing themselves."),
+    Key(
+      "concurrencyGroup", .keys(.concurrencyGroup), "Runs of all recipes that name the same group share its limit."),
+    Key("steps", .steps, isRequired: true),
+    Key("outputs", .values, "What the recipe gives."),
+    Key("onFailure", .steps, "Run when a step failed and nothing caught it; they see 'error'."),
+    Key("finally", .steps, "Run at the end, however the run ended."),
+  ])
+
+  static let defaults = KeySet([Key("retry", .definition("retry")), Key("timeout", .definition("timeout"))])
+
+  static let concurrencyGroup = KeySet([
+    Key("name", .text(), "The group's name, by which other recipes join it.", isRequired: true),
+    Key("limit", .int(1...10_000), "How many runs may be open at once.", default: .int(1)),
+    .choice("onLimit", Recipe.ConcurrencyGroup.OnLimit.queue, "What becomes of a run that would be one too many."),
+  ])
+
+  static let input = KeySet([
+    Key("type", .definition("type"), isRequired: true),
+    Key("summary", .text(), "One sentence that says what the input is."),
+    Key("default", .any, "What it is when it is left out; without one, it has to be given."),
+    Key("choices", .list(of: .text(), isFilled: true), "The texts that it may be."),
+    Key("min", .types(["number", "string"]), "The least value."),
+    Key("max", .types(["number", "string"]), "The greatest value."),
+    Key("pattern", .text(), "A regular expression in RE2's syntax, which all of it has to match."),
+    Key(
+      "secret", .bool, "Whether it is given by the name of a secret, and never shown or kept.", default: .bool(false)),
+  ])
+}
+
+// MARK: Triggers
+
+extension KeySet {
+  /// The triggers that are due at times.
+  static let timed = ["cron", "every", "at", "calendar"]
+
+  static let trigger = KeySet([
+    Key(
+      "cron", .text(pattern: #"^\s*(@[A-Za-z]+|\S+(\s+\S+){4})\s*$"#),
+      "Minute, hour, day of the month, month, day of the week.", isKind: true),
+    Key("every", .duration(atLeast: .seconds(1)), "How far apart the slots are, such as 6h.", isKind: true),
+    Key("at", .instant, "The one instant that it is due at.", isKind: true),
+    Key("calendar", .keys(.calendar), "Days and times; all of the fields have to match.", isKind: true),
+    Key("webhook", .unsupported, isKind: true),
+    Key("event", .either([.text(), .keys(.event)]), "Due when an event comes that no run waits for.", isKind: true),
+    Key(
+      "afterRecipe", .either([.text(), .keys(.afterRecipe)]), "Due when a run of another recipe has ended.",
+      isKind: true),
+    Key("id", .name, "What tells it from the other entries."),
+    Key("from", .instant, "The instant from which 'every' counts.", with: ["every"]),
+    Key("zone", .zone, with: timed),
+    .choice(
+      "overlap", Trigger.Overlap.skip, "What becomes of a slot that is due while a run of the schedule is open.",
+      with: timed),
+    .choice(
+      "catchup", Trigger.Catchup.last, "Which slots are made up for that fell due while nobody served.", with: timed),
+    Key(
+      "catchupWindow", .duration(atLeast: .seconds(10)), "How late a slot may still start a run.", with: timed),
+    Key("catchupLimit", .int(1...1000), "How many slots are made up for.", with: timed),
+    Key("jitter", .duration(), "How far the slots are spread, by chance.", with: timed),
+    .choice(
+      "dstGap", CronExpression.DSTGap.shift, "What becomes of a time that the clocks leave out.", with: timed),
+    .choice(
+      "dstFold", CronExpression.DSTFold.first, "Which one counts of a time that the clocks show twice.", with: timed),
+    Key("start", .instant, "Nothing is due before it.", with: timed),
+    Key("end", .instant, "Nothing is due from then on.", with: timed),
+    Key("except", .texts, "Days that are left out, or an .ics file.", with: timed),
+    Key(
+      "pauseOnFailure", .bool, "Whether a run that fails pauses the entry.", default: .bool(false), with: timed),
+    Key("remainingRuns", .int(1...Int(Int32.max)), "How many slots may start a run.", with: timed),
+    Key(
+      "inputs", .object,
+      "What its runs are given; values may be computed from `run`, `now` and `event` when a run starts."),
+    Key("paused", .types(["boolean", "string"]), "Whether it is paused, or a note that says why it is."),
+  ])
+
+  static let calendar = KeySet([
+    Key("minute", .cronField, "0 to 59; 0 if left out."),
+    Key("hour", .cronField, "0 to 23; 0 if left out."),
+    Key("dayOfMonth", .cronField, "1 to 31; L is the last day, L-1 the one before."),
+    Key("month", .cronField, "1 to 12, or JAN to DEC."),
+    Key("dayOfWeek", .cronField, "0 to 7, or SUN to SAT."),
+  ])
+
+  static let event = KeySet([
+    Key("name", .text(), "The event's name.", isRequired: true),
+    Key("match", .expression, "A condition on 'event'."),
+  ])
+
+  static let afterRecipe = KeySet([
+    Key("recipe", .text(), "The other recipe's name.", isRequired: true),
+    Key("status", .definition("ends"), "How it has to have ended; succeeded if left out."),
+  ])
+}
+
+// MARK: Steps
+
+extension KeySet {
+  static let step = KeySet([
+    Key("id", .name, "The name under which later steps see what it gives, as steps.ID."),
+    Key("name", .text(), "What progress lines call the step."),
+    Key("if", .expression, "The step is left out unless it holds."),
+    Key("forEach", .expression, "Does the step for each item of a list.", with: ["uses", "steps", "call"]),
+    Key("as", .name, "What the item is called; 'item' if left out.", with: ["forEach"]),
+    Key("indexAs", .name, "What the item's number is called, from 0.", with: ["forEach"]),
+    Key("where", .expression, "Items for which it does not hold are left out.", with: ["forEach"]),
+    Key("maxParallel", .int(1...1024), "How many items are done at once.", default: .int(1), with: ["forEach"]),
+    .choice(
+      "onItemError", Loop.OnItemError.stop, "Whether the other items are done when one fails.", with: ["forEach"]),
+    Key(
+      "onError", .when("array", then: .steps, else: .constant("continue")),
+      "Catches a failure: 'continue', or steps that see 'error'.",
+      with: ["uses", "steps", "call", "wait", "approve", "parallel"]),
+    Key("retry", .definition("retry"), with: ["uses", "steps", "call"]),
+    Key("timeout", .definition("timeout"), with: ["uses", "steps", "call", "wait", "approve"]),
+    Key("uses", .any, isKind: true),
+    Key("with", .object, "The action's input, or the called recipe's inputs.", with: ["uses", "call"]),
+    Key(
+      "connection", .text(), "Another connection of errand.yaml than the one named after the plugin.", with: ["uses"]),
+    Key("key", .text(), "The idempotency key, where the service honours one.", with: ["uses"]),
+    Key("repeat", .keys(.repetition), "Does it again until 'until' holds for 'result'.", with: ["uses"]),
+    Key("let", .values, "Names for values, for the later steps of the block.", isKind: true),
+    Key(
+      "wait", .when("object", then: .keys(.wait), else: .either([.duration(), .definition("template")])),
+      "Waits for a length of time, an instant or an event.", isKind: true),
+    Key("approve", .keys(.approval), "Waits for a person's decision.", isKind: true),
+    Key(
+      "parallel", .map(names: "name", of: .steps, isFilled: true),
+      "Named branches, each a list of steps, which are done at once.", isKind: true),
+    Key("steps", .steps, "A block of steps with one loop, retry or handler around it.", isKind: true),
+    Key("outputs", .values, "What the block gives; the object of its ids if left out.", with: ["steps"]),
+    Key("call", .text(), "The path of another recipe, from this one's folder.", isKind: true),
+    Key("fail", .text(), "Ends the run with this message.", isKind: true),
+  ])
+
+  static let retry = KeySet([
+    Key("maxAttempts", .int(1...1000), "Counts the first try.", default: .int(3)),
+    Key("initial", .duration(), "How long before the second try; 1s if left out."),
+    Key("factor", .number(1...100), "How much longer before each further try.", default: .int(2)),
+    Key("maxInterval", .duration(), "The longest time between two tries; 100s if left out."),
+    .choice("jitter", RetrySchedule.Jitter.full, "How chance shortens the time between tries."),
+    Key("on", .list(of: .choice(of: ErrorKind.self)), "The kinds of errors that are worth a try."),
+    Key("if", .expression, "A condition on 'error'; if it does not hold, the error stands."),
+  ])
+
+  static let timeout = KeySet([
+    Key("attempt", .duration(atLeast: .milliseconds(1)), "How long one try may take."),
+    Key("total", .duration(atLeast: .milliseconds(1)), "How long all tries may take."),
+  ])
+
+  static let repetition = KeySet([
+    Key("until", .expression, "A condition on 'result'.", isRequired: true),
+    Key(
+      "every", .duration(atLeast: .milliseconds(1)), "How long to wait before doing it again.", isRequired: true),
+    Key("factor", .number(1...100), "How much longer each time.", default: .int(1)),
+    Key("maxEvery", .duration(), "The longest time between two rounds."),
+    Key("jitter", .duration(), "How much longer or shorter, by chance."),
+    Key("timeout", .duration(atLeast: .milliseconds(1)), "How long before it fails as timedOut."),
+  ])
+
+  static let wait = KeySet([
+    Key("until", .expression, "The instant.", isKind: true),
+    Key("event", .text(), "The event's name.", isKind: true),
+    Key("match", .expression, "A condition on 'event'.", with: ["event"]),
+    Key("timeout", .duration(atLeast: .milliseconds(1)), "How long at most.", with: ["event"]),
+    Key("onTimeout", .definition("onTimeout"), with: ["event"]),
+  ])
+
+  static let approval = KeySet([
+    Key("prompt", .text(), "The question that the person is asked.", isRequired: true),
+    Key("by", .texts, "Who may decide; anybody if left out."),
+    Key("timeout", .duration(atLeast: .milliseconds(1)), "How long at most."),
+    Key("onTimeout", .definition("onTimeout")),
+    .choice(
+      "onReject", Approval.OnReject.end, "Whether a no ends the run as rejected, or steps.ID.approved tells."),
+  ])
+}
+
+extension Form {
+  fileprivate static let cronField = Form.definition("cronField")
+}
+
+/// How a run can end.
+enum EndedStatus: String, CaseIterable {
+  case succeeded, failed, timedOut, cancelled, rejected, skipped
+}
+
+/// The definitions of the schema of recipes that follow from declarations.
+let recipeDefinitionKeys = [
+  Key("recipe", .keys(.recipe)),
+  Key("input", .when("object", then: .keys(.input), else: .definition("type"))),
+  Key("trigger", .keys(.trigger)),
+  Key("ends", .either([.definition("end"), .list(of: .definition("end"))]), "How a run ended."),
+  Key("end", .choice(of: EndedStatus.self), "How a run ended."),
+  Key("retry", .keys(.retry), "When and how often it is tried again if it fails."),
+  Key(
+    "timeout", .either([.duration(atLeast: .milliseconds(1)), .keys(.timeout)]),
+    "How long it may take, with all its tries."),
+  .choice("onTimeout", OnTimeout.fail, "What happens when the time has run out."),
+  Key("step", .keys(.step)),
+]
