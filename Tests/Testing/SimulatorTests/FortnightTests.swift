@@ -130,7 +130,9 @@ import Testing
       for run in program.store.openRuns {
         for step in run.askingSteps {
           let decision = DecisionRecord(isApproved: true, by: "ana", at: world.time)
-          _ = world.perform("decide") { _ = try? await program.host.decisions.decide(run.id, step: step.path, decision) }
+          _ = world.perform("decide") {
+            _ = try? await program.host.decisions.decide(run.id, step: step.path, decision)
+          }
         }
       }
     }

@@ -86,6 +86,8 @@ extension ResolutionTests {
 }
 
 private func resolve(_ host: RunHost, _ resolution: Resolution, of run: String = "r1") async -> String {
-  do throws(RunRefusedError) { try await host.resolutions.resolve(run, step: "a", as: resolution) } catch { return error.message }
+  do throws(RunRefusedError) { try await host.resolutions.resolve(run, step: "a", as: resolution) } catch {
+    return error.message
+  }
   return "resolved"
 }
