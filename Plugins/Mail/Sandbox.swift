@@ -29,14 +29,14 @@ enum MailFault: String, SandboxFaultKind {
 /// A mail server on a loopback port.
 final class MailSandbox: RunningSandbox {
   let office: PostOffice
-  private let desk: ControlEndpoint<MailFault>
+  private let control: ControlEndpoint<MailFault>
   /// Where attachments are, as other sandboxes left them.
   private let folder: FolderSandbox
 
   init(_ options: SandboxOptions) async throws {
     folder = try await FolderSandbox(options)
-    desk = try ControlEndpoint()
-    let office = try PostOffice(port: options.port, desk: desk)
+    control = try ControlEndpoint()
+    let office = try PostOffice(port: options.port, control: control)
     self.office = office
     // Ends when the server is stopped.
     Task { await onThread { office.serve() } }
@@ -46,7 +46,7 @@ final class MailSandbox: RunningSandbox {
 
   var baseURL: String { "smtp://127.0.0.1:\(office.port)" }
 
-  var controlURL: String { desk.baseURL }
+  var controlURL: String { control.baseURL }
 
   var configuration: Value {
     .object([
@@ -61,7 +61,7 @@ final class MailSandbox: RunningSandbox {
 
   func stop() async {
     office.stop()
-    await desk.stop()
+    await control.stop()
     await folder.stop()
   }
 }

@@ -21,33 +21,33 @@ extension MarkbookPlugin: SandboxedPlugin {
 final class MarkbookSandbox: RunningSandbox {
   static let root = "/markbook/api/v1.5"
 
-  let desk: SandboxDesk
+  let handler: SandboxHandler
   private let server: HTTPServer
 
   init(_ options: SandboxOptions, school: SandboxSchool = .wattleCreek) throws {
-    let desk = SandboxDesk(school, time: options.time)
-    self.desk = desk
-    server = try HTTPServer(port: options.port) { request in await desk.answer(request) }
-    desk.setOrigin(server.baseURL)
+    let handler = SandboxHandler(school, time: options.time)
+    self.handler = handler
+    server = try HTTPServer(port: options.port) { request in await handler.answer(request) }
+    handler.setOrigin(server.baseURL)
   }
 
   var baseURL: String { server.baseURL + Self.root }
 
   var configuration: Value {
-    let school = desk.school
+    let school = handler.school
     return .object([
       "baseURL": .string(baseURL), "apiKey": .string(school.apiKey), "username": .string(school.username),
       "password": .string(school.password),
     ])
   }
 
-  func summaryLines() -> [String] { desk.summaryLines() }
+  func summaryLines() -> [String] { handler.summaryLines() }
 
   func stop() async { await server.stop() }
 }
 
 /// Answers the sandbox's requests, one after another.
-final class SandboxDesk: Sendable {
+final class SandboxHandler: Sendable {
   fileprivate struct State {
     var school: SandboxSchool
     var faults = SandboxFaults<SchoolFault>()
@@ -199,7 +199,7 @@ final class SandboxDesk: Sendable {
   }
 }
 
-extension SandboxDesk.State {
+extension SandboxHandler.State {
   /// Does what a call asks and takes it down.
   fileprivate mutating func answer(
     _ action: String, _ parameters: SandboxParameters, isForm: Bool, at now: Timestamp

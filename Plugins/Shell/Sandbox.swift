@@ -27,25 +27,25 @@ enum CommandFault: String, SandboxFaultKind {
 
 private final class ShellSandbox: RunningSandbox {
   let baseURL = "this machine, where nothing that writes is run"
-  private let desk: ControlEndpoint<CommandFault>
+  private let control: ControlEndpoint<CommandFault>
   private let folder: FolderSandbox
 
   init(_ options: SandboxOptions) async throws {
-    desk = try ControlEndpoint()
+    control = try ControlEndpoint()
     folder = try await FolderSandbox(options)
   }
 
-  var controlURL: String { desk.baseURL }
+  var controlURL: String { control.baseURL }
   var configuration: Value {
     .object([
-      "runs": .string(CommandsRun.reads.rawValue), "folder": .string(folder.baseURL), "faults": .string(desk.baseURL),
+      "runs": .string(CommandsRun.reads.rawValue), "folder": .string(folder.baseURL), "faults": .string(control.baseURL),
     ])
   }
 
-  func summaryLines() -> [String] { desk.calls.map { "\($0.name): \($0.count == 1 ? "once" : "\($0.count) times")" } }
+  func summaryLines() -> [String] { control.calls.map { "\($0.name): \($0.count == 1 ? "once" : "\($0.count) times")" } }
 
   func stop() async {
-    await desk.stop()
+    await control.stop()
     await folder.stop()
   }
 }

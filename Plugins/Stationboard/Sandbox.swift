@@ -23,12 +23,12 @@ extension StationboardPlugin: SandboxedPlugin {
 /// The service on a loopback port.
 final class StationboardSandbox: RunningSandbox {
   let server: SandboxServer
-  private let desk: Desk
+  private let handler: Handler
 
   init(_ options: SandboxOptions) throws {
-    let desk = Desk()
-    self.desk = desk
-    server = try SandboxServer(port: options.port, time: options.time) { request, now in desk.answer(request, at: now) }
+    let handler = Handler()
+    self.handler = handler
+    server = try SandboxServer(port: options.port, time: options.time) { request, now in handler.answer(request, at: now) }
   }
 
   var baseURL: String { server.baseURL }
@@ -41,14 +41,14 @@ final class StationboardSandbox: RunningSandbox {
   func stop() async { await server.stop() }
 
   /// Lets something happen to the departures of a line; nil lets nothing happen to them any more.
-  func strike(_ line: String, _ trouble: SandboxTrouble?) { desk.strike(line, trouble) }
+  func strike(_ line: String, _ trouble: SandboxTrouble?) { handler.strike(line, trouble) }
 
   /// Lets boards come in a mode.
   func mode(_ mode: String, realtime: String = "applied", boards: Int = .max) {
-    desk.mode(mode, realtime: realtime, boards: boards)
+    handler.mode(mode, realtime: realtime, boards: boards)
   }
 
-  private final class Desk: Sendable {
+  private final class Handler: Sendable {
     private struct State {
       var troubles: [String: SandboxTrouble] = [:]
       var mode = "full"

@@ -23,8 +23,8 @@ final class TimetableSandbox: RunningSandbox {
   let server: SandboxServer
 
   init(_ options: SandboxOptions) throws {
-    let desk = Desk()
-    server = try SandboxServer(port: options.port, time: options.time) { request, now in desk.answer(request, at: now) }
+    let handler = Handler()
+    server = try SandboxServer(port: options.port, time: options.time) { request, now in handler.answer(request, at: now) }
   }
 
   var baseURL: String { server.baseURL + Self.root }
@@ -36,7 +36,7 @@ final class TimetableSandbox: RunningSandbox {
 
   func stop() async { await server.stop() }
 
-  private final class Desk: Sendable {
+  private final class Handler: Sendable {
     private struct State {
       var edition = 0
       var withdrawn: Set<String> = []

@@ -14,7 +14,7 @@ import Synchronization
 //   gone@…      is taken, and the connection ends before the mail has come
 //   silent@…    is taken, and the mail is never answered until the client leaves; the mail is kept
 //
-// and for some mails only by the faults of a desk, where there is one.
+// and for some mails only by the faults of a control endpoint, where there is one.
 
 /// Mail as the server was handed it.
 struct DeliveredMail: Sendable {
@@ -42,7 +42,7 @@ final class PostOffice: Sendable {
   private let current = Mutex<(isOpen: Bool, client: Int32)>((true, -1))
   /// The line that greets clients.
   private let greeting: String
-  private let desk: ControlEndpoint<MailFault>?
+  private let control: ControlEndpoint<MailFault>?
 
   /// What keeps a server from starting.
   struct NoPort: Error, CustomStringConvertible {
@@ -51,11 +51,11 @@ final class PostOffice: Sendable {
   }
 
   /// Listens on a port of the loopback interface; 0 for any that is free.
-  init(port wanted: Int = 0, greeting: String = "220 sandbox ESMTP", desk: ControlEndpoint<MailFault>? = nil)
+  init(port wanted: Int = 0, greeting: String = "220 sandbox ESMTP", control: ControlEndpoint<MailFault>? = nil)
     throws(NoPort)
   {
     self.greeting = greeting
-    self.desk = desk
+    self.control = control
     let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
     guard listener >= 0 else { throw NoPort(code: errno) }
     var address = sockaddr_in()
@@ -116,7 +116,7 @@ final class PostOffice: Sendable {
     setsockopt(client, SOL_SOCKET, SO_RCVTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
     var lines = Lines(client)
     var (sender, recipients) = ("", [String]())
-    guard desk?.strike([.refuse]) == nil, say(greeting, to: client) else { return }
+    guard control?.strike([.refuse]) == nil, say(greeting, to: client) else { return }
     while let line = lines.next() {
       let words = String(decoding: line, as: UTF8.self)
       let verb = String(words.prefix(4)).uppercased()
@@ -138,14 +138,14 @@ final class PostOffice: Sendable {
         return
       case "MAIL":
         (sender, recipients) = (address(in: words), [])
-        answer = desk?.strike([.busy]).map { "\($0.status) 4.3.2 busy, try again later" } ?? "250 2.1.0 ok"
+        answer = control?.strike([.busy]).map { "\($0.status) 4.3.2 busy, try again later" } ?? "250 2.1.0 ok"
       case "RCPT":
         let recipient = address(in: words)
         if recipient.hasPrefix("refused@") {
           answer = "550 5.1.1 nobody of that name"
         } else if recipient.hasPrefix("later@") {
           answer = "451 4.2.1 try again later"
-        } else if let fault = desk?.strike([.recipient], [recipient]) {
+        } else if let fault = control?.strike([.recipient], [recipient]) {
           answer = "\(fault.status) 5.1.1 nobody of that name"
         } else {
           recipients.append(recipient)
@@ -153,8 +153,8 @@ final class PostOffice: Sendable {
         }
       case "DATA":
         if recipients.contains(where: { $0.hasPrefix("gone@") }) { return }
-        for recipient in recipients { desk?.count(recipient) }
-        if desk?.strike([.cutOff], recipients) != nil { return }
+        for recipient in recipients { control?.count(recipient) }
+        if control?.strike([.cutOff], recipients) != nil { return }
         guard say("354 go on", to: client), let bytes = lines.mail() else { return }
         if recipients.contains(where: { $0.hasPrefix("full@") }) {
           answer = "552 5.2.2 mailbox full"
@@ -162,7 +162,7 @@ final class PostOffice: Sendable {
         }
         mails.withLock { $0.append(DeliveredMail(sender: sender, recipients: recipients, bytes: bytes)) }
         if recipients.contains(where: { $0.hasPrefix("lost@") }) { return }
-        if desk?.strike([.lostAnswer], recipients) != nil { return }
+        if control?.strike([.lostAnswer], recipients) != nil { return }
         if recipients.contains(where: { $0.hasPrefix("silent@") }) {
           while lines.next() != nil {}
           return

@@ -128,13 +128,13 @@ struct SessionMachine<Waiter> {
 final class SessionKeeper: Sendable {
   typealias Outcome = Result<MarkbookSession, MarkbookError>
 
-  private struct Desk {
+  private struct Content {
     var machine = SessionMachine<CheckedContinuation<Outcome, Never>>()
     var login: Task<Void, Never>?
     var calls = 0
   }
 
-  private let desk = Mutex(Desk())
+  private let content = Mutex(Content())
   private let time: any TimeSource
   private let logIn: @Sendable () async -> Outcome
 
@@ -145,21 +145,21 @@ final class SessionKeeper: Sendable {
 
   /// The session to use.
   func session() async throws(MarkbookError) -> MarkbookSession {
-    let id = desk.withLock {
+    let id = content.withLock {
       $0.calls += 1
       return $0.calls
     }
     let outcome = await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
         let now = time.elapsed()
-        let known: Outcome? = desk.withLock { desk in
-          switch desk.machine.ask(at: now, id: id, waiter: continuation) {
+        let known: Outcome? = content.withLock { content in
+          switch content.machine.ask(at: now, id: id, waiter: continuation) {
           case .use(let session): return .success(session)
           case .refuse(let error): return .failure(error)
           case .wait: return nil
           case .logIn(let number):
             // Ends within the client's time limits; cancelled when the last call that waits for it is cancelled.
-            desk.login = Task { [self] in
+            content.login = Task { [self] in
               let outcome = await logIn()
               finish(number, outcome)
             }
@@ -180,23 +180,23 @@ final class SessionKeeper: Sendable {
   }
 
   /// How many calls wait for a login.
-  var waiting: Int { desk.withLock { $0.machine.waiting } }
+  var waiting: Int { content.withLock { $0.machine.waiting } }
 
   /// The session was refused.
   func forget(_ session: MarkbookSession) {
-    desk.withLock { $0.machine.forget(session) }
+    content.withLock { $0.machine.forget(session) }
   }
 
   private func finish(_ number: Int, _ outcome: Outcome) {
     let now = time.elapsed()
-    let waiters = desk.withLock { $0.machine.loginEnded(number, outcome, at: now) }
+    let waiters = content.withLock { $0.machine.loginEnded(number, outcome, at: now) }
     for waiter in waiters { waiter.resume(returning: outcome) }
   }
 
   private func leave(_ id: Int) {
-    let (waiter, abandoned) = desk.withLock { desk in
-      let (waiter, isLoginAbandoned) = desk.machine.leave(id: id)
-      return (waiter, isLoginAbandoned ? desk.login : nil)
+    let (waiter, abandoned) = content.withLock { content in
+      let (waiter, isLoginAbandoned) = content.machine.leave(id: id)
+      return (waiter, isLoginAbandoned ? content.login : nil)
     }
     abandoned?.cancel()
     waiter?.resume(

@@ -18,50 +18,50 @@ package final class ControlEndpoint<Kind: SandboxFaultKind>: Sendable {
     var calls: [(name: String, count: Int)] = []
   }
 
-  private final class Desk: Sendable {
+  private final class Content: Sendable {
     let state = Mutex(State())
   }
 
-  private let desk: Desk
+  private let content: Content
   private let server: HTTPServer
 
   /// Listens on any port of the loopback interface that is free.
   package init() throws(HTTPServerError) {
-    let desk = Desk()
-    self.desk = desk
-    server = try HTTPServer { request in ControlEndpoint.answer(request, at: desk) }
+    let content = Content()
+    self.content = content
+    server = try HTTPServer { request in ControlEndpoint.answer(request, at: content) }
   }
 
   /// Where it is found, without a slash at its end.
   package var baseURL: String { server.baseURL }
   /// Every call and how often it came.
-  package var calls: [(name: String, count: Int)] { desk.state.withLock(\.calls) }
+  package var calls: [(name: String, count: Int)] { content.state.withLock(\.calls) }
   /// Ends it.
   package func stop() async { await server.stop() }
 
   /// Takes down a call.
-  package func count(_ call: String) { desk.state.withLock { $0.count(call) } }
+  package func count(_ call: String) { content.state.withLock { $0.count(call) } }
 
   /// The fault of one of some kinds that strikes something which bears some names; of several the first, and the others
   /// count it as well.
   package func strike(_ kinds: Set<Kind>, _ names: [String] = []) -> SandboxFault<Kind>? {
-    desk.state.withLock { $0.faults.strike(names, of: kinds) }
+    content.state.withLock { $0.faults.strike(names, of: kinds) }
   }
 
-  private static func answer(_ request: HTTPServerRequest, at desk: Desk) -> HTTPServerResponse {
+  private static func answer(_ request: HTTPServerRequest, at content: Content) -> HTTPServerResponse {
     let query = request.query
     switch request.path {
     case "/sandbox/log":
-      let calls = desk.state.withLock(\.calls)
+      let calls = content.state.withLock(\.calls)
       return .json(
         .object([
           "requests": .int(calls.reduce(0) { $0 + $1.count }),
           "calls": .map(ValueMap(calls.map { ($0.name, .int($0.count)) })),
         ]))
-    case "/sandbox/fault": return desk.state.withLock { $0.faults.order(query) }
+    case "/sandbox/fault": return content.state.withLock { $0.faults.order(query) }
     case "/sandbox/strike":
       let call = query["call"] ?? ""
-      let fault = desk.state.withLock { state in
+      let fault = content.state.withLock { state in
         state.count(call)
         return state.faults.strike([call])
       }

@@ -62,7 +62,7 @@ package final class SandboxServer: Sendable {
     var ahead = TimeSpan.zero
   }
 
-  fileprivate final class Desk: Sendable {
+  fileprivate final class Content: Sendable {
     let state = Mutex(State())
     let time: any TimeSource
     let service: Service
@@ -73,34 +73,34 @@ package final class SandboxServer: Sendable {
     }
   }
 
-  private let desk: Desk
+  private let content: Content
   private let server: HTTPServer
 
   /// Listens on a port of the loopback interface; 0 for any that is free.
   package init(port: Int, time: any TimeSource, service: @escaping Service) throws(HTTPServerError) {
-    let desk = Desk(time, service)
-    self.desk = desk
-    server = try HTTPServer(port: port) { request in await desk.answer(request) }
+    let content = Content(time, service)
+    self.content = content
+    server = try HTTPServer(port: port) { request in await content.answer(request) }
   }
 
   /// Where it is found, without a slash at its end.
   package var baseURL: String { server.baseURL }
   /// Every call and how often it came.
-  package var calls: [(name: String, count: Int)] { desk.state.withLock(\.calls) }
+  package var calls: [(name: String, count: Int)] { content.state.withLock(\.calls) }
   /// The service's own time.
-  package var now: Timestamp { desk.now }
+  package var now: Timestamp { content.now }
 
   /// How often calls came whose names contain a text.
   package func count(_ call: String) -> Int { calls.filter { $0.name.contains(call) }.reduce(0) { $0 + $1.count } }
   /// Makes calls go wrong.
-  package func add(_ fault: ServiceFault) { desk.state.withLock { $0.faults.add(fault) } }
+  package func add(_ fault: ServiceFault) { content.state.withLock { $0.faults.add(fault) } }
   /// Lets the service's time pass.
-  package func advance(by span: TimeSpan) { desk.state.withLock { $0.ahead = $0.ahead + span } }
+  package func advance(by span: TimeSpan) { content.state.withLock { $0.ahead = $0.ahead + span } }
   /// Ends it.
   package func stop() async { await server.stop() }
 }
 
-extension SandboxServer.Desk {
+extension SandboxServer.Content {
   var now: Timestamp {
     let ahead = state.withLock(\.ahead)
     return time.now().advanced(by: ahead) ?? time.now()

@@ -68,7 +68,7 @@ struct RunSteering {
     let open = try await session.asking { requests throws(RuntimeError) in
       try await requests.runs().open
     }
-    var worst = ExitCode.done
+    var mostSevere = ExitCode.done
     // All are carried on at once and shown one after another; what waits comes last, because it may take days.
     let inOrder =
       open.filter { $0.status != .waiting }
@@ -86,10 +86,10 @@ struct RunSteering {
     }
     for run in inOrder where run.status != .uncertain && run.status != .paused {
       let code = try await session.resume(run.id, isOneOfAll: true, asJSON: asJSON)
-      if code != .done { worst = code }
+      if code != .done { mostSevere = code }
       if code == .interrupted || code == .terminated { break }
     }
-    return worst
+    return mostSevere
   }
 
   private func pause() async throws(RuntimeError) -> ExitCode {
@@ -228,7 +228,7 @@ struct RunSteering {
         if case .received(let id, let isNew) = $0 { (id: id, isNew: isNew) } else { nil }
       }
       if let before = before?.open { sayWhatItWaitsFor(before, besides: name) }
-      guard let run else { return (answer, RunGist?.none, requests.connection.isAgent) }
+      guard let run else { return (answer, RunReference?.none, requests.connection.isAgent) }
       return (answer, try await requests.run(run), requests.connection.isAgent)
     }
     if asJSON {
@@ -255,7 +255,7 @@ struct RunSteering {
   }
 
   /// Says what will carry a run on, if nobody does.
-  private func sayWhoGoesOn(with record: RunGist, isAgent: Bool) {
+  private func sayWhoGoesOn(with record: RunReference, isAgent: Bool) {
     guard isAgent, !record.status.isEnded else { return }
     console.say("No agent is there. \(RunSession.whoGoesOn(with: record.id))")
   }

@@ -36,7 +36,7 @@ struct RunsCommand {
       return (runs.open, runs.finished, requests.connection.isAgent)
     }
     func why(_ run: RunRecord) -> String {
-      isAgent && run.status == .running ? "interrupted; nothing is running it" : run.gist(clock)
+      isAgent && run.status == .running ? "interrupted; nothing is running it" : run.summary(clock)
     }
     if parsed["json"].isGiven {
       let summaries = open.map { $0.summary(why: why($0)) }

@@ -22,7 +22,7 @@ package enum AgentReply: Sendable {
   /// - Parameter open: The records as lists show them.
   case runs(open: [RunRecord], finished: [RunSummary])
   /// - Parameter open: The record as lists show it, while the run is open.
-  case found(RunGist, open: RunRecord?)
+  case found(RunReference, open: RunRecord?)
   case run(RunRecord)
   case value(Value)
   case facts(RunFacts.Answer)

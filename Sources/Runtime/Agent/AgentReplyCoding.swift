@@ -6,7 +6,7 @@
 ///     {"waits":{"until":…?,"status":…,"reason":…?}}
 ///     {"ended":record}                          {"run":record}
 ///     {"open":[record, as lists show it…],"finished":[summary…]}
-///     {"run":gist,"open":record?}               {"value":…}
+///     {"run":reference,"open":record?}          {"value":…}
 ///     {"facts":…,"others":[…],"events":[…],"holder":pid?}
 ///     {"schedules":[record with its texts…]}    {"slots":[slot record…]}
 ///     {"slots":[instant…],"hasMore":bool}       the members of `AgentReport`
@@ -229,7 +229,7 @@ extension AgentReply {
     case "find":
       let open = answer["open"]
       self = .found(
-        try RunGist(reading: answer["run"] ?? .null),
+        try RunReference(reading: answer["run"] ?? .null),
         open: try open.map { value throws(RecordError) in try RunRecord(reading: value) })
     case "show": self = .run(try RunRecord(reading: answer["run"] ?? .null))
     case "value": self = .value(try Value(reading: answer["value"] ?? .null))

@@ -147,7 +147,7 @@ extension RunTeller {
     guard let condition = conditions?.condition(at: record.path), !condition.text.isEmpty else {
       return ": its condition was false"
     }
-    let reads = condition.values.map { "\($0.name.safe) = \($0.value?.gist ?? "absent")" }
+    let reads = condition.values.map { "\($0.name.safe) = \($0.value?.excerpted ?? "absent")" }
     return ": `\(condition.text.safe)` was false\(reads.isEmpty ? "" : " (\(reads.joined(separator: ", ")))")"
   }
 
@@ -221,12 +221,12 @@ extension String {
 
 extension Value {
   /// The value in a few words.
-  package var gist: String {
+  package var excerpted: String {
     switch content {
     case .list(let items): "a list of \(items.count)"
     case .map(let map): "an object of \(counted(map.count, "member"))"
     case .string(let text): "'\(text.shortened(into: 60).safe)'"
-    case .optional(let value): value?.gist ?? "absent"
+    case .optional(let value): value?.excerpted ?? "absent"
     default: plainText.safe
     }
   }

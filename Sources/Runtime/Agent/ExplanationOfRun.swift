@@ -245,7 +245,7 @@ struct RunTeller {
 
 extension RunRecord {
   /// What an open run waits for or stands still for, and until when, in a few words for lists.
-  package func gist(_ clock: WallClock) -> String {
+  package func summary(_ clock: WallClock) -> String {
     let waiting = stepsInOrder.filter { $0.status == .waiting || $0.status == .retrying }
     switch status {
     case .waiting,

@@ -41,7 +41,7 @@ struct SlotTeller {
     let settled = counting(facts.ledger.filter { $0.covers(slot) }).reversed()
     let records = settled.filter { $0.outcome != .coalesced } + settled.filter { $0.outcome == .coalesced }
     if let waiting = schedule.buffered.first(where: { $0.slot == slot }) {
-      let open = schedule.openRuns.first.map { ": \(gist($0))" } ?? ""
+      let open = schedule.openRuns.first.map { ": \(described($0))" } ?? ""
       story.say(
         .slot,
         "\(name) was due on \(clock.date(slot)) and its run waits since \(clock.date(waiting.at)) for another one "
@@ -114,7 +114,7 @@ struct SlotTeller {
     case .started: text = started(record, due) + reason
     case .buffered: text = "\(name) was due on \(due), and its run waits for another one to end.\(reason)"
     case .skippedOverlap:
-      let other = record.run.map(gist) ?? "one of its runs"
+      let other = record.run.map(described) ?? "one of its runs"
       text = "\(didNot), because the run before it was not over: \(other)."
     case .missedWindow, .missedPolicy: text = "\(didNot), because no agent was there\(absence(record)).\(reason)"
     case .superseded: text = because("a later slot took its place")
@@ -142,7 +142,7 @@ struct SlotTeller {
       case .afterRecipe: "followed another run on \(when)"
       default: "ran on \(due)\(late)"
       }
-    return "\(name) \(how): \(record.run.map(gist) ?? "its run is not known")."
+    return "\(name) \(how): \(record.run.map(described) ?? "its run is not known")."
   }
 
   /// From when to when the agent was away, as far as that can be told.
@@ -152,7 +152,7 @@ struct SlotTeller {
   }
 
   /// A run in a few words.
-  private func gist(_ id: String) -> String {
+  private func described(_ id: String) -> String {
     guard let run = facts.runs.first(where: { $0.id == id }) else { return "run \(id)" }
     return "run \(id) (\(run.status.rawValue))"
   }

@@ -14,14 +14,14 @@ package struct RunFacts: Sendable, Equatable {
   /// The line of the ledger by which it began.
   package var slot: SlotRecord?
   /// Other runs that have to do with it: the one before it, and those that share its group.
-  package var others: [RunGist]
+  package var others: [RunReference]
   /// The events that it consumed, and those whose name it waits for.
   package var events: [EventRecord]
   /// What its records name and do not hold: `#texts`, and by its path each step's output.
   package var values: [String: Value] = [:]
 
   package init(
-    _ run: RunRecord, now: Timestamp, schedule: ScheduleRecord? = nil, slot: SlotRecord? = nil, others: [RunGist] = [],
+    _ run: RunRecord, now: Timestamp, schedule: ScheduleRecord? = nil, slot: SlotRecord? = nil, others: [RunReference] = [],
     events: [EventRecord] = []
   ) {
     self.run = run
@@ -73,7 +73,7 @@ package struct RunFacts: Sendable, Equatable {
 }
 
 /// Another run, in a few words.
-package struct RunGist: Record, Equatable {
+package struct RunReference: Record, Equatable {
   package var id: String
   package var recipe: String
   package var status: RunStatus
@@ -163,7 +163,7 @@ extension RunFacts {
   /// What an agent answers to a question.
   package struct Answer: Sendable {
     var around: Surroundings
-    var others: [RunGist]
+    var others: [RunReference]
     var events: [EventRecord]
     /// The process that carries the run on and will not be there for good.
     package var holder: Int?
@@ -196,17 +196,17 @@ extension RunFacts {
 
 extension RunFacts.Question {
   /// The run before it, and those that share its group.
-  func others(in store: any StateStore) async throws(StateError) -> [RunGist] {
-    var others: [RunGist] = []
+  func others(in store: any StateStore) async throws(StateError) -> [RunReference] {
+    var others: [RunReference] = []
     if let id = cause.run {
       if let other = store.run(id) {
-        others.append(RunGist(other))
+        others.append(RunReference(other))
       } else if let other = try await store.finishedRuns(HistoryQuery(limit: 1, idPrefix: id)).first {
-        others.append(RunGist(other))
+        others.append(RunReference(other))
       }
     }
     guard let group else { return others }
-    return others + store.openRuns.filter { $0.id != run && $0.origin.group?.name == group }.map { RunGist($0) }
+    return others + store.openRuns.filter { $0.id != run && $0.origin.group?.name == group }.map { RunReference($0) }
   }
 
   /// The events that it consumed, and those whose name it waits for, in the order in which they came.

@@ -32,8 +32,8 @@ package struct RunService: Sendable {
         try await submit(run, secrets, isDetached: isDetached, isAgain: isAgain, replies)
       case .start(let recipe, let inputs, let texts):
         replies.give(try await start(recipe, inputs, texts))
-      case .resume(let run): try await resume(try await gist(run).id, replies)
-      case .follow(let run): try await follow(try await gist(run).id, replies)
+      case .resume(let run): try await resume(try await find(run).id, replies)
+      case .follow(let run): try await follow(try await find(run).id, replies)
       case .pause(let run, let reason): replies.give(try await pause(run, reason, caller))
       case .cancel(let run, let reason): replies.give(try await cancel(run, reason))
       case .retry(let run): replies.give(try await retry(run))
@@ -45,9 +45,9 @@ package struct RunService: Sendable {
       case .signal(let event): replies.give(try await signal(event))
       case .runs(let limit, let recipe): await replies.giveInTurn(try await runs(limit, recipe))
       case .find(let run):
-        let gist = try await gist(run)
-        replies.give(.found(gist, open: store.run(gist.id)?.listed))
-      case .show(let run): try await replies.give(stored(try await gist(run).id), isEnd: false)
+        let found = try await find(run)
+        replies.give(.found(found, open: store.run(found.id)?.listed))
+      case .show(let run): try await replies.give(stored(try await find(run).id), isEnd: false)
       case .value(let blob): try await replies.give(blob, from: store)
       case .why(let question): await replies.giveInTurn(try await facts(question))
       case .schedules: await replies.giveInTurn(try await listSchedules())

@@ -51,12 +51,12 @@ extension RunService {
   // MARK: Finding runs
 
   /// The one run whose id begins so, open or finished.
-  func gist(_ prefix: String) async throws(RequestRefusedError) -> RunGist {
-    if let run = store.run(prefix) { return RunGist(run) }
-    let open = store.openRuns.filter { $0.id.utf8.starts(with: prefix.utf8) }.map { RunGist($0) }
+  func find(_ prefix: String) async throws(RequestRefusedError) -> RunReference {
+    if let run = store.run(prefix) { return RunReference(run) }
+    let open = store.openRuns.filter { $0.id.utf8.starts(with: prefix.utf8) }.map { RunReference($0) }
     let finished = try await kept { () async throws(StateError) in
       try await store.finishedRuns(HistoryQuery(limit: 3, idPrefix: prefix))
-    }.map { RunGist($0) }
+    }.map { RunReference($0) }
     // One that was open may have ended meanwhile.
     let runs = finished + open.filter { run in !finished.contains { $0.id == run.id } }
     if let run = runs.count == 1 ? runs.first : runs.first(where: { $0.id.hasSameScalars(as: prefix) }) { return run }
@@ -71,7 +71,7 @@ extension RunService {
 
   /// The id of the one open run whose id begins so.
   func openRun(_ prefix: String) async throws(RequestRefusedError) -> String {
-    let run = try await gist(prefix)
+    let run = try await find(prefix)
     guard store.run(run.id) != nil else {
       throw RequestRefusedError(.ended, "the run \(run.id) is over: \(run.status.rawValue)")
     }

@@ -20,7 +20,7 @@ extension RunService {
   }
 
   func retry(_ prefix: String) async throws(RequestRefusedError) -> AgentReply {
-    let ended = try await stored(try await gist(prefix).id).record()
+    let ended = try await stored(try await find(prefix).id).record()
     return try await allowed { () async throws(RunRefusedError) in
       let origin = try await host.retries.retry(ended, as: newID(), program: agent.version)
       if agent.isServing { try await host.carryOn(origin.run) }

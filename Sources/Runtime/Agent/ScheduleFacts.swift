@@ -21,7 +21,7 @@ package struct ScheduleFacts: Sendable {
   /// When the agent settled anything for the last time before that.
   package var lastSign: Timestamp?
   /// The runs that the ledger names.
-  package var runs: [RunGist]
+  package var runs: [RunReference]
   /// What is wrong with the recipe's file as it is now.
   package var fault: String?
   /// Whether an agent has read the recipe.
@@ -37,7 +37,7 @@ package struct ScheduleFacts: Sendable {
   package init(
     _ schedule: ScheduleRecord, words: String, at: Timestamp, isNamed: Bool, previous: Timestamp? = nil,
     following: Timestamp? = nil, upcoming: Timestamp? = nil, leftOut: LeftOut? = nil, ledger: [SlotRecord] = [],
-    lastSign: Timestamp? = nil, runs: [RunGist] = [], fault: String? = nil
+    lastSign: Timestamp? = nil, runs: [RunReference] = [], fault: String? = nil
   ) {
     self.schedule = schedule
     self.words = words

@@ -73,10 +73,10 @@ package struct AgentRequests: Sendable {
   }
 
   /// The one run whose id begins so.
-  package func run(_ prefix: String?) async throws(RuntimeError) -> RunGist { try await found(prefix).run }
+  package func run(_ prefix: String?) async throws(RuntimeError) -> RunReference { try await found(prefix).run }
 
   /// The one run whose id begins so, and, while it is open, its record as lists show it.
-  package func found(_ prefix: String?) async throws(RuntimeError) -> (run: RunGist, open: RunRecord?) {
+  package func found(_ prefix: String?) async throws(RuntimeError) -> (run: RunReference, open: RunRecord?) {
     try await ask(.find(run: prefix ?? "")) { if case .found(let run, let open) = $0 { (run, open) } else { nil } }
   }
 

@@ -89,11 +89,11 @@ struct RoundRunner {
   }
 
   private func timedOut(_ limit: TimeSpan?, after number: Int, _ result: Value) -> StepInterruption {
-    let gist = JSON.shown(result).excerpt(200)
+    let excerpt = JSON.shown(result).excerpt(200)
     var error = RunError(
       .timeout,
       "'\(step.title)' was not as wanted after \(number == 1 ? "1 round" : "\(number) rounds") in "
-        + "\(limit?.spelled ?? "its time"); the last one gave \(gist)", step: path)
+        + "\(limit?.spelled ?? "its time"); the last one gave \(excerpt)", step: path)
     run.place(&error, at: step.location)
     return .failed(error)
   }

@@ -9,7 +9,7 @@ import Testing
 private let catalog = ActionCatalog([FilesPlugin.self])
 
 /// A folder that goes with the test, and what actions do in it.
-private final class Desk: Sendable {
+private final class Bench: Sendable {
   let path = FileManager.default.temporaryDirectory.appending(path: "file-\(UUID().uuidString)").path
   private let files: LocalFiles
 
@@ -66,30 +66,30 @@ private final class Desk: Sendable {
   }
 
   @Test func `writes, looks, reads and removes`() async throws {
-    let desk = try Desk()
+    let bench = try Bench()
     let write = #"{"path":"a/x.txt","text":"one\ntwo"}"#
-    #expect(try await desk.preview("write", write) == ["the file 'F/a/x.txt': - → 2 lines, 7 bytes"])
-    #expect(try await desk.run("write", write)["changed"]?.bool == true)
-    #expect(try await desk.preview("write", write) == [])
-    #expect(try await desk.run("write", write)["changed"]?.bool == false)
+    #expect(try await bench.preview("write", write) == ["the file 'F/a/x.txt': - → 2 lines, 7 bytes"])
+    #expect(try await bench.run("write", write)["changed"]?.bool == true)
+    #expect(try await bench.preview("write", write) == [])
+    #expect(try await bench.run("write", write)["changed"]?.bool == false)
     #expect(
-      try await desk.preview("write", #"{"path":"a/x.txt","bytes":"AP8="}"#)
+      try await bench.preview("write", #"{"path":"a/x.txt","bytes":"AP8="}"#)
         == ["the file 'F/a/x.txt': 2 lines, 7 bytes → 2 bytes"])
-    #expect(try await desk.run("read", #"{"path":"a/x.txt"}"#)["text"]?.string == "one\ntwo")
-    #expect(try await desk.run("readBytes", #"{"path":"a/x.txt"}"#)["bytes"] == .bytes(Array("one\ntwo".utf8)))
-    let there = try await desk.run("exists", #"{"path":"a/x.txt"}"#)
+    #expect(try await bench.run("read", #"{"path":"a/x.txt"}"#)["text"]?.string == "one\ntwo")
+    #expect(try await bench.run("readBytes", #"{"path":"a/x.txt"}"#)["bytes"] == .bytes(Array("one\ntwo".utf8)))
+    let there = try await bench.run("exists", #"{"path":"a/x.txt"}"#)
     #expect(there["exists"]?.bool == true && there["kind"]?.string == "file" && there["bytes"]?.int == 7)
-    #expect(try await desk.run("exists", #"{"path":"a"}"#)["bytes"] == nil)
-    let gone = try await desk.run("exists", #"{"path":"b"}"#)
-    #expect(gone == .object(["exists": .bool(false), "path": .string("\(desk.path)/b")]))
-    let entries = try await desk.run("list", #"{"folder":"a"}"#)["entries"]?.list
+    #expect(try await bench.run("exists", #"{"path":"a"}"#)["bytes"] == nil)
+    let gone = try await bench.run("exists", #"{"path":"b"}"#)
+    #expect(gone == .object(["exists": .bool(false), "path": .string("\(bench.path)/b")]))
+    let entries = try await bench.run("list", #"{"folder":"a"}"#)["entries"]?.list
     #expect(entries?.map { $0["path"]?.string } == ["a/x.txt"])
     #expect(entries?.map { $0["name"]?.string } == ["x.txt"])
     #expect(
-      try await desk.preview("delete", #"{"path":"a/x.txt"}"#) == ["the file 'F/a/x.txt': 7 bytes → -"])
-    #expect(try await desk.run("delete", #"{"path":"a/x.txt"}"#)["deleted"]?.bool == true)
-    #expect(try await desk.run("delete", #"{"path":"a/x.txt"}"#)["deleted"]?.bool == false)
-    #expect(try await desk.preview("delete", #"{"path":"a/x.txt"}"#) == [])
+      try await bench.preview("delete", #"{"path":"a/x.txt"}"#) == ["the file 'F/a/x.txt': 7 bytes → -"])
+    #expect(try await bench.run("delete", #"{"path":"a/x.txt"}"#)["deleted"]?.bool == true)
+    #expect(try await bench.run("delete", #"{"path":"a/x.txt"}"#)["deleted"]?.bool == false)
+    #expect(try await bench.preview("delete", #"{"path":"a/x.txt"}"#) == [])
   }
 
   @Test(arguments: [
@@ -98,8 +98,8 @@ private final class Desk: Sendable {
     (#"{"path":"","text":"a"}"#, "'input.path' must not be empty"),
   ])
   func `wants a text or bytes`(_ input: String, _ message: String) async throws {
-    let desk = try Desk()
-    let error = await #expect(throws: ActionError.self) { _ = try await desk.run("write", input) }
+    let bench = try Bench()
+    let error = await #expect(throws: ActionError.self) { _ = try await bench.run("write", input) }
     #expect(error?.message == message)
     #expect(error?.kind == .validation)
   }
@@ -115,44 +115,44 @@ private final class Desk: Sendable {
   }
 
   @Test func `knows after a lost answer whether something was added`() async throws {
-    let desk = try Desk()
+    let bench = try Bench()
     let input = #"{"path":"log","text":"line\n"}"#
-    #expect(try await desk.preview("append", input) == ["the file 'F/log': - → 5 bytes"])
-    let none = try await desk.baseline("append", input)
-    #expect(try await desk.reconcile("append", input, none) == "notDone")
-    #expect(try await desk.run("append", input)["bytes"]?.int == 5)
-    #expect(try await desk.reconcile("append", input, none) == #"done {"path":"F/log","bytes":5}"#)
-    let five = try await desk.baseline("append", input)
-    #expect(try await desk.reconcile("append", input, five) == "notDone")
-    #expect(try await desk.preview("append", input) == ["the file 'F/log': 5 bytes → 10 bytes"])
-    _ = try await desk.run("append", #"{"path":"log","text":"other\n"}"#)
+    #expect(try await bench.preview("append", input) == ["the file 'F/log': - → 5 bytes"])
+    let none = try await bench.baseline("append", input)
+    #expect(try await bench.reconcile("append", input, none) == "notDone")
+    #expect(try await bench.run("append", input)["bytes"]?.int == 5)
+    #expect(try await bench.reconcile("append", input, none) == #"done {"path":"F/log","bytes":5}"#)
+    let five = try await bench.baseline("append", input)
+    #expect(try await bench.reconcile("append", input, five) == "notDone")
+    #expect(try await bench.preview("append", input) == ["the file 'F/log': 5 bytes → 10 bytes"])
+    _ = try await bench.run("append", #"{"path":"log","text":"other\n"}"#)
     #expect(
-      try await desk.reconcile("append", input, five)
+      try await bench.reconcile("append", input, five)
         == "unknown: look at 'F/log' from byte 5 on, where it ended before the step")
-    _ = try await desk.run("write", #"{"path":"log","text":"lin"}"#)
+    _ = try await bench.run("write", #"{"path":"log","text":"lin"}"#)
     #expect(
-      try await desk.reconcile("append", input, none)
+      try await bench.reconcile("append", input, none)
         == "unknown: look at 'F/log' from byte 0 on, where it ended before the step")
   }
 
   @Test func `knows after a lost answer whether something was moved`() async throws {
-    let desk = try Desk()
+    let bench = try Bench()
     let input = #"{"from":"a","to":"b/c"}"#
-    #expect(try await desk.preview("move", input) == [])
-    _ = try await desk.run("write", #"{"path":"a","text":"x"}"#)
+    #expect(try await bench.preview("move", input) == [])
+    _ = try await bench.run("write", #"{"path":"a","text":"x"}"#)
     #expect(
-      try await desk.preview("move", input) == [
+      try await bench.preview("move", input) == [
         "the file 'F/a': there → -", "the file 'F/b/c': - → the one from 'F/a'",
       ])
-    let before = try await desk.baseline("move", input)
-    #expect(try await desk.reconcile("move", input, before) == "notDone")
-    #expect(try await desk.run("move", input)["path"]?.string == "\(desk.path)/b/c")
-    #expect(try await desk.reconcile("move", input, before) == #"done {"path":"F/b/c"}"#)
+    let before = try await bench.baseline("move", input)
+    #expect(try await bench.reconcile("move", input, before) == "notDone")
+    #expect(try await bench.run("move", input)["path"]?.string == "\(bench.path)/b/c")
+    #expect(try await bench.reconcile("move", input, before) == #"done {"path":"F/b/c"}"#)
     // What is at the old path by now is another file.
-    _ = try await desk.run("write", #"{"path":"a","text":"y"}"#)
-    #expect(try await desk.reconcile("move", input, before) == #"done {"path":"F/b/c"}"#)
-    _ = try await desk.run("delete", #"{"path":"b/c"}"#)
+    _ = try await bench.run("write", #"{"path":"a","text":"y"}"#)
+    #expect(try await bench.reconcile("move", input, before) == #"done {"path":"F/b/c"}"#)
+    _ = try await bench.run("delete", #"{"path":"b/c"}"#)
     #expect(
-      try await desk.reconcile("move", input, before) == "unknown: look whether 'F/b/c' is what 'F/a' was")
+      try await bench.reconcile("move", input, before) == "unknown: look whether 'F/b/c' is what 'F/a' was")
   }
 }

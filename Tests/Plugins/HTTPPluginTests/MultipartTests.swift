@@ -11,7 +11,7 @@ import Testing
 /// Forms with files.
 @Suite struct MultipartTests {
   /// A server that keeps what was sent to it.
-  private final class Desk: Sendable {
+  private final class Handler: Sendable {
     let sent = Mutex<(type: String, body: [UInt8])>(("", []))
 
     func service(_ more: String = "", _ body: (WebClient) async throws -> Void) async throws {
@@ -45,12 +45,12 @@ import Testing
 
   @Test(arguments: ["post", "put", "patch"])
   func `Python's parser of mails finds in it what was sent`(_ name: String) async throws {
-    let (desk, folder) = (Desk(), try Self.folder())
+    let (handler, folder) = (Handler(), try Self.folder())
     defer { try? FileManager.default.removeItem(atPath: folder) }
-    try await desk.service { service in
+    try await handler.service { service in
       _ = try await run(name, Self.form, on: service, in: .testing(folder: folder))
     }
-    let (type, body) = desk.sent.withLock { $0 }
+    let (type, body) = handler.sent.withLock { $0 }
     let file = URL(filePath: "\(folder)/request")
     try (Data("Content-Type: \(type)\r\nMIME-Version: 1.0\r\n\r\n".utf8) + Data(body)).write(to: file)
     let program = """
@@ -84,9 +84,9 @@ import Testing
   }
 
   @Test func `files are in the connection's folder, and together no larger than it allows`() async throws {
-    let (desk, folder) = (Desk(), try Self.folder())
+    let (handler, folder) = (Handler(), try Self.folder())
     defer { try? FileManager.default.removeItem(atPath: folder) }
-    try await desk.service(#","maxUploadBytes":273"#) { service in
+    try await handler.service(#","maxUploadBytes":273"#) { service in
       try await expectKeptInside { path, context in
         _ = try await run(
           "post", #"{"url":"/","multipart":{"files":[{"field":"f","path":"\#(path)"}]}}"#, on: service, in: context)
@@ -107,7 +107,7 @@ import Testing
         on: service, in: .testing(folder: folder))
       #expect(preview?.map(\.after) == ["multipart/form-data, a, 'later.pdf'"])
     }
-    #expect(desk.sent.withLock { $0.body }.isEmpty)
+    #expect(handler.sent.withLock { $0.body }.isEmpty)
   }
 
   @Test func `the sandbox says what it was handed`() async throws {

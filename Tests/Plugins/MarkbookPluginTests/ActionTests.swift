@@ -254,7 +254,7 @@ private func json(_ text: String) throws -> Value { try JSON.parse(text) }
     try await withSandbox { sandbox, client, _ in
       let changes = try await action(c.action).preview(json(c.input), on: client, in: .testing())
       #expect(changes == c.changes)
-      #expect(sandbox.desk.log.writes.isEmpty)
+      #expect(sandbox.handler.log.writes.isEmpty)
     }
   }
 

@@ -39,7 +39,7 @@ enum HTTPRequestStub {
     // Only the answer that never comes may be cut short, or a busy machine decides what goes wrong.
     let limits = HTTPLimits(attempt: c.kind == .slow ? .seconds(5) : .seconds(60), maxBodyBytes: 1 << 20)
     try await withSandbox(limits: limits) { sandbox, client, _ in
-      sandbox.desk.add(MarkbookFault(c.kind, call: "createclass"))
+      sandbox.handler.add(MarkbookFault(c.kind, call: "createclass"))
       let error = try await client.failure {
         _ = try await $0.createClass(
           markbookKey: 1_207_731, name: "8GEO-W", teacherFamilyName: "f", teacherGivenName: "g")
@@ -47,11 +47,11 @@ enum HTTPRequestStub {
       #expect(error.actionError.kind == c.error)
       #expect(error.actionError.effect == c.effect)
       #expect(error.message.contains(c.words), "\(error.message)")
-      for secret in [sandbox.desk.school.apiKey, "WattleCreek00", "530001"] {
+      for secret in [sandbox.handler.school.apiKey, "WattleCreek00", "530001"] {
         #expect(!error.message.contains(secret), "\(error.message)")
       }
       #expect(sandbox.writes("createclass") == (c.isDone ? ["1207731/8GEO-W": 1] : [:]))
-      #expect(sandbox.desk.log.requests == 2)
+      #expect(sandbox.handler.log.requests == 2)
     }
   }
 
@@ -59,15 +59,15 @@ enum HTTPRequestStub {
   func `a read gets over`(_ kind: SchoolFault) async throws {
     try await withSandbox { sandbox, client, _ in
       _ = try await client.userList()
-      sandbox.desk.add(MarkbookFault(kind, call: "getmarkbook"))
+      sandbox.handler.add(MarkbookFault(kind, call: "getmarkbook"))
       #expect(try await client.getMarkbook(key: 1_207_731).students.count == 24)
-      #expect(sandbox.desk.log.logins == (kind == .expired ? 2 : 1))
+      #expect(sandbox.handler.log.logins == (kind == .expired ? 2 : 1))
     }
   }
 
   @Test func `a list that is no list is named`() async throws {
     try await withSandbox { sandbox, client, _ in
-      sandbox.desk.add(MarkbookFault(.wrongType, call: "userlist"))
+      sandbox.handler.add(MarkbookFault(.wrongType, call: "userlist"))
       let error = try await client.failure { _ = try await $0.userList() }
       #expect(error.message == "The answer to 'userlist' cannot be read: 'list' should be a list and is a string.")
     }
@@ -94,7 +94,7 @@ enum HTTPRequestStub {
       defer { try? FileManager.default.removeItem(at: folder) }
       let file = folder.appending(path: "b.zip")
       try Data("old".utf8).write(to: file)
-      sandbox.desk.add(MarkbookFault(kind, call: "download"))
+      sandbox.handler.add(MarkbookFault(kind, call: "download"))
       _ = try await client.failure { _ = try await $0.downloadBackup(from: url, to: file.path) }
       #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["b.zip"])
       #expect(try String(decoding: Data(contentsOf: file), as: UTF8.self) == "old")
@@ -105,7 +105,7 @@ enum HTTPRequestStub {
 
   @Test func `faults and the log are reached from outside`() async throws {
     try await withSandbox { sandbox, client, _ in
-      let origin = sandbox.desk.school.origin
+      let origin = sandbox.handler.school.origin
       let http = HTTPClient()
       func ask(_ path: String) async throws -> String {
         String(decoding: try await http.send(HTTPRequest("GET", origin + path)).body, as: UTF8.self)

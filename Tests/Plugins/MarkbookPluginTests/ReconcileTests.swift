@@ -57,8 +57,8 @@ import Testing
       let context = ActionContext.testing(time: time)
       let baseline = try #require(await action.baseline(input, on: client, in: context))
       let startedAt = time.now()
-      if course == .neverArrived { sandbox.desk.add(MarkbookFault(.refuse, call: c.action.lowercased())) }
-      if course == .doneUnheard { sandbox.desk.add(MarkbookFault(.lostAnswer, call: c.action.lowercased())) }
+      if course == .neverArrived { sandbox.handler.add(MarkbookFault(.refuse, call: c.action.lowercased())) }
+      if course == .doneUnheard { sandbox.handler.add(MarkbookFault(.lostAnswer, call: c.action.lowercased())) }
       if course != .doneLate {
         let error = await #expect(throws: ActionError.self) {
           _ = try await action.run(input, on: client, in: context)

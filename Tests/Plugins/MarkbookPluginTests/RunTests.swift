@@ -55,11 +55,11 @@ import Testing
       let client = sandbox.client(time: time)
       try await client.scheduleBackup(matching: "2026")
       time.advance(by: .seconds(24 * 3600))
-      sandbox.desk.add(MarkbookFault(.lostAnswer, call: "getbackupurl"))
-      sandbox.desk.add(MarkbookFault(.lostAnswer, call: "getbackupurl", skip: 2))
-      sandbox.desk.add(MarkbookFault(.lostAnswer, call: "download"))
-      sandbox.desk.add(MarkbookFault(.wrongType, call: "download", skip: 1))
-      sandbox.desk.add(MarkbookFault(.truncated, call: "download", skip: 2))
+      sandbox.handler.add(MarkbookFault(.lostAnswer, call: "getbackupurl"))
+      sandbox.handler.add(MarkbookFault(.lostAnswer, call: "getbackupurl", skip: 2))
+      sandbox.handler.add(MarkbookFault(.lostAnswer, call: "download"))
+      sandbox.handler.add(MarkbookFault(.wrongType, call: "download", skip: 1))
+      sandbox.handler.add(MarkbookFault(.truncated, call: "download", skip: 2))
       let end = try await run.drive()
       #expect(end.status == .succeeded, "\(end.error?.message ?? "")")
       #expect(Self.delays(run) == [.zero, .zero, .seconds(1), .seconds(5), .seconds(30)])
@@ -76,7 +76,7 @@ import Testing
       outputs: { classKey: "${{ steps.gone.?classKey.orValue(0) }}" }
       """
     try await Self.withRun(of: steps) { run, sandbox, _ in
-      sandbox.desk.add(MarkbookFault(.lostAnswer, call: "deletestudent"))
+      sandbox.handler.add(MarkbookFault(.lostAnswer, call: "deletestudent"))
       let end = try await run.drive()
       #expect(end.status == .succeeded, "\(end.error?.message ?? "")")
       #expect(try await run.outputs() == .object(["classKey": .int(9)]))
@@ -100,14 +100,14 @@ import Testing
     let steps = "steps:\n  - uses: markbook.userList\n  - id: write\n\(lines)\n"
     try await Self.withRun(of: steps) { run, sandbox, _ in
       for action in ["createstudent", "putstudentresult"] {
-        sandbox.desk.add(MarkbookFault(.refusal, call: action, times: 9))
+        sandbox.handler.add(MarkbookFault(.refusal, call: action, times: 9))
       }
       let end = try await run.drive()
       #expect(end.status == .failed)
       #expect(end.error?.kind == .validation)
       #expect(end.error?.message.hasSuffix("with 'ERROR:not today'.") == true)
       #expect(end.steps["write"]?.attempts == 1)
-      #expect(sandbox.desk.log.logins == 2)
+      #expect(sandbox.handler.log.logins == 2)
     }
   }
 
@@ -125,10 +125,10 @@ import Testing
       outputs: { books: "${{ steps.books.size() }}" }
       """
     try await Self.withRun(of: steps) { run, sandbox, _ in
-      sandbox.desk.add(MarkbookFault(.expired, call: "getmarkbook"))
+      sandbox.handler.add(MarkbookFault(.expired, call: "getmarkbook"))
       let end = try await run.drive()
       #expect(end.status == .succeeded, "\(end.error?.message ?? "")")
-      #expect(sandbox.desk.log.logins == 2)
+      #expect(sandbox.handler.log.logins == 2)
     }
   }
 
@@ -154,7 +154,7 @@ import Testing
           with: { markbookKey: 1207731, \(fields) }
       """
     try await Self.withRun(of: steps) { run, sandbox, _ in
-      sandbox.desk.add(MarkbookFault(.expired, call: wire))
+      sandbox.handler.add(MarkbookFault(.expired, call: wire))
       let end = try await run.drive()
       #expect(end.status == .succeeded, "\(end.error?.message ?? "")")
       #expect(sandbox.writes(wire).values.reduce(0, +) == 1)
@@ -184,11 +184,11 @@ import Testing
     let steps = "steps:\n  - uses: markbook.userList\n  - id: write\n    uses: markbook.\(step)\n"
     try await Self.withRun(of: steps) { run, sandbox, _ in
       // The baseline is read before.
-      sandbox.desk.add(MarkbookFault(.expired, call: wire))
+      sandbox.handler.add(MarkbookFault(.expired, call: wire))
       let end = try await run.drive()
       #expect(end.status == .succeeded, "\(end.error?.message ?? "")")
       #expect(sandbox.writes(wire).values.reduce(0, +) == 1)
-      #expect(sandbox.desk.log.logins == 2)
+      #expect(sandbox.handler.log.logins == 2)
       #expect(end.steps["write"]?.attempts == 1)
     }
   }
@@ -203,7 +203,7 @@ import Testing
       outputs: { key: "${{ steps.write.classKey }}" }
       """
     try await Self.withRun(of: steps) { run, sandbox, _ in
-      sandbox.desk.add(MarkbookFault(.doneRefusal, call: "createclass"))
+      sandbox.handler.add(MarkbookFault(.doneRefusal, call: "createclass"))
       let end = try await run.drive()
       #expect(end.status == .succeeded, "\(end.error?.message ?? "")")
       #expect(sandbox.writes("createclass") == ["1207731/8GEO-W": 1])
@@ -220,9 +220,9 @@ import Testing
           with: { markbookKey: 1207731, name: 8GEO-W, teacherFamilyName: F, teacherGivenName: G }
       """
     try await Self.withRun(of: steps) { run, sandbox, _ in
-      sandbox.desk.add(MarkbookFault(.expired, call: "createclass"))
+      sandbox.handler.add(MarkbookFault(.expired, call: "createclass"))
       // The baseline is read well, and the looks are not.
-      sandbox.desk.add(MarkbookFault(.wrongType, call: "getmarkbook", skip: 1, times: 9))
+      sandbox.handler.add(MarkbookFault(.wrongType, call: "getmarkbook", skip: 1, times: 9))
       let end = try await run.drive()
       #expect(end.status == .uncertain)
       #expect(sandbox.writes("createclass").isEmpty)

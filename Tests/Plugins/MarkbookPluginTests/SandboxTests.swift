@@ -24,14 +24,14 @@ extension MarkbookSandbox {
   func client(
     password: String? = nil, limits: HTTPLimits = HTTPLimits(), time: any TimeSource
   ) -> MarkbookClient {
-    let school = desk.school
+    let school = handler.school
     return MarkbookClient(
       baseURL: baseURL, apiKey: school.apiKey, username: school.username, password: password ?? school.password,
       limits: limits, time: time)
   }
 
   /// How often writes of an action were done, by what they were done to.
-  func writes(_ action: String) -> [String: Int] { desk.log.writes[action] ?? [:] }
+  func writes(_ action: String) -> [String: Int] { handler.log.writes[action] ?? [:] }
 }
 
 /// The seeded markbook and what the tests need of it.
@@ -53,7 +53,7 @@ private let geography = 1_207_731
       #expect(zoe.student.givenName.unicodeScalars.count == 4)
       #expect(book.students.contains { $0.student.sid == "0047/431" && $0.student.classKey == 9 })
       // Nobody has an average yet, so every array ends early; two students miss the task before as well.
-      let shown = sandbox.desk.school.markbooks.first.map { book -> SandboxAnswer in
+      let shown = sandbox.handler.school.markbooks.first.map { book -> SandboxAnswer in
         var book = book
         return book.answer("getmarkbook", SandboxParameters(values: [:]))
       }
@@ -67,7 +67,7 @@ private let geography = 1_207_731
       let outcomes = try await client.getOutcomes(key: geography)
       #expect(outcomes.students.first?.levels.map(\.level) == ["High", nil])
       #expect(try await client.getOutcomesAlt(key: geography).levels.count == 24)
-      #expect(sandbox.desk.log.logins == 1)
+      #expect(sandbox.handler.log.logins == 1)
     }
   }
 
@@ -106,7 +106,7 @@ private let geography = 1_207_731
           markbookKey: geography, studentKey: student, sid: sid, taskKey: task, taskName: name, result: "1")
       }
       #expect(error.message == "Markbook Online answered 'putstudentresult' with 'ERROR:invalid \(wrong)'.")
-      #expect(sandbox.desk.log.writes.isEmpty)
+      #expect(sandbox.handler.log.writes.isEmpty)
     }
   }
 
@@ -174,10 +174,10 @@ private let geography = 1_207_731
     try await withSandbox { sandbox, client, time in
       _ = try await client.userList()
       // The school's clock runs ahead of the client's, whose session is young by its own.
-      _ = await sandbox.desk.answer(HTTPRequestStub.clock("20m"))
+      _ = await sandbox.handler.answer(HTTPRequestStub.clock("20m"))
       _ = try await client.userList()
-      #expect(sandbox.desk.log.logins == 2)
-      #expect(sandbox.desk.log.requests == 5)
+      #expect(sandbox.handler.log.logins == 2)
+      #expect(sandbox.handler.log.requests == 5)
     }
   }
 

@@ -24,10 +24,10 @@ private let letters = """
 
 extension Program {
   /// The open run of a state with one, once it has the status.
-  fileprivate func openRun(_ status: String, _ gist: String = "") async throws -> String {
+  fileprivate func openRun(_ status: String, _ why: String = "") async throws -> String {
     while true {
       let list = try await call("runs", "list", "--json")
-      if let run = list.json["open"]?.list?.first, run["status"]?.string == status, list.out.contains(gist) {
+      if let run = list.json["open"]?.list?.first, run["status"]?.string == status, list.out.contains(why) {
         return run["id"]?.string ?? ""
       }
     }

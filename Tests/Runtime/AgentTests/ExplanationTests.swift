@@ -18,7 +18,7 @@ struct RunStory: Sendable, CustomTestStringConvertible {
   var group: RunGroup?
   var events: [StateEvent]
   var slot: SlotRecord?
-  var others: [RunGist] = []
+  var others: [RunReference] = []
   var received: [EventRecord] = []
   /// The recipe's steps, if it is at hand.
   var recipe: String?
@@ -118,7 +118,7 @@ extension RunStory {
     RunStory(
       testDescription: "queued behind its group", group: RunGroup(name: "books", limit: 1, onLimit: "queue"),
       events: [],
-      others: [RunGist(id: "r0", recipe: "averages", status: .waiting, group: "books", createdAt: at(-60))],
+      others: [RunReference(id: "r0", recipe: "averages", status: .waiting, group: "books", createdAt: at(-60))],
       expected: """
         backup is queued: its group 'books' allows 1 run at a time, and in the way is r0 (averages, waiting).
           The folder's agent runs it.
@@ -300,7 +300,7 @@ extension RunStory {
     RunStory(
       testDescription: "started by another recipe's end",
       cause: RunCause(.afterRecipe, schedule: "backup", run: "r0"), events: [over(.succeeded)],
-      others: [RunGist(id: "r0", recipe: "averages", status: .succeeded, createdAt: at(-60))],
+      others: [RunReference(id: "r0", recipe: "averages", status: .succeeded, createdAt: at(-60))],
       expected: """
         backup succeeded on Fri 2026-11-20 11:03:05 EET, after 3 min 5 s.
           It follows the run r0 of averages (succeeded).
@@ -318,7 +318,7 @@ extension RunStory {
             .server, "the service answered 500", detail: "out of memory", step: "book", attempt: 3,
             file: "backup.yaml", line: 4, column: 5, effect: .unknown,
             cause: RunError(.network, "the connection broke", step: "book"))),
-      ], others: [RunGist(id: "r0", recipe: "backup", status: .failed, createdAt: at(-60))],
+      ], others: [RunReference(id: "r0", recipe: "backup", status: .failed, createdAt: at(-60))],
       expected: """
         backup failed on Fri 2026-11-20 11:03:05 EET, after 3 min 5 s: the service answered 500.
           It happened in 'book', in attempt 3, at backup.yaml:4:5 (server). Something may have happened outside.

@@ -27,8 +27,8 @@ struct SlotStory: Sendable, CustomTestStringConvertible {
     facts.upcoming = at(3 * day)
     facts.ledger = ledger
     facts.runs = [
-      RunGist(id: "r1", recipe: "weekly", status: .succeeded, createdAt: at(0)),
-      RunGist(id: "r0", recipe: "weekly", status: .waiting, createdAt: at(-day)),
+      RunReference(id: "r1", recipe: "weekly", status: .succeeded, createdAt: at(0)),
+      RunReference(id: "r0", recipe: "weekly", status: .waiting, createdAt: at(-day)),
     ]
     change(&facts)
     let zone = try TimeZoneDatabase.system.rules(named: "Australia/Sydney")
