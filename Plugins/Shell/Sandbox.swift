@@ -38,11 +38,14 @@ private final class ShellSandbox: RunningSandbox {
   var controlURL: String { control.baseURL }
   var configuration: Value {
     .object([
-      "runs": .string(CommandsRun.reads.rawValue), "folder": .string(folder.baseURL), "faults": .string(control.baseURL),
+      "runs": .string(CommandsRun.reads.rawValue), "folder": .string(folder.baseURL),
+      "faults": .string(control.baseURL),
     ])
   }
 
-  func summaryLines() -> [String] { control.calls.map { "\($0.name): \($0.count == 1 ? "once" : "\($0.count) times")" } }
+  func summaryLines() -> [String] {
+    control.calls.map { "\($0.name): \($0.count == 1 ? "once" : "\($0.count) times")" }
+  }
 
   func stop() async {
     await control.stop()

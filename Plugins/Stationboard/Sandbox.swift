@@ -28,7 +28,9 @@ final class StationboardSandbox: RunningSandbox {
   init(_ options: SandboxOptions) throws {
     let handler = Handler()
     self.handler = handler
-    server = try SandboxServer(port: options.port, time: options.time) { request, now in handler.answer(request, at: now) }
+    server = try SandboxServer(port: options.port, time: options.time) { request, now in
+      handler.answer(request, at: now)
+    }
   }
 
   var baseURL: String { server.baseURL }

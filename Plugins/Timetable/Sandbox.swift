@@ -24,7 +24,9 @@ final class TimetableSandbox: RunningSandbox {
 
   init(_ options: SandboxOptions) throws {
     let handler = Handler()
-    server = try SandboxServer(port: options.port, time: options.time) { request, now in handler.answer(request, at: now) }
+    server = try SandboxServer(port: options.port, time: options.time) { request, now in
+      handler.answer(request, at: now)
+    }
   }
 
   var baseURL: String { server.baseURL + Self.root }

@@ -21,7 +21,8 @@ package struct RunFacts: Sendable, Equatable {
   package var values: [String: Value] = [:]
 
   package init(
-    _ run: RunRecord, now: Timestamp, schedule: ScheduleRecord? = nil, slot: SlotRecord? = nil, others: [RunReference] = [],
+    _ run: RunRecord, now: Timestamp, schedule: ScheduleRecord? = nil, slot: SlotRecord? = nil,
+    others: [RunReference] = [],
     events: [EventRecord] = []
   ) {
     self.run = run
