@@ -186,8 +186,8 @@ let package = Package(
         .executableTarget(
           name: "errand-dev",
           dependencies: [
-            "ActionKit", "Basics", "Calendars", "CommandLineParser", "ExpressionTestKit", "Expressions", "PluginList",
-            "Recipes",
+            "ActionKit", "Agent", "Basics", "Calendars", "CommandLineParser", "ExpressionTestKit", "Expressions",
+            "PluginList", "Recipes", "RunState",
           ]),
         .tests(of: "CommandLineParser", "Basics"),
         .tests(

@@ -31,6 +31,7 @@ func generatedFiles() throws(ToolError) -> [GeneratedFile] {
   files.append(.page("Sources/Language/Expressions/README.md", functionPage()))
   let catalog = ActionCatalog(everyPlugin)
   files.append(.page("docs/keys.md", keyPage(catalog)))
+  files.append(.page("docs/state-machines.md", statePage()))
   for schema in FileSchema.allCases {
     do throws(JSONError) {
       let text = try JSON.text(schema.document(catalog), .pretty)
