@@ -33,6 +33,7 @@ func generatedFiles() throws(ToolError) -> [GeneratedFile] {
   files.append(.page("docs/keys.md", keyPage(catalog)))
   files.append(.page("docs/agent-requests.md", verbPage()))
   files.append(.page("docs/journal.md", try journalPage()))
+  files.append(.page("docs/state-machines.md", statePage()))
   for schema in FileSchema.allCases {
     do throws(JSONError) {
       let text = try JSON.text(schema.document(catalog), .pretty)

@@ -13,12 +13,12 @@
 // that comes for a run which a walk cannot see any more, or that cannot be walked yet, is news: the run is walked once
 // more as soon as it can be. A person who resumes a run that is being paused has it go on once the pause is over, and so
 // does one who cancels it.
-import RunState
+package import RunState
 
 /// The life of one run in this program; `Walk` is what carries it on.
-struct RunLifecycle<Walk> {
+package struct RunLifecycle<Walk> {
   /// A pause that is not over yet.
-  struct Pause: Equatable {
+  package struct Pause: Equatable {
     var reason: String
     /// Whether it is in the state already.
     var isKept = false
@@ -26,7 +26,7 @@ struct RunLifecycle<Walk> {
     var isResumed = false
   }
 
-  enum Phase {
+  package enum Phase {
     case away
     case walked(Walk)
     case pausing(Walk, Pause)
@@ -34,7 +34,7 @@ struct RunLifecycle<Walk> {
   }
 
   /// What the host does next.
-  enum Effect {
+  package enum Effect {
     /// Prepare the run, ask with `goOn` whether it still may be walked, and begin.
     case walk
     /// Carry the run on, as if that had been asked for anew.
@@ -57,19 +57,22 @@ struct RunLifecycle<Walk> {
     case leave(RunRecord)
   }
 
-  private(set) var phase = Phase.away
+  package private(set) var phase = Phase.away
   /// Whether this program has to carry the run on until it ends or only a person can have it go on.
   private(set) var isHosted = false
   /// Whether something came for the run that no walk has seen.
-  private(set) var hasNews = false
-  /// What keeps a resolution of the run.
+  package private(set) var hasNews = false
+  /// What keeps the last of the resolutions of the run that are on their way to the state.
   private(set) var resolution: Task<Result<Void, RunRefusedError>, Never>?
+  private var resolutionCount = 0
   /// The steps for which a decision is being kept.
   var deciding: Set<StepPath> = []
   /// What ends the walk by force when the grace of a cancellation is over.
   var forcing: [Task<Void, Never>] = []
 
-  var walk: Walk? {
+  package init() {}
+
+  package var walk: Walk? {
     switch phase {
     case .walked(let walk), .pausing(let walk, _): walk
     case .away, .keepingPause: nil
@@ -88,7 +91,7 @@ struct RunLifecycle<Walk> {
   mutating func host() { isHosted = true }
 
   /// A person wants a run that is being paused to go on after that, or no longer wants it.
-  mutating func resume(_ isResumed: Bool = true) {
+  package mutating func resume(_ isResumed: Bool = true) {
     switch phase {
     case .pausing(let walk, var pause):
       pause.isResumed = isResumed
@@ -103,7 +106,7 @@ struct RunLifecycle<Walk> {
   /// The run is to be walked; to be asked before it is prepared, and again after.
   ///
   /// - Parameter isOverPause: Whether a person asked for it when the run was paused; a pause that came since counts.
-  mutating func goOn(_ run: RunRecord, isOverPause: Bool) -> Effect? {
+  package mutating func goOn(_ run: RunRecord, isOverPause: Bool) -> Effect? {
     if walk != nil { return nil }
     isHosted = true
     guard case .away = phase, resolution == nil else {
@@ -114,20 +117,20 @@ struct RunLifecycle<Walk> {
   }
 
   /// A walk of the run has begun.
-  mutating func began(_ walk: Walk) {
+  package mutating func began(_ walk: Walk) {
     phase = .walked(walk)
     hasNews = false
   }
 
   /// Something that the run may wait for is in the state.
-  func changed(_ run: RunRecord) -> Effect? {
+  package func changed(_ run: RunRecord) -> Effect? {
     if let walk { return .poke(walk) }
     // What only a person has go on sees it then.
     return run.status == .paused || run.status == .uncertain ? nil : .carryOn(isAsked: false)
   }
 
   /// The cancellation of the run is in the state.
-  func cancelled(_ run: RunRecord) -> Effect? {
+  package func cancelled(_ run: RunRecord) -> Effect? {
     if let walk { return .end(walk) }
     return run.status == .uncertain ? nil : .carryOn(isAsked: false)
   }
@@ -142,7 +145,7 @@ struct RunLifecycle<Walk> {
   /// - Parameters:
   ///   - run: The run as its walk left it.
   ///   - kept: The run as the state has it now; nil if it is over.
-  mutating func walkLeft(_ run: RunRecord, kept: RunRecord?, isStopping: Bool) -> Effect? {
+  package mutating func walkLeft(_ run: RunRecord, kept: RunRecord?, isStopping: Bool) -> Effect? {
     guard !run.status.isEnded, case .pausing(_, let pause) = phase, run.status != .uncertain || !pause.isKept else {
       phase = .away
       return run.status.isEnded ? .leave(run) : .settle
@@ -161,7 +164,7 @@ struct RunLifecycle<Walk> {
   }
 
   /// A walk of the run failed with the state.
-  mutating func walkFailed() { phase = .away }
+  package mutating func walkFailed() { phase = .away }
 
   /// A run whose walk is over is in the state as it is to stay; nil if it is over.
   mutating func settled(_ run: RunRecord?, isStopping: Bool) -> Effect? {
@@ -178,7 +181,7 @@ struct RunLifecycle<Walk> {
   // MARK: Pausing
 
   /// The run is to be paused; a walk begins nothing more, and none begins until the pause is kept.
-  mutating func pause(_ reason: String) -> Effect? {
+  package mutating func pause(_ reason: String) -> Effect? {
     guard let walk else {
       phase = .keepingPause(Pause(reason: reason))
       return nil
@@ -188,7 +191,7 @@ struct RunLifecycle<Walk> {
   }
 
   /// The pause is in the state, or is not needed.
-  mutating func pauseKept(_ run: RunRecord?, isStopping: Bool) -> Effect? {
+  package mutating func pauseKept(_ run: RunRecord?, isStopping: Bool) -> Effect? {
     switch phase {
     case .pausing(let walk, var pause):
       pause.isKept = true
@@ -207,7 +210,7 @@ struct RunLifecycle<Walk> {
   }
 
   /// The pause cannot be kept.
-  mutating func pauseFailed() -> Effect? {
+  package mutating func pauseFailed() -> Effect? {
     switch phase {
     case .pausing(let walk, _): phase = .walked(walk)
     case .keepingPause(let pause):
@@ -223,11 +226,17 @@ struct RunLifecycle<Walk> {
 
   // MARK: Resolving
 
-  /// A resolution of the run is being kept.
-  mutating func resolving(by task: Task<Result<Void, RunRefusedError>, Never>) { resolution = task }
+  /// A resolution of the run is being kept, after those before it.
+  mutating func resolving(by task: Task<Result<Void, RunRefusedError>, Never>) {
+    resolution = task
+    resolutionCount += 1
+  }
 
-  /// The resolution is in the state, or refused.
-  mutating func resolutionEnded() { resolution = nil }
+  /// A resolution is in the state, or refused.
+  mutating func resolutionEnded() {
+    resolutionCount -= 1
+    if resolutionCount == 0 { resolution = nil }
+  }
 
   /// Who asked for the resolution has been answered.
   mutating func resolved() -> Effect? {

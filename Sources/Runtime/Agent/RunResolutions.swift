@@ -19,10 +19,10 @@ package struct RunResolutions: Sendable {
   private func resolve(
     _ id: String, _ step: StepPath, _ resolution: Resolution, _ person: String?, on host: isolated RunHost
   ) async throws(RunRefusedError) {
-    while let other = host.lives[id]?.resolution { _ = await other.value }
+    let before = host.lives[id]?.resolution
     // Ends when the resolution is kept; nobody cancels it.
     let task = Task { () -> Result<Void, RunRefusedError> in
-      // Here, so that whoever waits for its end does not find it still there.
+      _ = await before?.value
       defer { host.change(id) { $0.resolutionEnded() } }
       do throws(RunRefusedError) {
         return .success(try await keep(id, step, resolution, person, on: host))

@@ -202,6 +202,14 @@ import Testing
         ["", "", "", "", "", "", "carryOn"], "away"
       ),
       (
+        "no walk begins between two resolutions, when the second waits for the first",
+        [
+          .resolving, .resolving, .goOn(.uncertain), .resolutionEnded, .resolved, .goOn(.queued), .resolutionEnded,
+          .resolved,
+        ],
+        ["", "", "", "", "", "", "", "carryOn"], "away"
+      ),
+      (
         "what a walk has missed is not lost to a resolution",
         walked + [
           .resolving, .missed, .resolutionEnded, .resolved, .left(.waiting, kept: .waiting), .settled(.waiting),
