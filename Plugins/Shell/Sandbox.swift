@@ -73,7 +73,7 @@ struct CommandFaults: Sendable {
       let code = fault?["status"]?.int ?? 1
       guard command.expectedCodes.contains(code) else {
         throw ShellError(
-          .exited(code), "'\(name)' ended with exit code \(code)", detail: "It was made to by the sandbox.")
+          .exited(code), "'\(name)' exited with code \(code)", detail: "It was made to by the sandbox.")
       }
       return code
     case .timeOut:

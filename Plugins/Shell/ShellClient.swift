@@ -92,7 +92,7 @@ public struct ShellClient: CommandRunning {
     if let file = ChildProcess.file(of: name, in: path, from: command.folder) { return file }
     if name.utf8.contains(0x2F) {
       let file = name.hasPrefix("/") ? name : "\(command.folder)/\(name)"
-      throw ShellError(.invalid, "'\(file)' is no program: it is not there, or not executable")
+      throw ShellError(.invalid, "'\(file)' isn't a program: it is missing, or not executable")
     }
     throw ShellError(
       .invalid,
@@ -130,7 +130,7 @@ public struct ShellClient: CommandRunning {
       throw ShellError(.signalled(number), "'\(name)' was ended by signal \(number)", detail: detail)
     case .exit(let code):
       guard command.expectedCodes.contains(code) else {
-        throw ShellError(.exited(code), "'\(name)' ended with exit code \(code)", detail: detail)
+        throw ShellError(.exited(code), "'\(name)' exited with code \(code)", detail: detail)
       }
       return ShellResult(exitCode: code, output: end.output, errors: end.errors, unended: end.left)
     }

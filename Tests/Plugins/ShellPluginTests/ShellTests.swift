@@ -115,7 +115,7 @@ private func output(of command: ShellCommand, _ settings: ShellSettings = ShellS
   static let failures = [
     Failure(
       command: ShellCommand(.script("echo why >&2; exit 7"), folder: "/"),
-      error: ShellError(.exited(7), "'sh' ended with exit code 7", detail: "why")),
+      error: ShellError(.exited(7), "'sh' exited with code 7", detail: "why")),
     Failure(
       command: ShellCommand(.script("kill -9 $$"), folder: "/"),
       error: ShellError(.signalled(9), "'sh' was ended by signal 9")),
@@ -130,10 +130,10 @@ private func output(of command: ShellCommand, _ settings: ShellSettings = ShellS
         "no program is named 'echo hello'; give what follows its name as 'arguments', or use 'script'")),
     Failure(
       command: ShellCommand(.program("/etc/passwd"), folder: "/"),
-      error: ShellError(.invalid, "'/etc/passwd' is no program: it is not there, or not executable")),
+      error: ShellError(.invalid, "'/etc/passwd' isn't a program: it is missing, or not executable")),
     Failure(
       command: ShellCommand(.program("/bin"), folder: "/"),
-      error: ShellError(.invalid, "'/bin' is no program: it is not there, or not executable")),
+      error: ShellError(.invalid, "'/bin' isn't a program: it is missing, or not executable")),
     Failure(
       command: ShellCommand(.program("echo"), ["a\0b"], folder: "/"),
       error: ShellError(.invalid, "an argument of 'echo' holds a NUL, which ends a text")),
@@ -272,7 +272,7 @@ private func output(of command: ShellCommand, _ settings: ShellSettings = ShellS
 
   @Test(arguments: [
     (
-      "{ effect: write, script: exit 3 }", "failed, plugin: 'sh' ended with exit code 3"
+      "{ effect: write, script: exit 3 }", "failed, plugin: 'sh' exited with code 3"
     ),
     (
       "{ effect: write, script: kill -9 $$ }",
@@ -286,11 +286,11 @@ private func output(of command: ShellCommand, _ settings: ShellSettings = ShellS
       "failed, configuration: no program is named 'nowhere-to-be-found' in /usr/local/bin, /usr/bin, /bin"
     ),
     (
-      "{ effect: pure, script: \"printf '\\\\377'\" }", "failed, plugin: the output of 'sh' is no UTF-8 text"
+      "{ effect: pure, script: \"printf '\\\\377'\" }", "failed, plugin: the output of 'sh' isn't valid UTF-8"
     ),
     (
       "{ effect: pure, program: echo, as: json }",
-      "failed, plugin: the output of 'echo' is no JSON: "
+      "failed, plugin: the output of 'echo' isn't valid JSON: "
     ),
   ])
   func `what fails is judged by the effect that the step declares`(_ with: String, _ words: String) async throws {
@@ -382,7 +382,7 @@ private func output(of command: ShellCommand, _ settings: ShellSettings = ShellS
       _ = try await tell("fault?kind=timeOut&call=deploy")
       _ = try await tell("fault?kind=exit&status=3&call=deploy")
       #expect(try await told(echo) == "0 true a b")
-      #expect(try await told(echo) == "plugin done: 'echo' ended with exit code 7")
+      #expect(try await told(echo) == "plugin done: 'echo' exited with code 7")
       #expect(try await told(echo) == "0 true a b")
       #expect(try await told(deploy) == "timeout unknown: 'deploy' took too long")
       // One that is expected is a result like any other.
