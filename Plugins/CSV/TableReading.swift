@@ -162,7 +162,7 @@ struct TableReading {
     return record
   }
 
-  /// The type of each column of the text, nil for one that nobody asked for; nil if nobody said what is wanted.
+  /// The type of each column of the text, nil for one that was not asked for; nil if the step does not say what is wanted.
   private func types(of names: [String]) throws(TableError) -> [ColumnType?]? {
     guard let columns else { return nil }
     let missing = columns.keys.sorted().filter { wanted in !names.contains { $0.hasSameScalars(as: wanted) } }
@@ -223,7 +223,7 @@ struct TableReading {
 }
 
 extension TextPattern {
-  /// What stands between two fields.
+  /// Separator between two fields.
   static let separator = TextPattern(
     "one ASCII character such as ';' or a tab, no quote and no line break", regex: "^[^\"\\n\\r]$",
     accepted: [",", ";", "\t", "|"], refused: ["", ";;", "\"", "\n"]

@@ -6,7 +6,7 @@ struct TableWriting: FieldSet {
   @Field("The rows, as maps by the names of the columns; what a row lacks is an empty field.") var rows: [ValueMap]
   @Field("The columns, in their order; absent means all, as they first appear.", .notEmpty) var columns: [String]?
   @Field("Whether the first line has the names of the columns.") var header = true
-  @Field("What stands between two fields.", .pattern(.separator)) var separator = ","
+  @Field("Separator between two fields.", .pattern(.separator)) var separator = ","
   @Field("How lines end: `crlf` is what RFC 4180 says, and what some programs insist on.") var lineBreak = LineBreak.lf
   @Field(
     "Whether a text that begins with =, +, -, @ or a tab gets an apostrophe before it, so that no spreadsheet program runs it "

@@ -5,7 +5,7 @@ import LocalFiles
 /// Lets recipes use any service that speaks HTTP.
 public enum HTTPPlugin: ClientLibrary, WebPlugin {
   public static let name = "http"
-  public static let summary = "Asks services for which there is no plugin, over HTTP, and downloads files."
+  public static let summary = "Calls HTTP services that have no plugin, and downloads files."
   public static let actions: [any Action<WebClient>.Type] = [
     Get.self, GetAll.self, Download.self, Post.self, Put.self, Patch.self, Delete.self,
   ]
@@ -35,7 +35,7 @@ public enum HTTPPlugin: ClientLibrary, WebPlugin {
     var folder: String?
     @Field("File with certificates, in PEM, that are trusted beside the system's.", .notEmpty)
     var certificateAuthorities: String?
-    @Field("How long it may take until a connection stands.", .min(.milliseconds(1))) var connectTimeout =
+    @Field("Time limit for connecting.", .min(.milliseconds(1))) var connectTimeout =
       TimeSpan.seconds(10)
     @Field("How long one request may take, and how long a download may be silent.", .min(.milliseconds(1)))
     var requestTimeout = TimeSpan.seconds(30)

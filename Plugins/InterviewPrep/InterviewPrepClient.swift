@@ -12,13 +12,13 @@ public protocol InterviewPrepClientProtocol: Sendable {
   func generateRoutine(for profile: Profile) async throws(InterviewPrepError) -> Generated<WeekPlan>
   /// Has a prep pack made.
   func generatePrep(for profile: Profile) async throws(InterviewPrepError) -> Generated<PrepPack>
-  /// Has one section of a plan made anew, and gives the plan with it.
+  /// Regenerates one section of a plan, and gives the plan with it.
   func reroll(
     _ section: PlanSection, of plan: WeekPlan, for profile: Profile
   ) async throws(InterviewPrepError) -> Generated<WeekPlan>
 }
 
-/// Something that was made for somebody.
+/// Something that was made for a person.
 public struct Generated<Content: Sendable>: Sendable {
   /// What was made.
   public var content: Content
@@ -88,7 +88,7 @@ extension InterviewPrepClient {
     limits.attempt = healthTimeout
     let request = HTTPRequest("GET", "\(baseURL)/health", limits: limits, redirects: .none)
     let response = try await answer(request, isPaid: false)
-    // Any 200 is health, whatever it says, and nothing else is.
+    // Any 200 is health, with any body, and nothing else is.
     guard response.status == 200 else {
       throw InterviewPrepError(response, to: request, isPaid: false, now: time.now())
     }
@@ -110,7 +110,7 @@ extension InterviewPrepClient {
 
   /// Sends a paid call and reads its answer.
   func make<Content>(_ call: PaidCall<Content>) async throws(InterviewPrepError) -> Generated<Content> {
-    // A redirect is followed by nobody: it could make the call twice.
+    // A redirect is never followed: it could make the call twice.
     let request = HTTPRequest(
       "POST", baseURL + call.path, headers: ["Content-Type": "application/json", "Accept": "application/json"],
       body: call.body, limits: limits, redirects: .none, acceptsCompression: true)

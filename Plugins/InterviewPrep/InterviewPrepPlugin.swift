@@ -5,7 +5,7 @@ import HTTPClient
 public enum InterviewPrepPlugin: ClientLibrary, WebPlugin {
   public static let name = "interviewPrep"
   public static let summary =
-    "Has weekly study routines and interview prep packs made by a backend that pays a language model for each."
+    "Generates weekly study routines and interview prep packs, through a backend that pays a language model for each."
   public static let actions: [any Action<InterviewPrepClient>.Type] = [
     Health.self, GenerateRoutine.self, GeneratePrep.self, Reroll.self,
   ]
@@ -23,7 +23,7 @@ public enum InterviewPrepPlugin: ClientLibrary, WebPlugin {
     @Field("Where the backend is.", .pattern(.baseURL)) var baseURL = InterviewPrepClient.defaultBaseURL
     @Field("File with certificates, in PEM, that are trusted beside the system's.", .notEmpty)
     var certificateAuthorities: String?
-    @Field("How long it may take until a connection stands.", .min(.milliseconds(1))) var connectTimeout =
+    @Field("Time limit for connecting.", .min(.milliseconds(1))) var connectTimeout =
       TimeSpan.seconds(10)
     @Field(
       "How long a generation may take; those of newer backends last up to a minute, and what is given up is paid.",

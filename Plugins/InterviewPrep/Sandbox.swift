@@ -87,7 +87,7 @@ final class SandboxBackend: Sendable {
     default: return .json(.object(["error": .string("Not Found"), "path": .string(request.path)]), status: 404)
     }
     guard request.body.count <= 1 << 20 else { return .failure(413, "The body is too large.", id: nil) }
-    guard let body = try? JSON.parse(request.body) else { return .failure(400, "The body is no JSON.", id: nil) }
+    guard let body = try? JSON.parse(request.body) else { return .failure(400, "The body isn't valid JSON.", id: nil) }
     let (generation, isFailing, number) = state.withLock { state in
       state.bodies.append(request.body)
       let isFailing = state.failures > 0

@@ -6,7 +6,7 @@ enum JSONReading {
   static func value(of text: String, at pointer: String, called what: String) throws(ActionError) -> Value {
     let value: Value
     do throws(JSONError) { value = try JSON.parse(text) } catch {
-      throw fault("\(what) is no JSON: \(error.description)")
+      throw fault("\(what) isn't valid JSON: \(error.description)")
     }
     do throws(ValueError) { return try value.part(at: pointer, called: what) } catch {
       throw fault(error.description, .notFound)

@@ -21,7 +21,7 @@ public struct MailClient: MailSending {
   var files = LocalFiles(folder: nil)
   private let report: @Sendable (_ server: String, _ status: Int?, _ bytes: Int, TimeSpan) -> Void
 
-  /// Creates a client; connects to nobody.
+  /// Creates a client, without a connection yet.
   public init(
     _ settings: MailSettings,
     report: @escaping @Sendable (_ server: String, _ status: Int?, _ bytes: Int, TimeSpan) -> Void = { _, _, _, _ in }
@@ -69,7 +69,7 @@ public struct MailClient: MailSending {
   private func judge(_ outcome: SMTPTransfer.Outcome) throws(MailError) {
     let (host, status) = (settings.host, outcome.status)
     let reply = outcome.reply.isEmpty ? nil : outcome.reply
-    // A server that has all of a mail takes it or refuses it; until it has said which, nobody knows.
+    // A server that has all of a mail takes it or refuses it; until it has said which, the outcome is unknown.
     let effect: OutsideEffect = outcome.isHandedOver && !(400...599).contains(status) ? .unknown : .none
     if outcome.isCancelled {
       throw MailError(.cancelled, "Sending the mail was ended before \(host) had taken it.", effect: effect)
@@ -112,7 +112,8 @@ public struct MailClient: MailSending {
     }
     if case .unreadable = outcome.end {
       throw MailError(
-        .unreadable, "What answers at \(host), port \(settings.port), is no mail server.", detail: reply, effect: effect
+        .unreadable, "What answers at \(host), port \(settings.port), isn't a mail server.", detail: reply,
+        effect: effect
       )
     }
     throw MailError(

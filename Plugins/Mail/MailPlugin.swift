@@ -19,7 +19,7 @@ public enum MailPlugin: ClientLibrary {
     var port: Int?
     @Field("How the way is encrypted: tls from the start, startTLS before anything else is said, or not at all.")
     var security = MailSecurity.tls
-    @Field("Who logs in; left out, nobody does.", .notEmpty, .mayHoldSecret) var username: String?
+    @Field("Login name; left out, there is no login.", .notEmpty, .mayHoldSecret) var username: String?
     @Field("Their password, or the one that the service gives programs.", .notEmpty) var password: Secret<String>?
     @Field("Who sends, for mails that do not say it: ana@example.org or Ana <ana@example.org>.", .pattern(.mailbox))
     var from: String?
@@ -27,7 +27,7 @@ public enum MailPlugin: ClientLibrary {
     var folder: String?
     @Field("File with certificates, in PEM, that are trusted beside the system's.", .notEmpty)
     var certificateAuthorities: String?
-    @Field("How long it may take until a connection stands.", .min(.milliseconds(1))) var connectTimeout =
+    @Field("Time limit for connecting.", .min(.milliseconds(1))) var connectTimeout =
       TimeSpan.seconds(10)
     @Field("How long it may take to send one mail.", .min(.milliseconds(1))) var sendTimeout = TimeSpan.seconds(120)
     @Field("The largest mail that is sent, in bytes, attachments as they are encoded.", .range(1024...1 << 30))

@@ -27,9 +27,9 @@ public enum MarkbookPlugin: ClientLibrary, WebPlugin {
     var folder: String?
     @Field("File with certificates, in PEM, that are trusted beside the system's.", .notEmpty)
     var certificateAuthorities: String?
-    @Field("How long it may take until a connection stands.", .min(.milliseconds(1))) var connectTimeout =
+    @Field("Time limit for connecting.", .min(.milliseconds(1))) var connectTimeout =
       TimeSpan.seconds(10)
-    @Field("How long one call may take.", .min(.milliseconds(1))) var requestTimeout = TimeSpan.seconds(30)
+    @Field("Time limit for one call.", .min(.milliseconds(1))) var requestTimeout = TimeSpan.seconds(30)
     @Field("The largest answer that is read, in bytes.", .min(1024), .max(1 << 30)) var maxAnswerBytes = 64 << 20
 
     public init() {}

@@ -129,7 +129,7 @@ final class SandboxHandler: Sendable {
       let bytes = Array(text.utf8)
       return HTTPServerResponse(body: .truncated(bytes, after: bytes.count / 2))
     case .slow:
-      // If the client leaves first, nobody reads the answer.
+      // The client may have left already.
       try? await time.sleep(for: fault.delay)
       return json(answer)
     case .oversized:

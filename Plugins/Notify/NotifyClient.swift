@@ -37,7 +37,7 @@ public final class NotifyClient: Notifying {
       throw NotifyError(.invalid, "The connection has no webhook; give it a 'webhookURL' in errand.yaml.")
     }
     guard let url = HTTPURL(address), url.userInfo == nil else {
-      throw NotifyError(.invalid, "The connection's 'webhookURL' is no http or https address without a user.")
+      throw NotifyError(.invalid, "The connection's 'webhookURL' isn't an http or https address without a user.")
     }
     var headers = HTTPHeaders()
     for (name, value) in settings.webhookHeaders { headers[name] = value }
@@ -75,7 +75,7 @@ public final class NotifyClient: Notifying {
       let isPage = response.body.first { !space.contains($0) } == ASCII.less
       throw NotifyError(
         .unreadable,
-        "What answered as \(server) is no ntfy server: it sent \(isPage ? "a web page" : "no JSON with an 'id'"). Check "
+        "What answered as \(server) isn't an ntfy server: it sent \(isPage ? "a web page" : "no JSON with an 'id'"). Check "
           + "'ntfyURL' in errand.yaml.", effect: .unknown)
     }
     return NtfyReceipt(id: id, takenAt: NotifyClient.instant(receipt, "time"))

@@ -3,7 +3,7 @@ public import ActionKit
 /// Lets recipes tell people something: through a webhook of a chat, or to their telephones through ntfy.
 public enum NotifyPlugin: ClientLibrary, WebPlugin {
   public static let name = "notify"
-  public static let summary = "Tells people something: through a webhook, or through ntfy to their telephones."
+  public static let summary = "Notifies people through a webhook, or through ntfy on their phones."
   public static let actions: [any Action<NotifyClient>.Type] = [Webhook.self, Ntfy.self]
   public static let usage = """
     var settings = NotifySettings()
@@ -13,19 +13,19 @@ public enum NotifyPlugin: ClientLibrary, WebPlugin {
 
   /// Where messages go.
   public struct Configuration: FieldSet {
-    @Field("Address of the webhook; a secret, because whoever knows it can write there.", .notEmpty)
+    @Field("Address of the webhook; a secret, because everyone who knows it can write there.", .notEmpty)
     var webhookURL: Secret<String>?
     @Field("Header fields that are sent to the webhook, such as Authorization.")
     var webhookHeaders: [String: Secret<String>] = [:]
     @Field("Where the ntfy server is.", .pattern(.baseURL)) var ntfyURL = NotifySettings().ntfyURL
     @Field(
-      "The ntfy topic; on a server that asks for no token, whoever knows it can read there.", .notEmpty,
+      "The ntfy topic; on a server without tokens, everyone who knows it can read there.", .notEmpty,
       .secretUnless("token"))
     var topic: String?
     @Field("Access token of the ntfy server.", .notEmpty) var token: Secret<String>?
     @Field("File with certificates, in PEM, that are trusted beside the system's.", .notEmpty)
     var certificateAuthorities: String?
-    @Field("How long it may take until a connection stands.", .min(.milliseconds(1))) var connectTimeout =
+    @Field("Time limit for connecting.", .min(.milliseconds(1))) var connectTimeout =
       NotifySettings().connectTimeout
     @Field("How long one request may take.", .min(.milliseconds(1))) var requestTimeout =
       NotifySettings().requestTimeout

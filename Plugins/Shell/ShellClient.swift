@@ -92,7 +92,7 @@ public struct ShellClient: CommandRunning {
     if let file = ChildProcess.file(of: name, in: path, from: command.folder) { return file }
     if name.utf8.contains(ASCII.slash) {
       let file = name.hasPrefix("/") ? name : "\(command.folder)/\(name)"
-      throw ShellError(.invalid, "'\(file)' is no program: it is not there, or not executable")
+      throw ShellError(.invalid, "'\(file)' isn't a program: it is missing, or not executable")
     }
     throw ShellError(
       .invalid,

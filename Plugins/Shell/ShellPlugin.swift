@@ -5,7 +5,7 @@ import LocalFiles
 /// Lets recipes run commands of this machine.
 public enum ShellPlugin: ClientLibrary {
   public static let name = "shell"
-  public static let summary = "Runs commands of this machine, with nothing in their environment but what is named."
+  public static let summary = "Runs commands on this machine, with only the named variables in their environment."
   public static let actions: [any Action<ShellService>.Type] = [Run.self]
   public static let usage = """
     let shell = ShellClient()

@@ -3,8 +3,8 @@ import SandboxKit
 import Synchronization
 
 // The sandbox: the service on a loopback port, with a made-up timetable that repeats every hour. It behaves as the
-// contract says, with the cache of the edge before it: a board serves for 15 s whoever asks for the same stop, limit,
-// window, language and alerts, whatever else they ask. The edge takes 120 requests a minute and says how many are left.
+// contract says, with the cache of the edge before it: a board serves for 15 s every request for the same stop, limit,
+// window, language and alerts, with any other parameters. The edge takes 120 requests a minute and says how many are left.
 // Beside what every sandbox has (`SandboxServer`):
 //
 //   /sandbox/train?line=IC61&delay=7m&platform=8&cancelled=trip&known=10m

@@ -10,7 +10,7 @@ public protocol StationboardClientProtocol: Sendable {
   func board(_ query: BoardQuery) async throws(StationboardError) -> Board
   /// Looks stops up by name; small slips, accents and hyphens do not matter.
   func searchStops(_ text: String, limit: Int) async throws(StationboardError) -> StopSearch
-  /// Looks stops up by place, the nearest first.
+  /// Finds stops near a place, the nearest first.
   func nearbyStops(latitude: Double, longitude: Double, limit: Int) async throws(StationboardError) -> StopSearch
   /// Asks whether the service works; an answer that says no is an answer.
   func health() async throws(StationboardError) -> Health
@@ -130,7 +130,7 @@ extension StationboardClient {
   /// The last good board, if it may stand in.
   ///
   /// A failure is tried again by the rules of its caller, and ends with the last error: in its place stands an earlier
-  /// board only for whoever says how old it may be. An empty answer for lack of time is no failure, so nobody would try
+  /// board only for callers that say how old it may be. An empty answer for lack of time is no failure, so no caller would try
   /// it again, and it tells nothing that an earlier board does not tell better (contract, sections 10 and 11).
   private func standIn(for query: BoardQuery, _ target: String, _ reason: String, isTimeout: Bool) -> Board? {
     let now = time.now()
@@ -181,7 +181,7 @@ extension StationboardClient {
     var board: Board
     var answer = known?.kept.good?.answer
     if response.status == 204 {
-      // The service says this only to whoever holds a board. To others it says nothing, not that nothing runs.
+      // The service says this only to clients that hold a board. To others it says nothing, not that nothing runs.
       board = known?.good.map { $0.board.seen(at: now, sentAt: $0.sentAt) } ?? Board(nothingAt: now)
       board.isUnchanged = true
       board.receivedAt = now
@@ -210,10 +210,10 @@ extension StationboardClient {
   private func board(in value: Value, at now: Timestamp) throws(StationboardError) -> Board {
     let board: Board?
     do throws(ValueError) { board = try Board(answer: value, receivedAt: now) } catch {
-      throw StationboardError(.decoding, "The board is not what was agreed: \(error.list.first?.message ?? "").")
+      throw StationboardError(.decoding, "The board does not match the contract: \(error.list.first?.message ?? "").")
     }
     guard let board else {
-      throw StationboardError(.decoding, "The board is not what was agreed: it has no list of departures.")
+      throw StationboardError(.decoding, "The board does not match the contract: it has no list of departures.")
     }
     return board
   }
@@ -232,7 +232,7 @@ extension StationboardClient {
 
   // MARK: One request a board
 
-  /// Waits until nobody else asks for the board, which lasts no longer than a request may.
+  /// Waits until no other call asks for the board, which lasts no longer than a request may.
   private func takeTurn(_ target: String) async {
     while waiting[target] != nil {
       await withCheckedContinuation { waiting[target, default: []].append($0) }
@@ -265,7 +265,7 @@ extension Delivery {
   fileprivate init(_ response: HTTPResponse, _ meta: BoardMeta) {
     self.init()
     edgeCache = response.headers["x-md-cache"]
-    // In a body that the edge held is the id of whoever asked first.
+    // A body from the edge's cache holds the id of the first request.
     requestId = response.headers["x-md-request-id"] ?? (edgeCache == "HIT" ? nil : meta.requestId)
     staleReason = response.headers["x-md-stale-reason"]
     rateRemaining = response.headers["x-md-rate-remaining"].flatMap { Int($0) }
@@ -288,7 +288,7 @@ extension StationboardClient {
     latitude: Double, longitude: Double, limit: Int = 20
   ) async throws(StationboardError) -> StopSearch {
     guard (-90...90).contains(latitude), (-180...180).contains(longitude) else {
-      throw StationboardError(.invalidParameter, "\(latitude), \(longitude) is no place on Earth.")
+      throw StationboardError(.invalidParameter, "\(latitude), \(longitude) isn't a place on Earth.")
     }
     return try await stops("/api/stops/nearby", ["lat": "\(latitude)", "lon": "\(longitude)"], limit)
   }
@@ -301,7 +301,7 @@ extension StationboardClient {
     let response = try await ask("\(path)?\(query.encoded)&limit=\(limit)")
     let value = try read(response, "The list of stops")
     guard var search = try? StopSearch(answer: value) else {
-      throw StationboardError(.decoding, "The list of stops is not what was agreed: it has no list of stops.")
+      throw StationboardError(.decoding, "The list of stops does not match the contract: it has no list of stops.")
     }
     search.isFallback = response.headers["x-md-search-fallback"] == "1"
     search.fallbackReason = response.headers["x-md-search-fallback-reason"]
@@ -315,10 +315,10 @@ extension StationboardClient {
     else {
       if response.status != 200 { throw failure(response, "/health") }
       _ = try read(response, "The word about health")
-      throw StationboardError(.decoding, "The word about health is not what was agreed: it does not say 'ok'.")
+      throw StationboardError(.decoding, "The word about health does not match the contract: it does not say 'ok'.")
     }
     guard let health = try? Health(answer: value, status: response.status) else {
-      throw StationboardError(.decoding, "The word about health is not what was agreed.")
+      throw StationboardError(.decoding, "The word about health does not match the contract.")
     }
     return health
   }
@@ -327,7 +327,7 @@ extension StationboardClient {
 // MARK: - Requests
 
 extension StationboardClient {
-  /// Sends a request; whatever the status, the answer is an answer.
+  /// Sends a request; an answer of any status is an answer.
   private func send(_ target: String, requestID: String? = nil) async throws(StationboardError) -> HTTPResponse {
     var headers: HTTPHeaders = [
       "Accept": "application/json", "Cache-Control": "no-store, no-cache, max-age=0", "Pragma": "no-cache",
@@ -375,7 +375,7 @@ extension StationboardClient {
 
   private func read(_ response: HTTPResponse, _ name: String) throws(StationboardError) -> Value {
     do throws(JSONBodyError) { return try response.json() } catch {
-      throw StationboardError(.decoding, "\(name) is not what was agreed: it is \(error).")
+      throw StationboardError(.decoding, "\(name) does not match the contract: it is \(error).")
     }
   }
 }

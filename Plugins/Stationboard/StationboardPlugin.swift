@@ -20,12 +20,12 @@ public enum StationboardPlugin: ClientLibrary, WebPlugin {
       "Where the service is; https://mesdeparts-ch.fly.dev is the same one without the cache before it.",
       .pattern(.baseURL)) var baseURL = StationboardClient.defaultBaseURL
     @Field(
-      "How soon the same board is asked for again; the service has nothing new sooner, and asks for patience.",
+      "Shortest time between two requests for the same board; the service has nothing new sooner.",
       .min(StationboardClient.defaultMinimumInterval))
     var minimumInterval = StationboardClient.defaultMinimumInterval
     @Field("File with certificates, in PEM, that are trusted beside the system's.", .notEmpty)
     var certificateAuthorities: String?
-    @Field("How long it may take until a connection stands.", .min(.milliseconds(1))) var connectTimeout =
+    @Field("Time limit for connecting.", .min(.milliseconds(1))) var connectTimeout =
       StationboardClient.defaultLimits.connect
     @Field("How long one request may take; the service gives itself five seconds.", .min(.milliseconds(1)))
     var requestTimeout = TimeSpan.seconds(8)

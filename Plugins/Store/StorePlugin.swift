@@ -6,7 +6,7 @@ public import ActionKit
 /// client and no sandbox: with `--sandbox` the state is one that is thrown away, and its values with it.
 public enum StorePlugin: LocalPlugin {
   public static let name = "store"
-  public static let summary = "Keeps named values that outlive a run, and changes them safely beside other runs."
+  public static let summary = "Stores named values that outlive a run, safely beside other runs."
   public static let actions: [any Action<Void>.Type] = [
     Get.self, Put.self, CompareAndSet.self, Increment.self, Delete.self, List.self,
   ]

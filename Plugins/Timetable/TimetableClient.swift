@@ -12,7 +12,7 @@ public protocol TimetableClientProtocol: Sendable {
   func catalog(refresh: Bool) async throws(TimetableError) -> Published<Catalog>
   /// Reads the notices to students, whether they hold now or not; in both languages where there are both.
   func announcements(refresh: Bool) async throws(TimetableError) -> Published<AnnouncementList>
-  /// Reads where rooms are; nobody's legend is an empty one.
+  /// Reads the addresses of rooms; a missing legend counts as an empty one.
   func rooms(refresh: Bool) async throws(TimetableError) -> Published<RoomLegend>
   /// Reads the timetable of a group; nil if none is published, which is no error.
   func timetable(
@@ -125,7 +125,7 @@ extension TimetableClient {
   /// A date as a recipe gives it or, without one, that of an instant at the university.
   func date(_ text: String?, or instant: Timestamp) throws(TimetableError) -> CivilDate {
     guard let text else { return try zone.localTime(at: instant).time.date }
-    guard let date = CivilDate(text) else { throw TimetableError(.invalidParameter, "'\(text)' is no date.") }
+    guard let date = CivilDate(text) else { throw TimetableError(.invalidParameter, "'\(text)' isn't a date.") }
     return date
   }
 }
@@ -221,7 +221,7 @@ extension AnnouncementList {
 extension Published {
   /// What is to be said of something that another answer was made with: what is odd about it, and why it is not current.
   func doubts(of name: String) -> [String] {
-    warnings + (staleReason.map { ["\(name) is of \(checkedAt), and a newer one could not be had. \($0)"] } ?? [])
+    warnings + (staleReason.map { ["\(name) is of \(checkedAt), and a newer one is unavailable. \($0)"] } ?? [])
   }
 
   /// What has to be there.
@@ -263,7 +263,7 @@ extension TimetableClient {
       isFailure: { $0 != 200 && ($0 != 404 || !mayBeMissing) })
     guard let url = HTTPURL(baseURL + path), url.scheme == "https" || url.isLoopback else {
       throw TimetableError(
-        .invalidParameter, "'\(baseURL)' is no address of a publisher: it begins with https, or is of this machine.")
+        .invalidParameter, "'\(baseURL)' isn't a publisher's address: it must begin with https, or be on this machine.")
     }
     let request = HTTPRequest(
       "GET", url.text, headers: ["Accept": "application/json"], limits: limits, redirects: .secure,
@@ -297,13 +297,13 @@ extension FieldSet {
     let name = "The file \(path)"
     let value: Value
     do throws(JSONBodyError) { value = try response.json() } catch {
-      throw TimetableError(.decoding, "\(name) is not what was agreed: it is \(error).")
+      throw TimetableError(.decoding, "\(name) does not match the contract: it is \(error).")
     }
     do throws(ValueError) {
       try self.init(answer: value, as: "file")
     } catch {
       let more = error.list.count > 1 ? ", and \(error.list.count - 1) more" : ""
-      throw TimetableError(.decoding, "\(name) is not what was agreed: \(error.list.first?.message ?? "")\(more).")
+      throw TimetableError(.decoding, "\(name) does not match the contract: \(error.list.first?.message ?? "")\(more).")
     }
   }
 }

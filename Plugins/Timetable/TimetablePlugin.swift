@@ -31,7 +31,7 @@ public enum TimetablePlugin: ClientLibrary, WebPlugin {
       TimeSpan.seconds(600)
     @Field("File with certificates, in PEM, that are trusted beside the system's.", .notEmpty)
     var certificateAuthorities: String?
-    @Field("How long it may take until a connection stands.", .min(.milliseconds(1))) var connectTimeout =
+    @Field("Time limit for connecting.", .min(.milliseconds(1))) var connectTimeout =
       TimeSpan.seconds(10)
     @Field("How long one request may take.", .min(.milliseconds(1))) var requestTimeout = TimeSpan.seconds(30)
     @Field("The largest file that is read, in bytes.", .range(1024...1 << 30)) var maxAnswerBytes = 8 << 20

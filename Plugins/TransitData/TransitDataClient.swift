@@ -54,7 +54,7 @@ public struct UpdateCheck: Hashable, Sendable {
   public var reason: String?
   /// When the service last said what its release is.
   public var checkedAt: Timestamp?
-  /// Why nobody knows whether something is newer; nil if it is known.
+  /// Why it is unknown whether something is newer; nil if it is known.
   public var trouble: String?
 }
 
@@ -249,7 +249,7 @@ public actor TransitDataClient: TransitDataClientProtocol {
     return check
   }
 
-  /// Looks at the release that is wanted, and again if the server has trouble and nobody above would hear of it.
+  /// Looks at the release that is wanted, and again if the server has trouble that no caller would learn of.
   private func found(
     _ choice: ReleaseChoice, isForced: Bool, triesAgain: Bool
   ) async throws(TransitDataError) -> CheckedRelease {

@@ -38,7 +38,7 @@ public enum TransitDataPlugin: ClientLibrary, WebPlugin {
     var folder: String?
     @Field("File with certificates, in PEM, that are trusted beside the system's.", .notEmpty)
     var certificateAuthorities: String?
-    @Field("How long it may take until a connection stands.", .min(.milliseconds(1))) var connectTimeout =
+    @Field("Time limit for connecting.", .min(.milliseconds(1))) var connectTimeout =
       standard.connectTimeout
     @Field("How long an answer of the API may take, and how long a download may be silent.", .min(.milliseconds(1)))
     var requestTimeout = standard.requestTimeout

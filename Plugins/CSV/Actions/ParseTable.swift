@@ -16,9 +16,9 @@ enum ParseTable: ShapedAction {
     @Field("The columns that are wanted, with their types; absent means all of them as texts.", .notEmpty)
     var columns: [String: ColumnType]?
     @Field("Names of the columns, for a text without a first line of names.", .notEmpty) var names: [String]?
-    @Field("What stands between two fields, unless a first line such as sep=; says it.", .pattern(.separator))
+    @Field("Separator between two fields, unless a first line such as sep=; names one.", .pattern(.separator))
     var separator = ","
-    @Field("What stands before the decimal places of a double.") var decimal = TableReading.DecimalSign.point
+    @Field("Decimal sign of doubles.") var decimal = TableReading.DecimalSign.point
     @Field("The most rows that are read; if there are more, the step fails.", .range(1...1_000_000)) var limit = 100_000
 
     func rows() throws(ActionError) -> [ValueMap] {

@@ -17,9 +17,9 @@ enum ReadTable: ShapedAction {
     @Field("Names of the columns, for a file without a first line of names.", .notEmpty) var names: [String]?
     @Field("How its characters are written; auto goes by a byte order mark, and is UTF-8 without one.")
     var encoding = ReadEncoding.auto
-    @Field("What stands between two fields, unless a first line such as sep=; says it.", .pattern(.separator))
+    @Field("Separator between two fields, unless a first line such as sep=; names one.", .pattern(.separator))
     var separator = ","
-    @Field("What stands before the decimal places of a double.") var decimal = TableReading.DecimalSign.point
+    @Field("Decimal sign of doubles.") var decimal = TableReading.DecimalSign.point
     @Field("The most rows that are read; if there are more, the step fails.", .range(1...1_000_000)) var limit = 100_000
   }
 

@@ -3,7 +3,7 @@ import LocalFiles
 
 enum AppendToFile: PreviewingAction, ReconcilingAction {
   static let name = "append"
-  static let summary = "Adds to the end of a file, such as a line to a log."
+  static let summary = "Appends to a file, such as a line to a log."
   static let effect = Effect.write
   static let examples = [Example("A line", "path: log/seen.txt\ntext: \"Ada: 93.5\\n\"")]
 
@@ -37,7 +37,7 @@ enum AppendToFile: PreviewingAction, ReconcilingAction {
     return try Baseline { $0.bytes = size ?? 0 }
   }
 
-  /// What stands where the file ended before, at whatever length it has by now, tells whether it was added.
+  /// Whether it was added shows in the bytes after the old end of the file, whatever the length is by now.
   static func reconcile(
     _ input: Input, with baseline: Baseline, startedAt: Timestamp, on files: LocalFiles, in context: ActionContext
   ) async throws -> Reconciliation<Output> {

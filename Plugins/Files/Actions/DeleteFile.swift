@@ -3,7 +3,7 @@ import LocalFiles
 
 enum DeleteFile: PreviewingAction {
   static let name = "delete"
-  static let summary = "Removes a file or an empty folder; what is not there needs no removing."
+  static let summary = "Removes a file or an empty folder; succeeds if it is already gone."
   static let effect = Effect.idempotentWrite(within: .forever)
   static let examples = [Example("A file", "path: notes.txt")]
 

@@ -3,7 +3,7 @@ import LocalFiles
 
 enum FileExists: Action {
   static let name = "exists"
-  static let summary = "Looks whether there is something at a path."
+  static let summary = "Checks whether a file or folder exists."
   static let effect = Effect.read
   static let examples = [Example("A file", "path: notes.txt")]
 

@@ -3,7 +3,7 @@ import LocalFiles
 
 enum ListFiles: Action {
   static let name = "list"
-  static let summary = "Lists what is in a folder, but for errand's own files."
+  static let summary = "Lists the contents of a folder, without errand's own files."
   static let effect = Effect.read
   static let examples = [
     Example("Every table, in folders inside as well", "pattern: \"*.csv\"\nrecursive: true"),
@@ -32,7 +32,7 @@ enum ListFiles: Action {
     @Field("Its name, without folders.") var name: String
     @Field("Its path, written so that the other actions take it.") var path: String
     @Field("What it is.") var kind: FileKind
-    @Field("Size of a file; 0 for what is none.") var bytes: Int
+    @Field("Size of a file; 0 for anything else.") var bytes: Int
     @Field("When its content was last changed.") var modifiedAt: Timestamp
   }
 

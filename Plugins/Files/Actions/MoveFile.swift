@@ -3,7 +3,7 @@ import LocalFiles
 
 enum MoveFile: PreviewingAction, ReconcilingAction {
   static let name = "move"
-  static let summary = "Gives a file or folder another path, also on another file system."
+  static let summary = "Moves or renames a file or folder, also to another file system."
   static let effect = Effect.write
   static let examples = [Example("Into a folder", "from: notes.txt\nto: archive/notes.txt")]
 
@@ -19,7 +19,7 @@ enum MoveFile: PreviewingAction, ReconcilingAction {
 
   struct Baseline: FieldSet {
     @Field("Which file of the machine it was.") var identity: String?
-    @Field("Its size; absent of what is no file.") var bytes: Int?
+    @Field("Its size; absent if it isn't a file.") var bytes: Int?
     @Field("When its content was last changed.") var modifiedAt: Timestamp?
   }
 

@@ -3,7 +3,7 @@ import LocalFiles
 
 enum ReadBytes: Action {
   static let name = "readBytes"
-  static let summary = "Reads a file as it is, whatever it holds."
+  static let summary = "Reads a file as bytes."
   static let effect = Effect.read
   static let examples = [Example("A file in a folder", "path: archive/2025/marks.csv")]
 

@@ -3,7 +3,7 @@ import LocalFiles
 
 enum ReadText: Action {
   static let name = "read"
-  static let summary = "Reads a file as text in UTF-8."
+  static let summary = "Reads a file as UTF-8 text."
   static let effect = Effect.read
   static let examples = [Example("A file beside errand.yaml", "path: notes.txt")]
 

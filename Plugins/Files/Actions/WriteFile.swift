@@ -3,7 +3,7 @@ import LocalFiles
 
 enum WriteFile: PreviewingAction {
   static let name = "write"
-  static let summary = "Creates or replaces a file in one step, so that nobody ever sees half of it."
+  static let summary = "Creates or replaces a file in one step, so that no reader sees half of it."
   static let effect = Effect.idempotentWrite(within: .forever)
   static let examples = [
     Example("A text", "path: reports/today.md\ntext: |\n  # Today\n\n  All is well."),

@@ -3,7 +3,7 @@ import HTTPClient
 
 enum Delete: AddressedAction, PreviewingAction {
   static let name = "delete"
-  static let summary = "Removes what is at an address (HTTP DELETE); what is not there needs no removing."
+  static let summary = "Sends an HTTP DELETE request; succeeds if the resource is already gone."
   // RFC 9110, section 9.2.2.
   static let effect = Effect.idempotentWrite(within: .forever)
   static let examples = [Example("One item", "url: /items/1")]

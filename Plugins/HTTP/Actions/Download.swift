@@ -4,7 +4,7 @@ import LocalFiles
 
 enum Download: AddressedAction, TimedAction, PreviewingAction {
   static let name = "download"
-  static let summary = "Downloads a file, which appears whole and checked or not at all (HTTP GET)."
+  static let summary = "Downloads a file with HTTP GET; it appears whole and checked, or not at all."
   static let effect = Effect.idempotentWrite(within: .forever)
   static let timeout = TimeSpan.seconds(3600)
   static let examples = [

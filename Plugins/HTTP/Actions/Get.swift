@@ -4,7 +4,7 @@ import LocalFiles
 
 enum Get: AddressedAction {
   static let name = "get"
-  static let summary = "Asks for something (HTTP GET)."
+  static let summary = "Sends an HTTP GET request."
   static let effect = Effect.read
   static let examples = [
     Example("A list in JSON", "url: /items\nquery: { limit: 2 }\nanswer: json"),
@@ -40,7 +40,7 @@ enum Get: AddressedAction {
     @Field("Whether the answer is JSON.") var isJSON: Bool
     @Field("Whether the answer was kept, and did not come over the network now.", .volatile) var fromCache: Bool
     @Field("When the answer came over the network.", .volatile) var cachedAt: Timestamp
-    @Field("Why a kept answer stands in for a current one, as a sentence; absent if it does not.", .volatile)
+    @Field("Why a kept answer is used instead of a current one, as a sentence; absent if it is not.", .volatile)
     var staleReason: String?
   }
 
@@ -56,7 +56,7 @@ enum Get: AddressedAction {
     let answer = try await service.read(request, keeping: keeping) { new, kept in
       do throws(ActionError) {
         let isJSON = try read(new).isJSON
-        // Whoever takes what comes still had data, and a page in their place is mostly one of maintenance.
+        // A step that takes any answer still expects data, and a page in its place is mostly one of maintenance.
         guard !isJSON, new.isPage, let kept, (try? read(kept).isJSON) == true else { return nil }
         return AnswerFields.page(in: request)
       } catch {

@@ -3,7 +3,7 @@ import HTTPClient
 
 enum GetAll: AddressedAction {
   static let name = "getAll"
-  static let summary = "Asks for a list page by page, until there is no next one (HTTP GET)."
+  static let summary = "Sends HTTP GET requests for a list, page by page, until there is no next page."
   static let effect = Effect.read
   static let examples = [
     Example("Pages that name the next one in a Link header", "url: /items\nquery: { limit: 2 }"),

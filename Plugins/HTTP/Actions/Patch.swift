@@ -2,7 +2,7 @@ import ActionKit
 
 enum Patch: AddressedAction, KeyedAction, PreviewingAction {
   static let name = "patch"
-  static let summary = "Changes a part of what is at an address (HTTP PATCH)."
+  static let summary = "Sends an HTTP PATCH request, which changes a part of a resource."
   // RFC 5789: neither safe nor idempotent.
   static let effect = Effect.write
   static let examples = [

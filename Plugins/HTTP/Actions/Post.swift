@@ -3,7 +3,7 @@ import HTTPClient
 
 enum Post: AddressedAction, KeyedAction, PreviewingAction {
   static let name = "post"
-  static let summary = "Sends something that makes something new or starts something (HTTP POST)."
+  static let summary = "Sends an HTTP POST request, which creates a resource or starts an operation."
   static let effect = Effect.write
   static let examples = [
     Example("A value as JSON", "url: /items\njson: { name: Notebook, price: 2.5 }"),

@@ -3,7 +3,7 @@ import HTTPClient
 
 enum Put: AddressedAction, PreviewingAction {
   static let name = "put"
-  static let summary = "Puts something at an address, in place of what is there (HTTP PUT)."
+  static let summary = "Sends an HTTP PUT request, which creates or replaces a resource."
   // RFC 9110, section 9.2.2.
   static let effect = Effect.idempotentWrite(within: .forever)
   static let examples = [Example("A value as JSON", "url: /items/1\njson: { name: Notebook, price: 3 }")]

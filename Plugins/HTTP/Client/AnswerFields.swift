@@ -42,7 +42,7 @@ extension AnswerFields {
     var headers: [String: String] = [:]
     for field in response.headers.fields {
       let name = field.name.lowercased()
-      // A cookie lets in whoever has it, and outputs are kept.
+      // A cookie is a credential, and outputs are kept.
       if name == "set-cookie" { continue }
       headers[name] = headers[name].map { "\($0), \(field.value)" } ?? field.value
     }
@@ -83,7 +83,7 @@ extension AnswerFields {
       return (try JSON.parse(body), isJSON: true)
     } catch {
       if response.isPage { throw fault(isPage) }
-      throw fault("is no JSON: \(error.description).")
+      throw fault("isn't valid JSON: \(error.description).")
     }
   }
 }

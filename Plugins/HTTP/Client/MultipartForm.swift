@@ -7,7 +7,7 @@ import LocalFiles
 // a quote and the ends of a line.
 //
 // What stands between two parts must stand in none of them. It is made of the hash of what the parts hold, so that it is
-// the same each time the same is sent, and nobody can write a file that holds its own.
+// the same each time the same is sent, and no file can be written that holds its own.
 
 /// A field or a file of a form.
 public struct FormPart: Sendable {

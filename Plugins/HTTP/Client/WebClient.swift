@@ -6,7 +6,7 @@ import LocalFiles
 //
 // Credentials go with requests to the origin of `baseURL` alone, and stay behind when a redirect leads elsewhere. What
 // became of a request that changes something is told by three things: nothing was sent, or the service refused it (4xx):
-// nothing happened. Anything else without an answer of success: nobody knows.
+// nothing happened. Anything else without an answer of success: unknown.
 
 /// Everything that a service that speaks HTTP can be asked.
 ///
@@ -141,14 +141,14 @@ public final class WebClient: WebClientProtocol {
       guard HTTPURL(text) != nil else {
         throw fault(
           text.hasPrefix("/")
-            ? "'\(text)' is no whole address; say where it starts from with 'baseURL' in the connection"
-            : "'\(text)' is no address such as https://example.org/items")
+            ? "'\(text)' isn't a full address; set 'baseURL' in the connection to say where it starts"
+            : "'\(text)' isn't an address such as https://example.org/items")
       }
       return (text, false)
     }
     let whole = text.isEmpty || text.hasPrefix("/") || text.hasPrefix("?") ? base + text : text
     guard let url = HTTPURL(whole), let own = HTTPURL(base) else {
-      throw fault("'\(text)' is no address such as /items or \(base)/items; percent-encode what is not plain ASCII")
+      throw fault("'\(text)' isn't an address such as /items or \(base)/items; percent-encode what is not plain ASCII")
     }
     guard url.origin != own.origin else { return (whole, true) }
     guard settings.allowOtherHosts else {
@@ -229,7 +229,7 @@ public final class WebClient: WebClientProtocol {
 
   // MARK: Answers
 
-  /// Refuses an answer whose status nobody expects.
+  /// Refuses an answer with an unexpected status.
   func check(
     _ response: HTTPResponse, to request: HTTPRequest, expecting expected: [Int]?, isWrite: Bool
   ) throws(ActionError) {

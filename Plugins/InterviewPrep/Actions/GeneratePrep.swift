@@ -2,10 +2,10 @@ import ActionKit
 
 enum GeneratePrep: PaidAction {
   static let name = "generatePrep"
-  static let summary = "Has an interview prep pack made: an outline, drills for the week, questions and resources."
+  static let summary = "Generates an interview prep pack: an outline, drills for the week, questions and resources."
   static let examples = [
     Example(
-      "With what is to be minded",
+      "With constraints",
       """
       profile:
         name: Jo
@@ -18,7 +18,7 @@ enum GeneratePrep: PaidAction {
   ]
 
   struct Input: FieldSet {
-    @Field("For whom it is made.") var profile: Profile
+    @Field("The person it is made for.") var profile: Profile
     @Field("Whether a ready-made answer, which a newer backend gives when its language model fails, fails the step.")
     var onCanned = CannedAnswer.fail
   }

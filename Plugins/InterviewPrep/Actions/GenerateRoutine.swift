@@ -2,7 +2,7 @@ import ActionKit
 
 enum GenerateRoutine: PaidAction {
   static let name = "generateRoutine"
-  static let summary = "Has a study routine made for the week: blocks of time, daily tasks, milestones and resources."
+  static let summary = "Generates a study routine for the week: blocks of time, daily tasks, milestones and resources."
   static let examples = [
     Example(
       "For two days of the week",
@@ -17,7 +17,7 @@ enum GenerateRoutine: PaidAction {
   ]
 
   struct Input: FieldSet {
-    @Field("For whom it is made.") var profile: Profile
+    @Field("The person it is made for.") var profile: Profile
     @Field("Whether a ready-made answer, which a newer backend gives when its language model fails, fails the step.")
     var onCanned = CannedAnswer.fail
   }

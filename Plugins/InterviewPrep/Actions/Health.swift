@@ -3,7 +3,7 @@ import ActionKit
 enum Health: RetryingAction {
   static let name = "health"
   static let summary =
-    "Asks whether the backend answers, which costs nothing and says nothing about its language model."
+    "Checks whether the backend answers; this costs nothing and doesn't test its language model."
   static let effect = Effect.read
   static let retry = RetrySchedule(after: [])
   static let examples = [Example("Whether it answers", "{}")]

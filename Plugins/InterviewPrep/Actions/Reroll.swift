@@ -2,7 +2,7 @@ import ActionKit
 
 enum Reroll: PaidAction {
   static let name = "reroll"
-  static let summary = "Has one section of a plan made anew, and gives the plan with it."
+  static let summary = "Regenerates one section of a plan, and gives the plan with it."
   static let examples = [
     Example(
       "Other resources",
@@ -28,7 +28,7 @@ enum Reroll: PaidAction {
   struct Input: FieldSet {
     @Field("What is made anew; several sections take a step each, each with the plan of the one before.")
     var section: PlanSection
-    @Field("For whom it is made.") var profile: Profile
+    @Field("The person it is made for.") var profile: Profile
     @Field("The plan, as generateRoutine or another reroll gave it.") var plan: WeekPlan
     @Field("Whether the step fails if the section comes back as it was, as it does when the language model fails.")
     var onCanned = CannedAnswer.fail

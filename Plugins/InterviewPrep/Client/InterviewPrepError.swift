@@ -47,7 +47,7 @@ public struct InterviewPrepError: Error, Sendable, CustomStringConvertible {
     self.explanation = explanation
   }
 
-  /// What to say to somebody who just wants to know what to do.
+  /// What to show to a user: what happened and what to do, in short.
   public var displayMessage: String {
     switch kind {
     case .networkUnavailable: "The network is not available. Please check the connection and try again."
@@ -89,7 +89,7 @@ public struct InterviewPrepError: Error, Sendable, CustomStringConvertible {
 
 extension InterviewPrepError {
   static func unreadable(_ what: String) -> InterviewPrepError {
-    var error = InterviewPrepError(.decoding, "It is not what was agreed: \(what).")
+    var error = InterviewPrepError(.decoding, "It does not match the contract: \(what).")
     error.mayBePaid = true
     return error
   }
@@ -126,7 +126,7 @@ extension InterviewPrepError {
     var details = (answer?.details).map { [$0] } ?? []
     if let id = answer?.traceId { details.append("Trace \(id).") }
     detail = details.isEmpty ? nil : details.joined(separator: " ")
-    // After a failure of its own the waits are those of the contract, whatever a gateway asks for.
+    // After a failure of its own the waits are the contract's, not the gateway's.
     retryAfter = response.status == 429 ? response.retryAfter(now: now) : nil
     // What the backend refuses it does not pass on to its language model.
     mayBePaid = isPaid && response.status >= 500

@@ -40,7 +40,7 @@ extension PaidCall<WeekPlan> {
       let (answer, warnings) = withoutOddBlocks(answer, in: "plan")
       let plan = try RoutineAnswer(answer).plan
       guard let arranged = plan.arranged() else {
-        throw .unreadable("'plan.weekOf' is no date, but '\(plan.weekOf.excerpt(40))'")
+        throw .unreadable("'plan.weekOf' isn't a date, but '\(plan.weekOf.excerpt(40))'")
       }
       return Generated(content: arranged, isCanned: plan.isCanned, warnings: warnings)
     }

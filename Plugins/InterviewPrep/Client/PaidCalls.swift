@@ -26,7 +26,7 @@ final class PaidCalls: Sendable {
     @Field("Which try of the step it was.") var attempt: Int
     @Field("What was asked for.") var call: String
     @Field("SHA-256 of what was sent.") var body: String?
-    @Field("What came of it; absent while nobody knows.") var outcome: Outcome?
+    @Field("The outcome; absent while it is unknown.") var outcome: Outcome?
   }
 
   enum Outcome: String, Choice {
@@ -123,7 +123,7 @@ final class PaidCalls: Sendable {
         guard let read = try? Account(answer: current, as: "account") else {
           throw ActionError(
             .configuration,
-            "Nothing is paid for that cannot be counted: the run's note '\(name)' is no account of paid calls.",
+            "No call is paid for that cannot be counted: the run's note '\(name)' isn't an account of paid calls.",
             effect: ActionError.Effect.none)
         }
         account = read

@@ -22,7 +22,7 @@ extension WeekPlan {
           + "anew in part; have a routine made first.")
     }
     guard let kept = arranged() else {
-      throw InterviewPrepError(.invalidInput, "'weekOf' of the plan is no date, but '\(weekOf.excerpt(40))'.")
+      throw InterviewPrepError(.invalidInput, "'weekOf' of the plan isn't a date, but '\(weekOf.excerpt(40))'.")
     }
     var plan = kept
     plan.resources = resources.compactMap { resource in

@@ -1,16 +1,16 @@
 public import ActionKit
 
-/// For whom something is made, in the words of the backend's own form.
+/// The person something is made for, in the words of the backend's own form.
 public struct Profile: FieldSet, Equatable {
   @Field("A name, which goes to the language model and into logs; a made-up one does.", .notEmpty, .maxLength(60))
   public var name: String
-  @Field("How far somebody is, such as '3rd Year', 'Recent Grad' or 'Career Changer'.", .minLength(2), .maxLength(40))
+  @Field("The career stage, such as '3rd Year', 'Recent Grad' or 'Career Changer'.", .minLength(2), .maxLength(40))
   public var stage: String
-  @Field("The role that somebody wants, such as 'Backend Engineer'.", .minLength(2), .maxLength(60))
+  @Field("The role wanted, such as 'Backend Engineer'.", .minLength(2), .maxLength(60))
   public var targetRole: String
   @Field("How many hours there are on each available day.", .range(0.5...12)) public var timeBudgetHoursPerDay: Double
-  @Field("The days on which somebody has time.", .notEmpty) public var availableDays: [Weekday]
-  @Field("What else is to be minded, such as tools that somebody prefers.", .each(.maxLength(100)))
+  @Field("The days with time to study.", .notEmpty) public var availableDays: [Weekday]
+  @Field("Other constraints, such as preferred tools.", .each(.maxLength(100)))
   public var constraints: [String] = []
 
   public init() {}
@@ -35,7 +35,7 @@ public struct Profile: FieldSet, Equatable {
     var map: ValueMap
     do throws(ValueError) {
       let value = try encoded()
-      // Somebody may have made it field by field.
+      // It may have been made field by field.
       _ = try Profile(checking: value, as: "profile")
       map = value.map ?? ValueMap()
     } catch {

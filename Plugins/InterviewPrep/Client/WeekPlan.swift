@@ -42,7 +42,7 @@ public struct WeekPlan: FieldSet, Equatable {
   /// That is all that is left of the missing `dailyTasks` of a canned plan once it has its seven days.
   var hasNoTasks: Bool { dailyTasks.values.allSatisfy(\.isEmpty) }
 
-  /// The plan with a date, seven days under their short names, and nothing on days that nobody knows; nil if its week is
+  /// The plan with a date, seven days under their short names, and nothing on unknown days; nil if its week is
   /// none.
   func arranged() -> WeekPlan? {
     var plan = self

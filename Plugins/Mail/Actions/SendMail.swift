@@ -28,11 +28,11 @@ enum SendMail: PreviewingAction {
   struct Input: ValidatedFieldSet {
     @Field("Who sends, if not the connection's 'from': ana@example.org or Ana <ana@example.org>.", .pattern(.mailbox))
     var from: String?
-    @Field("Whom it is for.", .maxLength(Mail.mostRecipients), .each(.pattern(.mailbox))) var to: [String] = []
+    @Field("The recipients.", .maxLength(Mail.mostRecipients), .each(.pattern(.mailbox))) var to: [String] = []
     @Field("Who is to know of it.", .maxLength(Mail.mostRecipients), .each(.pattern(.mailbox))) var cc: [String] = []
-    @Field("Who gets it without the others' knowing.", .maxLength(Mail.mostRecipients), .each(.pattern(.mailbox)))
+    @Field("Recipients whom the others do not see.", .maxLength(Mail.mostRecipients), .each(.pattern(.mailbox)))
     var bcc: [String] = []
-    @Field("Whom an answer goes to, if not to the sender.", .pattern(.mailbox)) var replyTo: String?
+    @Field("Address for replies, if not the sender's.", .pattern(.mailbox)) var replyTo: String?
     @Field("What it is about, on one line.", .notEmpty, .maxLength(500)) var subject: String
     @Field("What it says.") var text: String?
     @Field("What it says, as HTML; beside a text, programs show the one that they can.") var html: String?
@@ -40,7 +40,7 @@ enum SendMail: PreviewingAction {
 
     func conflicts() -> [Conflict] {
       var conflicts: [Conflict] = []
-      if to.isEmpty, cc.isEmpty, bcc.isEmpty { conflicts.append(Conflict("needs somebody in 'to', 'cc' or 'bcc'")) }
+      if to.isEmpty, cc.isEmpty, bcc.isEmpty { conflicts.append(Conflict("needs a recipient in 'to', 'cc' or 'bcc'")) }
       let count = Set(to + cc + bcc).count
       if count > Mail.mostRecipients {
         conflicts.append(
@@ -77,7 +77,7 @@ enum SendMail: PreviewingAction {
     let id = try MailClient.id(for: context.idempotencyKey, from: mail.from)
     do throws(MailError) { try await client.send(mail, id: id, date: context.time.now()) } catch {
       var failure = error.actionError
-      // Whoever has to find out what happened looks for this.
+      // A person who has to find out what happened looks for this.
       if failure.effect == .unknown {
         failure.message += " If it was taken, it has the Message-ID <\(id)>."
       }

@@ -22,13 +22,13 @@ public struct Mail: Sendable {
 
   /// Who sends it.
   public var from: Mailbox
-  /// Whom it is for.
+  /// The recipients.
   public var to: [Mailbox]
   /// Who is to know of it.
   public var cc: [Mailbox]
-  /// Who gets it without the others' knowing.
+  /// Recipients whom the others do not see.
   public var bcc: [Mailbox]
-  /// Whom an answer goes to, if not to the sender.
+  /// Address for replies, if not the sender's.
   public var replyTo: Mailbox?
   /// What it is about, on one line.
   public var subject: String
@@ -93,7 +93,7 @@ public struct Mail: Sendable {
     if let mailbox = Mailbox(text) { return mailbox }
     let shown = String(String.UnicodeScalarView(text.excerpt(80).unicodeScalars.map { $0.value < 0x20 ? "·" : $0 }))
     throw MailError(
-      .invalid, "'\(shown)' is no mail address; write it as ana@example.org or Ana <ana@example.org>.")
+      .invalid, "'\(shown)' isn't a mail address; write it as ana@example.org or Ana <ana@example.org>.")
   }
 
   /// Refuses what could end a header line and begin another.

@@ -1,6 +1,6 @@
 public import ActionKit
 
-/// Why a mail was not sent, or nobody knows whether it was; the detail holds the server's last words.
+/// Why a mail was not sent, or may not have been; the detail holds the server's last words.
 public typealias MailError = ServiceError<MailErrorKind>
 
 /// What went wrong with a mail.
@@ -9,7 +9,7 @@ public enum MailErrorKind: ServiceErrorKind, Equatable {
   case invalid
   /// libcurl is missing, or is too old.
   case unavailable
-  /// No encrypted way could be agreed on with somebody who is trusted.
+  /// No encrypted connection to a trusted server was possible.
   case untrusted
   /// The server was not reached, or the connection broke.
   case connection

@@ -28,15 +28,15 @@ public struct MailSettings: Sendable {
   public var port: Int
   /// How the way is encrypted.
   public var security: MailSecurity
-  /// Who logs in, if anybody does.
+  /// The login name, if there is a login.
   public var username: String?
   /// Their password.
   public var password: String?
-  /// Who sends, for those who do not say it.
+  /// The sender of mails that name none.
   public var sender: String?
   /// A file with certificates that are trusted beside the system's.
   public var certificateAuthorities: String?
-  /// How long it may take until a connection stands.
+  /// Time limit for connecting.
   public var connectTimeout = TimeSpan.seconds(10)
   /// How long it may take to send one mail.
   public var sendTimeout = TimeSpan.seconds(120)

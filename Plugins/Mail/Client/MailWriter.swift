@@ -23,7 +23,7 @@ struct MailWriter {
     writeMailboxes("Reply-To", mail.replyTo.map { [$0] } ?? [])
     writeMailboxes("To", mail.to)
     writeMailboxes("Cc", mail.cc)
-    // Those who do not know of each other stand nowhere; without any other, the field must not be missing.
+    // Hidden recipients appear in no header; without any other, the field must not be missing.
     if mail.to.isEmpty, mail.cc.isEmpty { lines.append("To: undisclosed-recipients:;") }
     lines.append("Subject: \(MailWriter.phrase(mail.subject))")
     lines.append("Message-ID: <\(id)>")

@@ -5,7 +5,7 @@ import Synchronization
 
 // A mail server on a loopback port that speaks as much SMTP (RFC 5321) as a client needs, and keeps what it is handed. One
 // client after another is served, on a thread that may block; one that says nothing for a minute is sent away. Trouble
-// is rehearsed by addresses, whatever their host:
+// is rehearsed by addresses, at any host:
 //
 //   refused@…   is refused as a recipient for ever (550)
 //   later@…     is refused as a recipient for now (451)
@@ -98,7 +98,7 @@ final class PostOffice: Sendable {
     close(listener)
   }
 
-  /// Ends it, with whom it serves.
+  /// Ends it, with the connections it serves.
   func stop() {
     current.withLock { current in
       // Once it has been stopped, its number may be another's.
@@ -123,7 +123,7 @@ final class PostOffice: Sendable {
       var answer = "502 5.5.1 not here"
       switch verb {
       case "EHLO": answer = "250-sandbox\r\n250-8BITMIME\r\n250-AUTH PLAIN\r\n250 SIZE 52428800"
-      // Anybody is let in: what the real server takes is not known here.
+      // Every login succeeds: what the real server takes is not known here.
       case "AUTH":
         if words.utf8.count <= "AUTH PLAIN".utf8.count {
           guard say("334 ", to: client), lines.next() != nil else { return }

@@ -2,7 +2,7 @@ import ActionKit
 
 enum CreateMarkbook: PreviewingAction, ReconcilingAction {
   static let name = "createMarkbook"
-  static let summary = "Adds a markbook with its classes and students; tasks cannot be made."
+  static let summary = "Creates a markbook with its classes and students; the service cannot create tasks."
   static let effect = Effect.write
   static let examples = [
     Example(
@@ -50,21 +50,21 @@ enum CreateMarkbook: PreviewingAction, ReconcilingAction {
       }
       guard let first = new.first else { return .notDone }
       guard new.count == 1 else {
-        return .unknown("\(new.count) new markbooks are named '\(input.markbookName)', or so with a number.")
+        return .unknown("\(new.count) new markbooks are named '\(input.markbookName)', with or without a number.")
       }
       guard isForm(first.name, of: input.markbookName) else {
         return .unknown(
-          "Markbook '\(first.name)', key \(first.key), is new, and is not quite '\(input.markbookName)'; see whose it is."
+          "Markbook '\(first.name)', key \(first.key), is new, and differs from '\(input.markbookName)'; check who made it."
         )
       }
       let book = try await markbook.getMarkbook(key: first.key)
-      // Somebody else may have made a markbook of that name meanwhile; theirs has other students.
+      // Another user may have made a markbook of that name meanwhile, with other students.
       let sent = input.studentList.map(\.studentID)
       guard
         book.students.allSatisfy({ found in sent.contains { $0.hasSameScalars(as: found.student.sid) } })
       else {
         return .unknown(
-          "Markbook '\(first.name)', key \(first.key), is new and has students who were not sent; see whose it is.")
+          "Markbook '\(first.name)', key \(first.key), is new and has students who were not sent; check who made it.")
       }
       var answer = Output()
       answer.markbookKey = first.key

@@ -24,7 +24,7 @@ enum CreateStudent: PreviewingAction, ReconcilingAction {
     @Field("Family name.") var familyName: String
     @Field("Given name.") var givenName: String
     @Field("The name the student goes by.") var preferredName = ""
-    @Field("The gender, which the service wants and never tells again.") var gender: Gender
+    @Field("The gender, which the service requires and never returns.") var gender: Gender
     @Field("Key of the class, as the markbook has it.") var classKey: Int
   }
 

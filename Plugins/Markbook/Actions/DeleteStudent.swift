@@ -2,7 +2,7 @@ import ActionKit
 
 enum DeleteStudent: PreviewingAction, ReconcilingAction, RetryingAction {
   static let name = "deleteStudent"
-  static let summary = "Deletes a student so that updateStudentClass can bring them back."
+  static let summary = "Deletes a student; updateStudentClass can restore them."
   // Repeating it deletes nothing more, but the service may refuse the repetition, and show nothing of what bringing the
   // student back needs. So a lost answer is looked up first.
   static let effect = Effect.write
@@ -29,7 +29,7 @@ enum DeleteStudent: PreviewingAction, ReconcilingAction, RetryingAction {
     @Field("Key of the class they were in; absent if they had been deleted already.") var classKey: Int?
   }
 
-  /// Reads before it deletes, because nobody knows whether the service still shows a deleted student's class.
+  /// Reads before it deletes, because it is unknown whether the service still shows a deleted student's class.
   static func run(_ input: Input, on markbook: MarkbookClient, in context: ActionContext) async throws -> Output {
     let classKey = try await student(input, on: markbook)?.classKey
     return try await onceUnderSession(input, on: markbook, in: context) {
@@ -50,7 +50,7 @@ enum DeleteStudent: PreviewingAction, ReconcilingAction, RetryingAction {
     in context: ActionContext
   ) async throws -> Reconciliation<Output> {
     try await context.reconcile(since: startedAt) {
-      // That somebody is not there tells nothing if they were not there before.
+      // A student who is missing now and was missing before proves nothing.
       guard let classKey = baseline.classKey else { return .notDone }
       guard let student = try await student(input, on: markbook) else {
         return .done(try output(input, classKey: classKey))
@@ -58,7 +58,7 @@ enum DeleteStudent: PreviewingAction, ReconcilingAction, RetryingAction {
       if student.classKey == classKey { return .notDone }
       return .unknown(
         "\(student.label) was in the class with key \(classKey), and is now shown in the one with key "
-          + "\(student.classKey); see whether they are deleted.")
+          + "\(student.classKey); check whether they are deleted.")
     }
   }
 

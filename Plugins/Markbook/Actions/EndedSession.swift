@@ -1,6 +1,6 @@
 import ActionKit
 
-// What a plain write does when it is refused and nobody can say whether the write or its session was.
+// What a plain write does when it is refused and it is unknown whether the write or its session was.
 //
 // The look logs in anew. A refusal is an answer, so the service is done with the request, and the look need not wait for
 // it to settle.

@@ -2,7 +2,7 @@ import ActionKit
 
 enum GetBackupURL: RetryingAction {
   static let name = "getBackupURL"
-  static let summary = "Asks for the address of the backup, whose zip is deleted an hour later."
+  static let summary = "Gets the address of the backup, whose zip is deleted an hour later."
   // The same address is given while the zip is there, however often it is asked for.
   static let effect = Effect.consume(repeats: 20)
   static let retry = RetrySchedule.atOnce

@@ -3,9 +3,9 @@ import ActionKit
 // How the writes that make something new find out after a lost answer whether they did.
 //
 // What was there before is the baseline; what is there now and was not before, and looks like what was asked for, is
-// ours. What is only alike, because a service may trim a name or change its case, may be ours and may be somebody's; a
-// person has to look. A request can still be under way when somebody looks, also after the program that sent it died. So what is not
-// there counts as not done only once the attempt is old enough to have ended; until then, the look is taken again.
+// ours. What is only alike, because a service may trim a name or change its case, may be ours or another user's; a person
+// has to check. A request can still be under way at the first look, also after the program that sent it died. So what is
+// not there counts as not done only once the attempt is old enough to have ended; until then, the look is repeated.
 
 extension ActionContext {
   /// How long the service may need for a request that it has received.
@@ -54,7 +54,7 @@ extension Reconciliation {
       self = .unknown("Markbook \(markbookKey) has \(new.count) new \(many) '\(wanted)'.")
     } else if !first.name.hasSameScalars(as: wanted) {
       self = .unknown(
-        "Markbook \(markbookKey) has a new \(one) '\(first.name)', which is not quite '\(wanted)'; see whose it is.")
+        "Markbook \(markbookKey) has a new \(one) '\(first.name)', which differs from '\(wanted)'; check who made it.")
     } else {
       self = .done(try output(first.key))
     }

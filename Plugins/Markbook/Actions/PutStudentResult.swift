@@ -2,7 +2,7 @@ import ActionKit
 
 enum PutStudentResult: PreviewingAction {
   static let name = "putStudentResult"
-  static let summary = "Records one student's result for one task, over the one there is."
+  static let summary = "Records one student's result for one task, replacing an earlier one."
   static let effect = Effect.idempotentWrite(within: .forever)
   static let examples = [
     Example(
@@ -22,12 +22,12 @@ enum PutStudentResult: PreviewingAction {
     @Field("Key of the task, as a fresh reading of the markbook has it.") var taskKey: Int
     @Field("The same task's name; the service checks one by the other.", .notEmpty) var taskName: String
     @Field("The result as text: a number with a decimal point, a grade, or words.") var result: String
-    @Field("Whether an empty result is meant; what the service makes of one is not documented.")
+    @Field("Whether an empty result is intended; the service does not document what it does with one.")
     var allowEmpty = false
 
     func conflicts() -> [Conflict] {
       result.isEmpty && !allowEmpty
-        ? [Conflict("must not be empty, unless 'allowEmpty: true' says that it is meant", at: "result")] : []
+        ? [Conflict("must not be empty, unless 'allowEmpty: true' says that it is intended", at: "result")] : []
     }
   }
 

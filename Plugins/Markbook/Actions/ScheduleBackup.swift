@@ -2,7 +2,7 @@ import ActionKit
 
 enum ScheduleBackup: PreviewingAction {
   static let name = "scheduleBackup"
-  static let summary = "Asks for a backup of markbooks, which is built at about 1 AM in Sydney."
+  static let summary = "Schedules a backup of markbooks, which is built at about 1 AM in Sydney."
   static let effect = Effect.idempotentWrite(within: .sameDay(zone: "Australia/Sydney"))
   static let examples = [Example("This year's markbooks", #"matching: "2026""#)]
 

@@ -2,7 +2,7 @@ import ActionKit
 
 enum UpdateStudent: PreviewingAction {
   static let name = "updateStudent"
-  static let summary = "Replaces a student's names and gender, all of them."
+  static let summary = "Replaces all names of a student, and the gender."
   static let effect = Effect.idempotentWrite(within: .forever)
   static let examples = [
     Example(
@@ -23,7 +23,7 @@ enum UpdateStudent: PreviewingAction {
     @Field("Family name, also if it stays.") var familyName: String
     @Field("Given name, also if it stays.") var givenName: String
     @Field("The name the student goes by, also if it stays; empty for none.") var preferredName: String
-    @Field("The gender, also if it stays; the service never tells it, so it cannot be looked up.") var gender: Gender
+    @Field("The gender, also if it stays; the service never returns it, so it cannot be looked up.") var gender: Gender
   }
 
   typealias Output = StatusResponse
@@ -47,6 +47,8 @@ enum UpdateStudent: PreviewingAction {
     let changed = names.filter { !$0.1.hasSameScalars(as: $0.2) }.map { name, before, after in
       Change("\(name) of \(student.label)", from: before.isEmpty ? nil : before, to: after.isEmpty ? nil : after)
     }
-    return changed + [Change("Gender of \(student.label)", from: "not told by the service", to: input.gender.rawValue)]
+    return changed + [
+      Change("Gender of \(student.label)", from: "not returned by the service", to: input.gender.rawValue)
+    ]
   }
 }

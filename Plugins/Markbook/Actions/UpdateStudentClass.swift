@@ -2,7 +2,7 @@ import ActionKit
 
 enum UpdateStudentClass: PreviewingAction {
   static let name = "updateStudentClass"
-  static let summary = "Moves a student to another class, or brings a deleted student back into one."
+  static let summary = "Moves a student to another class, or restores a deleted student into one."
   static let effect = Effect.idempotentWrite(within: .forever)
   static let examples = [
     Example(

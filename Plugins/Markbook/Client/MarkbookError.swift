@@ -80,7 +80,7 @@ extension MarkbookError {
       effect: .unknown)
   }
 
-  /// Nothing of the call itself was sent, whatever became of the login.
+  /// Nothing of the call itself was sent; only the login was tried.
   static func authenticationFailed(_ underlying: MarkbookError) -> MarkbookError {
     var error = MarkbookError(
       .authenticationFailed(underlying: underlying), action: underlying.action,
@@ -121,7 +121,7 @@ extension MarkbookError {
         message: isPage
           ? "The answer to '\(action)' is a web page and not JSON: check that 'baseURL' is the API's address, and "
             + "that the service is not down for maintenance."
-          : "The answer to '\(action)' is no valid JSON\(place), after \(body.count) bytes; it may have been cut off.",
+          : "The answer to '\(action)' isn't valid JSON\(place), after \(body.count) bytes; it may have been cut off.",
         effect: .unknown)
     }
   }

@@ -1,11 +1,11 @@
 // The session policy.
 //
 // A session is opened on first need and used by every call until it is 19 minutes old, counted on a monotonic clock
-// from the arrival of the login's answer; the service keeps it for 20. Nobody knows whether use extends a session or
+// from the arrival of the login's answer; the service keeps it for 20. It is unknown whether use extends a session or
 // whether a new login ends the one before, so neither is counted on, and there is one session at a time.
 //
 // Calls that need a session while a login is under way wait for that login. Each of them can be cancelled by
-// itself; the login goes on for the others and ends early only when nobody waits for it any more.
+// itself; the login continues for the others and ends early only when no call waits for it any more.
 //
 // How an ended session is refused is not known, and the service may end one early. So a call that is refused forgets
 // its session, and those that are refused meanwhile share the login that follows. A read and an idempotent write are then
@@ -45,7 +45,7 @@ struct SessionMachine<Waiter> {
 
   enum State {
     case closed
-    /// A login is under way for those who wait.
+    /// A login is under way for the calls that wait.
     case opening(number: Int, waiters: [(id: Int, waiter: Waiter)])
     case open(MarkbookSession, since: TimeSpan)
     case refused(MarkbookError, since: TimeSpan)
@@ -86,9 +86,9 @@ struct SessionMachine<Waiter> {
     }
   }
 
-  /// The login has ended; gives those who waited for it.
+  /// Ends the login, and gives the calls that waited for it.
   ///
-  /// One that was given up has nobody to tell.
+  /// No call waits for a login that was given up.
   mutating func loginEnded(
     _ number: Int, _ result: Result<MarkbookSession, MarkbookError>, at now: TimeSpan
   ) -> [Waiter] {
@@ -106,7 +106,7 @@ struct SessionMachine<Waiter> {
     return waiters.map(\.waiter)
   }
 
-  /// A call stops waiting; gives its waiter, if it still waits, and whether the login is of use to nobody now.
+  /// Stops a call's waiting; gives its waiter, if it still waits, and whether no other call needs the login.
   mutating func leave(id: Int) -> (waiter: Waiter?, isLoginAbandoned: Bool) {
     guard case .opening(let number, var waiters) = state, let index = waiters.firstIndex(where: { $0.id == id }) else {
       return (nil, false)

@@ -20,12 +20,12 @@ struct MarkbookWire: Sendable {
     self.time = time
   }
 
-  /// Asks in a query, as all actions but one do, those that write included.
+  /// Sends a request with a query, as all actions but one need it, writes included.
   func get(_ query: HTTPQuery, action: String) async throws(MarkbookError) -> Payload {
     try await payload(HTTPRequest("GET", "\(baseURL)?\(query.encoded)"), action)
   }
 
-  /// Asks in a form.
+  /// Sends a form.
   func post(_ form: HTTPQuery, to page: String, action: String) async throws(MarkbookError) -> Payload {
     let headers: HTTPHeaders = ["Content-Type": "application/x-www-form-urlencoded"]
     return try await payload(

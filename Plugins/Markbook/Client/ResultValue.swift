@@ -4,7 +4,7 @@ import ActionKit
 ///
 /// The service holds results as text: `17`, `17.50`, `17.500000`, but also grades, words, `n0` (a zero that stays
 /// zero) and a leading `!` (locked against recalculation). Only an optional sign, digits and at most one point
-/// between or before digits count as a number, whatever the machine's locale; everything else is a result that is
+/// between or before digits count as a number, in every locale; everything else is a result that is
 /// there and is not numeric. An empty text is no result, and never a zero.
 func resultValue(_ text: String) -> Double? {
   var digits = text[...].utf8

@@ -13,7 +13,7 @@ enum SchoolFault: String, SandboxFaultKind {
   case truncated
   /// It is done, and the answer comes late.
   case slow
-  /// It is done, and the answer is larger than anybody wants.
+  /// It is done, and the answer is too large.
   case oversized
   /// It is done, and the answer has a comma before each closing bracket.
   case trailingComma

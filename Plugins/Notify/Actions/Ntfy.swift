@@ -3,7 +3,7 @@ import ActionKit
 enum Ntfy: PreviewingAction, SettingsAction {
   static let name = "ntfy"
   static let summary =
-    "Publishes a message through ntfy; one whose answer is lost may have arrived, and is not repeated."
+    "Publishes a message through ntfy; if the answer is lost, the message is not sent again, as it may have arrived."
   static let effect = Effect.write
   static let examples = [
     Example("A message", "message: The backup is done."),
@@ -15,9 +15,9 @@ enum Ntfy: PreviewingAction, SettingsAction {
 
   struct Input: ValidatedFieldSet {
     @Field("What it says; ntfy takes 4096 bytes.", .notEmpty, .maxLength(4096)) var message: String
-    @Field("What stands above it.", .notEmpty, .maxLength(250)) var title: String?
+    @Field("Title above it.", .notEmpty, .maxLength(250)) var title: String?
     @Field("How loud it is.") var priority = NtfyPriority.normal
-    @Field("Words under it; those that are names of emoji, such as warning, are shown as such.", .maxLength(20))
+    @Field("Words under it; names of emoji, such as warning, are shown as emoji.", .maxLength(20))
     var tags: [String] = []
     @Field("What is opened when it is tapped.", .notEmpty) var click: String?
     @Field("Whether the message is Markdown.") var markdown = false

@@ -2,7 +2,7 @@ import ActionKit
 
 enum Webhook: PreviewingAction, SettingsAction {
   static let name = "webhook"
-  static let summary = "Posts JSON to the connection's webhook, as chats such as Slack, Mattermost and Discord take it."
+  static let summary = "Posts JSON to the connection's webhook, as Slack, Mattermost and Discord accept it."
   static let effect = Effect.write
   static let examples = [
     Example("A text, as {\"text\": …}", "text: The backup is done."),

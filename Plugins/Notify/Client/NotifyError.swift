@@ -1,7 +1,7 @@
 public import ActionKit
 public import HTTPClient
 
-/// Why a message was not taken, or nobody knows whether it was.
+/// Why a message was refused, or may have been.
 public typealias NotifyError = ServiceError<NotifyErrorKind>
 
 /// What went wrong with a message.

@@ -12,7 +12,7 @@ public struct NotifySettings: Sendable {
   public var topic: String?
   /// Access token of the ntfy server.
   public var token: String?
-  /// How long it may take until a connection stands.
+  /// Time limit for connecting.
   public var connectTimeout = TimeSpan.seconds(10)
   /// How long one request may take.
   public var requestTimeout = TimeSpan.seconds(30)
@@ -21,7 +21,7 @@ public struct NotifySettings: Sendable {
   public init() {}
 }
 
-/// A message for everybody who follows a topic (docs.ntfy.sh, "Publish as JSON").
+/// A message for the subscribers of a topic (docs.ntfy.sh, "Publish as JSON").
 public struct NtfyMessage: Sendable {
   /// How loud a message is.
   public enum Priority: Int, Sendable {
@@ -31,11 +31,11 @@ public struct NtfyMessage: Sendable {
 
   /// What it says; at most `mostBytes` of UTF-8, because a server makes a file of what is longer.
   public var text: String
-  /// What stands above it.
+  /// Title above it.
   public var title: String?
   /// How loud it is.
   public var priority: Priority
-  /// Words under it; those that are names of emoji are shown as such.
+  /// Words under it; names of emoji are shown as emoji.
   public var tags: [String]
   /// What is opened when it is tapped.
   public var click: String?

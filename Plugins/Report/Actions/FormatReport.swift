@@ -28,13 +28,13 @@ enum FormatReport: Action {
 
   struct Section: FieldSet {
     @Field("Its heading.", .notEmpty) var heading: String?
-    @Field("Paragraphs, which stand in the report as they are: in Markdown they may hold markup.", .notEmpty)
+    @Field("Paragraphs, copied into the report as they are: in Markdown they may hold markup.", .notEmpty)
     var text: String?
     @Field("Points of a list, each on one line.") var items: [String]?
     @Field("Rows of a table, as maps by the keys of the columns.", .maxLength(100_000)) var rows: [ValueMap]?
     @Field("The table's columns, in their order; absent means all keys, as they first appear.", .notEmpty)
     var columns: [ColumnFields]?
-    @Field("What stands instead of a list or table that is empty.", .notEmpty) var empty: String?
+    @Field("Text shown instead of an empty list or table.", .notEmpty) var empty: String?
   }
 
   struct Output: FieldSet {

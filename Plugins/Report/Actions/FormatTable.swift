@@ -19,7 +19,7 @@ enum FormatTable: Action {
     var columns: [ColumnFields]?
     @Field("How it is written; plain text is aligned for a font whose letters are of one width.") var style =
       TextStyle.markdown
-    @Field("What stands instead of a table that has no rows.") var empty: String?
+    @Field("Text shown instead of a table without rows.") var empty: String?
   }
 
   struct Output: FieldSet {

@@ -4,7 +4,7 @@ import LocalFiles
 enum Run: StepEffectAction, PreviewingAction {
   static let name = "run"
   static let summary =
-    "Runs a program with arguments that no shell reads, or a script by '/bin/sh -c'; ends all that it started with it."
+    "Runs a program with arguments that no shell expands, or a script with '/bin/sh -c', and ends all processes it started."
   static let effect = Effect.write
   static let examples = [
     Example("A program", "effect: pure\nprogram: echo\narguments: [\"what it costs: $5 & more\"]"),
@@ -74,12 +74,12 @@ enum Run: StepEffectAction, PreviewingAction {
     if let valid = String(validating: result.output, as: UTF8.self) {
       text = withoutLastLineEnds(valid)
     } else {
-      throw ActionError(.plugin, "the output of '\(name)' is no UTF-8 text", effect: .done)
+      throw ActionError(.plugin, "the output of '\(name)' isn't valid UTF-8", effect: .done)
     }
     var json: Value?
     if input.as == .json {
       do throws(JSONError) { json = try JSON.parse(result.output) } catch {
-        throw ActionError(.plugin, "the output of '\(name)' is no JSON: \(error)", effect: .done)
+        throw ActionError(.plugin, "the output of '\(name)' isn't valid JSON: \(error)", effect: .done)
       }
     }
     return try Output {

@@ -91,7 +91,7 @@ public struct ShellError: Error, Sendable, Equatable, CustomStringConvertible {
     case signalled(Int)
     /// It wrote too much, and was killed.
     case tooMuchOutput
-    /// What watched over it was killed, so that it was ended and nobody knows what it left.
+    /// What watched over it was killed, so that it was ended, and what it left is unknown.
     case lost
     /// The calling task was cancelled, and it was ended with all that it had started.
     case cancelled

@@ -2,7 +2,7 @@ import ActionKit
 
 enum CheckHealth: Action {
   static let name = "checkHealth"
-  static let summary = "Asks whether the service works; only if it says nothing at all is that an error."
+  static let summary = "Checks the health of the service; fails only if the service doesn't answer."
   static let effect = Effect.read
   static let examples = [Example("Now", "{}")]
 

@@ -2,7 +2,7 @@ import ActionKit
 
 enum FindDeparture: RetryingAction {
   static let name = "findDeparture"
-  static let summary = "Looks for one departure on the board of a stop, and says what is the matter with it."
+  static let summary = "Finds one departure on the board of a stop, and reports its state."
   static let effect = Effect.read
   static let retry = boardRetry
   static let examples = [

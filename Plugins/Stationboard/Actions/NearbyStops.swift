@@ -2,7 +2,7 @@ import ActionKit
 
 enum NearbyStops: RetryingAction {
   static let name = "nearbyStops"
-  static let summary = "Looks stops up by place, the nearest first."
+  static let summary = "Finds stops near a place, the nearest first."
   static let effect = Effect.read
   static let retry = boardRetry
   static let examples = [

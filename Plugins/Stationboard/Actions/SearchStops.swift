@@ -2,7 +2,7 @@ import ActionKit
 
 enum SearchStops: RetryingAction {
   static let name = "searchStops"
-  static let summary = "Looks stops up by name, and gives the ids to ask boards for; small slips do not matter."
+  static let summary = "Finds stops by name, with tolerance for typing errors, and gives the ids that boards need."
   static let effect = Effect.read
   static let retry = boardRetry
   static let examples = [Example("A town", "query: bern")]

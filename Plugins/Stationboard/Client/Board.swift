@@ -8,7 +8,7 @@ public import ActionKit
 
 /// The departures of a stop, and how much they are worth.
 public struct Board: FieldSet {
-  @Field("The stop, if the service says it.") public var station: NamedStop?
+  @Field("The stop, if the service names it.") public var station: NamedStop?
   @Field("How the service found the stop.") public var resolved: ResolvedStop?
   @Field("The departures, by the time at which they are expected; cancelled ones are among them.")
   public var departures: [Departure]
@@ -22,13 +22,13 @@ public struct Board: FieldSet {
   public var isDegraded = true
   @Field("Whether the times may lack realtime: the service did not apply it, or it is over 45 s old.")
   public var isRealtimeReduced = true
-  @Field("Whether it tells anything new; if not, a departure that is missing from it says nothing.")
+  @Field("Whether it is informative; if not, a departure that is missing from it means nothing.")
   public var isCurrent = false
   @Field("Whether it is known that nothing runs within the window; an empty board alone does not say so.")
   public var isWithoutService = false
-  @Field("Whether it is an earlier board that stands in, because the service failed.", .volatile) public var isStale =
+  @Field("Whether it is an earlier board, used because the service failed.", .volatile) public var isStale =
     false
-  @Field("Why an earlier board stands in.", .volatile) public var staleReason: String?
+  @Field("Why an earlier board is used.", .volatile) public var staleReason: String?
   @Field("Whether the service answered that nothing is new, and this is the board held before.", .volatile)
   public var isUnchanged = false
   @Field("Whether it was asked for so recently that the service was not asked again.", .volatile) public var fromCache =
@@ -45,7 +45,7 @@ public struct Board: FieldSet {
 
 /// One departure.
 public struct Departure: FieldSet, Hashable {
-  @Field("What tells it from others, the same from one board to the next.") public var key: String
+  @Field("Its identifier, the same from one board to the next.") public var key: String
   @Field("Label on the vehicle, such as S3 or IC61.") public var line: String?
   @Field("Where it goes.") public var destination: String?
   @Field("When it leaves by the timetable.") public var scheduledDeparture: Timestamp
@@ -83,7 +83,7 @@ public struct Departure: FieldSet, Hashable {
 
 /// A notice about one departure.
 public struct DepartureAlert: FieldSet, Hashable {
-  @Field("What tells it from others.") public var id: String?
+  @Field("Its identifier.") public var id: String?
   @Field("How much it matters: info, warning, severe or another.") public var severity: String?
   @Field("Its heading.") public var header: String?
   @Field("What it says.") public var description: String?
@@ -134,7 +134,7 @@ public struct ResolvedStop: FieldSet {
 
 /// Why a board is empty.
 public struct NoService: FieldSet {
-  @Field("The reason: no_service_in_time_window, backend_timeout_fallback (nobody knows) or another.") public
+  @Field("The reason: no_service_in_time_window, backend_timeout_fallback (unknown) or another.") public
     var reason: String?
   @Field("The window that was searched.", .volatile) public var window: Window?
 
@@ -239,7 +239,7 @@ public struct Delivery: FieldSet {
   @Field(
     "Id of this request, for questions to the service; that in `meta` may be of another whose board the edge held.")
   public var requestId: String?
-  @Field("Whether the edge answered by itself: HIT, MISS or BYPASS.") public var edgeCache: String?
+  @Field("Whether the edge answered from its cache: HIT, MISS or BYPASS.") public var edgeCache: String?
   @Field("Why the service sent something old.") public var staleReason: String?
   @Field("How many requests the edge takes from this address within the minute.") public var rateRemaining: Int?
 

@@ -2,11 +2,11 @@ import Basics
 import ActionKit
 
 // How boards are read: forgivingly, because a board that lacks something is still worth reading, and rows of one that
-// nobody can read must not hide the others (contract, section 11).
+// cannot be read must not hide the others (contract, section 11).
 //
 // Only `departures` must be there. A member that is not declared is passed over; one that is null, empty or of another
 // type counts as absent. A departure needs a time; one whose `cancelled` or `platformChanged` is no truth value is as
-// unreadable as one without, because nobody could say whether it leaves. What cannot be read is left out and counted.
+// unreadable as one without, because it would be unknown whether it leaves. What cannot be read is left out and counted.
 
 extension Value {
   /// The value in the form of a declared type; nil if it cannot be read as that.

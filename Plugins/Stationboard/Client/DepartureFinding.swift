@@ -49,7 +49,7 @@ public struct DepartureState: FieldSet {
   @Field("The departure, if it is on the board.") public var departure: Departure?
   @Field("What may be wrong with the question, as a sentence: a line that the board does not have.")
   public var hint: String?
-  @Field("Whether the board tells anything new; if not, that it lacks the departure says nothing.")
+  @Field("Whether the board is informative; if not, a missing departure means nothing.")
   public var isCurrent: Bool
   @Field("Whether the times may lack realtime.") public var isRealtimeReduced: Bool
   @Field("When the board came.", .volatile) public var receivedAt: Timestamp

@@ -8,7 +8,7 @@ public typealias StationboardError = ServiceError<StationboardErrorKind>
 
 /// What went wrong with the service.
 public enum StationboardErrorKind: ServiceErrorKind {
-  /// A parameter cannot be right; nobody was asked.
+  /// A parameter cannot be right; no request was sent.
   case invalidParameter
   /// The service knows no such stop.
   case unknownStop

@@ -63,7 +63,7 @@ extension StopSearch {
 }
 
 extension Health {
-  /// Reads an answer, of whatever status.
+  /// Reads an answer of any status.
   init(answer: Value, status: Int) throws(ValueError) {
     var map = answer.map ?? ValueMap()
     map["isHealthy"] = .bool(status == 200 && answer["ok"]?.bool == true)

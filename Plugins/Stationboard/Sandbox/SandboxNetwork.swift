@@ -200,7 +200,7 @@ struct SandboxNetwork {
       let delay = trouble?.delay ?? (isLate ? .seconds(204) : .zero)
       let expected = scheduled.advanced(by: delay) ?? scheduled
       guard let gone = expected.advanced(by: .seconds(45)), gone >= now else { return nil }
-      // Most of them are beyond the limit, and nobody asks for their rows.
+      // Most of them are beyond the limit, and their rows are never asked for.
       return (
         expected, isKnown, { row(line, scheduled, expected, isKnown: isKnown, trouble, isWithAlerts, language) }
       )

@@ -2,7 +2,7 @@ import ActionKit
 
 enum CompareAndSet: ReconcilingAction, PreviewingAction {
   static let name = "compareAndSet"
-  static let summary = "Stores a value only if what is there is what the recipe expects."
+  static let summary = "Stores a value only if the current one is what the recipe expects."
   static let effect = Effect.write
   static let examples = [
     Example("The first who comes takes it", "name: onDuty\nvalue: ana"),

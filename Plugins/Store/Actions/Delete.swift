@@ -2,7 +2,7 @@ import ActionKit
 
 enum Delete: PreviewingAction {
   static let name = "delete"
-  static let summary = "Removes a stored value; where there is none, nothing happens."
+  static let summary = "Removes a stored value; succeeds if there is none."
   static let effect = Effect.idempotentWrite(within: .forever)
   static let examples = [Example("Forgets it", "name: streak")]
 

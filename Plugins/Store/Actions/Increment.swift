@@ -3,7 +3,7 @@ import ActionKit
 enum Increment: ReconcilingAction, PreviewingAction {
   static let name = "increment"
   static let summary =
-    "Adds to a stored int, once, also if the program ends meanwhile; where there is none it begins at 0."
+    "Adds to a stored int exactly once, even if the program stops meanwhile; a missing value counts as 0."
   static let effect = Effect.write
   static let examples = [Example("One more", "name: streak"), Example("Seven fewer", "name: tickets\nby: -7")]
 
@@ -60,7 +60,7 @@ enum Increment: ReconcilingAction, PreviewingAction {
 
   private static func output(of input: Input, _ outcome: ValueOutcome) throws -> Output {
     guard let value = outcome.value?.int else {
-      throw ActionError(.internal, "the stored value '\(input.name)' is no int after it was added to", effect: .done)
+      throw ActionError(.internal, "the stored value '\(input.name)' isn't an int after the addition", effect: .done)
     }
     return try Output { $0.value = value }
   }

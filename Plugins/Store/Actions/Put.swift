@@ -2,7 +2,7 @@ import ActionKit
 
 enum Put: PreviewingAction {
   static let name = "put"
-  static let summary = "Stores a value under a name, whatever was there before."
+  static let summary = "Stores a value under a name, replacing an earlier one."
   static let effect = Effect.idempotentWrite(within: .forever)
   static let examples = [
     Example("A text", "name: lastReport\nvalue: 2026-W47"),

@@ -2,7 +2,7 @@ import ActionKit
 
 enum CheckSelection: Action {
   static let name = "checkSelection"
-  static let summary = "Looks whether the catalog has a program, study year and group, and names the nearest if not."
+  static let summary = "Checks that the catalog has a program, study year and group, or suggests the nearest."
   static let effect = Effect.read
   static let examples = [
     Example("A group", "selection: { programId: informatica-maghiara, year: 1, group: 511 }")

@@ -4,7 +4,7 @@ import LocalFiles
 
 enum CompareWithCopy: Action {
   static let name = "compareWithCopy"
-  static let summary = "Tells what changed in a group's timetable since a copy was saved with saveCopy."
+  static let summary = "Reports what changed in a group's timetable since saveCopy saved a copy."
   static let effect = Effect.read
   static let examples = [
     Example(
@@ -85,7 +85,7 @@ struct TimetableCopy: FieldSet {
   static func read(_ file: LocatedFile) async throws(ActionError) -> TimetableCopy? {
     guard let bytes = try await file.readIfThere(limit: 64 << 20) else { return nil }
     guard let value = try? JSON.parse(bytes), let copy = try? TimetableCopy(answer: value, as: "copy") else {
-      throw ActionError(.validation, "'\(file.path)' is no copy of a timetable; remove it, or name another file.")
+      throw ActionError(.validation, "'\(file.path)' isn't a copy of a timetable; remove it, or name another file.")
     }
     return copy
   }

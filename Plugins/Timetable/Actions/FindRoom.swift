@@ -2,12 +2,12 @@ import ActionKit
 
 enum FindRoom: Action {
   static let name = "findRoom"
-  static let summary = "Tells where a room is, by its code as a timetable writes it."
+  static let summary = "Finds the address of a room by its code in a timetable."
   static let effect = Effect.read
   static let examples = [Example("A laboratory", "room: lab3")]
 
   struct Input: FieldSet {
-    @Field("Code of the room, in whatever case and spacing, or a text that holds it.", .notEmpty) var room: String
+    @Field("Code of the room, in any case and spacing, or a text that holds it.", .notEmpty) var room: String
   }
 
   struct Output: FieldSet {

@@ -2,7 +2,7 @@ import ActionKit
 
 enum GetAnnouncements: Action {
   static let name = "getAnnouncements"
-  static let summary = "Reads the notices to students that hold now, or at another instant."
+  static let summary = "Reads the notices to students that are valid now, or at another instant."
   static let effect = Effect.read
   static let examples = [Example("In Romanian where there is such a text", "language: ro")]
 
@@ -19,7 +19,7 @@ enum GetAnnouncements: Action {
   }
 
   struct Item: FieldSet {
-    @Field("What tells it from the others, from one day to the next.") var id: String
+    @Field("Its identifier, the same from one day to the next.") var id: String
     @Field("Its heading.") var title: String
     @Field("What it says.") var message: String
     @Field("How much it matters.") var severity: Severity

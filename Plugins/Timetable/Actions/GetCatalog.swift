@@ -2,7 +2,7 @@ import ActionKit
 
 enum GetCatalog: Action {
   static let name = "getCatalog"
-  static let summary = "Reads the academic years, programs, study years and groups that there are."
+  static let summary = "Reads the catalog of academic years, programs, study years and groups."
   static let effect = Effect.read
   static let examples = [Example("All there is", "{}")]
 

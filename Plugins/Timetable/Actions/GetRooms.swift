@@ -2,7 +2,7 @@ import ActionKit
 
 enum GetRooms: Action {
   static let name = "getRooms"
-  static let summary = "Reads where the rooms are."
+  static let summary = "Reads the addresses of the rooms."
   static let effect = Effect.read
   static let examples = [Example("All rooms", "{}")]
 

@@ -3,7 +3,7 @@ import LocalFiles
 
 enum SaveCopy: PreviewingAction {
   static let name = "saveCopy"
-  static let summary = "Saves the days of a timetable as the copy with which compareWithCopy compares."
+  static let summary = "Saves the days of a timetable as the copy that compareWithCopy compares with."
   static let effect = Effect.idempotentWrite(within: .forever)
   static let examples = [
     Example(

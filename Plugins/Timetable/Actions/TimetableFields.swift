@@ -34,7 +34,7 @@ struct FreshnessFields: FieldSet {
   @Field("Whether it was kept, and did not come over the network now.", .volatile) var fromCache: Bool
   @Field("When it came over the network.", .volatile) var cachedAt: Timestamp
   @Field("When the publisher's server last said that it is current.", .volatile) var checkedAt: Timestamp
-  @Field("Whether it stands in for a current one that could not be had.", .volatile) var isStale: Bool
+  @Field("Whether it replaces a current one that was unavailable.", .volatile) var isStale: Bool
   @Field("Why it is not current; absent if it is.", .volatile) var staleReason: String?
 
   init() {}
@@ -54,7 +54,7 @@ struct FreshnessFields: FieldSet {
 struct DayFields: FieldSet {
   @Field("The date.") var date: String
   @Field("The day of the week.") var weekday: DayName
-  @Field("Which of two alternating weeks it is; absent if there are no classes, or nobody knows.")
+  @Field("Which of two alternating weeks it is; absent if there are no classes, or it is unknown.")
   var week: TeachingWeek.Parity?
   @Field("The teaching week of the semester, 1 for the first, if the academic calendar says so.") var weekNumber: Int?
   @Field("Why there are no classes at all, such as the name of the holidays.") var noClasses: String?
@@ -96,7 +96,7 @@ extension Published {
   }
 
   private static var unknownWeek: String {
-    "Which of the alternating weeks it is nobody knows, so classes of both are given: it takes an academic calendar of "
+    "It is unknown which of the alternating weeks it is, so classes of both are given: it takes an academic calendar of "
       + "that year and 'language' in the selection, or 'weekOneMonday' in the connection."
   }
 }

@@ -2,7 +2,7 @@ import ActionKit
 
 enum Today: Action {
   static let name = "today"
-  static let summary = "Gives the classes of today, or of another date, with the week's parity and holidays minded."
+  static let summary = "Lists the classes of today or of another date, by the week's parity and the holidays."
   static let effect = Effect.read
   static let examples = [
     Example("Today", "selection: { programId: informatica-maghiara, year: 1, group: 511, language: hu }"),

@@ -2,7 +2,7 @@ import ActionKit
 
 enum Week: Action {
   static let name = "week"
-  static let summary = "Gives the classes of a week from Monday to Friday, with the week's parity and holidays minded."
+  static let summary = "Lists the classes of a week from Monday to Friday, by the week's parity and the holidays."
   static let effect = Effect.read
   static let examples = [
     Example(

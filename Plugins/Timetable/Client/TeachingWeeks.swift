@@ -18,7 +18,7 @@ public enum TeachingWeek: Hashable, Sendable {
   case teaching(Parity, number: Int?)
   /// No classes are held, for the reason that the text names: a period, or that there is none.
   case noClasses(String)
-  /// Nobody knows which of the two it is.
+  /// It is unknown which of the two it is.
   case unknown
 
   /// One of two alternating weeks.
@@ -55,7 +55,7 @@ public struct TeachingWeeks: Sendable {
   /// Gathers what is known.
   ///
   /// - Parameters:
-  ///   - explicit: What the caller says, for whatever date.
+  ///   - explicit: What the caller says, for every date.
   ///   - calendar: The academic calendar; it is passed over for dates outside its academic year, which begins in
   ///     September, and where it has nothing for the language and kind.
   ///   - language: The program's teaching language; without one the calendar cannot be used.

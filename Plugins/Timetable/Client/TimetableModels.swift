@@ -45,7 +45,7 @@ public struct AnnouncementList: FieldSet {
 
 /// One notice.
 public struct Announcement: FieldSet {
-  @Field("What tells it from the others, from one file to the next.", .notEmpty) public var id: String
+  @Field("Its identifier, the same from one file to the next.", .notEmpty) public var id: String
   @Field("Its heading.") public var title: LocalizedText
   @Field("What it says.") public var message: LocalizedText
   @Field("How much it matters.") public var severity: Severity
@@ -177,7 +177,7 @@ public struct TimetableEntry: FieldSet, Hashable {
   @Field("Where the room is, if that is known.") public var roomAddress: String?
   @Field("Who teaches; empty if that is not said, '- Necunoscut' if the university does not know.")
   public var instructor: String
-  @Field("Whom it is for; absent in files of the first version.") public var audience: Audience?
+  @Field("Who it is for; absent in files of the first version.") public var audience: Audience?
 
   public init() {}
 }
@@ -192,7 +192,7 @@ public enum ClassType: String, Choice {
   case lecture, seminar, lab
 }
 
-/// Whom a class is for: information, by which no class is left out unless somebody chooses a subgroup.
+/// Who a class is for: information, by which no class is left out unless a subgroup is chosen.
 public struct Audience: FieldSet, Hashable {
   @Field("What the university's page names, such as '512/1'; absent if it names nothing clearly.")
   public var formation: String?

@@ -19,19 +19,19 @@ public struct TimetableSelection: Hashable, Sendable {
     self.group = group
   }
 
-  /// What is wrong with it before anybody is asked, as a sentence.
+  /// What is wrong with it, as a sentence; checked before a request is sent.
   var fault: String? {
     guard TextPattern.academicYear.matches(academicYear) else {
-      return "'\(academicYear)' is no academic year; write it like 2025-2026."
+      return "'\(academicYear)' isn't an academic year; write it like 2025-2026."
     }
     // It becomes one segment of a path, which must not lead elsewhere.
     guard !programId.isEmpty, programId != ".", programId != "..",
       programId.unicodeScalars.allSatisfy({
         !"/\\?#".unicodeScalars.contains($0) && $0.properties.generalCategory != .control
       })
-    else { return "'\(programId)' is no id of a program; take one of the catalog." }
-    guard year >= 1 else { return "\(year) is no study year; the first is 1." }
-    guard group >= 1 else { return "\(group) is no group; take one of the catalog." }
+    else { return "'\(programId)' isn't the id of a program; take one from the catalog." }
+    guard year >= 1 else { return "\(year) isn't a study year; the first is 1." }
+    guard group >= 1 else { return "\(group) isn't a group; take one from the catalog." }
     return nil
   }
 

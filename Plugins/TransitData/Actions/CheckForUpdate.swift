@@ -2,7 +2,7 @@ import ActionKit
 
 enum CheckForUpdate: Action {
   static let name = "checkForUpdate"
-  static let summary = "Tells whether a release is newer than what is installed; downloads nothing."
+  static let summary = "Checks whether a release is newer than what is installed, without downloading it."
   static let effect = Effect.read
   static let examples = [Example("By what GitHub calls the latest", "{}"), Example("By date", "choose: greatest")]
 
@@ -18,7 +18,7 @@ enum CheckForUpdate: Action {
     @Field("Tag of what is installed; absent if nothing is.") var installedTag: String?
     @Field("Tag of the release that was looked at; absent if none could be.") var tag: String?
     @Field("When GitHub last said so; absent if it did not.", .volatile) var checkedAt: Timestamp?
-    @Field("Why nobody knows whether something is newer; absent if it is known.") var trouble: String?
+    @Field("Why it is unknown whether something is newer; absent if it is known.") var trouble: String?
   }
 
   static func run(_ input: Input, on rail: TransitDataClient, in context: ActionContext) async throws -> Output {

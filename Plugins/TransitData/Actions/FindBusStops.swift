@@ -12,7 +12,7 @@ enum FindBusStops: Action {
   struct Input: FieldSet {
     @Field("Code or name of the station.", .notEmpty) var station: String?
     @Field("Code of the bus stop, leading zeros included.", .pattern(.digits(5))) var code: String?
-    @Field("Number of a bus service, in whatever case.", .notEmpty) var service: String?
+    @Field("Number of a bus service, in any case.", .notEmpty) var service: String?
   }
 
   struct Output: FieldSet {

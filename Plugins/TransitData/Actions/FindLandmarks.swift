@@ -7,7 +7,7 @@ enum FindLandmarks: Action {
   static let examples = [Example("Near a pier", "text: pier")]
 
   struct Input: FieldSet {
-    @Field("Part of the landmark's name, in whatever case.", .notEmpty) var text: String
+    @Field("Part of the landmark's name, in any case.", .notEmpty) var text: String
   }
 
   struct Output: FieldSet {

@@ -9,7 +9,7 @@ enum FindStations: Action {
   ]
 
   struct Input: FieldSet {
-    @Field("Part of the name, in whatever case.", .notEmpty) var name: String?
+    @Field("Part of the name, in any case.", .notEmpty) var name: String?
     @Field("Line, in its short or long form: NS or NSL.", .notEmpty) var line: String?
     @Field("Whether only stations count of which an exit is said to need no steps.") var stepFree = false
   }

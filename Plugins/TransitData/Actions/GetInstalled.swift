@@ -2,7 +2,7 @@ import ActionKit
 
 enum GetInstalled: Action {
   static let name = "getInstalled"
-  static let summary = "Tells which version of the data is installed."
+  static let summary = "Reports which version of the data is installed."
   static let effect = Effect.read
   static let examples = [Example("What is installed", "{}")]
 
@@ -10,7 +10,7 @@ enum GetInstalled: Action {
 
   struct Output: FieldSet {
     @Field("What is installed.") var installed: InstalledFields
-    @Field("Whom to name where the data are shown or passed on.") var attribution: String
+    @Field("The source to credit where the data are shown or passed on.") var attribution: String
   }
 
   private static let attribution =

@@ -2,7 +2,7 @@ import ActionKit
 
 enum GetRelease: Action {
   static let name = "getRelease"
-  static let summary = "Asks GitHub for the release of a tag."
+  static let summary = "Reads the release of a tag from GitHub."
   static let effect = Effect.read
   static let examples = [Example("One release", "tag: '20260215'")]
 

@@ -7,7 +7,7 @@ enum GetStation: Action {
   static let examples = [Example("By code", "station: NS61"), Example("By name", "station: Lantern Quay")]
 
   struct Input: FieldSet {
-    @Field("Code or name, in whatever case, with or without MRT STATION or LRT STATION.", .notEmpty)
+    @Field("Code or name, in any case, with or without MRT STATION or LRT STATION.", .notEmpty)
     var station: String
   }
 

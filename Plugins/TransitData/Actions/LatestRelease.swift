@@ -2,7 +2,7 @@ import ActionKit
 
 enum LatestRelease: Action {
   static let name = "latestRelease"
-  static let summary = "Asks GitHub for the latest release of the data set, at most once in the minimum interval."
+  static let summary = "Reads the latest release of the data set from GitHub, at most once in the minimum interval."
   static let effect = Effect.read
   static let examples = [Example("The latest release", "{}")]
 

@@ -34,7 +34,7 @@ struct AssetFields: FieldSet {
   @Field("Name of the file.") var name: String
   @Field("Where it is downloaded from.") var url: String
   @Field("Size in bytes, if it is known.") var bytes: Int?
-  @Field("SHA-256 of its bytes, if GitHub says it.") var sha256: String?
+  @Field("SHA-256 of its bytes, if GitHub gives it.") var sha256: String?
   @Field("Whether it was uploaded whole.") var isUploaded: Bool
   @Field("When it was last replaced.") var updatedAt: Timestamp?
 

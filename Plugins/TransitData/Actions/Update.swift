@@ -7,7 +7,7 @@ enum Update: PreviewingAction, TimedAction {
   static let timeout = TimeSpan.seconds(900)
   static let examples = [
     Example("To what GitHub calls the latest", "{}"),
-    Example("To one release, whatever is installed", "tag: '20260215'"),
+    Example("To one release, even if a newer one is installed", "tag: '20260215'"),
   ]
 
   struct Input: ValidatedFieldSet {

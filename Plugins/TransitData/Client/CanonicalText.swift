@@ -271,7 +271,7 @@ private struct CanonicalWriter {
       let byte = input[index]
       switch byte {
       case ASCII.quote:
-        guard String(validating: text, as: UTF8.self) != nil else { throw fault("the text is no UTF-8") }
+        guard String(validating: text, as: UTF8.self) != nil else { throw fault("the text isn't valid UTF-8") }
         index += 1
         return text
       case ASCII.backslash: try escape(input, into: &text)

@@ -8,8 +8,8 @@ import HTTPClient
 //   quota.json             until when the API is not asked
 //
 // A version comes into use when `installed.json` is replaced, which is one step: its file was verified and synced
-// before, and the file of the version that is no longer named is removed after. Whoever dies in between leaves a file
-// that nobody names, or one that is named and not needed. If the file in use is damaged the one before it serves.
+// before, and the file of the version that is no longer named is removed after. A crash in between leaves a file
+// without a name in the index, or one that is named and not needed. If the file in use is damaged the one before it serves.
 
 /// One version of the data set that was verified and put into use.
 public struct InstalledVersion: Hashable, Sendable {
@@ -102,7 +102,7 @@ final class InstalledStore: Sendable {
     let unnamed = [old?.current, old?.previous].compactMap { $0?.fileName }.filter {
       $0 != version.fileName && $0 != previous?.fileName
     }
-    // A file that stays is in nobody's way.
+    // A file that stays does no harm.
     for gone in (unfinished + unnamed).compactMap(self.path) { try? Files.remove(gone) }
   }
 

@@ -3,12 +3,12 @@ import HTTPClient
 
 // GitHub counts requests to its API: 60 an hour for an address without a token, 5,000 with one, and others that it does
 // not tell. Who asked too often gets 403 or 429 and is to wait: as long as `retry-after` says, else until
-// `x-ratelimit-reset` if nothing remains, else a minute that doubles each time, up to an hour. Nobody asks meanwhile,
+// `x-ratelimit-reset` if nothing remains, else a minute that doubles each time, up to an hour. No request is sent meanwhile,
 // not even after a restart, because every request in vain makes it longer.
 
 /// How far the quota of the API is used up, as far as it is known.
 struct Quota: Equatable, Sendable {
-  /// Until when nobody asks.
+  /// Until when no request is sent.
   var until: Timestamp
   /// How often in a row it was refused without a word about how long.
   var strikes: Int

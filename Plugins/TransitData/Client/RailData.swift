@@ -128,7 +128,7 @@ enum RailLine {
 }
 
 extension Array where Element: Hashable {
-  /// The elements without those that came before.
+  /// The elements without repetitions.
   func uniqued() -> [Element] {
     var seen: Set<Element> = []
     return filter { seen.insert($0).inserted }

@@ -52,7 +52,7 @@ extension CanonicalText {
       try self.init(of: file, as: form)
     } catch {
       let place = Source(name: "", bytes: file).position(at: error.offset)
-      throw .decoding("it is no JSON: line \(place.line), column \(place.column): \(error.reason)")
+      throw .decoding("it isn't valid JSON: line \(place.line), column \(place.column): \(error.reason)")
     }
   }
 }

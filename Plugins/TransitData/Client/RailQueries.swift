@@ -33,13 +33,13 @@ public struct LandmarkMatch: Hashable, Sendable {
 }
 
 extension RailData {
-  /// The station that has a code, in whatever case: `ns24`.
+  /// The station that has a code, in any case: `ns24`.
   public func station(code: String) -> Station? {
     let code = code.uppercased().trimmed
     return stations.first { $0.codes.contains { $0.hasSameScalars(as: code) } }
   }
 
-  /// The stations of a name, in whatever case and with or without `MRT STATION` or `LRT STATION`.
+  /// The stations of a name, in any case and with or without `MRT STATION` or `LRT STATION`.
   public func stations(named name: String) -> [Station] {
     let name = name.uppercased().trimmed
     let exact = stations.filter { $0.officialName.hasSameScalars(as: name) }
@@ -98,7 +98,7 @@ extension RailData {
     }
   }
 
-  /// The landmarks whose names contain a text, in whatever case.
+  /// The landmarks whose names contain a text, in any case.
   public func landmarks(containing text: String) -> [LandmarkMatch] {
     let text = text.uppercased().trimmed
     return stations.flatMap { station in

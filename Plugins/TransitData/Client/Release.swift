@@ -41,7 +41,7 @@ public struct Release: Hashable, Sendable {
     public var updatedAt: Timestamp?
   }
 
-  /// Whether it is one that everybody is meant to use.
+  /// Whether it is published for general use.
   public var isPublished: Bool { !isDraft && !isPrerelease }
 
   /// The file of that name, if it is there and whole.

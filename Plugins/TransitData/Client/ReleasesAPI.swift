@@ -131,7 +131,7 @@ actor ReleasesAPI {
     do { value = try JSON.parse(answer.body) } catch {
       let space: [UInt8] = [ASCII.space, ASCII.tab, ASCII.newline, ASCII.carriageReturn]
       let isPage = answer.body.first { !space.contains($0) } == ASCII.less
-      throw .decoding(isPage ? "it is a web page and no JSON; check 'apiBase'" : "it is no JSON", of: subject)
+      throw .decoding(isPage ? "it is a web page, not JSON; check 'apiBase'" : "it isn't valid JSON", of: subject)
     }
     return try read(value, subject)
   }

@@ -11,7 +11,7 @@ public typealias TransitDataError = ServiceError<TransitDataErrorKind>
 public enum TransitDataErrorKind: ServiceErrorKind {
   /// What was asked for makes no sense.
   case invalidParameter
-  /// The settings cannot work: an address that is no secure one, a redirect to where nobody expects it.
+  /// The settings cannot work: an address that is no secure one, a redirect to an unexpected host.
   case configuration
   /// There is no such repository, no access to it, or no published release.
   case noRelease

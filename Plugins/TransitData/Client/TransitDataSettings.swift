@@ -13,7 +13,7 @@ public struct TransitDataSettings: Sendable {
   public var apiBase = "https://api.github.com"
   /// Where files are downloaded from, without a slash at its end.
   public var webBase = "https://github.com"
-  /// A token, which raises the quota of the API and is told to nobody else.
+  /// A token, which raises the quota of the API and is sent to no other host.
   public var token: String?
   /// How long an answer of the API serves before it is asked again.
   public var minInterval = TimeSpan.seconds(3600)
@@ -21,7 +21,7 @@ public struct TransitDataSettings: Sendable {
   public var maxFileBytes = 32 << 20
   /// Whether a station file without a checksum is taken.
   public var allowsUnverified = false
-  /// How long it may take until a connection stands.
+  /// Time limit for connecting.
   public var connectTimeout = TimeSpan.seconds(10)
   /// How long one answer of the API may take, and how long a download may be silent.
   public var requestTimeout = TimeSpan.seconds(30)
@@ -71,7 +71,7 @@ extension TransitDataSettings {
     return parts[2]
   }
 
-  /// Where the file of a release is, if nobody says it.
+  /// Where the file of a release is, unless the API says it.
   func assetURL(tag: String) -> String {
     "\(webBase)\(path)/releases/download/\(tag.percentEncoded)/\(assetName.percentEncoded)"
   }

@@ -2,7 +2,7 @@ import ActionKit
 import HTTPClient
 import Synchronization
 
-/// Verifies the file of a release while it has no name yet, and keeps what it found for whoever waits for it.
+/// Verifies the file of a release while it has no name yet, and keeps what it found for the caller.
 ///
 /// Size and digest come first: they guard the way here. The checksum inside guards the content. Both must hold.
 final class Verifier: Sendable {

@@ -1,7 +1,7 @@
 import ActionKit
 import Glibc
 
-// What belongs to errand itself, and is out of bounds for actions whatever name leads there: errand.yaml, the files of
+// What belongs to errand itself, and is out of bounds for actions under every name that leads there: errand.yaml, the files of
 // secrets and the key that opens them, the folder of the state, and recipes.
 //
 // A thing is known by the file system's number for it, so that links, `..`, bind mounts, another spelling and another
@@ -42,7 +42,7 @@ struct Bounds {
   private var things: [Identity: OwnFiles.Kind] = [:]
   /// What is to be there, as the names that follow from a folder that is.
   private var names: [(from: Identity, names: [String], kind: OwnFiles.Kind)] = []
-  /// The folders that hold any of it, at whatever depth.
+  /// The folders that hold any of it, at any depth.
   private var above: Set<Identity> = []
 
   init(_ own: OwnFiles, allowsRecipes: Bool) {

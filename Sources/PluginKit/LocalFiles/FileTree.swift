@@ -4,7 +4,7 @@ import Synchronization
 
 /// A file, a link or a folder with all that is in it, by its name in an open folder.
 ///
-/// Names are as the file system has them, bytes that are no UTF-8 included.
+/// Names are as the file system has them, bytes that aren't valid UTF-8 included.
 struct FileTree: ~Copyable {
   private let folder: Int32
   private let name: [CChar]
@@ -114,9 +114,9 @@ struct FileTree: ~Copyable {
   private func fault(_ path: String) -> FileError { FileError(.move, path, .system(errno)) }
 }
 
-/// A new file with a name that nobody else uses, until it has its own.
+/// A new file with a unique name, until it has its own.
 ///
-/// Whoever writes it has it locked; what has such a name and no lock was left by a writer that was killed.
+/// Its writer has it locked; what has such a name and no lock was left by a writer that was killed.
 struct TemporaryFile: ~Copyable {
   let name: String
   let file: Descriptor

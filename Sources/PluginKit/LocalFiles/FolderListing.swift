@@ -55,7 +55,7 @@ extension LocatedFile {
     }
   }
 
-  /// The names in an open folder; in those that are no UTF-8 each byte that is none of plain text is `\xE9`.
+  /// The names in an open folder; in names that aren't valid UTF-8 each byte beyond ASCII is shown as `\xE9`.
   static func names(
     in folder: borrowing Descriptor, of file: LocatedFile
   ) throws(ActionError) -> (readable: [String], unreadable: [String]) {

@@ -14,7 +14,7 @@ public import ActionKit
 // Names that begin with a dot are left alone unless the connection says otherwise: repositories and keys have such
 // names. What belongs to errand itself is out of bounds under any name (`Bounds`).
 //
-// Names are bytes to the file system. Those that are no UTF-8 are told of in listings and cannot be used; those in
+// Names are bytes to the file system. Names that aren't valid UTF-8 are listed and cannot be used; those in
 // other Unicode forms (NFC, NFD) are other names, which listings give as they are and find by a pattern in any form.
 
 /// What `errand.yaml` says of a connection to files.
@@ -76,7 +76,7 @@ public struct LocalFiles: Sendable {
     let path = path.hasPrefix("/") ? context.path(path) : path
     var (start, rest) = (root, path[...])
     if path.hasPrefix("/") {
-      // Of folders inside each other the inner one, whose own links are nobody's way out.
+      // Of folders inside each other the inner one, whose own links lead no further.
       let roots = ([root] + others.map { context.path($0).withoutDotsAtEnds }).filter { path.isInside($0) }
       guard let found = roots.max(by: { $0.utf8.count < $1.utf8.count }) else {
         throw LocalFiles.refusal(
@@ -101,7 +101,7 @@ public struct LocalFiles: Sendable {
   /// The names in a path from its folder on, or why it leads nowhere on any connection.
   fileprivate static func names(in rest: Substring, of path: String) throws(ActionError) -> [String] {
     guard !path.isEmpty else { throw refusal("the path is empty") }
-    guard !path.utf8.contains(0) else { throw refusal("'\(path.replacing("\0", with: "␀"))' is no path") }
+    guard !path.utf8.contains(0) else { throw refusal("'\(path.replacing("\0", with: "␀"))' isn't a path") }
     let names = rest.split(separator: "/").filter { $0 != "." }.map(String.init)
     guard !names.contains("..") else {
       throw refusal("'\(path)' has '..' in it; a path of this connection says where it leads without going up")
@@ -138,7 +138,7 @@ extension TextPattern {
 }
 
 extension LocalFiles {
-  /// Which paths are refused, whatever there is when the step runs.
+  /// Which paths are refused in every state of the file system.
   ///
   /// - Parameters:
   ///   - files: Those of the connection; nil if it is not known.

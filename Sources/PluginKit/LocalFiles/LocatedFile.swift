@@ -29,7 +29,7 @@ package struct LocatedFile: Sendable {
     package var bytes: Int
     package var modifiedAt: Timestamp
     package var mode: mode_t
-    /// Which file of the machine it is, whatever its path.
+    /// Which file of the machine it is, by any path.
     package var identity: String
     /// The file system's own words.
     let system: stat
@@ -73,7 +73,7 @@ package struct LocatedFile: Sendable {
     let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
     let text = bytes.starts(with: mark) ? bytes[mark.count...] : bytes[...]
     guard let text = String(validating: text, as: UTF8.self) else {
-      throw ActionError(.validation, "'\(path)' is no text in UTF-8.", effect: ActionError.Effect.none)
+      throw ActionError(.validation, "'\(path)' isn't valid UTF-8.", effect: ActionError.Effect.none)
     }
     return text
   }
@@ -156,7 +156,7 @@ package struct LocatedFile: Sendable {
     try await call { () throws(ActionError) in
       let folder = try folder(.append, making: true)
       let file = try opened(.append, in: folder, O_WRONLY | O_APPEND | O_CREAT)
-      // Others that append wait, so that what is taken back is nobody else's. Closing unlocks.
+      // Others that append wait, so that only our own bytes are taken back. Closing unlocks.
       while flock(file.number, LOCK_EX) != 0 {
         guard errno == EINTR else { throw failure(.append, errno) }
       }
@@ -190,7 +190,7 @@ package struct LocatedFile: Sendable {
           let flags = status.kind == .folder ? AT_REMOVEDIR : 0
           var code = unlinkat(folder.number, name, flags) == 0 ? 0 : errno
           if code == ENOTEMPTY {
-            // What killed writers left is nobody's.
+            // What killed writers left is garbage.
             try self.folder(.remove, names[...]).clean()
             code = unlinkat(folder.number, name, flags) == 0 ? 0 : errno
           }
@@ -409,7 +409,7 @@ package struct LocatedFile: Sendable {
       case .folder: throw failure(operation, EISDIR)
       default:
         throw ActionError(
-          .validation, "'\(path)' is no file but a device, a pipe or a socket.", effect: ActionError.Effect.none)
+          .validation, "'\(path)' isn't a file but a device, a pipe or a socket.", effect: ActionError.Effect.none)
       }
     }
   }

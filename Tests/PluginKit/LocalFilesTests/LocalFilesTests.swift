@@ -63,7 +63,7 @@ private func files(_ settings: KeyValuePairs<String, Value> = [:]) throws -> Loc
       "'.errand/state.json' is hidden; say 'hidden: true' in the connection to use files whose "
         + "names begin with a dot."
     ),
-    ("a\0b", "'a␀b' is no path."), ("", "the path is empty."),
+    ("a\0b", "'a␀b' isn't a path."), ("", "the path is empty."),
   ])
   func `finds what a path leads to, inside the folder only`(_ path: String, _ result: String) throws {
     let folder = try Folder()
@@ -208,7 +208,7 @@ private func files(_ settings: KeyValuePairs<String, Value> = [:]) throws -> Loc
     #expect(try await located("bytes", in: folder).read(limit: 2) == [0x61, 0xFF])
     #expect(
       await failure(.validation, in: folder) { _ = try await located("bytes", in: folder).text(limit: 2) }
-        == "'F/bytes' is no text in UTF-8.")
+        == "'F/bytes' isn't valid UTF-8.")
     #expect(
       await failure(.validation, in: folder) { _ = try await located("text", in: folder).text(limit: 4) }
         == "cannot read 'F/text': it has more than the 4 bytes that are allowed; raise 'maxBytes' in the connection if it "
@@ -222,7 +222,7 @@ private func files(_ settings: KeyValuePairs<String, Value> = [:]) throws -> Loc
     #expect(mkfifo(folder.path + "/pipe", 0o600) == 0)
     #expect(
       await failure(.validation, in: folder) { _ = try await located("pipe", in: folder).read(limit: 4) }
-        == "'F/pipe' is no file but a device, a pipe or a socket.")
+        == "'F/pipe' isn't a file but a device, a pipe or a socket.")
     #expect(try await located("none/at/all", in: folder).status() == nil)
     #expect(try await located("text/none", in: folder).status() == nil)
   }

@@ -39,14 +39,14 @@ import Testing
 
   @Test(arguments: [
     ("{}", "https://a.example/x?y=1", "https://a.example/x?y=1&q=1"),
-    ("{}", "/x", "'/x' is no whole address; say where it starts from with 'baseURL' in the connection."),
-    ("{}", "x", "'x' is no address such as https://example.org/items."),
+    ("{}", "/x", "'/x' isn't a full address; set 'baseURL' in the connection to say where it starts."),
+    ("{}", "x", "'x' isn't an address such as https://example.org/items."),
     (#"{"baseURL":"https://a.example/v1"}"#, "/x", "https://a.example/v1/x?q=1"),
     (#"{"baseURL":"https://a.example/v1"}"#, "?x=1", "https://a.example/v1?x=1&q=1"),
     (#"{"baseURL":"https://a.example/v1"}"#, "https://A.example:443/z", "https://A.example:443/z?q=1"),
     (
       #"{"baseURL":"https://a.example/v1"}"#, "x",
-      "'x' is no address such as /items or https://a.example/v1/items; percent-encode what is not plain ASCII."
+      "'x' isn't an address such as /items or https://a.example/v1/items; percent-encode what is not plain ASCII."
     ),
     (
       #"{"baseURL":"https://a.example/v1"}"#, "https://b.example/x",
@@ -106,7 +106,7 @@ import Testing
     ("application/json", "[]", "text", #""[]" false"#), ("", "", "auto", "null false"),
     (
       "application/json", "", "json",
-      "the answer to GET https://a.example/ is no JSON: line 1, column 1: a value is expected, but the text ends."
+      "the answer to GET https://a.example/ isn't valid JSON: line 1, column 1: a value is expected, but the text ends."
     ),
     (
       "application/json", "<html>", "auto",
@@ -115,7 +115,7 @@ import Testing
     ),
     (
       "application/json", #"{"secret":"#, "auto",
-      "the answer to GET https://a.example/ is no JSON: line 1, column 11: a value is expected, but the text ends."
+      "the answer to GET https://a.example/ isn't valid JSON: line 1, column 11: a value is expected, but the text ends."
     ),
   ])
   func `reads what is answered`(_ type: String, _ body: String, _ kind: String, _ result: String) async throws {

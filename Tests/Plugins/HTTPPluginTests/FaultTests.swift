@@ -41,7 +41,7 @@ import Testing
       "GET S/items: the answer is larger than 1048576 bytes; raise the limit if it should be."),
     Case(
       ServiceFault(.badUTF8), .plugin,
-      "the answer to GET S/items is no JSON: line 1, column 4: the text is not valid UTF-8 here."),
+      "the answer to GET S/items isn't valid JSON: line 1, column 4: the text is not valid UTF-8 here."),
     Case(
       ServiceFault(.html), .plugin,
       "the answer to GET S/items is a web page and not JSON; check the address, and that the service is not down for "

@@ -66,7 +66,7 @@ import Testing
     plan.weekOf = "next week"
     #expect(
       try await failure { try plan.preparedForReroll() }.message
-        == "The request was not sent. 'weekOf' of the plan is no date, but 'next week'.")
+        == "The request was not sent. 'weekOf' of the plan isn't a date, but 'next week'.")
     plan = try WeekPlan(answer: json("generate_routine_response_fallback.json")["plan"] ?? .null, as: "plan")
     #expect(
       try await failure { try plan.preparedForReroll() }.message
@@ -99,7 +99,7 @@ import Testing
     ("no_days", "'profile.availableDays' must not be empty"),
     (
       "profile_only_name",
-      "'profile' needs 'stage' (string): How far somebody is, such as '3rd Year', 'Recent Grad' or 'Career Changer'"
+      "'profile' needs 'stage' (string): The career stage, such as '3rd Year', 'Recent Grad' or 'Career Changer'"
     ),
   ])
   func `refuses a profile that the backend would refuse`(_ name: String, _ words: String) throws {
@@ -216,7 +216,7 @@ import Testing
     ("bare_plan_without_envelope.json", "'answer' needs 'plan' (object): The plan"),
     (
       #"{"plan":{"weekOf":"soon","timeBlocks":{},"milestones":[],"resources":[]}}"#,
-      "'plan.weekOf' is no date, but 'soon'"
+      "'plan.weekOf' isn't a date, but 'soon'"
     ),
     (
       #"{"plan":{"weekOf":"2026-04-13","timeBlocks":{"Mon":[{"label":"x"}]},"milestones":[],"resources":[]}}"#,
@@ -233,7 +233,7 @@ import Testing
     let error = try await failure { try call.read(bytes) }
     #expect(error.kind == .decoding)
     #expect(
-      error.message.hasPrefix("Data error: the answer cannot be read. It is not what was agreed: \(words)"),
+      error.message.hasPrefix("Data error: the answer cannot be read. It does not match the contract: \(words)"),
       "\(error.message)")
     #expect(error.message.hasSuffix(" The call may have been paid."))
   }
@@ -297,7 +297,7 @@ import Testing
       "Too many requests. Please wait a little. POST URL/generate/routine was answered with HTTP status 429: too many "
       + "requests (demo wording). | after 41s",
     "routine, body cut off":
-      "Data error: the answer cannot be read. It is not what was agreed: it is not valid JSON (line 1, column 67: the "
+      "Data error: the answer cannot be read. It does not match the contract: it is not valid JSON (line 1, column 67: the "
       + "text ends inside a string; '\"' is missing (the string begins at line 1, column 62)). \(paid)",
     "prep": "4 subjects, Mon Tue Wed Thu Fri, 5 questions",
     "prep, server fallback": "1 subjects, Mon Tue Wed Thu Fri, 3 questions, canned",

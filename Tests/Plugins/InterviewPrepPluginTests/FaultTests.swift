@@ -33,7 +33,7 @@ import Testing
   private static let lost =
     "The network is not available. Please check the connection and try again. POST URL: HOST closed the connection "
     + "before its answer was complete."
-  private static let unreadable = "Data error: the answer cannot be read. It is not what was agreed: "
+  private static let unreadable = "Data error: the answer cannot be read. It does not match the contract: "
   private static let serverIssue = "Server issue. Please try again shortly."
   private static let refused = "The server refused the request."
   private static let noAccess = "The server gives no access."

@@ -99,7 +99,7 @@ private final class Notes: RunNotes {
     notes.notes.withLock { $0["paidCalls/c"] = .string("{") }
     await #expect { try await Self.pay(calls, Self.context(in: notes)) } throws: { error in
       "\(error)"
-        == "configuration: Nothing is paid for that cannot be counted: the run's note 'paidCalls/c' is no account "
+        == "configuration: No call is paid for that cannot be counted: the run's note 'paidCalls/c' isn't an account "
         + "of paid calls."
     }
   }

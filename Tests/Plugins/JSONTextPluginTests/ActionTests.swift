@@ -53,7 +53,8 @@ private func run(_ name: String, _ input: Value) async throws -> Value {
       _ = try await run("parse", .object(["text": .string("{\n 1")]))
     }
     #expect(error?.kind == .validation)
-    #expect(error?.message.hasPrefix("the text is no JSON: line 2, column 2: ") == true, "\(String(describing: error))")
+    #expect(
+      error?.message.hasPrefix("the text isn't valid JSON: line 2, column 2: ") == true, "\(String(describing: error))")
   }
 
   @Test(arguments: [

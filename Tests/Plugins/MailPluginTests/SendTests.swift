@@ -233,7 +233,7 @@ private func input(to recipient: String, _ text: String = "All is well.") -> Val
     try await withOffice(greeting: "HTTP/1.1 400 Bad Request") { _, settings in
       let found = await error(of: settings)
       #expect(found?.kind == .plugin)
-      #expect(found?.message == "What answers at 127.0.0.1, port \(settings.port), is no mail server.")
+      #expect(found?.message == "What answers at 127.0.0.1, port \(settings.port), isn't a mail server.")
       #expect(found?.effect == ActionError.Effect.none)
     }
     try await withOffice(greeting: "554 5.7.1 go away.") { _, settings in
@@ -381,7 +381,7 @@ private func input(to recipient: String, _ text: String = "All is well.") -> Val
       ])
     let empty = try action().input.check(.object(["subject": .string("s")]), as: "with")
     #expect(
-      empty.map(\.message) == ["'with' needs somebody in 'to', 'cc' or 'bcc'", "'with' needs 'text' or 'html'"])
+      empty.map(\.message) == ["'with' needs a recipient in 'to', 'cc' or 'bcc'", "'with' needs 'text' or 'html'"])
   }
 
   @Test func `of several recipients the one is named who is refused`() async throws {

@@ -165,7 +165,7 @@ private let ana = "Ana Ölkrug <ana@example.org>"
         attachments: [.init(name: "a", type: "text/plain\r\nX: y", bytes: [])])
     }),
     (Case(
-      title: "'eve@example.org··Bcc: x' is no mail address; write it as ana@example.org or Ana <ana@example.org>."
+      title: "'eve@example.org··Bcc: x' isn't a mail address; write it as ana@example.org or Ana <ana@example.org>."
     ) { try Mail(from: "a@b.c", to: ["eve@example.org\r\nBcc: x"], subject: "s", text: "") }),
     (Case(title: "The mail has 101 recipients, and a server takes 100 at a time.") {
       try Mail(from: "a@b.c", to: (0...100).map { "a\($0)@b.c" }, subject: "s", text: "")

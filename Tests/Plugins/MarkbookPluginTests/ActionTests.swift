@@ -49,7 +49,7 @@ private func json(_ text: String) throws -> Value { try JSON.parse(text) }
     Faulty(
       action: "putStudentResult",
       input: #"{"markbookKey":1,"studentKey":2,"sid":"3","taskKey":4,"taskName":"t","result":""}"#,
-      messages: ["'with.result' must not be empty, unless 'allowEmpty: true' says that it is meant"]),
+      messages: ["'with.result' must not be empty, unless 'allowEmpty: true' says that it is intended"]),
     Faulty(
       action: "putStudentResult",
       input: #"{"markbookKey":1,"studentKey":2,"sid":"3","taskKey":4,"taskName":"t","result":"","allowEmpty":true}"#,
@@ -58,7 +58,7 @@ private func json(_ text: String) throws -> Value { try JSON.parse(text) }
       action: "createStudent",
       input: #"{"markbookKey":1,"sid":"3","familyName":"f","givenName":"g","classKey":4}"#,
       messages: [
-        "'with' needs 'gender' ('male' or 'female' or 'other'): The gender, which the service wants and never tells again"
+        "'with' needs 'gender' ('male' or 'female' or 'other'): The gender, which the service requires and never returns"
       ]),
     Faulty(
       action: "scheduleBackup", input: #"{"matching":"2"}"#,
@@ -219,7 +219,7 @@ private func json(_ text: String) throws -> Value { try JSON.parse(text) }
         + #""givenName":"Anika","preferredName":"","gender":"female"}"#,
       changes: [
         Change("Preferred name of Ani Bhattacharya (0047233)", from: "Ani", to: nil),
-        Change("Gender of Ani Bhattacharya (0047233)", from: "not told by the service", to: "female"),
+        Change("Gender of Ani Bhattacharya (0047233)", from: "not returned by the service", to: "female"),
       ]),
     Previewed(
       action: "updateStudentClass",

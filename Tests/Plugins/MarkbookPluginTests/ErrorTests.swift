@@ -42,7 +42,7 @@ import Testing
     Case(
       body: #"{"status":"OKAY","markbookna"#,
       message:
-        "The answer to 'getmarkbook' is no valid JSON at line 1, column 29, after 28 bytes; it may have been cut "
+        "The answer to 'getmarkbook' isn't valid JSON at line 1, column 29, after 28 bytes; it may have been cut "
         + "off.", kind: .plugin, effect: .unknown),
     Case(
       body: "[]", message: "The answer to 'getmarkbook' cannot be read: the answer should be an object and is a list.",

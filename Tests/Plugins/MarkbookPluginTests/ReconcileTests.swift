@@ -100,13 +100,13 @@ import Testing
         case .unknown(let one) = try await action.reconcile(
           ours, with: baseline, startedAt: time.now(), on: client, in: context)
       else { throw Unexpected(description: "their markbook was taken for ours") }
-      #expect(one == "Markbook 'New', key 1300001, is new and has students who were not sent; see whose it is.")
+      #expect(one == "Markbook 'New', key 1300001, is new and has students who were not sent; check who made it.")
       _ = try await action.run(ours, on: client, in: context)
       guard
         case .unknown(let two) = try await action.reconcile(
           ours, with: baseline, startedAt: time.now(), on: client, in: context)
       else { throw Unexpected(description: "one of two was taken for ours") }
-      #expect(two == "2 new markbooks are named 'New', or so with a number.")
+      #expect(two == "2 new markbooks are named 'New', with or without a number.")
     }
   }
 
@@ -124,19 +124,19 @@ import Testing
       action: "createClass",
       wanted: #"{"markbookKey":1207731,"name":" 8GEO-W","teacherFamilyName":"F","teacherGivenName":"G"}"#,
       found: #"{"markbookKey":1207731,"name":"8Geo-W","teacherFamilyName":"F","teacherGivenName":"G"}"#,
-      words: "Markbook 1207731 has a new class '8Geo-W', which is not quite ' 8GEO-W'; see whose it is."),
+      words: "Markbook 1207731 has a new class '8Geo-W', which differs from ' 8GEO-W'; check who made it."),
     Alike(
       action: "createStudent",
       wanted:
         #"{"markbookKey":1207731,"sid":"00a7 ","familyName":"Lee","givenName":"Su","gender":"other","classKey":4}"#,
       found:
         #"{"markbookKey":1207731,"sid":"00A7","familyName":"Lee","givenName":"Su","gender":"other","classKey":4}"#,
-      words: "Markbook 1207731 has a new student with the id '00A7', which is not quite '00a7 '; see whose it is."),
+      words: "Markbook 1207731 has a new student with the id '00A7', which differs from '00a7 '; check who made it."),
     Alike(
       action: "createMarkbook",
       wanted: #"{"markbookName":"demo ","markbookYear":"","markbookCourse":"","ownerKey":31}"#,
       found: #"{"markbookName":"Demo","markbookYear":"","markbookCourse":"","ownerKey":31}"#,
-      words: "Markbook 'Demo-1', key 1300001, is new, and is not quite 'demo '; see whose it is."),
+      words: "Markbook 'Demo-1', key 1300001, is new, and differs from 'demo '; check who made it."),
   ])
   func `what the service may have trimmed or changed the case of is for a person to look at`(_ c: Alike) async throws {
     let action = try #require(ActionCatalog([MarkbookPlugin.self]).action("markbook.\(c.action)"))

@@ -49,7 +49,7 @@ extension MarkbookClient {
 
 struct Unexpected: Error, CustomStringConvertible { var description: String }
 
-/// Holds whoever waits until it is opened.
+/// Holds its waiters until it is opened.
 final class Gate: Sendable {
   private let stream: AsyncStream<Void>
   private let opening: AsyncStream<Void>.Continuation

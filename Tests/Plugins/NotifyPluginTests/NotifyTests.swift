@@ -101,10 +101,10 @@ private func withSandbox(_ body: (NotifySandbox) async throws -> Void) async thr
 
   @Test(arguments: [
     Refusal("The connection has no webhook; give it a 'webhookURL' in errand.yaml."),
-    Refusal("The connection's 'webhookURL' is no http or https address without a user.") {
+    Refusal("The connection's 'webhookURL' isn't an http or https address without a user.") {
       $0.webhookURL = "https://user:pass@chat.example/hook"
     },
-    Refusal("The connection's 'webhookURL' is no http or https address without a user.") {
+    Refusal("The connection's 'webhookURL' isn't an http or https address without a user.") {
       $0.webhookURL = "ftp://chat.example/s3cret"
     },
     Refusal(
@@ -229,10 +229,12 @@ private func withSandbox(_ body: (NotifySandbox) async throws -> Void) async thr
     Row(.slow, .timeout, .unknown, "did not send a complete answer within 0.3s", kept: 1),
     Row(.oversized, .plugin, .unknown, "larger than 65536 bytes", kept: 1),
     Row(
-      .wrongType, .plugin, .unknown, "is no ntfy server: it sent no JSON with an 'id'", kept: 1, webhookIsContent: true),
+      .wrongType, .plugin, .unknown, "isn't an ntfy server: it sent no JSON with an 'id'", kept: 1,
+      webhookIsContent: true),
     Row(
-      .badUTF8, .plugin, .unknown, "is no ntfy server: it sent no JSON with an 'id'", kept: 1, webhookIsContent: true),
-    Row(.html, .plugin, .unknown, "is no ntfy server: it sent a web page", webhookIsContent: true),
+      .badUTF8, .plugin, .unknown, "isn't an ntfy server: it sent no JSON with an 'id'", kept: 1, webhookIsContent: true
+    ),
+    Row(.html, .plugin, .unknown, "isn't an ntfy server: it sent a web page", webhookIsContent: true),
     Row(.redirect, .plugin, .none, "HTTP status 302, which leads elsewhere; give the address that it leads to."),
     Row(.redirectLoop, .plugin, .none, "HTTP status 302, which leads elsewhere; give the address that it leads to."),
     Row(.status, status: 400, .plugin, .none, "HTTP status 400."),

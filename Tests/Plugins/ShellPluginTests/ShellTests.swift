@@ -130,10 +130,10 @@ private func output(of command: ShellCommand, _ settings: ShellSettings = ShellS
         "no program is named 'echo hello'; give what follows its name as 'arguments', or use 'script'")),
     Failure(
       command: ShellCommand(.program("/etc/passwd"), folder: "/"),
-      error: ShellError(.invalid, "'/etc/passwd' is no program: it is not there, or not executable")),
+      error: ShellError(.invalid, "'/etc/passwd' isn't a program: it is missing, or not executable")),
     Failure(
       command: ShellCommand(.program("/bin"), folder: "/"),
-      error: ShellError(.invalid, "'/bin' is no program: it is not there, or not executable")),
+      error: ShellError(.invalid, "'/bin' isn't a program: it is missing, or not executable")),
     Failure(
       command: ShellCommand(.program("echo"), ["a\0b"], folder: "/"),
       error: ShellError(.invalid, "an argument of 'echo' holds a NUL, which ends a text")),
@@ -286,11 +286,11 @@ private func output(of command: ShellCommand, _ settings: ShellSettings = ShellS
       "failed, configuration: no program is named 'nowhere-to-be-found' in /usr/local/bin, /usr/bin, /bin"
     ),
     (
-      "{ effect: pure, script: \"printf '\\\\377'\" }", "failed, plugin: the output of 'sh' is no UTF-8 text"
+      "{ effect: pure, script: \"printf '\\\\377'\" }", "failed, plugin: the output of 'sh' isn't valid UTF-8"
     ),
     (
       "{ effect: pure, program: echo, as: json }",
-      "failed, plugin: the output of 'echo' is no JSON: "
+      "failed, plugin: the output of 'echo' isn't valid JSON: "
     ),
   ])
   func `what fails is judged by the effect that the step declares`(_ with: String, _ words: String) async throws {

@@ -185,9 +185,9 @@ import Testing
       "The service answered /api/stationboard with HTTP status 503: rt_origin_not_configured, demo: no backend address "
         + "set."
     ),
-    (200, "200_truncated_body.txt", "The board is not what was agreed: it is not valid JSON"),
-    (200, "502_gateway.html", "The board is not what was agreed: it is a web page."),
-    (200, "500_stationboard_failed.json", "The board is not what was agreed: it has no list of departures."),
+    (200, "200_truncated_body.txt", "The board does not match the contract: it is not valid JSON"),
+    (200, "502_gateway.html", "The board does not match the contract: it is a web page."),
+    (200, "500_stationboard_failed.json", "The board does not match the contract: it has no list of departures."),
   ])
   func `every other body of an error is read`(_ status: Int, _ file: String, _ message: String) async throws {
     let answer = HTTPServerResponse(status: status, body: .bytes(try fixture("errors/\(file)")))
@@ -278,8 +278,8 @@ import Testing
   }
 
   @Test(arguments: [
-    (200, "{}", "The word about health is not what was agreed: it does not say 'ok'."),
-    (200, "fine", "The word about health is not what was agreed: it is not valid JSON"),
+    (200, "{}", "The word about health does not match the contract: it does not say 'ok'."),
+    (200, "fine", "The word about health does not match the contract: it is not valid JSON"),
     (502, "<html>", "The service answered /health with HTTP status 502."),
     (500, "{}", "The service answered /health with HTTP status 500."),
   ])

@@ -23,7 +23,7 @@ import Testing
       self.message = message
       self.isOutage = isOutage
       // What is no board is asked for again no sooner than any board.
-      if message.hasPrefix("The board is not what was agreed") { retryAfter = .seconds(20) }
+      if message.hasPrefix("The board does not match the contract") { retryAfter = .seconds(20) }
     }
 
     /// What the edge says of the next board: it holds the one that was spoilt on the way.
@@ -47,7 +47,7 @@ import Testing
 
   private static let get = "The service could not be asked. GET BASE/api/stationboard?stop_id=Parent8507000&limit=20"
   private static let asking = get + "&include_alerts=1: "
-  private static let broken = "The board is not what was agreed: it is "
+  private static let broken = "The board does not match the contract: it is "
 
   @Test(arguments: [
     Case(.refuse, .network, asking + "BASE closed the connection before its answer was complete.", isOutage: true),
@@ -58,8 +58,8 @@ import Testing
       isOutage: true),
     Case(
       .oversized, .plugin, asking + "the answer is larger than 1048576 bytes; raise the limit if it should be."),
-    Case(.wrongType, .plugin, "The board is not what was agreed: it has no list of departures."),
-    Case(.badUTF8, .plugin, broken + "not valid UTF-8."),
+    Case(.wrongType, .plugin, "The board does not match the contract: it has no list of departures."),
+    Case(.badUTF8, .plugin, broken + "no UTF-8."),
     Case(.html, .plugin, broken + "a web page."),
     Case(
       .redirect, .plugin,
@@ -127,9 +127,9 @@ import Testing
   }
 
   @Test(arguments: [
-    ("wrongType", "The list of stops is not what was agreed: it has no list of stops."),
-    ("badUTF8", "The list of stops is not what was agreed: it is not valid UTF-8."),
-    ("html", "The list of stops is not what was agreed: it is a web page."),
+    ("wrongType", "The list of stops does not match the contract: it has no list of stops."),
+    ("badUTF8", "The list of stops does not match the contract: it is no UTF-8."),
+    ("html", "The list of stops does not match the contract: it is a web page."),
   ])
   func `a list of stops that is none is an error`(_ kind: String, _ message: String) async throws {
     try await withSandbox { (sandbox, client, _) async throws in

@@ -68,7 +68,7 @@ private let g512 = #""programId":"informatica-maghiara","year":1,"group":512"#
     #expect(output["day"]?["entries"]?.list?.filter { $0["time"]?.string == "10–12" }.count == 2)
     #expect(
       output["warnings"]?.list?.compactMap(\.string) == [
-        "Which of the alternating weeks it is nobody knows, so classes of both are given: it takes an academic calendar of "
+        "It is unknown which of the alternating weeks it is, so classes of both are given: it takes an academic calendar of "
           + "that year and 'language' in the selection, or 'weekOneMonday' in the connection."
       ])
     let told = try await run(
@@ -106,7 +106,7 @@ private let g512 = #""programId":"informatica-maghiara","year":1,"group":512"#
     #expect(old["freshness"]?["isStale"]?.bool == false)
     #expect(
       old["warnings"]?.list?.compactMap(\.string) == [
-        "The academic calendar is of 2026-11-20T09:30:00Z, and a newer one could not be had. The server answered with "
+        "The academic calendar is of 2026-11-20T09:30:00Z, and a newer one is unavailable. The server answered with "
           + "HTTP status 503."
       ])
   }
@@ -275,7 +275,7 @@ private let g512 = #""programId":"informatica-maghiara","year":1,"group":512"#
       _ = try await run("compareWithCopy", compare, on: client, in: folder.path)
     }
     #expect(
-      error?.message == "'\(folder.path)/k/c.json' is no copy of a timetable; remove it, or name another file.")
+      error?.message == "'\(folder.path)/k/c.json' isn't a copy of a timetable; remove it, or name another file.")
   }
 
   // MARK: Connections

@@ -132,7 +132,7 @@ import Testing
     let error = try await client.failure {
       if path.hasPrefix("/a") { _ = try await $0.announcements() } else { _ = try await $0.timetable(of: selection()) }
     }
-    #expect(error.message.hasPrefix("The file \(path) is not what was agreed: \(words)"), "\(error.message)")
+    #expect(error.message.hasPrefix("The file \(path) does not match the contract: \(words)"), "\(error.message)")
     #expect(error.actionError.kind == .plugin)
     #expect(error.actionError.effect == ActionError.Effect.none)
   }

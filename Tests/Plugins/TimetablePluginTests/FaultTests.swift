@@ -46,7 +46,7 @@ import Testing
     }
   }
 
-  private static let broken = "The file /catalog.json is not what was agreed: it is "
+  private static let broken = "The file /catalog.json does not match the contract: it is "
 
   @Test(arguments: [
     Case(ServiceFault(.refuse), .network, "Reading /catalog.json failed."),
@@ -54,8 +54,8 @@ import Testing
     Case(ServiceFault(.truncated), .network, "closed the connection"),
     Case(ServiceFault(.slow), .timeout, "did not send a complete answer within"),
     Case(ServiceFault(.oversized), .plugin, "larger than 1048576 bytes"),
-    Case(ServiceFault(.wrongType), .plugin, "not what was agreed: 'file' takes a map of fields"),
-    Case(ServiceFault(.badUTF8), .plugin, broken + "not valid UTF-8."),
+    Case(ServiceFault(.wrongType), .plugin, "does not match the contract: 'file' takes a map of fields"),
+    Case(ServiceFault(.badUTF8), .plugin, broken + "no UTF-8."),
     Case(ServiceFault(.html), .plugin, broken + "a web page."),
     Case(ServiceFault(.redirect), .network, "elsewhere.example"),
     Case(ServiceFault(.redirectLoop, times: 6), .plugin, "redirects more than 5 times in a row"),
@@ -101,7 +101,7 @@ import Testing
     let client = TimetableClient(baseURL: baseURL, http: HTTPClient(transport: transport), time: TestTime())
     let error = try await client.failure { _ = try await $0.catalog() }
     #expect(
-      error.message == "'\(baseURL)' is no address of a publisher: it begins with https, or is of this machine.")
+      error.message == "'\(baseURL)' isn't a publisher's address: it must begin with https, or be on this machine.")
     #expect(transport.requests.isEmpty)
   }
 

@@ -120,7 +120,7 @@ import Testing
       reasons == [
         nil, "Nobody answers.", "The server answered with HTTP status 503.",
         "The server answered with HTTP status 418.",
-        "The file /2025-2026/informatica-maghiara/y1/g511.json is not what was agreed: it is a web page.",
+        "The file /2025-2026/informatica-maghiara/y1/g511.json does not match the contract: it is a web page.",
         "The publisher could not read the university's page and put an empty timetable in place of this one.", nil,
       ])
   }
@@ -158,7 +158,7 @@ import Testing
     ),
     (
       .on("GET", "\(base)/announcements-v2.json", "{"),
-      "The file /announcements-v2.json is not what was agreed: it is not valid JSON"
+      "The file /announcements-v2.json does not match the contract: it is not valid JSON"
     ),
     (
       .on("GET", "\(base)/announcements-v2.json", fail: refused),
@@ -203,7 +203,7 @@ import Testing
     #expect(try await read(after: 1) == "2 Nobody answers.")
     #expect(try await read(after: 0, refresh: true) == "3 Nobody answers.")
     #expect(try await read(after: 599) == "3 Nobody answers.")
-    let broken = "4 The file /catalog.json is not what was agreed: it is a web page."
+    let broken = "4 The file /catalog.json does not match the contract: it is a web page."
     #expect(try await read(after: 1) == broken)
     #expect(try await read(after: 599) == broken)
   }
@@ -220,7 +220,7 @@ import Testing
     #expect(answer.content?.days.first?.entries.first?.roomAddress == "Here")
     #expect(
       answer.warnings == [
-        "The legend of rooms is of 2026-11-20T09:30:00Z, and a newer one could not be had. Nobody answers."
+        "The legend of rooms is of 2026-11-20T09:30:00Z, and a newer one is unavailable. Nobody answers."
       ])
     let (bare, _) = scripted([timetable, .on("GET", "\(base)/rooms.json", status: 404)])
     #expect(

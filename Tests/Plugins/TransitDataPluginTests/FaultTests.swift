@@ -60,11 +60,11 @@ private func withSandbox(
       downloading: (.timeout, "sent nothing for 1s")),
     Case(
       .oversized, asking: (.plugin, "larger than 8388608 bytes"), downloading: (.plugin, "larger than 1048576 bytes")),
-    Case(.html, asking: (.plugin, "is a web page and no JSON"), downloading: (.network, "bytes, but 82 arrived")),
+    Case(.html, asking: (.plugin, "is a web page, not JSON"), downloading: (.network, "bytes, but 82 arrived")),
     Case(
       .wrongType, asking: (.plugin, "should be an object and is a list"),
       downloading: (.network, "bytes, but 4 arrived")),
-    Case(.badUTF8, asking: (.plugin, "it is no JSON"), downloading: (.network, "arrived")),
+    Case(.badUTF8, asking: (.plugin, "it isn't valid JSON"), downloading: (.network, "arrived")),
     Case(.status, status: 500, asking: (.server, "HTTP status 500"), downloading: (.server, "HTTP status 500")),
     Case(
       .status, status: 404, asking: (.notFound, "nothing published"),

@@ -102,7 +102,7 @@ import Testing
       "'stations[0].exits[0].platforms' should be a list and is a string"
     ),
     (#"{"metadata":{"checksum_sha256":7}}"#, "'metadata.checksum_sha256' should be a text"),
-    ("{\n  \"a\" 1}", "it is no JSON: line 2, column 7: ':' is expected"),
+    ("{\n  \"a\" 1}", "it isn't valid JSON: line 2, column 7: ':' is expected"),
   ])
   func `names what is missing or of another type`(_ document: String, _ reason: String) {
     let error = #expect(throws: TransitDataError.self) { try file(document) }

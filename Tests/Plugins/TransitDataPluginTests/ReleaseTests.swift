@@ -208,8 +208,8 @@ import Testing
   }
 
   @Test(arguments: [
-    ("[]", "it should be an object and is a list"), ("<html>", "it is a web page and no JSON; check 'apiBase'"),
-    ("{", "it is no JSON"), ("{\"tag_name\":7}", "'tag_name' should be a text and is an int"),
+    ("[]", "it should be an object and is a list"), ("<html>", "it is a web page, not JSON; check 'apiBase'"),
+    ("{", "it isn't valid JSON"), ("{\"tag_name\":7}", "'tag_name' should be a text and is an int"),
     (
       "{\"tag_name\":\"20260215\",\"id\":1,\"html_url\":\"u\",\"draft\":\"no\"}",
       "'draft' should be true or false and is a string"

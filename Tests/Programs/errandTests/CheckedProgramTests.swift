@@ -78,7 +78,7 @@ import Testing
     ),
     (
       "{ uses: http.post, with: { url: nonsense } }",
-      "'nonsense' is no address such as /items or https://a.example/items; percent-encode what is not plain ASCII",
+      "'nonsense' isn't an address such as /items or https://a.example/items; percent-encode what is not plain ASCII",
       "nonsense",
       false
     ),
@@ -210,7 +210,7 @@ import Testing
     ),
     (
       "{ uses: json.parse, with: { text: '{' } }",
-      "the text is no JSON: line 1, column 2: a key in double quotes is expected, but the text ends", "'{'", true
+      "the text isn't valid JSON: line 1, column 2: a key in double quotes is expected, but the text ends", "'{'", true
     ),
     (
       "{ uses: csv.parse, with: { text: \"${{ run.id }}\", names: [a, b, a] } }", "'names' has 'a' twice", "[a", true
@@ -267,7 +267,7 @@ import Testing
       try await faults(steps.filter { !$0.isKnownWithoutFile && !$0.step.contains("nonsense") }.map(\.step)) == [])
     #expect(
       try await faults(["{ uses: http.post, with: { url: nonsense } }"])
-        == ["refused.yaml:2:37: error: 'nonsense' is no address such as https://example.org/items"])
+        == ["refused.yaml:2:37: error: 'nonsense' isn't an address such as https://example.org/items"])
     try FileManager.default.createDirectory(
       at: program.folder.appending(path: "recipes"), withIntermediateDirectories: true)
     try program.write("a", to: "a")

@@ -85,7 +85,7 @@ import Testing
       """
     try await run(
       "steps:\n\(reading)", secret: secret, baseURL: server.baseURL,
-      of: form == "json" ? "is no JSON" : "cannot be read")
+      of: form == "json" ? "isn't valid JSON" : "cannot be read")
     await server.stop()
   }
 

@@ -51,7 +51,7 @@ import Testing
     #expect(
       try String(contentsOf: path, encoding: .utf8) == """
         recipe: increment
-        summary: "Adds to a stored int, once, also if the program ends meanwhile; where there is none it begins at 0."
+        summary: "Adds to a stored int exactly once, even if the program stops meanwhile; a missing value counts as 0."
 
         on:
           - cron: "0 7 * * *"
