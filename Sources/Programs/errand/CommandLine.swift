@@ -7,8 +7,8 @@ let program = Command(
   options: [
     .option("config", "FILE", "The configuration, instead of the errand.yaml found upward from the recipe.", .file),
     .option("state", "DIR", "The folder of the state, instead of the one the configuration names.", .folder),
-    .flag("quiet", short: "q", "Says only results and errors."),
-    .flag("verbose", short: "v", "Says more."),
+    .flag("quiet", short: "q", "Prints only results and errors."),
+    .flag("verbose", short: "v", "Prints more."),
     .flag("no-color", "Uses no colours."),
     .flag("version", "Prints the version and exits."),
   ],
@@ -35,7 +35,7 @@ private let overrides = Command.Option.option(
   repeats: true)
 
 private let runCommand = Command(
-  "run", "Runs a recipe, and shows how it goes on.",
+  "run", "Runs a recipe and shows its progress.",
   arguments: [.required("recipe", "The recipe's file.", .file)],
   options: inputOptions + [
     .flag("sandbox", "Runs against made-up services in this process, with a state that is thrown away."),
@@ -44,7 +44,7 @@ private let runCommand = Command(
     .option(
       "plan", "FILE", "Runs only if a plan that 'errand plan --out' wrote still holds, with its inputs.", .file),
     .option("record", "FILE", "Writes what came from outside to a file, without secrets.", .file),
-    .flag("force", "Replaces a recording that is there."),
+    .flag("force", "Replaces an existing recording."),
     .option(
       "replay", "FILE", "Answers from a recording what came from outside, with a state that is thrown away.", .file),
     .flag("detach", "Hands the run to the folder's agent, prints its id, and does not wait for it."),
@@ -59,7 +59,7 @@ private let runCommand = Command(
   ])
 
 private let checkCommand = Command(
-  "check", "Finds every fault of recipes, and runs nothing.",
+  "check", "Finds every fault in recipes without running them.",
   arguments: [.repeated("recipe", "The recipes; those of the configured folders if none is given.", .file, atLeast: 0)],
   options: [
     .option("format", "FORMAT", "How faults are written.", .choice(["text", "json", "github", "sarif"]))
@@ -74,10 +74,10 @@ private let lintCommand = Command(
   arguments: [.repeated("recipe", "The recipes; those of the configured folders if none is given.", .file, atLeast: 0)],
   options: [
     .option("format", "FORMAT", "How hints are written.", .choice(["text", "json", "github", "sarif"])),
-    .flag("strict", "Ends with 1 if there is a hint."),
+    .flag("strict", "Exits with 1 if there is a hint."),
   ],
   examples: [
-    .init("lint", "Looks at every recipe of the recipes' folders."),
+    .init("lint", "Checks every recipe in the recipe folders."),
     .init("lint recipes/weekly.yaml --strict", "Fails where there is a hint, for a build."),
   ])
 
@@ -89,7 +89,7 @@ private let planCommand = Command(
     overrides,
     .option("out", "FILE", "Writes the plan to a file, for 'errand run --plan'.", .file),
     .flag("json", "Prints the plan as one JSON document."),
-    .flag("detailed-exitcode", "Ends with 2 if there are changes, and with 0 if there are none."),
+    .flag("detailed-exitcode", "Exits with 2 if there are changes, and with 0 if there are none."),
   ],
   examples: [
     .init("plan recipes/markbook-averages.yaml -i markbook=1207731", "Shows each result that would be written."),
@@ -112,12 +112,12 @@ private let testCommand = Command(
   ])
 
 private let serveCommand = Command(
-  "serve", "Stays as the agent: fires schedules, wakes runs that wait, and goes on with what was interrupted.",
+  "serve", "Runs the agent: starts scheduled runs, wakes waiting runs and resumes interrupted ones.",
   options: [
     .option(
       "log-format", "FORMAT", "How the log is written: text, json or github.",
       .choice(ProgressDisplay.Format.allCases.map(\.rawValue))),
-    .flag("systemd-unit", "Prints a unit for systemd with the paths of here, and ends."),
+    .flag("systemd-unit", "Prints a systemd unit with this folder's paths and exits."),
     .flag("user", "With --systemd-unit: a unit of your own systemd, without a sandbox."),
   ],
   examples: [
@@ -126,13 +126,13 @@ private let serveCommand = Command(
   ])
 
 private let actionsCommand = Command(
-  "actions", "Lists the actions there are, or shows one with its fields.",
+  "actions", "Lists the actions, or shows one with its fields.",
   arguments: [.optional("name", "A plugin, or an action such as markbook.getMarkbook.", .text)],
   options: [.flag("json", "Prints JSON, with JSON Schema for inputs.")],
   examples: [.init("actions markbook.putStudentResult", "Shows its inputs, outputs and an example.")])
 
 private let evalCommand = Command(
-  "eval", "Computes an expression, and prints its value and type.",
+  "eval", "Evaluates an expression and prints its value and type.",
   arguments: [.required("expression", "The expression, in CEL.", .text)],
   options: [
     .option("with", "FILE", "A JSON or YAML file whose members are variables.", .file),
@@ -141,7 +141,7 @@ private let evalCommand = Command(
   examples: [.init("eval 'stats.mean([1.0, 2.5])'", "Prints 1.75 and its type.")])
 
 private let graphCommand = Command(
-  "graph", "Draws a recipe's steps with what flows between them, or what became of them in a run.",
+  "graph", "Draws a recipe's steps and the data between them, or their outcomes in a run.",
   arguments: [.required("subject", "A recipe's file, or a run's id or the beginning of it.", .file)],
   options: [
     .option(
@@ -159,12 +159,13 @@ private let newCommand = Command(
     Command(
       "recipe", "Writes a recipe that checks: from an example, from an action, or from your answers to some questions.",
       arguments: [
-        .optional("name", "The recipe's name, and its file's; after what it begins with if left out.", .text)
+        .optional(
+          "name", "The name of the recipe and of its file; derived from the example or action if left out.", .text)
       ],
       options: [
-        .option("from", "EXAMPLE", "An example to begin with.", .choice(RecipeExamples.all.map(\.name))),
-        .option("uses", "ACTION", "An action to begin with, such as markbook.getMarkbook.", .text),
-        .option("cron", "TIMES", "With --uses: when it runs by itself, such as '30 17 * * FRI'.", .text),
+        .option("from", "EXAMPLE", "The example to start from.", .choice(RecipeExamples.all.map(\.name))),
+        .option("uses", "ACTION", "The action to start from, such as markbook.getMarkbook.", .text),
+        .option("cron", "TIMES", "With --uses: when it runs on its own, such as '30 17 * * FRI'.", .text),
       ],
       examples: [
         .init("new recipe", "Asks which service, which action, and when."),
@@ -194,12 +195,12 @@ private let secretsCommand = Command(
   "secrets", "Checks secrets without revealing them.",
   subcommands: [
     Command(
-      "check", "Says which recipes need which secrets, where each comes from, and what is missing or at fault.",
+      "check", "Shows which recipes need which secrets, where each comes from, and what is missing or faulty.",
       arguments: [
         .repeated("recipe", "The recipes; those of the folders of errand.yaml if none is given.", .file, atLeast: 0)
       ],
       options: [.flag("json", "Prints JSON.")],
-      examples: [.init("secrets check", "Ends with 1 if a secret is missing, or a source is at fault.")])
+      examples: [.init("secrets check", "Exits with 1 if a secret is missing or a source is faulty.")])
   ])
 
 private let stateCommand = Command(
@@ -208,24 +209,24 @@ private let stateCommand = Command(
     Command(
       "export", "Writes the state to one file, also while an agent works on it.",
       arguments: [.required("file", "The file to write; - for standard output.", .file)],
-      options: [.flag("force", "Replaces a file that is there.")],
+      options: [.flag("force", "Replaces an existing file.")],
       examples: [.init("state export errand-backup.archive", "Makes a backup.")]),
     Command(
-      "import", "Takes in what export wrote, as a whole or not at all.",
+      "import", "Imports what export wrote, as a whole or not at all.",
       arguments: [.required("file", "The file to read; - for standard input.", .file)],
-      options: [.flag("replace", "Puts it in the place of the state that is there, which is kept aside.")],
-      examples: [.init("state import errand-backup.archive --replace", "Goes back to a backup.")]),
+      options: [.flag("replace", "Replaces the existing state, which is kept aside.")],
+      examples: [.init("state import errand-backup.archive --replace", "Restores a backup.")]),
   ])
 
 private let doctorCommand = Command(
-  "doctor", "Finds what is wrong with the state, and says what to do.",
+  "doctor", "Finds faults in the state and says how to fix them.",
   options: [
-    .flag("repair", "Mends what can be mended without losing anything."),
+    .flag("repair", "Repairs what can be repaired without losing anything."),
     .flag(
       "keep-until-damage", "With --repair, keeps what a damaged journal holds before the damage, and pauses its runs."),
     .flag("json", "Prints JSON."),
   ],
-  examples: [.init("doctor", "Looks at everything, and changes nothing.")])
+  examples: [.init("doctor", "Examines everything and changes nothing.")])
 
 private let completionsCommand = Command(
   "completions", "Prints the completion script of a shell.",

@@ -18,30 +18,30 @@ let runsCommand = Command(
     Command(
       "start", "Starts a recipe that an agent serves, by its name.",
       arguments: [.required("recipe", "The recipe's name.", .text)], options: inputOptions,
-      examples: [.init("runs start weekly-report -i week=46", "Prints the id of the run, which the agent carries on.")]),
+      examples: [.init("runs start weekly-report -i week=46", "Prints the id of the run, which the agent runs.")]),
     Command(
       "show", "Shows one run with its cause, steps, inputs and outputs.", arguments: [runArgument], options: [json]),
     Command("logs", "Shows the attempts and requests of one run.", arguments: [runArgument], options: [json]),
-    Command("follow", "Follows a run that the folder's agent carries on.", arguments: [runArgument]),
+    Command("follow", "Follows a run that the folder's agent is running.", arguments: [runArgument]),
     Command(
-      "resume", "Goes on with an interrupted or paused run, or with all that were interrupted.",
+      "resume", "Resumes an interrupted or paused run, or all interrupted runs.",
       arguments: [
         .optional("run", "The run's id, or the beginning of it; all open runs that aren't paused if left out.", .text)
       ],
       options: [finalJSON]),
     Command(
-      "pause", "Lets nothing more of a run begin until it is resumed.",
-      arguments: [runArgument], options: [.option("reason", "TEXT", "What to write down about it.", .text)],
+      "pause", "Pauses a run: no further step begins until it is resumed.",
+      arguments: [runArgument], options: [.option("reason", "TEXT", "The reason to record.", .text)],
       examples: [.init("runs pause 0199a --reason 'The service is being moved.'", "Holds it until runs resume.")]),
     Command(
       "retry", "Retries a run that ended badly: a new run keeps what succeeded.",
       arguments: [runArgument], options: [finalJSON],
-      examples: [.init("runs retry 0199a", "Does the steps that did not succeed.")]),
+      examples: [.init("runs retry 0199a", "Runs the steps that didn't succeed.")]),
     Command(
       "cancel", "Ends a run: what is in flight finishes, then its finally steps run.",
-      arguments: [runArgument], options: [.option("reason", "TEXT", "What to write down about it.", .text)]),
+      arguments: [runArgument], options: [.option("reason", "TEXT", "The reason to record.", .text)]),
     Command(
-      "resolve", "Says what became of uncertain steps, so that their run can go on.",
+      "resolve", "Records the outcome of uncertain steps, so that their run can resume.",
       arguments: [
         runArgument,
         .repeated(
@@ -60,17 +60,17 @@ let runsCommand = Command(
         .init("runs resolve 0199a 'put[3]/write' --retry", "Does it again."),
         .init("runs resolve 0199a 'put[*]/write' --done", "Settles all items at once."),
       ]),
-    deciding("approve", "Approves what a run asks, so that it goes on."),
-    deciding("reject", "Rejects what a run asks."),
+    deciding("approve", "Approves what a run asks for, so that it continues."),
+    deciding("reject", "Rejects what a run asks for."),
     Command(
-      "signal", "Sends an event to a run that waits for it, or to whichever takes it first.",
+      "signal", "Sends an event to a run that waits for it, or to the first run that takes it.",
       arguments: [
         .required("run", "The run's id, or the beginning of it; or any.", .text),
         .required("event", "The event's name, as recipes wait for it.", .text),
       ],
       options: [
         .option("data", "JSON", "What the event carries: JSON, or @FILE.", .text),
-        .option("id", "ID", "What makes the event one of its kind; a second one of the same id is dropped.", .text),
+        .option("id", "ID", "The event's id; a second event with the same id is dropped.", .text),
         json,
       ],
       examples: [
@@ -87,8 +87,8 @@ private func deciding(_ name: String, _ summary: String) -> Command {
       runArgument, .optional("step", "The step that asks; not needed if only one does.", .text),
     ],
     options: [
-      .option("by", "NAME", "Who decides ($USER, or whose account it is).", .text),
-      .option("comment", "TEXT", "What to write down about it.", .text),
+      .option("by", "NAME", "Who decides ($USER, or the account's name).", .text),
+      .option("comment", "TEXT", "The comment to record.", .text),
     ],
     examples: [.init("runs \(name) 0199a --comment 'As agreed on the phone.'", "Decides, and says why.")])
 }
@@ -102,7 +102,7 @@ private let overlap = Command.Option.option(
   .choice(["skip", "bufferOne", "bufferAll", "cancelOther", "terminateOther", "allowAll"]))
 
 let scheduleCommand = Command(
-  "schedule", "Shows what runs when by itself, what became of every slot, and steers it.",
+  "schedule", "Shows and steers schedules: when they run, and the outcome of every slot.",
   subcommands: [
     Command("list", "Lists the schedules with their next slot and their last run.", options: [json]),
     Command(
@@ -110,17 +110,17 @@ let scheduleCommand = Command(
       options: [.option("count", short: "n", "COUNT", "How many (10).", .int(1...1000)), json],
       examples: [.init("schedule next weekly-report -n 5", "When it will run.")]),
     Command(
-      "log", "Shows the ledger: every slot that was due, and what became of it, the latest first.",
+      "log", "Shows the ledger: every slot that was due and its outcome, latest first.",
       arguments: [anySchedule],
       options: [
         .option("count", short: "n", "COUNT", "At most that many lines (20).", .int(1...10_000)),
         .option("from", "TIME", "Only slots from then on: a date, a time of today, both, or RFC 3339.", .text),
         .option("to", "TIME", "Only slots before then.", .text), json,
       ],
-      examples: [.init("schedule log weekly-report --from 2026-11-01", "What became of this month's slots.")]),
+      examples: [.init("schedule log weekly-report --from 2026-11-01", "Shows the outcomes of this month's slots.")]),
     Command(
-      "pause", "Lets a schedule start nothing until it is resumed; its slots are noted as paused.",
-      arguments: [scheduleArgument], options: [.option("note", "TEXT", "Why, for whoever asks later.", .text)],
+      "pause", "Pauses a schedule: it starts nothing until it is resumed; its slots are recorded as paused.",
+      arguments: [scheduleArgument], options: [.option("note", "TEXT", "The reason to record.", .text)],
       examples: [.init("schedule pause weekly-report --note 'Holidays.'", "Until schedule resume.")]),
     Command("resume", "Lets a paused schedule start runs again.", arguments: [scheduleArgument]),
     Command(
@@ -132,19 +132,19 @@ let scheduleCommand = Command(
     Command(
       "trigger", "Starts a schedule's run now, out of turn.", arguments: [scheduleArgument], options: [overlap]),
     Command(
-      "backfill", "Makes up for the slots of a time gone by that have no run.", arguments: [scheduleArgument],
+      "backfill", "Starts runs for past slots that have none.", arguments: [scheduleArgument],
       options: [
         .option("from", "TIME", "The first instant: a date, a time of today, both, or RFC 3339.", .text),
         .option("to", "TIME", "The first instant that no longer counts.", .text), overlap,
         .flag("dry-run", "Only lists the slots."),
-        .flag("yes", short: "y", "Does not ask."),
+        .flag("yes", short: "y", "Starts the runs without asking."),
       ],
       examples: [.init("schedule backfill weekly-report --from 2026-11-01 --to 2026-11-08 --dry-run", "Lists them.")]),
   ],
   defaultSubcommand: "list")
 
 let whyCommand = Command(
-  "why", "Explains why a run is as it is, or why a schedule ran or did not.",
+  "why", "Explains the state of a run, or why a schedule ran or didn't.",
   arguments: [.required("subject", "A run's id or the beginning of it, or a recipe's name.", .text)],
   options: [
     .option("at", "TIME", "Of a recipe: when; a date, a time of today, both, or RFC 3339.", .text), json,

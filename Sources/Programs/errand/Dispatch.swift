@@ -65,7 +65,7 @@ struct Dispatch {
     if workspace.stateFolder.isEmpty, keepsState, !isApart {
       throw RuntimeError(
         .configuration,
-        "there is no errand.yaml, and neither $HOME nor $XDG_STATE_HOME to keep the state under; say where with --state DIR"
+        "there is no errand.yaml, and neither $HOME nor $XDG_STATE_HOME is set; name the state's folder with --state DIR"
       )
     }
     return workspace

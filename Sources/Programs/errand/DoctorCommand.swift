@@ -105,7 +105,8 @@ struct DoctorCommand {
     if examination.findings.contains(where: \.isRepairable) {
       console.say(
         isHeld
-          ? "Stop the agent, then mend what can be: errand doctor --repair" : "Mend what can be: errand doctor --repair"
+          ? "Stop the agent, then repair what can be repaired: errand doctor --repair"
+          : "Repair what can be repaired: errand doctor --repair"
       )
     } else if !examination.hasFaults {
       console.out(Style.green.applied(to: "no faults", console.colourOut))

@@ -37,7 +37,7 @@ extension Dispatch {
     let (recipe, fault) = session.workspace.recipe(run.origin.file, among: facts.texts)
     guard let recipe else {
       throw RuntimeError(
-        .invalid, "the recipe of run \(run.id) does not check with this version: \(fault ?? "no fault is told")")
+        .invalid, "the recipe of run \(run.id) does not check with this version: \(fault ?? "the fault isn't known")")
     }
     let graph = RecipeGraph(recipe)
     let took = (run.endedAt ?? session.time.now()).span(since: run.createdAt) ?? .zero
@@ -118,7 +118,7 @@ enum Graphviz {
     guard let program = ChildProcess.file(of: "dot", in: path, from: "/") else {
       throw RuntimeError(
         .unavailable,
-        "drawing SVG takes Graphviz's 'dot', which is not installed: apt install graphviz, or use --format dot or mermaid"
+        "drawing SVG needs Graphviz's 'dot', which isn't installed: apt install graphviz, or use --format dot or mermaid"
       )
     }
     let process = ChildProcess(

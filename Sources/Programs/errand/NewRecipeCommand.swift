@@ -20,11 +20,11 @@ struct NewRecipeCommand {
     let given = parsed["name"].text
     if let given, !Recipe.isName(given) {
       throw RuntimeError(
-        .usage, "'\(given)' is no name of a recipe: use letters, digits, - and _, as in weekly-report")
+        .usage, "'\(given)' isn't a recipe name: use letters, digits, - and _, as in weekly-report")
     }
-    if parsed["cron"].isGiven, !parsed["uses"].isGiven { throw RuntimeError(.usage, "--cron goes with --uses") }
+    if parsed["cron"].isGiven, !parsed["uses"].isGiven { throw RuntimeError(.usage, "--cron needs --uses") }
     if parsed["from"].isGiven, parsed["uses"].isGiven {
-      throw RuntimeError(.usage, "--from and --uses are two ways to begin; give one of them")
+      throw RuntimeError(.usage, "--from and --uses exclude each other; give one of them")
     }
     let zone = workspace.configuration.zone ?? "UTC"
     let beginning: (name: String, text: (String) -> String)
@@ -44,7 +44,7 @@ struct NewRecipeCommand {
     } else {
       throw RuntimeError(
         .usage,
-        "say what to begin with: --uses ACTION ('errand actions' lists them), or --from EXAMPLE, one of "
+        "say what to start from: --uses ACTION ('errand actions' lists them), or --from EXAMPLE, one of "
           + RecipeExamples.all.map(\.name).joined(separator: ", "))
     }
     let name = given ?? beginning.name
@@ -179,7 +179,7 @@ struct NewRecipeCommand {
         return index
       }
       let guess = text.nearest(among: choices.map(\.name)).map { "; did you mean '\($0)'?" } ?? ""
-      console.error("'\(text.safe)' is none of them\(guess)")
+      console.error("'\(text.safe)' isn't one of them\(guess)")
     }
   }
 
@@ -203,7 +203,7 @@ struct NewRecipeCommand {
       throw RuntimeError(
         .cannotCreate,
         error.code == EEXIST
-          ? "'\(path)' is there already, and stays as it is; give the recipe another name" : error.description)
+          ? "'\(path)' already exists and was left unchanged; give the recipe another name" : error.description)
     }
   }
 }

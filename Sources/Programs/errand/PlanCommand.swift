@@ -138,7 +138,7 @@ extension RunCommand {
         throw RuntimeError(.cannotCreate, error.description)
       }
       let next =
-        made.plan.error == nil ? "run it with --plan \(path.shellQuoted)" : "a run would fail, so none keeps to it"
+        made.plan.error == nil ? "run it with --plan \(path.shellQuoted)" : "a run would fail, so the plan can't be run"
       console.say("kept in \(path); \(next)")
     }
     if let error = made.plan.error { return error.kind == .configuration ? .configuration : .failed }
@@ -158,7 +158,7 @@ extension RunCommand {
     guard document["format"]?.int != nil, document["recipe"]?.string != nil, document["writes"]?.list != nil else {
       throw RuntimeError(
         .invalid,
-        "'\(path)' is no plan; 'errand plan \((parsed["recipe"].text ?? "").shellQuoted) --out FILE' makes one")
+        "'\(path)' isn't a plan; 'errand plan \((parsed["recipe"].text ?? "").shellQuoted) --out FILE' makes one")
     }
     return document
   }
@@ -186,7 +186,7 @@ extension RunCommand {
     let moves = Plan.moves(from: agreed, to: made.document)
     for move in moves { console.error("\(Style.yellow.applied(to: "moved", console.colourError)): \(move.safe)") }
     guard moves.isEmpty else {
-      throw RuntimeError(.failed, "the plan does not hold any more; nothing was started. Plan again and look at it")
+      throw RuntimeError(.failed, "the plan no longer holds; nothing was started. Plan again and review the changes")
     }
   }
 }

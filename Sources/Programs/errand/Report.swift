@@ -63,21 +63,21 @@ struct Report {
   private var nextStep: String {
     let id = record.id
     if isApart, !record.status.isEnded {
-      return "The run is left \(record.status.rawValue), and its state goes with it."
+      return "The run is left \(record.status.rawValue), and its state is discarded."
     }
     switch record.status {
     case .uncertain:
       let commands = record.uncertainSteps.map { "  errand runs resolve \(id) '\($0.path)' --done | --retry | --fail" }
       return
         ([
-          "The run waits for a person. Look in the service whether it was done, then say so; 'errand why \(id)' shows what --done needs:"
+          "The run waits for a person. Check in the service whether it was done, then record it; 'errand why \(id)' shows what --done needs:"
         ] + commands)
         .joined(separator: "\n")
     case .paused:
-      return "The run is paused: \(record.reason ?? "no reason is recorded"). Go on with: errand runs resume \(id)"
+      return "The run is paused: \(record.reason ?? "no reason is recorded"). Resume it with: errand runs resume \(id)"
     case .queued, .running, .waiting:
       return isServed
-        ? "The run is not over; the agent goes on with it. See it with: errand runs follow \(id)"
+        ? "The run is not over; the agent is running it. Follow it with: errand runs follow \(id)"
         : "The run is not over. \(RunSession.whoGoesOn(with: id))"
     default:
       let end = "\(record.status.rawValue) after \(took.spoken)"

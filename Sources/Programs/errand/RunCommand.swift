@@ -35,15 +35,15 @@ struct RunCommand {
 
   func run() async throws(RuntimeError) -> ExitCode {
     if parsed["sandbox"].isGiven, parsed["detach"].isGiven {
-      throw RuntimeError(.usage, "--sandbox cannot be detached: its services and its state go with this process")
+      throw RuntimeError(.usage, "--sandbox cannot be detached: its services and its state end with this process")
     }
     if parsed["confirm"].isGiven, !console.canAsk {
       throw RuntimeError(
-        .usage, "--confirm asks at a terminal, and there is none; use 'errand plan --out' and --plan")
+        .usage, "--confirm needs a terminal; use 'errand plan --out' and --plan")
     }
     let replay = try parsed["replay"].text.map(recording)
     if parsed["detach"].isGiven, parsed["record"].isGiven || replay != nil {
-      throw RuntimeError(.usage, "--record and --replay stay with the run, so that it cannot be detached")
+      throw RuntimeError(.usage, "--record and --replay need this process, so the run cannot be detached")
     }
     if replay != nil, ["sandbox", "record", "plan", "confirm"].contains(where: { parsed[$0].isGiven }) {
       throw RuntimeError(
@@ -139,7 +139,7 @@ struct RunCommand {
       throw RuntimeError(.noInput, error.description)
     } catch let error as Diagnostics {
       console.error(error.rendered(colour: console.colourError))
-      throw RuntimeError(.invalid, "'\(path)' cannot be played")
+      throw RuntimeError(.invalid, "'\(path)' cannot be replayed")
     } catch {
       throw RuntimeError(.invalid, "\(error)")
     }
@@ -165,7 +165,7 @@ struct RunCommand {
     guard !isThere || parsed["force"].isGiven else {
       throw RuntimeError(
         .cannotCreate,
-        "--record: '\(path)' is there already; name another file, or replace it with --force. Nothing was started")
+        "--record: '\(path)' already exists; name another file, or replace it with --force. Nothing was started")
     }
   }
 

@@ -164,7 +164,7 @@ struct RunSession: Sendable {
       return await repeatAct(act, for: agent, run)
     }
     guard let due else {
-      console.say("only somebody could end this wait, and a run that is played again meets nobody")
+      console.say("the recording holds nothing that ends this wait")
       return await agent.host.stop()
     }
     clock.advance(by: max(due.span(since: clock.now()) ?? .zero, .zero))
@@ -183,7 +183,7 @@ struct RunSession: Sendable {
         _ = try await agent.host.receive(event)
       }
     } catch {
-      console.error("recorded, and nothing waits for it: \(act.words)")
+      console.error("recorded, but nothing waits for it: \(act.words)")
       await agent.host.stop()
     }
   }
@@ -209,7 +209,7 @@ struct RunSession: Sendable {
 
   /// What continues a run that no agent has.
   static func whoGoesOn(with run: String) -> String {
-    "'errand serve' goes on with it as soon as it is started, or: errand runs resume \(run)"
+    "To resume it, start 'errand serve', or: errand runs resume \(run)"
   }
 
   /// Hands a run to the folder's agent, and returns once it is on disk there.
@@ -234,7 +234,7 @@ struct RunSession: Sendable {
     }
     console.out(run)
     if isServed == true {
-      console.say("the agent goes on with it; see it with: errand runs follow \(run)")
+      console.say("the agent is running it; follow it with: errand runs follow \(run)")
       return .done
     }
     console.error("The run is accepted, but nothing is running it yet. \(RunSession.whoGoesOn(with: run))")
@@ -260,7 +260,7 @@ struct RunSession: Sendable {
     switch following {
     case .ended(let record, let outputs): return report(record, outputs, asJSON: false)
     case .interrupted(let code): return code
-    case .lost: throw RuntimeError(.waiting, "the agent ended; go on with the run: errand runs resume \(run)")
+    case .lost: throw RuntimeError(.waiting, "the agent ended; resume the run: errand runs resume \(run)")
     }
   }
 
@@ -279,20 +279,20 @@ struct RunSession: Sendable {
         if connection.isAgent {
           console.error("The run is not over. \(RunSession.whoGoesOn(with: run))")
         } else {
-          console.error("The run goes on with the agent. See it with: errand runs follow \(run)")
+          console.error("The agent is still running it. Follow it with: errand runs follow \(run)")
         }
         return code
       case .ended(let record, let outputs):
         let isLeft = [.queued, .running, .waiting].contains(record.status)
         if isLeft, !connection.isAgent { break }
         guard isLeft, await connection.isHandedOver else { return report(record, outputs, asJSON: asJSON) }
-        console.say("errand serve takes over, and goes on with the run")
+        console.say("errand serve takes over and continues the run")
         await access.awaitSuccessor()
         request = RunSession.again(request)
         continue
       case .lost: break
       }
-      console.say("the agent ended; going on in its place")
+      console.say("the agent ended; this process takes over")
       request = RunSession.again(request)
     }
   }
@@ -320,7 +320,7 @@ struct RunSession: Sendable {
       let code = await Signals.shared.next()
       if Task.isCancelled { return nil }
       if let agent = connection.agent {
-        console.say("\nfinishing what is in flight; once more to end at once")
+        console.say("\nfinishing what is in flight; press again to end at once")
         await agent.host.stop()
       }
       reading.cancel()

@@ -52,7 +52,7 @@ struct RunSteering {
       try await requests.ask(request) { if case .accepted(let run, _) = $0 { run } else { nil } }
     }
     console.out(run)
-    console.say("the agent goes on with it; see it with: errand runs follow \(run)")
+    console.say("the agent is running it; follow it with: errand runs follow \(run)")
     return .done
   }
 
@@ -81,7 +81,7 @@ struct RunSteering {
       let names = paused.map(\.id).joined(separator: " ")
       console.say(
         paused.count == 1
-          ? "\(names) is paused and stays so; errand why \(names) says why"
+          ? "\(names) stays paused; errand why \(names) says why"
           : "these stay paused, and errand why RUN says why: \(names)")
     }
     for run in inOrder where run.status != .uncertain && run.status != .paused {
@@ -101,7 +101,7 @@ struct RunSteering {
       return run
     }
     console.say(
-      "\(run) is paused: what is in flight finishes, nothing more begins. Go on with: errand runs resume \(run)")
+      "\(run) is paused: what is in flight finishes, nothing more begins. Resume it with: errand runs resume \(run)")
     return .done
   }
 
@@ -110,7 +110,7 @@ struct RunSteering {
       let run = try await requests.run(parsed["run"].text).id
       return (run, try await requests.ask(.retry(run: run)) { if case .retried(_, let id) = $0 { id } else { nil } })
     }
-    console.say("trying \(old) again as \(new)")
+    console.say("retrying \(old) as \(new)")
     return try await session.resume(new, asJSON: asJSON)
   }
 
@@ -122,7 +122,7 @@ struct RunSteering {
       }
       return run
     }
-    console.say("\(run) is told to end")
+    console.say("\(run) is being cancelled")
     // A run that nobody carries on ends when it is carried on.
     let code = try await session.resume(run, asJSON: false)
     return code == .failed ? .done : code
@@ -133,11 +133,11 @@ struct RunSteering {
   private func resolve() async throws(RuntimeError) -> ExitCode {
     let words = ["done", "retry", "fail"].filter { parsed[$0].isGiven }
     guard words.count == 1, let word = words.first else {
-      throw RuntimeError(.usage, "say what became of the step: one of --done, --retry, --fail")
+      throw RuntimeError(.usage, "give the step's outcome: one of --done, --retry, --fail")
     }
     var output: Value?
     if let text = parsed["output"].text {
-      guard word == "done" else { throw RuntimeError(.usage, "--output goes with --done") }
+      guard word == "done" else { throw RuntimeError(.usage, "--output needs --done") }
       let given = try json(text, of: "--output")
       do throws(RecordError) { output = try Value(reading: given) } catch {
         throw RuntimeError(.usage, "the output cannot be read: \(error.message)")
@@ -155,7 +155,7 @@ struct RunSteering {
       }
       return (record.id, steps)
     }
-    console.say("noted for \(joined(steps.map { "'\($0)'" })); going on with \(run)")
+    console.say("noted for \(joined(steps.map { "'\($0)'" })); resuming \(run)")
     return try await session.resume(run, asJSON: false)
   }
 
@@ -192,7 +192,7 @@ struct RunSteering {
   private func decide(isApproved: Bool) async throws(RuntimeError) -> ExitCode {
     let by = session.access.person
     guard !by.trimmed.isEmpty else {
-      throw RuntimeError(.usage, "who decides? Say it with --by NAME, since $USER is not set")
+      throw RuntimeError(.usage, "say who decides with --by NAME; $USER isn't set")
     }
     let (record, step, isAgent) = try await session.asking { requests throws(RuntimeError) in
       let run = try await requests.run(parsed["run"].text).id
@@ -251,13 +251,13 @@ struct RunSteering {
       ? "waits for no event now"
       : "waits for \(joined(names.map { "'\($0.safe)'" }, by: "and for")), and not for '\(name)'"
     let guess = name.nearest(among: names).map { "; did you mean '\($0)'?" } ?? "."
-    console.say("\(run.id) \(waits)\(guess) What is sent is kept for a week, for a step that asks for it later")
+    console.say("\(run.id) \(waits)\(guess) The event is kept for a week, for a step that waits for it later")
   }
 
   /// Says what will carry a run on, if nobody does.
   private func sayWhoGoesOn(with record: RunReference, isAgent: Bool) {
     guard isAgent, !record.status.isEnded else { return }
-    console.say("No agent is there. \(RunSession.whoGoesOn(with: record.id))")
+    console.say("No agent is running. \(RunSession.whoGoesOn(with: record.id))")
   }
 
   private func json(_ text: String, of what: String) throws(RuntimeError) -> Value {

@@ -59,7 +59,7 @@ struct RunsCommand {
     for run in open { showQuestions(of: run, clock) }
     if isAgent, open.contains(where: { [.queued, .running, .waiting].contains($0.status) }) {
       console.say(
-        "\nNo agent is there to go on with what is open. Start one with: errand serve; or: errand runs resume")
+        "\nNo agent is running to resume the open runs. Start one with: errand serve; or: errand runs resume")
     }
     return .done
   }

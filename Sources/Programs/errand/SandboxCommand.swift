@@ -22,7 +22,7 @@ extension Dispatch {
     }
     console.out("# sandbox of \(name) at \(sandbox.baseURL)")
     if sandbox.controlURL != sandbox.baseURL {
-      console.say("It is told of trouble at \(sandbox.controlURL)/sandbox/fault.")
+      console.say("Inject faults at \(sandbox.controlURL)/sandbox/fault.")
     }
     console.say("In errand.yaml, to run recipes against it:\n")
     let settings = sandbox.configuration.map?.members ?? []
@@ -32,7 +32,7 @@ extension Dispatch {
       let value = (try? JSON.text(member.value)) ?? JSON.quoted(member.value.plain)
       console.out("    \(member.key.plain): \(value)")
     }
-    console.say("\nEnd it with Ctrl-C.")
+    console.say("\nStop it with Ctrl-C.")
     let signal = await Signals.shared.next()
     for line in await sandbox.summaryLines() { console.say(line) }
     await sandbox.stop()

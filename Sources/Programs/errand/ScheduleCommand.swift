@@ -67,7 +67,7 @@ struct ScheduleCommand {
     let headings = ["SCHEDULE", "WHEN", "ZONE", "NEXT", "LAST", "SLOTS", "NOTE"]
     console.out(table(headings, rows, colour: console.colourOut))
     if !(try await requests.isServed()) {
-      console.say("\nNo agent is there to start any of them. Start one with: errand serve")
+      console.say("\nNo agent is running to start them. Start one with: errand serve")
     }
     return .done
   }
@@ -186,7 +186,8 @@ struct ScheduleCommand {
     if parsed.command.last == "pause" {
       _ = try await requests.slots(.pauseSchedule(id: id, note: parsed["note"].text))
       console.say(
-        "\(id) is paused; its slots are noted and start nothing. Go on with: errand schedule resume \(id.shellQuoted)")
+        "\(id) is paused; its slots are recorded and start nothing. Resume it with: errand schedule resume \(id.shellQuoted)"
+      )
     } else {
       let missed = try await requests.slots(.resumeSchedule(id: id)).filter { $0.outcome == .paused }
         .reduce(0) { $0 + $1.count }
@@ -240,9 +241,9 @@ struct ScheduleCommand {
       return .done
     }
     for slot in slots { console.out(clock.dateWithOffset(slot)) }
-    if hasMore { console.say("and more after these, which another backfill makes up for") }
+    if hasMore { console.say("and more after these, which another backfill starts") }
     if parsed["dry-run"].isGiven {
-      console.say("\(counted(slots.count, "slot")) would be made up for")
+      console.say("a backfill would start \(counted(slots.count, "run"))")
       return .done
     }
     guard parsed["yes"].isGiven || console.confirms("Start \(counted(slots.count, "run")) of \(id)?") else {

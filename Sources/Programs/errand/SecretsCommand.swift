@@ -83,7 +83,7 @@ struct SecretsCommand {
       let cells = rows.map { row in
         [
           row.name,
-          row.fault != nil ? "cannot be had" : row.origin?.text ?? "missing",
+          row.fault != nil ? "unavailable" : row.origin?.text ?? "missing",
           unique(row.uses.map { $0.connection ?? "" }.filter { !$0.isEmpty }),
           unique(row.recipes.map(\.name)),
         ]
@@ -111,7 +111,7 @@ struct SecretsCommand {
         "Set the environment variable of that name, or name another source under 'secrets' in errand.yaml: a file of "
           + "mode 0600, one that age encrypted, or a command")
     } else if faults.isEmpty {
-      console.say(rows.isEmpty ? "no secret is needed" : "every secret is there")
+      console.say(rows.isEmpty ? "no secret is needed" : "every secret was found")
     }
   }
 

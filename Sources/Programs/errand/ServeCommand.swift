@@ -95,7 +95,7 @@ private struct Service {
     await schedules.observe { [log] in log.say($0) }
     (agent.store as? FileStateStore)?.observeMaintenance { [log] error in
       log.say(
-        "maintenanceFailed", "what is too old could not be removed: \(error.message.safe); tried again in an hour",
+        "maintenanceFailed", "old records could not be removed: \(error.message.safe); retrying in an hour",
         .warning)
     }
     // Cancelled when the service has ended.
@@ -118,7 +118,7 @@ private struct Service {
     if failure == nil { log.say("stopping", "finishing what is in flight; a second signal ends at once") }
     await connection.leave()
     if let failure { throw RuntimeError(failure) }
-    log.say("stopped", "stopped; what is open goes on when errand serve is started again")
+    log.say("stopped", "stopped; open runs resume when errand serve is started again")
     return .done
   }
 
@@ -207,12 +207,12 @@ private struct Service {
           "recipeChanged", "recipe \(item.name) is read again", .info, [("recipe", item.name), ("file", item.file)])
       case .removed(let item):
         log.say(
-          "recipeRemoved", "recipe \(item.name) is gone with \(item.file)", .warning,
+          "recipeRemoved", "recipe \(item.name) was removed with \(item.file)", .warning,
           [("recipe", item.name), ("file", item.file)])
       case .broken(let file, let faults, let inForce):
         log.show(faults)
         let rest =
-          inForce.map { "; the last good version of '\($0.name)' stays in force" } ?? "; nothing of it is in force"
+          inForce.map { "; the last valid version of '\($0.name)' is still used" } ?? "; no version of it is used"
         log.say("recipeBroken", "'\(file)' has \(Diagnostics(faults).tally)\(rest)", .warning, [("file", file)])
       case .unlisted(_, let error): log.say("folderUnlisted", error.description, .warning)
       }

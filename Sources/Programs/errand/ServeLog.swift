@@ -70,7 +70,7 @@ final class ServeLog: Sendable {
   func say(_ news: RunNews) {
     switch news {
     case .began(let run):
-      let verb = run.steps.isEmpty ? "begins" : "goes on"
+      let verb = run.steps.isEmpty ? "begins" : "resumes"
       let slot = run.origin.cause.slot.map { " for \($0)" } ?? ""
       say("runBegan", "\(run.recipe) \(run.id) \(verb)\(slot)", .info, members(of: run))
     case .waits(let run):

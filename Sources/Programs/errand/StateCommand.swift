@@ -82,10 +82,10 @@ struct StateCommand {
     switch kind {
     case nil: return
     case .file where dispatch.parsed["force"].isGiven: return
-    case .file: throw RuntimeError(.cannotCreate, "'\(file)' is there already; --force replaces it")
+    case .file: throw RuntimeError(.cannotCreate, "'\(file)' already exists; --force replaces it")
     case .folder: throw RuntimeError(.cannotCreate, "'\(file)' is a folder; name a file in it")
     case .other:
-      throw RuntimeError(.cannotCreate, "'\(file)' is no regular file; - writes to standard output")
+      throw RuntimeError(.cannotCreate, "'\(file)' isn't a regular file; - writes to standard output")
     }
   }
 
@@ -121,7 +121,7 @@ struct StateCommand {
 
 extension StateArchive.Report {
   fileprivate var summary: String {
-    "\(openRuns) open runs, \(months) months of what is over, and \(blobs) large values (\(bytes) bytes)"
+    "\(openRuns) open runs, \(months) months of records, and \(blobs) large values (\(bytes) bytes)"
   }
 }
 

@@ -41,10 +41,10 @@ func systemdUnit(for workspace: Workspace, isUsers: Bool) -> String {
     #LoadCredentialEncrypted=NAME:\(secrets)/NAME.cred
     Restart=on-failure
     RestartSec=5
-    # Nothing is won by trying again: another agent has the folder, or errand.yaml is at fault.
+    # Restarting doesn't help: another agent holds the folder, or errand.yaml is faulty.
     RestartPreventExitStatus=75 78
     WatchdogSec=60
-    # What is in flight may finish; a second signal ends it at once, and the state is made for that.
+    # Steps in flight may finish; a second signal ends them at once, which loses no state.
     TimeoutStopSec=120
     KillMode=mixed
     UMask=0077
@@ -68,7 +68,7 @@ private func sandbox(for workspace: Workspace) -> String {
   PrivateTmp=yes
   # Devices, such as serial ports and disks: PrivateDevices=no
   PrivateDevices=yes
-  # Commands become no other user: sudo, su, ping and other set-user-ID programs fail. All of these lines have to be
+  # Commands can't become another user: sudo, su, ping and other set-user-ID programs fail. All of these lines have to be
   # answered with =no, and RestrictAddressFamilies with an empty value: each of them implies the first.
   NoNewPrivileges=yes
   LockPersonality=yes

@@ -24,7 +24,7 @@ struct TestCommand {
     while true {
       let folders = Set(try files(of: workspace).map(Workspace.folder(of:)) + workspace.recipeFolders)
       let watch = FolderWatch(folders.sorted()) { duty.yield(.run) }
-      console.say("watching \(folders.sorted().joined(separator: ", ")); end with Ctrl-C")
+      console.say("watching \(folders.sorted().joined(separator: ", ")); stop with Ctrl-C")
       var next: ServiceEvent?
       for await duty in duties {
         next = duty

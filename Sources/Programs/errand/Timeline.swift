@@ -109,7 +109,7 @@ struct Timeline {
       case .event: words.append("\(isOver ? "waited for" : "for") event \(wait.event?.safe ?? "?")")
       case .approval:
         let by = step.decision.map { "by \($0.by.safe)" }
-        words.append(by ?? (isOver ? "nobody decided" : "for a decision"))
+        words.append(by ?? (isOver ? "not decided" : "for a decision"))
       case .poll:
         let rounds = wait.rounds ?? 1
         words.append(rounds == 1 ? "1 round" : "\(rounds) rounds")

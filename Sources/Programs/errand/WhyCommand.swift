@@ -65,7 +65,7 @@ struct WhyCommand {
     ofRun subject: String, among schedules: [KnownSchedule], _ requests: AgentRequests, _ workspace: Workspace,
     _ now: Timestamp
   ) async throws(RuntimeError) -> Story {
-    if parsed["at"].isGiven { throw unknown(subject, schedules, "has a schedule, and --at goes with one") }
+    if parsed["at"].isGiven { throw unknown(subject, schedules, "has a schedule, which --at needs") }
     let isID = subject.utf8.allSatisfy { $0 == ASCII.minus || hexadecimal($0) }
     var prefix = subject
     if !isID {

@@ -58,7 +58,7 @@ package final class AgentClient: Sendable {
         if let value = try? JSON.parse(text, limits: AgentProtocol.limits) {
           if let answer = answers.withLock({ $0.receive(value) }) { continuation.yield(answer) }
         } else {
-          continuation.finish(throwing: AgentError(.broken, "the agent of '\(folder)' sent a line that is no JSON"))
+          continuation.finish(throwing: AgentError(.broken, "the agent of '\(folder)' sent a line that isn't JSON"))
         }
       case .tooLong:
         continuation.finish(throwing: AgentError(.broken, "the agent of '\(folder)' sent a line that is too long"))
@@ -71,7 +71,7 @@ package final class AgentClient: Sendable {
     let id = loop.add(socket)
     do {
       guard loop.send(id, AgentProtocol.answer(AgentProtocol.hello(identity, person: person))) else {
-        throw AgentError(.broken, "the agent of '\(folder)' has gone")
+        throw AgentError(.broken, "the agent of '\(folder)' is gone")
       }
       let pid = try await hello(replies, folder)
       return AgentClient(replies, pid: pid, loop, id, end)
@@ -139,7 +139,7 @@ package final class AgentClient: Sendable {
     do throws(JSONError) { line = try AgentProtocol.line(request) } catch {
       throw AgentError(.broken, "the request can't be written as JSON: \(error.message)")
     }
-    if end.isThere || !loop.send(id, line) { throw AgentError(.broken, "the agent (process \(pid)) has gone") }
+    if end.isThere || !loop.send(id, line) { throw AgentError(.broken, "the agent (process \(pid)) is gone") }
   }
 
   /// Says that no request follows, sends what is queued, and ends the replies.

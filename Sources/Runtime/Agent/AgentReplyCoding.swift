@@ -210,7 +210,7 @@ extension AgentReply {
     func text(_ name: String) throws(RecordError) -> String { try String(reading: answer[name] ?? .null) }
     if let failed = answer["failed"] {
       guard let kind = failed["kind"]?.string.flatMap(RequestRefusedError.Kind.init(rawValue:)) else {
-        throw RecordError("a refusal of no known kind: \(failed["message"]?.string ?? "")")
+        throw RecordError("a refusal of an unknown kind: \(failed["message"]?.string ?? "")")
       }
       self = .refused(RequestRefusedError(kind, failed["message"]?.string ?? ""))
       return

@@ -78,7 +78,7 @@ struct PlainMap: Recordable {
   init(map: ValueMap) { self.map = map }
 
   init(reading value: Value) throws(RecordError) {
-    guard let map = value.map else { throw RecordError("an object is wanted, not \(value.kindName)") }
+    guard let map = value.map else { throw RecordError("expected an object, not \(value.kindName)") }
     self.map = map
   }
 

@@ -110,7 +110,7 @@ extension AgentRequest {
   package init(reading line: Value) throws(RequestRefusedError) {
     let word = line["ask"]?.string ?? ""
     guard var members = line.map, let verb = AgentVerb.all.first(where: { $0.name.hasSameScalars(as: word) }) else {
-      throw RequestRefusedError(.request, "the agent does not know what '\(word)' asks for")
+      throw RequestRefusedError(.request, "unknown request '\(word)'")
     }
     members["ask"] = nil
     var reader = RecordReader(members)
@@ -163,31 +163,31 @@ extension AgentVerb {
         return (recipe, PlainMap(map: inputs), texts)
       }),
     AgentVerb(
-      "resume", "Goes on with a run that is interrupted or paused, and follows it.", .steer,
+      "resume", "Resumes an interrupted or paused run, and follows it.", .steer,
       refusals: [.notFound, .ambiguous, .configuration], Member<String>.required("run", run),
       make: { .resume(run: $0) }, values: { if case .resume(let run) = $0 { run } else { nil } }),
     AgentVerb(
-      "follow", "Tells the progress of a run until it ends.", .read, refusals: [.notFound, .ambiguous],
+      "follow", "Reports the progress of a run until it ends.", .read, refusals: [.notFound, .ambiguous],
       Member<String>.required("run", run),
       make: { .follow(run: $0) }, values: { if case .follow(let run) = $0 { run } else { nil } }),
     AgentVerb(
-      "pause", "Lets nothing more of a run begin until it is resumed.", .steer,
+      "pause", "Pauses a run: no further step begins until it is resumed.", .steer,
       refusals: [.notFound, .ambiguous, .ended], Member<String>.required("run", run),
-      Member<String?>.optional("reason", "Why, for those who look at it later."),
+      Member<String?>.optional("reason", "The reason to record."),
       make: { .pause(run: $0, reason: $1) },
       values: { if case .pause(let run, let reason) = $0 { (run, reason) } else { nil } }),
     AgentVerb(
       "cancel", "Ends a run: what is in flight finishes, then its 'finally' steps run.", .steer,
       refusals: [.notFound, .ambiguous, .ended], Member<String>.required("run", run),
-      Member<String?>.optional("reason", "Why, for those who look at it later."),
+      Member<String?>.optional("reason", "The reason to record."),
       make: { .cancel(run: $0, reason: $1) },
       values: { if case .cancel(let run, let reason) = $0 { (run, reason) } else { nil } }),
     AgentVerb(
-      "retry", "Tries an ended run again: a new run takes over what succeeded.", .steer,
+      "retry", "Retries an ended run: a new run keeps what succeeded.", .steer,
       refusals: [.notFound, .ambiguous, .ended], Member<String>.required("run", run),
       make: { .retry(run: $0) }, values: { if case .retry(let run) = $0 { run } else { nil } }),
     AgentVerb(
-      "resolve", "Records what happened to an uncertain step, so that its run can go on.", .steer,
+      "resolve", "Records what happened to an uncertain step, so that its run can resume.", .steer,
       refusals: [.notFound, .ambiguous, .ended], Member<String>.required("run", run),
       Member<String>.required("step", "The step's path."),
       Member<ResolutionWord>.required("as", "done, retry or fail."),
@@ -203,7 +203,7 @@ extension AgentVerb {
         }
       }),
     AgentVerb(
-      "decide", "Records a decision that a run asks for, as the caller's.", .approve,
+      "decide", "Records the caller's decision that a run asks for.", .approve,
       refusals: [.notFound, .ambiguous, .ended, .notAsked, .notAllowed], Member<String>.required("run", run),
       Member<String?>.optional("step", "The path of the step that asks; not needed if only one does."),
       Member<Bool>.required("approved", "Whether the caller approves."),
@@ -255,7 +255,7 @@ extension AgentVerb {
         return (query.schedule, query.limit, query.from, query.before)
       }),
     AgentVerb(
-      "pauseSchedule", "Lets a schedule start nothing until it is resumed.", .steer, refusals: schedule,
+      "pauseSchedule", "Pauses a schedule: it starts nothing until it is resumed.", .steer, refusals: schedule,
       Member<String>.required("id", "The schedule's id."), Member<String?>.optional("note", "Why."),
       make: { .pauseSchedule(id: $0, note: $1) },
       values: { if case .pauseSchedule(let id, let note) = $0 { (id, note) } else { nil } }),

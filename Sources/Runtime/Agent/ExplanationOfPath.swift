@@ -21,9 +21,9 @@ extension RunTeller {
       let why = facts.slot?.reason.map { " \(($0.sentence))" } ?? ""
       story.say(
         .cause, "It ran for the slot\(slot) of \(schedule), and began on \(created)\(late).\(why)", at: cause.slot)
-    case .trigger: story.say(.cause, "Somebody started \(schedule) out of turn on \(created).", at: run.createdAt)
+    case .trigger: story.say(.cause, "Started by hand on \(created), out of turn for \(schedule).", at: run.createdAt)
     case .backfill:
-      story.say(.cause, "Somebody had the slot\(slot) of \(schedule) made up for on \(created).", at: cause.slot)
+      story.say(.cause, "Started on \(created) by a backfill, for the slot\(slot) of \(schedule).", at: cause.slot)
     case .event:
       let event = facts.events.first { $0.id == cause.event }
       let name = event.map { " '\($0.name.safe)'" } ?? ""
@@ -39,7 +39,7 @@ extension RunTeller {
       let how = other.map { " (\($0.status.rawValue))" } ?? ""
       story.say(
         .cause,
-        "Somebody tried the run \(cause.run ?? "")\(how) again on \(created); this is attempt \(run.origin.attempt).",
+        "Started on \(created) to retry the run \(cause.run ?? "")\(how); this is attempt \(run.origin.attempt).",
         run: cause.run)
     }
     if run.origin.sandbox { story.say(.cause, "It ran against sandboxes, not the services.") }
@@ -50,21 +50,20 @@ extension RunTeller {
   func tellPeople(_ story: inout Explanation) {
     if let cancel = run.pendingCancel {
       let why = cancel.reason.map { ": \($0)".asEnd } ?? "."
-      let verb = run.status.isEnded ? "Somebody asked for it to end" : "Somebody has asked for it to end"
-      story.say(.person, "\(verb) on \(clock.date(cancel.at))\(why)", at: cancel.at)
+      story.say(.person, "Its cancellation was requested on \(clock.date(cancel.at))\(why)", at: cancel.at)
     }
     for step in steps {
       guard let said = step.resolution else { continue }
       let what =
         switch said.choice {
         case "done": "was done"
-        case "retry": "was not done, and had it tried again"
+        case "retry": "was not done, and retried it"
         default: "had failed"
         }
-      let doubt = said.doubt.map { " " + "Nobody knew: \($0)".asEnd } ?? ""
+      let doubt = said.doubt.map { " " + "It was uncertain: \($0)".asEnd } ?? ""
       story.say(
         .person,
-        "\(said.by?.safe ?? "Somebody") said on \(clock.date(said.at)) that '\(step.path.shown.safe)' \(what).\(doubt)",
+        "\(said.by?.safe ?? "A person") said on \(clock.date(said.at)) that '\(step.path.shown.safe)' \(what).\(doubt)",
         step: step.path, at: said.at)
     }
     for step in steps {
@@ -120,12 +119,12 @@ extension RunTeller {
       let verb = records[0].status == .timedOut ? "timed out" : "failed"
       let times = records.count == 1 ? "" : " for \(records.count) items, the first of them"
       lines.append(
-        .init(.branch, "'\(path.safe)' \(verb)\(times) (\(message)), and the run went on.", step: records[0].path))
+        .init(.branch, "'\(path.safe)' \(verb)\(times) (\(message)), and the run continued.", step: records[0].path))
     }
     story.sentences += lines.prefix(RunTeller.mostLines)
     if lines.count > RunTeller.mostLines {
       story.say(
-        .branch, "\(lines.count - RunTeller.mostLines) more steps were skipped or failed and let the run go on:",
+        .branch, "\(lines.count - RunTeller.mostLines) more steps were skipped or failed, and the run continued:",
         commands: ["errand runs show \(id)"])
     }
   }
@@ -196,7 +195,7 @@ extension StepStatus {
     switch self {
     case .pending: "left out or not begun"
     case .timedOut: "timed out"
-    case .retrying: "being tried again"
+    case .retrying: "being retried"
     default: rawValue
     }
   }

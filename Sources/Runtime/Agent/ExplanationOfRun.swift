@@ -49,7 +49,7 @@ struct RunTeller {
     case .running: tellRunning(&story)
     case .waiting: tellWaiting(&story)
     case .paused:
-      let why = run.reason.map { ": \($0)".asEnd } ?? ", and nobody wrote down why."
+      let why = run.reason.map { ": \($0)".asEnd } ?? "; no reason is recorded."
       story.say(.status, "\(name) is paused\(why)", commands: ["errand runs resume \(id)"])
     case .uncertain: tellUncertain(&story)
     case .succeeded: story.say(.status, "\(name) succeeded on \(when).", at: run.endedAt)
@@ -143,7 +143,7 @@ struct RunTeller {
       story.say(.wake, "Process \(holder) \(verb), as long as it runs.")
     } else {
       story.say(
-        .wake, "No agent is there, so nothing \(verb). Start one, or go on with it:",
+        .wake, "No agent is running, so nothing \(verb). Start one, or resume the run:",
         commands: ["errand serve", "errand runs resume \(id)"])
     }
   }
@@ -170,10 +170,10 @@ struct RunTeller {
     switch wait.kind {
     case .until:
       story.say(
-        topic, "\(subject)waits until \(until ?? "somebody wakes it")\(place).", step: step.path, at: wait.wakeAt)
+        topic, "\(subject)waits until \(until ?? "it is woken")\(place).", step: step.path, at: wait.wakeAt)
     case .event:
       let name = wait.event ?? ""
-      let limit = until.map { "; it gives up on \($0)" } ?? ", for as long as it takes"
+      let limit = until.map { "; it times out on \($0)" } ?? ", for as long as it takes"
       let events = facts.events.filter { $0.name.hasSameScalars(as: name) && $0.consumedBy == nil }
       let came = events.count
       var near =
@@ -188,7 +188,7 @@ struct RunTeller {
         commands: ["errand runs signal \(id) \(name.shellQuoted)"], step: step.path, at: wait.wakeAt)
     case .approval:
       let who = wait.by.isEmpty ? "a person" : joined(wait.by.map(\.safe), by: "or")
-      let limit = until.map { " It gives up on \($0)." } ?? ""
+      let limit = until.map { " It times out on \($0)." } ?? ""
       story.say(
         topic, "\(subject)waits for \(who) to decide\(place): \((wait.prompt ?? "").headline.asEnd)\(limit)",
         commands: ["approve", "reject"].map { "errand runs \($0) \(id) \(step.path.shellQuoted)" }, step: step.path,
@@ -205,11 +205,11 @@ struct RunTeller {
     let open = run.uncertainSteps
     let which = open.count == 1 ? "'\(open[0].path.safe)' was done" : "\(open.count) of its steps were done"
     story.say(
-      .status, "\(run.recipe.safe) is uncertain: nobody knows whether \(which), and a person has to look.",
+      .status, "\(run.recipe.safe) is uncertain: it isn't known whether \(which), and a person has to check.",
       step: open.count == 1 ? open[0].path : nil)
     for step in open.prefix(12) {
       let key = step.key.map { " Its idempotency key is \(SecretBook.shown(text: $0).safe)." } ?? ""
-      let message = (step.error?.message ?? "nothing is known of it").asEnd
+      let message = (step.error?.message ?? "its outcome isn't known").asEnd
       let command = "errand runs resolve \(id) \(step.path.shellQuoted)"
       let output = conditions?.outputTemplate(ofStepAt: step.path).map { " --output \($0.shellQuoted)" } ?? ""
       story.say(
@@ -267,7 +267,7 @@ extension RunRecord {
     case .uncertain:
       let count = stepsInOrder.count { $0.status == .uncertain }
       let steps = count < RunRecord.mostListed ? counted(count, "step") : "\(count) steps or more"
-      return "somebody has to look at \(steps)"
+      return "a person has to check \(steps)"
     default: return (reason ?? "").safe
     }
   }

@@ -44,7 +44,7 @@ struct SlotTeller {
       let open = schedule.openRuns.first.map { ": \(described($0))" } ?? ""
       story.say(
         .slot,
-        "\(name) was due on \(clock.date(slot)) and its run waits since \(clock.date(waiting.at)) for another one "
+        "\(name) was due on \(clock.date(slot)) and its run has waited since \(clock.date(waiting.at)) for another one "
           + "to end\(open).", run: schedule.openRuns.first, at: slot)
     } else if records.isEmpty {
       tellUndecided(slot, &story)
@@ -86,16 +86,16 @@ struct SlotTeller {
     } else if slot < schedule.createdAt {
       story.say(
         .slot,
-        "\(name) did not run on \(due): the agent knows the schedule only since \(clock.date(schedule.createdAt)).",
+        "\(name) did not run on \(due): the agent has known the schedule only since \(clock.date(schedule.createdAt)).",
         at: slot)
     } else if slot <= schedule.processedUntil {
-      story.say(.slot, "\(name) was due on \(due), and the ledger no longer holds what became of it.", at: slot)
+      story.say(.slot, "\(name) was due on \(due), and the ledger no longer holds its outcome.", at: slot)
     } else if let pause = schedule.pause, pause.at <= slot {
       story.say(.slot, "\(name) did not run on \(due), because it is paused.", at: slot)
     } else if schedule.remainingRuns == 0 {
       story.say(.slot, "\(name) did not run on \(due), because its 'remainingRuns' are used up.", at: slot)
     } else if isServed {
-      story.say(.slot, "\(name) is due since \(due), and the agent is about to decide.", at: slot)
+      story.say(.slot, "\(name) has been due since \(due), and the agent is about to decide.", at: slot)
     } else {
       story.say(
         .slot, "\(name) did not run on \(due): no agent has looked at it since \(clock.date(schedule.processedUntil)).",
@@ -116,10 +116,10 @@ struct SlotTeller {
     case .skippedOverlap:
       let other = record.run.map(described) ?? "one of its runs"
       text = "\(didNot), because the run before it was not over: \(other)."
-    case .missedWindow, .missedPolicy: text = "\(didNot), because no agent was there\(absence(record)).\(reason)"
+    case .missedWindow, .missedPolicy: text = "\(didNot), because no agent was running\(absence(record)).\(reason)"
     case .superseded: text = because("a later slot took its place")
     case .paused: text = "\(didNot), because the schedule was paused.\(reason)"
-    case .coalesced: text = "\(name) stood on \(due) for several times of day.\(reason)"
+    case .coalesced: text = "\(name) was due on \(due) for several times of day.\(reason)"
     case .dropped: text = because("too many slots waited already")
     case .refused: text = because("its run was refused")
     case .reset: text = "The slots of \(name) from \(due) on were decided again from \(clock.date(record.at)).\(reason)"
@@ -137,7 +137,7 @@ struct SlotTeller {
     let how =
       switch record.cause.kind {
       case .trigger: "was started out of turn on \(when)"
-      case .backfill: "made up for \(due) on \(when)"
+      case .backfill: "ran for \(due) by a backfill on \(when)"
       case .event: "was started by an event on \(when)"
       case .afterRecipe: "followed another run on \(when)"
       default: "ran on \(due)\(late)"
@@ -164,23 +164,23 @@ struct SlotTeller {
     let who =
       switch pause.origin {
       case .recipe: "the recipe says 'paused'"
-      case .person: "somebody paused it"
+      case .person: "a person paused it"
       case .failure: "a run of it failed and it has 'pauseOnFailure'"
       }
     let note = pause.note.map { ": \($0)".asEnd } ?? "."
     story.say(
-      .person, "\(name) is paused since \(clock.date(pause.at)), because \(who)\(note)",
+      .person, "\(name) has been paused since \(clock.date(pause.at)), because \(who)\(note)",
       commands: pause.origin == .recipe ? [] : ["errand schedule resume \(name.shellQuoted)"], at: pause.at)
   }
 
   func tellNext(_ story: inout Explanation) {
     if let fault = facts.fault {
       story.say(
-        .next, "The recipe's file is broken now, so its last good version counts: \(fault.asEnd)",
+        .next, "The recipe's file is broken now, so its last valid version is used: \(fault.asEnd)",
         commands: ["errand check \(schedule.file.shellQuoted)"])
     }
     if schedule.remainingRuns == 0 {
-      story.say(.next, "It runs no more: 'remainingRuns' is used up.")
+      story.say(.next, "It won't run again: 'remainingRuns' is used up.")
     } else if let next = facts.upcoming {
       let left = schedule.remainingRuns.map { " It may run \($0 == 1 ? "once" : "\($0) times") more." } ?? ""
       if let until = schedule.decidedAhead(of: clock.now) {
@@ -192,7 +192,7 @@ struct SlotTeller {
       let verb = schedule.pause == nil ? "It is due next on" : "Its next slot is"
       story.say(.next, "\(verb) \(clock.dateFromNow(next)).\(left)", at: next)
       if !isServed, schedule.pause == nil {
-        story.say(.wake, "No agent is there to start it:", commands: ["errand serve"])
+        story.say(.wake, "No agent is running to start it:", commands: ["errand serve"])
       }
     } else {
       story.say(.next, "It is not due again.")

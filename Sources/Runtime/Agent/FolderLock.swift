@@ -104,11 +104,11 @@ package final class FolderLock: Sendable {
       throw AgentError(
         .unavailable,
         "the state folder '\(folder)' belongs to the user \(name(of: status.st_uid)), and this is \(name(of: geteuid())); "
-          + "work as that user, or take it over with: chown -R \(name(of: geteuid())) \(word)")
+          + "run as that user, or take it over with: chown -R \(name(of: geteuid())) \(word)")
     }
     guard status.st_mode & 0o022 == 0 else {
       throw AgentError(
-        .unavailable, "others may write into the state folder '\(folder)'; close it to them with: chmod go-w \(word)")
+        .unavailable, "other users may write to the state folder '\(folder)'; forbid it with: chmod go-w \(word)")
     }
     return opened
   }

@@ -58,7 +58,7 @@ extension Progress {
 
   /// Reads what `value` made.
   package init(reading value: Value) throws(RecordError) {
-    guard let map = value.map else { throw RecordError("progress is an object, not \(value.kindName)") }
+    guard let map = value.map else { throw RecordError("expected an object as progress, not \(value.kindName)") }
     var reader = RecordReader(map)
     let kind: String = try reader.read("progress")
     switch kind {
@@ -87,7 +87,7 @@ extension Progress {
         isReplayed: try reader.read("isReplayed"))
     case "runEnded":
       self = .runEnded(try reader.read("record"))
-    default: throw RecordError("'\(kind)' is no progress that is known here")
+    default: throw RecordError("'\(kind)' isn't a known kind of progress")
     }
   }
 }

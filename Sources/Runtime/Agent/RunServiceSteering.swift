@@ -14,7 +14,7 @@ extension RunService {
   {
     let run = try await openRun(prefix)
     try await allowed { () async throws(RunRefusedError) in
-      try await host.pause(run, reason: reason ?? "somebody paused it")
+      try await host.pause(run, reason: reason ?? "a person paused it")
     }
     return .paused(run: run)
   }

@@ -396,7 +396,8 @@ extension ScheduleHost {
     if isServing { return }
     let file = store.state.schedules[id]?.file ?? "RECIPE"
     throw RequestRefusedError(
-      .notServing, "no agent serves, which alone starts runs of schedules; start errand serve, or: errand run \(file)")
+      .notServing,
+      "no agent is serving, and only an agent starts runs of schedules; start errand serve, or: errand run \(file)")
   }
 
   private func decided(_ decisions: [Decision]?) async throws(RequestRefusedError) -> [SlotRecord] {
@@ -408,7 +409,7 @@ extension ScheduleHost {
     planAlarm()
     if let failure = await host.failure { throw RequestRefusedError(.state, failure.message) }
     if generation != self.generation {
-      throw RequestRefusedError(.conflict, "something else happened to the schedule meanwhile; try again")
+      throw RequestRefusedError(.conflict, "the schedule changed meanwhile; try again")
     }
     return decisions.flatMap(\.events).compactMap { if case .slotDecided(let slot) = $0 { slot } else { nil } }
   }
@@ -473,7 +474,7 @@ extension ScheduleHost {
     guard isServing else {
       throw RequestRefusedError(
         .notServing,
-        "no agent serves, which alone knows recipes by their names; start errand serve, or: errand run FILE")
+        "no agent is serving, and only an agent finds recipes by their names; start errand serve, or: errand run FILE")
     }
     let items = registry.items
     guard let item = items.first(where: { $0.name.hasSameScalars(as: name) }) else {

@@ -70,7 +70,7 @@ package struct AgentAccess: Sendable {
           guard recorder != nil else { return .client(client) }
           await client.close()
           held.message =
-            "--record has to carry the run on itself, and another process is the agent of the state: \(held.message)"
+            "--record must run the recipe in this process, but another process is the agent of the state: \(held.message)"
           // A command that only asks something holds the folder for a moment; an agent stays.
           patience = min(patience, 20)
         }

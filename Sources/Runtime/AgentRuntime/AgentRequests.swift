@@ -15,7 +15,7 @@ package struct AgentRequests: Sendable {
     _ request: AgentRequest, _ read: (AgentReply) -> Answer?
   ) async throws(RuntimeError) -> Answer {
     if let answer = try await askOnce(request, read) { return answer }
-    throw RuntimeError(.unavailable, "the agent went away; try again")
+    throw RuntimeError(.unavailable, "the agent ended; try again")
   }
 
   /// The one answer to a question; nil if the agent went away, which may have done what it was asked.

@@ -51,9 +51,9 @@ package struct RunFactory: Sendable {
     do throws(Diagnostics) { recipe = try checkedRecipe(of: record, among: texts) } catch {
       throw RunRefusedError(
         """
-        its recipe, as it was when the run began, does not fit this version of errand any more:
+        its recipe, as it was when the run began, no longer fits this version of errand:
         \(error.rendered())
-        End it with 'errand runs cancel \(record.id)', mend \(record.origin.file), and start it anew; \
+        End it with 'errand runs cancel \(record.id)', fix \(record.origin.file), and start it again; \
         \(record.origin.program) can still finish it
         """)
     }

@@ -38,7 +38,7 @@ package struct Sandboxes: Sendable {
     if running[plugin.name] == nil {
       do throws(ActionError) {
         guard let sandbox = try await plugin.startSandbox(SandboxOptions(time: time, folder: folder)) else {
-          throw ActionError(.configuration, "there is none")
+          throw ActionError(.configuration, "the plugin has none")
         }
         running[plugin.name] = sandbox
       } catch {

@@ -193,7 +193,7 @@ extension Recording {
       Diagnostics([Diagnostic(message, at: Diagnostic.Location(source, at: value.place.offset ?? 0))])
     }
     guard let form = root["recording"]?.int, (1...2).contains(form) else {
-      throw fault("this is no recording that this version of errand knows; 'run --record' makes one", at: root)
+      throw fault("this isn't a recording that this version of errand can read; 'run --record' makes one", at: root)
     }
     guard let at = root["at"]?.string.flatMap({ Timestamp($0) }), let exchanges = root["exchanges"]?.list else {
       throw fault("a recording needs 'at', an instant, and 'exchanges', a list", at: root)

@@ -64,7 +64,7 @@ package final class Replay: CallInterceptor {
       // The state is one that goes with the run.
       if call.isLocal { return await perform() }
       return .failure(
-        keep("The recording is of an earlier form, which holds no call of \(call.action); record the run again."))
+        keep("The recording has an older format, which holds no calls of \(call.action); record the run again."))
     }
     let wanted = secrets.map { secrets in
       let input = Scrubbing.input(of: call, Redactor(secrets + Scrubbing.secrets(in: call)))
@@ -92,7 +92,7 @@ package final class Replay: CallInterceptor {
       }
       let reason =
         nearest.map { "in the nearest one \($0.joined(separator: ", "))" }
-        ?? "all that it holds of '\(call.connection)' has been played"
+        ?? "all that it holds of '\(call.connection)' has been replayed"
       return .failure(keep("The recording holds no such call of \(call.action); \(reason)."))
     }
     return found.flatMap {
@@ -128,7 +128,7 @@ package final class Replay: CallInterceptor {
         nearest.map {
           HTTPRequest.shown(
             recorded: "the nearest is \($0.exchange.request.shown): \($0.differences.joined(separator: ", "))")
-        } ?? "all that it holds of '\(connection)' has been played"
+        } ?? "all that it holds of '\(connection)' has been replayed"
       let shown = redactors[redactors.count - 1].redact("\(request.method) \(request.redactedURL)")
       let error = keep("The recording holds no request \(shown); \(reason).")
       return .failure(HTTPError(.invalidRequest, error.message, sent: .nothing))

@@ -142,7 +142,7 @@ extension MonthlyLog {
   }
 
   private func damage(_ path: String) -> StateError {
-    StateError(.damaged, "\(path) is damaged; it is made anew when it is next searched")
+    StateError(.damaged, "\(path) is damaged; it is rebuilt when it is next searched")
   }
 }
 

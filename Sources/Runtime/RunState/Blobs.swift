@@ -37,12 +37,13 @@ final class Blobs: Sendable {
   func get(_ reference: BlobReference) throws(StateError) -> [UInt8] {
     let path = path(of: reference.sha256)
     guard let bytes = try onDisk({ () throws(FileError) in try fileSystem.read(path) }) else {
-      throw StateError(.damaged, "\(path) is missing; put it back from a backup, or the runs that need it cannot go on")
+      throw StateError(
+        .damaged, "\(path) is missing; put it back from a backup, or the runs that need it cannot resume")
     }
     guard bytes.count == reference.size, try sha256(bytes) == reference.sha256 else {
       throw StateError(
         .damaged,
-        "\(path) is damaged: its content does not match its name; put it back from a backup, or the runs that need it cannot go on"
+        "\(path) is damaged: its content does not match its name; put it back from a backup, or the runs that need it cannot resume"
       )
     }
     return bytes

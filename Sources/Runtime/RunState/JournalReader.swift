@@ -175,10 +175,10 @@ struct JournalReader: Sendable {
     events.reserveCapacity(piece.count)
     do {
       for line in try JSON.parse(piece.text + [ASCII.closeBracket], limits: StateFormat.limits).list ?? [] {
-        guard let map = line.map else { throw RecordError("it is no object") }
+        guard let map = line.map else { throw RecordError("it isn't an object") }
         var record = RecordReader(map)
         guard try record.read("n") == piece.sequence + events.count + 1 else {
-          throw RecordError("its number is another")
+          throw RecordError("its number doesn't match")
         }
         events.append(try StateEvent(from: &record))
         try record.finish()

@@ -42,7 +42,7 @@ extension JournalReader {
     {
       return torn
     }
-    return .damaged(offset: lineStart, reason: "the line is no beginning of event \(expected.sequence + 1)")
+    return .damaged(offset: lineStart, reason: "the line isn't the beginning of event \(expected.sequence + 1)")
   }
 
   /// Damage found while looking for holes.

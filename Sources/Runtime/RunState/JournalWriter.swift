@@ -213,7 +213,7 @@ struct JournalWriter {
   private func broken(_ error: StateError, _ batch: String) -> StateError {
     StateError(
       .fatal,
-      "the state in '\(folder.path)' can no longer be written: \(error.message). What was acknowledged before is safe\(batch). Mend the cause and start again."
+      "the state in '\(folder.path)' can no longer be written: \(error.message). What was acknowledged before is safe\(batch). Fix the cause and start again."
     )
   }
 
@@ -224,7 +224,7 @@ struct JournalWriter {
     do throws(StateError) { try folder.cut(opened.generation, to: opened.journalSize) } catch {
       return broken(
         error,
-        "; what was refused just now may be there nevertheless: look with errand runs list before you ask for it again")
+        "; what was refused just now may have been written anyway: check with errand runs list before you repeat it")
     }
     return broken(error, "")
   }

@@ -97,7 +97,7 @@ extension MonthlyLog {
     var place = copied
     try fileSystem.forEachLine(of: month.index, place.index..<max(place.index, size)) { bytes, _ throws(StateError) in
       guard var line = Line(bytes) else {
-        throw StateError(.damaged, "\(month.index) is damaged at byte \(place.index); it is made anew when it is read")
+        throw StateError(.damaged, "\(month.index) is damaged at byte \(place.index); it is rebuilt when it is read")
       }
       line.offset -= shift
       lines += try line.bytes()

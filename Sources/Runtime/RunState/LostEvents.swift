@@ -219,7 +219,7 @@ extension StateEvent {
     switch self {
     case .stepBegan(let event): (event.step, "had begun")
     case .attemptBegan(let event): (event.step, "was being tried")
-    case .attemptEnded(let event): (event.step, event.error == nil ? "had been done" : "had failed a try")
+    case .attemptEnded(let event): (event.step, event.error == nil ? "had been done" : "had failed an attempt")
     case .stepEnded(let event): (event.step, "was \(event.status)")
     case .stepWaits(let event): (event.step, "waited")
     case .decisionGiven(let event): (event.step, event.decision.isApproved ? "was approved" : "was rejected")

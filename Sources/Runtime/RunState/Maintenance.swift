@@ -63,7 +63,7 @@ final class Maintenance: Sendable {
       }
       throw StateError(
         .damaged,
-        "\(month.data) lacks records that its index knew of; put it back from a backup, or go on without: errand doctor --repair"
+        "\(month.data) lacks records that its index knew of; put it back from a backup, or continue without them: errand doctor --repair"
       )
     }
   }

@@ -173,7 +173,7 @@ final class MonthlyLog<Entry: LogRecord>: Sendable {
       guard let damaged = try search.run(in: month, fileSystem) else { return search.found }
       guard damaged < lowest else {
         throw StateError(
-          .damaged, "\(month.index) cannot be read back after it was made anew; the disk may be failing")
+          .damaged, "\(month.index) cannot be read back after it was rebuilt; the disk may be failing")
       }
       lowest = damaged
       try cutIndex(of: month, toBlock: damaged)

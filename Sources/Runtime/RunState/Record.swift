@@ -78,7 +78,7 @@ extension RecordObject {
   }
 
   package init(reading value: Value) throws(RecordError) {
-    guard let map = value.map else { throw RecordError("an object is wanted, not \(value.kindName)") }
+    guard let map = value.map else { throw RecordError("expected an object, not \(value.kindName)") }
     var reader = RecordReader(map)
     try self.init(from: &reader)
     try reader.finish()
@@ -233,7 +233,7 @@ extension String: Recordable {
   package func encoded() -> Value { .string(self) }
   package func write(to text: inout RecordText) { text.json.write(self) }
   package init(reading value: Value) throws(RecordError) {
-    guard let text = value.string else { throw RecordError("a string is wanted, not \(value.kindName)") }
+    guard let text = value.string else { throw RecordError("expected a string, not \(value.kindName)") }
     self = text
   }
 }
@@ -242,7 +242,7 @@ extension Int: Recordable {
   package func encoded() -> Value { .int(self) }
   package func write(to text: inout RecordText) { text.json.write(self) }
   package init(reading value: Value) throws(RecordError) {
-    guard let number = value.int else { throw RecordError("an int is wanted, not \(value.kindName)") }
+    guard let number = value.int else { throw RecordError("expected an int, not \(value.kindName)") }
     self = number
   }
 }
@@ -251,7 +251,7 @@ extension Bool: Recordable {
   package func encoded() -> Value { .bool(self) }
   package func write(to text: inout RecordText) { text.json.write(self) }
   package init(reading value: Value) throws(RecordError) {
-    guard let flag = value.bool else { throw RecordError("a bool is wanted, not \(value.kindName)") }
+    guard let flag = value.bool else { throw RecordError("expected a bool, not \(value.kindName)") }
     self = flag
   }
 }
@@ -261,7 +261,7 @@ extension Timestamp: Recordable {
   package func write(to text: inout RecordText) { text.json.write(self) }
   package init(reading value: Value) throws(RecordError) {
     guard let text = value.string, let instant = Timestamp(text) else {
-      throw RecordError("an instant such as \"2026-11-20T09:30:00Z\" is wanted")
+      throw RecordError("expected an instant such as \"2026-11-20T09:30:00Z\"")
     }
     self = instant
   }
@@ -271,7 +271,7 @@ extension TimeSpan: Recordable {
   package func encoded() -> Value { .string(description) }
   package init(reading value: Value) throws(RecordError) {
     guard let text = value.string, let span = TimeSpan(text, units: .expression) else {
-      throw RecordError("a length of time such as \"1.5s\" is wanted")
+      throw RecordError("expected a length of time such as \"1.5s\"")
     }
     self = span
   }
@@ -288,7 +288,7 @@ extension Array: Recordable where Element: Recordable {
     text.json.end("]")
   }
   package init(reading value: Value) throws(RecordError) {
-    guard let list = value.list else { throw RecordError("a list is wanted, not \(value.kindName)") }
+    guard let list = value.list else { throw RecordError("expected a list, not \(value.kindName)") }
     self = []
     reserveCapacity(list.count)
     for item in list { append(try Element(reading: item)) }
@@ -303,10 +303,10 @@ extension Dictionary: Recordable where Key == String, Value: Recordable {
   }
   package func write(to text: inout RecordText) { text.writeObject(Array(keys)) { self[$0] } }
   package init(reading value: Basics.Value) throws(RecordError) {
-    guard let map = value.map else { throw RecordError("an object is wanted, not \(value.kindName)") }
+    guard let map = value.map else { throw RecordError("expected an object, not \(value.kindName)") }
     self.init(minimumCapacity: map.count)
     for member in map.members {
-      guard let key = member.name else { throw RecordError("a name is wanted, not \(member.key.kindName)") }
+      guard let key = member.name else { throw RecordError("expected a name, not \(member.key.kindName)") }
       do { self[key] = try Value(reading: member.value) } catch { throw RecordError("in '\(key)': \(error.message)") }
     }
   }
@@ -318,7 +318,7 @@ extension Recordable where Self: RawRepresentable<String> {
   package func write(to text: inout RecordText) { text.json.write(rawValue) }
   package init(reading value: Value) throws(RecordError) {
     let name = try String(reading: value)
-    guard let member = Self(rawValue: name) else { throw RecordError("'\(name)' is not a name that is known here") }
+    guard let member = Self(rawValue: name) else { throw RecordError("'\(name)' isn't a known name") }
     self = member
   }
 }

@@ -269,7 +269,7 @@ extension StateDoctor {
         try fileSystem.remove(blobs.path(of: name))
         try fileSystem.syncFolder(blobs.folder(of: name))
       }
-      done.append("the blob \(name) is written anew without secrets")
+      done.append("the blob \(name) is rewritten without secrets")
     }
     // So that nothing comes back with the next power failure.
     try onDisk { () throws(FileError) in try fileSystem.syncFolder(path) }

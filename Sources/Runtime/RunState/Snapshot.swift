@@ -111,7 +111,7 @@ struct Snapshot: Sendable {
     checksum.update(zeroed)
     guard checksum == written else { throw damage("its content does not match its checksum") }
     do throws(RecordError) {
-      guard let map = object.map else { throw RecordError("it is no object") }
+      guard let map = object.map else { throw RecordError("it isn't an object") }
       var record = RecordReader(map)
       let chain: String = try record.read("chain")
       let _: String = try record.read("checksum")
@@ -122,7 +122,7 @@ struct Snapshot: Sendable {
       let sequence: Int = try record.read("sequence")
       state = try record.read("state")
       try record.finish()
-      guard let sum = Checksum(chain) else { throw RecordError("'chain' is no sum") }
+      guard let sum = Checksum(chain) else { throw RecordError("'chain' isn't a checksum") }
       position = JournalPosition(sequence: sequence, chain: sum)
     } catch {
       throw StateError(

@@ -56,7 +56,7 @@ package struct State: Sendable, Equatable {
       events[event.id] = event
     case .eventConsumed(let change):
       guard let event = events[change.id], event.consumedBy == nil else {
-        throw RecordError("there is no event \(change.id) that nobody consumed")
+        throw RecordError("there is no unconsumed event \(change.id)")
       }
       events[change.id]?.consumedBy = change.by
     case .eventsForgotten(let change): for id in change.ids { events[id] = nil }

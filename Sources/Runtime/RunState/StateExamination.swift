@@ -124,7 +124,7 @@ package struct StateDoctor: Sendable {
   private func examineModes(_ result: inout StateExamination) throws(StateError) {
     for (path, mode) in try openToOthers() {
       result.note(
-        .fault, "\(path) has the mode \(String(mode, radix: 8)), so that others than its owner may use it",
+        .fault, "\(path) has the mode \(String(mode, radix: 8)), so that users other than its owner may use it",
         isRepairable: true)
     }
     // A snapshot that has not got its name is told with the generations.
@@ -134,7 +134,7 @@ package struct StateDoctor: Sendable {
       if isHeld {
         result.note(.note, "\(path) is being written")
       } else {
-        result.note(.warning, "\(path) is left of a write that was cut short; nothing needs it", isRepairable: true)
+        result.note(.warning, "\(path) is left over from an interrupted write; nothing needs it", isRepairable: true)
       }
     }
     for name in names where name.hasSuffix(".damaged.jsonl") || name == Snapshot.damagedName {
@@ -190,7 +190,7 @@ package struct StateDoctor: Sendable {
     if opened.isBetweenRenames {
       if !isHeld {
         result.note(
-          .note, "a snapshot of '\(path)' was cut short before it had its name; the next start writes it again",
+          .note, "a snapshot of '\(path)' was interrupted before it had its name; the next start writes it again",
           isRepairable: true)
       }
     } else if opened.snapshotGeneration == nil, opened.position.sequence > 0, opened.previousGeneration != nil {
@@ -218,7 +218,7 @@ package struct StateDoctor: Sendable {
           + "; it would be needed only if state.json were lost", isRepairable: true)
     } catch {
       result.note(
-        .warning, "the generation before cannot be read, which matters only if state.json is lost: \(error.message)",
+        .warning, "the previous generation cannot be read, which matters only if state.json is lost: \(error.message)",
         isRepairable: true)
     }
   }
@@ -254,7 +254,7 @@ package struct StateDoctor: Sendable {
         "the schedule '\(schedule.id)' starts no slot before \(until), because the clock was once ahead and its slots until then are decided; to go back to now: errand schedule reset \(schedule.id)"
       )
     }
-    if now.seconds < 1_700_000_000 { result.note(.fault, "the clock says \(now), which cannot be: set it") }
+    if now.seconds < 1_700_000_000 { result.note(.fault, "the clock says \(now), which can't be right: set it") }
   }
 
   // MARK: - What is over
@@ -282,12 +282,13 @@ package struct StateDoctor: Sendable {
       }
       if health.isShort {
         result.note(
-          .fault, "\(month.data) lacks records that its index knows of; put it back from a backup, or go on without",
+          .fault,
+          "\(month.data) lacks records that its index knows of; put it back from a backup, or continue without them",
           isRepairable: true)
       }
       if health.isTorn, !isHeld {
         result.note(
-          .warning, "\(month.data) ends in half a line, of a write that was cut short or of what is lost",
+          .warning, "\(month.data) ends in half a line, from an interrupted write or from lost records",
           isRepairable: true)
       }
       if !health.isIndexSound, !health.isShort, !isHeld {
@@ -298,7 +299,7 @@ package struct StateDoctor: Sendable {
     if !isNewestThere, let newest, let age = now.span(since: newest.at), age < StateDoctor.surelyKept {
       result.note(
         .fault,
-        "'\(log.folder)' lacks the \(Entry.label) '\(newest.id)', which was its newest: files of it are gone or cut short; put them back from a backup, or go on without",
+        "'\(log.folder)' lacks the \(Entry.label) '\(newest.id)', which was its newest: files of it are gone or cut short; put them back from a backup, or continue without them",
         isRepairable: true)
     }
     result.counts.append((name, count))
@@ -322,11 +323,11 @@ package struct StateDoctor: Sendable {
     for name in named.subtracting(there).sorted(by: { $0.precedesByScalars($1) }) {
       result.note(
         .fault,
-        "\(blobs.path(of: name)) is missing; put it back from a backup, or the runs that need it cannot go on")
+        "\(blobs.path(of: name)) is missing; put it back from a backup, or the runs that need it cannot resume")
     }
     let unnamed = try collection(isRemoving: false).unnamed(at: now, after: 0) { $0.subtract(named) }
     if !unnamed.isEmpty {
-      result.note(.note, "\(unnamed.count) blobs are named by nothing any more", isRepairable: true)
+      result.note(.note, "\(unnamed.count) blobs are no longer referenced", isRepairable: true)
     }
   }
 

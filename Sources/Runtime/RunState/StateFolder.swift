@@ -175,7 +175,7 @@ struct StateFolder {
       case .torn(let count) where generation == last:
         opened.tornTail = (name, reader.end)
         opened.notices.append(
-          "\(name): \(count) bytes after the last commit were dropped; they were being written when the machine or the program stopped, and nobody was told of them"
+          "\(name): \(count) bytes after the last commit were dropped; they were being written when the machine or the program stopped, and were never acknowledged"
         )
       case .torn:
         return Damage(

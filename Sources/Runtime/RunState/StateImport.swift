@@ -127,7 +127,7 @@ extension StateArchive {
         throw input.damage("a file's name and size should be here")
       }
       guard isName(name), parts > 0 || name.hasSameScalars(as: Snapshot.name) else {
-        throw input.damage("'\(name.prefix(80))' is no file of a state that belongs here")
+        throw input.damage("'\(name.prefix(80))' isn't a file of a state")
       }
       try receive(name, size, &input)
       if name.hasPrefix("blobs/") { report.blobs += 1 } else if parts > 0 { report.months += 1 }
@@ -281,7 +281,7 @@ private struct ArchiveInput {
     let end = (buffer[start...].firstPlace(of: ASCII.newline) ?? start) + 1
     let line = Array(buffer[start..<end])
     guard let value = try? JSON.parse(Array(line.dropLast())), value.map != nil else {
-      throw damage("the line is no JSON object")
+      throw damage("the line isn't a JSON object")
     }
     start = end
     offset += line.count

@@ -14,7 +14,7 @@ extension StateDoctor {
     guard try onDisk({ () throws(FileError) in try fileSystem.status(path) }) != nil else { return done }
     for (path, mode) in try openToOthers() {
       try onDisk { () throws(FileError) in try fileSystem.setMode(mode & 0o700, of: path) }
-      done.append("\(path) is its owner's alone now")
+      done.append("\(path) is now accessible only to its owner")
     }
     for path in try unfinishedFiles() {
       try onDisk { () throws(FileError) in try fileSystem.remove(path) }
@@ -27,7 +27,7 @@ extension StateDoctor {
     try repairNewest(&done)
     try removeSecrets(&done)
     let removed = try collection(isRemoving: true).run(at: now, after: 0)
-    if removed > 0 { done.append("\(removed) blobs that nothing named are removed") }
+    if removed > 0 { done.append("\(removed) unreferenced blobs are removed") }
     return done
   }
 
@@ -62,7 +62,7 @@ extension StateDoctor {
     if opened.newest == newest { return }
     try logs.adopt(from: &opened)
     _ = try folder.compact(&opened)
-    done.append("the state goes on without the records that are gone")
+    done.append("the state continues without the missing records")
   }
 
   private func repair<Entry: LogRecord>(_ log: MonthlyLog<Entry>, _ done: inout [String]) throws(StateError) {
@@ -73,7 +73,7 @@ extension StateDoctor {
         done.append("\(count) damaged lines of \(month.data) are moved to \(log.folder)/\(month.name).damaged")
       } else if !health.isIndexSound || health.isTorn || health.isShort {
         try log.remakeIndex(of: month)
-        done.append("\(month.index) is made anew")
+        done.append("\(month.index) is rebuilt")
       }
     }
   }

@@ -164,6 +164,6 @@ extension Value: Recordable {
       return .map(map)
     default: break
     }
-    throw RecordError("'\(tag)' does not stand for a value here")
+    throw RecordError("'\(tag)' doesn't denote a value here")
   }
 }

@@ -177,8 +177,8 @@ import Testing
       outcome.error.contains(
         what == "owner"
           ? "error: the state folder '\(state)' belongs to the user nobody, and this is root; "
-            + "work as that user, or take it over with: chown -R root '\(state)'"
-          : "error: others may write into the state folder '\(state)'; close it to them with: chmod go-w '\(state)'"))
+            + "run as that user, or take it over with: chown -R root '\(state)'"
+          : "error: other users may write to the state folder '\(state)'; forbid it with: chmod go-w '\(state)'"))
     #expect(!FileManager.default.fileExists(atPath: "\(state)/agent.lock"))
     await program.remove()
   }

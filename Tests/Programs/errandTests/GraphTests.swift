@@ -177,7 +177,7 @@ import Testing
     let outcome = try await Call(process).outcome()
     if outcome.code == 69 {
       let said =
-        "takes Graphviz's 'dot', which is not installed: apt install graphviz, or use --format dot or mermaid\n"
+        "needs Graphviz's 'dot', which isn't installed: apt install graphviz, or use --format dot or mermaid\n"
       #expect(outcome.error == "error: drawing SVG \(said)")
       return print("The test that Graphviz draws graphs is skipped: there is no 'dot' here")
     }
@@ -201,7 +201,7 @@ import Testing
     #expect(outcome.code == 69)
     #expect(
       outcome.error
-        == "error: drawing SVG takes Graphviz's 'dot', which is not installed: apt install graphviz, or use --format dot or "
+        == "error: drawing SVG needs Graphviz's 'dot', which isn't installed: apt install graphviz, or use --format dot or "
         + "mermaid\n")
   }
 

@@ -109,16 +109,17 @@ import Testing
     let taken = try await program.call("new", "recipe", "taken", "--from", "streak")
     #expect(taken.code == 73)
     #expect(
-      taken.error == "error: 'recipes/taken.yaml' is there already, and stays as it is; give the recipe another name\n")
+      taken.error == "error: 'recipes/taken.yaml' already exists and was left unchanged; give the recipe another name\n"
+    )
     #expect(try String(contentsOf: program.folder.appending(path: "recipes/taken.yaml"), encoding: .utf8) == "mine\n")
     let times = try await program.call("new", "recipe", "late", "--uses", "store.get", "--cron", "0 7 *")
     #expect(times.code == 3)
     #expect(times.error.hasSuffix("error: nothing was written: 1 error\n"), "\(times.error)")
     #expect(!Files.exists(program.folder.appending(path: "recipes/late.yaml").path))
     let cases: [([String], Int32, String)] = [
-      (["two words"], 64, "'two words' is no name of a recipe: use letters, digits, - and _, as in weekly-report"),
-      (["--from", "streak", "--uses", "store.get"], 64, "--from and --uses are two ways to begin; give one of them"),
-      (["--from", "streak", "--cron", "0 7 * * *"], 64, "--cron goes with --uses"),
+      (["two words"], 64, "'two words' isn't a recipe name: use letters, digits, - and _, as in weekly-report"),
+      (["--from", "streak", "--uses", "store.get"], 64, "--from and --uses exclude each other; give one of them"),
+      (["--from", "streak", "--cron", "0 7 * * *"], 64, "--cron needs --uses"),
       (
         ["--uses", "timetable.saveCopy"], 3,
         "'timetable.saveCopy' takes what an earlier step gives, so it cannot be the first one; 'errand actions "
@@ -127,7 +128,7 @@ import Testing
       (["--uses", "store.gte"], 66, "no action is named 'store.gte'; did you mean 'store.get'?"),
       (
         [], 64,
-        "say what to begin with: --uses ACTION ('errand actions' lists them), or --from EXAMPLE, one of "
+        "say what to start from: --uses ACTION ('errand actions' lists them), or --from EXAMPLE, one of "
           + "markbook-averages, markbook-backup, approve-averages, streak"
       ),
     ]
@@ -148,7 +149,7 @@ import Testing
     let answers = #"printf 'nothing\nstore\n2\n0 7 * * *\n'"#
     let outcome = try await program.shell(
       "\(answers) | script -qec '\(Program.binary.path) new recipe asked' /dev/null")
-    #expect(outcome.out.contains("'nothing' is none of them"), "\(outcome.out)")
+    #expect(outcome.out.contains("'nothing' isn't one of them"), "\(outcome.out)")
     let path = program.folder.appending(path: "recipes/asked.yaml")
     let text = try String(contentsOf: path, encoding: .utf8)
     #expect(text.hasPrefix("recipe: asked\n"))

@@ -180,7 +180,7 @@ private let averages = Program.root.appending(path: "recipes/markbook-averages.y
       ))
     #expect(
       again.error.hasSuffix(
-        "error: the plan does not hold any more; nothing was started. Plan again and look at it\n"))
+        "error: the plan no longer holds; nothing was started. Plan again and review the changes\n"))
     #expect(try await program.writes("putstudentresult").values.allSatisfy { $0 == 1 })
     // Nothing is left to change.
     let rest = try await program.start(
@@ -227,7 +227,7 @@ private let averages = Program.root.appending(path: "recipes/markbook-averages.y
       let plan = try await program.call("plan", "page.yaml", "--out", "plan.json")
       #expect(plan.code == 0, "\(plan.error)")
     }
-    let end = "error: the plan does not hold any more; nothing was started. Plan again and look at it\n"
+    let end = "error: the plan no longer holds; nothing was started. Plan again and review the changes\n"
 
     try await keep("body")
     let run = try await program.call("run", "page.yaml", "--plan", "plan.json")
@@ -254,7 +254,7 @@ private let averages = Program.root.appending(path: "recipes/markbook-averages.y
     #expect(unasked.code == 64)
     #expect(
       unasked.error
-        == "error: --confirm asks at a terminal, and there is none; use 'errand plan --out' and --plan\n")
+        == "error: --confirm needs a terminal; use 'errand plan --out' and --plan\n")
     for (answer, count) in [("n", 0), ("y", 23)] {
       let outcome = try await program.shell(
         "printf '\(answer)\\n' | script -qec '\(Program.binary.path) \(command)' /dev/null")

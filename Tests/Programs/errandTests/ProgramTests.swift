@@ -91,7 +91,7 @@ private let enrol = """
     let outcome = await run.outcome()
     #expect(outcome.code == code)
     #expect(
-      outcome.error.contains("The run is not over. 'errand serve' goes on with it as soon as it is started, or: "))
+      outcome.error.contains("The run is not over. To resume it, start 'errand serve', or: "))
     try await program.control("fault?kind=none")
     let resumed = try await program.call("runs", "resume", "--json")
     #expect(resumed.code == 0, "\(resumed.error)")
@@ -114,7 +114,7 @@ private let enrol = """
     try await program.control("fault?kind=none")
     let outcome = await client.outcome()
     #expect(outcome.code == 0, "\(outcome.error)")
-    #expect(outcome.error.contains("the agent ended; going on in its place"))
+    #expect(outcome.error.contains("the agent ended; this process takes over"))
     #expect(outcome.json["outputs"]?["written"]?.int == 23)
     await program.remove()
   }
@@ -262,7 +262,7 @@ private let enrol = """
     // The start was on disk before the disk filled up, and the client is told.
     let runs = try await program.call("runs", "list", "--config", "errand.yaml", "--state", disk.path).out
     #expect(runs.contains("averages"), "\(runs)")
-    #expect(outcome.error.contains("The run is not over. 'errand serve' goes on with it"), "\(outcome.error)")
+    #expect(outcome.error.contains("The run is not over. To resume it, start 'errand serve'"), "\(outcome.error)")
     #expect(await run("/bin/umount", "-l", disk.path) == 0)
     await program.remove()
   }

@@ -264,7 +264,7 @@ import Testing
     let why = try await days.why(run)
     #expect(
       why == """
-        approve-averages waits for a person to decide, in 'decision': Write 23 averages into Average of 2026 Y8 Geography? … It gives up on Sun 2027-04-04 14:00 AEST (in 2 days).
+        approve-averages waits for a person to decide, in 'decision': Write 23 averages into Average of 2026 Y8 Geography? … It times out on Sun 2027-04-04 14:00 AEST (in 2 days).
             errand runs approve \(run.id) decision
             errand runs reject \(run.id) decision
           The folder's agent wakes it then.

@@ -92,7 +92,7 @@ import Testing
       Self.recipe.replacingOccurrences(of: "wait: 30ms", with: "wait: { event: paid }"), to: "recipes/timed.yaml")
     let waiting = try await program.call("run", "recipes/timed.yaml", "--replay", "timed.json", "--json")
     #expect(waiting.code == 4)
-    #expect(waiting.error.contains("a run that is played again meets nobody"), "\(waiting.error)")
+    #expect(waiting.error.contains("the recording holds nothing that ends this wait"), "\(waiting.error)")
     await program.remove()
   }
 

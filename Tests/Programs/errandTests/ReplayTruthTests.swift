@@ -101,7 +101,7 @@ import Testing
       #expect(refused.code == 73)
       #expect(
         refused.error
-          == "error: --record: 'some.json' is there already; name another file, or replace it with --force. Nothing was "
+          == "error: --record: 'some.json' already exists; name another file, or replace it with --force. Nothing was "
           + "started\n")
       #expect(try String(contentsOf: program.folder.appending(path: "some.json"), encoding: .utf8) == "precious")
       let forced = try await program.call("run", "some.yaml", "--record", "some.json", "--force")
@@ -178,7 +178,7 @@ import Testing
       let id = try await Self.waiting(program, for: "asks ")
       let why = try await program.call("why", id)
       #expect(why.out.contains("Process \(running.process.processIdentifier) wakes it then, as long as it runs."))
-      #expect(!why.out.contains("No agent is there"), "\(why.out)")
+      #expect(!why.out.contains("No agent is running"), "\(why.out)")
       let decided = try await program.call(
         "runs", decision, id, "ask", "--by", "ana", "--comment", "as far as I know")
       #expect(decided.code == 0, "\(decided.error)")

@@ -17,7 +17,7 @@ import Testing
     process.arguments = ["-c", "exec '\(Program.binary.path)' sandbox \(plugin) > errand.yaml"]
     process.currentDirectoryURL = program.folder
     let sandbox = try Serving(process)
-    guard await sandbox.line(with: "End it with Ctrl-C.") != nil else {
+    guard await sandbox.line(with: "Stop it with Ctrl-C.") != nil else {
       #expect(sandbox.before.contains("plugin '\(plugin)' has no sandbox"))
       return await program.remove()
     }

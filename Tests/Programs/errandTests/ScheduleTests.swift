@@ -101,13 +101,14 @@ import Testing
 
     let paused = try await program.call("schedule", "pause", "tick", "--note", "Holidays.")
     #expect(
-      paused.error == "tick is paused; its slots are noted and start nothing. Go on with: errand schedule resume tick\n"
+      paused.error
+        == "tick is paused; its slots are recorded and start nothing. Resume it with: errand schedule resume tick\n"
     )
     let list = try await program.call("schedule")
     #expect(list.out.contains("paused: Holidays."), "\(list.out)")
     #expect(list.out.contains("every second"), "\(list.out)")
     let standing = try await program.call("why", "tick")
-    #expect(standing.out.contains("because somebody paused it: Holidays.\n"), "\(standing.out)")
+    #expect(standing.out.contains("because a person paused it: Holidays.\n"), "\(standing.out)")
     let resumed = try await program.call("schedule", "resume", "tick")
     #expect(
       resumed.error.hasSuffix("tick starts runs again; see when with: errand schedule next tick\n"), "\(resumed.error)")
@@ -123,7 +124,7 @@ import Testing
         Wed 2020-01-01 00:00:02 +00:00
 
         """)
-    #expect(dry.error == "3 slots would be made up for\n")
+    #expect(dry.error == "a backfill would start 3 runs\n")
     let unasked = try await program.start(["schedule", "backfill", "tick"] + past).outcome()
     #expect(unasked.code == 64)
     #expect(unasked.error == "error: nothing was started; say --yes to start them\n")

@@ -49,7 +49,7 @@ import Testing
       Self.found(all, in: program) == """
         SECRET             COMES FROM                   CONNECTIONS  RECIPES
         ABSENT             missing                                   work
-        BROKEN             cannot be had                             work
+        BROKEN             unavailable                               work
         FILED              'private/secrets.yaml'                    work
         MARKBOOK_API_KEY   the environment              markbook     book
         MARKBOOK_PASSWORD  the environment              markbook     book
@@ -62,7 +62,7 @@ import Testing
         """)
     let sound = try await program.call("secrets", "check", "recipes/book.yaml")
     #expect(sound.code == 0)
-    #expect(sound.error == "every secret is there\n")
+    #expect(sound.error == "every secret was found\n")
     await program.remove()
   }
 

@@ -89,7 +89,7 @@ import Testing
     let outcome = await run.outcome()
     #expect(outcome.code == 0, "\(outcome.error)")
     #expect(outcome.out.contains("got: 7"), "\(outcome.out)")
-    #expect(outcome.error.contains("errand serve takes over, and goes on with the run"), "\(outcome.error)")
+    #expect(outcome.error.contains("errand serve takes over and continues the run"), "\(outcome.error)")
     serve.signal(SIGTERM)
     #expect(await serve.end() == 0)
     await program.remove()
@@ -140,7 +140,7 @@ import Testing
     let run = try program.serve("run", "recipes/night.yaml")
     #expect(await run.line(with: "waiting until") != nil, "\(run.before)")
     run.signal(SIGINT)
-    let words = "'errand serve' goes on with it as soon as it is started, or: errand runs resume "
+    let words = "To resume it, start 'errand serve', or: errand runs resume "
     #expect(await run.line(with: words) != nil)
     #expect(await run.end() == 130)
     await program.remove()
@@ -153,7 +153,7 @@ import Testing
     try program.write("recipe: other\n" + ServeTests.done, to: "recipes/other.yaml")
     #expect(await serve.line(with: "recipe other of") != nil)
     try program.write("recipe: other\nsteps: [{ lett: { x: 1 } }]\n", to: "recipes/other.yaml")
-    #expect(await serve.line(with: "the last good version of 'other' stays in force") != nil)
+    #expect(await serve.line(with: "the last valid version of 'other' is still used") != nil)
     #expect(serve.before.contains("did you mean 'let'?"), "\(serve.before)")
     try program.write("recipe: done\n" + ServeTests.done, to: "recipes/other.yaml")
     #expect(await serve.line(with: "other.yaml' has 1 error") != nil)

@@ -73,7 +73,7 @@ extension Program {
     var why = try await program.call("why", run)
     while why.out.contains("is running") { why = try await program.call("why", run) }
     #expect(why.code == 0)
-    #expect(why.out.contains("letters waits for the event 'paid', in 'paid'; it gives up on "), "\(why.out)")
+    #expect(why.out.contains("letters waits for the event 'paid', in 'paid'; it times out on "), "\(why.out)")
     #expect(why.out.contains("One came, and did not match.\n    errand runs signal \(run) paid\n"), "\(why.out)")
     #expect(why.out.contains("  The folder's agent wakes it then.\n"), "\(why.out)")
     try program.write(#"{"amount": 50}"#, to: "event.json")
@@ -139,7 +139,7 @@ extension Program {
     #expect(
       why.out.contains(
         """
-          No agent is there, so nothing hears of it. Start one, or go on with it:
+          No agent is running, so nothing hears of it. Start one, or resume the run:
               errand serve
               errand runs resume \(run)
         """), "\(why.out)")
@@ -147,7 +147,7 @@ extension Program {
     #expect(
       rejected.error == """
         rejected 'ask' of \(run) as bob
-        No agent is there. 'errand serve' goes on with it as soon as it is started, or: errand runs resume \(run)
+        No agent is running. To resume it, start 'errand serve', or: errand runs resume \(run)
 
         """)
     let ended = try await program.call("runs", "resume", run)
@@ -176,7 +176,7 @@ extension Program {
     #expect(list.code == 0, "\(list.error)")
     #expect(list.out.contains("weekly    every weekday at 17:30  Australia/Sydney  "), "\(list.out)")
     #expect(list.out.contains("no agent has read it yet"), "\(list.out)")
-    #expect(list.error.contains("No agent is there to start any of them. Start one with: errand serve"))
+    #expect(list.error.contains("No agent is running to start them. Start one with: errand serve"))
     let next = try await program.call("schedule", "next", "weekly", "-n", "3", "--json").json.list ?? []
     #expect(next.count == 3)
     #expect(next.allSatisfy { $0["local"]?.string?.contains(" 17:30 +1") == true }, "\(next)")
@@ -198,13 +198,13 @@ extension Program {
 
   static let mistakes: [(arguments: [String], code: Int32, says: String)] = [
     (["why", "wekly"], 66, "nothing called 'wekly' has a schedule or ever ran; 'errand schedule list'"),
-    (["why", "0199", "--at", "17:30"], 66, "nothing called '0199' has a schedule, and --at goes with one"),
+    (["why", "0199", "--at", "17:30"], 66, "nothing called '0199' has a schedule, which --at needs"),
     (["why", "0199"], 66, "no run begins with '0199'"),
     (["schedule", "next", "nothing"], 66, "no schedule is called 'nothing'; no recipe has an 'on:'"),
     (["schedule", "log", "--from", "yesterday"], 64, "--from takes '2026-11-20', '2026-11-20 17:30', '17:30' or RFC"),
-    (["runs", "approve", "0199", "--by", " "], 64, "who decides? Say it with --by NAME"),
+    (["runs", "approve", "0199", "--by", " "], 64, "say who decides with --by NAME"),
     (["runs", "signal", "any", "paid", "--data", "paid"], 64, "a text needs its quotes"),
-    (["runs", "resolve", "0199", "put"], 64, "say what became of the step: one of --done, --retry, --fail"),
+    (["runs", "resolve", "0199", "put"], 64, "give the step's outcome: one of --done, --retry, --fail"),
     (["schedule", "trigger", "x", "--overlap", "skp"], 64, "did you mean 'skip'?"),
   ]
 

@@ -102,7 +102,7 @@ final class TemporaryFolder: Sendable {
     chmod(folder.path, 0o777)
     let open = AgentError(
       .unavailable,
-      "others may write into the state folder '\(folder.path)'; close it to them with: chmod go-w '\(folder.path)'")
+      "other users may write to the state folder '\(folder.path)'; forbid it with: chmod go-w '\(folder.path)'")
     await #expect(throws: open) { try await AgentTests.connect(folder) }
     chmod(folder.path, 0o700)
     // Only root gives folders away.
@@ -240,7 +240,7 @@ final class TemporaryFolder: Sendable {
     #expect(try await replies.next()?["waits"] == .bool(true))
     await server.stop()
     #expect(try await replies.next() == nil)
-    #expect(throws: AgentError(.broken, "the agent (process \(getpid())) has gone")) {
+    #expect(throws: AgentError(.broken, "the agent (process \(getpid())) is gone")) {
       try client.send(.object(["ask": .int(1)]))
     }
     await client.close()

@@ -59,16 +59,16 @@ import Testing
   }
 
   @Test(arguments: [
-    (#"{"ask":"fly"}"#, "the agent does not know what 'fly' asks for"),
-    (#"{"run":"r1"}"#, "the agent does not know what '' asks for"),
+    (#"{"ask":"fly"}"#, "unknown request 'fly'"),
+    (#"{"run":"r1"}"#, "unknown request ''"),
     (#"{"ask":"pause"}"#, "the request 'pause' isn't valid: 'run' is missing"),
-    (#"{"ask":"pause","run":7}"#, "the request 'pause' isn't valid: in 'run': a string is wanted, not an int"),
+    (#"{"ask":"pause","run":7}"#, "the request 'pause' isn't valid: in 'run': expected a string, not an int"),
     (#"{"ask":"pause","run":"r1","why":"x"}"#, "the request 'pause' isn't valid: 'why' is not known"),
     (
       #"{"ask":"start","recipe":"r","inputs":[1]}"#,
-      "the request 'start' isn't valid: in 'inputs': an object is wanted, not a list"
+      "the request 'start' isn't valid: in 'inputs': expected an object, not a list"
     ),
-    (#"{"ask":"runs","limit":"x"}"#, "the request 'runs' isn't valid: in 'limit': an int is wanted, not a string"),
+    (#"{"ask":"runs","limit":"x"}"#, "the request 'runs' isn't valid: in 'limit': expected an int, not a string"),
   ])
   func `a request that isn't as declared is refused`(_ line: String, _ message: String) throws {
     let value = try JSON.parse(line)
@@ -140,7 +140,7 @@ import Testing
     ),
     (
       #"{"ask":"start","recipe":"greet","inputs":{"name":"Ada"}}"#, false, "notServing",
-      "no agent serves, which alone knows recipes by their names; start errand serve, or: errand run FILE"
+      "no agent is serving, and only an agent finds recipes by their names; start errand serve, or: errand run FILE"
     ),
   ])
   func `a start is refused with what is wrong`(

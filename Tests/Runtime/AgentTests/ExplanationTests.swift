@@ -110,7 +110,7 @@ extension RunStory {
       testDescription: "accepted, and nobody there", events: [], isServed: false,
       expected: """
         backup is queued; it was accepted 1 h ago.
-          No agent is there, so nothing runs it. Start one, or go on with it:
+          No agent is running, so nothing runs it. Start one, or resume the run:
               errand serve
               errand runs resume r1
         \(started)
@@ -161,7 +161,7 @@ extension RunStory {
       events: [waits("#2", WaitRecord(.until, wakeAt: at(54_000))), status(.waiting, until: 54_000)], isServed: false,
       expected: """
         backup waits until Sat 2026-11-21 02:00 EET (in 14 h), in '#2'.
-          No agent is there, so nothing wakes it then. Start one, or go on with it:
+          No agent is running, so nothing wakes it then. Start one, or resume the run:
               errand serve
               errand runs resume r1
         \(started)
@@ -181,7 +181,7 @@ extension RunStory {
       ],
       received: [event("e1", "it's paid"), event("e2", "it's paid")],
       expected: #"""
-        backup waits for the event 'it's paid', in 'pay'; it gives up on Fri 2026-11-20 13:00 EET (in 1 h). 2 came, and none of them matched.
+        backup waits for the event 'it's paid', in 'pay'; it times out on Fri 2026-11-20 13:00 EET (in 1 h). 2 came, and none of them matched.
             errand runs signal r1 'it'\''s paid'
           The folder's agent wakes it then.
         \#(started)
@@ -246,7 +246,7 @@ extension RunStory {
         status(.uncertain, "…"),
       ],
       expected: """
-        backup is uncertain: nobody knows whether 'put[3]/write' was done, and a person has to look.
+        backup is uncertain: it isn't known whether 'put[3]/write' was done, and a person has to check.
           'put[3]/write', begun on Fri 2026-11-20 11:01 EET: the answer was lost. Its idempotency key is k-1.
               errand runs resolve r1 'put[3]/write' --done
               errand runs resolve r1 'put[3]/write' --retry
@@ -263,7 +263,7 @@ extension RunStory {
       expected: """
         backup succeeded on Fri 2026-11-20 11:03:05 EET, after 3 min 5 s.
           Started by hand on Fri 2026-11-20 11:00 EET.
-          ana said on Fri 2026-11-20 11:02 EET that 'note' was not done, and had it tried again. Nobody knew: the answer was lost.
+          ana said on Fri 2026-11-20 11:02 EET that 'note' was not done, and retried it. It was uncertain: the answer was lost.
         """),
     RunStory(
       testDescription: "started by a slot, late", cause: RunCause(.slot, schedule: "backup", slot: at(-240)),
@@ -281,14 +281,14 @@ extension RunStory {
       events: [over(.succeeded)],
       expected: """
         backup succeeded on Fri 2026-11-20 11:03:05 EET, after 3 min 5 s.
-          Somebody started the schedule 'backup/weekly' out of turn on Fri 2026-11-20 11:00 EET.
+          Started by hand on Fri 2026-11-20 11:00 EET, out of turn for the schedule 'backup/weekly'.
         """),
     RunStory(
       testDescription: "made up for", cause: RunCause(.backfill, schedule: "backup", slot: at(-86_400)),
       events: [over(.succeeded)],
       expected: """
         backup succeeded on Fri 2026-11-20 11:03:05 EET, after 3 min 5 s.
-          Somebody had the slot of Thu 2026-11-19 11:00 EET of the schedule 'backup' made up for on Fri 2026-11-20 11:00 EET.
+          Started on Fri 2026-11-20 11:00 EET by a backfill, for the slot of Thu 2026-11-19 11:00 EET of the schedule 'backup'.
         """),
     RunStory(
       testDescription: "started by an event", cause: RunCause(.event, schedule: "backup", event: "mail-1"),
@@ -325,7 +325,7 @@ extension RunStory {
           The service said: out of memory.
           Before that, in 'book': the connection broke.
         \(retry)
-          Somebody tried the run r0 (failed) again on Fri 2026-11-20 11:00 EET; this is attempt 2.
+          Started on Fri 2026-11-20 11:00 EET to retry the run r0 (failed); this is attempt 2.
         """),
     RunStory(
       testDescription: "timed out", events: [over(.timedOut, RunError(.timeout, "'backup' took longer than 30h"))],
@@ -343,7 +343,7 @@ extension RunStory {
         backup was cancelled on Fri 2026-11-20 11:03:05 EET, after 3 min 5 s.
         \(retry)
         \(started)
-          Somebody asked for it to end on Fri 2026-11-20 11:03 EET: wrong markbook.
+          Its cancellation was requested on Fri 2026-11-20 11:03 EET: wrong markbook.
         """),
     RunStory(
       testDescription: "rejected",
@@ -391,7 +391,7 @@ extension RunStory {
         \(started)
           'put' went through 4 items: 1 left out or not begun, 2 succeeded and 1 failed.
           'put[…]/write' was skipped for 2 items: its condition was false.
-          'put[2]' failed (no route), and the run went on.
+          'put[2]' failed (no route), and the run continued.
           'note' took 2 attempts.
         """),
     RunStory(

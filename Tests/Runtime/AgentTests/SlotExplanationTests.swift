@@ -86,7 +86,7 @@ extension SlotStory {
         $0.schedule.openRuns = ["r0"]
       },
       expected: """
-        weekly was due on Fri 2026-11-20 17:30 AEDT and its run waits since Fri 2026-11-20 17:30 AEDT for another one to end: run r0 (waiting).
+        weekly was due on Fri 2026-11-20 17:30 AEDT and its run has waited since Fri 2026-11-20 17:30 AEDT for another one to end: run r0 (waiting).
         \(next)
         """),
     SlotStory(
@@ -94,14 +94,14 @@ extension SlotStory {
       ledger: [slot(.missedWindow, at: 500, reason: "it was due longer ago than the catch-up window")],
       change: { $0.lastSign = at(-day) },
       expected: """
-        weekly did not run on Fri 2026-11-20 17:30 AEDT, because no agent was there; nothing was decided from Thu 2026-11-19 17:30 AEDT to Fri 2026-11-20 17:38:20 AEDT. It was due longer ago than the catch-up window.
+        weekly did not run on Fri 2026-11-20 17:30 AEDT, because no agent was running; nothing was decided from Thu 2026-11-19 17:30 AEDT to Fri 2026-11-20 17:38:20 AEDT. It was due longer ago than the catch-up window.
         \(next)
         """),
     SlotStory(
       testDescription: "missed, and no catch-up",
       ledger: [slot(.missedPolicy, at: 500, reason: "it was missed, and 'catchup' is 'none'")],
       expected: """
-        weekly did not run on Fri 2026-11-20 17:30 AEDT, because no agent was there; it came back on Fri 2026-11-20 17:38:20 AEDT. It was missed, and 'catchup' is 'none'.
+        weekly did not run on Fri 2026-11-20 17:30 AEDT, because no agent was running; it came back on Fri 2026-11-20 17:38:20 AEDT. It was missed, and 'catchup' is 'none'.
         \(next)
         """),
     SlotStory(
@@ -153,8 +153,8 @@ extension SlotStory {
         slot(.started, at: 500, cause: .backfill, run: "r1"), slot(.missedPolicy, at: 400),
       ],
       expected: """
-        weekly did not run on Fri 2026-11-20 17:30 AEDT, because no agent was there; it came back on Fri 2026-11-20 17:36:40 AEDT.
-          weekly made up for Fri 2026-11-20 17:30 AEDT on Fri 2026-11-20 17:38:20 AEDT: run r1 (succeeded).
+        weekly did not run on Fri 2026-11-20 17:30 AEDT, because no agent was running; it came back on Fri 2026-11-20 17:36:40 AEDT.
+          weekly ran for Fri 2026-11-20 17:30 AEDT by a backfill on Fri 2026-11-20 17:38:20 AEDT: run r1 (succeeded).
               errand why r1
         \(next)
         """),
@@ -163,7 +163,7 @@ extension SlotStory {
       change: { $0.schedule.pause = PauseRecord(at: at(-day), origin: .person, note: "Holidays") },
       expected: """
         weekly did not run on Fri 2026-11-20 17:30 AEDT, because the schedule was paused. A person paused it: Holidays.
-          weekly is paused since Thu 2026-11-19 17:30 AEDT, because somebody paused it: Holidays.
+          weekly has been paused since Thu 2026-11-19 17:30 AEDT, because a person paused it: Holidays.
               errand schedule resume weekly
           Its next slot is Mon 2026-11-23 17:30 AEDT (in 2 days 23 h).
         """),
@@ -172,7 +172,7 @@ extension SlotStory {
       change: { $0.schedule.pause = PauseRecord(at: at(-day), origin: .failure, note: "run r8 failed") },
       expected: """
         weekly did not run on Fri 2026-11-20 17:30 AEDT, because the schedule was paused.
-          weekly is paused since Thu 2026-11-19 17:30 AEDT, because a run of it failed and it has 'pauseOnFailure': run r8 failed.
+          weekly has been paused since Thu 2026-11-19 17:30 AEDT, because a run of it failed and it has 'pauseOnFailure': run r8 failed.
               errand schedule resume weekly
           Its next slot is Mon 2026-11-23 17:30 AEDT (in 2 days 23 h).
         """),
@@ -184,7 +184,7 @@ extension SlotStory {
       },
       expected: """
         weekly did not run on Fri 2026-11-20 17:30 AEDT, because it is paused.
-          weekly is paused since Fri 2026-11-20 16:30 AEDT, because somebody paused it.
+          weekly has been paused since Fri 2026-11-20 16:30 AEDT, because a person paused it.
               errand schedule resume weekly
           Its next slot is Mon 2026-11-23 17:30 AEDT (in 2 days 23 h).
         """),
@@ -196,7 +196,7 @@ extension SlotStory {
       },
       expected: """
         weekly did not run on Fri 2026-11-20 17:30 AEDT, because its 'remainingRuns' are used up.
-          It runs no more: 'remainingRuns' is used up.
+          It won't run again: 'remainingRuns' is used up.
         """),
     SlotStory(
       testDescription: "coalesced by a clock change",
@@ -228,13 +228,13 @@ extension SlotStory {
         weekly did not run on Fri 2026-11-20 17:30 AEDT: no agent has looked at it since Thu 2026-11-19 17:30 AEDT.
             errand serve
         \(next)
-          No agent is there to start it:
+          No agent is running to start it:
               errand serve
         """),
     SlotStory(
       testDescription: "before the agent knew it", change: { $0.schedule.createdAt = at(300) },
       expected: """
-        weekly did not run on Fri 2026-11-20 17:30 AEDT: the agent knows the schedule only since Fri 2026-11-20 17:35 AEDT.
+        weekly did not run on Fri 2026-11-20 17:30 AEDT: the agent has known the schedule only since Fri 2026-11-20 17:35 AEDT.
         \(next)
         """),
     SlotStory(
@@ -242,13 +242,13 @@ extension SlotStory {
       expected: """
         weekly did not run on Fri 2026-11-20 17:30 AEDT: no agent has read 'recipes/weekly.yaml' yet.
         \(next)
-          No agent is there to start it:
+          No agent is running to start it:
               errand serve
         """),
     SlotStory(
       testDescription: "a record that was pruned",
       expected: """
-        weekly was due on Fri 2026-11-20 17:30 AEDT, and the ledger no longer holds what became of it.
+        weekly was due on Fri 2026-11-20 17:30 AEDT, and the ledger no longer holds its outcome.
         \(next)
         """),
     SlotStory(
@@ -297,7 +297,7 @@ extension SlotStory {
       expected: """
         weekly ran on Fri 2026-11-20 17:30 AEDT: run r1 (succeeded).
             errand why r1
-          The recipe's file is broken now, so its last good version counts: no action is named 'markbok.getMarkbook'.
+          The recipe's file is broken now, so its last valid version is used: no action is named 'markbok.getMarkbook'.
               errand check recipes/weekly.yaml
           It is not due again.
         """),
@@ -306,7 +306,7 @@ extension SlotStory {
       expected: """
         weekly ran on Fri 2026-11-20 17:30 AEDT: run r1 (succeeded).
             errand why r1
-          It runs no more: 'remainingRuns' is used up.
+          It won't run again: 'remainingRuns' is used up.
         """),
     SlotStory(
       testDescription: "one run left", ledger: [slot(.started, cause: .trigger, run: "r1")],

@@ -277,7 +277,7 @@ import Testing
     } throws: { error in
       (error as? HTTPError)?.message
         == "The recording holds no request GET https://a.example/list?a=1&b=2&key=•••; all that it holds of 'other' "
-        + "has been played."
+        + "has been replayed."
     }
   }
 
@@ -364,7 +364,7 @@ import Testing
     #expect(try await Self.answer(Self.letter("one"), replay).get() == .int(1))
     #expect(
       await message(Self.letter("one"))
-        == "The recording holds no such call of post.send; all that it holds of 'post' has been played.")
+        == "The recording holds no such call of post.send; all that it holds of 'post' has been replayed.")
   }
 
   @Test(arguments: [
@@ -399,7 +399,7 @@ import Testing
       return
     }
     #expect(
-      error.message == "The recording is of an earlier form, which holds no call of post.send; record the run again.")
+      error.message == "The recording has an older format, which holds no calls of post.send; record the run again.")
     #expect(try await replay.carry(Self.letter("one", isLocal: true)) { .success(.int(2)) }.get() == .int(2))
   }
 
@@ -435,7 +435,8 @@ import Testing
   }
 
   @Test(arguments: [
-    ("{", "r.json:1:2: error: "), ("{}", "r.json:1:1: error: this is no recording that this version of errand knows"),
+    ("{", "r.json:1:2: error: "),
+    ("{}", "r.json:1:1: error: this isn't a recording that this version of errand can read"),
     (#"{"recording":1}"#, "r.json:1:1: error: a recording needs 'at', an instant, and 'exchanges', a list"),
     (
       #"{"recording":1,"at":"2026-11-20T09:30:00Z","steps":{"a":1},"exchanges":[]}"#,
@@ -449,7 +450,7 @@ import Testing
       #"{"recording":2,"at":"2026-11-20T09:30:00Z","exchanges":[],"calls":[{"input":{},"output":1}]}"#,
       "r.json:1:68: error: a call needs 'connection', 'action', 'input', and 'output', 'error' or 'omitted'"
     ),
-    (#"{"recording":3}"#, "r.json:1:1: error: this is no recording that this version of errand knows"),
+    (#"{"recording":3}"#, "r.json:1:1: error: this isn't a recording that this version of errand can read"),
   ])
   func `what is no recording is refused at its place`(_ text: String, _ wanted: String) {
     do throws(Diagnostics) {

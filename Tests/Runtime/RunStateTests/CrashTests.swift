@@ -157,7 +157,7 @@ import Testing
     try await store.append(Example.created("a"))
     disk.fail(at: 1, .error(ENOSPC))
     let message =
-      "the state in '/state' can no longer be written: cannot write '/state/journal-1.jsonl': no space left on device (ENOSPC). What was acknowledged before is safe. Mend the cause and start again."
+      "the state in '/state' can no longer be written: cannot write '/state/journal-1.jsonl': no space left on device (ENOSPC). What was acknowledged before is safe. Fix the cause and start again."
     await #expect(throws: StateError(.fatal, message)) { try await store.append(Example.created("b")) }
     await #expect(throws: StateError(.fatal, message)) { try await store.append(Example.created("c")) }
     await #expect(throws: StateError(.fatal, message)) { try await store.close() }
@@ -181,7 +181,7 @@ import Testing
     try await store.append(Example.created("a"))
     disk.fail(at: operation, fault)
     let error = await #expect(throws: StateError.self) { try await store.append(Example.created("b")) }
-    #expect(error?.message.contains("may be there nevertheless") == (runs.count == 2))
+    #expect(error?.message.contains("may have been written anyway") == (runs.count == 2))
     let again = try await FileStateStore.open(
       "/state", program: "errand 0.1", fileSystem: disk.restarted(losing: .nothing))
     #expect(again.openRuns.map(\.id).sorted() == runs)

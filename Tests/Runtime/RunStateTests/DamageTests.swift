@@ -76,7 +76,7 @@ import Testing
           == (size == start
             ? []
             : [
-              "/state/journal-2.jsonl: \(size - start) bytes after the last commit were dropped; they were being written when the machine or the program stopped, and nobody was told of them"
+              "/state/journal-2.jsonl: \(size - start) bytes after the last commit were dropped; they were being written when the machine or the program stopped, and were never acknowledged"
             ]))
     }
     // The file had grown, but its pages were never written.

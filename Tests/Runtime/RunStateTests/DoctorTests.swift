@@ -44,7 +44,7 @@ import Testing
     let store = try await FileStateStore.open("/state", program: "errand 0.1", fileSystem: disk)
     #expect(try await store.slots(SlotQuery()).count == 2)
     try await store.close()
-    let lost = "\(path) lacks records that its index knows of; put it back from a backup, or go on without"
+    let lost = "\(path) lacks records that its index knows of; put it back from a backup, or continue without them"
     func isMissed() throws -> Bool {
       try DoctorTests.doctor(disk).examine().findings.contains(Finding(.fault, lost, isRepairable: true))
     }
@@ -103,7 +103,7 @@ import Testing
     },
     Case(
       "a snapshot that was cut short between its two renames",
-      found: ["note* a snapshot of '/state' was cut short before it had its name; the next start writes it again"]
+      found: ["note* a snapshot of '/state' was interrupted before it had its name; the next start writes it again"]
     ) { disk in
       disk["/state/state.json.new"] = disk["/state/state.json"]
       disk["/state/state.json"] = nil
@@ -120,7 +120,7 @@ import Testing
     Case(
       "half a batch",
       found: [
-        "warning* /state/journal-2.jsonl: 7 bytes after the last commit are to be dropped; they were being written when the machine or the program stopped, and nobody was told of them"
+        "warning* /state/journal-2.jsonl: 7 bytes after the last commit are to be dropped; they were being written when the machine or the program stopped, and were never acknowledged"
       ]
     ) { $0["/state/journal-2.jsonl"]?.append(contentsOf: Array(#"{"n":17"#.utf8)) },
     Case(
@@ -143,21 +143,21 @@ import Testing
     Case(
       "a history that is gone",
       found: [
-        "fault* '/state/history' lacks the run 'run-1', which was its newest: files of it are gone or cut short; put them back from a backup, or go on without"
+        "fault* '/state/history' lacks the run 'run-1', which was its newest: files of it are gone or cut short; put them back from a backup, or continue without them"
       ]
     ) { disk in for path in disk.paths where path.hasPrefix("/state/history/") { disk[path] = nil } },
     Case(
       "a ledger that is cut short",
       found: [
-        "fault* /state/slots/2026-11.jsonl lacks records that its index knows of; put it back from a backup, or go on without",
-        "warning* /state/slots/2026-11.jsonl ends in half a line, of a write that was cut short or of what is lost",
-        "fault* '/state/slots' lacks the slot '2026-11-20T09:00:02Z weekly 2026-11-20T09:00:02Z slot started', which was its newest: files of it are gone or cut short; put them back from a backup, or go on without",
+        "fault* /state/slots/2026-11.jsonl lacks records that its index knows of; put it back from a backup, or continue without them",
+        "warning* /state/slots/2026-11.jsonl ends in half a line, from an interrupted write or from lost records",
+        "fault* '/state/slots' lacks the slot '2026-11-20T09:00:02Z weekly 2026-11-20T09:00:02Z slot started', which was its newest: files of it are gone or cut short; put them back from a backup, or continue without them",
       ]
     ) { $0["/state/slots/2026-11.jsonl"]?.removeLast(40) },
     Case(
       "a slot that is cut out",
       found: [
-        "fault* /state/slots/2026-11.jsonl lacks records that its index knows of; put it back from a backup, or go on without"
+        "fault* /state/slots/2026-11.jsonl lacks records that its index knows of; put it back from a backup, or continue without them"
       ]
     ) { disk in
       let lines = disk["/state/slots/2026-11.jsonl"]?.split(separator: 0x0A).dropFirst() ?? []
@@ -166,7 +166,7 @@ import Testing
     Case(
       "half a run",
       found: [
-        "warning* /state/history/2026-11.jsonl ends in half a line, of a write that was cut short or of what is lost"
+        "warning* /state/history/2026-11.jsonl ends in half a line, from an interrupted write or from lost records"
       ]
     ) { $0["/state/history/2026-11.jsonl"]?.append(contentsOf: Array(#"{"sum":""#.utf8)) },
     Case(
@@ -176,8 +176,8 @@ import Testing
     Case(
       "what writes left",
       found: [
-        "warning* /state/history/2026-11.jsonl.new is left of a write that was cut short; nothing needs it",
-        "warning* /state/state.json.new is left of a write that was cut short; nothing needs it",
+        "warning* /state/history/2026-11.jsonl.new is left over from an interrupted write; nothing needs it",
+        "warning* /state/state.json.new is left over from an interrupted write; nothing needs it",
       ]
     ) { disk in
       disk["/state/state.json.new"] = [1]
@@ -185,7 +185,7 @@ import Testing
     },
     Case(
       "files that others may read",
-      found: ["fault* /state/state.json has the mode 644, so that others than its owner may use it"]
+      found: ["fault* /state/state.json has the mode 644, so that users other than its owner may use it"]
     ) { try? $0.setMode(0o644, of: "/state/state.json") },
     Case(
       "a full disk",
@@ -196,7 +196,7 @@ import Testing
         "warning the disk of '/state' has 5 MiB free of 1024, and this state may need 32 until its next snapshot; make room, or runs will stop"
       ]
     ) { $0.setSpace(DiskSpace(free: 5 << 20, total: 1 << 30)) },
-    Case("a blob that nothing names", found: ["note* 1 blobs are named by nothing any more"]) { disk in
+    Case("a blob that nothing names", found: ["note* 1 blobs are no longer referenced"]) { disk in
       disk["/state/blobs/03/039058c6f2c0cb492c533b0a4d14ef77cc0f78abccced5287d84a1a2011cfb81"] = [1, 2, 3]
     },
   ]
@@ -280,7 +280,7 @@ import Testing
     #expect(
       texts == [
         "fault \(blobs[1]) is damaged: its content does not match its name; put it back from a backup",
-        "fault \(blobs[0]) is missing; put it back from a backup, or the runs that need it cannot go on",
+        "fault \(blobs[0]) is missing; put it back from a backup, or the runs that need it cannot resume",
       ])
   }
 

@@ -152,7 +152,7 @@ struct Tomorrow: TimeSource {
     let missing = "\(folder.path)/blobs/\(orphan.sha256.prefix(2))/\(orphan.sha256)"
     await #expect(
       throws: StateError(
-        .damaged, "\(missing) is missing; put it back from a backup, or the runs that need it cannot go on")
+        .damaged, "\(missing) is missing; put it back from a backup, or the runs that need it cannot resume")
     ) {
       try await again.blob(orphan)
     }
@@ -161,7 +161,7 @@ struct Tomorrow: TimeSource {
     bytes[100] ^= 1
     try Files.write(bytes, to: path)
     let message =
-      "\(path) is damaged: its content does not match its name; put it back from a backup, or the runs that need it cannot go on"
+      "\(path) is damaged: its content does not match its name; put it back from a backup, or the runs that need it cannot resume"
     await #expect(throws: StateError(.damaged, message)) { try await again.value(kept) }
     try await again.close()
   }

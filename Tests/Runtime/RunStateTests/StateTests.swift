@@ -195,16 +195,16 @@ import Testing
     (#"{"event":"valueRemoved","at":"2026-11-20T09:00:00Z"}"#, "'name' is missing"),
     (
       #"{"event":"valueRemoved","at":"yesterday","name":"x"}"#,
-      #"in 'at': an instant such as "2026-11-20T09:30:00Z" is wanted"#
+      #"in 'at': expected an instant such as "2026-11-20T09:30:00Z""#
     ),
-    (#"{"event":"valueRemoved","at":"2026-11-20T09:00:00Z","name":1}"#, "in 'name': a string is wanted, not an int"),
+    (#"{"event":"valueRemoved","at":"2026-11-20T09:00:00Z","name":1}"#, "in 'name': expected a string, not an int"),
     (#"{"event":"valueRemoved","at":"2026-11-20T09:00:00Z","name":"x","why":"y"}"#, "'why' is not known"),
     (#"{"at":"2026-11-20T09:00:00Z","why":1,"name":"x","event":"valueRemoved"}"#, "'why' is not known"),
     (
       #"{"event":"runEnded","run":"r","at":"2026-11-20T09:00:00Z","status":"canceled"}"#,
-      "in 'status': 'canceled' is not a name that is known here"
+      "in 'status': 'canceled' isn't a known name"
     ),
-    (#"["event"]"#, "an object is wanted, not a list"),
+    (#"["event"]"#, "expected an object, not a list"),
   ])
   func `what is not understood whole is refused`(_ text: String, _ message: String) throws {
     let value = try JSON.parse(text)
@@ -254,8 +254,8 @@ import Testing
   }
 
   @Test(arguments: [
-    (#"{"$uint":"-1"}"#, "'$uint' does not stand for a value here"),
-    (#"{"$later":1}"#, "'$later' does not stand for a value here"),
+    (#"{"$uint":"-1"}"#, "'$uint' doesn't denote a value here"),
+    (#"{"$later":1}"#, "'$later' doesn't denote a value here"),
     (#"{"$map":[[1,2],[1,3]]}"#, "a '$map' has a key twice"),
     (
       #"{"$blob":{"sha256":"../../etc/passwd","size":1}}"#,
