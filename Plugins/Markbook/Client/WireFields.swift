@@ -35,7 +35,7 @@ extension Payload {
   /// Reads a set, each field by its type.
   func read<Part: FieldSet>(_ type: Part.Type = Part.self) throws(MarkbookError) -> Part {
     let value = try value(of: Part.schema)
-    do throws(Faults) { return try Part(reading: value) } catch {
+    do throws(ValueError) { return try Part(reading: value) } catch {
       throw MarkbookError(
         .unreadable, action: action, message: "The answer to '\(action)' cannot be read: \(error).", effect: .unknown)
     }

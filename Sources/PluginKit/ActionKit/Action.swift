@@ -116,7 +116,7 @@ public protocol SettingsAction<Service>: SpecialAction {
 /// A write whose service does nothing twice for the same `ActionContext.idempotencyKey`.
 public protocol KeyedAction<Service>: SpecialAction {}
 
-/// An action of which nobody but the recipe's author knows what it does to the world outside.
+/// An action whose effect on the world outside only the recipe's author knows.
 ///
 /// The step says it, in the input's required field `effect`, whose type is `StepEffect`. It is written out, never an
 /// expression, because what may be done twice is decided before the run. The action's own effect is `write`, the worst.

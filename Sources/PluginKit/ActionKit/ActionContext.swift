@@ -1,4 +1,4 @@
-/// What an action may know of the run that it is part of, and whom it tells how far it is.
+/// What an action may know of its run, and where it reports its progress.
 public struct ActionContext: Sendable {
   /// The run's id.
   public var run: String
@@ -66,7 +66,7 @@ public struct ActionContext: Sendable {
     self.onProgress = onProgress
   }
 
-  /// Tells whoever watches how far the action is; costs little and may be called often.
+  /// Reports progress to the run's followers; costs little and may be called often.
   public func report(_ message: String, completed: Int? = nil, of total: Int? = nil) {
     onProgress(Progress(message, completed: completed, of: total))
   }

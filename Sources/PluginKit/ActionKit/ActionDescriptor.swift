@@ -14,7 +14,7 @@ public struct ActionDescriptor: Sendable {
   public let input: ObjectSchema
   /// What recipes get.
   public let output: ObjectSchema
-  /// The type of what recipes get, whatever they give: only an optional field may be absent.
+  /// The type of what recipes get for every input: only an optional field may be absent.
   public let outputType: ValueType
   private let shaping: (@Sendable (Value) -> ObjectSchema)?
   private let needing: (@Sendable (Value) -> [String])?
@@ -56,7 +56,7 @@ extension ActionDescriptor {
 
   /// The action for a step, with the effect that its input declares if it is for the step to declare one.
   ///
-  /// What is missing, wrong or an expression declares nothing; whoever checks the input says so.
+  /// What is missing, wrong or an expression declares nothing; the check of the input reports it.
   public func declared(by input: Value) -> ActionDescriptor {
     guard takesEffect, let effect = input["effect"]?.string.flatMap(StepEffect.init)?.effect else { return self }
     var action = self
@@ -100,7 +100,7 @@ extension ActionDescriptor {
     return try await calling { try await previewing?(input, service, context) }
   }
 
-  /// Refuses an input that does not keep to the declaration, whatever was checked before.
+  /// Refuses an input that does not keep to the declaration, without relying on earlier checks.
   package func checked(_ value: Value) throws(ActionError) {
     let faults = ValueError(input.check(value, as: "input").filter { $0.severity == .error })
     if !faults.list.isEmpty { throw ActionError(.validation, faults.description, cause: faults) }

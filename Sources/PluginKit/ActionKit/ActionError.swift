@@ -10,7 +10,7 @@ public struct ActionError: Error, Sendable {
   public var kind: ErrorKind
   /// One sentence without secrets that says what happened, and what to do where one can say it.
   public var message: String
-  /// More for whoever investigates, such as the service's own words.
+  /// More for an investigation, such as the service's own words.
   public var detail: String?
   /// The HTTP status, if there was one.
   public var status: Int?
@@ -56,7 +56,7 @@ extension ActionError: CustomStringConvertible {
   public var description: String { "\(kind.rawValue): \(message)" }
 }
 
-/// An error of a client library that says by itself what it is for a run.
+/// An error of a client library that knows its own meaning for a run.
 ///
 /// The client needs no `ActionError` in its own API, and each of the plugin's actions can let its errors pass.
 public protocol ActionErrorConvertible: Error {
@@ -65,7 +65,7 @@ public protocol ActionErrorConvertible: Error {
 }
 
 extension ActionError {
-  /// The error as the runs see it, whatever was thrown.
+  /// Any error as the runs see it.
   public init(_ error: any Error) {
     switch error {
     case let error as ActionError: self = error

@@ -1,6 +1,6 @@
 /// What an action does to the world outside, and so what may be done after an attempt whose outcome is unknown.
 ///
-/// Every action declares it; there is no default, because a wrong guess doubles somebody's data.
+/// Every action declares it; there is no default, because a wrong guess doubles a user's data.
 public enum Effect: Hashable, Sendable {
   /// Computes from its input alone: is run again freely.
   case pure

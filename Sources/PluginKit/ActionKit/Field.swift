@@ -56,7 +56,7 @@ extension Field where Wrapped: FieldValue {
     value = wrappedValue
   }
 
-  /// Refuses a field without a sentence, and says so to whoever compiles it.
+  /// Refuses a field without a sentence, at compile time.
   @available(*, unavailable, message: "say what the field is for: @Field(\"Key of the markbook.\")")
   public init() { preconditionFailure("unavailable") }
 }
@@ -125,7 +125,7 @@ extension Field: Codable where Wrapped: FieldValue {
     value = try Wrapped(reading: decoder.value)
   }
 
-  /// Shows itself to whoever asks a set for its fields; only `FieldSet` calls it.
+  /// Shows itself to the visitor of a set's fields; only `FieldSet` calls it.
   public func encode(to encoder: any Encoder) throws {
     guard let visitor = encoder as? FieldVisitor else { throw ValueError("a FieldSet is written by 'encoded()'") }
     visitor.visit(self)

@@ -2,7 +2,7 @@
 // action runs, of configurations, and of inputs from the command line.
 //
 // All faults are found in one pass, each at its value or key. A value that is an expression is passed over, and shown
-// to whoever asked for the check: its type is the concern of the checker of expressions, and what it gives is checked
+// to the caller of the check: its type is the concern of the checker of expressions, and what it gives is checked
 // when it is there. Rules between fields are asked only where every value of the set is literal and right.
 
 import Basics

@@ -48,7 +48,7 @@ private struct VisitingContainer<Key: CodingKey>: KeyedEncodingContainerProtocol
   SingleValueEncodingContainer
 {
   let visitor: FieldVisitor
-  /// Whether the properties are those of the set; what a stranger holds is nobody's business.
+  /// Whether the properties are those of the set; what a stranger holds is not looked at.
   var isOfSet = false
 
   mutating func encode<T: Encodable>(_ value: T, forKey key: Key) {

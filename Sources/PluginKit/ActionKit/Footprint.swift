@@ -85,7 +85,7 @@ public struct Footprint: Hashable, Sendable {
 
 /// A plugin that says what its actions touch.
 ///
-/// Of one that does not, a plan takes every read to depend on every write before it, whatever service that is on.
+/// Of one that does not, a plan takes every read to depend on every write before it, on any service.
 public protocol FootprintPlugin: Plugin {
   /// What an action touches on a connection.
   ///

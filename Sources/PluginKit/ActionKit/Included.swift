@@ -17,7 +17,7 @@ extension Included: Codable {
 
   /// Shows the part's fields in place of itself; only `FieldSet` calls it.
   public func encode(to encoder: any Encoder) throws {
-    guard let visitor = encoder as? FieldVisitor else { throw Faults("a FieldSet is written by 'encoded()'") }
+    guard let visitor = encoder as? FieldVisitor else { throw ValueError("a FieldSet is written by 'encoded()'") }
     visitor.include(wrappedValue)
   }
 }

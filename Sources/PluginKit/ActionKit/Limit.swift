@@ -1,7 +1,7 @@
 // What a field's values have to keep to. Each limit is one case; from it come the check, its message, the words on the
 // page and the JSON Schema, so that none of them can say something else.
 
-/// A limit of a field, whatever its type.
+/// A limit of a field of any type.
 public indirect enum Limit: Sendable {
   /// Not less than this number, instant or length of time.
   case atLeast(Value)
@@ -66,7 +66,7 @@ extension FieldLimit {
 }
 
 extension FieldLimit {
-  /// No limit, but a word about an input that is no secret and may be made with one, as a body that logs in.
+  /// No limit, but a word about an input that isn't a secret and may be made with one, as a body that logs in.
   ///
   /// What is made with a secret is then masked where the input is shown, and nothing else of it.
   public static var mayHoldSecret: Self {

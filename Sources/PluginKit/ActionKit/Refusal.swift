@@ -1,4 +1,4 @@
-/// Why an action refuses what a step gives it, whatever there is when it runs.
+/// Why an action refuses what a step gives it, in every state of the world.
 public struct Refusal: Sendable {
   /// The sentence that the run would fail with.
   public var message: String

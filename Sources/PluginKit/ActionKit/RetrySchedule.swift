@@ -8,7 +8,7 @@ public struct RetrySchedule: Hashable, Sendable {
   public enum Delays: Hashable, Sendable {
     /// Each delay is `factor` times the one before, and never more than `limit`.
     case growing(initial: TimeSpan, factor: Double, limit: TimeSpan)
-    /// These, one after another; the last one holds for whatever comes after.
+    /// These, one after another; the last one holds for all that follow.
     case listed([TimeSpan])
   }
 

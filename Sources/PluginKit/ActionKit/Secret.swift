@@ -12,9 +12,9 @@ public struct Secret<Wrapped: FieldValue>: Sendable {
 }
 
 extension Secret: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-  /// Three dots, whatever the value is.
+  /// Three dots in place of the value.
   public var description: String { "•••" }
-  /// Three dots, whatever the value is.
+  /// Three dots in place of the value.
   public var debugDescription: String { "•••" }
   /// Nothing, so that `dump` and test failures show nothing either.
   public var customMirror: Mirror { Mirror(self, children: [Mirror.Child]()) }
@@ -29,6 +29,6 @@ extension Secret: FieldValue {
   public static var fieldType: FieldType { .secret(Wrapped.fieldType) }
   /// Reads and hides a value.
   public init(reading value: Value) throws(ValueError) { self.init(try Wrapped(reading: value)) }
-  /// The bare value: whoever encodes a secret reveals it, which is why no output may hold one.
+  /// The bare value: encoding a secret reveals it, which is why no output may hold one.
   public func encoded() throws(ValueError) -> Value { try wrapped.encoded() }
 }

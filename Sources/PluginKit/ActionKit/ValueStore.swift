@@ -12,8 +12,8 @@ public protocol ValueStore: Sendable {
 
   /// Changes the value of a name, unless an earlier attempt of the step has done so.
   ///
-  /// - Parameter decide: What is to become of the value that is there. It may be asked several times, because somebody
-  ///   else may change the value meanwhile.
+  /// - Parameter decide: What to do with the current value. It may be asked several times, because another run
+  ///   may change the value meanwhile.
   func change(
     _ name: String, _ decide: (_ current: Value?) throws(ActionError) -> ValueChange
   ) async throws(ActionError) -> ValueOutcome
@@ -26,9 +26,9 @@ public protocol ValueStore: Sendable {
 public enum ValueChange: Equatable, Sendable {
   /// It stays as it is.
   case keep
-  /// It becomes this, whether there was one or not.
+  /// Store this value, whether there was one or not.
   case set(Value)
-  /// There is none any more.
+  /// Remove the value.
   case remove
 }
 

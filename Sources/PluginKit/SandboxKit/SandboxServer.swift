@@ -19,11 +19,11 @@ package enum ServiceFaultKind: String, SandboxFaultKind {
   case truncated
   /// It is done, and the answer comes late.
   case slow
-  /// It is done, and the answer is larger than anybody wants.
+  /// It is done, and the answer is too large.
   case oversized
   /// It is done, and the answer is a JSON document that is not of the contract: a list in a list.
   case wrongType
-  /// It is done, and the answer has bytes in its texts that are no UTF-8.
+  /// It is done, and the answer has bytes in its texts that aren't valid UTF-8.
   case badUTF8
   /// Nothing is done, and the answer is a web page with status 200.
   case html
@@ -141,7 +141,7 @@ extension SandboxServer.Content {
     case .lostAnswer: return .dropped
     case .truncated: answer.body = .truncated(bytes, after: bytes.count / 2)
     case .slow:
-      // If the client leaves first, nobody reads the answer.
+      // The client may have left already.
       try? await time.sleep(for: fault.delay)
     case .oversized:
       answer.body = .stream { writer in

@@ -2,7 +2,7 @@ import Synchronization
 
 /// Counts what lives: each member counts from its making until nothing holds it.
 ///
-/// A closure that a run is given holds a member, so that whatever outlives the run and holds its engine, its context or
+/// A closure that a run is given holds a member, so that anything that outlives the run and holds its engine, its context or
 /// its services is seen.
 package final class Census: Sendable {
   private let living = Atomic(0)

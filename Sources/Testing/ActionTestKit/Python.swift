@@ -3,7 +3,7 @@ import Foundation
 import Synchronization
 public import Testing
 
-// Second opinions of Python and of its packages: oracles and peers that nobody here wrote.
+// Second opinions of Python and of its packages: oracles and peers from outside this project.
 //
 // Packages come from PyPI into environments under `.build`, each made by the first test that asks for it. Where there is no
 // Python, or no network, the tests that need one say so and pass.
@@ -27,7 +27,7 @@ private let environments = Mutex<[String: Task<String?, Never>]>([:])
 /// The interpreter of an environment that has some packages; nil, with a word about it, where it cannot be had.
 public func pythonInterpreter(with packages: [PythonPackage]) async -> String? {
   let modules = packages.map(\.module).joined(separator: ", ")
-  // Ends with the environment; nobody cancels it.
+  // Ends with the environment; it is never cancelled.
   let made = environments.withLock { environments in
     let making =
       environments[modules]
@@ -76,7 +76,7 @@ public func succeeds(_ command: [String]) -> Bool {
 /// A script that fails fails the test.
 ///
 /// - Parameters:
-///   - what: What the opinion is on, for whoever reads that there is none.
+///   - what: What the opinion is on, for the message that there is none.
 ///   - input: What the script finds on its standard input.
 ///   - packages: What it imports beside what comes with Python.
 /// - Returns: What the script writes; nil, with a word about it, where there is no Python or a package cannot be had.
@@ -92,7 +92,7 @@ public func python(
   let folder = FileManager.default.temporaryDirectory.appending(path: "python-\(UUID().uuidString)")
   try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
   defer { try? FileManager.default.removeItem(at: folder) }
-  // Files and no pipes: what does not start reads nothing, and nobody has to read while the other writes.
+  // Files and no pipes: what does not start reads nothing, and neither side has to read while the other writes.
   let files = ["in", "out", "error"].map { folder.appending(path: $0) }
   try Data(input).write(to: files[0])
   for file in files.dropFirst() { try Data().write(to: file) }

@@ -354,7 +354,7 @@ func faults(_ schema: ObjectSchema, _ json: String) throws -> [String] {
       $0.inner.name = "n"
     }
     #expect(try made.encoded() == read.encoded())
-    let error = #expect(throws: Faults.self) { try Outer { $0.key = 1 } }
+    let error = #expect(throws: ValueError.self) { try Outer { $0.key = 1 } }
     #expect(error?.description == "Outer.name was never set")
   }
 
