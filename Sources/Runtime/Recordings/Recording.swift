@@ -31,7 +31,6 @@
 // secret, in URLs and forms, and the settings of connections and inputs of calls that are declared so. By value it
 // omits every secret that is kept out of the state, and every value found in such a place in any request, wherever it
 // occurs and however it is spelled.
-// out of the state, and what stood in such a place in any request, wherever it occurs and however it is spelled.
 import ActionKit
 package import Basics
 import HTTPClient
