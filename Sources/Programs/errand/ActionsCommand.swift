@@ -4,7 +4,7 @@ import Basics
 import CommandLineParser
 
 extension Dispatch {
-  /// `errand actions`: what recipes can use, read from the declarations.
+  /// `errand actions`: lists what recipes can use, read from the declarations.
   func listActions() throws(RuntimeError) -> ExitCode {
     guard let name = parsed["name"].text else {
       if parsed["json"].isGiven {
@@ -35,7 +35,7 @@ extension Dispatch {
 }
 
 extension ActionDescriptor {
-  /// The action as `--json` has it.
+  /// The action in the output of `--json`.
   fileprivate var entry: Value {
     .object([
       "id": .string(id), "summary": .string(summary), "effect": .string(effect.name),

@@ -5,7 +5,7 @@ import Recipes
 import SecretSources
 
 extension Dispatch {
-  /// `errand check`: every fault of every recipe.
+  /// `errand check`: shows every fault of every recipe.
   func checkRecipes() async throws(RuntimeError) -> ExitCode {
     let given = parsed["recipe"].texts
     let workspace = try workspace(besides: given.first)
@@ -35,7 +35,7 @@ extension Dispatch {
     return !faults.hasErrors ? .done : isMissing && paths.count == 1 ? .noInput : .invalid
   }
 
-  /// Writes what is to be said of recipes, in the format that is asked for.
+  /// Writes the faults or hints of recipes in the requested format.
   func show(_ faults: Diagnostics, of count: Int, _ nothing: String) {
     switch parsed["format"].text ?? "text" {
     case "json": console.out(JSON.shown(.list(faults.list.map(\.value)), .pretty))
@@ -48,7 +48,7 @@ extension Dispatch {
     }
   }
 
-  /// A secret that is not there here may be there where the recipe runs, so it is no error yet.
+  /// A warning, not an error: a secret that is missing here may be set where the recipe runs.
   private func missingSecrets(of recipe: Recipe, in sources: SecretSources) async -> [Diagnostic] {
     var warnings: [Diagnostic] = []
     for secret in recipe.allSecrets {
@@ -97,7 +97,7 @@ extension Dispatch {
 }
 
 extension Workspace {
-  /// What recipes are checked in, with what the connections here are set to and refuse.
+  /// What recipes are checked against, with the settings of the connections here and what they refuse.
   func environmentOfChecks(of recipe: String) -> RecipeEnvironment {
     var environment = environment
     if configurationPath != nil { environment.settings = configuration.settings }
@@ -105,10 +105,10 @@ extension Workspace {
     return environment
   }
 
-  /// What is wrong between the recipes of folders, as `serve` finds it.
+  /// The faults between the recipes of folders, as `serve` finds them.
   ///
   /// - Parameters:
-  ///   - recipes: Those that were read, nil for one at fault.
+  /// - recipes: The recipes that were read, nil for a faulty one.
   ///   - given: What the command line names; single files need not be served together.
   func faults(among recipes: [Recipe?], of given: [String]) -> [Diagnostic] {
     guard given.isEmpty || given.contains(where: Workspace.isFolder) else { return [] }
@@ -123,7 +123,7 @@ extension Workspace {
         known.append(recipe)
       }
     }
-    // A file at fault, or of another folder, may be the one that is meant.
+    // The missing recipe may be a faulty file, or in another folder.
     if recipes.contains(where: { $0 == nil }) { return faults }
     var names = known.map(\.name)
     if !given.isEmpty, known.contains(where: { !$0.entriesAfterNone(of: names).isEmpty }) {
@@ -134,7 +134,7 @@ extension Workspace {
 }
 
 extension Diagnostic {
-  /// The fault as `--format json` has it.
+  /// The fault in the output of `--format json`.
   fileprivate var value: Value {
     var map = ValueMap()
     map["severity"] = .string(severity.rawValue)
@@ -151,7 +151,7 @@ extension Diagnostic {
     return .map(map)
   }
 
-  /// The fault as a command of GitHub's workflows, which marks it in the changed file.
+  /// The fault as a GitHub workflow command, which marks it in the changed file.
   fileprivate var githubCommand: String {
     let command = severity == .hint ? "notice" : severity.rawValue
     guard let location else { return "::\(command)::\(message)" }

@@ -1,7 +1,7 @@
 import CommandLineParser
 import Recipes
 
-/// The one description of the command line: parsing, help, completion and suggestions are read from it.
+/// The only description of the command line: parsing, help, completion and suggestions read it.
 let program = Command(
   "errand", "Runs recipes: YAML files that chain typed actions of services.",
   options: [

@@ -1,6 +1,6 @@
 import CommandLineParser
 
-// The commands that look at runs and schedules, and steer them.
+// The commands that show and steer runs and schedules.
 
 private let runArgument = Command.Argument.required("run", "The run's id, or the beginning of it.", .text)
 private let json = Command.Option.flag("json", "Prints JSON.")

@@ -3,7 +3,7 @@ import Basics
 import Glibc
 import Synchronization
 
-/// The terminal, or whatever stands in its place.
+/// The terminal, or the files and pipes in its place.
 ///
 /// Results go to standard output; progress, warnings and errors to standard error.
 struct Console: Sendable {
@@ -25,10 +25,10 @@ struct Console: Sendable {
 
   func out(_ text: String) { Console.write(text + "\n", to: STDOUT_FILENO) }
   func error(_ text: String) { Console.write(text + "\n", to: STDERR_FILENO) }
-  /// Says what helps a person and nobody else.
+  /// Prints a remark for people only; `--quiet` omits it.
   func say(_ text: String) { if !isQuiet { error(text) } }
 
-  /// Shows what is wrong with a file.
+  /// Shows the faults of a file.
   func show(_ faults: Diagnostics) { error(faults.rendered(colour: colourError)) }
 
   /// The columns of the terminal that the output goes to; nil if it goes elsewhere.
@@ -40,24 +40,24 @@ struct Console: Sendable {
   private static func width(of descriptor: Int32) -> Int? {
     var size = winsize()
     guard ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0 else { return nil }
-    // A terminal that does not know its size is taken for the usual one.
+    // A terminal that does not report its size counts as one of the usual width.
     return size.ws_col > 0 ? Int(size.ws_col) : 80
   }
 
-  /// Whether somebody can be asked.
+  /// Whether a person can be asked.
   var canAsk: Bool { isatty(STDIN_FILENO) == 1 && isatty(STDERR_FILENO) == 1 }
 
-  /// Asks whoever sits at the terminal, if anybody does.
+  /// Asks the user at the terminal; false if there is no terminal.
   func confirms(_ question: String) -> Bool {
     guard canAsk else { return false }
     Console.write("\(question) [y/N] ", to: STDERR_FILENO)
     return ["y", "yes"].contains(readLine()?.trimmed.lowercased() ?? "")
   }
 
-  /// The first `errno` with which standard output took nothing more, or 0; told once, when the program ends.
+  /// The first `errno` of a failed write to standard output, or 0; reported once, when the program ends.
   static let outputFailure = Atomic<Int32>(0)
 
-  /// Writes everything; a reader that has gone away is not an error of ours.
+  /// Writes everything; a reader that closed its end isn't an error of this program.
   static func write(_ text: String, to descriptor: Int32) {
     var text = text
     text.withUTF8 { bytes in
@@ -91,7 +91,7 @@ enum Style: String {
   }
 }
 
-/// Rows under headings, each column as wide as its widest cell; numbers stand to the right.
+/// Rows under headings, each column as wide as its widest cell; numbers are aligned to the right.
 func table(_ headings: [String], _ rows: [[String]], colour: Bool) -> String {
   let columns = headings.indices
   let widths = columns.map { column in

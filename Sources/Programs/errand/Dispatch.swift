@@ -4,7 +4,7 @@ import Basics
 import CommandLineParser
 import Recipes
 
-/// From a command line that was read to what does it.
+/// Calls the code of the command that was parsed.
 struct Dispatch {
   let parsed: Parsed
   let console: Console

@@ -5,7 +5,7 @@ import CommandLineParser
 import Glibc
 import RunState
 
-/// `errand doctor`: what is right and wrong with the state and its surroundings, and mending it.
+/// `errand doctor`: examines the state and its surroundings, and repairs it.
 struct DoctorCommand {
   private let dispatch: Dispatch
   private let workspace: Workspace
@@ -53,7 +53,7 @@ struct DoctorCommand {
     StateDoctor(workspace.stateFolder, program: version, now: SystemTime().now(), isHeld: isHeld, secrets: secrets)
   }
 
-  /// Looks at the state, once more if an agent came meanwhile, whose half-done writes are no faults.
+  /// Examines the state, a second time if an agent started meanwhile, whose unfinished writes aren't faults.
   private func examine(holdingIt: Bool) throws(RuntimeError) -> (StateExamination, isHeld: Bool) {
     let folder = workspace.stateFolder
     if holdingIt {
@@ -69,7 +69,7 @@ struct DoctorCommand {
     do throws(StateError) { return try body() } catch { throw RuntimeError(.unavailable, error.message) }
   }
 
-  /// What else this machine has to have.
+  /// Checks what else this machine needs.
   private var surroundings: [StateExamination.Finding] {
     let zones = String(environment: "TZDIR") ?? "/usr/share/zoneinfo"
     if Files.exists("\(zones)/Europe/Berlin") { return [] }
@@ -134,7 +134,7 @@ struct DoctorCommand {
 }
 
 extension FolderLock {
-  /// Takes the lock of a folder for as long as a command needs it; nil if there is no such folder.
+  /// Holds the lock of a folder for as long as a command needs it; nil if there is no such folder.
   static func held(by program: String, _ folder: String) throws(RuntimeError) -> FolderLock? {
     if !Files.exists(folder) { return nil }
     do throws(AgentError) { return try acquire(folder, program: program) } catch {

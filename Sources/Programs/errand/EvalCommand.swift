@@ -5,7 +5,7 @@ import Expressions
 import YAMLReader
 
 extension Dispatch {
-  /// `errand eval`: the value and type of an expression.
+  /// `errand eval`: shows the value and type of an expression.
   func evaluate() throws(RuntimeError) -> ExitCode {
     var scope = ExpressionScope()
     var values: [Value] = []

@@ -1,10 +1,10 @@
 import AgentRuntime
 
-/// What the program tells the shell (DESIGN, section 9; the higher ones are those of sysexits.h).
+/// The program's exit codes (DESIGN, section 9; the higher ones are those of sysexits.h).
 enum ExitCode: Int32 {
   case done = 0
   case failed = 1
-  /// Of a plan that was asked to say so.
+  /// Of a plan with `--detailed-exitcode`.
   case hasChanges = 2
   case invalid = 3
   case waiting = 4

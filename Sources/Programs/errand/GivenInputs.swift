@@ -4,7 +4,7 @@ import CommandLineParser
 import Recipes
 
 extension Dispatch {
-  /// The inputs that a command line gives: those of a file, and above them those that are written out.
+  /// The inputs from the command line: those of a file, overridden by those given with `-i`.
   func givenInputs() throws(RuntimeError) -> [(name: String, input: GivenInput)] {
     var given: [(name: String, input: GivenInput)] = []
     if let path = parsed["inputs"].text {
@@ -25,7 +25,7 @@ extension Dispatch {
         throw RuntimeError(
           .usage, "the input '\(name)' is given twice; of several values make a list: -i '\(name)=[…]'")
       }
-      // The command line counts more than a file.
+      // The command line overrides a file.
       given.removeAll { $0.name == name }
       if let secret = GivenInput(secretNamedBy: value) {
         given.append((name, secret))

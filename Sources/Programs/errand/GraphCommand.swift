@@ -7,7 +7,7 @@ import Recipes
 import RunState
 
 extension Dispatch {
-  /// `errand graph`: the steps of a recipe and what flows between them, or of a run and what became of it.
+  /// `errand graph`: draws the steps of a recipe with the data between them, or of a run with their outcomes.
   func drawGraph() async throws(RuntimeError) -> ExitCode {
     let subject = parsed["subject"].text ?? ""
     let drawing =
@@ -48,7 +48,7 @@ extension Dispatch {
 }
 
 extension NodeState {
-  /// What became of each step that leaves records, by the paths of a graph's nodes.
+  /// The outcome of each step that leaves records, by the paths of a graph's nodes.
   static func all(of run: RunRecord, in graph: RecipeGraph, at now: Timestamp) -> [String: NodeState] {
     var records: [String: [StepRecord]] = [:]
     for record in run.stepsInOrder {
@@ -57,7 +57,7 @@ extension NodeState {
     }
     var states: [String: NodeState] = [:]
     for node in graph.nodes where !node.path.isEmpty {
-      // What `let` names and what a guard says leaves no record unless it was skipped or has failed.
+      // A `let` or a guard leaves no record unless it was skipped or failed.
       if let found = records[node.path] {
         states[node.path] = NodeState(of: found, at: now)
       } else if run.status.isEnded, node.shape != .names, node.shape != .failure {
@@ -104,15 +104,16 @@ extension String {
     }.joined(separator: "/")
   }
 
-  /// The path of the node of a record: a round of a step that repeats, and a step of a called recipe, has none of its own.
+  /// The path of the node of a record: a round of a repeated step, or a step of a called recipe, has no node of its
+  /// own.
   fileprivate var node: String { hasSuffix("/#round") ? String(dropLast(7)) : self }
 }
 
-/// The program of Graphviz that draws.
+/// The Graphviz program that draws.
 enum Graphviz {
   private static let mostBytes = 256 << 20
 
-  /// Draws a graph, and gives the SVG.
+  /// Draws a graph as SVG.
   static func draw(_ dot: String) async throws(RuntimeError) -> String {
     let path = String(environment: "PATH") ?? "/usr/bin:/bin"
     guard let program = ChildProcess.file(of: "dot", in: path, from: "/") else {

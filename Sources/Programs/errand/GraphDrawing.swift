@@ -1,26 +1,26 @@
 import Basics
 import Recipes
 
-/// What became of a step in a run, for its node.
+/// The outcome of a step in a run, for its node.
 struct NodeState: Equatable {
   enum Kind: String { case done, failed, open, passed }
 
   var kind: Kind
-  /// `succeeded in 0.3s`, or counts for the items of a loop.
+  /// `succeeded in 0.3s`, or the counts of a loop's items.
   var text: String
 }
 
-/// A graph of a recipe, and of a run if there are states, in the languages that draw graphs.
+/// A graph of a recipe, and of a run if there are states, in the languages of drawing programs.
 struct GraphDrawing {
   let graph: RecipeGraph
   /// By the paths of nodes.
   var states: [String: NodeState] = [:]
-  /// What stands over it all.
+  /// The heading of the drawing.
   var title: String
 
   // MARK: Text
 
-  /// For terminals: the steps as an outline, each with what it reads of which type.
+  /// For terminals: the steps as an outline, each with what it reads and the types.
   func text(colour: Bool) -> String {
     var lines = [Style.bold.applied(to: title.safe, colour)]
     for section in graph.sections { write(section, indent: "", colour, &lines) }
@@ -98,7 +98,7 @@ struct GraphDrawing {
       lines.append("  \(exit(of: from)) -> n\(to) [style = dotted, arrowhead = open\(boundary(from))];")
     }
     for arrow in graph.arrows {
-      // What a block makes of its last steps leads back, and is not to turn the block around.
+      // An arrow from a block's last steps back to it must not turn the block around.
       let back = arrow.from > arrow.to ? ", constraint = false" : ""
       lines.append("  n\(arrow.from) -> n\(arrow.to) [label = \(quotedForDot(arrow.labels.map(\.safe)))\(back)];")
     }
@@ -137,7 +137,7 @@ struct GraphDrawing {
     if section.label != nil { lines.append("\(indent)}") }
   }
 
-  /// The node inside a step from which what comes after it follows.
+  /// The node inside a step that the next step follows.
   private func exit(of number: Int) -> String {
     guard let last = graph.nodes[number].sections.last?.nodes.last else { return "n\(number)" }
     return exit(of: last)
@@ -147,9 +147,9 @@ struct GraphDrawing {
     graph.nodes[number].sections.isEmpty ? "" : ", ltail = cluster_n\(number)"
   }
 
-  /// A label of several lines as a string of dot's language, which knows escapes of its own within one.
+  /// A label of several lines as a string in dot, with its own escapes.
   private func quotedForDot(_ lines: [String]) -> String {
-    // It knows HTML's entities too.
+    // Graphviz also decodes HTML entities.
     let escaped = lines.map {
       $0.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"").replacing("&", with: "&amp;")
     }
@@ -158,7 +158,7 @@ struct GraphDrawing {
 
   // MARK: Mermaid
 
-  /// For Mermaid, as GitHub and many editors draw it within a page.
+  /// For Mermaid, as GitHub and many editors draw it inside a page.
   var mermaid: String {
     var lines = ["---", "title: \(JSON.quoted(title.safe))", "---", "flowchart TD"]
     for (index, section) in graph.sections.enumerated() {
@@ -204,7 +204,7 @@ struct GraphDrawing {
     graph.nodes[number].sections.isEmpty ? "n\(number)" : "g\(number)"
   }
 
-  /// A label of several lines in quotes, with the code of all that Mermaid, Markdown or HTML might take for its own.
+  /// A label of several lines in quotes, with character codes for everything that Mermaid, Markdown or HTML interpret.
   private func quotedForMermaid(_ lines: [String]) -> String {
     let escaped = lines.map { line in
       line.unicodeScalars.map { scalar in

@@ -6,23 +6,23 @@ import Glibc
 import Recipes
 import RunState
 
-/// A schedule as the state knows it, with what its recipe says of it.
+/// A schedule as the state has it, with the declaration in its recipe.
 struct KnownSchedule: Sendable {
   var record: ScheduleRecord
-  /// The entry of the recipe's last good version, if it checks with this program.
+  /// The entry in the recipe's last valid version, if that checks with this program.
   var trigger: Trigger?
-  /// Whether an agent has read it; one that none has read stands in a file and has no past.
+  /// Whether an agent has read it; if not, it exists in a file only and has no past.
   var isRead = true
 
   var zone: TimeZoneRules? { trigger?.recurrence?.zone }
 
-  /// The clock by which it is due; that of whoever asks if it is not due at times.
+  /// The clock by which it is due; the caller's if it isn't due at times.
   func clock(_ own: WallClock) -> WallClock { zone.map { WallClock($0, now: own.now) } ?? own }
 
   /// When it is due, in words.
   var words: String { (trigger?.words ?? record.spec).safe }
 
-  /// The slots after an instant that are not decided yet, as long as it may start runs.
+  /// The slots after an instant that are not decided yet, as long as the schedule may start runs.
   func upcoming(_ count: Int, after instant: Timestamp) -> [Timestamp] {
     guard let recurrence = trigger?.recurrence else { return [] }
     var slots: [Timestamp] = []
@@ -36,7 +36,7 @@ struct KnownSchedule: Sendable {
 
   // MARK: Finding
 
-  /// The schedules of the state, and those of recipes that no agent has read yet, in the order of their ids; with the
+  /// The schedules of the state and those of recipes that no agent has read yet, in the order of their ids; and the
   /// recipes that cannot be read.
   static func all(
     _ requests: AgentRequests, _ workspace: Workspace
@@ -86,7 +86,7 @@ struct KnownSchedule: Sendable {
   /// How far back a slot is looked for.
   private static let horizon = 9 * 366 * 86_400
 
-  /// What an explanation of the schedule around an instant is made from.
+  /// The facts for an explanation of the schedule around an instant.
   func facts(
     around at: Timestamp, isNamed: Bool, _ requests: AgentRequests, in workspace: Workspace, _ now: Timestamp
   ) async throws(RuntimeError) -> ScheduleFacts {
@@ -99,7 +99,7 @@ struct KnownSchedule: Sendable {
       facts.following = recurrence.next(after: at)
       if isNamed { facts.leftOut = leftOut(recurrence, at, facts.previous ?? start) }
     }
-    // What was started out of turn stands in the ledger beside the slots.
+    // The ledger also holds runs that were started out of turn, beside the slots.
     let before = Timestamp(seconds: at.seconds + (isNamed ? 60 : 1)) ?? .latest
     let latest = try await slots(requests, limit: 1, from: nil, before: before).first
     if let latest, latest.cause.kind != .slot || facts.previous == nil, latest.slot >= facts.previous ?? .earliest {
@@ -113,7 +113,7 @@ struct KnownSchedule: Sendable {
       facts.lastSign = try await requests.slots(.slots(SlotQuery(limit: 1, before: missed.slot))).first?.at
     }
     for id in Set(facts.ledger.compactMap(\.run) + record.openRuns.prefix(1)) {
-      // A run that the history no longer holds is told by its id.
+      // Of a run that the history no longer holds, only the id is shown.
       if let run = try? await requests.run(id) { facts.runs.append(run) }
     }
     facts.fault = workspace.recipe(record.file, among: .null).fault
@@ -126,7 +126,7 @@ struct KnownSchedule: Sendable {
     try await requests.slots(.slots(SlotQuery(limit: limit, schedule: record.id, from: from, before: before)))
   }
 
-  /// Why the rule's last instant before one is no slot.
+  /// Why the rule's last instant before a given one isn't a slot.
   private func leftOut(
     _ recurrence: Recurrence, _ at: Timestamp, _ previous: Timestamp
   ) -> ScheduleFacts.LeftOut? {
@@ -141,12 +141,12 @@ struct KnownSchedule: Sendable {
   }
 }
 
-/// A recipe's file of which nothing is in force but what an agent read before.
+/// A recipe's file that is broken; only the version that an agent read before is used.
 struct BrokenRecipe: Sendable {
   var file: String
   var fault: String
 
-  /// The recipe's name, unless it says another.
+  /// The recipe's name, unless the file declares another.
   var stem: String {
     let name = file.split(separator: "/").last ?? ""
     return String(name.prefix { $0 != "." })

@@ -4,7 +4,7 @@ import CommandLineParser
 import Recipes
 
 extension Dispatch {
-  /// `errand lint`: what could be simpler or safer in recipes that check.
+  /// `errand lint`: shows what could be simpler or safer in recipes that check.
   func lintRecipes() throws(RuntimeError) -> ExitCode {
     let given = parsed["recipe"].texts
     let workspace = try workspace(besides: given.first)
@@ -18,7 +18,7 @@ extension Dispatch {
         let checked = Recipe.check(try environment.read(path), in: environment)
         recipes.append(checked.recipe)
         let errors = checked.diagnostics.filter { $0.severity == .error }
-        // What may stay as it is in a recipe that cannot run is not worth a word yet.
+        // Hints about a recipe that cannot run would only distract from its errors.
         found += errors.isEmpty ? checked.recipe?.hints ?? [] : errors
       } catch {
         isMissing = isMissing || error.isNotFound

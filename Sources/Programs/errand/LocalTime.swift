@@ -6,7 +6,7 @@ import Glibc
 import Recipes
 
 extension Timestamp {
-  /// The instant as a clock on the wall of whoever reads it shows it: `Sat 02:00`, with its date if it is days away.
+  /// The instant in the user's local time: `Sat 02:00`, with its date if it is days away.
   func localText(at now: Timestamp) -> String {
     var seconds = time_t(self.seconds)
     var parts = tm()
@@ -20,7 +20,7 @@ extension Timestamp {
 }
 
 extension Workspace {
-  /// The clock of the person at the terminal: in the zone of `$TZ`, else of errand.yaml, else of the machine.
+  /// The user's clock: in the zone of `$TZ`, else of errand.yaml, else of the machine.
   func wallClock(_ now: Timestamp) -> WallClock {
     if let name = String(environment: "TZ") ?? configuration.zone {
       return WallClock((try? TimeZoneDatabase.system.rules(named: name)) ?? .utc, now: now)

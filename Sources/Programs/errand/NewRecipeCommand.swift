@@ -6,7 +6,7 @@ import CommandLineParser
 import Glibc
 import Recipes
 
-/// `errand new recipe`: a recipe to begin with, from an example, from an action, or from questions.
+/// `errand new recipe`: creates a recipe from an example, from an action, or from questions.
 struct NewRecipeCommand {
   private let dispatch: Dispatch
   private var parsed: Parsed { dispatch.parsed }
@@ -52,7 +52,7 @@ struct NewRecipeCommand {
     let folder = folders.first { Files.exists($0) } ?? folders.first ?? Workspace.workingFolder
     let path = Workspace.shown("\(folder)/\(name).yaml")
     let text = beginning.text(name)
-    // What a person gave, such as the times, may be at fault; then nothing is written.
+    // What the user gave, such as the times, may be faulty; then nothing is written.
     let checked = Recipe.check(Source(name: path, text: text), in: workspace.environment)
     let faults = Diagnostics(checked.diagnostics)
     if !faults.list.isEmpty { console.error(faults.rendered(colour: console.colourError)) }
@@ -86,7 +86,7 @@ struct NewRecipeCommand {
     throw RuntimeError(.noInput, "no action is named '\(id)'; \(guess)")
   }
 
-  /// Whether an action's own example needs no step before it.
+  /// Whether an action's own example works without a step before it.
   static func canBegin(with action: ActionDescriptor) -> Bool {
     action.examples.first.map { !$0.input.contains("${{ steps.") } ?? false
   }
@@ -116,7 +116,7 @@ struct NewRecipeCommand {
     )
   }
 
-  /// Outputs that give what is small of an answer: the counts of its lists instead of these.
+  /// Outputs for the small parts of an answer: for lists, their counts.
   private static func outputs(of action: ActionDescriptor) -> [String] {
     guard case .object(let answer) = action.outputType else { return ["  answer: ${{ steps.answer }}"] }
     var lines: [String] = []
@@ -137,7 +137,7 @@ struct NewRecipeCommand {
     return ["  # 'errand actions \(action.id)' lists all that steps.answer has."] + lines
   }
 
-  /// The declaration of the input that a field of an example takes its value from, if it does.
+  /// The declaration of the input that a field of an example takes its value from, if there is one.
   private static func inputDeclared(by line: Substring, of action: ActionDescriptor) -> String? {
     let parts = line.split(separator: ":", maxSplits: 1).map { String($0).trimmed }
     guard parts.count == 2, parts[1].hasPrefix("${{ inputs."), parts[1].hasSuffix(" }}"),
@@ -154,7 +154,7 @@ struct NewRecipeCommand {
     let plugin = plugins[try choose("Which service?", plugins.map { ($0.name, $0.summary) })]
     let actions = plugin.actions.filter(NewRecipeCommand.canBegin)
     let action = actions[try choose("Which action?", actions.map { ($0.id, $0.summary) })]
-    // Nobody is there to give the inputs of a run that begins by itself.
+    // A scheduled run has no person to give it inputs.
     let takesInputs = action.examples.first?.input.contains("${{ inputs.") ?? false
     let times =
       takesInputs
@@ -164,7 +164,7 @@ struct NewRecipeCommand {
     return NewRecipeCommand.beginning(action, cron: times.isEmpty ? nil : times, zone: zone)
   }
 
-  /// Asks until one of several things is chosen, by its number or its name.
+  /// Asks until the user chooses one of several things, by its number or its name.
   private func choose(
     _ question: String, _ choices: [(name: String, summary: String)]
   ) throws(RuntimeError) -> Int {
@@ -191,7 +191,7 @@ struct NewRecipeCommand {
 
   // MARK: Writing
 
-  /// Writes a file that was not there.
+  /// Writes a new file; an existing one is refused.
   private func write(_ text: String, to path: String) throws(RuntimeError) {
     do throws(FileError) {
       let file = try Descriptor(.write, path, O_WRONLY | O_CREAT | O_EXCL, mode: 0o644)

@@ -9,7 +9,7 @@ import RunState
 import Runs
 
 extension RunCommand {
-  /// `errand plan`: what a run would change.
+  /// `errand plan`: shows what a run would change.
   func plan() async throws(RuntimeError) -> ExitCode {
     let request = try await request()
     guard request.isSandbox else { return try show(try await plan(request)) }
@@ -19,7 +19,7 @@ extension RunCommand {
     }
   }
 
-  /// A plan with the file that keeps it.
+  /// A plan with the document that a file keeps.
   private struct Made {
     var plan: Plan
     var recipe: String
@@ -35,7 +35,7 @@ extension RunCommand {
     let (session, workspace) = (request.session, request.session.workspace)
     let factory = session.access.factory(standIns: sandboxes?.settings ?? [:])
     let texts = Value.map(request.recipe.texts)
-    // Read once more, so that its expressions can meet what is not known yet.
+    // Checked again, so that its expressions can handle values that are not known yet.
     guard let recipe = factory.check(request.path, among: texts, isForPlan: true).recipe else {
       throw RuntimeError(.invalid, "'\(request.path)' cannot be planned")
     }
@@ -51,12 +51,12 @@ extension RunCommand {
       workspace.catalog.plugin(workspace.configuration.plugins[connection] ?? connection)?.isLocal ?? false
     }
     if !request.isSandbox, recipe.connectionNames.contains(where: isLocal) {
-      // As they are in the folder, whoever holds it.
+      // Read from the folder, whichever process holds it.
       do throws(StateError) { values = try ValuesOnDisk.read(in: workspace.stateFolder, program: version) } catch {
         throw RuntimeError(.unavailable, error.message)
       }
       for (name, value) in values {
-        // What cannot be restored is replaced and removed as it is kept, and cannot be read.
+        // A value that cannot be restored can be replaced and removed, but not read.
         values[name] = (try? await book.restored(value, as: "the stored value '\(name)'")) ?? value
       }
     }
@@ -77,14 +77,14 @@ extension RunCommand {
     heading["sandbox"] = .bool(request.isSandbox)
     let overrides = ValueMap(request.overrides.sorted { $0.key < $1.key }.map { ($0.key, $0.value) })
     do throws(StateError) {
-      // By reference, so that a run can be given them by the plan.
+      // By reference, so that a run can take them from the plan.
       heading["inputs"] = try withoutSecrets(inputs, book)
       heading["overrides"] = try withoutSecrets(.map(overrides), book)
     } catch {
       throw RuntimeError(.invalid, error.message)
     }
     do throws(JSONError) {
-      // As it is in a file, so that two of them can be compared.
+      // As a file holds it, so that two plans can be compared.
       let document = try JSON.parse(JSON.write(plan.document(heading), .pretty))
       return Made(plan: plan, recipe: recipe.name, document: document)
     } catch {
@@ -102,10 +102,10 @@ extension RunCommand {
     return .map(map)
   }
 
-  /// The member of what stands in a plan for an input that holds a secret.
+  /// The member of a plan in place of an input that holds a secret.
   private static let reference = "$withSecret"
 
-  /// The inputs of a plan, those by reference with the secrets that they were kept without.
+  /// The inputs of a plan, with the secrets restored that it holds by reference.
   func inputs(of plan: Value, in workspace: Workspace) async throws(RuntimeError) -> ValueMap {
     var inputs = plan["inputs"]?.map ?? ValueMap()
     var book: SecretBook?
@@ -113,7 +113,7 @@ extension RunCommand {
       guard let kept = member.value.map, kept.count == 1, let reference = kept[RunCommand.reference],
         case .inline(let masked)? = try? StoredValue(reading: reference)
       else { continue }
-      // Its files are read once, and only if an input asks for it.
+      // The files are read once, and only if an input needs them.
       let known = if let book { book } else { await workspace.secretBook(workspace.secretSources()) }
       book = known
       do throws(StateError) {
@@ -133,7 +133,7 @@ extension RunCommand {
       PlanReport(plan: made.plan, recipe: made.recipe, console: console).show()
     }
     if let path = parsed["out"].text {
-      // It may hold what only whoever may use the services is to see.
+      // The plan may hold data that only users of the services may see, so only its owner can read the file.
       do throws(FileError) { try Files.write(Array("\(text)\n".utf8), to: path, mode: 0o600) } catch {
         throw RuntimeError(.cannotCreate, error.description)
       }
@@ -147,7 +147,7 @@ extension RunCommand {
 
   // MARK: Before a run
 
-  /// The plan that the run is to keep to.
+  /// The plan that the run must keep to.
   func agreedPlan() throws(RuntimeError) -> Value? {
     guard let path = parsed["plan"].text else { return nil }
     let source: Source
@@ -163,7 +163,7 @@ extension RunCommand {
     return document
   }
 
-  /// Plans the run, and refuses it if the plan is not as agreed, or if nobody says yes.
+  /// Plans the run, and refuses it if the plan differs from the agreed one or the user does not confirm it.
   func approve(
     _ request: Request, _ agreed: Value?, in sandboxes: Sandboxes? = nil
   ) async throws(RuntimeError) {
@@ -178,7 +178,7 @@ extension RunCommand {
     if made.plan.error != nil { throw RuntimeError(.failed, "the run would fail; nothing was started") }
     guard parsed["confirm"].isGiven else { return }
     guard console.confirms("Run \(made.recipe)?") else { throw RuntimeError(.failed, "nothing was started") }
-    // Whoever answered may have taken a while, and said yes to what was shown.
+    // The user may have taken a while to answer, and agreed to what was shown.
     try refuseMoves(from: made.document, to: try await plan(request, in: sandboxes, at: made.instant))
   }
 

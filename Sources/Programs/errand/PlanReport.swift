@@ -3,12 +3,12 @@ import Agent
 import Basics
 import Runs
 
-/// A plan for people: what would change, by service and step; what else there is on the way; the outputs.
+/// A plan for people: what would change, by service and step; the notes; the outputs.
 struct PlanReport {
   let plan: Plan
   let recipe: String
   let console: Console
-  /// Whether standard output is kept for something else.
+  /// Whether standard output is reserved for something else.
   var isAside = false
 
   func show() {
@@ -118,7 +118,7 @@ struct PlanReport {
     }
   }
 
-  /// A step has a thousand items, each with a reason of its own.
+  /// A step may have a thousand items, each with its own reason.
   private static let mostReasons = 5
 
   private func show(_ headings: [String]?, _ rows: [[String]]) {

@@ -4,24 +4,24 @@ import RunState
 import Runs
 import Synchronization
 
-/// Shows how a run goes on: in place on a terminal, one line a step elsewhere, or as JSON lines or GitHub commands.
+/// Shows the progress of a run: in place on a terminal, one line a step elsewhere, or as JSON lines or GitHub commands.
 final class ProgressDisplay: Sendable {
   enum Format: String, CaseIterable, Sendable { case text, json, github }
 
   private struct Shown {
     var running: [(path: String, title: String, depth: Int, began: TimeSpan, note: String)] = []
-    /// How many lines of the terminal show what is running.
+    /// How many lines of the terminal show running steps.
     var liveLines = 0
     var frame = 0
     var isOver = false
-    /// What the run waits for, while nothing but the state holds it.
+    /// What the suspended run waits for.
     var wait: (until: Timestamp?, reason: String?)?
   }
 
   private let console: Console
   private let format: Format
   private let time: any TimeSource
-  /// Whether the run's state goes with this process.
+  /// Whether the run's state is discarded when this process ends.
   private let isApart: Bool
   private let shown = Mutex(Shown())
 
@@ -40,7 +40,7 @@ final class ProgressDisplay: Sendable {
     while !Task.isCancelled, !shown.withLock({ $0.isOver }) {
       shown.withLock { shown in
         shown.frame += 1
-        // What only counts down is drawn anew once a second.
+        // A countdown is redrawn once a second only.
         if shown.wait == nil || shown.frame % 10 == 0 { redraw(&shown, above: []) }
       }
       try? await time.sleep(for: .milliseconds(100))
@@ -115,10 +115,10 @@ final class ProgressDisplay: Sendable {
     case .stepEnded(let path, let title, let depth, let status, let took, let error, let isReplayed):
       let note = shown.running.first { $0.path == path }?.note ?? ""
       shown.running.removeAll { $0.path == path }
-      // A step without a name that did nothing, such as a guard that held, is worth no line.
+      // A step without a name that did nothing, such as a guard that held, isn't shown.
       let isNameless = path.split(separator: "/").last?.first == "#"
       if status == .skipped, isNameless, !console.isVerbose { return }
-      // Of items, only those that went wrong are told one by one.
+      // Of items, only failures are shown one by one.
       guard isShown(path) || error != nil else { return }
       let words = isReplayed ? "done before" : status == .skipped ? "skipped" : took.spoken
       let name = isShown(path) ? title : path
@@ -157,7 +157,7 @@ final class ProgressDisplay: Sendable {
     return "::error \(place)::\(error.message.safe)"
   }
 
-  /// Clears what is drawn in place, writes lines that stay, and draws what is running anew.
+  /// Clears the lines drawn in place, writes lines that remain, and redraws the running steps.
   private func redraw(_ shown: inout Shown, above lines: [String]) {
     if console.isQuiet { return }
     guard console.isLive else {
@@ -167,7 +167,7 @@ final class ProgressDisplay: Sendable {
     var text = shown.liveLines > 0 ? "\u{1B}[\(shown.liveLines)A\u{1B}[J" : ""
     for line in lines { text += line + "\n" }
     let running = shown.running.suffix(8)
-    // A line that wraps could not be drawn over.
+    // A wrapped line could not be overwritten.
     let width = console.widthOfErrors - 1
     for step in running {
       let spinner = ProgressDisplay.spinner[shown.frame % ProgressDisplay.spinner.count]
@@ -194,7 +194,7 @@ final class ProgressDisplay: Sendable {
 }
 
 extension WaitRecord {
-  /// What is waited for, and until when.
+  /// What the run waits for, and until when.
   func spoken(at now: Timestamp) -> String {
     let until = wakeAt.map { instant in
       let left = instant.span(since: now).map { $0 > .zero ? " (in \($0.spoken))" : "" } ?? ""

@@ -1,4 +1,4 @@
-/// Recipes to begin with, each cut down to what it is about; `NAME` stands for the recipe's name.
+/// Starter recipes, each cut down to its topic; `NAME` is replaced with the recipe's name.
 enum RecipeExamples {
   static let all: [(name: String, text: String)] = [
     (

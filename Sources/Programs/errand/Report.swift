@@ -3,20 +3,20 @@ import Recipes
 import RunState
 import Runs
 
-/// What is said of a run when it is over, or stands still.
+/// The report about a run that has ended or stopped.
 struct Report {
   let record: RunRecord
   /// The outputs, read back from the state.
   let outputs: Value
   let console: Console
-  /// Whether the report stands under the run's own page.
+  /// Whether the report follows the run's own page.
   var isPartOfPage = false
-  /// Whether an agent is there that goes on with what is open.
+  /// Whether an agent is running that resumes open runs.
   var isServed = false
-  /// Whether the run's state goes with this process, so that nothing more can be asked of it.
+  /// Whether the run's state is discarded with this process, so that no later command can refer to the run.
   var isApart = false
 
-  /// For people: the outputs, lists of objects as tables; then how it ended.
+  /// For people: the outputs, lists of objects as tables; then the outcome.
   func showText() {
     for member in outputs.map?.members ?? [] {
       let name = member.key.plain
@@ -110,7 +110,7 @@ extension RunError {
 }
 
 extension StepRecord {
-  /// The step in the document of `--json`.
+  /// The step in the output of `--json`.
   var summary: Value {
     var map = ValueMap()
     map["path"] = .string(path)

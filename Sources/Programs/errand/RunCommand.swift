@@ -10,8 +10,7 @@ import RunState
 import Runs
 import SecretSources
 
-/// `errand run` and `errand plan`: from the command line to a run that is over, or stands where it can be resumed, or
-/// to what it would do.
+/// `errand run` and `errand plan`: from the command line to a run that has ended or can be resumed, or to its plan.
 struct RunCommand {
   private let dispatch: Dispatch
   var parsed: Parsed { dispatch.parsed }
@@ -20,7 +19,7 @@ struct RunCommand {
 
   init(_ dispatch: Dispatch) { self.dispatch = dispatch }
 
-  /// What is to be run or planned.
+  /// A recipe to run or plan, with its inputs.
   struct Request {
     var path: String
     var recipe: Recipe
@@ -28,7 +27,7 @@ struct RunCommand {
     var overrides: [String: Value]
     var isSandbox: Bool
     var isReplay: Bool
-    /// Those that are there; a run apart from its services does without the others.
+    /// The secrets that were found; a run against sandboxes or a recording does without the others.
     var secrets: Secrets
     var session: RunSession
   }
@@ -60,7 +59,7 @@ struct RunCommand {
     do throws(RuntimeError) { result = .success(try await run(request, agreed, replay)) } catch {
       result = .failure(error)
     }
-    // What was refused before it began left nothing to record.
+    // A run that was refused before it began left nothing to record.
     if let recorder, let path = parsed["record"].text, !recorder.isEmpty || (try? result.get()) != nil {
       var recording = recorder.recording(of: request.recipe.name)
       let code = try? result.get()
@@ -92,9 +91,9 @@ struct RunCommand {
     }
   }
 
-  /// Reads what the command line asks for.
+  /// Reads the request from the command line.
   ///
-  /// - Parameter agreed: A plan, whose inputs count if the command line gives none.
+  /// - Parameter agreed: A plan whose inputs are used if the command line gives none.
   func request(
     _ agreed: Value? = nil, isReplay: Bool = false, logFormat: ProgressDisplay.Format = .text
   ) async throws(RuntimeError) -> Request {
@@ -145,7 +144,7 @@ struct RunCommand {
     }
   }
 
-  /// Refuses, before anything is done that would be lost, a path at which no recording can be kept.
+  /// Refuses a path that cannot take a recording before any work is done that would be lost.
   private func makeRoom(forRecordingAt path: String) throws(RuntimeError) {
     var isThere = false
     do throws(FileError) {
@@ -169,7 +168,7 @@ struct RunCommand {
     }
   }
 
-  /// Pupils' data may be in it, so that only its owner reads it.
+  /// Only the owner may read the file, because it may hold pupils' data.
   private func keep(_ recording: Recording, at path: String) throws(RuntimeError) {
     do throws(FileError) { try Files.write(Array(recording.text.utf8), to: path, mode: 0o600) } catch {
       throw RuntimeError(.cannotCreate, error.description)
@@ -228,14 +227,14 @@ struct RunCommand {
 }
 
 extension FieldSchema {
-  /// Whether a value of it must not be kept.
+  /// Whether a value of this setting must not be kept.
   fileprivate var isSecret: Bool {
     if case .unless = secrecy { true } else { type.isSecret }
   }
 }
 
 extension FieldType {
-  /// A setting as the command line writes it.
+  /// The value of a setting given on the command line.
   fileprivate func value(ofText text: String) -> Value {
     switch self {
     case .int: Int(text).map { .int($0) } ?? .string(text)

@@ -9,19 +9,19 @@ import RunState
 import Runs
 import SecretSources
 
-/// A command's run: carried on here or by the folder's agent, in a sandbox or from a recording, and shown meanwhile.
+/// A command's run: walked here or by the folder's agent, in a sandbox or from a recording, and shown meanwhile.
 struct RunSession: Sendable {
   var access: AgentAccess
   let console: Console
   let display: ProgressDisplay
-  /// What people and other programs did while a run that is played was recorded.
+  /// What people and other programs did while the replayed run was recorded.
   var acts: [RecordedAct] = []
 
   var workspace: Workspace { access.workspace }
   var secrets: SecretSources { access.secrets }
   var time: any TimeSource { access.time }
 
-  /// - Parameter person: Who decides and resolves; the user of the terminal if nil.
+  /// - Parameter person: The person who decides and resolves; the user of the terminal if nil.
   init(
     _ workspace: Workspace, _ secrets: SecretSources, _ console: Console, time: any TimeSource,
     format: ProgressDisplay.Format = .text, isApart: Bool = false, person: String? = nil
@@ -41,7 +41,7 @@ struct RunSession: Sendable {
     display = ProgressDisplay(console, format: format, time: time, isApart: isApart)
   }
 
-  /// Who sits at the terminal: `$USER`, or the account's name.
+  /// The user at the terminal: `$USER`, or the account's name.
   private static var user: String {
     if let user = String(environment: "USER"), !user.trimmed.isEmpty { return user }
     return getpwuid(geteuid()).flatMap { entry in entry.pointee.pw_name.map { String(cString: $0) } } ?? ""
@@ -55,9 +55,9 @@ struct RunSession: Sendable {
 
   // MARK: In a sandbox
 
-  /// Does something while the sandboxes of a recipe's plugins are up.
+  /// Calls a closure while the sandboxes of a recipe's plugins are running.
   ///
-  /// - Parameter isTold: Whether it is said afterwards what the sandboxes were asked to do.
+  /// - Parameter isTold: Whether a summary of the requests to the sandboxes is shown afterwards.
   func inSandboxes(
     of recipe: Recipe, isTold: Bool, _ body: (Sandboxes) async throws(RuntimeError) -> ExitCode
   ) async throws(RuntimeError) -> ExitCode {
@@ -72,7 +72,7 @@ struct RunSession: Sendable {
 
   private func sayDimly(_ line: String) { console.say(Style.dim.applied(to: line, console.colourError)) }
 
-  /// Runs against the plugins' sandboxes, in a state of its own that goes with the process.
+  /// Runs against the plugins' sandboxes, with a state of its own that is discarded with the process.
   func run(
     _ origin: RunCreated, in sandboxes: Sandboxes, asJSON: Bool
   ) async throws(RuntimeError) -> ExitCode {
@@ -81,11 +81,12 @@ struct RunSession: Sendable {
     return try await runApart(origin, factory, asJSON: asJSON)
   }
 
-  /// Runs against a recording, in a state of its own that goes with the process, and at the time of the recording.
+  /// Runs against a recording, with a state of its own that is discarded with the process, at the time of the
+  /// recording.
   ///
-  /// Nothing is waited for: the clock stands still, and goes to the next instant at which something is due when nothing
-  /// else can happen. Nothing outside is touched: what is no request is answered from the recording too, and the files
-  /// that answers to requests are written to go with the run.
+  /// Nothing waits: the clock is stopped, and jumps to the next instant at which something is due when nothing else can
+  /// happen. Nothing outside is touched: calls that aren't requests are answered from the recording too, and the files
+  /// that answers are written to are discarded with the run.
   func replay(
     _ recording: Recording, _ origin: RunCreated, of recipe: Recipe, asJSON: Bool
   ) async throws(RuntimeError) -> ExitCode {
@@ -127,7 +128,7 @@ struct RunSession: Sendable {
     return code
   }
 
-  /// - Parameter clock: One that stands still, for a run that waits for nothing.
+  /// - Parameter clock: A stopped clock, for a run that waits for nothing.
   private func runApart(
     _ origin: RunCreated, _ factory: RunFactory, on clock: ManualClock? = nil, asJSON: Bool
   ) async throws(RuntimeError) -> ExitCode {
@@ -153,7 +154,7 @@ struct RunSession: Sendable {
     }
   }
 
-  /// Moves a clock that stands still to where a run that waits goes on.
+  /// Moves a stopped clock to the instant at which a waiting run resumes.
   private func pass(
     _ clock: ManualClock, for agent: LocalAgent, _ run: String, _ acts: inout ArraySlice<RecordedAct>
   ) async {
@@ -171,7 +172,7 @@ struct RunSession: Sendable {
     await agent.host.lookAtClock()
   }
 
-  /// Does once more what was done while a run was recorded.
+  /// Repeats an act that was recorded with a run.
   private func repeatAct(_ act: RecordedAct, for agent: LocalAgent, _ run: String) async {
     do {
       switch act.kind {
@@ -193,21 +194,21 @@ struct RunSession: Sendable {
   /// How following a run ended.
   private enum Following {
     case ended(RunRecord, outputs: Value)
-    /// The agent went away before the run was over.
+    /// The agent ended before the run did.
     case lost
     case interrupted(ExitCode)
   }
 
-  /// Accepts a run, and carries it on or follows it until it is over.
+  /// Accepts a run, and walks or follows it until it ends.
   ///
-  /// - Parameter secrets: The names of the secrets that it reads, of which nothing is kept.
+  /// - Parameter secrets: The names of the secrets that it reads, which must not be kept.
   func run(
     _ origin: RunCreated, reading secrets: [String], asJSON: Bool
   ) async throws(RuntimeError) -> ExitCode {
     try await follow(origin.run, asking: .submit(origin, secrets: secrets), asJSON: asJSON)
   }
 
-  /// What continues a run that no agent has.
+  /// The hint for resuming a run that no agent is running.
   static func whoGoesOn(with run: String) -> String {
     "To resume it, start 'errand serve', or: errand runs resume \(run)"
   }
@@ -221,7 +222,7 @@ struct RunSession: Sendable {
       let connection = try await access.connection()
       do throws(RuntimeError) {
         let submit = AgentRequest.submit(origin, secrets: secrets, isDetached: true, isAgain: isAgain)
-        // An agent that went away may have accepted the run or not, which the next one knows.
+        // An agent that ended may or may not have accepted the run; the next agent knows.
         isServed = try await AgentRequests(connection: connection).askOnce(submit) {
           if case .accepted(_, let isServing) = $0 { isServing } else { nil }
         }
@@ -241,14 +242,14 @@ struct RunSession: Sendable {
     return .waiting
   }
 
-  /// Goes on with an open run, and carries it on or follows it until it is over.
+  /// Resumes an open run, and walks or follows it until it ends.
   ///
-  /// - Parameter isOneOfAll: Whether this process, if it is the agent, carries on all other runs meanwhile.
+  /// - Parameter isOneOfAll: Whether this process, if it is the agent, resumes all other runs meanwhile.
   func resume(_ run: String, isOneOfAll: Bool = false, asJSON: Bool) async throws(RuntimeError) -> ExitCode {
     try await follow(run, asking: .resume(run: run), isOneOfAll: isOneOfAll, asJSON: asJSON)
   }
 
-  /// Follows a run that somebody carries on, and says so if nobody does; of a run that is over it shows the end.
+  /// Follows a run that a process is running, or reports that none is; of a run that has ended it shows the end.
   func follow(_ run: String, isOver: Bool) async throws(RuntimeError) -> ExitCode {
     let connection = try await access.connection()
     guard isOver || !connection.isAgent else {
@@ -264,7 +265,7 @@ struct RunSession: Sendable {
     }
   }
 
-  /// Asks, and follows; when the agent that was asked ends before the run, this process takes its place.
+  /// Sends a request and follows the run; when the agent ends before the run, this process takes its place.
   private func follow(
     _ run: String, asking request: AgentRequest, isOneOfAll: Bool = false, asJSON: Bool
   ) async throws(RuntimeError) -> ExitCode {
@@ -297,7 +298,7 @@ struct RunSession: Sendable {
     }
   }
 
-  /// A request that is made once more: the agent that ended may have done what it asks for, or not.
+  /// The request to repeat: the agent that ended may or may not have carried it out.
   private static func again(_ request: AgentRequest) -> AgentRequest {
     guard case .submit(let run, let secrets, let isDetached, _) = request else { return request }
     return .submit(run, secrets: secrets, isDetached: isDetached, isAgain: true)
@@ -306,11 +307,11 @@ struct RunSession: Sendable {
   private func following(_ connection: AgentConnection, _ request: AgentRequest) async throws(RuntimeError) -> Following
   {
     let answers: AsyncThrowingStream<AgentReply, any Error>
-    // An agent that went away between the connection and the question has answered nothing.
+    // An agent that ended between the connection and the request has answered nothing.
     do throws(AgentError) { answers = try connection.ask(request) } catch { return .lost }
     let animation = Task { await display.animate() }
     defer { animation.cancel() }
-    // Whichever is first: the end of the run, or the wish of whoever sits at the terminal. The task ends with either.
+    // Whichever is first: the end of the run, or a key press at the terminal. The task ends with either.
     let reading = Task { () -> Result<Following, RuntimeError> in
       do throws(RuntimeError) { return .success(try await read(answers, connection)) } catch {
         return .failure(error)
@@ -334,7 +335,7 @@ struct RunSession: Sendable {
     return try result.get()
   }
 
-  /// Shows progress until a run ends or nothing more comes.
+  /// Shows progress until the run ends or the replies do.
   private func read(
     _ answers: AsyncThrowingStream<AgentReply, any Error>, _ connection: AgentConnection
   ) async throws(RuntimeError) -> Following {
@@ -371,14 +372,14 @@ struct RunSession: Sendable {
     }
   }
 
-  /// What people and other programs did that a run went on by.
+  /// What people and other programs did that let a run continue.
   private func acts(of record: RunRecord, in connection: AgentConnection) async throws -> [RecordedAct] {
     var acts = record.stepsInOrder.compactMap { step in
       step.decision.map { RecordedAct(.decision(step.path, $0)) }
     }
     guard let agent = connection.agent else { return acts }
     for event in agent.store.state.events.values where event.consumedBy == record.id {
-      // A recording holds no secret, and nothing that stands for one.
+      // A recording holds no secret and no reference to one.
       let data = if let stored = event.data { try await agent.store.value(stored).shown } else { Value?.none }
       acts.append(RecordedAct(.event(event, data: data)))
     }

@@ -7,7 +7,7 @@ import Recipes
 import RunState
 import Runs
 
-/// The commands of `errand runs` that change something.
+/// The commands of `errand runs` that change runs.
 struct RunSteering {
   private let dispatch: Dispatch
   private let session: RunSession
@@ -43,7 +43,7 @@ struct RunSteering {
       case .text(let text): texts[name] = text
       case .secret(let secret): texts[name] = "@secret:\(secret)"
       case .value(let value, _): inputs[name] = value
-      // Only a schedule computes inputs.
+      // Only a schedule has computed inputs.
       case .computed: continue
       }
     }
@@ -69,13 +69,13 @@ struct RunSteering {
       try await requests.runs().open
     }
     var mostSevere = ExitCode.done
-    // All are carried on at once and shown one after another; what waits comes last, because it may take days.
+    // All resume at once and are shown one after another; waiting runs come last, because they may take days.
     let inOrder =
       open.filter { $0.status != .waiting }
       + open.filter { $0.status == .waiting }.sorted {
         ($0.wakeAt ?? .latest, $0.id) < ($1.wakeAt ?? .latest, $1.id)
       }
-    // A run was paused for a person to look at it, by a person or because it might do something twice.
+    // A person should look at a paused run first: a person paused it, or it might repeat a write.
     let paused = inOrder.filter { $0.status == .paused }
     if !paused.isEmpty {
       let names = paused.map(\.id).joined(separator: " ")
@@ -123,7 +123,7 @@ struct RunSteering {
       return run
     }
     console.say("\(run) is being cancelled")
-    // A run that nobody carries on ends when it is carried on.
+    // A run that no process is running ends when it is resumed.
     let code = try await session.resume(run, asJSON: false)
     return code == .failed ? .done : code
   }
@@ -159,12 +159,12 @@ struct RunSteering {
     return try await session.resume(run, asJSON: false)
   }
 
-  /// The uncertain steps that paths name; one with `[*]` names those of every item.
+  /// The uncertain steps that paths name; a path with `[*]` names those of every item.
   static func steps(_ asked: [String], of record: RunRecord) throws(RuntimeError) -> [StepPath] {
     let uncertain = record.stepsInOrder.filter { $0.status == .uncertain }.map(\.path)
     var steps: [StepPath] = []
     for path in asked {
-      // No path has a NUL.
+      // A path has no NUL.
       let parts = path.replacing("[*]", with: "\0").split(separator: "\0", omittingEmptySubsequences: false)
       let matching = parts.count == 1 ? [path] : uncertain.filter { matches($0, parts) }
       if matching.isEmpty {
@@ -242,7 +242,7 @@ struct RunSteering {
     return .done
   }
 
-  /// Says what a run waits for, if it is not the event that is sent to it.
+  /// Reports what a run waits for, if it isn't the event that was sent.
   private func sayWhatItWaitsFor(_ run: RunRecord, besides name: String) {
     let names = run.stepsInOrder.filter { $0.status == .waiting }.compactMap(\.wait?.event)
     if names.contains(where: name.hasSameScalars) { return }
@@ -254,7 +254,7 @@ struct RunSteering {
     console.say("\(run.id) \(waits)\(guess) The event is kept for a week, for a step that waits for it later")
   }
 
-  /// Says what will carry a run on, if nobody does.
+  /// Reports how a run will be resumed, if no agent is running it.
   private func sayWhoGoesOn(with record: RunReference, isAgent: Bool) {
     guard isAgent, !record.status.isEnded else { return }
     console.say("No agent is running. \(RunSession.whoGoesOn(with: record.id))")

@@ -4,7 +4,7 @@ import Basics
 import CommandLineParser
 import RunState
 
-/// `errand runs`: what runs there are and what became of them; steering them is in `RunSteering`.
+/// `errand runs`: lists and shows runs; `RunSteering` changes them.
 struct RunsCommand {
   private let dispatch: Dispatch
   private var parsed: Parsed { dispatch.parsed }
@@ -64,7 +64,7 @@ struct RunsCommand {
     return .done
   }
 
-  /// What a run asks a person, with what to type.
+  /// Shows the decisions that a run asks for, with the commands to type.
   private func showQuestions(of run: RunRecord, _ clock: WallClock) {
     for step in run.askingSteps {
       let who = step.wait?.by.isEmpty == false ? " (\(joined(step.wait?.by.map(\.safe) ?? [], by: "or")))" : ""
@@ -91,7 +91,7 @@ struct RunsCommand {
     }
     let clock = session.workspace.wallClock(session.time.now())
     console.out("\(Style.bold.applied(to: record.recipe.safe, console.colourOut))  \(record.id)")
-    // What it waits for is told below, step by step.
+    // The waits are shown below, step by step.
     let reason = record.status == .waiting ? nil : record.reason
     console.out("status   \(record.status.rawValue)\(reason.map { ": \($0.safe)" } ?? "")")
     console.out("file     \(record.origin.file.safe)")
@@ -142,7 +142,7 @@ struct RunsCommand {
         let isUncertain = attempt.error == nil || attempt.error?.kind == .uncertain
         show(attempt, of: step, isUncertain ? .uncertain : .failed, unended: "lost")
       }
-      // The last try of a block ends with the block.
+      // The last attempt of a block ends with the block.
       var attempt = last
       if attempt.endedAt == nil, step.status.isEnded {
         attempt.endedAt = step.endedAt
@@ -166,7 +166,7 @@ struct RunsCommand {
 }
 
 extension Dispatch {
-  /// A place at the state folder from which to look at runs and to steer them.
+  /// A session on the state folder that shows and steers runs.
   func session() throws(RuntimeError) -> RunSession {
     let workspace = try self.workspace()
     let decides = ["approve", "reject"].contains(parsed.command.last)
@@ -176,7 +176,7 @@ extension Dispatch {
 }
 
 extension RunRecord {
-  /// What lists say of an open run to programs: the columns for people, the ids, the instants and what it asks.
+  /// An open run in the output of `--json` of a list: the columns for people, the ids, the instants and the questions.
   fileprivate func summary(why: String) -> Value {
     var summary = ValueMap([
       ("id", .string(id)), ("recipe", .string(recipe)), ("status", .string(status.rawValue)),

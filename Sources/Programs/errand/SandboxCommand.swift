@@ -4,7 +4,7 @@ import Basics
 import CommandLineParser
 
 extension Dispatch {
-  /// `errand sandbox`: a plugin's made-up service, until it is interrupted.
+  /// `errand sandbox`: runs a plugin's sandbox until it is interrupted.
   func keepSandbox() async throws(RuntimeError) -> ExitCode {
     let name = parsed["plugin"].text ?? ""
     guard let plugin = catalog.plugin(name) else {
@@ -28,7 +28,7 @@ extension Dispatch {
     let settings = sandbox.configuration.map?.members ?? []
     console.out("connections:\n  \(name):\(settings.isEmpty ? " {}" : "")")
     for member in settings {
-      // YAML reads JSON, so that numbers and booleans stay what they are.
+      // YAML reads JSON, so numbers and booleans keep their types.
       let value = (try? JSON.text(member.value)) ?? JSON.quoted(member.value.plain)
       console.out("    \(member.key.plain): \(value)")
     }

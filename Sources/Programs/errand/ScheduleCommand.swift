@@ -7,7 +7,7 @@ import Glibc
 import Recipes
 import RunState
 
-/// `errand schedule`: what runs by itself and when, the ledger of what became of it, and steering it.
+/// `errand schedule`: shows when schedules run and the ledger of their slots, and steers them.
 struct ScheduleCommand {
   private let dispatch: Dispatch
   private var parsed: Parsed { dispatch.parsed }
@@ -129,7 +129,7 @@ struct ScheduleCommand {
     for id in chosen.isEmpty ? [String?.none] : chosen.map({ Optional($0.record.id) }) {
       slots += try await requests.slots(.slots(SlotQuery(limit: limit, schedule: id, from: from, before: before)))
     }
-    // What waits for another run to end is settled later; until then the schedule has it.
+    // A slot that waits for another run to end is settled later; until then the schedule holds it.
     for schedule in chosen.isEmpty ? all : chosen {
       for waiting in schedule.record.buffered
       where (from ?? .earliest) <= waiting.slot && waiting.slot < before ?? .latest {
@@ -166,7 +166,7 @@ struct ScheduleCommand {
 
   // MARK: Steering
 
-  /// The one schedule that is named, which an agent has read.
+  /// The one schedule that the user named, which an agent must have read.
   private func one(_ all: [KnownSchedule]) throws(RuntimeError) -> KnownSchedule {
     let found = try KnownSchedule.named(parsed["schedule"].text ?? "", among: all)
     guard let schedule = found.first, found.count == 1 else {
@@ -265,7 +265,7 @@ struct ScheduleCommand {
 }
 
 extension KnownSchedule {
-  /// The schedule in the document of `--json`.
+  /// The schedule in the output of `--json`.
   fileprivate func value(_ now: Timestamp) -> Value {
     var map = ValueMap()
     map["id"] = .string(record.id)
@@ -288,7 +288,7 @@ extension KnownSchedule {
 }
 
 extension SlotRecord {
-  /// The slot, or the first and the last of a row with their number.
+  /// The slot, or the first and the last of a row with their count.
   fileprivate func when(_ clock: WallClock) -> String {
     guard count > 1, let until else { return clock.dateWithOffset(slot) }
     return "\(clock.dateWithOffset(slot)) … \(clock.dateWithOffset(until)) (\(count))"
@@ -300,7 +300,7 @@ extension SlotRecord {
   }
 }
 
-/// What became of slots that a person asked for.
+/// The outcomes of slots that a person asked for.
 private func outcomes(of schedule: String, _ slots: [SlotRecord]) -> String {
   if let only = slots.first, slots.count == 1 {
     let run = only.run.map { " \($0)" } ?? ""

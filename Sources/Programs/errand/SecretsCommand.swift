@@ -5,10 +5,11 @@ import Recipes
 import RunState
 import SecretSources
 
-/// `errand secrets check`: which recipes need which secrets, where each comes from, and what is missing or at fault.
+/// `errand secrets check`: shows which recipes need which secrets, where each comes from, and what is missing or
+/// faulty.
 ///
-/// Every source is asked, commands too, because only that tells whether a run would find what it needs. Nothing that is
-/// shown says anything about a value, but that it is too short to be found in texts.
+/// Every source is asked, commands too, because only that shows whether a run would find what it needs. The output says
+/// nothing about a value, except that it is too short to be found in texts.
 struct SecretsCommand {
   private let dispatch: Dispatch
   private let workspace: Workspace
@@ -24,10 +25,10 @@ struct SecretsCommand {
     var name: String
     var recipes: [(name: String, file: String)] = []
     var uses: [NeededSecret] = []
-    /// Where it comes from; nil if it is missing, or cannot be had.
+    /// Where it comes from; nil if it is missing or unavailable.
     var origin: SecretSources.Origin?
     var fault: String?
-    /// Whether it is too short to be looked for in what services send.
+    /// Whether it is too short to be searched for in what services send.
     var isShort = false
   }
 
@@ -64,7 +65,7 @@ struct SecretsCommand {
   }
 
   /// What the recipe itself, its connections and the inputs of its schedules need; `open` are the secret inputs that
-  /// only whoever starts it gives.
+  /// only the caller of a run can give.
   private func needs(of recipe: Recipe, _ open: inout [(recipe: String, input: String)]) -> [NeededSecret] {
     var needs = workspace.neededSecrets(of: recipe, inputs: .null)
     for trigger in recipe.triggers {
@@ -148,7 +149,7 @@ struct SecretsCommand {
 }
 
 extension SecretSources.Origin {
-  /// The kind of source as `--json` names it.
+  /// The kind of source in the output of `--json`.
   fileprivate var kind: String {
     switch self {
     case .command: "command"

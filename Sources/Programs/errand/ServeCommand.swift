@@ -8,12 +8,12 @@ import Runs
 import SecretSources
 import Synchronization
 
-/// `errand serve`: the agent for good.
+/// `errand serve`: the permanent agent.
 ///
-/// It holds the folder, carries on whatever is open, fires the schedules and watches the recipes, until it is told to
-/// end. SIGTERM and SIGINT shut it down cleanly: nothing new begins, what is in flight finishes, and the exit code is 0, which is
-/// what a service manager takes for a service that ended as it should; a second signal ends it at once, which the state
-/// is made for. SIGHUP reads `errand.yaml`, the secrets and the recipes again; an `errand.yaml` at fault changes nothing.
+/// It holds the folder, resumes all open runs, fires the schedules and watches the recipes, until it is told to end.
+/// SIGTERM and SIGINT shut it down cleanly: nothing new begins, what is in flight finishes, and the exit code is 0,
+/// which a service manager takes for a clean end. A second signal ends it at once, which loses no state. SIGHUP reads
+/// `errand.yaml`, the secrets and the recipes again; a faulty `errand.yaml` changes nothing.
 struct ServeCommand {
   private let dispatch: Dispatch
   private var parsed: Parsed { dispatch.parsed }
@@ -80,7 +80,7 @@ private struct Service {
     self.schedules = schedules
   }
 
-  /// What there is to do beside carrying runs on.
+  /// The duties of the agent besides running runs.
   private enum ServiceEvent: Sendable {
     case end, reload, look
     case fail(StateError)
@@ -100,7 +100,7 @@ private struct Service {
     }
     // Cancelled when the service has ended.
     let hangUps = Task { for await _ in Signals.shared.hangUps() { duty.yield(.reload) } }
-    // Ends with the signal; one that never comes is waited for as long as the process lives.
+    // Ends with the signal; a signal that never comes is awaited for as long as the process lives.
     let end = Task {
       _ = await Signals.shared.next()
       duty.yield(.end)
@@ -122,7 +122,7 @@ private struct Service {
     return .done
   }
 
-  /// Does what there is to do until the end, and gives the failure that brought it about.
+  /// Attends to the duties until the end, and returns the failure that caused it.
   private func attend(_ duties: AsyncStream<ServiceEvent>, _ duty: AsyncStream<ServiceEvent>.Continuation) async
     -> StateError?
   {
@@ -148,7 +148,7 @@ private struct Service {
         notice.ready(await summary())
       }
       if await schedules.looksAgain {
-        // Ends by itself, once; a file that was only being replaced is there again by then.
+        // Ends on its own, once; a file that was being replaced is back by then.
         Task {
           try? await time.sleep(for: .seconds(1))
           duty.yield(.look)
@@ -162,7 +162,7 @@ private struct Service {
     FolderWatch(current.value.workspace.recipeFolders) { duty.yield(.look) }
   }
 
-  /// Reads `errand.yaml` and the secrets again; false, with what is wrong on the console, if they are at fault.
+  /// Reads `errand.yaml` and the secrets again; false, with the faults on the console, if they are faulty.
   private func reload() async -> Bool {
     let old = current.value
     do throws(RuntimeError) {
@@ -219,7 +219,7 @@ private struct Service {
     }
   }
 
-  /// Tells a watchdog that the agent is alive, which is asked each time.
+  /// Notifies the watchdog that the agent is alive, which it checks each time.
   private func showLife() async {
     guard let interval = notice.watchdog else { return }
     while !Task.isCancelled {
@@ -231,9 +231,9 @@ private struct Service {
 }
 
 extension Workspace {
-  /// Where secrets come from, refused if it can be seen beforehand that something is wrong with a source.
+  /// The sources of secrets, refused if a fault of a source can be found beforehand.
   ///
-  /// Nothing is asked of password managers, which may be locked while the machine starts.
+  /// Password managers are not asked; they may be locked while the machine starts.
   fileprivate func soundSecretSources() async throws(RuntimeError) -> SecretSources {
     let sources = secretSources()
     let faults = await sources.faults()

@@ -3,9 +3,9 @@ import Basics
 import Glibc
 import RunState
 
-/// What `errand serve` says while it runs: one line for what begins, waits and ends, and for what is wrong.
+/// The log of `errand serve`: one line for each run that begins, waits or ends, and for each fault.
 ///
-/// Lines bear the time unless the journal of systemd stamps them itself.
+/// Each line has the time unless systemd's journal adds it.
 final class ServeLog: Sendable {
   enum Level: String, Sendable { case info, warning, error }
 
@@ -21,7 +21,7 @@ final class ServeLog: Sendable {
     isStamped = getenv("JOURNAL_STREAM") == nil
   }
 
-  /// Says what happened; `members` are for programs that read the log.
+  /// Logs an event; `members` are for programs that read the log.
   func say(_ event: String, _ text: String, _ level: Level = .info, _ members: [(String, String?)] = []) {
     if level == .info, console.isQuiet { return }
     let now = time.now()
@@ -75,7 +75,7 @@ final class ServeLog: Sendable {
       say("runBegan", "\(run.recipe) \(run.id) \(verb)\(slot)", .info, members(of: run))
     case .waits(let run):
       let until = run.wakeAt.map { " until \($0.toSeconds)" } ?? ""
-      // A run that waits for nothing but an instant gives that as its reason.
+      // For a run that waits only for an instant, the reason repeats that instant.
       let why = run.reason?.hasPrefix("waits until ") == true ? "" : why(run)
       say("runWaits", "\(run.recipe) \(run.id) waits\(until)\(why)", .info, members(of: run))
     case .stands(let run):
@@ -98,7 +98,7 @@ final class ServeLog: Sendable {
   func say(_ news: ScheduleNews) {
     switch news {
     case .decided(let slot):
-      // A run that begins is told as such.
+      // A run that begins has its own line.
       if slot.outcome == .started { return }
       let rows = slot.until.map { " to \($0), \(slot.count) slots" } ?? ""
       let reason = slot.reason.map { ": \($0.safe)" } ?? ""

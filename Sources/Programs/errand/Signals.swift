@@ -3,15 +3,15 @@ import RunState
 import Synchronization
 import Threads
 
-/// Where the handler writes which signal came.
+/// The descriptor to which the handler writes the signal's number.
 ///
 /// Set once, before the handler is installed, and only read after.
 nonisolated(unsafe) private var writingEnd: Int32 = -1
 
-/// SIGINT, SIGTERM and, for whoever asks for it, SIGHUP, handed on through a pipe so that nothing else happens inside a signal handler.
+/// Passes on SIGINT, SIGTERM and, on request, SIGHUP through a pipe, so that the signal handler does nothing else.
 ///
-/// Blocking them and waiting with `sigwait` is no way here: the main thread of an asynchronous program sleeps with all
-/// signals unblocked, and would die of them.
+/// Blocking them and waiting with `sigwait` doesn't work here: the main thread of an asynchronous program sleeps with
+/// all signals unblocked, and they would kill it.
 final class Signals: Sendable {
   static let shared = Signals()
 
@@ -24,10 +24,10 @@ final class Signals: Sendable {
 
   private let state = Mutex(State())
 
-  /// The code to end with, if a signal came.
+  /// The code to exit with, if a signal came.
   var received: ExitCode? { state.withLock { $0.last } }
 
-  /// The code to end with after the next signal, or after the one that came already.
+  /// The code to exit with after the next signal, or after the one that came already.
   func next() async -> ExitCode {
     await withCheckedContinuation { continuation in
       let last = state.withLock { state -> ExitCode? in
@@ -42,7 +42,7 @@ final class Signals: Sendable {
     }
   }
 
-  /// Each SIGHUP from now on, which ends a program that does not ask for it.
+  /// Each SIGHUP from now on; without this call SIGHUP ends the program.
   func hangUps() -> AsyncStream<Void> {
     let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
     state.withLock { state in
@@ -56,7 +56,7 @@ final class Signals: Sendable {
     return stream
   }
 
-  /// Installs the handler, and starts the thread that reads what it writes, for as long as the process lives.
+  /// Installs the handler, and starts the thread that reads the pipe, for as long as the process lives.
   private func watch() {
     var ends: [Int32] = [-1, -1]
     guard pipe(&ends) == 0 else { return }
@@ -76,7 +76,7 @@ final class Signals: Sendable {
     }
   }
 
-  /// Has a signal written to the pipe.
+  /// Has the handler write a signal to the pipe.
   private static func handle(_ number: Int32) {
     var action = sigaction()
     action.__sigaction_handler.sa_handler = { number in
@@ -97,7 +97,7 @@ final class Signals: Sendable {
       }
       return (state.last != nil, state.waiting)
     }
-    // Whoever asks twice does not want to wait for what is in flight; the journal is made for that.
+    // A user who asks twice doesn't want to wait for steps in flight; the journal survives that.
     if isSecond { _exit(code.rawValue) }
     for continuation in waiting { continuation.resume(returning: code) }
   }

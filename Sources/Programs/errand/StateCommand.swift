@@ -5,7 +5,7 @@ import CommandLineParser
 import Glibc
 import RunState
 
-/// `errand state`: the whole state in one file, and back.
+/// `errand state`: writes the whole state to one file, and reads it back.
 struct StateCommand {
   private let dispatch: Dispatch
   private let workspace: Workspace
@@ -47,7 +47,7 @@ struct StateCommand {
       }
     }
     try refuseTarget()
-    // Written beside, so that what has the file's name is always whole.
+    // Written beside the target, so that the file with the target's name is always whole.
     let temporary = "\(file).new"
     let disk = DiskFileSystem()
     do throws(FileError) { try disk.remove(temporary) } catch { throw RuntimeError(.cannotCreate, "\(error)") }
@@ -73,7 +73,7 @@ struct StateCommand {
     }
   }
 
-  /// Refuses what the archive would be renamed over and must not be: a device or a folder, and unasked any file.
+  /// Refuses a target that the archive must not replace: a device or a folder, and any file without `--force`.
   private func refuseTarget() throws(RuntimeError) {
     let kind: Files.Kind?
     do throws(FileError) { kind = try Files.kind(of: file) } catch {
@@ -125,7 +125,7 @@ extension StateArchive.Report {
   }
 }
 
-/// A descriptor that bytes come from or go to, one after another.
+/// A descriptor that is read or written sequentially.
 private struct Pipe {
   let descriptor: Int32
   let name: String

@@ -1,8 +1,9 @@
-/// What systemd is told, in the protocol of sd_notify(3): lines of `NAME=value` in one datagram to the socket that
-/// `$NOTIFY_SOCKET` names, where a name that begins with `@` is an abstract one. Without that variable nothing is told.
+/// Notifies systemd, in the protocol of sd_notify(3): lines of `NAME=value` in one datagram to the socket that
+/// `$NOTIFY_SOCKET` names, where a name that begins with `@` is an abstract one. Without that variable nothing is sent.
 ///
-/// A unit of `Type=notify-reload` wants `RELOADING=1` with the monotonic clock before a reload and `READY=1` after it.
-/// With `WatchdogSec=` the service manager expects `WATCHDOG=1` within each `$WATCHDOG_USEC`, and kills what is silent.
+/// A unit of `Type=notify-reload` expects `RELOADING=1` with the monotonic clock before a reload and `READY=1` after
+/// it. With `WatchdogSec=` the service manager expects `WATCHDOG=1` within each `$WATCHDOG_USEC`, and kills a silent
+/// process.
 import AgentRuntime
 import Basics
 import Glibc
@@ -10,7 +11,7 @@ import Glibc
 struct SystemdNotice: Sendable {
   private let path: [UInt8]?
 
-  /// How often life has to be shown; nil if nobody watches.
+  /// How often the watchdog expects a sign of life; nil if there is no watchdog.
   let watchdog: TimeSpan?
 
   init() {
@@ -19,7 +20,7 @@ struct SystemdNotice: Sendable {
     if bytes.first == ASCII.at { bytes[0] = 0 }
     let capacity = MemoryLayout.size(ofValue: sockaddr_un().sun_path)
     path = bytes.isEmpty || bytes.count > capacity ? nil : bytes
-    // The variables are for one process; a child that inherits them is not it.
+    // The variables are for one process, not for a child that inherits them.
     let isForThis = String(environment: "WATCHDOG_PID").map { Int32($0) == getpid() } ?? true
     let limit = isForThis ? String(environment: "WATCHDOG_USEC").flatMap { Int($0) } : nil
     watchdog = limit.flatMap { $0 > 0 && $0 < Int.max / 1000 ? TimeSpan(nanoseconds: $0 * 1000 / 2) : nil }
@@ -38,7 +39,7 @@ struct SystemdNotice: Sendable {
 
   private static func line(_ text: String) -> String { String(text.map { $0.isNewline ? " " : $0 }) }
 
-  /// A service manager that does not listen is not an error of ours.
+  /// A service manager that does not listen isn't an error of this program.
   private func send(_ text: String) {
     guard let path else { return }
     let descriptor = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
@@ -47,7 +48,7 @@ struct SystemdNotice: Sendable {
     var address = sockaddr_un()
     address.sun_family = sa_family_t(AF_UNIX)
     withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path) }
-    // An abstract name ends where the address does; a path may as well.
+    // An abstract name ends where the address does; a path may too.
     let length = MemoryLayout<sockaddr_un>.offset(of: \.sun_path).map { $0 + path.count } ?? 0
     let bytes = Array(text.utf8)
     withUnsafePointer(to: &address) { pointer in

@@ -5,9 +5,9 @@ import Recipes
 
 /// The unit with which systemd keeps `errand serve` running, with this program's and this workspace's paths.
 ///
-/// The hardening leaves what recipes need: the network, the state, and the folders into which connections may write.
-/// What it takes from recipes and commands all the same is said in the unit, with the line that gives it back. A unit of
-/// a user has none of it, because a user's manager may not set most of it up.
+/// The hardening allows what recipes need: the network, the state, and the folders into which connections may write.
+/// For everything else that it forbids, the unit names the line that allows it. A user's unit has no hardening, because
+/// a user's manager can't set most of it up.
 func systemdUnit(for workspace: Workspace, isUsers: Bool) -> String {
   let program = realPath(of: "/proc/self/exe") ?? "errand"
   let config = workspace.configurationPath.map { " --config \(quoted($0))" } ?? ""
@@ -54,7 +54,7 @@ func systemdUnit(for workspace: Workspace, isUsers: Bool) -> String {
     """
 }
 
-/// What the unit forbids, each part with what it costs recipes and how to allow it.
+/// The restrictions of the unit, each with its effect on recipes and the way to lift it.
 private func sandbox(for workspace: Workspace) -> String {
   """
 
@@ -89,7 +89,7 @@ private func sandbox(for workspace: Workspace) -> String {
 private func writablePaths(of workspace: Workspace) -> [String] {
   var paths = [workspace.root, workspace.stateFolder]
   for connection in workspace.configuration.connections {
-    // No secret is read for this; a folder that is computed from one is not known here.
+    // Secrets are not read for this, so a folder that is computed from one is unknown here.
     var secrets = ValueMap()
     for secret in connection.secrets { secrets[secret.name] = .string("secret") }
     guard let settings = try? connection.settings.evaluate(in: [.map(secrets)]).map else { continue }
@@ -110,10 +110,10 @@ private func realPath(of path: String) -> String? {
   return String(cString: resolved)
 }
 
-/// A text in which systemd takes no specifier and no variable for one.
+/// The text with specifiers escaped.
 private func unitText(_ text: String) -> String { text.map { $0 == "%" ? "%%" : String($0) }.joined() }
 
-/// The text as one word of a command line, in which variables are put in, or of another list.
+/// The text as one word of a command line, in which systemd expands variables, or of another list.
 private func quoted(_ text: String, isCommand: Bool = true) -> String {
   let escaped = unitText(text).map { character in
     switch character {

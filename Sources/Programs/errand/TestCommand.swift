@@ -5,7 +5,7 @@ import CommandLineParser
 import Glibc
 import RecipeTesting
 
-/// `errand test`: what recipes do, in the sandboxes of their services and on a clock of their own.
+/// `errand test`: tests recipes in the sandboxes of their services and on a clock of their own.
 struct TestCommand {
   private let dispatch: Dispatch
   private var parsed: Parsed { dispatch.parsed }
@@ -18,7 +18,7 @@ struct TestCommand {
     let code = try await runOnce(in: workspace)
     guard parsed["watch"].isGiven else { return code }
     let (duties, duty) = AsyncStream.makeStream(of: ServiceEvent.self)
-    // Ends with the signal; one that never comes is waited for as long as the process lives.
+    // Ends with the signal; a signal that never comes is awaited for as long as the process lives.
     let end = Task { duty.yield(.end(await Signals.shared.next())) }
     defer { end.cancel() }
     while true {
@@ -39,7 +39,7 @@ struct TestCommand {
     }
   }
 
-  /// What there is to do beside waiting.
+  /// The duties of the command besides waiting.
   private enum ServiceEvent: Sendable {
     case run
     case end(ExitCode)

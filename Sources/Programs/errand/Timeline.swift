@@ -5,8 +5,8 @@
 //     night   +0.3s  ░░░░░░░░░░░░░░░░░░░                 4h 10m  succeeded, waited
 //     backup  +4h 10m                   ▒▒▒▒▒▒▒▒▒▒       2h 20m  running, 3 rounds
 //
-// `█` is work, `▒` are tries and rounds before the last, `░` is a wait; what took less than a cell has one. Where the
-// terminal is narrow the starts go first, then texts are cut, and then the bars go; errors are broken into lines.
+// `█` is work, `▒` are attempts and rounds before the last, `░` is a wait; anything shorter than a cell has one. On a
+// narrow terminal the starts go first, then texts are cut, and then the bars go; errors are broken into lines.
 import Agent
 import Basics
 import RunState
@@ -18,7 +18,7 @@ struct Timeline {
   var steps: [StepRecord]
   var clock: WallClock
 
-  /// Without a terminal there is room for everything.
+  /// The width for output that isn't a terminal.
   static let usualWidth = 100
   private static let leastBar = 8
   private static let mostBar = 60
@@ -30,7 +30,7 @@ struct Timeline {
     var error: String?
   }
 
-  /// - Parameter width: The columns of the terminal; nil if nothing has to fit.
+  /// - Parameter width: The columns of the terminal; nil without a limit.
   func lines(width: Int?, colour: Bool) -> [String] {
     let rows = steps.map(row)
     func widest(_ heading: String, _ text: (Row) -> String) -> Int {
@@ -43,7 +43,7 @@ struct Timeline {
     let room = width.map { max(4, $0) } ?? max(Timeline.usualWidth, step + start + took + status + 8 + 24)
     func rest() -> Int { room - step - took - status - (start > 0 ? start + 2 : 0) - 6 }
     if rest() < Timeline.leastBar { start = 0 }
-    // Then long texts give way, down to a third of what there is.
+    // Then long texts are cut, down to a third of the width.
     if rest() < Timeline.leastBar { status = max(min(status, room / 3), status + rest() - Timeline.leastBar) }
     if rest() < Timeline.leastBar { step = max(min(step, room / 3), step + rest() - Timeline.leastBar) }
     let bar = rest() < Timeline.leastBar ? 0 : min(rest(), Timeline.mostBar)
@@ -99,7 +99,7 @@ struct Timeline {
       style: style, error: step.error.map { "\($0.kind.rawValue): \($0.message.safe)" })
   }
 
-  /// The status with its tries and waits.
+  /// The status with its attempts and waits.
   private func status(of step: StepRecord) -> String {
     var words = [step.status.rawValue]
     if let wait = step.wait {
@@ -139,7 +139,7 @@ struct Timeline {
     guard width > 0 else { return "" }
     let first = min(width - 1, Int(row.bar.from * Double(width)))
     let last = max(first + 1, min(width, Int((row.bar.to * Double(width)).rounded(.up))))
-    // The last try has a cell, however short it was.
+    // The last attempt has a cell, however short it was.
     let change = min(last - 1, max(first, Int(row.bar.change * Double(width))))
     let (before, after) = row.bar.isWait ? ("░", "░") : ("▒", "█")
     return String(repeating: " ", count: first) + String(repeating: before, count: change - first)
@@ -148,7 +148,7 @@ struct Timeline {
 }
 
 extension String {
-  /// The text cut to so many columns, with `…` in the place of what does not fit.
+  /// The text cut to a number of columns, with `…` for the rest.
   func clipped(to columns: Int) -> String {
     if displayWidth <= columns { return self }
     var text = ""
@@ -162,13 +162,13 @@ extension String {
     return columns > 0 ? text + "…" : ""
   }
 
-  /// The text in so many columns, cut or with blanks after it.
+  /// The text in exactly so many columns, cut or padded with blanks.
   func fitted(to columns: Int) -> String {
     let text = clipped(to: columns)
     return text + String(repeating: " ", count: max(0, columns - text.displayWidth))
   }
 
-  /// The text on lines of at most so many columns, broken at blanks, and within words that are longer.
+  /// The text on lines of at most so many columns, broken at blanks, and inside words that are longer.
   func wrapped(to columns: Int) -> [String] {
     var lines: [String] = []
     var line = ""

@@ -7,7 +7,7 @@ import Recipes
 import RunState
 import Runs
 
-/// `errand why`: the story of a run, or of a schedule around an instant.
+/// `errand why`: explains a run, or a schedule around an instant.
 struct WhyCommand {
   private let dispatch: Dispatch
   private var parsed: Parsed { dispatch.parsed }
@@ -69,7 +69,7 @@ struct WhyCommand {
     let isID = subject.utf8.allSatisfy { $0 == ASCII.minus || hexadecimal($0) }
     var prefix = subject
     if !isID {
-      // The latest run of a recipe that nothing starts by itself.
+      // The latest run of a recipe without a schedule.
       let runs = try await requests.runs(limit: 1, recipe: subject)
       guard
         let latest = [runs.open.last?.id, runs.finished.first?.id].compactMap({ $0 }).max(by: {
@@ -82,7 +82,7 @@ struct WhyCommand {
     }
     let (facts, holder) = try await requests.facts(about: try await requests.shown(prefix))
     let book = await workspace.secretBook(workspace.secretSources())
-    // What conditions saw; what was shown of it holds no secret.
+    // The values that conditions read; secrets are masked in what is shown.
     let seen = await facts.restored(by: book)
     let conditions = workspace.recipe(facts.run.origin.file, among: seen.texts).recipe.map { recipe in
       ConditionReplay(of: recipe, seen.run) { seen.output(of: $0) }

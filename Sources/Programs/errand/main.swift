@@ -1,6 +1,6 @@
 import Agent
 import Basics
-// For the linker alone, see there.
+// For the linker only, see there.
 import CUnicodeNames
 import ChildProcesses
 import CommandLineParser
@@ -8,17 +8,18 @@ import Glibc
 import PluginList
 import Synchronization
 
-// Commands have the same user as this program, and no business in its environment.
+// Commands run as the same user as this program, and must not read its environment.
 ChildProcess.hideFromOthers()
 CrashMark.arm(as: "errand \(version)")
-// A reader that goes away is told by the failing write.
+// A write to a closed pipe fails with an error instead of a signal.
 signal(SIGPIPE, SIG_IGN)
-// A stream that is closed would be the next file that is opened; what is written to this is refused like to a closed one.
+// The next file opened would take the place of a closed stream; writes to this one fail as they would on the closed
+// one.
 for stream in STDIN_FILENO...STDERR_FILENO where fcntl(stream, F_GETFD) < 0 { _ = open("/dev/null", O_RDONLY) }
 setlocale(LC_CTYPE, "C.UTF-8")
 
-// Swift finds the arguments beside the environment, and finds none where a preloaded library (libfaketime) has moved
-// that before `main`; the kernel knows them still.
+// Swift looks for the arguments beside the environment, and misses them where a preloaded library (libfaketime) has
+// moved that before `main`; the kernel still has them.
 let arguments =
   CommandLine.arguments.isEmpty
   ? ((try? Files.read("/proc/self/cmdline", limit: 4 << 20)) ?? []).split(
@@ -42,7 +43,7 @@ do throws(UsageError) {
 let failure = Console.outputFailure.load(ordering: .relaxed)
 if failure != 0 {
   Console.write("error: cannot write standard output: \(systemErrorText(failure))\n", to: STDERR_FILENO)
-  // What else went wrong counts more.
+  // Any other failure takes precedence.
   if [.done, .hasChanges].contains(code) { code = .cannotCreate }
 }
 exit(code.rawValue)

@@ -1,19 +1,20 @@
 import Basics
 import Glibc
 
-/// Who asks an agent for something, as its connection says and no request can.
+/// The account and person behind a request, as the connection reports them.
 ///
-/// The kernel names the account at the other end of a socket. That of the agent itself, and root's, can change the state
-/// without asking anyone, so a client of theirs may say which person it speaks for; another account is its own name.
+/// The kernel names the account at the other end of a socket. The agent's own account and root can change the state
+/// without permission anyway, so their clients may name the person they speak for; any other account acts under its own
+/// name.
 package struct AgentCaller: Sendable, Equatable {
-  /// The name that decisions and resolutions are kept under, and that a recipe's `by` lists.
+  /// The name that decisions and resolutions are recorded under, and that a recipe's `by` lists.
   package var name: String
 
   package init(name: String) { self.name = name }
 
   /// - Parameters:
   ///   - account: The account at the other end.
-  ///   - person: The person that it speaks for, as it says.
+  ///   - person: The person that the client says it speaks for.
   init(account: uid_t, person: String?) {
     let mayName = account == geteuid() || account == 0
     name = person.flatMap { mayName && !$0.trimmed.isEmpty ? $0 : nil } ?? FolderLock.name(of: account)

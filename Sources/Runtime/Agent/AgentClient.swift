@@ -6,7 +6,7 @@ import Threads
 
 /// A connection to the agent of a folder.
 package final class AgentClient: Sendable {
-  /// What the agent says, line by line, until it or the client closes the connection; errors are `AgentError`.
+  /// The lines from the agent, until it or the client closes the connection; errors are `AgentError`.
   package let replies: AsyncThrowingStream<Value, any Error>
   /// The agent's process.
   package let pid: Int
@@ -24,7 +24,7 @@ package final class AgentClient: Sendable {
     self.end = end
   }
 
-  /// Whether the agent says nothing more; it never does that and still listens.
+  /// Whether the agent has stopped sending; it then no longer listens either.
   private final class End: Sendable {
     private let state = Mutex(false)
     var isThere: Bool { state.withLock { $0 } }
@@ -33,14 +33,15 @@ package final class AgentClient: Sendable {
 
   deinit { loop.endSoon() }
 
-  /// Connects to a folder's agent; nil if no process listens there, and `held` if the agent is of another kind.
+  /// Connects to a folder's agent; nil if no process listens there, and `held` if the agent has another version or
+  /// configuration.
   ///
-  /// - Parameter person: The person that decisions are kept as; the account's name if nil.
+  /// - Parameter person: The person that decisions are recorded for; the account's name if nil.
   package static func connect(
     _ folder: String, identity: AgentIdentity, person: String? = nil, clock: any TimeSource
   ) async throws(AgentError) -> AgentClient? {
     let opened: Result<Int32?, AgentError> = await withCheckedContinuation { continuation in
-      // Ends with the call, which waits only while the agent has more clients than it takes at once.
+      // Ends with the call, which waits only while the agent has as many clients as it accepts at once.
       let isRunning = startThread { continuation.resume(returning: open(folder)) }
       if !isRunning {
         continuation.resume(returning: .failure(AgentError(.unavailable, "the system has no thread left")))
@@ -82,7 +83,7 @@ package final class AgentClient: Sendable {
   }
 
   private static func open(_ folder: String) -> Result<Int32?, AgentError> {
-    // What is asked may name secrets, and answers are believed: only the user's own agent is asked, in the user's folder.
+    // Requests may name secrets, and answers are trusted: only the user's own agent is asked, in the user's folder.
     guard access(folder, F_OK) == 0 else { return .success(nil) }
     do throws(AgentError) { _ = try FolderLock.trusted(folder) } catch { return .failure(error) }
     let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
@@ -104,7 +105,7 @@ package final class AgentClient: Sendable {
       return .success(descriptor)
     } catch {
       Glibc.close(descriptor)
-      // A socket nobody listens on was left by an agent that was killed.
+      // A killed agent left the socket behind, and no process listens on it.
       if error.code == ENOENT || error.code == ECONNREFUSED { return .success(nil) }
       return .failure(AgentError(.unavailable, error.description))
     }
@@ -121,9 +122,9 @@ package final class AgentClient: Sendable {
     throw AgentError(.broken, "the agent of '\(folder)' ended before it said who it is")
   }
 
-  /// Asks for something; the answers come until there are no more.
+  /// Sends a request; the stream of answers ends after the last one.
   ///
-  /// A connection is asked for one thing after another: what comes is read as the answers to the latest request.
+  /// A connection has one request at a time: each line is read as an answer to the latest request.
   package func ask(_ request: AgentRequest) throws(AgentError) -> AsyncThrowingStream<AgentReply, any Error> {
     let (line, verb) = request.encoded()
     try send(line)
@@ -142,6 +143,6 @@ package final class AgentClient: Sendable {
     if end.isThere || !loop.send(id, line) { throw AgentError(.broken, "the agent (process \(pid)) is gone") }
   }
 
-  /// Says that no request follows, sends what is queued, and ends the replies.
+  /// Ends the requests, sends what is queued, and ends the replies.
   package func close() async { await loop.stop() }
 }

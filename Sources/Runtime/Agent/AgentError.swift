@@ -5,12 +5,12 @@ package struct AgentError: Error, Sendable, Equatable {
     case held
     /// The system refused a file or a socket.
     case unavailable
-    /// The other side broke the protocol or went away.
+    /// The other side broke the protocol or closed the connection.
     case broken
   }
 
   package var kind: Kind
-  /// A sentence that names the folder and the way out.
+  /// A sentence that names the folder and the remedy.
   package var message: String
 
   package init(_ kind: Kind, _ message: String) {

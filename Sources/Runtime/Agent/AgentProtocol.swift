@@ -1,6 +1,6 @@
-/// What an agent and its clients say to each other: one JSON object a line, both ways.
+/// The protocol between an agent and its clients: one JSON object a line, in both directions.
 ///
-/// The client begins with who it is, and the agent answers with who that is:
+/// The client introduces itself, and the agent answers in kind:
 ///
 ///     → {"errand":1,"program":"errand 0.1","configuration":"/home/ann/school/errand.yaml","person":"ann"}
 ///     ← {"errand":1,"program":"errand 0.1","configuration":"/home/ann/school/errand.yaml","pid":4711}
@@ -9,19 +9,20 @@
 /// would otherwise run a recipe with other actions or other connections than the client checked it with; any other client
 /// gets `{"error":{…}}` with `"kind":"held"`.
 ///
-/// After that each line is a request (`AgentVerb`), which the agent answers with any number of lines (`AgentReplyCoding`).
-/// Requests of one connection are served side by side. A line that isn't a JSON object gets an error line, and the next
-/// line is read; a line that is too long gets one and ends the connection.
+/// After that each line is a request (`AgentVerb`), which the agent answers with any number of lines
+/// (`AgentReplyCoding`). Requests of one connection are served concurrently. A line that isn't a JSON object is
+/// answered with an error, and the next line is read; a line that is too long is answered with an error and ends the
+/// connection.
 ///
-/// What has more than a mebibyte comes in pieces, each a line of its own: those before the last begin with `+`, the last
-/// with `=`, and the text is what stands after these signs. Lines of other answers never come between the pieces.
+/// A line of more than a mebibyte is sent in pieces, each a line of its own: all but the last begin with `+`, the last
+/// with `=`, and the text follows these signs. Lines of other answers never come between the pieces.
 import Basics
 
-/// Who an agent or a client is.
+/// The identity of an agent or a client.
 package struct AgentIdentity: Sendable, Equatable {
   /// The program with its version.
   package var program: String
-  /// What tells one configuration from another, such as the path of `errand.yaml`.
+  /// What distinguishes configurations, such as the path of `errand.yaml`.
   package var configuration: String
 
   package init(program: String, configuration: String) {
@@ -34,13 +35,13 @@ enum AgentProtocol {
   static let version = 1
   static let limits = JSON.Limits(depth: JSON.deepest)
 
-  /// The most bytes of a line that isn't sent in pieces.
+  /// The maximum length of a line that isn't sent in pieces.
   static let piece = 1 << 20
 
-  /// A request as it is sent.
+  /// A request as a line.
   static func line(_ value: Value) throws(JSONError) -> [UInt8] { lines(try JSON.write(value)) }
 
-  /// An answer as it is sent: of one that can't be written the client hears why.
+  /// An answer as a line; an answer that can't be written becomes an error for the client.
   static func answer(_ value: Value) -> [UInt8] {
     do throws(JSONError) { return try line(value) } catch {
       let message = "the answer can't be written as JSON: \(error.message)"
@@ -61,11 +62,11 @@ enum AgentProtocol {
     return lines
   }
 
-  /// Puts the pieces of long lines together again.
+  /// Joins the pieces of long lines.
   struct Assembler {
     private var pieces: [UInt8] = []
 
-    /// The whole text that a line completes; nil if more of it follows, which is refused beyond what is ever read.
+    /// The whole text that a line completes; nil if more of it follows, which is refused beyond the limit.
     mutating func receive(_ line: [UInt8]) -> [UInt8]? {
       switch line.first {
       case ASCII.plus:
@@ -93,7 +94,7 @@ enum AgentProtocol {
     .object(["error": .object(["kind": .string(kind), "message": .string(message)])])
   }
 
-  /// Why a client that says hello like this is not served; nil if it is.
+  /// Why a client with this greeting is refused; nil if it isn't.
   static func refusal(of hello: Value, by identity: AgentIdentity, pid: Int, folder: String) -> Value? {
     guard let version = hello["errand"]?.int, let program = hello["program"]?.string,
       let configuration = hello["configuration"]?.string

@@ -2,16 +2,16 @@ package import Basics
 package import RunState
 package import Runs
 
-/// What an agent answers.
+/// An agent's answer.
 package enum AgentReply: Sendable {
-  /// The run is on disk; an agent that serves carries it on.
+  /// The run is on disk; an agent that serves runs it.
   case accepted(run: String, isServing: Bool)
-  /// What a run that is followed does.
+  /// The progress of the followed run.
   case progress(Progress)
-  /// Only the state holds the run that is followed.
+  /// The followed run is suspended.
   case waits(RunWait)
-  /// The last answer about a run that is followed. A record that is not over says that the run stands until a person
-  /// does something, or that the agent ended first.
+  /// The last answer about a followed run. If the record's status is open, the run waits for a person, or the agent
+  /// ended first.
   case ended(RunRecord)
   case paused(run: String)
   case cancelled(run: String)
@@ -35,7 +35,7 @@ package enum AgentReply: Sendable {
   case refused(RequestRefusedError)
 }
 
-/// Why a run that is followed waits.
+/// Why a followed run waits.
 package struct RunWait: Record, Equatable {
   package var until: Timestamp?
   package var status: RunStatus
@@ -54,7 +54,7 @@ package struct RunWait: Record, Equatable {
   }
 }
 
-/// Who the agent is and how much it has to do.
+/// The agent's identity and workload.
 package struct AgentReport: RecordObject, Equatable {
   package var pid: Int
   package var program: String
@@ -64,14 +64,14 @@ package struct AgentReport: RecordObject, Equatable {
   package var folder: String
   /// How many open runs have each status.
   package var runs: [String: Int]
-  /// What only an agent that serves knows.
+  /// Known only to an agent that serves.
   package var served: Served?
 
   package struct Served: Sendable, Equatable {
     package var recipes: Int
     package var schedules: Int
     package var nextSlot: Timestamp?
-    /// What is wrong with recipes, each as it is shown to people.
+    /// The faults of recipes, each as people see it.
     package var faults: [String]
   }
 
@@ -112,24 +112,24 @@ package struct AgentReport: RecordObject, Equatable {
   }
 }
 
-/// Where the answers to a request go: to a caller in this process as they are, or to a socket as JSON.
+/// Receives the answers to a request: unchanged for a caller in this process, or as JSON for a socket.
 package protocol AgentReplies: Sendable {
-  /// Gives a small answer at once.
+  /// Sends a small answer at once.
   func give(_ reply: AgentReply)
-  /// Gives an answer that may be large, as soon as there is room for it.
+  /// Sends an answer that may be large, as soon as there is room for it.
   func giveInTurn(_ reply: AgentReply) async
-  /// Gives the record of a run, open or finished, as `.run` or `.ended`.
+  /// Sends the record of a run, open or finished, as `.run` or `.ended`.
   func give(_ run: StoredRun, isEnd: Bool) async throws(RequestRefusedError)
-  /// Gives a value that lies in a file.
+  /// Sends a value that is kept in a file.
   func give(_ blob: BlobReference, from store: any StateStore) async throws(RequestRefusedError)
 }
 
-/// A run in the state, which may be too large to be held twice.
+/// A run in the state, which may be too large to hold in memory twice.
 package struct StoredRun: Sendable {
   let id: String
   let store: any StateStore
 
-  /// The record, while it is in memory: of a run that is open, or not in the history's files yet.
+  /// The record if it is in memory: the run is open, or not in the history's files yet.
   var recordInMemory: RunRecord? { store.run(id) ?? store.state.ended.last { $0.id == id } }
 
   /// The whole record.
@@ -142,7 +142,7 @@ package struct StoredRun: Sendable {
   }
 }
 
-/// The answers to a request of this process, in which nothing is encoded.
+/// The answers to a request from this process, which are not encoded.
 package struct LocalReplies: AgentReplies {
   private let receive: @Sendable (AgentReply) -> Void
 

@@ -1,4 +1,4 @@
-/// How answers cross the socket: each is an object, told from others by its members.
+/// The form of answers on the socket: each is an object, recognised by its members.
 ///
 ///     {"accepted":id,"isServing":bool}          {"cancelled":id} {"paused":id} {"resolved":id}
 ///     {"accepted":new id,"retries":id}          {"decided":path,"run":id}
@@ -12,12 +12,12 @@
 ///     {"slots":[instant…],"hasMore":bool}       the members of `AgentReport`
 ///     {"yielded":true}                          {"failed":{"kind":…,"message":…}}
 ///
-/// What may be large comes in parts (`AnswerParts`).
+/// A large answer comes in parts (`AnswerParts`).
 import Basics
 import RunState
 import Runs
 
-/// The answers to a request of a client behind the socket.
+/// The answers to a client on the socket.
 struct SocketReplies: AgentReplies {
   private let line: RequestLine
   private let newID: @Sendable () -> String
@@ -41,7 +41,7 @@ struct SocketReplies: AgentReplies {
     await answer.end(rest)
   }
 
-  /// Sends a list page by page, each encoded when it is its turn; gives the list back where one page holds it.
+  /// Sends a list page by page, encoding each page only when it is sent; returns the list if it fits one page.
   private func send(_ list: AgentReply.List, of answer: inout PartedAnswer) async -> Value? {
     var page: [Value] = []
     var bytes = 0
@@ -61,10 +61,10 @@ struct SocketReplies: AgentReplies {
     return nil
   }
 
-  /// Gives a run in pages while it is in memory, and else as the text that lies in files.
+  /// Sends a run in pages while it is in memory, and otherwise as the text in its files.
   ///
-  /// Each page is taken from the state anew, so that no copy of a large run is held while it goes on. Of a run whose
-  /// status changes meanwhile everything is sent again.
+  /// Each page is taken from the current state, so that no copy of a large run is held meanwhile. If the run's status
+  /// changes in between, everything is sent again.
   func give(_ run: StoredRun, isEnd: Bool) async throws(RequestRefusedError) {
     var answer = PartedAnswer(to: line, id: newID())
     let name = isEnd ? "ended" : "run"
@@ -105,7 +105,7 @@ struct SocketReplies: AgentReplies {
     await answer.end(ValueMap())
   }
 
-  /// The next steps of a run that fit a page, and how many are sent with them.
+  /// The next steps of a run that fit a page, and how many steps have been sent after it.
   private static func page(of steps: [StepRecord], from first: Int) -> (page: ValueMap, end: Int) {
     var page = ValueMap()
     var bytes = 0
@@ -119,7 +119,7 @@ struct SocketReplies: AgentReplies {
     return (page, next)
   }
 
-  /// Gives a blob as it lies in its file; the client verifies it.
+  /// Sends a blob as it is in its file; the client verifies it.
   func give(_ blob: BlobReference, from store: any StateStore) async throws(RequestRefusedError) {
     var answer = PartedAnswer(to: line, id: newID())
     var rest: [UInt8] = []
@@ -142,14 +142,14 @@ struct SocketReplies: AgentReplies {
 }
 
 extension RunRecord {
-  /// Whether the run stands where it stood, but for its steps.
+  /// Whether two records are equal except for their steps.
   fileprivate func stands(as other: RunRecord) -> Bool {
     status == other.status && reason == other.reason && wakeAt == other.wakeAt && endedAt == other.endedAt
   }
 }
 
 extension AgentReply {
-  /// A member of an answer of which there may be many items.
+  /// A member of an answer that may have many items.
   fileprivate struct List {
     var name: String
     var count: Int
@@ -162,7 +162,7 @@ extension AgentReply {
     }
   }
 
-  /// The members of the answer's object, and those that are lists.
+  /// The members of the answer's object, and its lists.
   fileprivate var parts: (members: ValueMap, lists: [List]) {
     func object(_ members: KeyValuePairs<String, Value?>) -> (ValueMap, [List]) {
       var map = ValueMap()
@@ -200,7 +200,7 @@ extension AgentReply {
     }
   }
 
-  /// Reads a whole answer to a request of a verb.
+  /// Reads a whole answer to a request with a verb.
   init(reading answer: Value, to verb: String) throws(RecordError) {
     func list<Item: Recordable>(_ name: String, of _: Item.Type = Item.self) throws(RecordError) -> [Item] {
       var items: [Item] = []

@@ -3,12 +3,12 @@ package import Recipes
 package import RunState
 package import Runs
 
-/// What an agent is asked to do; `AgentVerb.all` declares what each means, and its form on the socket.
+/// A request to an agent; `AgentVerb.all` declares the meaning of each, and its form on the socket.
 package enum AgentRequest: Sendable {
   /// - Parameters:
-  ///   - secrets: The names of the secrets that the run reads, of which nothing is kept.
+  ///   - secrets: The names of the secrets that the run reads, which must not be kept.
   ///   - isDetached: Whether the answer ends once the run is on disk.
-  ///   - isAgain: Whether an agent that is gone may have accepted the run already.
+  ///   - isAgain: Whether an earlier agent may have accepted the run already.
   case submit(RunCreated, secrets: [String] = [], isDetached: Bool = false, isAgain: Bool = false)
   case start(recipe: String, inputs: ValueMap, texts: [String: String])
   case resume(run: String)
@@ -35,13 +35,13 @@ package enum AgentRequest: Sendable {
   case yield
 }
 
-/// An event as its sender has it.
+/// An event from its sender.
 package struct SentEvent: Record {
-  /// What tells it from others; made up if left out.
+  /// Its id; generated if left out.
   package var id: String?
   package var name: String
   package var data: Value?
-  /// The run it is for, by its id or the beginning of it; the first that waits for it if left out.
+  /// The run it is for, by its id or the beginning of it; the first waiting run if left out.
   package var run: String?
 
   package init(id: String? = nil, name: String, data: Value? = nil, run: String? = nil) {
@@ -53,14 +53,14 @@ package struct SentEvent: Record {
 
   package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
     id = try member("id", record?.id)
-    // An event without a name is refused with a sentence of its own.
+    // An event without a name is refused later, with a message of its own.
     name = try member("name", record?.name, default: "")
     data = try member("data", record?.data.map { PlainJSON(value: $0) })?.value
     run = try member("run", record?.run)
   }
 }
 
-/// JSON as anyone writes it, in which no member stands for a type that JSON lacks.
+/// Plain JSON, in which no member stands for a type that JSON lacks.
 struct PlainJSON: Recordable {
   var value: Value
 
@@ -71,7 +71,7 @@ struct PlainJSON: Recordable {
   func encoded() -> Value { value }
 }
 
-/// An object of such JSON.
+/// An object of plain JSON.
 struct PlainMap: Recordable {
   var map: ValueMap
 

@@ -2,9 +2,9 @@ package import Basics
 import Glibc
 import Synchronization
 
-/// A line that a client sent, with the way back.
+/// A line from a client, with the means to answer it.
 package struct RequestLine: Sendable {
-  /// What the client asks, a map.
+  /// The client's request, a map.
   package let value: Value
   package let caller: AgentCaller
   private let send: @Sendable (Value) -> Bool
@@ -20,26 +20,26 @@ package struct RequestLine: Sendable {
     self.room = room
   }
 
-  /// Queues a line for the client; false if it is gone, which is no reason to end anything but the answering.
+  /// Queues a line for the client; false if it is gone, in which case only the answering ends.
   @discardableResult
   package func reply(_ value: Value) -> Bool { send(value) }
 
-  /// Queues a line as soon as the client has read most of those before it, so that a long answer is never held whole.
+  /// Queues a line once the client has read most of those before it, so that a long answer is never held whole.
   @discardableResult
   package func replyInTurn(_ value: Value) async -> Bool { await room() && send(value) }
 }
 
 /// Listens on `agent.sock` for the holder of a folder's lock.
 ///
-/// Each request is handled by a task of its own, which is cancelled when its client has gone or the server stops. So what
-/// has to outlive the client, a run above all, belongs to somebody else than the handler.
+/// Each request is handled by its own task, which is cancelled when its client disconnects or the server stops. So
+/// anything that must outlive the client, above all a run, belongs to another owner than the handler.
 package final class AgentServer: Sendable {
   package typealias Handler = @Sendable (RequestLine) async -> Void
 
   private struct Client {
     /// The account at the other end.
     let account: uid_t
-    /// Known once the client has said hello.
+    /// Set once the client has introduced itself.
     var caller: AgentCaller?
     var hasEnded = false
     var tasks: [Int: Task<Void, Never>] = [:]
@@ -52,7 +52,7 @@ package final class AgentServer: Sendable {
     var loop: LineLoop?
   }
 
-  /// More requests of one client wait until one is done.
+  /// More requests of one client wait for one of these to end.
   private static let mostTasks = 16
 
   private let folder: String
@@ -61,7 +61,7 @@ package final class AgentServer: Sendable {
   private let limits: LineLoop.Limits
   private let content = Mutex(Content())
 
-  /// Begins to listen in a folder, in place of whatever socket a dead agent left; the lock says that it is dead.
+  /// Starts to listen in a folder, replacing the socket of a dead agent; holding the lock proves that it is dead.
   package static func start(
     in folder: String, lock: FolderLock, identity: AgentIdentity, clock: any TimeSource, handler: @escaping Handler
   ) throws(AgentError) -> AgentServer {
@@ -75,7 +75,8 @@ package final class AgentServer: Sendable {
     let server = AgentServer(folder, identity, limits, handler)
     let listener = try listen(in: folder)
     do {
-      // Locked, so that no event is taken before the server knows its loop, which holds it until it is stopped.
+      // Locked, so that no event is handled before the server knows its loop, which keeps the server alive until it is
+      // stopped.
       try server.content.withLock { content throws(AgentError) in
         content.loop = try LineLoop(limits: limits, clock: clock, listener: listener) { server.receive($0) }
       }
@@ -93,18 +94,19 @@ package final class AgentServer: Sendable {
     self.handler = handler
   }
 
-  /// Takes no more requests, cancels those in flight, and returns when they have ended and their clients were told.
+  /// Accepts no more requests, cancels those in flight, and returns when they have ended and their clients were
+  /// answered.
   package func stop() async {
     guard let loop = content.withLock({ $0.loop }) else { return }
     loop.stopListening()
     unlink("\(folder)/\(SocketAddress.name)")
     let tasks = content.withLock { $0.clients.values.flatMap(\.tasks.values) }
     for task in tasks { task.cancel() }
-    // A client that reads nothing keeps no answer from ending.
+    // A client that doesn't read must not delay the end of an answer.
     loop.hurry()
     for task in tasks { await task.value }
     await loop.stop()
-    // The loop's thread held the server until now.
+    // Until now the loop's thread kept the server alive.
     content.withLock { $0.loop = nil }
   }
 
@@ -115,7 +117,7 @@ package final class AgentServer: Sendable {
     guard listener >= 0 else { throw failure("make a socket") }
     do {
       try Files.remove("\(folder)/\(SocketAddress.name)")
-      // Linux gives the file the socket's mode, so that nobody else can connect even for a moment.
+      // Linux gives the file the socket's mode, so that no other user can connect even for a moment.
       guard fchmod(listener, 0o600) == 0 else { throw failure("protect the agent's socket") }
       try SocketAddress.with(folder) { bind(listener, $0, $1) }
       guard Glibc.listen(listener, 64) == 0 else { throw failure("listen on '\(folder)/\(SocketAddress.name)'") }
@@ -180,7 +182,7 @@ package final class AgentServer: Sendable {
     content.withLock { content in
       let number = content.nextTask
       content.nextTask += 1
-      // Cancelled when the client has gone, and by `stop`.
+      // Cancelled when the client disconnects, and by `stop`.
       content.clients[id]?.tasks[number] = Task {
         await handler(request)
         ended(number, of: id)
@@ -199,7 +201,7 @@ package final class AgentServer: Sendable {
     closeIfDone(id)
   }
 
-  /// A client that sends nothing more is done once everything it asked is answered.
+  /// Closes the connection of a client that sends nothing more, once all its requests are answered.
   private func closeIfDone(_ id: LineLoop.ID) {
     content.withLock { content in
       guard let client = content.clients[id], client.hasEnded, client.tasks.isEmpty else { return }

@@ -1,5 +1,5 @@
-/// What an agent does, each declared once: its name, what it is for, who may ask for it, what it is given and why it
-/// may refuse. Whatever serves requests reads it here.
+/// The requests to an agent, each declared once: its name, its purpose, the permission it needs, its parameters, and
+/// why it may be refused. Every server of requests reads these declarations.
 ///
 /// On the socket a request is an object: `ask` holds the verb's name, and the other members are those declared here.
 package import Basics
@@ -8,21 +8,21 @@ package import RunState
 import Runs
 
 package struct AgentVerb: Sendable {
-  /// What a caller has to be allowed.
+  /// The permission that a caller needs.
   package enum Scope: String, Sendable, CaseIterable {
-    /// To see runs, schedules and what they hold.
+    /// Shows runs, schedules and the values they hold.
     case read
-    /// To start runs and send events.
+    /// Starts runs and sends events.
     case start
-    /// To pause, resume, cancel, retry and resolve runs, and to steer schedules.
+    /// Pauses, resumes, cancels, retries and resolves runs, and steers schedules.
     case steer
-    /// To decide what runs ask people.
+    /// Makes the decisions that runs ask people for.
     case approve
-    /// What only programs of the agent's own account do.
+    /// Reserved for programs of the agent's own account.
     case own
   }
 
-  /// Something that a request is given.
+  /// A parameter of a request.
   package struct Parameter: Sendable, Equatable {
     package var name: String
     /// One sentence.
@@ -35,14 +35,14 @@ package struct AgentVerb: Sendable {
   package var summary: String
   package var scope: Scope
   package var parameters: [Parameter]
-  /// Why it may be refused, besides a request that isn't as declared here, and a state that can't be used.
+  /// Why the request may be refused, except for a malformed request and an unusable state.
   package var refusals: Set<RequestRefusedError.Kind>
   fileprivate let read: @Sendable (inout RecordReader) throws(RecordError) -> AgentRequest
   fileprivate let write: @Sendable (AgentRequest, inout RecordWriter) -> Bool
 
   /// - Parameters:
-  ///   - make: The request with the values of the members.
-  ///   - values: The values of the members in a request of this verb; nil for a request of another one.
+  ///   - make: Makes the request from the values of the members.
+  ///   - values: The values of the members in a request of this verb; nil for another request.
   fileprivate init<each Part: Sendable>(
     _ name: String, _ summary: String, _ scope: Scope, refusals: Set<RequestRefusedError.Kind> = [],
     _ members: repeat Member<each Part>, make: @escaping @Sendable (repeat each Part) -> AgentRequest,
@@ -81,7 +81,7 @@ extension AgentVerb.Member where Part: Recordable {
     }
   }
 
-  /// A member that has a value if it is left out.
+  /// A member with a default.
   static func optional(_ name: String, or value: Part, _ summary: String) -> Self {
     Self(parameter: AgentVerb.Parameter(name: name, summary: summary, isRequired: false)) {
       (record: inout RecordReader) throws(RecordError) in
@@ -106,7 +106,7 @@ extension AgentVerb.Member {
 // MARK: - On the socket
 
 extension AgentRequest {
-  /// Reads what a client sent.
+  /// Reads a client's request.
   package init(reading line: Value) throws(RequestRefusedError) {
     let word = line["ask"]?.string ?? ""
     guard var members = line.map, let verb = AgentVerb.all.first(where: { $0.name.hasSameScalars(as: word) }) else {
@@ -122,7 +122,7 @@ extension AgentRequest {
     }
   }
 
-  /// The object that a client sends, and the name of its verb.
+  /// The object that a client sends, and the verb's name.
   func encoded() -> (line: Value, verb: String) {
     for verb in AgentVerb.all {
       var writer = RecordWriter()
@@ -296,7 +296,7 @@ extension AgentVerb {
   private static let schedule: Set<RequestRefusedError.Kind> = [.notFound, .conflict]
 }
 
-/// What a request calls a resolution.
+/// The words for resolutions in requests.
 private enum ResolutionWord: String, Recordable {
   case done, retry, fail
 

@@ -1,6 +1,6 @@
-/// How an answer crosses the socket that may be large: as many lines, none of which grows with what is told.
+/// The form of a large answer on the socket: many lines, whose length doesn't grow with the answer.
 ///
-/// The parts come first, with the name of the answer and the place in it where they belong:
+/// The parts come first, with the id of the answer and the place in it where they belong:
 ///
 ///     {"part":"0199…","at":["run","steps"],"members":{…}}      members of an object
 ///     {"part":"0199…","at":["open"],"items":[…]}               items of a list
@@ -8,21 +8,21 @@
 ///     {"part":"0199…","at":["outputs"],"sha256":"3f…"}         what the text there has to hash to
 ///     {"part":"0199…"}                                         what came so far counts for nothing; it is told anew
 ///
-/// The answer itself is last, and has what is in no part: `{"parts":"0199…","run":{…}}`. Whoever sends waits before each
-/// part until most of those before it are read; so an agent holds a page of a run, however large the run and however slow
-/// the client. Lines of other answers may come between.
+/// The answer itself comes last, with the members that are in no part: `{"parts":"0199…","run":{…}}`. Before each part
+/// the sender waits until most of the parts before it have been read, so an agent holds one page of a run, however
+/// large the run and however slow the client. Lines of other answers may come between.
 package import Basics
 import RunState
 
-/// An answer that is being sent.
+/// An answer that is being sent in parts.
 struct PartedAnswer {
-  /// About the bytes of a part.
+  /// The approximate size of a part in bytes.
   static let page = 256 << 10
 
   private let request: RequestLine
   private let id: String
   private var hasParts = false
-  /// Whether the client is there to read more.
+  /// Whether the client is still connected.
   private(set) var isHeard = true
 
   init(to request: RequestLine, id: String) {
@@ -33,15 +33,15 @@ struct PartedAnswer {
   mutating func send(members: ValueMap, at place: [String]) async { await send("members", .map(members), place) }
   mutating func send(items: [Value], at place: [String]) async { await send("items", .list(items), place) }
 
-  /// Sends a stretch of text, which may not end within a character.
+  /// Sends a stretch of text, which may end inside a character.
   mutating func send(text: some Sequence<UInt8>, at place: [String]) async {
     await send("text", .string(String(decoding: Array(text), as: UTF8.self)), place)
   }
 
-  /// Says what the text that was sent has to hash to, which whoever sends it does not know to be so.
+  /// Sends the hash that the sent text must have; the sender has not verified it.
   mutating func send(sha256: String, at place: [String]) async { await send("sha256", .string(sha256), place) }
 
-  /// Begins anew, if anything was sent.
+  /// Discards what was sent, if anything, and starts again.
   mutating func beginAnew() async {
     if hasParts { isHeard = await request.replyInTurn(.object(["part": .string(id)])) && isHeard }
     hasParts = false
@@ -54,7 +54,7 @@ struct PartedAnswer {
       .object(["part": .string(id), "at": .list(place.map { .string($0) }), kind: content]))
   }
 
-  /// Sends what is in no part, after which nothing more comes.
+  /// Sends the members that are in no part, which end the answer.
   func end(_ answer: ValueMap) async {
     guard isHeard else { return }
     var answer = answer
@@ -63,9 +63,9 @@ struct PartedAnswer {
   }
 }
 
-/// Puts answers together from their parts.
+/// Assembles answers from their parts.
 package struct AnswerAssembler: Sendable {
-  /// What belongs at one place: members, items or text.
+  /// The content for one place: members, items or text.
   private struct Part {
     var place: [String]
     var kind = ""
@@ -102,19 +102,19 @@ package struct AnswerAssembler: Sendable {
     }
   }
 
-  /// By the names of the answers.
+  /// By the ids of the answers.
   private var open: [String: [Part]] = [:]
 
   package init() {}
 
-  /// The whole answer that a line completes, or the line itself if it is no part of any; nil if more of it follows.
+  /// The whole answer that a line completes, or the line itself if it isn't a part; nil if more of the answer follows.
   package mutating func receive(_ line: Value) -> Value? {
     if let id = line["part"]?.string {
       guard let place = line["at"]?.list?.map({ $0.string ?? "" }) else {
         open[id] = nil
         return nil
       }
-      // Grown in place, because there may be many.
+      // Grown in place, because there may be many parts.
       let count = open[id]?.count ?? 0
       let index = open[id]?.lastIndex { $0.place == place } ?? count
       if index == count { open[id, default: []].append(Part(place: place)) }
@@ -136,7 +136,7 @@ package struct AnswerAssembler: Sendable {
 }
 
 extension Value {
-  /// The value with another at a place within, where objects are made that are not there.
+  /// The value with another value at a place inside it; missing objects are created.
   fileprivate func with(_ value: Value, at place: ArraySlice<String>) -> Value {
     guard let name = place.first else { return value }
     var map = self.map ?? ValueMap()

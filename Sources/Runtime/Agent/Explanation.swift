@@ -1,48 +1,48 @@
-// Why something is as it is, as sentences.
+// Why a run or schedule is in its state, in sentences.
 //
 // An explanation is a pure function of records: of a run (`Explanation(of: RunFacts…)`), and of a schedule at a time
-// (`Explanation(of: ScheduleFacts…)`). Its first sentence says what one most likely wants to know; each of the others
-// has a topic, so that programs can pick what they need, and may have commands to type next.
+// (`Explanation(of: ScheduleFacts…)`). The first sentence has the most likely answer; each of the others has a topic,
+// so that programs can pick what they need, and may have commands to type next.
 package import Basics
 package import RunState
 
-/// A short story about a run or a schedule, the most important sentence first.
+/// An explanation of a run or a schedule, with the most important sentence first.
 package struct Explanation: Sendable, Equatable {
   /// What a sentence is about.
   package enum Topic: String, Sendable, CaseIterable {
-    /// Where it stands, or what became of it.
+    /// Its status or outcome.
     case status
     /// What began it.
     case cause
-    /// What it waits for.
+    /// What it is waiting for.
     case wait
     /// What will wake it.
     case wake
-    /// What only a person can tell.
+    /// What only a person can find out.
     case uncertain
     /// What went wrong.
     case error
-    /// Which way it took.
+    /// Which branches it took.
     case branch
     /// How a loop went.
     case loop
     /// How often something was tried.
     case attempts
-    /// What a person decided, or asked for.
+    /// What a person decided or requested.
     case person
     /// An event that came.
     case event
     /// A slot of the schedule.
     case slot
-    /// What comes next.
+    /// What happens next.
     case next
   }
 
   package struct Sentence: Sendable, Equatable {
     package var topic: Topic
-    /// A whole sentence, or several.
+    /// One or more whole sentences.
     package var text: String
-    /// What to type next, word by word.
+    /// Commands to type next.
     package var commands: [String] = []
     package var step: StepPath?
     /// Another run that it is about.
@@ -64,7 +64,7 @@ package struct Explanation: Sendable, Equatable {
 
   package var sentences: [Sentence] = []
 
-  /// The explanation with other words in each sentence.
+  /// The explanation with the text of each sentence changed.
   package func mapTexts(_ change: (String) -> String) -> Explanation {
     var changed = self
     for index in sentences.indices { changed.sentences[index].text = change(sentences[index].text) }
@@ -103,14 +103,14 @@ package struct Explanation: Sendable, Equatable {
 }
 
 extension String {
-  /// The text as the end of a sentence: what comes from elsewhere may bring its own full stop.
+  /// The text as the end of a sentence: a text from elsewhere may have its own full stop.
   var asEnd: String {
     let text = safe.trimmed
     guard let last = text.unicodeScalars.last else { return "." }
     return ".!?…".unicodeScalars.contains(last) ? text : text + "."
   }
 
-  /// The first of several lines, marked as cut off; for what is told whole elsewhere.
+  /// The first of several lines, marked as cut off; for a text that is shown whole elsewhere.
   var headline: String {
     let text = trimmed
     guard let end = text.firstIndex(where: { $0 == "\n" || $0 == "\r\n" }) else { return text }

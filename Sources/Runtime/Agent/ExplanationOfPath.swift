@@ -3,7 +3,7 @@ import Recipes
 import RunState
 import Runs
 
-// What began a run, and which way it took.
+// What started a run, and which branches it took.
 
 extension RunTeller {
   // MARK: The cause
@@ -97,7 +97,7 @@ extension RunTeller {
       var count = items.count
       if case .inline(let list)? = loop.items, let items = list.list {
         count = items.count
-        // Those that `where` left out have no records, nor have those that were not reached.
+        // Items that `where` left out, or that were not reached, have no records.
         let rest = count - tally.values.reduce(0, +)
         if rest > 0 { tally[.pending] = rest }
       }
@@ -129,7 +129,7 @@ extension RunTeller {
     }
   }
 
-  /// A step without an id is told by what it does.
+  /// A step without an id is named by what it does.
   private func name(_ path: String, _ record: StepRecord) -> String {
     guard path.split(separator: "/").last?.first == "#", let step = conditions?.step(at: record.path) else {
       return "'\(path.safe)' "
@@ -150,19 +150,19 @@ extension RunTeller {
     return ": `\(condition.text.safe)` was false\(reads.isEmpty ? "" : " (\(reads.joined(separator: ", ")))")"
   }
 
-  /// The failures that something took, the outermost of each.
+  /// The failures that the recipe handled, the outermost of each.
   private var caught: [StepRecord] {
-    // What a person rejected is told as their decision.
+    // A person's rejection is shown as their decision.
     let failures = steps.filter { ($0.status == .failed || $0.status == .timedOut) && $0.decision == nil }
     let byPath = Dictionary(failures.map { ($0.path, $0) }) { $1 }
     return failures.filter { step in
       if let path = run.error?.step, path.hasSameScalars(as: step.path) || path.isInside(step.path) { return false }
-      // What passed an error on is told, and not what it got it from.
+      // A step that passed an error on is shown, not the step the error came from.
       return !step.path.outer.contains { byPath[$0].map { $0.error == step.error } ?? false }
     }
   }
 
-  /// Records by the step that they are of, whatever the item, in the order of the first of each.
+  /// The records grouped by step, whatever the item, in the order of the first of each.
   private func groups(_ records: [StepRecord]) -> [(path: String, records: [StepRecord])] {
     var groups: [(path: String, records: [StepRecord])] = []
     var places: [String: Int] = [:]
@@ -202,7 +202,7 @@ extension StepStatus {
 }
 
 extension StepPath {
-  /// Whether it is the path of an item of a loop, and of nothing inside the item.
+  /// Whether the path is that of a loop's item, and of nothing inside the item.
   fileprivate func isItem(of loop: StepPath) -> Bool {
     guard isInside(loop), last == "]" else { return false }
     return utf8.dropFirst(loop.utf8.count).count { $0 == ASCII.openBracket || $0 == ASCII.slash } == 1
@@ -210,7 +210,7 @@ extension StepPath {
 }
 
 extension String {
-  /// A reason that was written down, as a sentence.
+  /// A recorded reason, as a sentence.
   var sentence: String {
     let text = asEnd
     guard let first = text.first, first.isASCII else { return text }

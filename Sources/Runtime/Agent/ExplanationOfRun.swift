@@ -3,15 +3,15 @@ import Basics
 import Recipes
 package import Runs
 
-// Why a run is as it is.
+// Why a run is in its state.
 
 extension Explanation {
   /// Explains a run.
   ///
   /// - Parameters:
   ///   - conditions: The conditions of its recipe, if that still checks.
-  ///   - isServed: Whether an agent is there that wakes what waits.
-  ///   - holder: The process that carries this run on and is no such agent, as 'errand run' does.
+  ///   - isServed: Whether an agent is running that wakes waiting runs.
+  ///   - holder: The process that is running this run and isn't such an agent, as 'errand run' does.
   package init(
     of facts: RunFacts, conditions: ConditionReplay? = nil, clock: WallClock, isServed: Bool, holder: Int? = nil
   ) {
@@ -26,7 +26,7 @@ extension Explanation {
   }
 }
 
-/// Tells of one run.
+/// Explains one run.
 struct RunTeller {
   let facts: RunFacts
   let conditions: ConditionReplay?
@@ -63,7 +63,7 @@ struct RunTeller {
       let why = (run.error?.message ?? run.reason).map { ": \($0)".asEnd } ?? "."
       story.say(.status, "\(name) was skipped on \(clock.date(ended))\(why)", at: run.endedAt)
     }
-    // Who rejected it is told among the people.
+    // The person who rejected it is shown among the people.
     if let error = run.error, run.status != .rejected { tell(error, &story) }
     if [.failed, .timedOut, .cancelled, .rejected].contains(run.status) {
       story.say(
@@ -88,7 +88,7 @@ struct RunTeller {
   }
 
   private func tellRunning(_ story: inout Explanation) {
-    // What holds other steps begins before them.
+    // A step that contains others begins before them.
     let current = steps.filter { $0.status == .running || $0.status == .retrying || $0.status == .waiting }
     let inner = current.filter { step in !current.contains { $0.path != step.path && $0.path.isInside(step.path) } }
     let places = inner.prefix(3).map { "'\($0.path.safe)' since \(clock.date($0.startedAt))" }
@@ -123,7 +123,7 @@ struct RunTeller {
     if needsClock || !isServed || holder != nil { tellWaker(needsClock ? "wakes it then" : "hears of it", &story) }
   }
 
-  /// Says of waits that began while the clock was ahead that they last until it is there again.
+  /// Explains that waits that began while the clock was ahead last until it reaches that time again.
   private func tellClock(_ waiting: [StepRecord], _ story: inout Explanation) {
     let begun = waiting.compactMap { step -> Timestamp? in
       if step.status == .retrying { return step.lastAttempt?.endedAt }
@@ -148,7 +148,7 @@ struct RunTeller {
     }
   }
 
-  /// One step that waits, as a sentence of its own, or with the run as its subject.
+  /// One waiting step, as a sentence of its own, or with the run as its subject.
   private func tell(_ step: StepRecord, _ story: inout Explanation, of run: String? = nil) {
     let subject = run ?? "'\(step.path.safe)' "
     let place = run == nil ? "" : ", in '\(step.path.safe)'"
@@ -244,13 +244,13 @@ struct RunTeller {
 }
 
 extension RunRecord {
-  /// What an open run waits for or stands still for, and until when, in a few words for lists.
+  /// What an open run waits for, and until when, in a few words for lists.
   package func summary(_ clock: WallClock) -> String {
     let waiting = stepsInOrder.filter { $0.status == .waiting || $0.status == .retrying }
     switch status {
     case .waiting,
       .running where !waiting.isEmpty:
-      // A run that is being carried on while it waits has no instant of its own.
+      // A run that is being walked while it waits has no instant of its own.
       let wakeAt = wakeAt ?? waiting.compactMap { $0.wait?.wakeAt ?? $0.lastAttempt?.retryAt }.min()
       if let step = waiting.first(where: { $0.wait?.kind == .approval }) {
         return "asks '\((step.wait?.prompt ?? "").headline.safe)'"
@@ -274,7 +274,7 @@ extension RunRecord {
 }
 
 extension StepPath {
-  /// Whether the path is that of a step inside another, of an item of it, or of its handler.
+  /// Whether the path is that of a step inside another one, inside an item of it, or inside its handler.
   func isInside(_ outer: StepPath) -> Bool {
     guard utf8.count > outer.utf8.count, hasPrefix(outer) else { return false }
     return "/[~!".utf8.contains(utf8[utf8.index(utf8.startIndex, offsetBy: outer.utf8.count)])

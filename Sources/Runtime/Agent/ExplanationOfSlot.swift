@@ -1,12 +1,12 @@
 package import Basics
 package import RunState
 
-// Why a schedule ran, or did not.
+// Why a schedule ran or didn't.
 
 extension Explanation {
-  /// Explains what became of a schedule's slot at or before an instant, and what comes next.
+  /// Explains the outcome of a schedule's slot at or before an instant, and what comes next.
   ///
-  /// - Parameter isServed: Whether an agent is there that starts what is due.
+  /// - Parameter isServed: Whether an agent is running that starts due slots.
   package init(of facts: ScheduleFacts, clock: WallClock, isServed: Bool) {
     let teller = SlotTeller(facts: facts, clock: clock, isServed: isServed)
     teller.tellSlot(&self)
@@ -16,11 +16,11 @@ extension Explanation {
 }
 
 extension SlotRecord {
-  /// Whether the record stands for a slot.
+  /// Whether the record covers a slot.
   package func covers(_ slot: Timestamp) -> Bool { self.slot <= slot && slot <= until ?? self.slot }
 }
 
-/// Tells of one schedule around an instant.
+/// Explains one schedule around an instant.
 struct SlotTeller {
   let facts: ScheduleFacts
   let clock: WallClock
@@ -37,7 +37,7 @@ struct SlotTeller {
       if story.sentences.isEmpty { story.say(.slot, "\(name) has not been due yet (\(facts.words)).") }
       return
     }
-    // Newest last, so that what was missed is told before how it was made up for; what a clock change did comes after.
+    // Newest last, so that a missed slot comes before its backfill; effects of a clock change come after.
     let settled = counting(facts.ledger.filter { $0.covers(slot) }).reversed()
     let records = settled.filter { $0.outcome != .coalesced } + settled.filter { $0.outcome == .coalesced }
     if let waiting = schedule.buffered.first(where: { $0.slot == slot }) {
@@ -52,9 +52,10 @@ struct SlotTeller {
     for record in records { tell(record, slot, &story) }
   }
 
-  /// The records of a slot that count: of one that was decided again after a reset, its run or the last decision alone.
+  /// The records of a slot that count: of a slot that was decided again after a reset, only its run or the last
+  /// decision.
   ///
-  /// What was decided at an instant that is still to come was decided while the clock was ahead.
+  /// A decision at an instant that is still to come was made while the clock was ahead.
   private func counting(_ records: [SlotRecord]) -> [SlotRecord] {
     guard records.contains(where: { $0.outcome == .reset }) else { return records }
     let decisions = records.filter { $0.cause.kind == .slot && $0.outcome != .coalesced }
@@ -107,7 +108,7 @@ struct SlotTeller {
     let due = clock.date(slot)
     let didNot = "\(name) did not run on \(due)"
     let reason = record.reason.map { " \($0.sentence)" } ?? ""
-    /// The reason that was written down, or what is known without one.
+    /// The recorded reason, or a default.
     func because(_ otherwise: String) -> String { "\(didNot): \((record.reason ?? otherwise).asEnd)" }
     var text: String
     switch record.outcome {
@@ -145,7 +146,7 @@ struct SlotTeller {
     return "\(name) \(how): \(record.run.map(described) ?? "its run is not known")."
   }
 
-  /// From when to when the agent was away, as far as that can be told.
+  /// How long the agent was away, as far as is known.
   private func absence(_ record: SlotRecord) -> String {
     guard let last = facts.lastSign, last <= record.slot else { return "; it came back on \(clock.date(record.at))" }
     return "; nothing was decided from \(clock.date(last)) to \(clock.date(record.at))"

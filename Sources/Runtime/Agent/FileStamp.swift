@@ -1,7 +1,6 @@
 import Glibc
 
-/// What tells one content of a file from another without reading it: where it lies, how long it is, and when it was
-/// written.
+/// Distinguishes contents of a file without reading it: by where it is stored, how long it is, and when it was written.
 package struct FileStamp: Sendable, Equatable {
   private let device: UInt
   private let inode: UInt
@@ -9,7 +8,7 @@ package struct FileStamp: Sendable, Equatable {
   private let seconds: Int
   private let nanoseconds: Int
 
-  /// The stamp of what is at a path; nil if there is nothing that can be looked at.
+  /// The stamp of the file at a path; nil if there is none or it can't be inspected.
   init?(_ path: String) {
     var status = stat()
     guard stat(path, &status) == 0 else { return nil }
@@ -20,7 +19,7 @@ package struct FileStamp: Sendable, Equatable {
     nanoseconds = status.st_mtim.tv_nsec
   }
 
-  /// The stamp of a file that is on no disk: the version of its content.
+  /// The stamp of a file that isn't on a disk: the version of its content.
   package init(version: Int) {
     (device, inode, size, seconds, nanoseconds) = (0, 0, 0, version, 0)
   }

@@ -1,16 +1,16 @@
 /// The lock of a state folder, whose holder is the folder's agent.
 ///
-/// `agent.lock` is locked with `flock`, which the kernel lets go when its process ends, however it ends; so there is no
-/// stale lock. Those who keep the agent's commands hold it as well: after a kill it is free when the commands are gone.
-/// The file says who holds it, for messages only: `{"pid":4711,"program":"errand 0.1"}`. It is never removed, because two
-/// processes could then hold a lock each on two files of that name.
+/// `agent.lock` is locked with `flock`, which the kernel releases when the process ends, for whatever reason, so a lock
+/// is never stale. The processes that keep the agent's commands hold it as well: after a kill it is free when the
+/// commands have ended. The file names the holder, for messages only: `{"pid":4711,"program":"errand 0.1"}`. It is
+/// never removed, because two processes could then each hold a lock on two files of that name.
 import Basics
 import ChildProcesses
 import Glibc
 import Synchronization
 
 package final class FolderLock: Sendable {
-  /// Who holds a folder.
+  /// The holder of a folder.
   package struct Holder: Sendable, Equatable {
     package var pid: Int
     package var program: String
@@ -22,21 +22,21 @@ package final class FolderLock: Sendable {
 
   deinit { release() }
 
-  /// Gives the folder back; once is enough.
+  /// Releases the folder; a second call does nothing.
   package func release() {
     descriptor.withLock { descriptor in
       guard let held = descriptor else { return }
       descriptor = nil
       ChildProcess.letGo(held)
-      // The content goes first, so that nobody is named who holds nothing.
+      // The content is removed first, so that the file never names a process that holds nothing.
       ftruncate(held, 0)
-      // Those who keep commands have it open as well.
+      // The processes that keep commands have it open as well.
       flock(held, LOCK_UN)
       close(held)
     }
   }
 
-  /// Locks a folder that exists; throws `held` if another process has it.
+  /// Locks an existing folder; throws `held` if another process has the lock.
   package static func acquire(_ folder: String, program: String) throws(AgentError) -> FolderLock {
     let path = "\(folder)/agent.lock"
     let parent = try trusted(folder)
@@ -53,7 +53,7 @@ package final class FolderLock: Sendable {
     while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
       let code = errno
       if code == EINTR { continue }
-      // One that was killed holds it until its commands are gone, which takes some milliseconds.
+      // A killed agent holds it until its commands have ended, which takes some milliseconds.
       if code == EWOULDBLOCK, patience > 0, let pid = holder(of: folder)?.pid, kill(pid_t(clamping: pid), 0) != 0 {
         patience -= 1
         usleep(10_000)
@@ -63,7 +63,7 @@ package final class FolderLock: Sendable {
       if code == EWOULDBLOCK { throw held(folder, by: holder(of: folder)) }
       throw AgentError(.unavailable, "cannot lock '\(path)': \(systemErrorText(code))")
     }
-    // The folder may have changed its name since the file was opened; then this is another folder's lock.
+    // The folder may have been renamed since the file was opened; then this is another folder's lock.
     var (locked, named) = (stat(), stat())
     guard fstat(descriptor, &locked) == 0, lstat(path, &named) == 0, locked.st_ino == named.st_ino,
       locked.st_dev == named.st_dev
@@ -72,7 +72,7 @@ package final class FolderLock: Sendable {
       throw held(folder, by: nil)
     }
     let lock = FolderLock(descriptor)
-    // What a killed agent's command is must be gone before another agent runs it again.
+    // A killed agent's command must have ended before another agent repeats it.
     ChildProcess.keepLocked(descriptor)
     let text = Array("{\"pid\":\(getpid()),\"program\":\(JSON.quoted(program))}\n".utf8)
     guard ftruncate(descriptor, 0) == 0, pwrite(descriptor, text, text.count, 0) == text.count else {
@@ -81,15 +81,15 @@ package final class FolderLock: Sendable {
     return lock
   }
 
-  /// Why a folder is no place for a state: whose it is, or who may write into it, and the command that mends it; nil if
-  /// it is one, or is not there.
+  /// Why a folder can't hold a state: its owner, or who may write to it, with the command that fixes it; nil if it can,
+  /// or doesn't exist.
   package static func objection(to folder: String) -> String? {
     guard Files.exists(folder) else { return nil }
     do throws(AgentError) { _ = try trusted(folder) } catch { return error.message }
     return nil
   }
 
-  /// Opens a folder in which nobody else makes, replaces or removes files.
+  /// Opens a folder in which no other user can create, replace or remove files.
   static func trusted(_ folder: String) throws(AgentError) -> Descriptor {
     let opened: Descriptor
     do throws(FileError) { opened = try Descriptor(.read, folder, O_RDONLY | O_DIRECTORY) } catch {
@@ -118,7 +118,7 @@ package final class FolderLock: Sendable {
     return String(cString: name)
   }
 
-  /// Whether somebody holds a folder at this moment.
+  /// Whether any process holds a folder at this moment.
   package static func isHeld(_ folder: String) -> Bool {
     let descriptor = open("\(folder)/agent.lock", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
     guard descriptor >= 0 else { return false }
@@ -126,7 +126,7 @@ package final class FolderLock: Sendable {
     return flock(descriptor, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK
   }
 
-  /// Who the lock's file says holds the folder; nil if it says nothing, as between taking the lock and writing to it.
+  /// The holder that the lock's file names; nil if it names none, as between taking the lock and writing to it.
   package static func holder(of folder: String) -> Holder? {
     guard let bytes = try? Files.read("\(folder)/agent.lock", limit: 4096), let value = try? JSON.parse(bytes),
       let pid = value["pid"]?.int, let program = value["program"]?.string

@@ -1,9 +1,9 @@
-/// Tells when something in a few folders may have changed, so that nobody has to look all the time.
+/// Reports when something in a few folders may have changed, so that callers need not poll.
 ///
-/// Linux's inotify tells of files that are written, renamed and removed. An editor writes in several steps, so it is
-/// told once the folders have been quiet for 200 ms, after two seconds at the latest. Network file systems tell nothing
-/// of what other machines do, and a folder may be missing for a while: therefore it is told once a minute in any case.
-/// What is told is only that a look may be worth it; the look itself is the receiver's.
+/// Linux's inotify reports files that are written, renamed and removed. An editor writes in several steps, so a change
+/// is reported once the folders have been quiet for 200 ms, after two seconds at the latest. Network file systems don't
+/// report changes by other machines, and a folder may be missing for a while, so a report comes at least once a minute.
+/// A report says only that a look may be worthwhile; the receiver looks.
 import Glibc
 import RunState
 import Synchronization
@@ -18,7 +18,7 @@ package final class FolderWatch: Sendable {
   private static let mostSteps = 10
   private static let rescan: Int32 = 60_000
 
-  /// Begins to watch; nil if the system has nothing left for it.
+  /// Starts to watch; nil if the system lacks the resources.
   ///
   /// - Parameter onChange: Called on a thread of the watch's own.
   package init?(_ folders: [String], onChange: @escaping @Sendable () -> Void) {
@@ -37,7 +37,7 @@ package final class FolderWatch: Sendable {
 
   deinit { stop() }
 
-  /// Tells nothing more.
+  /// Stops the reports.
   package func stop() {
     let isFirst = isStopped.withLock { isStopped in
       defer { isStopped = true }
@@ -55,7 +55,7 @@ package final class FolderWatch: Sendable {
     let mask = UInt32(
       IN_CLOSE_WRITE | IN_MOVED_FROM | IN_MOVED_TO | IN_CREATE | IN_DELETE | IN_DELETE_SELF | IN_MOVE_SELF)
     while true {
-      // Each time, because a folder may have come, or have been replaced by another; one that is watched stays so.
+      // Repeated, because a folder may have been created or replaced; a folder that is watched already stays watched.
       if inotify >= 0 { for folder in folders { _ = inotify_add_watch(inotify, folder, mask) } }
       guard wait(inotify, reader, rescan) != .ended else { return }
       var steps = 0
@@ -73,9 +73,9 @@ package final class FolderWatch: Sendable {
 
   private enum Outcome { case changed, quiet, ended }
 
-  /// Waits for a change, for some milliseconds.
+  /// Waits for a change, for a number of milliseconds.
   private static func wait(_ inotify: Int32, _ reader: Int32, _ limit: Int32) -> Outcome {
-    // A descriptor below zero is left out.
+    // `poll` ignores a negative descriptor.
     var polled = [
       pollfd(fd: reader, events: Int16(POLLIN), revents: 0), pollfd(fd: inotify, events: Int16(POLLIN), revents: 0),
     ]

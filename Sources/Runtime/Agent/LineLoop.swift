@@ -1,8 +1,8 @@
-/// One thread that moves lines between sockets and callers, so that no socket call blocks anybody.
+/// One thread that moves lines between sockets and callers, so that no socket call blocks a caller.
 ///
-/// All sockets are non-blocking and waited for with one `poll`. What callers send is queued and written as the other
-/// side takes it; one that takes nothing is cut off when its queue is full, and a line that is too long ends its
-/// connection. Events come on the loop's thread, one after another for each connection.
+/// All sockets are non-blocking and waited for with one `poll`. Lines from callers are queued and written as the other
+/// side reads; a connection whose queue is full is cut off, and a line that is too long ends its connection. Events
+/// come on the loop's thread, one after another for each connection.
 import Basics
 import Glibc
 import RunState
@@ -15,11 +15,11 @@ final class LineLoop: Sendable {
   enum Event: Sendable {
     /// A client of an account has connected.
     case opened(ID, account: uid_t)
-    /// A line without its end.
+    /// A line without its line end.
     case line(ID, [UInt8])
-    /// A line that is longer than allowed; nothing more is read.
+    /// A line that is too long; nothing more is read.
     case tooLong(ID)
-    /// The other side sends nothing more, and may still read.
+    /// The other side stopped sending, but may still read.
     case inputEnded(ID)
     /// Nothing can be sent any more; the last event of a connection.
     case closed(ID)
@@ -29,9 +29,9 @@ final class LineLoop: Sendable {
     var line = 8 << 20
     var output = 32 << 20
     var connections = 128
-    /// How much may be queued before whoever has more to send waits.
+    /// How much may be queued before senders wait.
     var backlog = 1 << 20
-    /// How long a stop waits for the other sides to take what was sent.
+    /// How long a stop waits for the other sides to read what was sent.
     var flush = TimeSpan.seconds(1)
   }
 
@@ -40,11 +40,11 @@ final class LineLoop: Sendable {
     var input: [UInt8] = []
     var output: [UInt8] = []
     var sent = 0
-    /// The bytes of the largest answer so far, which fits whatever its size.
+    /// The size of the largest answer so far, which is accepted whatever its size.
     var largest = 0
     var reads = true
     var closesOnceSent = false
-    /// Who waits until little is queued.
+    /// The senders that wait until little is queued.
     var waiting: [CheckedContinuation<Bool, Never>] = []
 
     var hasOutput: Bool { sent < output.count }
@@ -59,11 +59,11 @@ final class LineLoop: Sendable {
     var connections: [ID: Connection] = [:]
     var nextID = 1
     var listener: Int32?
-    /// Set while the system has no descriptor left for another connection.
+    /// Set while the system has no descriptor for another connection.
     var isFull = false
     var stopsBy: TimeSpan?
     var isOver = false
-    /// Set once nothing more is waited for.
+    /// Set once the loop no longer waits for clients.
     var isHasty = false
     var waitsForEnd: [CheckedContinuation<Void, Never>] = []
   }
@@ -75,7 +75,7 @@ final class LineLoop: Sendable {
   private let wakeReader: Int32
   private let wakeWriter: Int32
 
-  /// Starts the loop; a listener and sockets handed over are closed by it.
+  /// Starts the loop; it closes the listener and the sockets that it is given.
   init(
     limits: Limits, clock: any TimeSource, listener: Int32?, handle: @escaping @Sendable (Event) -> Void
   ) throws(AgentError) {
@@ -102,7 +102,7 @@ final class LineLoop: Sendable {
 
   // MARK: - For callers
 
-  /// Takes a connected socket over.
+  /// Takes ownership of a connected socket.
   func add(_ socket: Int32) -> ID {
     makeNonBlocking(socket)
     return content.withLock { content in
@@ -114,13 +114,13 @@ final class LineLoop: Sendable {
     }
   }
 
-  /// Queues bytes; false if the connection is gone or takes nothing.
+  /// Queues bytes; false if the connection is gone or its client doesn't read.
   func send(_ id: ID, _ bytes: [UInt8]) -> Bool {
     content.withLock { content in
       guard var connection = content.connections[id], !connection.closesOnceSent else { return false }
       connection.largest = max(connection.largest, bytes.count)
       guard connection.output.count - connection.sent + bytes.count <= limits.output + connection.largest else {
-        // Closed by the loop, which alone closes sockets.
+        // Only the loop closes sockets.
         shutdown(connection.socket, Int32(SHUT_RDWR))
         return false
       }
@@ -149,7 +149,7 @@ final class LineLoop: Sendable {
     }
   }
 
-  /// Lets nobody wait for room any more.
+  /// Ends all waits for room.
   func hurry() {
     let waiting = content.withLock { content in
       content.isHasty = true
@@ -158,7 +158,7 @@ final class LineLoop: Sendable {
     for continuation in waiting { continuation.resume(returning: false) }
   }
 
-  /// Reads no further, or goes on.
+  /// Stops or continues reading.
   func setReads(_ id: ID, _ reads: Bool) {
     content.withLock { $0.connections[id]?.reads = reads }
     wake()
@@ -170,7 +170,7 @@ final class LineLoop: Sendable {
     wake()
   }
 
-  /// Takes no new connection.
+  /// Accepts no new connection.
   func stopListening() {
     content.withLock { content in
       if let listener = content.listener { Glibc.close(listener) }
@@ -179,7 +179,7 @@ final class LineLoop: Sendable {
     wake()
   }
 
-  /// Lets the thread send what is queued, close everything, and end.
+  /// Has the thread send what is queued, close everything, and end.
   func endSoon() {
     stopListening()
     content.withLock { content in
@@ -203,7 +203,7 @@ final class LineLoop: Sendable {
 
   private func wake() {
     var byte: UInt8 = 0
-    // A full pipe wakes the loop as well.
+    // A full pipe wakes the loop too.
     _ = write(wakeWriter, &byte, 1)
   }
 
@@ -274,7 +274,7 @@ final class LineLoop: Sendable {
   private func accept(_ listener: Int32) {
     let socket = Glibc.accept(listener, nil, nil)
     if socket >= 0 {
-      // Whoever cannot be told is nobody that may speak for others.
+      // A client whose account is unknown must not speak for another person.
       handle(.opened(add(socket), account: SocketAddress.peer(of: socket)?.account ?? .max))
     } else if errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM {
       content.withLock { $0.isFull = true }
@@ -284,7 +284,7 @@ final class LineLoop: Sendable {
   private func serve(_ id: ID, _ socket: Int32, _ events: Int32) {
     if events & Int32(POLLIN) != 0, !receive(id, socket) { return drop(id, socket) }
     if events & Int32(POLLOUT) != 0, !flush(id) { return drop(id, socket) }
-    // Both directions are closed; what could still be read was read above.
+    // Both directions are closed; anything still readable was read above.
     if events & Int32(POLLERR | POLLNVAL) != 0 || events & Int32(POLLHUP) != 0 && events & Int32(POLLIN) == 0 {
       drop(id, socket)
     }
@@ -297,7 +297,7 @@ final class LineLoop: Sendable {
     handle(.closed(id))
   }
 
-  /// Reads once and hands out whole lines; false if the connection is broken.
+  /// Reads once and reports whole lines; false if the connection is broken.
   private func receive(_ id: ID, _ socket: Int32) -> Bool {
     var chunk = [UInt8](repeating: 0, count: 64 << 10)
     let count = recv(socket, &chunk, chunk.count, 0)
@@ -330,13 +330,13 @@ final class LineLoop: Sendable {
     return true
   }
 
-  /// Sends as much as the other side takes; false if the connection is done or broken.
+  /// Sends as much as the other side accepts; false if the connection is done or broken.
   private func flush(_ id: ID) -> Bool {
     var waiting: [CheckedContinuation<Bool, Never>] = []
     let isOpen = content.withLock { content in
       guard let connection = content.connections[id] else { return true }
       if connection.hasOutput {
-        // Without the flag a client that has gone would end the process.
+        // Without the flag, writing to a closed connection would end the process.
         let count = connection.output.withUnsafeBytes { bytes in
           let rest = UnsafeRawBufferPointer(rebasing: bytes[connection.sent...])
           return Glibc.send(connection.socket, rest.baseAddress, rest.count, Int32(MSG_NOSIGNAL))

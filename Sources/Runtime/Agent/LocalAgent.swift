@@ -2,9 +2,9 @@ package import Basics
 package import Recipes
 package import RunState
 
-/// An agent in this process, put together: what carries runs on, what fires schedules, and what answers requests.
+/// An agent in this process: the host of runs, the schedules, and the service that answers requests.
 ///
-/// Everything that has an agent has it from here: the command line, tests of recipes, the simulator, the benchmarks.
+/// Every user of an agent creates it here: the command line, tests of recipes, the simulator, the benchmarks.
 package struct LocalAgent: Sendable {
   package let store: any StateStore
   package let host: RunHost
@@ -16,9 +16,9 @@ package struct LocalAgent: Sendable {
   package struct Served: Sendable {
     package var folders: [String]
     package var environment: RecipeEnvironment
-    /// Where the recipes lie; what is in them is read by the environment.
+    /// Where the recipes are; the environment reads their content.
     package var files = RecipeFiles.disk
-    /// Makes the id of a run that is created at an instant.
+    /// Makes the id of a run created at an instant.
     package var newID = ScheduleHost.newID
     /// Why a recipe cannot be started with some inputs, as when a secret is missing.
     package var refusal: @Sendable (Recipe, _ inputs: Value) async -> String? = { _, _ in nil }
@@ -30,9 +30,9 @@ package struct LocalAgent: Sendable {
   }
 
   /// - Parameters:
-  ///   - activity: Counts what the agent is at, for a clock that a test moves.
-  ///   - walkers: Where runs are walked; nil for the threads of Swift's concurrency.
-  ///   - chance: A number from 0 up to 1, by which waits before retries are spread.
+  ///   - activity: Counts the agent's work in progress, for a clock that a test moves.
+  ///   - walkers: The threads that walk runs; nil for those of Swift's concurrency.
+  ///   - chance: A number from 0 up to 1, which spreads the waits before retries.
   ///   - prepare: Checks the recipe of a run again, and connects it to its services.
   package init(
     _ status: AgentStatus, on store: any StateStore, time: any TimeSource, activity: Activity? = nil,
@@ -52,12 +52,12 @@ package struct LocalAgent: Sendable {
     service = RunService(host, store, time: time, agent: status, schedules: schedules)
   }
 
-  /// Begins to serve: reads the recipes, goes on with every open run, and fires schedules.
+  /// Starts to serve: reads the recipes, resumes every open run, and fires schedules.
   ///
   /// - Parameters:
-  ///   - folder: Where an agent that brought itself down left its mark.
-  ///   - news: What was found in the recipes.
-  /// - Returns: The runs that stand until a person does something about them.
+  ///   - folder: Where an agent that crashed left its mark.
+  ///   - news: Called with what was found in the recipes.
+  /// - Returns: The runs that stay suspended until a person acts.
   @discardableResult
   package func serve(in folder: String? = nil, telling news: ([RecipeRegistry.News]) -> Void = { _ in }) async
     -> [RunRecord]
@@ -68,7 +68,7 @@ package struct LocalAgent: Sendable {
     return left
   }
 
-  /// Begins nothing more, and returns when what is in flight has finished.
+  /// Begins nothing more, and returns when everything in flight has finished.
   package func stop() async {
     await schedules?.stop()
     await host.stop()

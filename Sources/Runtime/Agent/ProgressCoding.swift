@@ -2,10 +2,10 @@ package import Basics
 package import RunState
 package import Runs
 
-// How progress crosses the socket and stands in JSON logs: one object, whose `progress` says which kind it is.
+// The form of progress on the socket and in JSON logs: one object, whose `progress` names its kind.
 
 extension Progress {
-  /// The object for it.
+  /// The object.
   package var value: Value {
     var writer = RecordWriter()
     switch self {

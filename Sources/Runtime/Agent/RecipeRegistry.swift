@@ -2,15 +2,15 @@ package import Basics
 package import Recipes
 import Synchronization
 
-/// The recipes in the folders that `serve` watches, each in its last version that was right.
+/// The recipes in the folders that `serve` watches, each in its last valid version.
 ///
-/// Every `.yaml` and `.yml` file that lies in one of the folders is a recipe; folders inside them are not looked into,
-/// so that what recipes call can be kept apart from what is served. A file is read again when it, or a file that was
-/// read for it, has another stamp than before. An edit that breaks a recipe leaves the version before it in force, also
-/// one that an earlier process knew; a name that another file has already is refused with both places.
+/// Every `.yaml` and `.yml` file directly in one of the folders is a recipe; subfolders are not read, so that called
+/// recipes can be kept apart from served ones. A file is read again when its stamp, or that of a file that was read for
+/// it, has changed. An edit that breaks a recipe leaves the version before it in force, even one that only an earlier
+/// process read; a name that another file already has is refused with both places.
 ///
-/// A file that is gone counts as removed only when it is still gone at the next look, because some editors take a file
-/// away before they put the new one there; a folder that cannot be listed takes nothing with it.
+/// A missing file counts as removed only when it is still missing at the next look, because some editors remove a file
+/// before they write the new one; a folder that cannot be listed keeps its recipes.
 package struct RecipeRegistry {
   /// A recipe that is in force.
   package struct Item: Sendable {
@@ -20,12 +20,12 @@ package struct RecipeRegistry {
     package var texts: ValueMap
   }
 
-  /// What a look found that was not known before.
+  /// A change that a look found.
   package enum News: Sendable {
     case added(Item, warnings: [Diagnostic])
     case changed(Item, warnings: [Diagnostic])
     case removed(Item)
-    /// A file is at fault; the recipe that it had before, if it had one, stays in force.
+    /// A file is faulty; its earlier recipe, if it had one, stays in force.
     case broken(file: String, faults: [Diagnostic], inForce: Item?)
     /// A folder cannot be listed.
     case unlisted(folder: String, error: FileError)
@@ -40,10 +40,10 @@ package struct RecipeRegistry {
 
   private struct File {
     var item: Item?
-    /// What was read for it, with the stamps it had then.
+    /// The files that were read for it, with their stamps at the time.
     var stamps: [String: FileStamp?]
     var faults: [Diagnostic] = []
-    /// The faults as they were told.
+    /// The faults that were last reported.
     var told = ""
     var isMissing = false
   }
@@ -53,10 +53,10 @@ package struct RecipeRegistry {
   private let disk: RecipeFiles
   private var lastGood: [String: ValueMap] = [:]
   private var files: [String: File] = [:]
-  /// The file that a name was last given to.
+  /// The file that a name was last assigned to.
   private var owners: [String: String] = [:]
   private var unlisted: [String: String] = [:]
-  /// The recipes that were read and that nobody has taken yet; a thousand of them would be held for nothing.
+  /// The recipes that were read and not yet taken; keeping a thousand of them would waste memory.
   private var fresh: [String: Recipe] = [:]
 
   package init(_ folders: [String], in environment: RecipeEnvironment, files: RecipeFiles = .disk) {
@@ -65,10 +65,10 @@ package struct RecipeRegistry {
     disk = files
   }
 
-  /// Whether nothing has been looked at yet.
+  /// Whether the registry has not looked yet.
   package var isNew: Bool { files.isEmpty && unlisted.isEmpty }
 
-  /// Takes the texts that an earlier process had in force, by their files, for those that are at fault at the first look.
+  /// Takes the texts that an earlier process had in force, by their files, for files that are faulty at the first look.
   package mutating func remember(_ texts: [String: ValueMap]) { lastGood = texts }
 
   /// Whether a file may hold a recipe that cannot be read now.
@@ -82,15 +82,15 @@ package struct RecipeRegistry {
     files.values.compactMap(\.item).sorted { $0.file.precedesByScalars($1.file) }
   }
 
-  /// The faults of the files that are at fault.
+  /// The faults of the faulty files.
   package var faults: [Diagnostic] {
     files.sorted { $0.key.precedesByScalars($1.key) }.flatMap { $0.value.faults.filter { $0.severity == .error } }
   }
 
-  /// Whether a file is missing that the next look may find again; that look should be soon.
+  /// Whether a file is missing that may be back at the next look; that look should be soon.
   package var hasMissingFile: Bool { files.values.contains { $0.isMissing } }
 
-  /// Takes another configuration; the next look reads everything again.
+  /// Changes the configuration; the next look reads everything again.
   package mutating func use(_ folders: [String], in environment: RecipeEnvironment) {
     self.folders = folders
     self.environment = environment
@@ -99,7 +99,7 @@ package struct RecipeRegistry {
 
   // MARK: Looking
 
-  /// Reads what has changed, and gives what that means.
+  /// Reads what has changed, and returns the changes.
   package mutating func look() -> [News] {
     var news: [News] = []
     var found: [String] = []
@@ -119,7 +119,7 @@ package struct RecipeRegistry {
     return news
   }
 
-  /// The recipes' files in a folder; those known before if it cannot be listed.
+  /// The recipe files in a folder; those known before if it cannot be listed.
   private mutating func list(_ folder: String, _ news: inout [News]) -> [String] {
     do throws(FileError) {
       let names = try disk.list(folder).filter { $0.hasSuffix(".yaml") || $0.hasSuffix(".yml") }
@@ -151,7 +151,7 @@ package struct RecipeRegistry {
     defer { files[path] = file }
     if let recipe {
       if let other = owner(of: recipe.name), other.file != path {
-        // Looked at again each time, because the other may go.
+        // Read again each time, because the other file may be removed.
         file.stamps = [:]
         faults = [recipe.nameIsTaken(by: other.file, other.source)]
       } else {
@@ -178,7 +178,7 @@ package struct RecipeRegistry {
     owners[name].flatMap { files[$0]?.item }.flatMap { $0.name == name ? $0 : nil }
   }
 
-  /// The version that an earlier process had in force, if it still is right.
+  /// The version that an earlier process had in force, if it is still valid.
   private mutating func restored(_ path: String, _ texts: ValueMap) -> Item? {
     let item = Item(file: path, name: "", texts: texts)
     guard let recipe = checked(item), owner(of: recipe.name) == nil else { return nil }
@@ -187,14 +187,14 @@ package struct RecipeRegistry {
     return Item(file: path, name: recipe.name, texts: texts)
   }
 
-  /// The recipe of an item, which is not kept; nil if it does not fit the configuration any more.
+  /// The recipe of an item, which is not kept; nil if it no longer fits the configuration.
   package mutating func takeRecipe(of item: Item) -> Recipe? {
     let recipe = fresh.removeValue(forKey: item.file) ?? checked(item)
     if recipe == nil { files[item.file]?.item = nil }
     return recipe
   }
 
-  /// A recipe as it was, if it still is right; it changes nothing here.
+  /// An earlier version of a recipe, if it is still valid; the registry is unchanged.
   package func recipe(of file: String, from texts: ValueMap) -> Recipe? {
     checked(Item(file: file, name: "", texts: texts))
   }
@@ -214,13 +214,13 @@ extension RecipeRegistry.Item {
   fileprivate var source: Source { Source(name: file, text: texts[file]?.string ?? "") }
 }
 
-/// What looks after recipes asks of the folders that they lie in.
+/// Access to the folders of the recipes.
 package struct RecipeFiles: Sendable {
   /// The names in a folder.
   package var list: @Sendable (_ folder: String) throws(FileError) -> [String]
   /// The stamp of a file; nil if there is none.
   package var stamp: @Sendable (_ path: String) -> FileStamp?
-  /// Makes a recipe of a text, or of what it knows of a text that it has made one of before.
+  /// Checks a recipe's text, or returns the result of an earlier check of it.
   package var check: @Sendable (Source, RecipeEnvironment) -> CheckedRecipe = { Recipe.check($0, in: $1) }
 
   package init(
@@ -238,7 +238,7 @@ package struct RecipeFiles: Sendable {
   }
 }
 
-/// Reads for one check, and remembers what it read.
+/// Reads files for one check, and records what it read.
 private final class Reading: Sendable {
   private struct Content {
     var stamps: [String: FileStamp?] = [:]
@@ -257,7 +257,7 @@ private final class Reading: Sendable {
   var environment: RecipeEnvironment {
     var environment = base
     environment.read = { [self] path throws(FileError) in
-      // Before it is read, so that a change meanwhile is noticed.
+      // Taken before the file is read, so that a change meanwhile is noticed.
       let stamp = disk.stamp(path)
       content.withLock { $0.stamps[path] = .some(stamp) }
       let source = try base.read(path)

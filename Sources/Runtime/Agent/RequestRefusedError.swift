@@ -1,20 +1,20 @@
 package import RunState
 
-/// Why an agent does not do what it was asked.
+/// Why an agent refused a request.
 package struct RequestRefusedError: Error, Sendable, Equatable {
-  /// What is in the way, for programs to decide by.
+  /// The reason, for programs to decide by.
   package enum Kind: String, Sendable, CaseIterable {
-    /// The request isn't one that the agent can read.
+    /// The request is malformed.
     case request
     /// There is no such run, schedule or recipe.
     case notFound
-    /// Several runs or steps begin so.
+    /// Several runs or steps match the beginning.
     case ambiguous
-    /// The run or schedule is in a state in which this can't be done; most often it is over.
+    /// The run or schedule is in a state that doesn't allow it; most often it has ended.
     case ended
     /// No step asks for a decision there.
     case notAsked
-    /// The step asks others to decide.
+    /// The step asks other people to decide.
     case notAllowed
     /// The inputs don't match what the recipe declares.
     case inputs
@@ -22,7 +22,7 @@ package struct RequestRefusedError: Error, Sendable, Equatable {
     case configuration
     /// Another request changed the same thing at the same moment.
     case conflict
-    /// Only an agent that serves does this.
+    /// Only an agent that serves can do this.
     case notServing
     /// Another agent serves the folder already.
     case serving
@@ -31,7 +31,7 @@ package struct RequestRefusedError: Error, Sendable, Equatable {
   }
 
   package var kind: Kind
-  /// What is wrong and what to do, for people.
+  /// The fault and the remedy, for people.
   package var message: String
 
   package init(_ kind: Kind, _ message: String) {

@@ -1,23 +1,23 @@
 package import Basics
 package import RunState
 
-/// What the state knows that has to do with one run: all that an explanation of it is made from.
+/// Everything that the state knows about one run, for an explanation of it.
 ///
-/// It crosses the socket, so that the sentences are made where the recipe can be checked and in the zone of whoever asks.
-/// Whoever asks has read the run's record, which may be large, and says with a `Question` what else there is to know.
+/// It crosses the socket, so that the sentences are made where the recipe can be checked and in the zone of the caller.
+/// The caller has read the run's record, which may be large, and sends a `Question` for the rest.
 package struct RunFacts: Sendable, Equatable {
   package var run: RunRecord
   /// The state's clock.
   package var now: Timestamp
-  /// The schedule that began it, as it is now and without its texts.
+  /// The schedule that started it, as it is now and without its texts.
   package var schedule: ScheduleRecord?
-  /// The line of the ledger by which it began.
+  /// The ledger's record of its start.
   package var slot: SlotRecord?
-  /// Other runs that have to do with it: the one before it, and those that share its group.
+  /// Other runs related to it: the run before it, and those that share its group.
   package var others: [RunReference]
   /// The events that it consumed, and those whose name it waits for.
   package var events: [EventRecord]
-  /// What its records name and do not hold: `#texts`, and by its path each step's output.
+  /// The values that its records refer to: `#texts`, and each step's output by its path.
   package var values: [String: Value] = [:]
 
   package init(
@@ -33,7 +33,7 @@ package struct RunFacts: Sendable, Equatable {
     self.events = events
   }
 
-  /// What an agent answered to the question about a run.
+  /// Combines a run with the answer of its agent to a `Question`.
   package init(_ run: RunRecord, answering answer: Answer) {
     self.init(
       run, now: answer.around.now, schedule: answer.around.schedule, slot: answer.around.slot, others: answer.others,
@@ -43,12 +43,12 @@ package struct RunFacts: Sendable, Equatable {
   /// The recipe's text and those of the recipes it calls, by file.
   package var texts: Value { value(run.origin.texts, named: "#texts") ?? .null }
 
-  /// What a step gave, if it is at hand.
+  /// The output of a step, if it is available.
   package func output(of step: StepRecord) -> Value? {
     step.output.flatMap { value($0, named: step.path) }
   }
 
-  /// The facts with the values as the run's steps saw them; what cannot be put together is not at hand.
+  /// The facts with the values as the run's steps saw them; a value that cannot be restored is left out.
   package func restored(by book: SecretBook) async -> RunFacts {
     var seen = self
     func restored(_ stored: StoredValue?) async -> StoredValue? {
@@ -73,12 +73,12 @@ package struct RunFacts: Sendable, Equatable {
   }
 }
 
-/// Another run, in a few words.
+/// A summary of another run.
 package struct RunReference: Record, Equatable {
   package var id: String
   package var recipe: String
   package var status: RunStatus
-  /// The group that it keeps to.
+  /// The group whose limit it keeps to.
   package var group: String?
   package var createdAt: Timestamp
 
@@ -111,11 +111,11 @@ package struct RunReference: Record, Equatable {
 // MARK: - Asking
 
 extension RunFacts {
-  /// What an agent has to know of a run to tell what is around it.
+  /// What an agent must know about a run to collect the facts around it.
   package struct Question: Record {
     var run: String
     var cause: RunCause
-    /// The group that it keeps to, while it is open.
+    /// The group whose limit it keeps to, while it is open.
     var group: String?
     /// The names of the events that it waits for.
     var awaits: [String]
@@ -143,13 +143,13 @@ extension RunFacts {
     }
   }
 
-  /// How much of what lies in `blobs/` is asked for; what is larger is explained without its values.
+  /// The most bytes to read from `blobs/`; a larger value is left out of the explanation.
   private static let mostBytes = 4 << 20
 
-  /// What the run's records name and do not hold, and an explanation is better for.
+  /// The values that the run's records only refer to and that improve an explanation.
   package var missingValues: [(name: String, blob: BlobReference)] {
     var named = [("#texts", run.origin.texts)]
-    // Items are many, and no condition outside the loop sees one of them.
+    // There are many items, and no condition outside the loop reads one of them.
     for step in run.stepsInOrder where !step.path.utf8.contains(ASCII.openBracket) {
       if let output = step.output { named.append((step.path, output)) }
     }
@@ -161,16 +161,16 @@ extension RunFacts {
     }
   }
 
-  /// What an agent answers to a question.
+  /// An agent's answer to a question.
   package struct Answer: Sendable {
     var around: Surroundings
     var others: [RunReference]
     var events: [EventRecord]
-    /// The process that carries the run on and will not be there for good.
+    /// The temporary process that is running the run.
     package var holder: Int?
   }
 
-  /// What there is one of around a run.
+  /// The single facts around a run.
   package struct Surroundings: Record {
     var now: Timestamp
     var schedule: ScheduleRecord?

@@ -3,9 +3,10 @@ import Recipes
 package import RunState
 import Runs
 
-/// What an agent does for its callers, in its own process or behind the socket (`SocketService`).
+/// Serves an agent's callers, in its own process or on the socket (`SocketService`).
 ///
-/// `AgentVerb.all` says what each request means. Whatever is answered about a run or a schedule is on disk before.
+/// `AgentVerb.all` documents each request. Everything that an answer reports about a run or a schedule is already on
+/// disk.
 package struct RunService: Sendable {
   let host: RunHost
   let store: any StateStore
@@ -24,7 +25,7 @@ package struct RunService: Sendable {
     self.agent = agent
   }
 
-  /// Answers a request; the answers have ended when this returns.
+  /// Answers a request; all answers have been sent when this returns.
   package func handle(_ request: AgentRequest, from caller: AgentCaller, to replies: some AgentReplies) async {
     do throws(RequestRefusedError) {
       switch request {
@@ -73,7 +74,7 @@ package struct RunService: Sendable {
     _ run: RunCreated, _ secrets: [String], isDetached: Bool, isAgain: Bool, _ replies: some AgentReplies
   ) async throws(RequestRefusedError) {
     try await kept { () async throws(StateError) in
-      // The agent before this one may have accepted it and ended before it said so.
+      // The agent before this one may have accepted it and ended before it answered.
       if isAgain {
         if store.run(run.run) != nil { return }
         if try await store.finishedRun(run.run) != nil { return }
@@ -86,7 +87,7 @@ package struct RunService: Sendable {
     try await carryOn(run.run, replies)
   }
 
-  /// Keeps a run, and nothing of it before what it must not hold is known.
+  /// Records a run, after the secrets are known that the state must not hold.
   private func accept(_ run: RunCreated, reading secrets: [String]) async throws(StateError) {
     var run = run
     await store.secrets.learn(named: secrets)
@@ -94,7 +95,7 @@ package struct RunService: Sendable {
     try await host.create(run)
   }
 
-  /// Carries a run on that its caller left; an agent that does not serve leaves it in the state.
+  /// Continues a run whose caller left; an agent that does not serve leaves it in the state.
   private func carryOnIfServing(_ run: String) async throws(RequestRefusedError) {
     guard agent.isServing, store.run(run) != nil else { return }
     do throws(RunRefusedError) { try await host.carryOn(run) } catch {
@@ -115,7 +116,7 @@ package struct RunService: Sendable {
     }
     let prepared = try await steered().startingRun(of: name, given: given, as: newID())
     try await kept { () async throws(StateError) in try await accept(prepared.run, reading: prepared.secrets) }
-    // It is on disk; why it cannot go on is kept with it.
+    // The run is on disk; the reason why it cannot continue is recorded with it.
     do throws(RequestRefusedError) { try await carryOnIfServing(prepared.run.run) } catch {}
     return .accepted(run: prepared.run.run, isServing: agent.isServing)
   }
@@ -133,7 +134,7 @@ package struct RunService: Sendable {
     if let failure = await host.failure { throw RequestRefusedError(failure) }
   }
 
-  /// Carries a run on, or tells its end: it may have come since the caller last heard of the run.
+  /// Resumes a run, or reports its end, which may have come since the caller last heard of the run.
   private func resume(_ id: String, _ replies: some AgentReplies) async throws(RequestRefusedError) {
     if store.run(id) != nil {
       do throws(RequestRefusedError) { return try await carryOn(id, isAsked: true, replies) } catch {
@@ -143,7 +144,7 @@ package struct RunService: Sendable {
     try await replies.give(stored(id), isEnd: true)
   }
 
-  /// Follows a run to its end; of one that is over, the end is all there is to tell.
+  /// Follows a run to its end; of a run that has ended, only the end is reported.
   private func follow(_ id: String, _ replies: some AgentReplies) async throws(RequestRefusedError) {
     if store.run(id) != nil {
       for await update in await host.follow(id) {
@@ -155,7 +156,7 @@ package struct RunService: Sendable {
     try await replies.give(stored(id), isEnd: true)
   }
 
-  /// Gives the folder up to `errand serve`; refused by one that serves already.
+  /// Hands the folder over to `errand serve`; an agent that already serves refuses.
   private func yield(_ replies: some AgentReplies) async throws(RequestRefusedError) {
     guard !agent.isServing else {
       throw RequestRefusedError(.serving, "process \(agent.pid) serves '\(agent.folder)' already")
@@ -168,7 +169,7 @@ package struct RunService: Sendable {
 
   func stored(_ id: String) -> StoredRun { StoredRun(id: id, store: store) }
 
-  /// What the store does, with its faults as refusals.
+  /// Calls the store, and turns its errors into refusals.
   func kept<Output>(_ body: () async throws(StateError) -> Output) async throws(RequestRefusedError) -> Output {
     do throws(StateError) { return try await body() } catch { throw RequestRefusedError(error) }
   }
@@ -209,7 +210,7 @@ package struct RunService: Sendable {
   }
 }
 
-/// Serves requests that come as lines of JSON.
+/// Serves requests that are lines of JSON.
 package struct SocketService: Sendable {
   private let service: RunService
 
@@ -225,12 +226,12 @@ package struct SocketService: Sendable {
   }
 }
 
-/// What an agent says about itself.
+/// The agent's description of itself.
 package struct AgentStatus: Sendable {
   package var pid: Int
   /// The program's version, as runs name it.
   package var version: String
-  /// Whether it stays until it is told to end, and carries on whatever is open.
+  /// Whether it stays until it is told to end, and resumes all open runs.
   package var isServing: Bool
   package var since: Timestamp
   /// The folder of the state.

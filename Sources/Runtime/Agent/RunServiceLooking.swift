@@ -1,7 +1,7 @@
 import Basics
 import RunState
 
-// What people look at. Nothing here reads a finished run whole.
+// Requests that only read. None of them reads a finished run whole.
 extension RunService {
   func runs(_ limit: Int, _ recipe: String?) async throws(RequestRefusedError) -> AgentReply {
     let open = store.openRuns.filter { recipe == nil || $0.recipe == recipe }.map(\.listed)
@@ -11,29 +11,29 @@ extension RunService {
       finished: try await kept { () async throws(StateError) in try await store.finishedRuns(query) })
   }
 
-  /// Tells what an explanation of a run is made from, besides its record.
+  /// Collects the facts for an explanation of a run, besides its record.
   func facts(_ question: RunFacts.Question) async throws(RequestRefusedError) -> AgentReply {
     let (around, others) = try await kept { () async throws(StateError) in
       (
         try await RunFacts.Surroundings(of: question, in: store, now: time.now()), try await question.others(in: store)
       )
     }
-    // A process that carries on its own runs alone, as 'errand run' does.
+    // A process that runs only its own runs, as 'errand run' does.
     let isHolder = if agent.isServing { false } else { await host.isOwn(question.run) }
     return .facts(
       RunFacts.Answer(
         around: around, others: others, events: question.events(in: store), holder: isHolder ? agent.pid : nil))
   }
 
-  /// Every schedule with its texts, so that it can be told in words and followed into the future.
+  /// Every schedule with its texts, so that the caller can describe it and compute its next slots.
   ///
-  /// As many texts as 4 MiB hold; without them the files count.
+  /// The texts are limited to 4 MiB; beyond that the caller reads the files.
   func listSchedules() async throws(RequestRefusedError) -> AgentReply {
     var left = 4 << 20
     var records: [ScheduleRecord] = []
     for var schedule in store.state.schedules.values.sorted(by: { $0.id.precedesByScalars($1.id) }) {
       if let stored = schedule.texts {
-        // The plans of the caller are made from the recipe as it is.
+        // The caller makes its plans from the unmasked recipe.
         let texts = try await kept { () async throws(StateError) in
           do throws(StateError) { return try await store.restored(stored, as: "the recipe") } catch {
             guard error.kind == .secret else { throw error }
@@ -50,14 +50,14 @@ extension RunService {
 
   // MARK: Finding runs
 
-  /// The one run whose id begins so, open or finished.
+  /// The one run whose id begins with a prefix, open or finished.
   func find(_ prefix: String) async throws(RequestRefusedError) -> RunReference {
     if let run = store.run(prefix) { return RunReference(run) }
     let open = store.openRuns.filter { $0.id.utf8.starts(with: prefix.utf8) }.map { RunReference($0) }
     let finished = try await kept { () async throws(StateError) in
       try await store.finishedRuns(HistoryQuery(limit: 3, idPrefix: prefix))
     }.map { RunReference($0) }
-    // One that was open may have ended meanwhile.
+    // An open run may have ended meanwhile.
     let runs = finished + open.filter { run in !finished.contains { $0.id == run.id } }
     if let run = runs.count == 1 ? runs.first : runs.first(where: { $0.id.hasSameScalars(as: prefix) }) { return run }
     guard runs.isEmpty else {
@@ -69,7 +69,7 @@ extension RunService {
     throw RequestRefusedError(.notFound, "no run begins with '\(prefix)'; 'errand runs list' shows the latest")
   }
 
-  /// The id of the one open run whose id begins so.
+  /// The id of the one open run whose id begins with a prefix.
   func openRun(_ prefix: String) async throws(RequestRefusedError) -> String {
     let run = try await find(prefix)
     guard store.run(run.id) != nil else {

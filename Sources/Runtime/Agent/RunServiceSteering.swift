@@ -2,7 +2,7 @@ import Basics
 import RunState
 import Runs
 
-// What a request does to a run.
+// Requests that change a run.
 extension RunService {
   func cancel(_ prefix: String, _ reason: String?) async throws(RequestRefusedError) -> AgentReply {
     let run = try await openRun(prefix)
@@ -38,7 +38,7 @@ extension RunService {
     return .resolved(run: run)
   }
 
-  /// What the host does to a run, with its objections as refusals.
+  /// Calls the host, and turns its errors into refusals.
   private func allowed<Output>(
     _ body: () async throws(RunRefusedError) -> Output
   ) async throws(RequestRefusedError) -> Output {

@@ -1,12 +1,12 @@
 package import Basics
 package import RunState
 
-/// What is known of one schedule around an instant: all that an explanation of it is made from.
+/// Everything that is known about one schedule around an instant, for an explanation of it.
 package struct ScheduleFacts: Sendable {
   package var schedule: ScheduleRecord
   /// When it is due, in words.
   package var words: String
-  /// The instant that is asked about, and whether somebody named it.
+  /// The instant in question, and whether the user named it.
   package var at: Timestamp
   package var isNamed: Bool
   /// The slots around that instant: the last at or before it, and the first after it.
@@ -14,20 +14,20 @@ package struct ScheduleFacts: Sendable {
   package var following: Timestamp?
   /// The first slot from now on.
   package var upcoming: Timestamp?
-  /// Why the rule's own instant nearest to the one that is asked about is no slot.
+  /// Why the rule's own instant nearest to the one in question isn't a slot.
   package var leftOut: LeftOut?
   /// What the ledger holds of the previous slot, latest first.
   package var ledger: [SlotRecord]
-  /// When the agent settled anything for the last time before that.
+  /// When the agent last decided anything before that.
   package var lastSign: Timestamp?
   /// The runs that the ledger names.
   package var runs: [RunReference]
-  /// What is wrong with the recipe's file as it is now.
+  /// The fault of the recipe's file as it is now.
   package var fault: String?
   /// Whether an agent has read the recipe.
   package var isRead = true
 
-  /// Why an instant that the rule names does not count.
+  /// Why an instant of the rule isn't a slot.
   package enum LeftOut: Sendable, Equatable {
     case except(Timestamp)
     case beforeStart(Timestamp, start: Timestamp)

@@ -3,30 +3,29 @@ package import Recipes
 package import RunState
 import Scheduler
 
-/// What becomes of schedules, for whoever looks after all of them.
+/// Events of schedules, for the observer of all of them.
 package enum ScheduleNews: Sendable {
-  /// What became of a slot, or of a row of them.
+  /// The outcome of a slot, or of a row of them.
   case decided(SlotRecord)
-  /// A schedule's slots will be refused until something is mended.
+  /// A schedule's slots will be refused until a person fixes the cause.
   case refuses(schedule: String, reason: String)
   /// A schedule starts nothing for some time, because the clock was once ahead.
   case isAhead(schedule: String, until: Timestamp)
-  /// A schedule follows a recipe of which there is none.
+  /// A schedule follows a recipe that doesn't exist.
   case followsNone(schedule: String, reason: String)
-  /// The schedules had to be made again from the state, because that has gone another way.
+  /// The schedules were read from the state again, because it differs from what the scheduler assumed.
   case madeAgain(reason: String)
 }
 
-/// The recipes of an agent and the schedules in them, carried out.
+/// Hosts the recipes of an agent and carries out their schedules.
 ///
-/// The scheduler decides, and this keeps and does what it decided: the batches go to the state one after another, in the
-/// order in which they were decided, and a run begins once the batch that creates it is on disk. One alarm rings for the
-/// first slot of all. What happens in between (a run ends, an event comes, a person asks) is told to the scheduler in
-/// the order in which it happens.
+/// The scheduler decides, and this actor records and carries out its decisions: the batches go to the state in the
+/// order in which they were decided, and a run begins once the batch that creates it is on disk. One alarm is set for
+/// the first slot of all schedules. Everything in between (a run ends, an event comes, a person steers) is passed to
+/// the scheduler in the order in which it happens.
 ///
-/// A batch that the state refuses, because an event was consumed by somebody else meanwhile, say, leaves the scheduler
-/// with another idea of the state than is true; it is made again from the state then. A state that takes nothing more is
-/// the end of the agent.
+/// When the state refuses a batch, say because another process consumed an event meanwhile, the scheduler no longer
+/// matches the state and is made again from it. A state that can no longer be written ends the agent.
 package actor ScheduleHost {
   private let store: any StateStore
   private let host: RunHost
@@ -40,20 +39,20 @@ package actor ScheduleHost {
   private var clock: AlarmClock<Bool>?
   private var news: Task<Void, Never>?
   private var observers: [@Sendable (ScheduleNews) -> Void] = []
-  /// What keeps the decisions that were made last; ends when they are kept.
+  /// Records the latest decisions; ends when they are on disk.
   private var keeping: Task<Void, Never>?
-  /// Which scheduler decides; what an earlier one decided and has not been kept is void.
+  /// Counts the schedulers; decisions of an earlier one that are not recorded yet are void.
   private var generation = 0
-  /// The schedules of which it is told that they follow a recipe of which there is none, with that recipe.
+  /// The schedules reported to follow a recipe that doesn't exist, with that recipe.
   private var astray: [String: String] = [:]
-  /// The schedules of which it is told that their marks are ahead of the clock.
+  /// The schedules reported to have a mark ahead of the clock.
   private var ahead: Set<String> = []
   /// Whether slots are fired.
   private(set) var isServing = false
 
   /// - Parameters:
-  ///   - files: Where the recipes lie; what is in them is read by the environment.
-  ///   - newID: Makes the id of a run that is created at an instant.
+  ///   - files: Where the recipes are; the environment reads their content.
+  ///   - newID: Makes the id of a run created at an instant.
   ///   - refusal: Why a recipe cannot be started with some inputs, as when a secret is missing.
   package init(
     _ host: RunHost, _ store: any StateStore, time: any TimeSource, program: String, folders: [String],
@@ -71,13 +70,13 @@ package actor ScheduleHost {
     scheduler = Scheduler(newID: newID)
   }
 
-  /// The id of a run, which nobody else has.
+  /// Makes a unique id for a run.
   package static let newID: @Sendable (Timestamp) -> String = { instant in
     var random = SystemRandomNumberGenerator()
     return UUID7(at: instant, using: &random).description
   }
 
-  /// Has somebody told of what becomes of schedules from now on; `observer` must not wait.
+  /// Sets the observer of schedules; it must not wait.
   package func observe(_ observer: @escaping @Sendable (ScheduleNews) -> Void) { observers.append(observer) }
 
   private func tell(_ news: ScheduleNews) { for observer in observers { observer(news) } }
@@ -86,7 +85,7 @@ package actor ScheduleHost {
 
   /// The recipes in force.
   package var recipes: [RecipeRegistry.Item] { registry.items }
-  /// What is wrong with the files that are at fault.
+  /// The faults of the faulty files.
   package var faults: [Diagnostic] { registry.faults }
   /// Whether the next look should be soon.
   package var looksAgain: Bool { registry.hasMissingFile }
@@ -94,7 +93,7 @@ package actor ScheduleHost {
   package var count: Int { scheduler.count }
   package var nextDue: Timestamp? { scheduler.nextDue }
 
-  /// Reads the recipes that have changed, and takes over what is in them.
+  /// Reads the recipes that have changed, and applies the changes.
   package func look() async -> [RecipeRegistry.News] {
     if registry.isNew { await rememberLastGood() }
     let news = registry.look()
@@ -105,11 +104,11 @@ package actor ScheduleHost {
     return news
   }
 
-  /// Takes another configuration, and reads everything again.
+  /// Changes the configuration, and reads everything again.
   package func use(_ folders: [String], in environment: RecipeEnvironment) async -> [RecipeRegistry.News] {
     registry.use(folders, in: environment)
     let news = registry.look()
-    // The zone, the connections or the secrets may be others now.
+    // The zone, the connections or the secrets may differ now.
     plans = [:]
     await setEntries()
     return news
@@ -128,9 +127,9 @@ package actor ScheduleHost {
     registry.remember(texts)
   }
 
-  /// Has the scheduler know the entries there are now.
+  /// Passes the current entries to the scheduler.
   private func setEntries() async {
-    // Others may come while these are prepared.
+    // The entries may change while these are prepared.
     while true {
       let unplanned = registry.items.filter { plans[$0.file] == nil }
       if unplanned.isEmpty { break }
@@ -140,9 +139,9 @@ package actor ScheduleHost {
     tellAstray(entries)
     let earlier = await earlierPlans(entries)
     let (state, now) = (store.state, time.now())
-    // What cannot be read now may be there again later, with its past.
+    // A file that cannot be read now may be back later; its schedule keeps its past.
     let kept = state.schedules.values.filter { registry.isUnreadable($0.file) }.map(\.id)
-    // What is due was due before anybody saw the edit.
+    // Slots that were due before this look are decided by the rule before the edit.
     let due = isServing ? scheduler.due(at: now) : []
     let events = scheduler.set(entries, keeping: Set(kept), after: earlier, state: state, at: now)
     guard isServing else { return }
@@ -151,7 +150,7 @@ package actor ScheduleHost {
     tellAhead()
   }
 
-  /// Looks up what came with the event, or of the run, that a start waits for, and has it start.
+  /// Looks up the data of the event, or of the run, that a start waits for, and starts it.
   private func recall(_ cause: RunCause) async {
     var value: Value?
     if let id = cause.event, let event = store.state.events[id] {
@@ -173,7 +172,7 @@ package actor ScheduleHost {
     }
   }
 
-  /// Tells once of each schedule whose slots are decided until some time to come.
+  /// Reports each schedule once whose slots are decided until some time to come.
   private func tellAhead() {
     let now = time.now()
     var found: Set<String> = []
@@ -185,9 +184,9 @@ package actor ScheduleHost {
     ahead = found
   }
 
-  /// Tells once of each entry that follows a recipe of which there is none.
+  /// Reports each entry once that follows a recipe that doesn't exist.
   private func tellAstray(_ entries: [ScheduleEntry]) {
-    // A file at fault may be the one that is meant.
+    // The missing recipe may be in a faulty file.
     guard registry.faults.isEmpty else { return }
     let names = registry.items.map(\.name)
     var found: [String: String] = [:]
@@ -201,7 +200,7 @@ package actor ScheduleHost {
     astray = found
   }
 
-  /// What the process before had in force of the schedules that are others now or gone; the scheduler knows its own.
+  /// What an earlier process had in force of schedules that have changed or are gone; the scheduler knows its own.
   private func earlierPlans(_ entries: [ScheduleEntry]) async -> [String: SchedulePlan] {
     guard isServing else { return [:] }
     let specs = Dictionary(entries.map { ($0.id, $0.plan.spec) }) { first, _ in first }
@@ -231,7 +230,7 @@ package actor ScheduleHost {
       var reason: String?
       switch recipe.inputs(from: trigger.inputs) {
       case .success(let map): inputs = .map(map)
-      // The check has said so already, unless the version in force is older than the check.
+      // The check has reported it already, unless the version in force is older than the check.
       case .failure(let faults): reason = faults.list.map(\.message).joined(separator: "; ")
       }
       if reason == nil { reason = await refusal(recipe, inputs) }
@@ -247,9 +246,9 @@ package actor ScheduleHost {
 
   // MARK: Serving
 
-  /// Fires slots from now on, beginning with what was missed and what is left over.
+  /// Fires slots from now on, beginning with missed and leftover ones.
   ///
-  /// To be called once the recipes have been looked at.
+  /// Call it after the first look at the recipes.
   package func serve() async {
     isServing = true
     let (stream, continuation) = AsyncStream.makeStream(of: RunNews.self)
@@ -269,7 +268,7 @@ package actor ScheduleHost {
         activity?.end()
       }
     }
-    // What it starts ends by itself.
+    // The tasks that it starts end on their own.
     clock = AlarmClock(time, countedBy: activity) { [weak self] _ in
       Task {
         await self?.fire()
@@ -282,7 +281,7 @@ package actor ScheduleHost {
     for event in events.sorted(by: { ($0.receivedAt, $0.id) < ($1.receivedAt, $1.id) }) { await offer(event.id) }
   }
 
-  /// Fires nothing more; what was decided is kept.
+  /// Stops firing slots; decisions already made are recorded.
   package func stop() async {
     isServing = false
     clock?.stop()
@@ -290,9 +289,9 @@ package actor ScheduleHost {
     await keeping?.value
   }
 
-  /// When the first slot is due that the clock rings for.
+  /// When the alarm for the first slot is due.
   package var nextAlarm: Timestamp? { clock?.next }
-  /// Fires what is due, because somebody has moved the clock.
+  /// Fires due slots after the clock was moved.
   package func lookAtClock() { clock?.look() }
 
   private func planAlarm() { clock?.set(true, at: scheduler.nextDue) }
@@ -313,7 +312,7 @@ package actor ScheduleHost {
     planAlarm()
   }
 
-  /// Offers an event that no run has taken to the schedules that listen for it and that were there when it came.
+  /// Offers an event that no run has taken to the schedules that listened for it when it came.
   private func offer(_ id: String) async {
     guard let event = store.state.events[id], event.consumedBy == nil, isServing else { return }
     let data = await data(of: event)
@@ -323,12 +322,12 @@ package actor ScheduleHost {
 
   // MARK: What was decided
 
-  /// Keeps decisions, after all that were made before, and does what follows from them; returns when they are kept.
+  /// Records decisions, after all earlier ones, and carries out their effects; returns when they are recorded.
   private func carryOut(_ decisions: [Decision]) async {
     let decisions = decisions.filter { !$0.events.isEmpty || !$0.effects.isEmpty }
     if decisions.isEmpty { return }
     let (before, generation) = (keeping, generation)
-    // Ends when the decisions are kept; nobody cancels it.
+    // Ends when the decisions are recorded; it is never cancelled.
     let task = Task {
       await before?.value
       if generation == self.generation { await keep(decisions) }
@@ -345,7 +344,7 @@ package actor ScheduleHost {
       return
     }
     for case .slotDecided(let slot) in events { tell(.decided(slot)) }
-    // A run that is created while nobody serves is for the agent that comes.
+    // A run that is created while no agent serves is left for the next agent.
     let effects = isServing ? decisions.flatMap(\.effects) : []
     // Ends when the runs have begun or were told to end; nothing that it begins outlives the host's `stop`.
     guard !effects.isEmpty else { return }
@@ -358,9 +357,9 @@ package actor ScheduleHost {
 
   private func carryOut(_ effect: Decision.Effect) async {
     switch effect {
-    // A run that cannot begin is paused with the reason, which the host tells.
+    // A run that cannot begin is paused with the reason, which the host reports.
     case .start(let run): try? await host.carryOn(run)
-    // A state that fails has been told by the host.
+    // The host has reported a state that fails.
     case .cancel(let run, let reason): _ = try? await host.cancel(run, reason: reason)
     case .terminate(let run, let reason): _ = try? await host.cancel(run, reason: reason, isHard: true)
     case .recall(let cause): await recall(cause)
@@ -371,7 +370,7 @@ package actor ScheduleHost {
     tell(.madeAgain(reason: reason))
     generation += 1
     scheduler = Scheduler(newID: newID)
-    // Kept after what has been decided so far; ends when it is kept.
+    // Recorded after the decisions made so far; ends when it is recorded.
     host.activity?.begin()
     Task {
       await setEntries()
@@ -414,7 +413,7 @@ extension ScheduleHost {
     return decisions.flatMap(\.events).compactMap { if case .slotDecided(let slot) = $0 { slot } else { nil } }
   }
 
-  /// Has a schedule start nothing until it is resumed.
+  /// Pauses a schedule: it starts nothing until it is resumed.
   package func pause(_ id: String, note: String?) async throws(RequestRefusedError) -> [SlotRecord] {
     try known(id)
     if isServing, let decisions = scheduler.pause(id, note: note, at: time.now()) {
@@ -425,15 +424,15 @@ extension ScheduleHost {
     return try await decided([Decision(schedule: id, events: [event])])
   }
 
-  /// Has a schedule start runs again; what fell into the pause is recorded.
+  /// Resumes a schedule; the slots of the pause are recorded.
   package func resume(_ id: String) async throws(RequestRefusedError) -> [SlotRecord] {
     try known(id)
-    // A command that nobody serves for has not read the recipes yet.
+    // Without a serving agent the recipes have not been read yet.
     if !isServing { _ = await look() }
     return try await decided(scheduler.resume(id, at: time.now()))
   }
 
-  /// Has the slots decided again that were decided while the clock was ahead, except those that have a run.
+  /// Decides slots again that were decided while the clock was ahead, except those that have a run.
   package func reset(_ id: String) async throws(RequestRefusedError) -> [SlotRecord] {
     try known(id)
     let now = time.now()
@@ -465,7 +464,7 @@ extension ScheduleHost {
     ])
   }
 
-  /// A run of a recipe that is served, with the names of the secrets that it reads.
+  /// Makes a run of a served recipe, with the names of the secrets that it reads.
   ///
   /// - Parameter given: The inputs.
   package func startingRun(
@@ -507,7 +506,7 @@ extension ScheduleHost {
     return try await decided(scheduler.trigger(id, overlap: overlap, at: time.now()))
   }
 
-  /// The slots of a time gone by that have no run, oldest first.
+  /// The past slots in a range that have no run, oldest first.
   package func slotsToBackfill(
     _ id: String, from: Timestamp, to: Timestamp
   ) async throws(RequestRefusedError) -> (slots: [Timestamp], hasMore: Bool) {
@@ -525,7 +524,7 @@ extension ScheduleHost {
     return found
   }
 
-  /// Makes up for slots, oldest first.
+  /// Starts runs for past slots, oldest first.
   package func backfill(_ id: String, _ slots: [Timestamp], overlap: Trigger.Overlap?) async throws(RequestRefusedError)
     -> [SlotRecord]
   {
@@ -535,7 +534,7 @@ extension ScheduleHost {
 }
 
 extension Recipe {
-  /// The group whose limit its runs keep to, as they record it.
+  /// The group whose limit the recipe's runs keep to, as they record it.
   package var group: RunGroup? {
     concurrency.map { RunGroup(name: $0.name, limit: $0.limit, onLimit: $0.onLimit.rawValue) }
   }

@@ -3,7 +3,8 @@ import Glibc
 
 /// Binds and connects `agent.sock` in a folder, however long the folder's path is.
 ///
-/// A socket's address holds 107 bytes. A longer path is reached through the open folder, as `/proc/self/fd/N/agent.sock`.
+/// A socket's address holds 107 bytes. For a longer path, the address is `/proc/self/fd/N/agent.sock`, through the open
+/// folder.
 enum SocketAddress {
   static let name = "agent.sock"
 
@@ -24,7 +25,7 @@ enum SocketAddress {
 
   /// The process at the other end of a connection, and its account.
   static func peer(of socket: Int32) -> (process: pid_t, account: uid_t)? {
-    // The kernel's `ucred`, which glibc shows to GNU sources alone: process, user and group.
+    // The kernel's `ucred`, which glibc declares only with `_GNU_SOURCE`: process, user and group.
     var peer: (pid: pid_t, uid: uid_t, gid: gid_t) = (0, uid_t.max, gid_t.max)
     var size = socklen_t(MemoryLayout.size(ofValue: peer))
     guard getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 else { return nil }
@@ -36,7 +37,7 @@ enum SocketAddress {
   private static func use(_ path: String, _ call: (UnsafePointer<sockaddr>, socklen_t) -> Int32) -> Int32 {
     var address = sockaddr_un()
     address.sun_family = sa_family_t(AF_UNIX)
-    // The address is zeros, so that the path ends in one.
+    // The address is zeroed, so the path is terminated.
     withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
     return withUnsafePointer(to: &address) { pointer in
       pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {

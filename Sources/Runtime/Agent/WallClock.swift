@@ -1,12 +1,12 @@
-// How instants and lengths of time are told to people, and how they write them.
+// How instants and lengths of time are shown to people, and how people write them.
 //
-// An instant is told with its weekday and what the zone calls its time, so that the same words never stand for two
-// instants, not even in the hour that a clock shows twice: `Fri 2026-11-20 17:30 AEDT`. Seconds are told where there are
-// any. A length of time has its two largest units: `2 days 3 h`, `8 h 59 min`, `4 min 5 s`, `45 s`.
+// An instant is shown with its weekday and the zone's abbreviation, so that the same words never mean two instants, not
+// even in the hour that a clock shows twice: `Fri 2026-11-20 17:30 AEDT`. Seconds are shown unless they are zero. A
+// length of time has its two largest units: `2 days 3 h`, `8 h 59 min`, `4 min 5 s`, `45 s`.
 package import Basics
 package import Calendars
 
-/// A clock on somebody's wall, at an instant.
+/// The local time in a zone, at an instant.
 package struct WallClock: Sendable {
   package var zone: TimeZoneRules
   package var now: Timestamp
@@ -41,9 +41,9 @@ package struct WallClock: Sendable {
   /// `Fri 2026-11-20 17:30 AEDT (in 8 h 59 min)`.
   package func dateFromNow(_ instant: Timestamp) -> String { "\(date(instant)) (\(fromNow(instant)))" }
 
-  /// The instant that somebody means: RFC 3339, or a date, a time of today, or both as this clock shows them.
+  /// Reads an instant: RFC 3339, or a date, a time of today, or both as this clock shows them.
   ///
-  /// A time that the clock shows twice is the first, one that it jumps over the first instant after the jump.
+  /// A time that the clock shows twice means the first; a time that it skips means the first instant after the gap.
   package func instant(_ text: String) -> Timestamp? {
     if let instant = Timestamp(text) { return instant }
     let words = text.split { $0 == " " || $0 == "T" }

@@ -7,24 +7,24 @@ import RunState
 import Runs
 package import SecretSources
 
-/// The way to the agent of a workspace's state folder: this process, or the one that holds the folder already.
+/// Access to the agent of a workspace's state folder: this process, or the one that already holds the folder.
 package struct AgentAccess: Sendable {
   package let workspace: Workspace
   package let secrets: SecretSources
   package let time: any TimeSource
   /// The program's version.
   package let version: String
-  /// The person that decisions and resolutions are kept as.
+  /// The person that decisions and resolutions are recorded for.
   package var person: String
-  /// What takes down the exchanges of services.
+  /// Records the exchanges of services.
   package var recorder: Recorder?
   private let tell: @Sendable (Notice) -> Void
 
-  /// What a person should know meanwhile.
+  /// A remark for the user.
   package enum Notice: Sendable {
     /// Something about the state.
     case state(String)
-    /// The process that holds the folder finishes what is in flight, and hands the folder over.
+    /// The process that holds the folder finishes what is in flight, and then hands the folder over.
     case waitsForFolder
   }
 
@@ -49,11 +49,11 @@ package struct AgentAccess: Sendable {
 
   // MARK: On a state folder
 
-  /// The folder's agent: this process, or the one that holds the folder already.
+  /// The folder's agent: this process, or the one that already holds the folder.
   package func connection() async throws(RuntimeError) -> AgentConnection {
     let factory = factory()
     let folder = try madeFolder()
-    // An agent that starts or ends is not to be reached for a moment.
+    // An agent that is starting or ending can't be reached for a moment.
     var patience = 100
     while true {
       var held: AgentError
@@ -71,7 +71,7 @@ package struct AgentAccess: Sendable {
           await client.close()
           held.message =
             "--record must run the recipe in this process, but another process is the agent of the state: \(held.message)"
-          // A command that only asks something holds the folder for a moment; an agent stays.
+          // A command that only asks something holds the folder briefly; an agent stays.
           patience = min(patience, 20)
         }
       } catch  where error.kind == .held {
@@ -79,7 +79,7 @@ package struct AgentAccess: Sendable {
       } catch  where error.kind == .unavailable {
         throw RuntimeError(.unavailable, error.message)
       } catch {
-        // It ended while it was being asked who it is.
+        // The agent ended during the greeting.
       }
       patience -= 1
       if patience == 0 { throw RuntimeError(.locked, held.message) }
@@ -87,9 +87,9 @@ package struct AgentAccess: Sendable {
     }
   }
 
-  /// Connects for a few questions.
+  /// Connects for a few requests.
   ///
-  /// - Parameter isReading: Whether they change nothing, so that a disk that can only be read is enough.
+  /// - Parameter isReading: Whether the requests change nothing, so that a read-only disk is enough.
   package func asking<Output>(
     isReading: Bool = false, _ body: (AgentRequests) async throws(RuntimeError) -> Output
   ) async throws(RuntimeError) -> Output {
@@ -103,7 +103,7 @@ package struct AgentAccess: Sendable {
     return try result.get()
   }
 
-  /// A connection for a command that only reads, on a disk that takes no writes: what would be written is in memory alone.
+  /// A connection for a command that only reads, on a read-only disk: writes stay in memory.
   private func readingConnection() async throws(RuntimeError) -> AgentConnection {
     let factory = factory()
     do throws(AgentError) {
@@ -113,14 +113,15 @@ package struct AgentAccess: Sendable {
     }
   }
 
-  /// Makes this process the folder's agent for good; refused while another process is.
+  /// Makes this process the folder's permanent agent; refused while another process is.
   ///
-  /// A run in the foreground may hold the folder for days; it is asked for it, and goes on as a client of this process.
+  /// A run in the foreground may hold the folder for days; it is asked to hand the folder over, and continues as a
+  /// client of this process.
   package func serve(
     factory: @escaping @Sendable () -> RunFactory
   ) async throws(RuntimeError) -> AgentConnection {
     let folder = try madeFolder()
-    // A command that only asks something holds the folder for a moment; a run gives it up when it is asked.
+    // A command that only asks something holds the folder briefly; a run hands it over on request.
     var patience = 100
     var isPromised = false
     while true {
@@ -140,7 +141,7 @@ package struct AgentAccess: Sendable {
     }
   }
 
-  /// Asks the folder's agent to give the folder up; false if there is none to be asked.
+  /// Asks the folder's agent to hand the folder over; false if there is no agent.
   private func asksForFolder(_ folder: String) async throws(RuntimeError) -> Bool {
     let client: AgentClient
     do throws(AgentError) {
@@ -158,7 +159,7 @@ package struct AgentAccess: Sendable {
       }
     } catch {
       await connection.leave()
-      // One that went away has given it up.
+      // An agent that ended has released the folder.
       guard error.kind == .locked else { return false }
       throw error
     }
@@ -166,12 +167,12 @@ package struct AgentAccess: Sendable {
     return isGiven
   }
 
-  /// Waits until the process that asked for the folder has it, or a while if it went away.
+  /// Waits until the process that asked for the folder has it, or for a while if that process ended.
   package func awaitSuccessor() async {
     for _ in 0..<100 where !FolderLock.isHeld(workspace.stateFolder) { try? await time.sleep(for: .milliseconds(20)) }
   }
 
-  /// The state's folder, which is there afterwards.
+  /// The state's folder, created if it is missing.
   private func madeFolder() throws(RuntimeError) -> String {
     do throws(FileError) { try Files.makeFolder(workspace.stateFolder, mode: 0o700) } catch {
       throw RuntimeError(.cannotCreate, error.description)
@@ -190,7 +191,7 @@ package struct AgentAccess: Sendable {
       pid: Int(getpid()), version: version, isServing: isServing, since: time.now(), folder: workspace.stateFolder)
   }
 
-  /// Makes this process the agent of the folder whose lock it has; without one, it only reads, and is not listening.
+  /// Makes this process the agent of the folder whose lock it has; without a lock, it only reads and doesn't listen.
   private func agent(
     _ lock: FolderLock?, isServing: Bool, on fileSystem: any FileSystem = DiskFileSystem(),
     factory: @escaping @Sendable () -> RunFactory
@@ -228,9 +229,9 @@ package struct AgentAccess: Sendable {
 
   // MARK: Apart from the state
 
-  /// An agent for one run, in a state of its own that goes with the process.
+  /// An agent for one run, with a state of its own that is discarded with the process.
   ///
-  /// - Parameter clock: One that stands still, for a run that waits for nothing.
+  /// - Parameter clock: A stopped clock, for a run that waits for nothing.
   package func agentApart(_ factory: RunFactory, on clock: ManualClock? = nil) async -> AgentConnection {
     let store = MemoryStateStore()
     store.secrets.learn(await workspace.knownSecrets(secrets))

@@ -2,20 +2,20 @@ package import Agent
 import Basics
 import RunState
 
-/// A command's place at a state folder: its agent, or a client of the agent there is.
+/// A command's connection to a state folder: its own agent, or a client of another process's agent.
 ///
-/// Both are asked for the same things in the same way, so that a command does not care which it is.
+/// Both take the same requests, so that a command doesn't depend on which it is.
 package enum AgentConnection: Sendable {
-  /// This process is the folder's agent. The lock and the server are nil where the state is nobody else's.
+  /// This process is the folder's agent. The lock and the server are nil if no other process can use the state.
   case agent(LocalAgent, caller: AgentCaller, lock: FolderLock? = nil, server: AgentServer? = nil)
   case client(AgentClient)
 
-  /// Asks for something; the answers come until there are no more.
+  /// Sends a request; the stream of answers ends after the last one.
   package func ask(_ request: AgentRequest) throws(AgentError) -> AsyncThrowingStream<AgentReply, any Error> {
     switch self {
     case .agent(let agent, let caller, _, _):
       let (stream, continuation) = AsyncThrowingStream<AgentReply, any Error>.makeStream()
-      // Ends with the answers; a run that it began goes on in the host.
+      // Ends with the answers; a run that it began continues in the host.
       let task = Task {
         await agent.service.handle(request, from: caller, to: LocalReplies { continuation.yield($0) })
         continuation.finish()
@@ -26,7 +26,7 @@ package enum AgentConnection: Sendable {
     }
   }
 
-  /// Leaves: an agent begins nothing more, lets what is in flight finish, and gives the folder back.
+  /// Disconnects: an agent begins nothing more, lets what is in flight finish, and releases the folder.
   package func leave() async {
     switch self {
     case .agent(let agent, _, let lock, let server):
@@ -43,6 +43,6 @@ package enum AgentConnection: Sendable {
 
   package var isAgent: Bool { agent != nil }
 
-  /// Whether this process was the agent, and left in favour of another.
+  /// Whether this process was the agent, and handed the folder over.
   package var isHandedOver: Bool { get async { await agent?.host.isHandedOver ?? false } }
 }

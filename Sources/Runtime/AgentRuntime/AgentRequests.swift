@@ -2,15 +2,15 @@ package import Agent
 package import Basics
 package import RunState
 
-/// The questions of one command, to the folder's agent or to this process in its place.
+/// The requests of one command, to the folder's agent or to this process in its place.
 package struct AgentRequests: Sendable {
   package let connection: AgentConnection
 
   package init(connection: AgentConnection) { self.connection = connection }
 
-  /// The one answer to a question; what an agent refuses is thrown.
+  /// Returns the one answer to a request; throws if the agent refuses.
   ///
-  /// - Parameter read: What is wanted of the answer; nil if it is another answer than the question has.
+  /// - Parameter read: Takes what the caller needs from the answer; nil if the answer is of the wrong kind.
   package func ask<Answer: Sendable>(
     _ request: AgentRequest, _ read: (AgentReply) -> Answer?
   ) async throws(RuntimeError) -> Answer {
@@ -18,7 +18,7 @@ package struct AgentRequests: Sendable {
     throw RuntimeError(.unavailable, "the agent ended; try again")
   }
 
-  /// The one answer to a question; nil if the agent went away, which may have done what it was asked.
+  /// Returns the one answer to a request; nil if the agent ended, which may have carried the request out.
   package func askOnce<Answer: Sendable>(
     _ request: AgentRequest, _ read: (AgentReply) -> Answer?
   ) async throws(RuntimeError) -> Answer? {
@@ -39,7 +39,7 @@ package struct AgentRequests: Sendable {
     return answer
   }
 
-  /// What a record names and may not hold; null for none.
+  /// The value that a record refers to; null for none.
   package func value(_ stored: StoredValue?) async throws(RuntimeError) -> Value {
     switch stored {
     case nil: return .null
@@ -61,33 +61,33 @@ package struct AgentRequests: Sendable {
     try await ask(.schedules) { if case .schedules(let schedules) = $0 { schedules } else { nil } }
   }
 
-  /// The slots that a request about schedules gives.
+  /// The slots in the answer to a request about schedules.
   package func slots(_ request: AgentRequest) async throws(RuntimeError) -> [SlotRecord] {
     try await ask(request) { if case .slots(let slots) = $0 { slots } else { nil } }
   }
 
-  /// Whether an agent is there for good, which wakes what waits and starts what is due.
+  /// Whether a permanent agent is running, which wakes waiting runs and starts due slots.
   package func isServed() async throws(RuntimeError) -> Bool {
     if connection.isAgent { return false }
     return try await ask(.status) { if case .status(let report) = $0 { report.isServing } else { nil } }
   }
 
-  /// The one run whose id begins so.
+  /// The one run whose id begins with a prefix.
   package func run(_ prefix: String?) async throws(RuntimeError) -> RunReference { try await found(prefix).run }
 
-  /// The one run whose id begins so, and, while it is open, its record as lists show it.
+  /// The one run whose id begins with a prefix, and, while it is open, its record as lists show it.
   package func found(_ prefix: String?) async throws(RuntimeError) -> (run: RunReference, open: RunRecord?) {
     try await ask(.find(run: prefix ?? "")) { if case .found(let run, let open) = $0 { (run, open) } else { nil } }
   }
 
-  /// The record of the one run whose id begins so.
+  /// The record of the one run whose id begins with a prefix.
   package func shown(_ prefix: String?) async throws(RuntimeError) -> RunRecord {
     try await ask(.show(run: prefix ?? "")) { if case .run(let record) = $0 { record } else { nil } }
   }
 
-  /// All that has to do with a run, and the process that carries it on and will not be there for good.
+  /// The facts around a run, and the temporary process that is running it.
   ///
-  /// - Parameter hasValues: Whether what its records name is read as well.
+  /// - Parameter hasValues: Whether the values that its records refer to are read as well.
   package func facts(
     about run: RunRecord, hasValues: Bool = true
   ) async throws(RuntimeError) -> (RunFacts, holder: Int?) {
@@ -103,7 +103,7 @@ package struct AgentRequests: Sendable {
 }
 
 extension RuntimeError {
-  /// What an agent's refusal means to the person who asked.
+  /// Translates an agent's refusal for the user.
   package init(_ refusal: RequestRefusedError) {
     let kind: Kind =
       switch refusal.kind {
@@ -119,7 +119,7 @@ extension RuntimeError {
     self.init(kind, refusal.message)
   }
 
-  /// What a fault of the state means to the person who asked.
+  /// Translates a fault of the state for the user.
   package init(_ error: StateError) {
     let kind: Kind =
       switch error.kind {

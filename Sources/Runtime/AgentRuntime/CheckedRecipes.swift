@@ -2,13 +2,13 @@ import Basics
 package import Recipes
 import Synchronization
 
-/// The recipes of runs that were checked in one workspace, so that a start or a wake-up need not check again.
+/// Caches the checked recipes of runs in one workspace, so that a start or a wake-up need not check again.
 ///
-/// A recipe is found by its file and the hash of its text, and used only if every text it was made from is the same. It is
-/// known as long as a run has it, and the latest few beyond that: what waits for days holds no memory. Another
-/// configuration is another workspace, which has checked nothing yet.
+/// A recipe is found by its file and the hash of its text, and used only if every text it was made from is the same. It
+/// is kept as long as a run uses it, and the latest few beyond that, so a run that waits for days takes no memory.
+/// Another configuration has its own workspace with an empty cache.
 package final class CheckedRecipes: Sendable {
-  /// How many bytes of text the recipes may have that are kept though no run has them.
+  /// The most bytes of text of the recipes that are kept without a run.
   private static let mostBytes = 32 << 10
 
   private struct Key: Hashable {
@@ -27,7 +27,7 @@ package final class CheckedRecipes: Sendable {
 
   private struct Content {
     var known: [Key: Weak] = [:]
-    /// The latest ones, the last used at the end.
+    /// The latest recipes, the last used at the end.
     var latest: [Recipe] = []
   }
 

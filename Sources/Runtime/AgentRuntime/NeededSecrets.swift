@@ -6,14 +6,14 @@ package import RunState
 package import Runs
 package import SecretSources
 
-/// A secret that a recipe needs, and what needs it.
+/// A secret that a recipe needs, with the place that needs it.
 package struct NeededSecret: Sendable {
   package var name: String
   /// Where it is named, if in a file.
   package var location: Diagnostic.Location?
   /// The connection whose settings read it.
   package var connection: String?
-  /// The input that is given by it.
+  /// The input that takes it.
   package var input: String?
 
   /// The secret within a sentence.
@@ -34,9 +34,9 @@ package struct NeededSecret: Sendable {
 }
 
 extension Workspace {
-  /// The secrets that a recipe reads, that its inputs are given by, and that the connections it uses are set with.
+  /// The secrets that a recipe reads, that its inputs take, and that its connections are configured with.
   ///
-  /// - Parameter isApart: Whether other services stand in for those of the connections.
+  /// - Parameter isApart: Whether other services take the place of the connections' own.
   package func neededSecrets(of recipe: Recipe, inputs: Value, isApart: Bool = false) -> [NeededSecret] {
     var needed = recipe.allSecrets.map { NeededSecret(name: $0.name, location: $0.location) }
     for input in recipe.inputs where input.isSecret {
@@ -52,9 +52,9 @@ extension Workspace {
     return needed
   }
 
-  /// The secrets that can be had without running a command: those of the files, and of the connections.
+  /// The secrets that are available without running a command: those of files and of connections.
   ///
-  /// They are known before the first run, so that nothing that is kept before it holds one.
+  /// They are known before the first run, so that no earlier record holds one.
   package func knownSecrets(_ sources: SecretSources) async -> [(name: String, text: String)] {
     var known = await sources.inFiles()
     for connection in configuration.connections {
@@ -67,7 +67,7 @@ extension Workspace {
     return known
   }
 
-  /// A secret by the name under which the state refers to it: one of a source, or a setting of a connection.
+  /// The secret that the state refers to by a name: one of a source, or a setting of a connection.
   package func secret(named name: String, from sources: SecretSources, runsCommands: Bool = true) async -> String? {
     for connection in configuration.connections where name.hasPrefix(Workspace.settings(of: connection.name) + " ") {
       let found = await secrets(in: connection, from: sources, runsCommands: runsCommands)
@@ -76,7 +76,7 @@ extension Workspace {
     return (try? await sources.find(name, runsCommands: runsCommands))?.value
   }
 
-  /// The secret settings of a connection: those that stand in errand.yaml itself, and what other secrets are made into.
+  /// The secret settings of a connection: those written in errand.yaml, and those computed from other secrets.
   private func secrets(
     in connection: Configuration.Connection, from sources: SecretSources, runsCommands: Bool
   ) async -> [(name: String, text: String)] {
@@ -91,7 +91,7 @@ extension Workspace {
     return plugin.configuration.namedSecrets(in: settings, of: Workspace.settings(of: connection.name))
   }
 
-  /// A book of the secrets that can be had without running a command, for whoever looks at a state.
+  /// A book of the secrets that are available without running a command, for examining a state.
   package func secretBook(_ sources: SecretSources) async -> SecretBook {
     let book = SecretBook()
     book.ask { name, _ in await secret(named: name, from: sources, runsCommands: false) }
@@ -99,8 +99,8 @@ extension Workspace {
     return book
   }
 
-  /// Tells a book every secret that connections and recipes need, whatever it takes to read it; gives the names of those
-  /// that cannot be read.
+  /// Adds every secret that connections and recipes need to a book, running commands if necessary; returns the names of
+  /// those that cannot be read.
   package func tellEverySecret(to book: SecretBook) async -> [String] {
     let sources = secretSources()
     book.ask { name, _ in await secret(named: name, from: sources) }
@@ -123,19 +123,19 @@ extension Workspace {
     return Set(names).subtracting(book.all.map(\.name)).sorted { $0.precedesByScalars($1) }
   }
 
-  /// What the secret settings of a connection are called in the state.
+  /// The name of a connection's secret settings in the state.
   package static func settings(of connection: String) -> String { "connections.\(connection)" }
 
-  /// Secrets with settings that are no text of theirs already, so that a text goes by the name that people gave it.
+  /// Adds the settings that aren't the text of a named secret, so that a text keeps the name that the user gave it.
   package static func adding(
     _ settings: [(name: String, text: String)], to secrets: [(name: String, text: String)]
   ) -> [(name: String, text: String)] {
     secrets + settings.filter { setting in !secrets.contains { $0.text.hasSameScalars(as: setting.text) } }
   }
 
-  /// What is said of each connection that a recipe uses, that has settings without a default, and that is not there.
+  /// A message for each missing connection of a recipe that has settings without a default.
   ///
-  /// - Parameter overrides: The settings that are given beside errand.yaml.
+  /// - Parameter overrides: The settings given in addition to errand.yaml.
   package func missingConnections(of recipe: Recipe, overrides: [String: Value] = [:]) -> [String] {
     recipe.connectionNames.compactMap { name in
       guard !configuration.connections.contains(where: { $0.name.hasSameScalars(as: name) }),
@@ -148,7 +148,7 @@ extension Workspace {
     }
   }
 
-  /// The secrets of a run; refused, with all that is wrong, unless each is there, and each connection that has to be set.
+  /// The secrets of a run; refused, with all faults, if one is missing or a required connection isn't configured.
   package func secrets(
     of recipe: Recipe, inputs: Value, overrides: [String: Value], from sources: SecretSources, runsCommands: Bool = true
   ) async throws(RuntimeError) -> Secrets {
@@ -176,7 +176,7 @@ extension Workspace {
     return Secrets(environment: values)
   }
 
-  /// The secrets that a run beside made-up services finds; what is not there, or cannot be had, is left out.
+  /// The secrets that a run against sandboxes finds; missing or unavailable ones are left out.
   package func secretsApart(of recipe: Recipe, inputs: Value, from sources: SecretSources) async -> [String: String] {
     var values: [String: String] = [:]
     for secret in neededSecrets(of: recipe, inputs: inputs, isApart: true) where values[secret.name] == nil {

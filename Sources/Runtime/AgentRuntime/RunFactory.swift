@@ -8,23 +8,23 @@ package import RunState
 package import Runs
 package import SecretSources
 
-/// What runs are prepared with: where they work, their secrets, and the services that they share.
+/// Prepares runs: their folder, their secrets, and the services that they share.
 package struct RunFactory: Sendable {
   package var workspace: Workspace
   package var secrets: SecretSources
   package let pool: ServicePool
   package let time: any TimeSource
-  /// The settings of what stands in for every connection, by its name: sandboxes, or a recording.
+  /// The settings that replace those of connections, by connection: of sandboxes, or of a recording.
   package var standIns: [String: Value] = [:]
   /// Where the paths of recipes start; nil for the folder of errand.yaml.
   package var folder: String?
-  /// What stands between services and the network.
+  /// Intercepts requests between services and the network.
   package var interceptor: PluginContext.Interceptor?
-  /// What stands between runs and the actions of plugins that speak something else than HTTP.
+  /// Intercepts calls of actions that don't use HTTP.
   package var calls: (any CallInterceptor)?
-  /// What takes down the exchanges of services.
+  /// Records the exchanges of services.
   package var recorder: Recorder?
-  /// What `now` is of the steps of runs that are played again.
+  /// The value of `now` for each step of a replayed run.
   package var instants: (@Sendable (RunRecord) -> (@Sendable (StepPath) -> Timestamp?)?)?
 
   package init(workspace: Workspace, secrets: SecretSources, pool: ServicePool, time: any TimeSource) {
@@ -84,7 +84,7 @@ package struct RunFactory: Sendable {
       workspace.checkedRecipes.keep(recipe)
       return recipe
     }
-    // What is over need not fit this program; such a recipe is this run's alone.
+    // Finished steps need not fit this program; such a recipe belongs to this run alone.
     let checked = check(file, among: texts) { record.steps[$0]?.status.isEnded ?? false }
     guard let recipe = checked.recipe else {
       throw Diagnostics(checked.diagnostics.filter { $0.severity == .error })
@@ -92,7 +92,7 @@ package struct RunFactory: Sendable {
     return recipe
   }
 
-  /// Why runs of a recipe would be refused here; nil if they would not.
+  /// Why runs of a recipe would be refused here; nil if they wouldn't be.
   ///
   /// No command is run to find out.
   package func refusal(of recipe: Recipe, inputs: Value) async -> String? {
@@ -104,14 +104,14 @@ package struct RunFactory: Sendable {
     }
   }
 
-  /// Checks a recipe whose texts are kept; what is over need not fit.
+  /// Checks a recipe whose texts are kept; finished steps need not fit.
   package func check(
     _ file: String, among texts: Value, isForPlan: Bool = false,
     isOver: @escaping @Sendable (StepPath) -> Bool = { _ in false }
   ) -> CheckedRecipe {
     var environment = workspace.environment
     environment.isForPlan = isForPlan
-    // What the run was started by matters no more.
+    // The trigger that started the run no longer matters.
     environment.passesOverTriggers = true
     environment.read = { path throws(FileError) in
       guard let text = texts[path]?.string else { throw FileError(.read, path, .system(ENOENT)) }

@@ -1,15 +1,15 @@
-/// Why something that was asked of the program is not done: what to say to people, and a kind for exit codes.
+/// Why the program could not do what it was asked: a message for people, and a kind for the exit code.
 package struct RuntimeError: Error, Sendable {
   package enum Kind: Sendable, CaseIterable {
     /// It was done, and failed.
     case failed
     /// A recipe, a recording or inputs are at fault.
     case invalid
-    /// The run stands or waits, and no process goes on with it.
+    /// The run is suspended or waits, and no process is running it.
     case waiting
     /// The command line is at fault.
     case usage
-    /// Something that was named is not there.
+    /// A file or a name was not found.
     case noInput
     /// A service, or the agent, cannot be reached.
     case unavailable

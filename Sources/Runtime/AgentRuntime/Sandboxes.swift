@@ -2,11 +2,11 @@ import ActionKit
 package import Basics
 package import Recipes
 
-/// What stands in for the services of a recipe, and for its folder.
+/// Replaces the services of a recipe, and its folder.
 package struct Sandboxes: Sendable {
   /// The settings of each connection.
   package private(set) var settings: [String: Value] = [:]
-  /// Where paths start; it goes with the sandboxes, so that a rehearsal replaces no real file.
+  /// Where paths start; it is removed with the sandboxes, so that a rehearsal replaces no real file.
   package let folder: String
   private let root: String
   private var running: [String: any RunningSandbox] = [:]
@@ -56,7 +56,7 @@ package struct Sandboxes: Sendable {
   /// The plugins and the addresses of their sandboxes.
   package var addresses: [(plugin: String, url: String)] { inOrder.map { ($0.key, $0.value.baseURL) } }
 
-  /// What the sandboxes were asked to do.
+  /// Summaries of the requests to the sandboxes.
   package func summaryLines() async -> [String] {
     var lines: [String] = []
     for (_, sandbox) in inOrder { lines += await sandbox.summaryLines() }

@@ -8,22 +8,22 @@ package import RunState
 package import Runs
 package import SecretSources
 
-/// Where a program works: the configuration, the folders, and the actions there are.
+/// A program's surroundings: the configuration, the folders, and the available actions.
 package struct Workspace: Sendable {
   package let catalog: ActionCatalog
   package let configuration: Configuration
   /// The path of `errand.yaml`, if there is one.
   package let configurationPath: String?
-  /// The folder that relative paths of recipes and of the configuration start from.
+  /// The folder that relative paths in recipes and in the configuration start from.
   package let root: String
-  /// Empty where neither errand.yaml nor the environment says where the state is.
+  /// Empty if neither errand.yaml nor the environment names the state's folder.
   package let stateFolder: String
   /// The recipes of runs that were checked here.
   package let checkedRecipes = CheckedRecipes()
 
   /// Finds and reads `errand.yaml`, upward from a recipe's folder or from the working folder.
   ///
-  /// - Parameter show: Shown the warnings and faults of the file.
+  /// - Parameter show: Called with the warnings and faults of the file.
   package init(
     catalog: ActionCatalog, configurationPath given: String?, stateFolder: String?, besides recipe: String? = nil,
     show: (Diagnostics) -> Void
@@ -62,7 +62,7 @@ package struct Workspace: Sendable {
       ?? Workspace.absolute(configuration.state ?? ".errand", in: root)
   }
 
-  /// How long what is over is kept.
+  /// How long finished runs are kept.
   package var retention: Retention {
     let limits = configuration.history
     return Retention(runs: limits.keepRuns, runsFor: limits.keepFor, slotsFor: limits.keepSlotsFor)
@@ -77,7 +77,7 @@ package struct Workspace: Sendable {
     ) { path throws(FileError) in Source(name: path, bytes: try Files.read(path, limit: 4 << 20)) }
   }
 
-  /// Reads and checks a recipe, whose faults are shown.
+  /// Reads and checks a recipe, and shows its faults.
   package func recipe(at path: String, show: (Diagnostics) -> Void) throws(RuntimeError) -> Recipe {
     let source: Source
     do throws(FileError) {
@@ -96,16 +96,16 @@ package struct Workspace: Sendable {
 
   // MARK: Secrets and services
 
-  /// Where secrets come from here, with nothing read yet.
+  /// The sources of secrets here; nothing has been read yet.
   package func secretSources() -> SecretSources {
     SecretSources(configuration.secrets, folder: root, environment: Workspace.environmentVariables)
   }
 
-  /// The connections that a recipe uses, with their secrets and what `--set` overrides.
+  /// The connections of a recipe, with their secrets and the overrides of `--set`.
   ///
   /// - Parameters:
-  ///   - others: Secrets beside those of the recipe and the connections, which are not shown either.
-  ///   - folder: The one that the path of the recipe starts from; the working folder if nil.
+  ///   - others: Secrets besides those of the recipe and the connections, which are masked too.
+  ///   - folder: The folder that the path of the recipe starts from; the working folder if nil.
   package func services(
     for recipe: Recipe, secrets: Secrets, hiding others: [(name: String, text: String)] = [],
     overrides: [String: Value], standIns: [String: Value] = [:],
@@ -132,7 +132,7 @@ package struct Workspace: Sendable {
         } catch {
           throw RuntimeError(.configuration, Redactor(named: known).redact(error.message))
         }
-        // Those that stand in errand.yaml itself, and what others were made into.
+        // The secrets written in errand.yaml, and those computed from other secrets.
         let hidden = plugin.configuration.namedSecrets(in: settings, of: Workspace.settings(of: name))
         known = Workspace.adding(hidden, to: known)
       }
@@ -147,7 +147,7 @@ package struct Workspace: Sendable {
         name, settings: .map(plugin.configuration.withMadeUpSecrets(settings)),
         secrets: known.map(\.text) + plugin.configuration.secrets(in: settings))
     }
-    // What a sandbox answers is not to be met again by runs against the real service, and a recording is whole by itself.
+    // Runs against the real service must not see a sandbox's answers, and a recording is complete without the cache.
     var interceptor = interceptor
     if let recorder { interceptor = { recorder.transport(of: $0, over: $1) } }
     return Services(
@@ -158,9 +158,9 @@ package struct Workspace: Sendable {
       ownFiles: ownFiles(with: recipe.all.map(\.source.name), from: folder))
   }
 
-  /// Asks plugins what their actions refuse on the connections here, or on any where no file says what these are.
+  /// Asks plugins what their actions refuse on the connections here, or on any where no file configures them.
   ///
-  /// - Parameter recipe: The path of the recipe whose actions they are.
+  /// - Parameter recipe: The path of the recipe with the actions.
   package func refusals(
     in recipe: String, at time: any TimeSource
   ) -> @Sendable (_ action: ActionDescriptor, _ input: StepInput, _ connection: String) -> [Refusal] {
@@ -176,10 +176,10 @@ package struct Workspace: Sendable {
     }
   }
 
-  /// What no action of a run of recipes may read or write.
+  /// The files and folders that no action may read or write.
   private func ownFiles(with run: [String], from folder: String?) -> OwnFiles {
     let secrets = configuration.secrets
-    // A program that is named alone is one of the system's.
+    // A program named without a folder is one of the system's.
     let programs = secrets.commands.values.compactMap(\.words.first).filter { $0.contains("/") }
     return OwnFiles(
       configuration: configurationPath.map { [$0] } ?? [],
@@ -217,7 +217,7 @@ package struct Workspace: Sendable {
     }
   }
 
-  /// Where the state is without an errand.yaml; empty if the environment does not say.
+  /// Where the state is without an errand.yaml; empty if the environment doesn't say.
   private static var personalState: String {
     if let state = String(environment: "XDG_STATE_HOME"), state.hasPrefix("/") { return "\(state)/errand" }
     if let home = String(environment: "HOME"), home.hasPrefix("/") { return "\(home)/.local/state/errand" }

@@ -6,7 +6,7 @@ extension Workspace {
   /// The folders whose recipes are served.
   package var recipeFolders: [String] { configuration.recipeFolders.map { Workspace.absolute($0, in: root) } }
 
-  /// Reads a recipe by its text among some that are kept, or as it stands on disk, or says why it cannot be.
+  /// Reads a recipe from kept texts or from disk, or returns why it cannot be read.
   package func recipe(_ file: String, among texts: Value) -> (recipe: Recipe?, fault: String?) {
     let onDisk = environment.read
     var environment = self.environment
@@ -23,7 +23,8 @@ extension Workspace {
   /// The recipes of the configured folders.
   package func recipeFiles() throws(RuntimeError) -> [String] { try recipeFiles(of: []) }
 
-  /// The recipes that a command line names, itself or by their folder; those of the configured folders if it names none.
+  /// The recipes that a command line names, directly or by their folder; those of the configured folders if it names
+  /// none.
   package func recipeFiles(of given: [String]) throws(RuntimeError) -> [String] {
     var paths: [String] = []
     for path in given.isEmpty ? recipeFolders : given {
@@ -34,7 +35,7 @@ extension Workspace {
       let folder = path.count > 1 && path.hasSuffix("/") ? String(path.dropLast()) : path
       do throws(FileError) {
         paths += try Files.list(folder).filter { $0.hasSuffix(".yaml") || $0.hasSuffix(".yml") }
-          // What stands beside the recipes is none.
+          // The configuration may be in the same folder.
           .filter { given.isEmpty || $0 != "errand.yaml" }
           .map { folder == "." ? $0 : "\(folder)/\($0)" }
       } catch {
@@ -47,7 +48,7 @@ extension Workspace {
 
   package static func isFolder(_ path: String) -> Bool { (try? Files.kind(of: path)) == .folder }
 
-  /// What may have been meant by the path of a recipe that cannot be read.
+  /// A suggestion for the path of a recipe that cannot be read.
   package func hint(on error: FileError) -> String {
     if error.code == EISDIR { return "; name a recipe in it" }
     guard error.isNotFound else { return "" }
@@ -62,7 +63,7 @@ extension Workspace {
     return guess.map { "; did you mean '\($0)'?" } ?? ""
   }
 
-  /// A path as it is typed where the command was.
+  /// The path as the user would type it in the working folder.
   package static func shown(_ path: String) -> String {
     let here = workingFolder + "/"
     return path.hasPrefix(here) ? String(path.dropFirst(here.count)) : path

@@ -1,10 +1,9 @@
 package import Basics
 
-/// The clock of services, actions and sandboxes beside a clock that stands still: who sleeps on it lets the time pass at
-/// once.
+/// The clock of services, actions and sandboxes beside a stopped clock: a sleep on it advances the time at once.
 ///
-/// Runs and schedules wait on the clock itself, which only a test or a replay moves. An action that waits a few seconds,
-/// and a sandbox that answers late, are in the middle of something that nothing else could end.
+/// Runs and schedules wait on the stopped clock itself, which only a test or a replay moves. But an action that waits a
+/// few seconds, or a sandbox that delays an answer, is in the middle of work that nothing else would let finish.
 package struct AutoAdvancingClock: TimeSource {
   let clock: ManualClock
 

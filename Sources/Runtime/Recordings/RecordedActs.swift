@@ -3,10 +3,10 @@ package import Basics
 package import RunState
 import Runs
 
-/// Something that a person or another program did while a run was recorded, and that it went on by.
+/// An act of a person or another program while a run was recorded, which let the run continue.
 package struct RecordedAct: Sendable {
   package enum Kind: Sendable {
-    /// What was decided of a step that asked.
+    /// The decision about a step that asked.
     case decision(StepPath, DecisionRecord)
     /// An event that the run consumed, with its data.
     case event(EventRecord, data: Value?)
@@ -24,7 +24,7 @@ package struct RecordedAct: Sendable {
     }
   }
 
-  /// What it is, for messages.
+  /// A name for messages.
   package var words: String {
     switch kind {
     case .decision(let step, let decision):
@@ -33,7 +33,7 @@ package struct RecordedAct: Sendable {
     }
   }
 
-  /// Without secrets, as a file has it.
+  /// The act without secrets, as a file has it.
   func value(_ redact: (String) -> String) -> Value {
     switch kind {
     case .decision(let step, var decision):
@@ -48,7 +48,7 @@ package struct RecordedAct: Sendable {
     }
   }
 
-  /// Reads one of a file; nil if it is none.
+  /// Reads an act from a file; nil if the value isn't one.
   init?(reading value: Value) {
     if let step = value["step"]?.string, let decision = value["decision"],
       let decision = try? DecisionRecord(reading: decision)

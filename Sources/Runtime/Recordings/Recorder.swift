@@ -6,7 +6,7 @@ package import RunState
 package import Runs
 import Synchronization
 
-/// Takes down every exchange that services make, and every call that is none, in the order in which they end.
+/// Records every exchange of services, and every call that doesn't use HTTP, in the order in which they end.
 package final class Recorder: CallInterceptor {
   private struct Entry: Sendable {
     var connection: String
@@ -23,7 +23,7 @@ package final class Recorder: CallInterceptor {
     var at: Timestamp?
     var folder: String?
     var steps: [(path: String, now: Timestamp)] = []
-    /// What each thing in the run called `now`, by its path.
+    /// The value of `now` for each step of the run, by its path.
     var instants: [String: Timestamp] = [:]
     var run: String?
     var acts: [RecordedAct] = []
@@ -33,7 +33,7 @@ package final class Recorder: CallInterceptor {
 
   package init() {}
 
-  /// What carries a connection's requests, and takes them down.
+  /// Carries a connection's requests, and records them.
   package func transport(of connection: String, over network: any HTTPTransport) -> any HTTPTransport {
     RecordingTransport(recorder: self, connection: connection, network: network)
   }
@@ -49,7 +49,7 @@ package final class Recorder: CallInterceptor {
     return result
   }
 
-  /// Takes down how a connection was set, and what of it must not be seen.
+  /// Records the settings of a connection, and which of them are secret.
   package func note(_ connection: String, settings: Value, secrets: [String]) {
     content.withLock { content in
       content.connections[connection] = settings
@@ -57,15 +57,15 @@ package final class Recorder: CallInterceptor {
     }
   }
 
-  /// Leaves out whatever is kept out of a state, also what becomes known while the run goes on.
+  /// Leaves out the secrets that are kept out of a state, including those that become known during the run.
   package func hide(_ book: SecretBook) { content.withLock { $0.book = book } }
 
-  /// Whether nothing was taken down.
+  /// Whether nothing was recorded.
   package var isEmpty: Bool {
     content.withLock { $0.entries.isEmpty && $0.calls.isEmpty && $0.steps.isEmpty && $0.acts.isEmpty }
   }
 
-  /// Takes down which run it is, and when it was begun.
+  /// Records the run's id, and when it began.
   package func begin(_ run: String? = nil, at instant: Timestamp) {
     content.withLock { content in
       content.run = run
@@ -73,16 +73,16 @@ package final class Recorder: CallInterceptor {
     }
   }
 
-  /// Takes down what people and other programs did that the run went on by.
+  /// Records the acts of people and other programs that let the run continue.
   package func note(acts: [RecordedAct]) { content.withLock { $0.acts = acts.sorted { $0.at < $1.at } } }
 
-  /// Takes down where the run's paths start.
+  /// Records where the run's paths start.
   package func note(folder: String) { content.withLock { $0.folder = folder } }
 
-  /// Takes down what something in the run called `now`.
+  /// Records the value of `now` for one step.
   package func note(now: Timestamp, of path: String) { content.withLock { $0.instants[path] = now } }
 
-  /// Takes down what each step of the run called `now`, in the order in which they began.
+  /// Records the value of `now` for each step, in the order in which they began.
   package func note(steps: [(path: String, now: Timestamp)]) {
     content.withLock { content in
       let known = Set(steps.map(\.path))
@@ -100,7 +100,7 @@ package final class Recorder: CallInterceptor {
     content.withLock { $0.entries.append(Entry(connection: connection, request: request, result: result)) }
   }
 
-  /// What was taken down so far, without secrets.
+  /// The recording so far, without secrets.
   package func recording(of recipe: String) -> Recording {
     let content = content.withLock { $0 }
     let found =
@@ -108,12 +108,12 @@ package final class Recorder: CallInterceptor {
       + content.calls.flatMap { Scrubbing.secrets(in: $0.call) }
     let known = content.secrets.union(found).union(content.book?.all.map(\.text) ?? [])
     let redactor = Redactor(known.sorted { $0.precedesByScalars($1) })
-    // An address that an answer gave stays one, so that the run can be played.
+    // An address from an answer must remain an address, so that the run can be replayed.
     let queries = Set(content.entries.compactMap { $0.request.hidesQuery ? HTTPURL($0.request.url)?.query : nil })
     let redactBody = { (text: String) in
       redactor.redact(queries.reduce(text) { $0.replacing("?\($1)", with: "?***") })
     }
-    // What is kept of an act is read again as it is written, so that it is without secrets from here on.
+    // Written and read again, so that the acts hold no secrets from here on.
     let acts = content.acts.compactMap { RecordedAct(reading: $0.value(redactor.redact)) }
     return Recording(
       recipe: recipe, run: content.run, at: content.at ?? .earliest, folder: content.folder, steps: content.steps,
@@ -154,10 +154,10 @@ private struct RecordingTransport: HTTPTransport {
   }
 }
 
-/// Hands a body on, and keeps a copy of it.
+/// Passes a body on, and keeps a copy of it.
 private final class CopyingSink: HTTPBodySink {
   private let sink: any HTTPBodySink
-  /// Nil once it is too large to be kept.
+  /// Nil once the body is too large to keep.
   private let copy = Mutex<(isUsed: Bool, bytes: [UInt8]?)>((false, []))
 
   init(_ sink: any HTTPBodySink) { self.sink = sink }

@@ -1,4 +1,4 @@
-// Recordings of HTTP exchanges, and of the calls of actions that reach what is outside in another way.
+// Recordings of HTTP exchanges, and of calls of actions that reach the outside in another way.
 //
 //     { "recording": 2, "recipe": "markbook-averages", "at": "2026-11-20T09:30:00Z", "folder": "/srv/site",
 //       "steps": { "book": "2026-11-20T09:30:00.012Z" },
@@ -12,25 +12,25 @@
 //         { "connection": "shell", "action": "shell.run", "input": { "program": "date", … }, "output": { "exitCode": 0, … } },
 //         { "connection": "mail", "action": "mail.send", "input": { … }, "error": { "kind": "network", … } } ] }
 //
-// With `"run"` is the run's id, which requests may hold, and with `"acts"` what the run went on by that people and other
-// programs did: `{"step": "ask", "decision": {…}}`, `{"event": {…}, "data": …}`, both as the state has them.
+// `"run"` is the run's id, which requests may hold. `"acts"` are the acts of people and other programs that let the run
+// continue: `{"step": "ask", "decision": {…}}`, `{"event": {…}, "data": …}`, both as the state has them.
 //
-// `at` is when the run was begun, and `steps` says what each step called `now`: requests may hold the time, so a run that is
-// played goes by these instants.
+// `at` is when the run began, and `steps` has the value of `now` for each step: requests may hold the time, so a replay
+// uses these instants.
 //
-// `folder` is where relative paths started: what is written there in a run that is played goes elsewhere, and is told as
-// if it were there.
+// `folder` is where relative paths started: a replay writes files elsewhere, and reports them as if they were there.
 //
-// A body is `json` where writing that gives the same bytes again, else `text`, else `base64`. One that is larger than
-// 8 MiB, or that holds a secret where it cannot be taken out, is `omitted`, and cannot be played.
+// A body is `json` where writing that gives the same bytes again, else `text`, else `base64`. A body that is larger
+// than 8 MiB, or that holds a secret that can't be taken out, is `omitted`, and can't be replayed.
 //
-// A call holds values as the state does (`StoredValue`). With `part` it is the look of a write that can be reconciled:
-// `baseline` before it, or its `outcome`. An output is `omitted` where a body is. A recording of form 1 has no calls,
-// because it was made when they were made anew by each run that was played.
+// A call holds values as the state does (`StoredValue`). With `part` it is the look at a write that can be reconciled:
+// `baseline` before it, or its `outcome`. An output is `omitted` under the same conditions as a body. A recording of
+// form 1 has no calls, because replays repeated them when it was made.
 //
-// No secret is in it. By type: the values of parameters and header fields that a request calls secret, in URLs and
-// forms, and the settings of connections and inputs of calls that are declared so. By value: every secret that is kept
-// out of the state, and what stood in such a place in any request, wherever it occurs and however it is spelled.
+// A recording holds no secret. By type it omits the values of parameters and header fields that a request declares
+// secret, in URLs and forms, and the settings of connections and inputs of calls that are declared so. By value it
+// omits every secret that is kept out of the state, and every value found in such a place in any request, wherever it
+// occurs and however it is spelled.
 import ActionKit
 package import Basics
 import HTTPClient
@@ -38,9 +38,9 @@ import HTTPTypes
 import RunState
 import Runs
 
-/// Exchanges and calls that were made once, to be answered from again.
+/// Recorded exchanges and calls, from which a replay is answered.
 package struct Recording: Sendable {
-  /// One request and what came of it.
+  /// One request and its outcome.
   struct Exchange: Sendable {
     var connection: String
     var request: Request
@@ -70,22 +70,22 @@ package struct Recording: Sendable {
   }
 
   package var recipe: String
-  /// The id of the run; nil if it was not taken down.
+  /// The id of the run; nil if it wasn't recorded.
   package var run: String?
-  /// When it was begun.
+  /// When the run began.
   package var at: Timestamp
-  /// Whether it ends before the run did, which went on elsewhere or still may.
+  /// Whether the recording ends before the run, which continued elsewhere or still may.
   package var isPartial = false
-  /// Where its paths started; nil if it was not taken down.
+  /// Where the run's paths started; nil if it wasn't recorded.
   package var folder: String?
-  /// What each step called `now`, in the order in which they began.
+  /// The value of `now` for each step, in the order in which they began.
   package var steps: [(path: String, now: Timestamp)] = []
-  /// What people and other programs did that the run went on by, in the order of time.
+  /// The acts of people and other programs that let the run continue, in the order of time.
   package var acts: [RecordedAct] = []
-  /// The settings of the connections, with something made up for what is secret in them.
+  /// The settings of the connections, with placeholders for secrets.
   package var connections: [String: Value]
   var exchanges: [Exchange]
-  /// The calls as the file has them; nil if none were taken down when it was made.
+  /// The calls as the file has them; nil if it has none because of its form.
   var calls: [Value]?
 
   /// How many exchanges and calls there are: `2 exchanges and 1 call are`.
@@ -116,7 +116,7 @@ extension Recording.Body {
     }
     let redacted = redact(text)
     if let value = try? JSON.parse(text), value.list != nil || value.map != nil,
-      // A number that is a secret leaves no JSON behind where it is cut out of the text.
+      // Cutting a secret number out of the text could leave invalid JSON.
       (try? JSON.text(value))?.hasSameScalars(as: text) ?? false || (try? JSON.parse(redacted)) == nil
     {
       self = .json(value.scrubbed(redact))
@@ -125,7 +125,7 @@ extension Recording.Body {
     }
   }
 
-  /// The bytes as they came; nil if they were left out.
+  /// The bytes as they came; nil if they were omitted.
   var bytes: [UInt8]? {
     switch self {
     case .json(let value): (try? JSON.text(value)).map { Array($0.utf8) }
@@ -256,7 +256,7 @@ extension Recording.Exchange {
       response["status"] = .int(status)
       var fields = ValueMap()
       for field in headers {
-        // A field that came several times is one with all values (RFC 9110, section 5.3).
+        // A field that came several times becomes one with all values (RFC 9110, section 5.3).
         let before = fields[field.name]?.string.map { "\($0), " } ?? ""
         fields[field.name] = .string(before + field.value)
       }
@@ -296,7 +296,7 @@ extension Value {
   /// The value as the state holds it, as JSON.
   var stored: Value { StoredValue.inline(self).encoded() }
 
-  /// The value that the state holds so; nil if it holds none so.
+  /// Reads a value in the state's form; nil if it isn't one.
   init?(stored: Value) {
     guard case .inline(let value)? = try? StoredValue(reading: stored) else { return nil }
     self = value
@@ -327,7 +327,7 @@ extension Recording {
     return .map(map)
   }
 
-  /// What came of a call, for a run that is played; nil if it was left out, or is none.
+  /// The outcome of a call, for a replay; nil if it was omitted, or isn't one.
   static func result(of call: Value) -> Result<Value, ActionError>? {
     if let output = call["output"] { return Value(stored: output).map { .success($0) } }
     guard let error = call["error"], let read = try? RunError(reading: error) else { return nil }
@@ -358,7 +358,7 @@ extension HTTPError.Kind {
 // MARK: - Time
 
 extension Recording {
-  /// What `now` is of the steps of a run that was begun when the recorded one was; the clock is moved there.
+  /// The value of `now` for each step of a replayed run that began when the recorded one did; moves the clock there.
   package func instants(on clock: ManualClock) -> @Sendable (String) -> Timestamp? {
     let instants = Dictionary(steps.map { ($0.path, $0.now) }) { first, _ in first }
     return { path in

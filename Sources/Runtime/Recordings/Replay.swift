@@ -5,27 +5,27 @@ import HTTPTypes
 package import Runs
 import Synchronization
 
-/// Answers requests and calls from a recording, each exchange and call once, in whatever order they come.
+/// Answers requests and calls from a recording, each exchange and call once, in any order.
 ///
-/// A request is answered by the first exchange not yet played that means the same: the same method, scheme, host, port
-/// and path, the same query items and form fields in whatever order, the same JSON. A request that means nothing
-/// recorded is refused, with what is different from the exchange that is nearest. So is a call, which means the same if
-/// it is of the same action with the same input. A secret of the recording is a mark in it, which stands for any text; so
-/// what is asked is compared as it is, and without the secrets that are known now.
+/// A request is answered by the first unused exchange with the same meaning: the same method, scheme, host, port and
+/// path, the same query items and form fields in any order, the same JSON. A request that matches no exchange is
+/// refused, with its differences from the nearest one. So is a call, which matches a call of the same action with the
+/// same input. The recording has a mark in place of each secret, which matches any text; so a request is compared both
+/// as it is, and without the secrets that are known now.
 package final class Replay: CallInterceptor {
   private let recording: Recording
-  /// What stands for secrets now, and that with all secrets that are known.
+  /// The secrets of the replay, then these together with all known secrets.
   private let secrets: [[String]]
   private let redactors: [Redactor]
   private let isPlayed: Mutex<[Bool]>
   private let isCallPlayed: Mutex<[Bool]>
-  /// The first thing that was asked for and is not recorded.
+  /// The first request or call that isn't recorded.
   private let stray = Mutex<ActionError?>(nil)
 
   /// - Parameters:
-  ///   - secrets: What stands for secrets now, which the recording does not hold.
-  ///   - known: The secrets that are known, which the recording may hold no more than those.
-  ///   - folder: Where the files go that answers are written to.
+  ///   - secrets: The values in place of secrets now, which the recording does not hold.
+  ///   - known: The known secrets, which the recording holds no more than those.
+  ///   - folder: Where the files are written that answers are saved to.
   package init(_ recording: Recording, secrets: [String], known: [String] = [], folder: String) {
     confinement = folder
     self.recording = recording
@@ -35,7 +35,7 @@ package final class Replay: CallInterceptor {
     isPlayed = Mutex(recording.exchanges.map { _ in false })
   }
 
-  /// The requests and calls that are recorded and were not made.
+  /// The recorded requests and calls that were not made.
   package var unplayed: [String] {
     let isPlayed = isPlayed.withLock { $0 }
     let isCallPlayed = isCallPlayed.withLock { $0 }
@@ -44,31 +44,31 @@ package final class Replay: CallInterceptor {
       .compactMap { $0.0["action"]?.string }
   }
 
-  /// The first thing that was asked for and is not recorded, after which nothing more is answered: whatever a plugin or
-  /// a recipe makes of it, the run is another one.
+  /// The first request or call that isn't recorded, after which nothing more is answered: however a plugin or a recipe
+  /// handles it, the run has diverged.
   package var mismatch: ActionError? { stray.withLock { $0 } }
 
-  /// Refuses what does not match, and keeps it as an error that no recipe catches.
+  /// Refuses a mismatch, and keeps it as an error that no recipe catches.
   fileprivate func keep(_ message: String) -> ActionError {
     stray.withLock { $0 = $0 ?? ActionError(.internal, message, effect: ActionError.Effect.none) }
     return ActionError(.validation, message, effect: ActionError.Effect.none)
   }
 
-  /// Where the files go that answers are written to.
+  /// The folder for the files that answers are saved to.
   package let confinement: String?
 
   package func carry(
     _ call: ServiceCall, _ perform: () async -> Result<Value, ActionError>
   ) async -> Result<Value, ActionError> {
     guard let calls = recording.calls else {
-      // The state is one that goes with the run.
+      // The state of a replay is discarded with the run.
       if call.isLocal { return await perform() }
       return .failure(
         keep("The recording has an older format, which holds no calls of \(call.action); record the run again."))
     }
     let wanted = secrets.map { secrets in
       let input = Scrubbing.input(of: call, Redactor(secrets + Scrubbing.secrets(in: call)))
-      // As it is in a file.
+      // In the form that a file has.
       return (try? JSON.parse(JSON.write(input))) ?? input
     }
     let found = isCallPlayed.withLock { isPlayed -> Result<Value, ActionError> in
@@ -103,7 +103,7 @@ package final class Replay: CallInterceptor {
 
   private func fewest(_ differences: [[String]]) -> [String] { differences.min { $0.count < $1.count } ?? [] }
 
-  /// What answers a connection's requests.
+  /// Answers a connection's requests.
   package func transport(of connection: String) -> any HTTPTransport {
     ReplayTransport(replay: self, connection: connection)
   }
@@ -164,7 +164,7 @@ private struct ReplayTransport: HTTPTransport {
   }
 }
 
-/// What a request asks for, so that two that ask for the same are the same.
+/// The meaning of a request, which is equal for requests that ask for the same.
 struct RequestMeaning {
   private var method: String
   private var place: String
@@ -173,7 +173,7 @@ struct RequestMeaning {
 
   init(_ request: Recording.Request) {
     method = request.method
-    // The marks in a recorded one are no ASCII.
+    // The marks in a recorded URL aren't ASCII.
     let url = HTTPURL(request.url.replacing(RequestMeaning.mark, with: RequestMeaning.mark.percentEncoded))
     place =
       url.map { "\($0.origin)\($0.path.replacing(RequestMeaning.mark.percentEncoded, with: RequestMeaning.mark))" }
@@ -183,7 +183,7 @@ struct RequestMeaning {
     case nil: body = .null
     case .json(let value): body = value
     case .text(let text):
-      // Of the same meaning however it is laid out.
+      // JSON has the same meaning however it is laid out.
       if let value = try? JSON.parse(text), value.list != nil || value.map != nil {
         body = value
       } else if text.utf8.contains(ASCII.equals), !text.utf8.contains(where: { $0 <= 0x20 }) {
@@ -200,7 +200,7 @@ struct RequestMeaning {
     HTTPQuery(decoding: text).items.map { "\($0.name)=\($0.value)" }.sorted { $0.precedesByScalars($1) }
   }
 
-  /// What is different from a recorded request.
+  /// The differences from a recorded request.
   func differences(from recorded: RequestMeaning) -> [String] {
     var found: [String] = []
     if !method.hasSameScalars(as: recorded.method) { found.append("\(method) instead of \(recorded.method)") }
@@ -228,7 +228,7 @@ struct RequestMeaning {
     return more.map { "'\($0)' is not recorded" } + left.map { "'\($0)' is missing" }
   }
 
-  /// More differences than that say no more.
+  /// More differences would not help.
   private static let most = 5
 
   static func compare(_ value: Value, _ recorded: Value, at path: String, _ found: inout [String]) {
@@ -256,10 +256,10 @@ struct RequestMeaning {
     text.hasSameScalars(as: other) || isSame(text, as: other) || isSame(other, as: text)
   }
 
-  /// Whether a text is another one but for what was taken out of that.
+  /// Whether a text equals another one except for what was taken out of that.
   ///
-  /// What a run reads loses secrets before it is used, and what is recorded loses more of them, so that of a text that
-  /// was made of both not the same is gone.
+  /// Values that a run reads lose secrets before they are used, and recorded values lose more of them, so texts made
+  /// from the two lack different parts.
   static func isSame(_ text: String, as other: String) -> Bool {
     let (bytes, pattern, mark) = (Array(text.utf8), Array(other.utf8), Array("•••".utf8))
     var parts: [[UInt8]] = [[]]

@@ -4,11 +4,11 @@ import HTTPClient
 import HTTPTypes
 import Runs
 
-/// Takes secrets out of requests, as a recording keeps them and as it compares them.
+/// Takes secrets out of requests, for storing and for comparing them.
 enum Scrubbing {
-  /// As in addresses, of which a form is a part.
+  /// The mark in addresses, of which a form is a part.
   private static let mark = "***"
-  /// Fields of answers that say no more than how they came, or that carry a session.
+  /// Header fields of answers that only describe the transfer, or that carry a session.
   private static let dropped: Set<String> = [
     "connection", "content-encoding", "content-length", "keep-alive", "set-cookie", "set-cookie2", "transfer-encoding",
   ]
@@ -29,19 +29,19 @@ enum Scrubbing {
       body: body.flatMap { Recording.Body($0, redact: hiding(request.secrets, redactor)) })
   }
 
-  /// Takes out secrets, and of parts that are as a whole made with one whatever they are.
+  /// Takes out secrets, and the whole of any part that was made with one.
   private static func hiding(_ secrets: [String], _ redactor: Redactor) -> (String) -> String {
     let secrets = Set(secrets)
     return { secrets.contains($0) ? "•••" : redactor.redact($0) }
   }
 
-  /// The fields of an answer that are kept.
+  /// The header fields of an answer that are kept.
   static func fields(_ headers: HTTPHeaders, of request: HTTPRequest, _ redactor: Redactor) -> [HTTPHeaders.Field] {
     let secret = Set(request.credentialHeaders.map(\.lowercasedASCII))
     return headers.fields.compactMap { field in
       let name = field.name.lowercasedASCII
       if dropped.contains(name) { return nil }
-      // Where an answer redirects to may be signed.
+      // The target of a redirect may be signed.
       if name == "location" {
         return HTTPHeaders.Field(field.name, redactor.redact(HTTPRequest.hidingQuery(of: field.value, by: mark)))
       }
@@ -49,7 +49,7 @@ enum Scrubbing {
     }
   }
 
-  /// What stands in the places of a request that are secret.
+  /// The secret values in a request.
   static func secrets(in request: HTTPRequest) -> [String] {
     var items = HTTPQuery(decoding: HTTPURL(request.url)?.query ?? "").items
     if isForm(request), let body = request.body {
@@ -66,7 +66,7 @@ enum Scrubbing {
     if let url = HTTPURL(request.url) {
       if let info = url.userInfo { found.append(info) }
       if request.hidesQuery, let query = url.query {
-        // Beside the whole its longer values, among which the signature is.
+        // The signature may be among the longer values of the query.
         found.append(query)
         found += items.map(\.value).filter { $0.utf8.count >= 16 }
       }
@@ -75,15 +75,15 @@ enum Scrubbing {
     return found
   }
 
-  /// What a call is given, without secrets, as JSON.
+  /// The input of a call, without secrets, as JSON.
   static func input(of call: ServiceCall, _ redactor: Redactor) -> Value {
     guard !call.input.hidesSecret(redactor) else { return .string("(left out)") }
-    // What is made up comes last, because what is made up for a run that is played is a secret of it.
+    // Placeholders come last, because the placeholders of a replay are its secrets.
     let scrubbed = call.input.scrubbed(hiding(call.secrets, redactor))
     return Value.map(call.schema.withMadeUpSecrets(scrubbed.map ?? ValueMap())).stored
   }
 
-  /// What a call is given in the places that are secret.
+  /// The secret values in a call's input.
   static func secrets(in call: ServiceCall) -> [String] {
     call.schema.secrets(in: call.input.map ?? ValueMap()) + call.secrets
   }
@@ -98,7 +98,7 @@ enum Scrubbing {
 }
 
 extension Value {
-  /// Whether octets in it hold a secret, which cannot be taken out of them.
+  /// Whether bytes in the value hold a secret, which can't be taken out of them.
   func hidesSecret(_ redactor: Redactor) -> Bool {
     switch content {
     case .bytes(let bytes): bytes.holdSecret(redactor.redact)
@@ -109,7 +109,7 @@ extension Value {
     }
   }
 
-  /// The value with secrets taken out of its texts and keys, and with 1 for a number that is one.
+  /// The value with secrets taken out of its texts and keys, and with 1 in place of a secret number.
   ///
   /// Its depth is limited where it is read.
   func scrubbed(_ redact: (String) -> String) -> Value {
@@ -128,7 +128,7 @@ extension Value {
 }
 
 extension [UInt8] {
-  /// Whether a secret of ASCII is in the text in which each byte is a scalar.
+  /// Whether the text, in which each byte is a scalar, holds an ASCII secret.
   func holdSecret(_ redact: (String) -> String) -> Bool {
     var scalars = String.UnicodeScalarView()
     for byte in self { scalars.append(UnicodeScalar(byte)) }

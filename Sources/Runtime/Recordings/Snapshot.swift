@@ -3,10 +3,10 @@ package import HTTPClient
 import HTTPTypes
 import Synchronization
 
-/// Services as they were when they were first asked: what was answered once is not asked again.
+/// Freezes services as they were when they were first asked: each request is sent only once.
 ///
-/// It is for a plan, which changes nothing: thirty previews that look at the same markbook cost one reading of it, and
-/// all see the same. Whatever is no success is not kept, and ends what was: the session that it belonged to may be over.
+/// It is for a plan, which changes nothing: thirty previews that look at the same markbook need one reading of it, and
+/// all see the same. A failure isn't kept, and drops all kept answers, because their session may have ended.
 package final class Snapshot: Sendable {
   private struct Key: Hashable {
     var connection: String
@@ -22,12 +22,12 @@ package final class Snapshot: Sendable {
   }
 
   private let content = Mutex(Content())
-  /// Past that nothing more is kept.
+  /// Beyond this, nothing more is kept.
   private static let mostBytes = 256 << 20
 
   package init() {}
 
-  /// What carries a connection's requests.
+  /// Carries a connection's requests.
   package func transport(of connection: String, over network: any HTTPTransport) -> any HTTPTransport {
     SnapshotTransport(snapshot: self, connection: connection, network: network)
   }
@@ -63,7 +63,7 @@ private struct SnapshotTransport: HTTPTransport {
   let network: any HTTPTransport
 
   func send(_ request: HTTPRequest, into sink: (any HTTPBodySink)?) async throws(HTTPError) -> HTTPResponse {
-    // A body that goes elsewhere is not here to be given again.
+    // The body was written to the sink, so it can't be returned again.
     if sink != nil { return try await network.send(request, into: sink) }
     return try await snapshot.answer(to: request, of: connection, over: network)
   }

@@ -2,10 +2,10 @@ import Basics
 import Glibc
 import Synchronization
 
-/// What a request to the journal's thread is answered with.
+/// The answer to a request to the journal's thread.
 ///
-/// Waking a sleeping thread takes about as long as a step's own work. So whoever asks may look for the answer for a
-/// while, a small part of a millisecond, and is suspended only if it does not come.
+/// Waking a sleeping thread takes about as long as a step's own work. So the caller polls for the answer for a small
+/// part of a millisecond, and is suspended only if it does not come.
 final class Answer: Sendable {
   typealias Outcome = Result<Void, StateError>
 
@@ -16,7 +16,7 @@ final class Answer: Sendable {
   }
 
   private let state = Mutex(State.none)
-  /// Whether it was given, for looking without the lock.
+  /// Whether the answer was given, readable without the lock.
   private let isGiven = Atomic(false)
 
   /// Gives the answer, once.
@@ -29,7 +29,7 @@ final class Answer: Sendable {
     asker?.resume(returning: outcome)
   }
 
-  /// The answer; it is looked for as long as the patience lasts, then waited for.
+  /// The answer: polled for during the patience, then awaited.
   func outcome(patience: Duration) async -> Outcome {
     if isGiven(within: patience), case .given(let outcome) = state.withLock({ $0 }) { return outcome }
     return await withCheckedContinuation { asker in
@@ -45,7 +45,7 @@ final class Answer: Sendable {
   private func isGiven(within patience: Duration) -> Bool {
     if patience > .zero {
       let end = ContinuousClock.now + patience
-      // Whoever else wants the processor gets it.
+      // Lets other threads have the processor.
       while !isGiven.load(ordering: .acquiring), ContinuousClock.now < end { sched_yield() }
     }
     return isGiven.load(ordering: .acquiring)

@@ -1,12 +1,13 @@
-/// Removes the blobs that nothing names any more.
+/// Removes the blobs that nothing refers to any more.
 ///
-/// A blob is garbage if it is older than an hour, was not put by this process within an hour by the clock that nobody
-/// sets, and is named in none of these: the snapshots and the journals of all kept generations, whatever damaged file is
-/// kept beside them, and the history. A pass looks at a few thousand blobs at most and goes on with others the next
-/// time; of the history it reads only the blocks in which a record names a blob.
+/// A blob is garbage if it is older than an hour, was not written by this process within an hour by the monotonic
+/// clock, and is named in none of these: the snapshots and the journals of all kept generations, the damaged files kept
+/// beside them, and the history. A pass examines a few thousand blobs at most and the next pass continues with others;
+/// of the history it reads only the blocks in which a record names a blob.
 ///
-/// It runs beside everything else. The generations are read before the history, so that a run which moves from one to
-/// the other meanwhile is seen in either; and if a snapshot came while they were read, nothing is removed this time.
+/// It runs concurrently with everything else. The generations are read before the history, so that a run which moves
+/// from one to the other meanwhile is seen in either; and if a snapshot came while they were read, nothing is removed
+/// this time.
 import Basics
 import Synchronization
 
@@ -14,16 +15,16 @@ struct BlobCollection {
   let blobs: Blobs
   let folder: StateFolder
   let history: History
-  /// How long a blob may be unnamed, for whoever put it is about to name it.
+  /// How long a blob may be unnamed, because its writer is about to name it.
   static let grace = TimeSpan.seconds(3600)
-  /// At most about that many blobs are looked at in a pass.
+  /// About the most blobs that a pass examines.
   var most = 4096
-  /// Whether half-written blobs go at once.
+  /// Whether half-written blobs are removed at once.
   var isRemoving = true
-  /// Whether to stop early, asked now and then.
+  /// Whether to stop early, checked now and then.
   var isOver: () -> Bool = { false }
 
-  /// One pass; gives the number of blobs that were removed.
+  /// Makes one pass; returns the number of blobs that were removed.
   func run(at now: Timestamp, after part: Int) throws(StateError) -> Int {
     blobs.forgetRecent(olderThan: .seconds(3600))
     var removed = 0
@@ -36,9 +37,9 @@ struct BlobCollection {
     return removed
   }
 
-  /// The blobs that are old enough and that nothing names; none if a snapshot came while that was found out.
+  /// The blobs that are old enough and that nothing refers to; none if a snapshot came meanwhile.
   ///
-  /// What the history names is taken out by whoever asks, who may have read it already.
+  /// The caller takes out what the history names; it may have read the history already.
   func unnamed(
     at now: Timestamp, after part: Int, _ removeNamedInHistory: (inout Set<String>) throws(StateError) -> Void
   ) throws(StateError) -> Set<String> {
@@ -51,7 +52,7 @@ struct BlobCollection {
     return candidates
   }
 
-  /// What is old enough, from the part of that number on and round.
+  /// The blobs that are old enough, starting with a part by number and wrapping around.
   private func candidates(at now: Timestamp, after part: Int) throws(StateError) -> Set<String> {
     let parts = try blobs.parts()
     guard let limit = now.advanced(by: TimeSpan(nanoseconds: -BlobCollection.grace.nanoseconds)) else { return [] }
@@ -65,7 +66,7 @@ struct BlobCollection {
           if BlobNames.isName(name.utf8) {
             names.insert(name)
           } else if name.hasSuffix(".new"), isRemoving {
-            // Half a blob, whose writing was cut short.
+            // Half a blob, from an interrupted write.
             try blobs.fileSystem.remove(path)
           }
         }
@@ -79,7 +80,7 @@ struct BlobCollection {
       .filter { Journal.generation(ofName: $0) != nil }.sorted()
   }
 
-  /// Takes out what the files of the open state name.
+  /// Takes out the blobs that the files of the open state name.
   private func removeNamed(from candidates: inout Set<String>) throws(StateError) {
     let names = try onDisk { () throws(FileError) in try folder.fileSystem.list(folder.path) }
     for name in names where name.hasSuffix(".json") || name.hasSuffix(".jsonl") {
@@ -91,7 +92,7 @@ struct BlobCollection {
         do throws(FileError) {
           bytes = try folder.fileSystem.read(path, from: offset, count: min(1 << 20, size - offset))
         } catch  where error.isNotFound {
-          // A snapshot came; the journals are others then.
+          // A snapshot came, so the journals have changed.
           break
         } catch {
           throw StateError(error)
@@ -110,7 +111,7 @@ extension MonthlyLog {
   func removeNamed(from candidates: inout Set<String>, _ isOver: () -> Bool) throws(StateError) {
     for month in try months() {
       if candidates.isEmpty { return }
-      // Nothing but adding happens to the files while they are read without the lock, unless they have to be mended.
+      // The files only grow while they are read without the lock, unless they must be repaired.
       let (blocks, size) = try whole.withLock { whole throws(StateError) in
         try completeIndex(of: month, &whole)
         return try onDisk { () throws(FileError) in
@@ -147,6 +148,6 @@ extension MonthlyLog {
 }
 
 extension StateError {
-  /// There was no time left; nothing was removed that is needed.
+  /// The time ran out; nothing was removed that is needed.
   static let interrupted = StateError(.closed, "the state is being closed")
 }

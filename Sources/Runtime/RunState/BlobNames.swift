@@ -1,14 +1,14 @@
 import Basics
 
-/// Finds what may be names of blobs in the text of the state's files.
+/// Finds possible names of blobs in the text of the state's files.
 ///
-/// Whatever looks like one counts, so that no blob is taken for garbage because a format has changed.
+/// Anything that looks like a name counts, so that no blob becomes garbage because a format has changed.
 enum BlobNames {
   /// Without the quote before it, because a dollar sign is quicker to find.
   private static let marker = Array("$blob\"".utf8)
   static let length = 64
 
-  /// What looks like a name in a line, each once; nothing is looked for in a line without any blob.
+  /// The possible names in a line, each once; a line without any blob isn't searched.
   static func all(in line: ArraySlice<UInt8>) -> [String] {
     if !line.holds(marker) { return [] }
     var names: Set<String> = []
@@ -16,7 +16,7 @@ enum BlobNames {
     return names.sorted { $0.precedesByScalars($1) }
   }
 
-  /// The names that stand as references in compact text, and nothing else that looks like one.
+  /// The names that are references in compact text, and no other possible names.
   static func references(in text: ArraySlice<UInt8>) -> Set<String> {
     let label = Array("{\"$blob\":{\"sha256\":\"".utf8)
     var names: Set<String> = []
@@ -31,7 +31,7 @@ enum BlobNames {
     text.count == length && text.allSatisfy { ASCII.digits.contains($0) || (0x61...0x66).contains($0) }
   }
 
-  /// Hands out every quoted text of the bytes that looks like a name, and where it begins.
+  /// Calls a closure with every quoted text that looks like a name, and where it begins.
   static func forEach(in bytes: ArraySlice<UInt8>, _ body: (String, Int) -> Void) {
     var quote = bytes.firstPlace(of: ASCII.quote)
     while let place = quote {

@@ -1,15 +1,16 @@
 /// The blobs: large values, each in a file of its own that is named after its SHA-256.
 ///
-/// `blobs/3f/3fa9…` holds the bytes as they are. A blob is written beside its name, synced, renamed, and its folder
-/// synced, before an event may name it; so a name that is there stands for whole content. A blob that no event names,
-/// because the machine stopped in between or what named it was forgotten, is garbage until `BlobCollection` finds it.
+/// `blobs/3f/3fa9…` holds the bytes unchanged. A blob is written beside its name, synced and renamed, and its folder
+/// synced, before an event may name it; so a file with the name holds the whole content. A blob that no event names,
+/// because the machine stopped in between or the record that named it was forgotten, is garbage until `BlobCollection`
+/// finds it.
 import Basics
 import Synchronization
 
 final class Blobs: Sendable {
   let folder: String
   let fileSystem: any FileSystem
-  /// What this process put and may still be about to name, and when by the clock that nobody sets.
+  /// The blobs that this process wrote and may be about to name, with the time by the monotonic clock.
   private let recent = Mutex<[String: ContinuousClock.Instant]>([:])
 
   init(folder: String, fileSystem: any FileSystem) {
@@ -27,7 +28,7 @@ final class Blobs: Sendable {
       if try fileSystem.size(path) == nil {
         try fileSystem.replace(path, in: folder, with: bytes)
       } else {
-        // Whoever put it may have failed to.
+        // The process that wrote it may have failed to sync the folder.
         try fileSystem.syncFolder(folder)
       }
     }
@@ -49,7 +50,7 @@ final class Blobs: Sendable {
     return bytes
   }
 
-  /// Some of the bytes of a blob, as they are.
+  /// Some of the bytes of a blob, unverified.
   func get(_ reference: BlobReference, from offset: Int, most: Int) throws(StateError) -> [UInt8] {
     let path = path(of: reference.sha256)
     let size = try onDisk { () throws(FileError) in try fileSystem.size(path) }
@@ -59,15 +60,15 @@ final class Blobs: Sendable {
     }
   }
 
-  /// Forgets what was put so long ago that it has been named, or never will be.
+  /// Forgets blobs that were written so long ago that they have been named, or never will be.
   func forgetRecent(olderThan age: Duration) {
     let limit = ContinuousClock.now - age
     recent.withLock { $0 = $0.filter { $0.value > limit } }
   }
 
-  /// Removes a blob that nothing names, unless this process put it lately; says whether it did.
+  /// Removes a blob that nothing refers to, unless this process wrote it recently; returns whether it did.
   func remove(unnamed name: String) throws(StateError) -> Bool {
-    // With the lock held, so that whoever puts it at this moment finds it gone and writes it again.
+    // With the lock held, so that a writer of the same blob at this moment finds it gone and writes it again.
     try recent.withLock { recent throws(StateError) in
       if recent[name] != nil { return false }
       try onDisk { () throws(FileError) in try fileSystem.remove(path(of: name)) }
@@ -78,7 +79,7 @@ final class Blobs: Sendable {
   func folder(of name: String) -> String { "\(folder)/\(name.prefix(2))" }
   func path(of name: String) -> String { "\(folder(of: name))/\(name)" }
 
-  /// The folders that blobs lie in.
+  /// The folders of the blobs.
   func parts() throws(StateError) -> [String] {
     try onDisk { () throws(FileError) in try fileSystem.list(folder) }.filter { part in
       part.utf8.count == 2 && part.utf8.allSatisfy { ASCII.digits.contains($0) || (0x61...0x66).contains($0) }

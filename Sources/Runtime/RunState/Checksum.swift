@@ -1,12 +1,12 @@
 /// CRC-64/XZ (ECMA-182 reflected), which finds every flipped bit and every burst of up to 64 bits.
 ///
-/// It guards against damage, not against malice. Eight tables let eight bytes be taken at a time.
+/// It guards against damage, not against malice. Eight tables allow for eight bytes at a time.
 struct Checksum: Sendable, Equatable {
   private(set) var value: UInt64 = 0
 
   init() {}
 
-  /// Goes on from a checksum that was written before.
+  /// Continues from an earlier checksum.
   init(_ value: UInt64) { self.value = value }
 
   /// Reads sixteen lower-case hexadecimal digits.
@@ -29,7 +29,7 @@ struct Checksum: Sendable, Equatable {
     Checksum.tables.withUnsafeBufferPointer { tables in
       while index + 8 <= bytes.count {
         crc ^= UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self))
-        // From the byte that has the longest way to go to the one that has the shortest.
+        // From the byte with the longest distance to the end to the one with the shortest.
         var next: UInt64 = 0
         var byte = 0
         while byte < 8 {

@@ -7,7 +7,7 @@ package struct DiskFileSystem: FileSystem {
 
   package func makeFolder(_ path: String) throws(FileError) {
     if try Files.kind(of: path) != nil { return }
-    // One after another, because each new name has to be synced in the folder above it.
+    // One after another, because each new name must be synced in the folder above it.
     if let slash = path.utf8.lastIndex(of: ASCII.slash), slash != path.startIndex {
       try makeFolder(String(path[..<slash]))
     }
@@ -88,7 +88,7 @@ package struct DiskFileSystem: FileSystem {
   }
 
   package func exchange(_ path: String, with other: String) throws(FileError) {
-    // Looked up by name, because the headers show it only to those who ask for GNU's extensions.
+    // Looked up by name, because the headers declare it only with `_GNU_SOURCE`.
     typealias Exchange = @convention(c) (Int32, UnsafePointer<CChar>, Int32, UnsafePointer<CChar>, UInt32) -> Int32
     guard let symbol = dlsym(nil, "renameat2") else { throw FileError(.write, other, .system(ENOSYS)) }
     let call = unsafeBitCast(symbol, to: Exchange.self)

@@ -4,8 +4,8 @@ package import Threads
 
 /// The state in a folder of files, which only the holder of the folder's lock may open.
 ///
-/// `StateFolder` says which files there are, `Journal`, `Snapshot`, `MonthlyLog` and `Blobs` what is in them,
-/// `JournalWriter` when something is durable, and `Maintenance` what is forgotten.
+/// `StateFolder` defines the files, `Journal`, `Snapshot`, `MonthlyLog` and `Blobs` their content, `JournalWriter` when
+/// something is durable, and `Maintenance` what is forgotten.
 package final class FileStateStore: StateStore {
   /// What was dropped or recovered when the state was opened, in sentences for the user.
   package let notices: [String]
@@ -15,14 +15,14 @@ package final class FileStateStore: StateStore {
   private let blobs: Blobs
   private let maintenance: Maintenance
   private let journal: WorkQueue<JournalWriter.Request>
-  /// For what takes its time and need not wait for the journal.
+  /// For slow work that need not wait for the journal.
   private let files: WorkQueue<@Sendable () -> Void>
-  /// For what nobody waits for.
+  /// For work that no caller waits for.
   private let chores: WorkQueue<@Sendable () -> Void>
   private let trouble: Trouble
   private let workers: Workers
 
-  /// Why the last maintenance failed, and who is told.
+  /// Why the last maintenance failed, and who observes it.
   private final class Trouble: Sendable {
     struct Content {
       var error: StateError?
@@ -55,7 +55,7 @@ package final class FileStateStore: StateStore {
     self.workers = workers
     files = WorkQueue()
     for queue in [files, chores] {
-      // Ends when the queue is closed, which the store does when it goes.
+      // Ends when the queue is closed, which the store does when it is released.
       if !workers.attend(queue, { for job in $0 { job() } }) { throw .noThread }
     }
   }
@@ -67,12 +67,12 @@ package final class FileStateStore: StateStore {
     chores.close()
   }
 
-  /// Reads the state of a folder, which is made if it is not there, and mends what a crash left.
+  /// Reads the state of a folder, which is created if it is missing, and repairs what a crash left.
   ///
-  /// With a retention, what it does not keep is forgotten after snapshots, at most once an hour; without one, nothing is
-  /// unless `maintain` is called.
+  /// With a retention, records beyond it are forgotten after snapshots, at most once an hour; without one, nothing is
+  /// forgotten unless `maintain` is called.
   ///
-  /// - Parameter workers: Who makes the calls that block; a test may do so itself, and then opens the state itself too.
+  /// - Parameter workers: Makes the blocking calls; a test may do so itself, and then opens the state itself too.
   package static func open(
     _ path: String, program: String, fileSystem: any FileSystem = DiskFileSystem(),
     compaction: CompactionRule = CompactionRule(), keeping retention: Retention? = nil,
@@ -109,7 +109,7 @@ package final class FileStateStore: StateStore {
       return store
     }
     let opened: Result<FileStateStore, StateError> = await withCheckedContinuation { continuation in
-      // Ends when the queue is closed, which the store does when it goes.
+      // Ends when the queue is closed, which the store does when it is released.
       let isRunning = startThread {
         var opened: JournalWriter
         do throws(StateError) {
@@ -144,7 +144,7 @@ package final class FileStateStore: StateStore {
     let result = await outcome { .close($0) }
     journal.close()
     files.close()
-    // What is under way ends, because the folder may be another's as soon as this returns.
+    // Work under way ends, because another process may take the folder as soon as this returns.
     maintenance.close()
     _ = await on(chores) { () throws(StateError) in }
     chores.close()
@@ -162,7 +162,7 @@ package final class FileStateStore: StateStore {
     return await answer.outcome(patience: published.answerPatience)
   }
 
-  // MARK: - What lies in files
+  // MARK: - What is in files
 
   package func finishedRuns(_ query: HistoryQuery) async throws(StateError) -> [RunSummary] {
     guard query.limit > 0 else { return [] }
@@ -208,15 +208,15 @@ package final class FileStateStore: StateStore {
     try await onFilesThread { [blobs] () throws(StateError) in try blobs.get(reference, from: offset, most: most) }
   }
 
-  /// Forgets what is older than it is to be kept, and removes blobs that nothing names, now.
+  /// Forgets records beyond the retention, and removes unreferenced blobs, now.
   package func maintain() async throws(StateError) -> MaintenanceReport {
     try await on(chores) { [maintenance] () throws(StateError) in try maintenance.run(isForced: true) }.get()
   }
 
-  /// Why the maintenance after the last snapshot failed, if it did; nothing is lost by that but space.
+  /// Why the maintenance after the last snapshot failed, if it did; only space is lost by that.
   package var maintenanceTrouble: StateError? { trouble.content.withLock { $0.error } }
 
-  /// Has somebody told whenever the maintenance after a snapshot fails, and at once if the last one did.
+  /// Calls an observer whenever the maintenance after a snapshot fails, and at once if the last one did.
   package func observeMaintenance(_ observer: @escaping @Sendable (StateError) -> Void) {
     let error = trouble.content.withLock { content in
       content.observer = observer

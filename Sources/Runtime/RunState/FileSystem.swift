@@ -1,4 +1,4 @@
-/// The seam between the state and the disk: real, or one that fails and forgets as tests tell it.
+/// The seam between the state and the disk: the real one, or one that fails and forgets on a test's orders.
 ///
 /// Every call blocks; the store makes them on threads of its own. A write is in the page cache when it returns, and on
 /// the disk once its file was synced; a created, renamed or removed name once its folder was.
@@ -6,33 +6,33 @@ package import Basics
 
 /// What the store asks of a file system.
 package protocol FileSystem: Sendable {
-  /// Creates a folder and those above it, readable by the owner alone, if they are not there.
+  /// Creates a folder and those above it, readable only by the owner, if they are missing.
   func makeFolder(_ path: String) throws(FileError)
   /// The names in a folder, in no order; none if there is no such folder.
   func list(_ folder: String) throws(FileError) -> [String]
   /// The size of a file, or nil if there is none.
   func size(_ path: String) throws(FileError) -> Int?
-  /// What is known of a file or a folder, or nil if there is none.
+  /// The status of a file or a folder, or nil if there is none.
   func status(_ path: String) throws(FileError) -> FileStatus?
   /// Sets the permissions of a file or a folder.
   func setMode(_ mode: UInt32, of path: String) throws(FileError)
-  /// The space of the disk that holds a folder; nil if it does not tell.
+  /// The space of the disk that holds a folder; nil if it is unknown.
   func space(of folder: String) throws(FileError) -> DiskSpace?
   /// Bytes from an offset, fewer if the file ends before.
   func read(_ path: String, from offset: Int, count: Int) throws(FileError) -> [UInt8]
-  /// Opens a file that is only ever appended to, readable by the owner alone, and creates it if it is not there.
+  /// Opens a file for appending only, readable only by the owner, and creates it if it is missing.
   func openForAppending(_ path: String) throws(FileError) -> any AppendableFile
-  /// Makes a file end at that size.
+  /// Cuts or extends a file to a size.
   func truncate(_ path: String, to size: Int) throws(FileError)
   func rename(_ path: String, to newPath: String) throws(FileError)
-  /// Gives two files or folders each the name of the other, in one step.
+  /// Exchanges the names of two files or folders atomically.
   func exchange(_ path: String, with other: String) throws(FileError)
-  /// Removes a file or an empty folder; what is not there needs no removing.
+  /// Removes a file or an empty folder; a missing one isn't an error.
   func remove(_ path: String) throws(FileError)
   func syncFolder(_ path: String) throws(FileError)
 }
 
-/// What is known of a file or a folder.
+/// The status of a file or a folder.
 package struct FileStatus: Sendable, Equatable {
   package var size: Int
   package var modified: Timestamp
@@ -48,7 +48,7 @@ package struct FileStatus: Sendable, Equatable {
   }
 }
 
-/// The bytes of a disk that are free for us, and all.
+/// The bytes of a disk that are free for this user, and all.
 package struct DiskSpace: Sendable, Equatable {
   package var free: Int
   package var total: Int
@@ -73,12 +73,12 @@ extension FileSystem {
     return try read(path, from: 0, count: size)
   }
 
-  /// Bytes from an offset; none are there to be read of a file that is not there.
+  /// Bytes from an offset; none if the file is missing.
   func part(of path: String, from offset: Int, count: Int) throws(FileError) -> [UInt8] {
     count > 0 ? try read(path, from: offset, count: count) : []
   }
 
-  /// Puts a file in the place of another so that after a crash either is there, whole.
+  /// Replaces a file so that after a crash either the old or the new one is there, whole.
   func replace(_ path: String, in folder: String, with bytes: [UInt8]) throws(FileError) {
     let temporary = path + ".new"
     try write(bytes, to: temporary)
@@ -86,7 +86,7 @@ extension FileSystem {
     try syncFolder(folder)
   }
 
-  /// Removes a folder with all that is in it.
+  /// Removes a folder with everything in it.
   func removeAll(_ folder: String, depth: Int = 8) throws(FileError) {
     for name in try list(folder) {
       let path = "\(folder)/\(name)"
@@ -99,7 +99,7 @@ extension FileSystem {
     try remove(folder)
   }
 
-  /// Writes a file anew and syncs it, but not its name.
+  /// Writes a new file and syncs it, but not its name.
   func write(_ bytes: [UInt8], to path: String) throws(FileError) {
     if try size(path) != nil { try remove(path) }
     let file = try openForAppending(path)

@@ -13,7 +13,7 @@ extension RunSummary: LogSummary {
   var span: ClosedRange<Timestamp> { endedAt...endedAt }
   var features: [String] { [recipe, status.rawValue, RunSummary.feature(recipe, status)] }
 
-  /// What a run of a recipe that ended so has, because either alone may be common where both are rare.
+  /// A feature of a run by recipe and status, because either alone may be common where both together are rare.
   fileprivate static func feature(_ recipe: String, _ status: RunStatus) -> String { "\(recipe) \(status.rawValue)" }
 }
 

@@ -15,13 +15,13 @@
 /// `chain`, the last sum of the generation before). So a line that is changed, lost, doubled or moved breaks every sum
 /// after it, and a commit line is known to the byte before it is read.
 ///
-/// What follows the last good commit line is dropped, and said, if it is what a crash leaves of one batch: its beginning,
-/// or a hole of zeros where the file grew before its sectors were written (`JournalTail`). Anything else there, such as a
-/// wrong sum, a whole line that isn't an event, or another commit line, is damage to what may have been acknowledged, and
-/// is never dropped.
+/// What follows the last good commit line is dropped, with a notice, if a crash can leave it of one batch: the
+/// beginning of a batch, or a hole of zeros where the file grew before its sectors were written (`JournalTail`).
+/// Anything else there, such as a wrong sum, a whole line that isn't an event, or another commit line, is damage to
+/// what may have been acknowledged, and is never dropped.
 import Basics
 
-/// How far the events are numbered, and the sum that the next batch continues.
+/// The number of the last event, and the sum that the next batch continues.
 struct JournalPosition: Sendable, Equatable {
   var sequence = 0
   var chain = Checksum()
@@ -33,7 +33,7 @@ enum Journal {
 
   static func name(_ generation: Int) -> String { "journal-\(generation).jsonl" }
 
-  /// Where a damaged journal is kept for a person to look at.
+  /// The name under which a damaged journal is kept for examination.
   static func damagedName(_ generation: Int) -> String { "journal-\(generation).damaged.jsonl" }
 
   /// The generation in a journal's name.
@@ -88,7 +88,7 @@ extension JournalHeader: Record {
   }
 }
 
-/// Events as they stand in the journal, but for their numbers.
+/// Events as lines of the journal, without their numbers.
 struct JournalLines: Sendable {
   /// One line after another, each without the number that its object begins with.
   fileprivate let bytes: [UInt8]
@@ -126,7 +126,7 @@ struct JournalBatch {
     for end in lines.ends {
       position.sequence += 1
       bytes += "{\"n\":\(position.sequence),".utf8
-      // Without the brace that is there already.
+      // Without the brace, which is there already.
       bytes += lines.bytes[start + 1..<end]
       start = end
     }

@@ -2,38 +2,38 @@ import Basics
 import Glibc
 import Threads
 
-/// Reads a journal's bytes and hands out the events that were committed.
+/// Reads a journal's bytes and returns the committed events.
 ///
-/// While other threads make events of one stretch of lines, this one folds those of the stretch before and checks the
-/// sums of the next.
+/// While other threads decode the events of one stretch of lines, this one folds those of the stretch before and checks
+/// the sums of the next.
 struct JournalReader: Sendable {
   /// What follows the last good commit line.
   enum Tail: Equatable {
     case none
     /// The beginning of a batch that was never acknowledged.
     case torn(bytes: Int)
-    /// Something that no crash leaves, at a byte offset.
+    /// Damage that no crash leaves, at a byte offset.
     case damaged(offset: Int, reason: String)
   }
 
   /// Where the last good commit line ends.
   private(set) var end = 0
   private(set) var position: JournalPosition
-  /// What the journal was written as.
+  /// The format of the journal's header.
   private(set) var format = Journal.format
   /// The version that wrote it.
   private(set) var program = "an unknown version"
   private let name: String
   let bytes: [UInt8]
 
-  /// Begins to read the journal of a generation that goes on from a position.
+  /// Starts to read the journal of a generation that continues from a position.
   init(_ bytes: [UInt8], name: String, after position: JournalPosition) {
     self.bytes = bytes
     self.name = name
     self.position = position
   }
 
-  /// Reads every committed batch, and says what follows.
+  /// Reads every committed batch, and returns what follows.
   mutating func read(
     generation: Int, into apply: (StateEvent) throws(RecordError) -> Void
   ) throws(StateError) -> Tail {
@@ -53,7 +53,7 @@ struct JournalReader: Sendable {
         next.sequence += batch.count
       } else {
         guard batch.count == 1, let header = try header(batch[0]), let chain = Checksum(header.chain) else { break }
-        // By its own account first, to tell a damaged journal from one of another state.
+        // By its own header first, to tell a damaged journal from one of another state.
         next = JournalPosition(sequence: header.after, chain: chain)
       }
       next.chain.update(bytes[end..<line.lowerBound])
@@ -84,7 +84,7 @@ struct JournalReader: Sendable {
   }
 
   func isCommit(_ line: Range<Int>) -> Bool {
-    // One byte tells it from nearly all events.
+    // This byte alone rules out nearly all events.
     line.count > 2 && bytes[line.lowerBound + 2] == UInt8(ascii: "c")
       && bytes[line].starts(with: "{\"commit\":".utf8)
   }
@@ -114,7 +114,7 @@ struct JournalReader: Sendable {
     }
   }
 
-  /// Committed lines of many batches as one JSON list, which is read several times faster than line by line.
+  /// Committed lines of many batches as one JSON list, which is parsed several times faster than line by line.
   private struct Piece: Sendable {
     var text: [UInt8] = [ASCII.openBracket]
     /// The number of the last event before them.
@@ -131,10 +131,10 @@ struct JournalReader: Sendable {
   /// Events with the number of the first.
   private typealias Events = Result<(events: [StateEvent], first: Int), StateError>
 
-  /// Committed lines that are still to be read, in pieces for several threads.
+  /// Committed lines that are still to be decoded, in pieces for several threads.
   private struct Pieces {
     private var all: [Piece]
-    /// The pieces before these, of which other threads make events.
+    /// The earlier pieces, which other threads are decoding.
     private var underWay: ParallelWork<Piece, Events>?
 
     init(after sequence: Int) { all = [Piece(sequence: sequence)] }
@@ -150,7 +150,7 @@ struct JournalReader: Sendable {
       if let last = all.last { all.append(Piece(sequence: last.sequence + last.count)) }
     }
 
-    /// The events of the pieces under way, once they are there; these go under way now.
+    /// The events of the pieces under way, once they are decoded; starts these.
     mutating func next(_ read: @escaping @Sendable (Piece) -> Events) -> [Events] {
       let events = underWay?.outcomes() ?? []
       begin()
@@ -160,7 +160,7 @@ struct JournalReader: Sendable {
     }
   }
 
-  /// Folds events whose sums are right, so that they are what was written.
+  /// Folds events whose sums have been checked.
   private func fold(_ pieces: [Events], _ apply: (StateEvent) throws(RecordError) -> Void) throws(StateError) {
     for piece in pieces {
       let (events, first) = try piece.get()

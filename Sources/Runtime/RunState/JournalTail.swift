@@ -1,16 +1,16 @@
 import Basics
 
-/// Telling half a batch, which a crash leaves after the last commit line, from damage to what was acknowledged.
+/// Distinguishes half a batch, which a crash leaves after the last commit line, from damage to acknowledged events.
 ///
-/// One batch at most is being written at any time, and nothing comes after it before it is synced. So a crash leaves a
-/// beginning of it, or the file is as long as it was to be, but sectors of it were never written: zeros, which begin
-/// where the batch does or at the beginning of a sector, and end where a sector or the file does. Whole commit lines
-/// after such a hole, zeros anywhere else, and any other byte that a batch doesn't begin with are damage.
+/// At most one batch is being written at any time, and nothing follows it before it is synced. So a crash leaves a
+/// beginning of it, or a file of full length in which some sectors were never written: zeros, which begin where the
+/// batch does or at the beginning of a sector, and end where a sector or the file does. Whole commit lines after such a
+/// hole, zeros anywhere else, and any other byte that a batch doesn't begin with are damage.
 ///
-/// One thing can't be told apart from the file alone: a last batch that was acknowledged and has since lost its end, cut
-/// off or filled with zeros, looks like one that a crash cut short.
+/// One case can't be distinguished from the file alone: a last batch that was acknowledged and has since lost its end,
+/// cut off or filled with zeros, looks like one that a crash interrupted.
 extension JournalReader {
-  /// What disks write at once, at least.
+  /// The smallest unit that disks write at once.
   private static let sector = 512
 
   /// What follows the last good commit line.
@@ -52,7 +52,7 @@ extension JournalReader {
     init(_ offset: Int, _ reason: String) { tail = .damaged(offset: offset, reason: reason) }
   }
 
-  /// Where the first of the sectors begins that were never written, if there are any.
+  /// Where the first of the unwritten sectors begins, if there are any.
   private func hole() -> Result<Int, Damage>? {
     var first: Int?
     var start = end
@@ -76,7 +76,7 @@ extension JournalReader {
   private func commit(after hole: Int) -> Int? {
     var lineStart = hole
     while let newline = index(of: ASCII.newline, from: lineStart) {
-      // Only the last zero of a hole can be before a line; a line of JSON holds none.
+      // Only the last zero of a hole can be before a line; a line of JSON has none.
       let start = bytes[lineStart..<newline].lastIndex(of: 0).map { $0 + 1 } ?? lineStart
       if isCommit(start..<newline) { return start }
       lineStart = newline + 1
@@ -84,11 +84,11 @@ extension JournalReader {
     return nil
   }
 
-  /// Whether a line that was cut off anywhere may look so.
+  /// Whether a line that was cut off anywhere may look like this.
   private func isBeginning(_ fragment: ArraySlice<UInt8>, ofEvent sequence: Int) -> Bool {
     let head = Array("{\"n\":\(sequence),".utf8)
     guard fragment.prefix(head.count).elementsEqual(head.prefix(fragment.count)) else { return false }
-    // The parser looks at a text that has no end only for where that should be.
+    // The parser examines an incomplete text only up to its end.
     var letters = fragment
     while let last = letters.last, last >= 0x80, fragment.count - letters.count < 4 { letters.removeLast() }
     if String(validating: letters, as: UTF8.self) == nil { return false }
@@ -96,7 +96,7 @@ extension JournalReader {
       _ = try JSON.parse(Array(fragment), limits: StateFormat.limits)
       return true
     } catch {
-      // What is wrong is that it ends: in a word, a number, a letter of several bytes, or a pair of escapes at most.
+      // The fault must be the end: in a word, a number, a letter of several bytes, or a pair of escapes at most.
       return (error.spot?.offset ?? 0) > fragment.count - "\\ud83e\\udd8".utf8.count - 1
     }
   }

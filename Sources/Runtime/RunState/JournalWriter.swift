@@ -1,26 +1,26 @@
 /// The one thread that changes the journal and the snapshots.
 ///
-/// Whatever waits when the thread is free is one batch: written at once, synced once, then taken into the state that
-/// everybody sees, then acknowledged. Whoever was acknowledged often comes back at once with what follows, so the thread
-/// waits for as many as took part in the last batch or came meanwhile, but for no longer than a part of what a sync
-/// takes: otherwise two halves would take turns and each wait for the sync of the other. An append that does not fit the
-/// state is refused by itself, before anything of it is written; it hears of it after the batch was acknowledged, so that
-/// what it was refused for is in the state that it sees. The first failure of the file system is the last thing
-/// the thread does with files: after a failed sync nobody knows what is on the disk (the kernel may have dropped the
-/// pages), so only a new start, which reads the files, can tell. What may be there of the batch that failed is cut off, because
-/// it is refused: everyone who waits then, or comes later, gets that error.
+/// All requests that wait when the thread is free are one batch: written at once, synced once, then applied to the
+/// published state, then acknowledged. Callers that were acknowledged often return at once with their next request, so
+/// the thread waits for as many as took part in the last batch or came meanwhile, but only for a part of the time of a
+/// sync: otherwise two halves would take turns and each wait for the sync of the other. An append that does not fit the
+/// state is refused alone, before anything of it is written; its caller hears of it after the batch was acknowledged,
+/// so that the reason for the refusal is in the state that the caller sees. After the first failure of the file system
+/// the thread leaves the files alone: after a failed sync the content of the disk is unknown (the kernel may have
+/// dropped the pages), so only a new start, which reads the files, can tell. What may have been written of the failed
+/// batch is cut off, because it is refused: all callers that wait then, or come later, get that error.
 ///
-/// While a program runs, an event is folded three times: into the run's own record, which is ahead by what is held back
-/// (`RunJournal`); into the state of this thread, which is ahead by the batch that is being written, so that what does
-/// not fit is refused before it is on the disk; and into the published state, which has nothing that power loss could
-/// take back. To publish the thread's state instead would fold once less, and make the next event of every batch copy
-/// the dictionary of all runs and the list of its run's steps, because both would hold them: a fold only changes a few
-/// members in place, however many runs and steps there are.
+/// While a program runs, an event is folded three times: into the run's own record, which is ahead by the events that
+/// are held back (`RunJournal`); into the state of this thread, which is ahead by the batch that is being written, so
+/// that an event that does not fit is refused before it is on the disk; and into the published state, which power loss
+/// can't take back. To publish the thread's state instead would fold once less, but make the next event of every batch
+/// copy the dictionary of all runs and the list of its run's steps, because both would hold them: a fold only changes a
+/// few members in place, however many runs and steps there are.
 import Basics
 import Synchronization
 import Threads
 
-/// What everybody may know of the journal's thread.
+/// The state that the journal's thread publishes to all callers.
 final class PublishedState: Sendable {
   /// The state as of the last synced batch.
   let state: Mutex<State>
@@ -35,27 +35,27 @@ final class PublishedState: Sendable {
 
   fileprivate func expectAnswers(in syncTime: Duration, batch: Int) {
     let isWorthwhile = batch == 1 && syncTime < longestAwake
-    // Twice that, because a sync is not always as fast as the last one, and is not all that is done.
+    // Twice that, because syncs vary, and a request takes more than its sync.
     patience.store(isWorthwhile ? Int(syncTime / .nanoseconds(1)) * 2 : 0, ordering: .relaxed)
   }
 }
 
-/// When a journal has outgrown its snapshot, so that a new one is written.
+/// When a journal has outgrown its snapshot, so that a new snapshot is written.
 package struct CompactionRule: Sendable {
-  /// Never before the journal has that many bytes.
+  /// The least bytes of a journal before a snapshot.
   ///
-  /// Everybody waits while a snapshot is written, so that it has to be seldom; but what ended since the last one is held
+  /// All callers wait while a snapshot is written, so it must be rare; but runs that ended since the last one are held
   /// in memory, and a start has to read all of the journal.
   package var smallest: Int
-  /// Nor before it is that many times as large as the snapshot.
+  /// Also the least size of the journal as a multiple of the snapshot.
   package var timesSnapshot: Int
-  /// But sooner, once so many runs and slots are over, which a snapshot takes out of memory and out of the journal.
+  /// The most ended runs and slots before a snapshot, which takes them out of memory and out of the journal.
   package var mostOver: Int
 
   package init(smallest: Int = 16 << 20, timesSnapshot: Int = 2, mostOver: Int? = nil) {
     self.smallest = smallest
     self.timesSnapshot = timesSnapshot
-    // Who wants none wants none for this reason either.
+    // Without a smallest size there are no snapshots for this reason either.
     self.mostOver = mostOver ?? (smallest == .max ? .max : 2000)
   }
 
@@ -65,7 +65,7 @@ package struct CompactionRule: Sendable {
   }
 }
 
-/// What the thread does; made on it and never seen by another.
+/// The work of the thread; created on it and never seen by another.
 struct JournalWriter {
   enum Request: Sendable {
     case append([StateEvent], JournalLines, Answer)
@@ -86,12 +86,12 @@ struct JournalWriter {
   /// What the last sync took.
   private var syncTime = Duration.zero
 
-  /// Goes on where the folder's files end, after a snapshot if there is no good one of this version.
+  /// Continues where the folder's files end, after a snapshot if there is no good one of this version.
   init(
     _ folder: StateFolder, logs: StateLogs, rule: CompactionRule, didCompact: @escaping @Sendable () -> Void
   ) throws(StateError) {
     var opened = try folder.open()
-    // Rows of slots grow until a snapshot; one that is in the ledger already, after a crash, must not.
+    // Rows of slots grow until a snapshot; a row that is in the ledger already, after a crash, must not grow.
     let hasRow = opened.state.slots.contains { $0.until != nil && $0.outcome == .skippedOverlap }
     if opened.snapshotGeneration == nil || opened.isOld || hasRow {
       if opened.isOld { try logs.history.removeOldIndexes() }
@@ -99,7 +99,7 @@ struct JournalWriter {
       journal = try folder.compact(&opened)
     } else {
       let last = try folder.journal(of: opened.generation)
-      // An earlier program may have failed to sync what is read now, and from here on it counts.
+      // An earlier program may have failed to sync what is read now, and the next batches depend on it.
       try onDisk { () throws(FileError) in try last.sync() }
       journal = last
     }
@@ -111,15 +111,15 @@ struct JournalWriter {
     published = PublishedState(opened.state)
   }
 
-  /// What the rest of the program may know of it.
+  /// What other threads may use.
   var shared: (published: PublishedState, notices: [String]) { (published, opened.notices) }
 
-  /// Takes requests until there will be none.
+  /// Serves requests until the queue is closed.
   mutating func run(_ requests: WorkQueue<Request>) {
     var expected = 1
     while let batch = requests.takeAll(expecting: expected, patience: syncTime / 2) {
       serve(batch)
-      // Those who were acknowledged, and those who came while they were.
+      // The callers that were acknowledged, and those that came meanwhile.
       expected = batch.count + requests.count
     }
   }
@@ -146,7 +146,7 @@ struct JournalWriter {
         commit(&batch, &accepted, &waiting)
         if failure == nil, opened.position.sequence > opened.snapshotSequence {
           compact()
-          // What comes after it in the same batch goes on from the new journal's header.
+          // Later requests in the same batch continue from the new journal's header.
           batch = JournalBatch(opened.position)
         }
         answer.give(failure.map { .failure($0) } ?? .success(()))
@@ -158,14 +158,14 @@ struct JournalWriter {
     if failure == nil, rule.applies(to: opened) { compact() }
   }
 
-  /// Takes all events in, or none and says why.
+  /// Applies all events, or none and returns why.
   private mutating func accept(_ events: [StateEvent], after accepted: [StateEvent]) -> StateError? {
     do throws(StateError) {
       for event in events { try opened.state.fold(event) }
       return nil
     } catch {
       opened.state = published.state.withLock { $0 }
-      // These were taken in once.
+      // These were applied successfully before.
       for event in accepted { try? opened.state.fold(event) }
       return error
     }
@@ -217,9 +217,9 @@ struct JournalWriter {
     )
   }
 
-  /// What those hear whose batch could not be written, of which all or a part may be in the file.
+  /// The error for callers whose batch could not be written, all or part of which may be in the file.
   ///
-  /// It is cut off, so that the next start does not find what was refused; if that fails too, they are told.
+  /// It is cut off, so that the next start does not find refused events; if that fails too, the error says so.
   private func refusal(_ error: StateError) -> StateError {
     do throws(StateError) { try folder.cut(opened.generation, to: opened.journalSize) } catch {
       return broken(

@@ -1,4 +1,5 @@
-/// The blocks of a month: `2026-11.blocks`, 768 bytes for each 128 lines of the index, which say what may be in them.
+/// The blocks of a month: `2026-11.blocks`, 768 bytes for each 128 lines of the index, which say what may be in those
+/// lines.
 ///
 /// All numbers are little-endian:
 ///
@@ -10,11 +11,11 @@
 ///     96  160  a Bloom filter of the ids                256 504  another of the features
 ///     760   8  a sum of the bytes before
 ///
-/// A key sets four bits of a filter, which are counted from the low end of each byte. The keys of the first are the ids
-/// and their first six and eight bytes, those of the second the features, each after a byte that tells them apart (`=`,
-/// `6`, `8`, `#`), hashed with FNV-1a. The sum is that of FNV-1a with eight bytes at a time in the place of one: quick,
-/// because a search looks at every block, and sure to find any change within eight bytes. The lines after the last block
-/// are fewer than 128.
+/// A key sets four bits of a filter, which are counted from the low end of each byte. The keys of the first filter are
+/// the ids and their first six and eight bytes, those of the second the features, each after a byte for its kind (`=`,
+/// `6`, `8`, `#`), hashed with FNV-1a. The sum is FNV-1a over units of eight bytes instead of one: fast, because a
+/// search checks every block, and certain to find any change within eight bytes. The lines after the last block are
+/// fewer than 128.
 import Basics
 
 struct LogBlock: Sendable {
@@ -79,7 +80,7 @@ struct LogBlock: Sendable {
 
   // MARK: - Asking
 
-  /// What a query asks of blocks, hashed once.
+  /// The terms of a query, hashed once.
   struct Question: Sendable {
     fileprivate var id: UInt64?
     fileprivate var idStart: [UInt8] = []
@@ -105,7 +106,7 @@ struct LogBlock: Sendable {
     }
   }
 
-  /// Whether lines that match may be among these.
+  /// Whether matching lines may be among these.
   func mayAnswer(_ question: Question) -> Bool {
     if let from = question.from, self[.latest] < from { return false }
     if let before = question.before, self[.earliest] > before { return false }
@@ -137,7 +138,7 @@ struct LogBlock: Sendable {
     return hash
   }
 
-  /// The hash of a key, stretched, because those of similar texts differ in few bits.
+  /// The hash of a key, mixed again, because the hashes of similar texts differ in few bits.
   private static func mixed(_ key: UInt64) -> UInt64 {
     let mixed = (key ^ key >> 29) &* 0xBF58_476D_1CE4_E5B9
     return mixed ^ mixed >> 32

@@ -1,26 +1,26 @@
 import Basics
 import Synchronization
 
-/// What is found in the files of a month, each line of which is looked at.
+/// The findings in the files of a month, every line of which is checked.
 struct LogHealth {
   /// How many records are whole.
   var count = 0
-  /// Where lines begin that are not as they were written.
+  /// Where damaged lines begin.
   var damaged: [Int] = []
   /// Whether the last line has no end.
   var isTorn = false
-  /// Whether index and blocks are those of the records.
+  /// Whether index and blocks match the records.
   var isIndexSound = true
-  /// Whether the index tells of more than there is: a record is on the disk before its line of the index is written.
+  /// Whether the index has more than the records: a record is on the disk before its line of the index is written.
   var isShort = false
-  /// Whether the record is there that is looked for.
+  /// Whether the sought record was found.
   var hasSought = false
   /// The blobs that records name.
   var blobs: Set<String> = []
 }
 
 extension MonthlyLog {
-  /// Reads all of a month, and changes nothing.
+  /// Reads all of a month without changing anything.
   ///
   /// - Parameter sought: The id of a record that should be there.
   func health(of month: LogMonth, lookingFor sought: String? = nil) throws(StateError) -> LogHealth {
@@ -31,7 +31,7 @@ extension MonthlyLog {
         try fileSystem.size(month.blocks) ?? 0
       )
     }
-    // The lines of the index, a stretch at a time, beside those of the records.
+    // The lines of the index, a stretch at a time, in step with those of the records.
     var index: [Range<Int>] = []
     var next = 0
     var place = 0
@@ -90,7 +90,7 @@ extension MonthlyLog {
     return last
   }
 
-  /// Writes a month anew without its damaged lines, which are kept in `2026-11.damaged`; gives how many there were.
+  /// Rewrites a month without its damaged lines, which are kept in `2026-11.damaged`; returns their number.
   func putDamagedAside(of month: LogMonth) throws(StateError) -> Int {
     let next = month.next
     var count = 0
@@ -116,9 +116,9 @@ extension MonthlyLog {
     return count
   }
 
-  /// Writes a month anew with some records changed, unless none is; lines that are damaged stay as they are.
+  /// Rewrites a month with some records changed, unless none is; damaged lines are copied unchanged.
   ///
-  /// - Parameter change: Gives what takes the place of a record, or nil for the record itself.
+  /// - Parameter change: Returns the replacement for a record, or nil to keep it.
   func rewrite(_ month: LogMonth, _ change: (Entry) throws(StateError) -> Entry?) throws(StateError) -> Bool {
     let next = month.next
     var isChanged = false
@@ -143,14 +143,14 @@ extension MonthlyLog {
     return isChanged
   }
 
-  /// Removes what an earlier attempt to write a month anew left.
+  /// Removes what an earlier attempt to rewrite a month left.
   func clear(_ next: LogMonth) throws(StateError) {
     try onDisk { () throws(FileError) in
       for path in [next.data, next.index, next.blocks] { try fileSystem.remove(path) }
     }
   }
 
-  /// Puts the files that were written beside a month in their place; an index that was not written is made anew.
+  /// Puts the files that were written beside a month in their place; an index that was not written is rebuilt.
   func replace(_ month: LogMonth, with next: LogMonth, _ whole: inout Set<String>) throws(StateError) {
     whole.remove(month.name)
     try removeIndex(of: month)
@@ -164,7 +164,7 @@ extension MonthlyLog {
     try completeIndex(of: month, &whole)
   }
 
-  /// Makes a month's index anew.
+  /// Rebuilds a month's index.
   func remakeIndex(of month: LogMonth) throws(StateError) {
     try whole.withLock { whole throws(StateError) in
       whole.remove(month.name)

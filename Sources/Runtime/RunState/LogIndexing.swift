@@ -1,8 +1,8 @@
-/// How the index and the blocks of a month are made, checked and mended.
+/// How the index and the blocks of a month are built, checked and repaired.
 ///
-/// Neither is synced, so after a crash anything may be at their ends; what they lack, or what is damaged, is made anew
-/// from the month's own file, and only from there on. When a month is first used in a process, the last block is checked
-/// against its lines, and every line after it by itself; each later search checks what it reads.
+/// Neither is synced, so after a crash their ends may hold anything; what is missing or damaged is rebuilt from the
+/// month's own file, and only from there on. When a month is first used in a process, the last block is checked against
+/// its lines, and every line after it on its own; each later search checks what it reads.
 import Basics
 
 extension MonthlyLog {
@@ -18,8 +18,8 @@ extension MonthlyLog {
     let size = try onDisk { () throws(FileError) in try fileSystem.size(month.data) } ?? 0
     var covered = try cutIndexToSoundPart(of: month)
     if try !isEndOfLine(covered, of: month, size) {
-      // It tells of another file, as when an older one was put in the place of a newer one. What it knew of records that
-      // are gone is kept for `errand doctor`.
+      // The index belongs to another file, as when an older one replaced a newer one. Its knowledge of lost records is
+      // kept for `errand doctor`.
       if covered > size {
         try onDisk { () throws(FileError) in try fileSystem.rename(month.index, to: month.indexAhead) }
       }
@@ -31,8 +31,7 @@ extension MonthlyLog {
     whole.insert(month.name)
   }
 
-  /// Cuts the index and the blocks to what is certainly as it was written, and gives where the records end that they
-  /// tell of.
+  /// Cuts the index and the blocks to what is certainly intact, and returns where the records end that they cover.
   private func cutIndexToSoundPart(of month: LogMonth) throws(StateError) -> Int {
     let (blocksSize, indexSize) = try onDisk { () throws(FileError) in
       (try fileSystem.size(month.blocks) ?? 0, try fileSystem.size(month.index) ?? 0)
@@ -92,7 +91,7 @@ extension MonthlyLog {
       lines.removeAll(keepingCapacity: true)
     }
     let end = try fileSystem.forEachLine(of: month.data, range) { bytes, offset throws(StateError) in
-      // A damaged line is left out here, told of by `errand doctor`, and stays where it is.
+      // A damaged line is left out here, reported by `errand doctor`, and stays in the file.
       if let entry = Entry(inLine: bytes.dropLast()) {
         lines += try Line(entry.summary, offset: offset, length: bytes.count, blobs: BlobNames.all(in: bytes)).bytes()
       }
@@ -105,14 +104,14 @@ extension MonthlyLog {
     }
   }
 
-  /// Adds the blocks for which there are lines enough.
+  /// Adds the blocks that have enough lines.
   func makeBlocks(of month: LogMonth) throws(StateError) {
     let (blocksSize, indexSize) = try onDisk { () throws(FileError) in
       (try fileSystem.size(month.blocks) ?? 0, try fileSystem.size(month.index) ?? 0)
     }
     let count = blocksSize / LogBlock.size
     let start = count > 0 ? try block(count - 1, of: month)?.end ?? 0 : 0
-    // Most often there are too few, which is quicker to count than to read.
+    // Usually there are too few, and counting is faster than reading.
     var lineCount = 0
     try fileSystem.forEachLine(of: month.index, start..<max(start, indexSize)) { _, _ in
       lineCount += 1
@@ -135,7 +134,7 @@ extension MonthlyLog {
     }
   }
 
-  /// Forgets the index from a block on, so that it is made anew from there.
+  /// Drops the index from a block on, so that it is rebuilt from there.
   func cutIndex(of month: LogMonth, toBlock number: Int) throws(StateError) {
     guard number > 0, let last = try block(number - 1, of: month) else { return try removeIndex(of: month) }
     try onDisk { () throws(FileError) in
@@ -153,7 +152,7 @@ extension MonthlyLog {
     }
   }
 
-  /// Removes the indexes of format 1, which nothing reads any more.
+  /// Removes the indexes of format 1, which are no longer read.
   func removeOldIndexes() throws(StateError) {
     try onDisk { () throws(FileError) in
       for name in try fileSystem.list(folder) where name.hasSuffix(".index.jsonl") {
@@ -164,18 +163,18 @@ extension MonthlyLog {
 }
 
 extension FileSystem {
-  /// Hands out the whole lines of a part of a file, each with its end and its offset, until there are no more or the body
-  /// wants none; gives where the last of them ends.
+  /// Calls a closure with each whole line of a part of a file, its end and its offset, until there are no more or the
+  /// closure stops; returns where the last of them ends.
   @discardableResult
   func forEachLine(
     of path: String, _ range: Range<Int>, _ body: (ArraySlice<UInt8>, Int) throws(StateError) -> Bool
   ) throws(StateError) -> Int {
     var end = range.lowerBound
     var next = range.lowerBound
-    // The beginning of a line whose end is further to the right.
+    // The beginning of a line that ends further on.
     var rest: [UInt8] = []
     while next < range.upperBound {
-      // Twice as much each time for a line that is longer than that.
+      // Twice as much each time for a line that is longer.
       let count = min(max(256 << 10, rest.count), range.upperBound - next)
       let chunk = try onDisk { () throws(FileError) in try read(path, from: next, count: count) }
       if chunk.isEmpty { break }

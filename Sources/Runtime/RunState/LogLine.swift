@@ -1,4 +1,4 @@
-/// The index of a month: `2026-11.index`, which has a line for each record, all that a list needs:
+/// The index of a month: `2026-11.index`, which has a line for each record, with everything that a list needs:
 ///
 ///     {"id":"0199…","recipe":"…","status":"succeeded",…,"offset":0,"length":5120,"blobs":["3fa9…"],"sum":"…"}
 ///
@@ -44,7 +44,7 @@ struct LogLine<Summary: LogSummary>: RecordObject {
     return members + LogLineEnd.bytes(after: members)
   }
 
-  /// Reads a line with its end; nil if it is not as it was written.
+  /// Reads a line with its end; nil if it is damaged.
   init?(_ line: ArraySlice<UInt8>) {
     guard LogLineEnd.isSound(line),
       let value = try? JSON.parse(line.dropLast(LogLineEnd.count) + [ASCII.closeBrace]),
@@ -66,7 +66,7 @@ enum LogLineEnd {
     return label + Array(sum.text.utf8) + lineEnd
   }
 
-  /// Whether a line is as it was written.
+  /// Whether a line is intact.
   static func isSound(_ line: ArraySlice<UInt8>) -> Bool {
     line.count > count && line.suffix(count).elementsEqual(bytes(after: line.dropLast(count)))
   }

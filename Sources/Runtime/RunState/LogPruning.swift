@@ -1,20 +1,21 @@
 /// How old records leave a log.
 ///
-/// By age, whole months go, a month after another, so that a record is kept until its whole month is old enough. Age
-/// counts from the end of the last month but one that has records, and not from the clock alone: a clock that is years
-/// ahead for a while would take everything. By number, the oldest months go as long as enough is left without them; of the month where that ends, the first blocks go
-/// once they are at least a fifth of it and a thousand records, because its files have to be written anew for that.
+/// By age, whole months are removed, so that a record is kept until its whole month is old enough. Age counts from the
+/// end of the second-to-last month that has records, and not from the clock alone: a clock that is years ahead for a
+/// while would remove everything. By number, the oldest months are removed as long as enough is left without them; of
+/// the month where that ends, the first blocks are removed once they are at least a fifth of it and a thousand records,
+/// because its files have to be rewritten for that.
 ///
-/// A month's index goes before its records do, durably, so that no index is ever taken for that of another file. Files
-/// are written anew beside the old ones while those are read and added to; only what was added meanwhile is copied with
-/// the lock held. A crash leaves the old month or the new one, and at worst an index to be made anew.
+/// A month's index is removed before its records are, durably, so that no index is ever used for another file. Files
+/// are rewritten beside the old ones while those are read and added to; only the additions meanwhile are copied with
+/// the lock held. A crash leaves the old month or the new one, and at worst an index to rebuild.
 import Basics
 import Synchronization
 
 extension MonthlyLog {
-  /// Removes what is too old or too much, and says which months are gone or became shorter.
+  /// Removes what is too old or too much, and returns the months that are gone or became shorter.
   ///
-  /// Whoever calls is the only one who prunes.
+  /// Only one caller may prune at a time.
   func prune(
     olderThan age: TimeSpan?, at now: Timestamp, keeping most: Int?, leastBlocks: Int = 8
   ) throws(StateError) -> [String] {
@@ -77,7 +78,7 @@ extension MonthlyLog {
     guard let last = try block(number - 1, of: month) else { return }
     let next = month.next
     try clear(next)
-    // What was copied so far, in the files that are there.
+    // What was copied so far, from the current files.
     var copied = (index: last.end, data: last.dataEnd)
     try copy(month, to: next, &copied, shift: last.dataEnd)
     try makeBlocks(of: next)
@@ -88,7 +89,7 @@ extension MonthlyLog {
     }
   }
 
-  /// Copies the records and their lines in the index from one place on, and syncs the records.
+  /// Copies the records and their index lines from one place on, and syncs the records.
   private func copy(
     _ month: LogMonth, to next: LogMonth, _ copied: inout (index: Int, data: Int), shift: Int
   ) throws(StateError) {

@@ -1,16 +1,16 @@
 import Basics
 import Synchronization
 
-/// How far a record of a log has been read, whose text is handed out piece by piece because it may be large.
+/// How far a record of a log has been read, piece by piece because it may be large.
 ///
-/// The text is that of the record's own JSON object; what was handed out holds once the last piece, which is empty, has
-/// come, because only then its sum is known.
+/// The text is that of the record's own JSON object; it is verified only once the last piece, which is empty, has come,
+/// because only then its sum is known.
 package struct LogCursor: Sendable {
   package let id: String
   fileprivate var place = 0
   fileprivate var sum = Checksum()
   fileprivate var written: Checksum?
-  /// Whether all of the text was handed out, and is as it was written.
+  /// Whether all of the text was returned, and is intact.
   package fileprivate(set) var isOver = false
 
   package init(_ id: String) { self.id = id }
@@ -20,7 +20,7 @@ extension MonthlyLog {
   /// The next piece of a record's text, of whole characters; nil if there is no such record.
   func piece(_ cursor: inout LogCursor, most: Int) throws(StateError) -> [UInt8]? {
     let (id, place) = (cursor.id, cursor.place)
-    // The record is found anew each time, and read with the lock held, because pruning moves what lies in a file.
+    // The record is looked up each time, and read with the lock held, because pruning moves content inside a file.
     let found = try whole.withLock { whole throws(StateError) -> (bytes: [UInt8], count: Int, damage: StateError)? in
       guard let (line, month) = try lines(Query(id: id), &whole).first else { return nil }
       let damage = month.damage(at: line.offset, of: "\(Entry.label) \(id)")
@@ -54,7 +54,7 @@ extension MonthlyLog {
 }
 
 extension [UInt8] {
-  /// How many bytes at the end begin a character that does not end here.
+  /// How many bytes at the end belong to an incomplete character.
   package var bytesOfCutCharacter: Int {
     let tail = suffix(4).reversed()
     for (index, byte) in tail.enumerated() where byte & 0xC0 != 0x80 {

@@ -6,7 +6,7 @@ struct LogSearch<Summary: LogSummary> {
   private let query: LogQuery<Summary>
   private let needles: [[UInt8]]
   private let question: LogBlock.Question
-  /// What was found, last first.
+  /// The matching lines, last first.
   private(set) var found: [LogLine<Summary>] = []
 
   /// How many blocks are read at once.
@@ -18,8 +18,8 @@ struct LogSearch<Summary: LogSummary> {
     question = LogBlock.Question(query)
   }
 
-  /// Searches until enough is found; gives the number of the block whose bytes are damaged, or that after the last for
-  /// the lines after it, and nil if none is.
+  /// Searches until enough is found; returns the number of the block whose bytes are damaged, or the number after the
+  /// last block for the lines after it, and nil if none is damaged.
   mutating func run(in month: LogMonth, _ fileSystem: any FileSystem) throws(StateError) -> Int? {
     let (blockCount, indexSize) = try onDisk { () throws(FileError) in
       ((try fileSystem.size(month.blocks) ?? 0) / LogBlock.size, try fileSystem.size(month.index) ?? 0)
@@ -57,7 +57,7 @@ struct LogSearch<Summary: LogSummary> {
     return nil
   }
 
-  /// Takes the lines that match, last first; false if a line is damaged or unfinished.
+  /// Collects the lines that match, last first; false if a line is damaged or unfinished.
   private mutating func scan(_ text: [UInt8], isChecked: Bool) -> Bool {
     if isChecked, !needles.allSatisfy({ text[...].holds($0) }) { return true }
     var end = text.count
@@ -76,10 +76,11 @@ struct LogSearch<Summary: LogSummary> {
 }
 
 extension ArraySlice<UInt8> {
-  /// Whether a text is among the bytes.
+  /// Whether the bytes contain a text.
   ///
-  /// Written here, because `memmem` is not to be had without `_GNU_SOURCE`: eight bytes are compared at a time, and the
-  /// rest of the text only where those are alike. Of a shorter text the first byte is looked for, which should be rare.
+  /// Written here, because `memmem` is unavailable without `_GNU_SOURCE`: eight bytes are compared at a time, and the
+  /// rest of the text only where those are equal. Of a shorter text the first byte is searched for, which should be
+  /// rare.
   func holds(_ needle: [UInt8]) -> Bool {
     if needle.count < 8 { return holdsShort(needle) }
     return withUnsafeBytes { bytes in
@@ -117,7 +118,7 @@ extension ArraySlice<UInt8> {
     }
   }
 
-  /// Where a byte stands first, quickly.
+  /// The first position of a byte.
   func firstPlace(of byte: UInt8) -> Int? {
     withUnsafeBytes { bytes in
       guard let base = bytes.baseAddress, let found = memchr(base, Int32(byte), bytes.count) else { return nil }

@@ -1,23 +1,23 @@
 import Basics
 
-/// What stands in journals after damage, as far as it can be read: what is lost where everything before is kept.
+/// The readable content of journals after damage: what is lost when only the events before it are kept.
 ///
-/// Nothing of it can be taken for true, because the sums no longer hold; it is only told, and says which runs and
-/// schedules may have gone on after what is kept of them.
+/// None of it can be trusted, because the sums no longer match; it is only reported, and shows which runs and schedules
+/// may have continued after the kept events.
 struct LostEvents {
-  /// How many events were numbered after the last one that is kept, as far as that can be told.
+  /// How many events followed the last one that is kept, as far as is known.
   private(set) var count = 0
   private var known: [StateEvent] = []
-  /// How many lines are no events that can be read.
+  /// How many lines aren't readable events.
   private var unreadable = 0
   /// The runs that such lines name.
   private var named: Set<String> = []
-  /// Lines that can't be read and name no run, or the end of a journal that can't be read, may be of any run.
+  /// Unreadable lines that name no run, or an unreadable end of a journal, may belong to any run.
   private var isUncertain = false
   private let kept: State
   private var last: Int
 
-  /// Nothing yet, after the last event of what is kept.
+  /// Starts empty, after the last event that is kept.
   init(after sequence: Int, of kept: State) {
     self.kept = kept
     last = sequence
@@ -25,7 +25,7 @@ struct LostEvents {
 
   /// Reads what follows the last good commit line of a journal, or a later journal.
   ///
-  /// - Returns: Whether there is anything in it.
+  /// - Returns: Whether it has any content.
   mutating func read(_ bytes: ArraySlice<UInt8>) -> Bool {
     let (count, unreadable) = (known.count, self.unreadable)
     var endsWell = true
@@ -58,7 +58,7 @@ struct LostEvents {
     return known.count > count || self.unreadable > unreadable
   }
 
-  /// A journal is missing, so that it isn't known what was in it.
+  /// Notes that a journal is missing, so its content is unknown.
   mutating func missJournal() { isUncertain = true }
 
   private mutating func note(_ number: Int) {
@@ -71,10 +71,10 @@ struct LostEvents {
     Set(kept.runs.keys.filter { line.holds(Array("\"\($0)\"".utf8)) })
   }
 
-  /// Whether events are lost of which nothing is known, or of which it isn't known whom they concern.
+  /// Whether lost events are unknown, or it is unknown which runs or schedules they concern.
   private var hidesEvents: Bool { isUncertain || unreadable != count - known.count || namesStrangers }
 
-  /// Whether an event names a run or a schedule that there never was, because the damage is in its name.
+  /// Whether an event names a run or a schedule that never existed, because its name is damaged.
   private var namesStrangers: Bool {
     var names = Set(kept.runs.keys).union(kept.ended.map(\.id)).union(kept.schedules.keys)
     for event in known {
@@ -88,15 +88,15 @@ struct LostEvents {
     return false
   }
 
-  // MARK: - Whom it concerns
+  // MARK: - The runs and schedules concerned
 
-  /// The open runs that may have gone on after what is kept.
+  /// The open runs that may have continued after the kept events.
   var runs: [String] {
     let concerned = hidesEvents ? Set(kept.runs.keys) : Set(known.flatMap(\.runs)).union(named)
     return kept.runs.keys.filter(concerned.contains).sorted { $0.precedesByScalars($1) }
   }
 
-  /// The schedules that may have decided on slots after what is kept.
+  /// The schedules that may have decided slots after the kept events.
   var schedules: [String] {
     let concerned = hidesEvents || unreadable > 0 ? Set(kept.schedules.keys) : Set(known.compactMap(\.schedule))
     return kept.schedules.keys.filter(concerned.contains).sorted { $0.precedesByScalars($1) }
@@ -214,7 +214,7 @@ extension StateEvent {
     }
   }
 
-  /// The step that the event changes, and what had become of it.
+  /// The step that the event changes, and its new status.
   fileprivate var step: (StepPath, String)? {
     switch self {
     case .stepBegan(let event): (event.step, "had begun")

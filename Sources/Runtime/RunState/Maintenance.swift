@@ -1,17 +1,17 @@
-/// What a store does for its folder now and then, after a snapshot: old records go, and blobs that nothing names.
+/// The maintenance of a folder now and then, after a snapshot: removes old records and unreferenced blobs.
 ///
-/// It has a thread of its own, so that nobody waits for it; the hour between two times is measured across processes by a
-/// file, `blobs/collected`, and within one by the clock that nobody sets.
+/// It has a thread of its own, so that no caller waits for it; the hour between two passes is measured across processes
+/// by a file, `blobs/collected`, and within one by the monotonic clock.
 package import Basics
 import Synchronization
 
-/// How long what is over is kept.
+/// How long finished runs and settled slots are kept.
 package struct Retention: Sendable, Equatable {
-  /// At most about that many finished runs; any number if absent.
+  /// About the most finished runs to keep; any number if absent.
   package var runs: Int?
   /// Finished runs of months that ended longer ago are forgotten; never if absent.
   package var runsFor: TimeSpan?
-  /// So are settled slots.
+  /// The same for settled slots.
   package var slotsFor: TimeSpan?
 
   package init(runs: Int? = nil, runsFor: TimeSpan? = nil, slotsFor: TimeSpan? = nil) {
@@ -20,9 +20,9 @@ package struct Retention: Sendable, Equatable {
     self.slotsFor = slotsFor
   }
 
-  /// Everything, for ever.
+  /// Keeps everything, for ever.
   package static let everything = Retention()
-  /// What holds where nothing is configured: a year of runs, and three months of slots.
+  /// The default: a year of runs, and three months of slots.
   package static let usual = Retention(runsFor: .seconds(365 * 86_400), slotsFor: .seconds(90 * 86_400))
 }
 
@@ -33,10 +33,10 @@ final class Maintenance: Sendable {
   private let retention: Retention
   private let time: any TimeSource
   private let last = Mutex<TimeSpan?>(nil)
-  /// When what is under way has to end, once the store is being closed.
+  /// When work under way has to end, once the store is being closed.
   private let deadline = Mutex<ContinuousClock.Instant?>(nil)
 
-  /// The file that says when and why maintenance failed last, until it succeeds.
+  /// The file with the time and cause of the last failure of maintenance, until it succeeds.
   static let failureName = "maintenance.failed"
 
   private static let interval = TimeSpan.seconds(3600)
@@ -49,12 +49,12 @@ final class Maintenance: Sendable {
     self.time = time
   }
 
-  /// Lets what is under way end soon, so that nobody waits for it who leaves.
+  /// Ends work under way soon, so that closing need not wait for it.
   func close() { deadline.withLock { $0 = .now + .milliseconds(200) } }
 
   private var isOver: Bool { deadline.withLock { $0.map { $0 < .now } ?? false } }
 
-  /// Whether a log lacks records, which was seen when its index knew of more.
+  /// Whether a log lacks records, which is known when its index had more.
   private func examineLogs() throws(StateError) {
     let months = try logs.history.months() + logs.slots.months()
     for month in months {
@@ -68,7 +68,7 @@ final class Maintenance: Sendable {
     }
   }
 
-  /// Does what is due, if an hour has gone by since it was done last.
+  /// Does the maintenance that is due, if an hour has passed since the last.
   func runIfDue() throws(StateError) {
     let elapsed = time.elapsed()
     let isDue = last.withLock { last in
@@ -82,9 +82,9 @@ final class Maintenance: Sendable {
       _ = try run(isForced: false)
       try examineLogs()
     } catch {
-      // There was no time left, which the next agent has.
+      // The time ran out; the next agent continues.
       if error.kind == .closed { return }
-      // For `errand doctor`; where not even that can be written, it finds the cause itself.
+      // For `errand doctor`; if not even this can be written, it finds the cause itself.
       try? folder.fileSystem.write(Array("\(time.now()) \(error.message)\n".utf8), to: mark)
       throw error
     }
@@ -93,8 +93,7 @@ final class Maintenance: Sendable {
     }
   }
 
-  /// Forgets what is too old, and removes the blobs that nothing names, unless that was done within the hour and nobody
-  /// insists.
+  /// Removes old records and unreferenced blobs, unless that was done within the hour and isn't forced.
   func run(isForced: Bool) throws(StateError) -> MaintenanceReport {
     var report = MaintenanceReport()
     let now = time.now()
@@ -110,14 +109,14 @@ final class Maintenance: Sendable {
     }
     var collection = BlobCollection(blobs: blobs, folder: folder, history: logs.history)
     if !isForced { collection.isOver = { self.isOver } }
-    // Another part to begin with each hour, so that all have their turn.
+    // Starts with another part each hour, so that all have their turn.
     report.removedBlobs = try collection.run(at: now, after: max(0, now.seconds) / 3600 % 256)
     try onDisk { () throws(FileError) in try folder.fileSystem.write([], to: mark) }
     return report
   }
 }
 
-/// What was forgotten.
+/// What was removed.
 package struct MaintenanceReport: Sendable, Equatable {
   /// The months of the history that are gone or became shorter.
   package var prunedRuns: [String] = []

@@ -1,7 +1,7 @@
 import Basics
 import Synchronization
 
-/// A state that is gone with the process: for tests, and for runs that nobody is to recover.
+/// A state that is discarded with the process: for tests, and for runs that need not be recovered.
 package final class MemoryStateStore: StateStore {
   private struct Content {
     var state = State()

@@ -1,27 +1,27 @@
-/// Records that are over, month by month: the finished runs, and the slots of schedules.
+/// Finished records, month by month: ended runs, and settled slots of schedules.
 ///
 /// `2026-11.jsonl` holds the records of that month (UTC), in the order in which they were added, one a line, with the
 /// CRC-64/XZ of the record's own JSON text:
 ///
 ///     {"sum":"51…","run":{…}}
 ///
-/// Beside it lie two files that make it quick to search and hold nothing of their own: `LogLine` says what is in
-/// `2026-11.index`, `LogBlock` what is in `2026-11.blocks`, and `LogIndexing` how both are made, checked and mended.
+/// Two files beside it make it quick to search and hold nothing of their own: `LogLine` documents `2026-11.index`,
+/// `LogBlock` documents `2026-11.blocks`, and `LogIndexing` how both are built, checked and repaired.
 ///
-/// Only snapshots add to a log: first the records that were over since the last one, synced, then the index, and then
-/// the snapshot that no longer holds them. A crash in between lets the next snapshot add them again; as they are then
-/// among the last lines, at most as many as there are to add, the index tells which are there. Half a line that a crash
-/// left is cut off, because its record is still in the journal.
+/// Only snapshots add to a log: first the records that were finished since the last one, synced, then the index, and
+/// then the snapshot that no longer holds them. A crash in between lets the next snapshot add them again; as they are
+/// then among the last lines, at most as many as there are to add, the index shows which are there. Half a line that a
+/// crash left is cut off, because its record is still in the journal.
 ///
-/// A search reads the blocks from the end, and of the index only those stretches that may hold what is asked for; so a
-/// million records cost neither memory nor, by much, time.
+/// A search reads the blocks from the end, and of the index only those stretches that may match; so a million records
+/// cost no memory and little time.
 import Basics
 import Synchronization
 
-/// What a log keeps.
+/// A record that a log keeps.
 protocol LogRecord: Record, Equatable {
   associatedtype Summary: LogSummary
-  /// The member of a line that holds it, and what messages call it.
+  /// The member of a line that holds it, and its name in messages.
   static var label: String { get }
   var summary: Summary { get }
 }
@@ -29,24 +29,24 @@ protocol LogRecord: Record, Equatable {
 /// What lists show of a record; its first member is its id.
 protocol LogSummary: RecordObject {
   var id: String { get }
-  /// What says which month the record belongs to.
+  /// The instant that decides the record's month.
   var instant: Timestamp { get }
-  /// The instants that lists may be asked for.
+  /// The instants that a query can match.
   var span: ClosedRange<Timestamp> { get }
-  /// What lists may be asked for, besides the id and the span.
+  /// What a query can match, besides the id and the span.
   var features: [String] { get }
 }
 
-/// What is searched for in a log.
+/// A search in a log.
 struct LogQuery<Summary: LogSummary>: Sendable {
   var limit: Int
-  /// Only records whose id begins so.
+  /// Only records whose id begins with this.
   var idPrefix: String?
-  /// Only the record of that id.
+  /// Only the record with that id.
   var id: String?
   /// Only records that have one of these features.
   var features: [String]?
-  /// Texts that each line of the index has to hold, to pass over the others quickly.
+  /// Texts that each matching line of the index must contain, to skip the others quickly.
   var needles: [String] = []
   /// Only records whose span ends at or after that instant.
   var from: Timestamp?
@@ -54,12 +54,12 @@ struct LogQuery<Summary: LogSummary>: Sendable {
   var before: Timestamp?
   /// Only months up to that instant's.
   var lastMonth: Timestamp?
-  /// The whole condition; what comes before it only saves reading.
+  /// The whole condition; the other members only save reading.
   var matches: @Sendable (Summary) -> Bool = { _ in true }
 
   init(limit: Int) { self.limit = limit }
 
-  /// What finds the record of exactly that id.
+  /// Finds the record with exactly that id.
   init(id: String) {
     limit = 1
     self.id = id
@@ -109,10 +109,10 @@ final class MonthlyLog<Entry: LogRecord>: Sendable {
       offset += line.count
     }
     if lines.isEmpty {
-      // Whoever added them may have failed to sync them.
+      // The program that added them may have failed to sync them.
       return try onDisk { () throws(FileError) in try fileSystem.openForAppending(month.data).sync() }
     }
-    // Until the index is written, too, it is not known to be whole.
+    // Until the index is written too, it may be incomplete.
     whole.remove(month.name)
     try onDisk { () throws(FileError) in
       let file = try fileSystem.openForAppending(month.data)
@@ -126,13 +126,13 @@ final class MonthlyLog<Entry: LogRecord>: Sendable {
 
   // MARK: - Reading
 
-  /// What lists show of the records that match, the last added first.
+  /// The summaries of the records that match, the last added first.
   func summaries(_ query: Query) throws(StateError) -> [Entry.Summary] { try lines(query).map(\.line.summary) }
 
-  /// The record of exactly that id.
+  /// The record with exactly that id.
   func entry(_ id: String) throws(StateError) -> Entry? {
     try whole.withLock { whole throws(StateError) in
-      // The record is read with the lock held, because pruning moves what lies in a file.
+      // The record is read with the lock held, because pruning moves content inside a file.
       guard let (line, month) = try lines(Query(id: id), &whole).first else { return nil }
       let bytes = try onDisk { () throws(FileError) in
         try fileSystem.read(month.data, from: line.offset, count: line.length)
@@ -162,7 +162,7 @@ final class MonthlyLog<Entry: LogRecord>: Sendable {
     return found
   }
 
-  /// The last lines of a month that match, last first; an index that is damaged is mended from there on.
+  /// The last lines of a month that match, last first; a damaged index is repaired from there on.
   private func lines(
     of month: LogMonth, _ query: Query, _ whole: inout Set<String>
   ) throws(StateError) -> [Line] {
@@ -181,7 +181,7 @@ final class MonthlyLog<Entry: LogRecord>: Sendable {
     }
   }
 
-  /// The months that there are, in order.
+  /// The months in the log, in order.
   func months() throws(StateError) -> [LogMonth] {
     try onDisk { () throws(FileError) in try fileSystem.list(folder) }.compactMap {
       LogMonth(folder: folder, ofFile: $0)
@@ -195,7 +195,7 @@ struct LogMonth: Hashable, Sendable {
   let folder: String
   /// Such as `2026-11`.
   let name: String
-  /// What the names of files end in that are to take the place of the month's.
+  /// The suffix of the files that will replace the month's.
   private var suffix = ""
 
   var data: String { "\(folder)/\(name).jsonl\(suffix)" }
@@ -205,7 +205,7 @@ struct LogMonth: Hashable, Sendable {
   /// An index that knew of more records than there were when it was last used.
   var indexAhead: String { "\(folder)/\(name).ahead" }
 
-  /// The files that are to take the place of these.
+  /// The files that will replace these.
   var next: LogMonth {
     var month = self
     month.suffix = ".new"
@@ -230,7 +230,7 @@ struct LogMonth: Hashable, Sendable {
 
   static func name(of instant: Timestamp) -> String { String(instant.description.prefix(7)) }
 
-  /// What is said where the bytes of a record aren't as they were written.
+  /// The error for a record whose bytes are damaged.
   func damage(at offset: Int, of record: String) -> StateError {
     StateError(
       .damaged,
@@ -268,7 +268,7 @@ extension LogRecord {
     self = record
   }
 
-  /// The sum that a line begins with, or nil if it does not begin as it was written.
+  /// The sum at the beginning of a line, or nil if that is damaged.
   static func sum(inLine line: ArraySlice<UInt8>) -> Checksum? {
     guard line.count >= textStart, line.starts(with: logSumLabel) else { return nil }
     let rest = line.dropFirst(logSumLabel.count)
@@ -276,7 +276,7 @@ extension LogRecord {
     return Checksum(String(decoding: rest.prefix(16), as: UTF8.self))
   }
 
-  /// The record's own text in a line without its end, or nil if it is not as it was written.
+  /// The record's own text in a line without its end, or nil if it is damaged.
   static func text(inLine line: ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
     guard let written = sum(inLine: line), line.last == ASCII.closeBrace else { return nil }
     let text = line.dropFirst(textStart).dropLast()

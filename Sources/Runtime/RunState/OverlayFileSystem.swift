@@ -2,12 +2,12 @@ package import Basics
 import Glibc
 import Synchronization
 
-/// A file system over another that is only read: what is written is kept in memory, and goes with the process.
+/// A file system over another that is only read: writes are kept in memory, and discarded with the process.
 ///
-/// It lets a state on a read-only disk be read by those who would mend and complete it while they read.
+/// With it, code that repairs and completes a state while it reads can read one on a read-only disk.
 package final class OverlayFileSystem: FileSystem {
   private let below: any FileSystem
-  /// What is here in the place of what is below; nil for what was removed.
+  /// The files that replace those below; nil for removed ones.
   private let files = Mutex<[String: [UInt8]?]>([:])
 
   package init(_ below: any FileSystem = DiskFileSystem()) { self.below = below }
