@@ -1,4 +1,3 @@
-import Basics
 public import ActionKit
 public import HTTPClient
 

@@ -1,4 +1,3 @@
-import Basics
 import ActionKit
 
 // How boards are read: forgivingly, because a board that lacks something is still worth reading, and rows of one that

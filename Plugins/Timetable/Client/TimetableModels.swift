@@ -1,4 +1,3 @@
-import Basics
 public import ActionKit
 
 // What the publisher's files hold, as Swift types that recipes see too: each field's sentence is its documentation.
