@@ -12,7 +12,7 @@ public enum ErrorKind: String, CaseIterable, Hashable, Sendable {
   case authorization
   /// What the input names is not there.
   case notFound
-  /// It is there already, or was changed by somebody else meanwhile.
+  /// It is there already, or was changed by another client meanwhile.
   case conflict
   /// The service asks for patience.
   case rateLimited
@@ -22,7 +22,7 @@ public enum ErrorKind: String, CaseIterable, Hashable, Sendable {
   case network
   /// The service answered that it failed.
   case server
-  /// Somebody asked for an end.
+  /// It was cancelled.
   case cancelled
   /// The service's answer is not what its contract says.
   case plugin
@@ -38,6 +38,6 @@ public enum OutsideEffect: String, CaseIterable, Hashable, Sendable {
   case none
   /// It happened, and what came afterwards failed.
   case done
-  /// Nobody knows.
+  /// It is unknown.
   case unknown
 }

@@ -91,7 +91,7 @@ extension FileError: CustomStringConvertible {
   }
 }
 
-/// What an `errno` means, and its name, in English whatever the locale: `no space left on device (ENOSPC)`.
+/// What an `errno` means, and its name, in English in every locale: `no space left on device (ENOSPC)`.
 public func systemErrorText(_ code: Int32) -> String {
   switch code {
   case EPERM: "operation not permitted (EPERM)"
@@ -118,7 +118,7 @@ public func systemErrorText(_ code: Int32) -> String {
   case ENOSPC: "no space left on device (ENOSPC)"
   case EROFS: "read-only file system (EROFS)"
   case EMLINK: "too many links (EMLINK)"
-  case EPIPE: "nobody reads the other end (EPIPE)"
+  case EPIPE: "the reading end is closed (EPIPE)"
   case ENAMETOOLONG: "the name is too long (ENAMETOOLONG)"
   case ENOSYS: "not supported by this system (ENOSYS)"
   case ENOTEMPTY: "the folder is not empty (ENOTEMPTY)"

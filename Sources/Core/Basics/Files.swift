@@ -1,7 +1,7 @@
 // Reading and writing whole files.
 //
 // A file is replaced in one step that power loss cannot halve: the bytes go to a new file in the same folder, which is
-// synced and renamed over the old one; then the folder is synced, so that the name survives, too. Whoever reads sees
+// synced and renamed over the old one; then the folder is synced, so that the name survives, too. A reader sees
 // the old bytes or the new ones and nothing between. What fails before the rename leaves the old file and nothing else.
 //
 // All calls block. Those that may take long (syncs, large files, network folders) are not for Swift's cooperative
@@ -23,8 +23,8 @@ public enum Files {
   ///
   /// A symbolic link at the path is replaced, not followed.
   /// - Parameters:
-  ///   - mode: The permissions of the new file, whatever the process's mask.
-  ///   - isDurable: False for what may be lost or damaged by power loss, because whoever reads it finds that out.
+  ///   - mode: The permissions of the new file, regardless of the process's mask.
+  ///   - isDurable: False for what may be lost or damaged by power loss, because its reader finds that out.
   public static func write(
     _ bytes: [UInt8], to path: String, mode: mode_t = 0o644, isDurable: Bool = true
   ) throws(FileError) {
@@ -88,7 +88,7 @@ public enum Files {
     guard Glibc.remove(path) == 0 || errno == ENOENT else { throw FileError(.remove, path) }
   }
 
-  /// Makes a folder of a name that nobody else has, for what goes with the process; only its owner may look into it.
+  /// Makes a folder with a unique name, for what goes with the process; only its owner may look into it.
   ///
   /// It lies where `TMPDIR` says, if that is a full path, and else in `/tmp`.
   public static func makeTemporaryFolder(_ prefix: String) throws(FileError) -> String {
@@ -149,7 +149,7 @@ public enum Files {
   }
 }
 
-/// A new file beside a path, with a name that nobody else uses.
+/// A new file beside a path, with a unique name.
 private struct Temporary: ~Copyable {
   let name: String
   let file: Descriptor

@@ -94,7 +94,7 @@ public enum JSON {
     return writer.output.withBytes { String(decoding: $0, as: UTF8.self) }
   }
 
-  /// Writes a value as text for those who only look at it: whatever it is, it can be written.
+  /// Writes a value as text that is only shown: every value can be written.
   package static func shown(_ value: Value, _ style: Style = .compact) -> String {
     var style = style
     style.isTotal = true

@@ -401,11 +401,11 @@ struct JSONReader: ~Copyable {
       let guess =
         word.utf8.count > 32
         ? "" : word.nearest(among: ["true", "false", "null"]).map { "; did you mean '\($0)'?" } ?? ""
-      return error("'\(word.excerpt(32, of: bytes))' is no JSON value\(guess)", at: index)
+      return error("'\(word.excerpt(32, of: bytes))' isn't a JSON value\(guess)", at: index)
     }
     let hint =
       switch bytes[index] {
-      case ASCII.apostrophe: "; strings stand in double quotes"
+      case ASCII.apostrophe: "; strings need double quotes"
       case ASCII.dot, ASCII.plus: "; a number begins with a digit or '-'"
       case ASCII.slash, ASCII.hash: "; JSON has no comments"
       default: ""
@@ -418,7 +418,7 @@ struct JSONReader: ~Copyable {
     guard index < bytes.count else { return "the text ends" }
     var parser = UTF8.ForwardParser()
     var rest = bytes[index...].makeIterator()
-    guard case .valid(let encoded) = parser.parseScalar(from: &rest) else { return "a byte that is no UTF-8 was found" }
+    guard case .valid(let encoded) = parser.parseScalar(from: &rest) else { return "a byte isn't valid UTF-8" }
     let scalar = UTF8.decode(encoded)
     return scalar.value < 0x20 || scalar.value == 0x7F
       ? "the control character U+00\(hex(bytes[index])) was found" : "'\(scalar)' was found"

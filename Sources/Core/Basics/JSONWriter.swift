@@ -162,7 +162,7 @@ package struct JSONWriter: ~Copyable {
     case .uint(let number): return String(number)
     case .bool(let flag): return flag ? "true" : "false"
     case .masked(let text): return text.shown
-    default: throw ValueError(reason: "\(key.kindName) is no key")
+    default: throw ValueError(reason: "\(key.kindName) isn't a key")
     }
   }
 

@@ -2,7 +2,7 @@
 //
 // A service, a command or a file may repeat a secret that it was given. Such a text is cut only here, after its secrets
 // are taken out of the whole of it: the beginning of a secret that is cut would be found no more. Which secrets there
-// are is known to the runs, which say so to everything that they call; where nobody says so there are none.
+// are is known to the runs, which tell everything that they call; outside of a run there are none.
 
 /// Where a text from outside, in which secrets may be repeated, is shortened for messages.
 public enum OutsideText {

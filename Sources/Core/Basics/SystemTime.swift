@@ -20,7 +20,7 @@ public struct SystemTime: TimeSource {
 
   /// Waits at least that long.
   ///
-  /// A machine that sleeps meanwhile may prolong it by as much, so whoever waits for an instant waits in portions.
+  /// A machine that sleeps meanwhile may prolong it by as much, so a wait for an instant is made in portions.
   public func sleep(for span: TimeSpan) async throws {
     try Task.checkCancellation()
     guard span > .zero else { return await Task.yield() }

@@ -3,7 +3,7 @@
 /// Keys are strings, ints, uints or bools, and in the state texts that are kept by reference. Following CEL, an int and a
 /// uint of the same value are one key, and a double that is exactly an integer finds it. Up to eight members are searched
 /// one by one; beyond that an open-addressing table of member indexes is kept, whose hash is seeded per process, so that
-/// nobody can prepare keys that collide.
+/// an attacker can't prepare keys that collide.
 public struct ValueMap: Sendable {
   /// One key with its value.
   public struct Member: Sendable {
@@ -182,7 +182,7 @@ public struct ValueMap: Sendable {
 }
 
 extension ValueMap: Equatable {
-  /// Whether both hold the same keys with equal values, in whatever order.
+  /// Whether both hold the same keys with equal values, in any order.
   public static func == (left: ValueMap, right: ValueMap) -> Bool {
     left.count == right.count
       && left.members.allSatisfy { member in

@@ -9,7 +9,7 @@ package import Basics
 // `@hourly @daily @midnight @weekly @monthly @yearly @annually` stand for what they stand for everywhere.
 //
 // The two day fields. A day matches if both match, provided that either begins with `*`; if neither does, one is
-// enough. For a plain `*` that is what everyone expects; the rest gets a warning.
+// enough. For a plain `*` that is what is expected; the rest gets a warning.
 //
 // Clock changes. An expression is wild if its minute or hour begins with `*`: it matches every wall minute that
 // exists, those of a repeated hour twice. Any other expression names times of day:
@@ -35,7 +35,7 @@ package struct CronExpression: Hashable, Sendable {
   /// Whether a day must match both day fields rather than one.
   let needsBothDays: Bool
 
-  /// What becomes of a time that a jump of the clock leaves out.
+  /// What to do with a time that a jump of the clock leaves out.
   package enum DSTGap: String, CaseIterable, Sendable {
     case shift, skip
   }

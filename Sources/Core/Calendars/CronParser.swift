@@ -33,6 +33,8 @@ struct CronParser {
       name: "day of the week", range: 0...7, names: ["SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"])
     static let all = [minute, hour, day, month, weekday]
 
+    var nameWithArticle: String { "\(name == Field.hour.name ? "an" : "a") \(name)" }
+
     /// What the field takes, for messages.
     var wanted: String {
       let names = names.isEmpty ? "" : " or \(names[0])-\(names[names.count - 1])"
@@ -79,7 +81,7 @@ struct CronParser {
     let word = string(range)
     let name = word.lowercased()
     switch name {
-    case "@reboot": error("'@reboot' is no time; run the recipe from a unit that starts with the machine", range)
+    case "@reboot": error("'@reboot' isn't a time; run the recipe from a unit that starts with the machine", range)
     case "@every": error("'@every' is not cron; use the key `every`, as in `every: 90m`", range)
     default:
       guard let fields = CronParser.shorthands[name] else {
@@ -92,7 +94,7 @@ struct CronParser {
       }
       guard isAlone else {
         error(
-          "'\(word)' stands for all five fields (\(fields)); leave out what follows", range.upperBound..<bytes.count)
+          "'\(word)' replaces all five fields (\(fields)); leave out what follows", range.upperBound..<bytes.count)
         return nil
       }
       var parser = CronParser(fields)
@@ -134,7 +136,7 @@ struct CronParser {
     } else {
       let ends = split(base) { $0 == ASCII.minus }
       guard ends.count <= 2 else {
-        error("'\(string(base))' is no range; write two values, as in '1-5'", base)
+        error("'\(string(base))' isn't a range; write two values, as in '1-5'", base)
         return 0
       }
       guard let first = value(of: field, in: ends[0]),
@@ -151,7 +153,7 @@ struct CronParser {
     var step = 1
     if slash.count == 2 {
       guard let number = number(slash[1]), number > 0 else {
-        error("'\(string(slash[1]))' is no step; write a number from 1, as in '*/15'", slash[1])
+        error("'\(string(slash[1]))' isn't a step; write a number from 1, as in '*/15'", slash[1])
         return 0
       }
       step = number
@@ -189,7 +191,7 @@ struct CronParser {
     let word = string(range)
     if let number = number(range) {
       guard field.range.contains(number) else {
-        error("\(word) is no \(field.name); write \(field.wanted)", range)
+        error("\(word) isn't \(field.nameWithArticle); write \(field.wanted)", range)
         return nil
       }
       return number
@@ -219,7 +221,7 @@ struct CronParser {
     } else {
       hint = "write \(field.wanted)"
     }
-    error("'\(word)' is no \(field.name); \(hint)", range)
+    error("'\(word)' isn't \(field.nameWithArticle); \(hint)", range)
     return nil
   }
 

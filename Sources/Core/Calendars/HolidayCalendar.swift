@@ -7,7 +7,7 @@ package import Basics
 // at the begins that RRULE and RDATE give, and not at those of EXDATE. An event with a RECURRENCE-ID stands in for the
 // one of the same UID that would begin then. Events with STATUS:CANCELLED do not take place.
 //
-// An event of days covers those days, in whatever zone; one of times covers each day that it touches in the zone of
+// An event of days covers those days, in any zone; one of times covers each day that it touches in the zone of
 // the schedule. Times have a zone of their own: `Z` for UTC, TZID for an IANA zone, or else that of the schedule.
 //
 // The answer is the same whenever it is asked for, because it covers the years 1970 to 2099 and not those around today.
@@ -83,7 +83,7 @@ struct HolidayEvent {
   func occurrences(
     without others: [CalendarMoment], budget: inout Int, _ body: (CivilTime) -> Void
   ) -> Bool {
-    // Dates leave out whatever begins on them.
+    // Dates leave out everything that begins on them.
     var times: Set<CivilTime> = []
     var dates: Set<CivilDate> = []
     for moment in excluded + others {

@@ -75,7 +75,7 @@ struct HolidayEventReader {
       return number
     }
     let malformed = file.fault(
-      "\(property.name): '\(text)' is no day such as 20261225 and no time such as 20261225T090000Z", property.range)
+      "\(property.name): '\(text)' isn't a day such as 20261225 or a time such as 20261225T090000Z", property.range)
     guard let year = number(0..<4), let month = number(4..<6), let day = number(6..<8), (1...9999).contains(year),
       let date = CivilDate(year: year, month: month, day: day)
     else { throw malformed }
@@ -108,7 +108,7 @@ struct HolidayEventReader {
 
   /// Reads `P1D`, `P2W`, `PT1H30M`, `P1DT12H`, as seconds; a day has 24 hours on the clock.
   private func duration(_ property: ICalendarProperty) throws(Diagnostic) -> Int {
-    let malformed = file.fault("DURATION: '\(property.value)' is no length of time such as P1D or PT8H", property.range)
+    let malformed = file.fault("DURATION: '\(property.value)' isn't a duration such as P1D or PT8H", property.range)
     var rest = Array(property.value.uppercased().utf8)[...]
     if rest.first == ASCII.plus { rest = rest.dropFirst() }
     guard rest.first == UInt8(ascii: "P"), rest.count > 2 else { throw malformed }

@@ -55,7 +55,7 @@ struct ICalendarFile {
       case "END":
         guard open.last == component else {
           throw fault(
-            open.last.map { "END:\(component) stands where END:\($0) is wanted" }
+            open.last.map { "END:\(component) found, but END:\($0) is wanted" }
               ?? "END:\(component) ends nothing", range)
         }
         open.removeLast()
@@ -75,7 +75,7 @@ struct ICalendarFile {
   func fault(_ message: String, _ range: Range<Int>) -> Diagnostic { Diagnostic(message, at: .init(source, range)) }
 
   private func notACalendar(_ range: Range<Int>) -> Diagnostic {
-    fault("this is no iCalendar file, which begins with BEGIN:VCALENDAR", range)
+    fault("this isn't an iCalendar file; one begins with BEGIN:VCALENDAR", range)
   }
 
   /// The next line, unfolded, and moves on; nil at the end.
@@ -122,7 +122,7 @@ struct ICalendarFile {
       ASCII.uppercase.contains(byte) || ASCII.digits.contains(byte) || byte == ASCII.minus
     }
     guard !name.isEmpty, isName, rest.first == colon else {
-      throw fault("this is no line of an iCalendar file, such as DTSTART:20261225", range)
+      throw fault("this isn't a line of an iCalendar file, such as DTSTART:20261225", range)
     }
     return ICalendarProperty(
       name: name, parameters: parameters, value: String(decoding: rest.dropFirst(), as: UTF8.self), range: range)

@@ -45,7 +45,7 @@ struct ICalendarRule {
     var hasFrequency = false
     for part in property.value.uppercased().split(separator: ";") {
       let sides = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-      guard sides.count == 2 else { throw fault("'\(part)' is no part of a rule, such as FREQ=YEARLY") }
+      guard sides.count == 2 else { throw fault("'\(part)' isn't a part of a rule, such as FREQ=YEARLY") }
       let (name, text) = (String(sides[0]), sides[1])
       switch name {
       case "FREQ":
@@ -76,11 +76,11 @@ struct ICalendarRule {
       }
     }
     guard hasFrequency else { throw fault("it has no FREQ") }
-    guard count == nil || until == nil else { throw fault("COUNT and UNTIL cannot stand together") }
+    guard count == nil || until == nil else { throw fault("COUNT and UNTIL exclude each other") }
     if frequency == .daily || frequency == .weekly, weekdays.contains(where: { $0.ordinal != 0 }) {
       throw fault("days of the week with a number go with MONTHLY and YEARLY")
     }
-    if frequency == .weekly, !monthDays.isEmpty { throw fault("BYMONTHDAY cannot stand beside FREQ=WEEKLY") }
+    if frequency == .weekly, !monthDays.isEmpty { throw fault("BYMONTHDAY isn't allowed with FREQ=WEEKLY") }
     takeRest(from: begin)
   }
 

@@ -1,6 +1,6 @@
 package import Basics
 
-// When something is due, as a pure function: the same recurrence is due at the same instants whoever asks and whenever.
+// When something is due, as a pure function: the same recurrence is due at the same instants for every caller at any time.
 //
 // A rule names instants:
 //

@@ -37,7 +37,7 @@ package protocol TimeZoneFiles: Sendable {
 /// The zones of a machine by name, each read once.
 package final class TimeZoneDatabase: Sendable {
   private let files: any TimeZoneFiles
-  /// Only names with a file get in, so that nobody can make it grow.
+  /// Only names with a file get in, so that made-up names can't make it grow.
   private let zones = Mutex<[String: TimeZoneRules]>([:])
   /// Read when a name is unknown for the first time.
   private let knownNames = Mutex<[String]?>(nil)
@@ -107,7 +107,7 @@ package final class TimeZoneDatabase: Sendable {
       // The nearest name of `AEST` is `EST`, on the other side of the world.
       return TimeZoneError(
         .unknown,
-        "'\(name)' is no time zone, and abbreviations have several meanings; write an IANA name such as 'Australia/Sydney'"
+        "'\(name)' isn't a time zone, and abbreviations have several meanings; write an IANA name such as 'Australia/Sydney'"
       )
     }
     // People know the city.
@@ -118,7 +118,7 @@ package final class TimeZoneDatabase: Sendable {
       .flatMap { near in names.filter { $0.hasSuffix("/" + near) }.min() }
     return TimeZoneError(
       .unknown,
-      "'\(name.excerpt(64))' is no time zone; "
+      "'\(name.excerpt(64))' isn't a time zone; "
         + (guess.map { "did you mean '\($0)'?" }
           ?? "write an IANA name such as 'Australia/Sydney', or an offset such as '+05:30'"))
   }

@@ -1,8 +1,8 @@
 // The reader of TZif files (RFC 8536, versions 1 to 3; version 4 differs in leap seconds only).
 //
 // A file is a header of 44 bytes with six counts, and a block of data: transition times, the index of the local time
-// type that begins with each, the types (offset, daylight flag, name), leap seconds, and flags that nobody needs who
-// reads a file made by `zic`. From version 2 on that block is in 32 bits and for old readers; it is followed by a
+// type that begins with each, the types (offset, daylight flag, name), leap seconds, and flags that a
+// file made by `zic` does not need. From version 2 on that block is in 32 bits and for old readers; it is followed by a
 // second header, the block again in 64 bits, and a footer, "\n" TZ "\n": a POSIX rule for everything after the last
 // transition (`TimeZoneFooter`).
 //

@@ -6,7 +6,7 @@ import Synchronization
 // One program as a process: started by a keeper of its own (CProcess), fed and read through pipes, and ended with all
 // that it started. Two calls block, each on a thread of its own: `start`, and then `follow`.
 //
-// What holds where: whatever descends from the command is ended with it, in whatever group or session it is, also when
+// What holds where: every descendant of the command is ended with it, in any group or session, also when
 // this program is killed; a lock that was named by `keepLocked` stays held until then. What is no descendant is not
 // ended: what another program starts on request (a service manager, a container engine, at). What became another user
 // (sudo) cannot be ended by one who is not root; it is named in `End.left`. Where there is no /proc, only the command's
@@ -133,7 +133,7 @@ package final class ChildProcess: Sendable {
     var keeper: pid_t = 0
     var code = kept(pipes, &keeper)
     guard code == 0 else { return code }
-    // The ends of the command and its keeper; what is ours is closed by whoever follows.
+    // The ends of the command and its keeper; ours are closed by the follower.
     for (pipe, end) in [(0, 0), (1, 1), (2, 1), (3, 0), (4, 1)] {
       close(pipes[pipe][end])
       pipes[pipe][end] = -1
@@ -207,7 +207,7 @@ package final class ChildProcess: Sendable {
   /// Keeps other processes of the same user, which commands are, from reading this one's environment and memory.
   package static func hideFromOthers() { cprocess_hide() }
 
-  /// Asks it to end; whoever follows it sees to that.
+  /// Asks it to end; its follower ends it.
   private func end() {
     state.withLock { state in
       state.isToEnd = true
@@ -237,7 +237,7 @@ package final class ChildProcess: Sendable {
     _ = write(control, &byte, 1)
   }
 
-  /// Wakes whoever follows; a full pipe has woken it already.
+  /// Wakes the follower; a full pipe has woken it already.
   private func ring(_ bell: Int32) {
     if bell < 0 { return }
     var byte: UInt8 = 1

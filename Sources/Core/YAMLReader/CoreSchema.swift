@@ -125,7 +125,7 @@ enum CoreSchema {
   }
 }
 
-/// Whether a plain scalar is a bool in YAML 1.1 and a string in YAML 1.2, so that somebody may have meant a bool.
+/// Whether a plain scalar is a bool in YAML 1.1 and a string in YAML 1.2, so that a bool may be meant.
 package func looksLikeYAML11Bool(_ text: String) -> Bool {
   switch text {
   case "y", "Y", "yes", "Yes", "YES", "n", "N", "no", "No", "NO", "on", "On", "ON", "off", "Off", "OFF": true

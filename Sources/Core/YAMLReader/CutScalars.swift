@@ -61,7 +61,7 @@ struct CutScalars {
       guard let first = rest.firstIndex(where: { !isBlankOrBreak($0) }) else { return nil }
       rest = rest[first...]
       if rest.count > 1, rest[first] == ASCII.minus, isBlank(rest[first + 1]) {
-        let message = "this is no list item: it is indented more than the text above, and goes on with it"
+        let message = "this isn't a list item: it is indented more than the text above and continues it"
         return Diagnostic(message, at: Diagnostic.Location(source, first..<first + 1), severity: .warning)
       }
     }

@@ -12,7 +12,7 @@ struct QuoteAdvice {
   /// The advice where the value itself cannot be told.
   let generalAdvice = "quote the whole value: `\"${{ … }}\"`"
 
-  /// Longer values make messages that nobody reads.
+  /// Longer values make messages too long to read.
   private static let longestQuoted = 80
 
   /// As far as this a line is looked at, so that a text of one long line costs no time.

@@ -27,7 +27,7 @@ struct SyntaxFault {
       return fault(
         "a list cannot begin on the line of its key; put each `- ` on a line of its own, or \(valueAdvice)", 1)
     case "mapping keys are not allowed in this context":
-      return fault("`? ` cannot stand here; \(valueAdvice)", 1)
+      return fault("`? ` isn't allowed here; \(valueAdvice)", 1)
     case "found character that cannot start any token":
       return isTab ? tab : leftover
     case "found a tab character that violates indentation",
@@ -47,7 +47,7 @@ struct SyntaxFault {
       }
       let line = error.contextOffset..<source.lineEnd(after: error.contextOffset)
       return fault(
-        "a `:` is missing after this key; write `key: value`, or indent the line to go on with the text above", line)
+        "a `:` is missing after this key; write `key: value`, or indent the line to continue the text above", line)
     case "found unexpected end of stream":
       return fault("this quote is never closed", error.contextOffset..<min(error.contextOffset + 1, source.bytes.count))
     case "found unexpected document indicator":
@@ -60,7 +60,7 @@ struct SyntaxFault {
       return fault(
         "this is one half of a character that is written in two, such as \\ud83e\\udd80; the other is missing", 6)
     case "found invalid Unicode character escape code":
-      return fault("this code is no character; characters above FFFF are written with `\\U` and 8 digits", 0)
+      return fault("this code isn't a character; characters above FFFF are written with `\\U` and 8 digits", 0)
     case "found unexpected ':'":
       return fault("a space is missing after this `:`, or the text needs quotes", 1)
     case "found an indentation indicator equal to 0":
@@ -83,12 +83,12 @@ struct SyntaxFault {
 extension SyntaxFault {
   private var misplacedColon: Diagnostic {
     if value.range.lowerBound < error.offset, value.hasKey || isExpression(value.range.lowerBound) {
-      return fault("`: ` cannot stand in a value without quotes; \(quoting.advice(for: value.range))", 1)
+      return fault("`: ` isn't allowed in a value without quotes; \(quoting.advice(for: value.range))", 1)
     }
     if holdsOpenExpression(before: error.offset) {
-      return fault("`: ` cannot stand in a value without quotes; \(quoting.generalAdvice)", 1)
+      return fault("`: ` isn't allowed in a value without quotes; \(quoting.generalAdvice)", 1)
     }
-    guard let above = lineAbove else { return fault("a key must stand before this `:`", 1) }
+    guard let above = lineAbove else { return fault("a key must come before this `:`", 1) }
     let line = firstOnLine(error.offset)
     let indentation = column(line)
     if source.bytes[above].starts(with: "- ".utf8), indentation == column(above.lowerBound) + 2 {
@@ -97,7 +97,7 @@ extension SyntaxFault {
     }
     if indentation > column(above.lowerBound) {
       return fault(
-        "this line is indented more than the one above, so it goes on with its value; indent both alike",
+        "this line is indented more than the one above, so it continues its value; indent both alike",
         line..<error.offset)
     }
     return fault("a space is missing after the `:` here", above)
@@ -113,7 +113,7 @@ extension SyntaxFault {
   private var tab: Diagnostic {
     isFirstOnLine
       ? fault("a tab cannot indent; use spaces", 1)
-      : fault("a tab cannot stand here; use a space, or \(valueAdvice)", 1)
+      : fault("a tab isn't allowed here; use a space, or \(valueAdvice)", 1)
   }
 
   /// Something that does not belong to the value before it, or cannot begin one.
@@ -200,8 +200,8 @@ extension SyntaxFault {
     let isAmongItems = error.context == "while parsing a block collection"
     if column(error.offset) == column(error.contextOffset), isItem != isAmongItems, !error.context.isEmpty {
       return isItem
-        ? fault("a list item cannot stand among keys; indent it below the key it belongs to", 1)
-        : fault("a key cannot stand among list items; put `- ` before it, or indent it below the item above", rest)
+        ? fault("a list item isn't allowed among keys; indent it below the key it belongs to", 1)
+        : fault("a key isn't allowed among list items; put `- ` before it, or indent it below the item above", rest)
     }
     return fault(
       "this line is indented by \(column(error.offset)), which fits no line above; indent it like the line it belongs beside",
@@ -223,7 +223,7 @@ extension SyntaxFault {
         "an expression needs quotes inside \(opener) \(closer); \(advice)", start..<min(start + 3, bytes.count))
     }
     if bytes[error.offset] == ASCII.colon {
-      return fault("`: ` cannot stand in a value without quotes; \(entryAdvice)", 1)
+      return fault("`: ` isn't allowed in a value without quotes; \(entryAdvice)", 1)
     }
     if let innerQuote { return innerQuote }
     if let first = bytes[entryStart...].first, "'\"[{".utf8.contains(first) {

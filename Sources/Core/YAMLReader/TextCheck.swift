@@ -45,12 +45,12 @@ struct TextCheck {
         if let scalar {
           check(scalar, range)
         } else {
-          fail("the byte \(hex(UInt32(byte), digits: 2)) is no UTF-8 here; save the file as UTF-8", range)
+          fail("the byte \(hex(UInt32(byte), digits: 2)) isn't valid UTF-8; save the file as UTF-8", range)
         }
         offset += length
       }
       if errors.count > TextCheck.mostErrors {
-        errors[TextCheck.mostErrors].message = "this and what follows is no text either; is this the right file?"
+        errors[TextCheck.mostErrors].message = "this and what follows isn't text either; is this the right file?"
         return
       }
     }
@@ -62,7 +62,7 @@ struct TextCheck {
     case 0x85: refuseSeparator("next line", scalar, #"\N"#, range)
     case 0x2028: refuseSeparator("line separator", scalar, #"\L"#, range)
     case 0x2029: refuseSeparator("paragraph separator", scalar, #"\P"#, range)
-    case 0xFEFF: fail("a byte order mark (U+FEFF) stands inside the text; remove it", range)
+    case 0xFEFF: fail("a byte order mark (U+FEFF) is inside the text; remove it", range)
     case 0x202A...0x202E, 0x2066...0x2069:
       let message = """
         an invisible control (U+\(hex(scalar, digits: 4))) lets text look different from what it says; \
@@ -75,12 +75,12 @@ struct TextCheck {
 
   private mutating func refuseControl(_ scalar: UInt32, _ range: Range<Int>) {
     let code = hex(scalar, digits: 4)
-    fail("a control character (U+\(code)) stands in the text; in double quotes write it as \\u\(code)", range)
+    fail("a control character (U+\(code)) is in the text; in double quotes write it as \\u\(code)", range)
   }
 
   private mutating func refuseSeparator(_ name: String, _ scalar: UInt32, _ escape: String, _ range: Range<Int>) {
     let code = hex(scalar, digits: 4)
-    fail("an invisible \(name) (U+\(code)) stands in the text; remove it, or in double quotes write \(escape)", range)
+    fail("an invisible \(name) (U+\(code)) is in the text; remove it, or in double quotes write \(escape)", range)
   }
 
   private mutating func fail(_ message: String, _ range: Range<Int>) {

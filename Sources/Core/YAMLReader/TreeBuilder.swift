@@ -9,7 +9,7 @@ struct TreeBuilder {
   /// Where the nodes stand.
   private(set) var ranges = NodeRanges()
 
-  /// Nobody reads more, and a hostile text could make as many as it has bytes.
+  /// More are not read, and a hostile text could make as many as it has bytes.
   private static let mostDiagnostics = 100
 
   private let source: Source
@@ -232,7 +232,7 @@ extension TreeBuilder {
   private mutating func open(_ event: ContainerEvent, isMap: Bool) {
     let range = event.start..<event.start
     guard stack.count < limits.depth else {
-      return stop("lists and maps stand in each other more than \(limits.depth) levels deep", range)
+      return stop("lists and maps are nested more than \(limits.depth) levels deep", range)
     }
     guard count(1, at: event.start) else { return }
     if let tag = event.properties?.tag, let properties = event.properties,
@@ -314,7 +314,7 @@ extension TreeBuilder {
   private mutating func refuseDuplicate(of first: Value, _ second: Value) {
     let name = String(decoding: source.bytes[keyRange(second)], as: UTF8.self)
     let note = Diagnostic.Note("the first is here", at: Diagnostic.Location(source, keyRange(first)))
-    let message = "the key `\(name)` stands twice in this map; remove or rename one"
+    let message = "the key `\(name)` is in this map twice; remove or rename one"
     add(Diagnostic(message, at: Diagnostic.Location(source, keyRange(second)), notes: [note]))
   }
 
@@ -366,7 +366,7 @@ extension TreeBuilder {
   private mutating func alias(_ name: String, _ range: Range<Int>) {
     guard let anchor = anchors[name] else {
       fail(
-        "`*` begins an alias in YAML, and no anchor `&\(name)` stands before it; \(advice(at: range.lowerBound))", range
+        "`*` begins an alias in YAML, but no anchor `&\(name)` comes before it; \(advice(at: range.lowerBound))", range
       )
       return attach(.null, range, height: 0)
     }
@@ -374,12 +374,12 @@ extension TreeBuilder {
     switch anchor.state {
     case .open:
       let note = Diagnostic.Note("the anchor is here", at: Diagnostic.Location(source, anchor.range))
-      let message = "`*\(name)` stands inside what it stands for; remove it"
+      let message = "`*\(name)` is inside its own anchor; remove it"
       add(Diagnostic(message, at: Diagnostic.Location(source, range), notes: [note]))
       attach(.null, range, height: 0)
     case .complete(let value, let nodes, let height):
       guard stack.count + height <= limits.depth else {
-        return stop("lists and maps stand in each other more than \(limits.depth) levels deep, aliases followed", range)
+        return stop("lists and maps are nested more than \(limits.depth) levels deep, aliases followed", range)
       }
       guard count(nodes, at: range.lowerBound) else { return }
       attach(value, range, height: height)
@@ -401,7 +401,7 @@ extension TreeBuilder {
   private mutating func count(_ more: Int, at offset: Int) -> Bool {
     let (sum, overflow) = nodes.addingReportingOverflow(more)
     if overflow || sum > limits.nodes {
-      stop("this makes more than \(limits.nodes) values, aliases counted as what they stand for", offset..<offset)
+      stop("this makes more than \(limits.nodes) values, aliases counted as what they refer to", offset..<offset)
       return false
     }
     nodes = sum

@@ -74,7 +74,7 @@ struct Checker {
     if let expecting { expect(expecting, &result, syntax) }
     if !takesOptional, case .optional = unsealed(result.type).type {
       fault(
-        "a value is wanted here, and this is \(show(result.type))"
+        "a value is needed here, but this is \(show(result.type))"
           + suggestion("\(receiver(syntax)).orValue(…)", for: syntax), syntax.range)
     }
     let type = inference.finished(result.type)
@@ -353,7 +353,7 @@ struct Checker {
   private mutating func wrapped(_ result: Result, _ syntax: Syntax) -> ValueType {
     let type = inference.resolved(result.type)
     if case .optional(let wrapped) = type { return wrapped }
-    if type != .dyn { fault("after `?` stands an optional, and this is \(show(type))", syntax.range) }
+    if type != .dyn { fault("`?` must be followed by an optional, but this is \(show(type))", syntax.range) }
     return .dyn
   }
 

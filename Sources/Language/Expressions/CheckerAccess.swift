@@ -52,10 +52,10 @@ extension Checker {
   private func unknownName(_ name: String, _ range: Range<Int>) -> String {
     if name == "now" { return "`now` is not available here" }
     if scope.functions.namespaces.contains(name) {
-      return "`\(name)` holds functions, as in \(name).…(), and is no value"
+      return "`\(name)` holds functions, as in \(name).…(), and isn't a value"
     }
     if !scope.functions.functions(named: name).isEmpty {
-      return "`\(name)` is a function and wants arguments: \(name)(…)"
+      return "`\(name)` is a function and needs arguments: \(name)(…)"
     }
     if let truth = ["yes": "true", "on": "true", "no": "false", "off": "false", "nul": "null"][name] {
       return "there is no variable `\(name)`" + suggestion(truth, for: range)
@@ -66,7 +66,7 @@ extension Checker {
     }
     let known = scope.names.filter { !$0.utf8.contains(ASCII.dot) }.sorted { $0.precedesByScalars($1) }
     let list = known.isEmpty || known.count > 12 ? "" : "; there are \(known.joined(separator: ", "))"
-    return "there is no variable `\(name)`; a text stands in quotes: '\(name)'\(list)"
+    return "there is no variable `\(name)`; a text needs quotes: '\(name)'\(list)"
   }
 
   /// The dotted name that a chain of selections spells, unless it starts at a local variable.

@@ -332,11 +332,11 @@ extension Checker {
     if let receiver {
       let text = source(receiver)
       if !scope.functions.functions(named: name).isEmpty {
-        return "\(name)() is no method"
+        return "\(name)() isn't a method"
           + suggestion("\(name)(\(([text] + texts).joined(separator: ", ")))", for: syntax)
       }
       if name == "has", arguments.count == 1, case .literal(let value) = arguments[0].kind, let field = value.string {
-        return "has() is no method" + suggestion("has(\(text).\(field))", for: syntax)
+        return "has() isn't a method" + suggestion("has(\(text).\(field))", for: syntax)
       }
       let none = "there is no method `\(name)`"
       if let other = replacement(forMethod: name, on: text, with: texts) {
@@ -405,7 +405,7 @@ extension Checker {
       _ = expectBool(result, syntax, "what is wanted here")
       return
     }
-    var message = "\(show(wanted)) is wanted here, and this is \(show(given))"
+    var message = "\(show(wanted)) is expected here, but this is \(show(given))"
     message += argumentHint(wanted, given, syntax, in: syntax)
     if case (.object(let wanted), .object(let given)) = (wanted, given) {
       message = objectMessage(wanted, given) ?? message
@@ -426,16 +426,18 @@ extension Checker {
   private mutating func objectMessage(_ wanted: ObjectType, _ given: ObjectType) -> String? {
     for field in given.fields where wanted[field.name] == nil {
       let near = field.name.nearest(among: wanted.fields.map(\.name)).map { "; did you mean `\($0)`?" } ?? ""
-      return "the object wanted here has no field `\(field.name)`\(near)"
+      return "the object expected here has no field `\(field.name)`\(near)"
     }
     for field in wanted.fields {
       guard let other = given[field.name] else {
         if field.isOptional { continue }
-        return "the object wanted here has a field `\(field.name)`, which is missing"
+        return "the object expected here has a field `\(field.name)`, which is missing"
       }
-      if other.isOptional, !field.isOptional { return "the field `\(field.name)` is wanted here, and it may be absent" }
+      if other.isOptional, !field.isOptional {
+        return "the field `\(field.name)` is expected here, but it may be absent"
+      }
       if !inference.accepts(field.type, other.type) {
-        return "the field `\(field.name)` is \(show(field.type)) where it is wanted, and this is \(show(other.type))"
+        return "the field `\(field.name)` is \(show(field.type)) here, but should be \(show(other.type))"
       }
     }
     return nil

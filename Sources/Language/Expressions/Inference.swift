@@ -333,7 +333,7 @@ extension ValueType {
   /// Whether the type has more parts than a person would write, counted no further than that.
   ///
   /// Types share their parts, so that a chain of bindings can make one whose parts, written out, are beyond counting; and
-  /// whoever walks a type walks all of them.
+  /// a walk through a type visits all of them.
   var isTooLarge: Bool {
     var left = 100_000
     countParts(&left)

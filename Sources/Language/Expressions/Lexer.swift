@@ -130,7 +130,7 @@ struct Lexer {
       position += next == ASCII.backslash && !isRaw && position + 1 < end ? 2 : 1
     }
     let mark = isTriple ? "three quotes" : String(UnicodeScalar(quote))
-    let hint = isTriple || position >= end ? "" : "; a text over several lines stands in three quotes"
+    let hint = isTriple || position >= end ? "" : "; a text of several lines needs three quotes"
     faults.append(ExpressionFault("the text that begins here has no closing \(mark)\(hint)", at: start..<position))
     return .invalid
   }
@@ -146,7 +146,7 @@ struct Lexer {
     guard byte() == ASCII.backtick, position > start + 1 else {
       faults.append(
         ExpressionFault(
-          "between backticks stands a field name of letters, digits, `_ . - /` and blanks; write ['…'] for any other",
+          "backticks take a field name of letters, digits, `_ . - /` and blanks; write ['…'] for any other",
           at: start..<max(position, start + 1)))
       return .invalid
     }
@@ -190,9 +190,9 @@ struct Lexer {
       ["ns", "us", "ms", "s", "m", "h"].contains(unit)
       ? "; a length of time is written duration('\(word)')"
       : word.contains("_")
-        ? "; its digits stand without `_`"
+        ? "; write its digits without `_`"
         : (unit == "d" ? "; a length of time is written in hours, duration('24h')" : "")
-    faults.append(ExpressionFault("`\(word)` is no number\(hint)", at: start..<position))
+    faults.append(ExpressionFault("`\(word)` isn't a number\(hint)", at: start..<position))
     return .invalid
   }
 
@@ -203,18 +203,18 @@ struct Lexer {
     let symbol = string(start..<position)
     let message =
       switch symbol {
-      case "“", "”", "„", "‘", "’", "«", "»": "`\(symbol)` is a printer's quote; texts stand in ' or \""
+      case "“", "”", "„", "‘", "’", "«", "»": "`\(symbol)` is a typographic quote; write texts in ' or \""
       case "$" where byte() == ASCII.openBrace:
         "an expression holds no other `${{ … }}`; write what is inside it alone"
       case "$": "`$` is not part of an expression; names are written without it"
       case ";": "an expression has no `;`"
       case "≤", "≥", "≠": "write \(symbol == "≤" ? "<=" : symbol == "≥" ? ">=" : "!=") for `\(symbol)`"
       case "×": "write * for `×`"
-      case "^": "there is no power; a square is written x * x"
+      case "^": "there is no power operator; write x * x for a square"
       case "#": "`#` means nothing in an expression; a comment begins with `//`"
-      case "~": "there is no `~`; a pattern is asked with a.matches('…')"
+      case "~": "there is no `~`; write a.matches('…') for a pattern"
       case "@", "\\": "`\(symbol)` means nothing in an expression"
-      default: "`\(symbol)` cannot stand here; names are of a to z, A to Z, 0 to 9 and _, and texts stand in quotes"
+      default: "`\(symbol)` isn't allowed here; names consist of a to z, A to Z, 0 to 9 and _, and texts need quotes"
       }
     faults.append(ExpressionFault(message, at: start..<position))
     return .invalid

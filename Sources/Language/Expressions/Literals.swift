@@ -59,8 +59,8 @@ func decodeTextLiteral(_ text: [UInt8], _ range: Range<Int>, isBytes: Bool) thro
         guard let digit, !isOctal || digit < 8 else {
           throw fault(
             isOctal
-              ? "three octal digits are wanted after `\\`, from \\000 to \\377"
-              : "\(length) hexadecimal digits are wanted after `\\\(UnicodeScalar(escape))`", index + offset - begin)
+              ? "three octal digits must follow `\\`, from \\000 to \\377"
+              : "\(length) hexadecimal digits must follow `\\\(UnicodeScalar(escape))`", index + offset - begin)
         }
         code = code &* (isOctal ? 8 : 16) &+ UInt32(digit)
       }

@@ -3,7 +3,7 @@ import Basics
 /// One operation of a checked expression, ready to run.
 ///
 /// The checker builds nodes with names resolved to slots and overloads to functions. Where it knows that a result is a
-/// bool or an int, whoever wants it asks `bool` or `int` and no `Value` is made on the way; both ask the value's kind
+/// bool or an int, the caller asks `bool` or `int` and no `Value` is made on the way; both ask the value's kind
 /// all the same, so that data which is not of its declared type is an error and nothing worse.
 protocol Node: AnyObject, Sendable {
   /// The part of the text, for errors.
@@ -33,7 +33,7 @@ extension Node {
 
 @inline(never)
 func mismatch(_ value: Value, _ wanted: String, _ range: Range<Int>) -> EvaluationError {
-  EvaluationError("\(wanted) is needed here, and this is \(value.kindName)", at: range)
+  EvaluationError("\(wanted) is needed here, but this is \(value.kindName)", at: range)
 }
 
 /// A node whose result is a bool, and which makes it without a `Value`.

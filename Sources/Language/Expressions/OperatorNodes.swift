@@ -4,8 +4,8 @@ import Basics
 
 /// `&&` or `||` of any number of operands.
 ///
-/// Both are commutative over errors: one false operand makes `&&` false, and one true operand `||` true, whatever happens
-/// to the others; a limit that is reached is the exception.
+/// Both are commutative over errors: one false operand makes `&&` false, and one true operand `||` true, whether or not
+/// the others fail; a limit that is reached is the exception.
 final class LogicalNode: BoolNode {
   let range: Range<Int>
   let operands: [any Node]

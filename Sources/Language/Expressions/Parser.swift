@@ -105,16 +105,16 @@ package struct Parser {
   mutating func unexpectedAfterExpression() -> Unreadable {
     switch token.kind {
     case .rightParenthesis, .rightBracket, .rightBrace: return fail("this `\(word)` closes nothing")
-    case .comma: return fail("a `,` stands between arguments or items only; one expression is wanted here")
-    case .colon: return fail("a `:` stands in `condition ? value : value` and in maps only")
-    case .leftBrace: return fail("a map cannot stand here; an operator or the end of the expression is wanted")
+    case .comma: return fail("a `,` is allowed only between arguments or items; one expression is expected here")
+    case .colon: return fail("a `:` is allowed only in `condition ? value : value` and in maps")
+    case .leftBrace: return fail("a map isn't allowed here; an operator or the end of the expression is expected")
     case .identifier where isWord("if"):
       return fail("there is no `if`; a choice is written condition ? value : otherwise")
     case .identifier:
       if let message = replacement(forOperator: word) { return fail(message) }
       if let before = textByte(before: token.start), before == ASCII.apostrophe || before == ASCII.quote {
         return fail(
-          "the text ends at the quote before `\(word)`; a quote within a text is written `\\'`, or the text stands in "
+          "the text ends at the quote before `\(word)`; a quote within a text is written `\\'`, or put the text in "
             + "the other quotes")
       }
       return fail("an operator is missing before `\(word)`")
@@ -142,7 +142,7 @@ package struct Parser {
     try advance()
     let first = try disjunction()
     if token.kind == .question {
-      throw fail("a condition within the middle of another stands in parentheses: `a ? (b ? c : d) : e`")
+      throw fail("a condition in the middle of another needs parentheses: `a ? (b ? c : d) : e`")
     }
     guard try consume(.colon) else {
       if mark.upperBound < lexer.text.count, lexer.text[mark.upperBound] == ASCII.dot {
@@ -262,7 +262,7 @@ package struct Parser {
     case (2, .slash): return .divide
     case (2, .percent): return .remainder
     case (2, .power):
-      note("there is no `**`; a square is written x * x")
+      note("there is no `**`; write x * x for a square")
       return .multiply
     default: return nil
     }

@@ -87,7 +87,7 @@ extension Parser {
       return fail("a part of a text is read with a.substring(from, to), one of a list with a.slice(from, to)")
     default: break
     }
-    return fail("`\(closing)` or `,` is wanted here, not `\(word)`")
+    return fail("`\(closing)` or `,` is expected here, not `\(word)`")
   }
 
   // MARK: Primaries
@@ -110,19 +110,19 @@ extension Parser {
       return try name(isRooted: true, start: start)
     case .identifier: return try name(isRooted: false, start: start)
     case .minus, .int, .uint, .double, .string, .bytes: return try literal()
-    case .end: throw fail("the expression ends where a value is wanted")
+    case .end: throw fail("the expression ends where a value is expected")
     case .greater where textByte(before: start) == ASCII.minus:
       throw fail(
         "write `,` for `->`: a macro names its variable first, as in items.map(x, x + 1)", at: start - 1..<token.end)
     case .less where textByte(before: start) == ASCII.equals:
       throw fail("write `<=` for `=<`", at: start - 1..<token.end)
     case .slash where token.end < lexer.text.count && lexer.text[token.end] == ASCII.asterisk:
-      throw fail("there is no `/*`; a comment begins with `//` and ends with its line", at: start..<token.end + 1)
-    case .quotedIdentifier: throw fail("backticks stand only after a dot")
+      throw fail("there is no `/*`; a comment begins with `//` and ends with the line", at: start..<token.end + 1)
+    case .quotedIdentifier: throw fail("backticks are allowed only after a dot")
     case .equal, .notEqual, .less, .lessOrEqual, .greater, .greaterOrEqual, .plus, .star, .slash, .percent, .and, .or,
       .question, .assign, .arrow, .power, .singleAnd, .singleOr, .doubleQuestion, .strictEqual, .strictNotEqual:
       throw fail("a value is missing before `\(word)`")
-    default: throw fail("a value is wanted here, not `\(word)`")
+    default: throw fail("expected a value here, not `\(word)`")
     }
   }
 
@@ -157,10 +157,10 @@ extension Parser {
     if name == "has", !isRooted, arguments.count == 1 {
       guard case .select(let operand, let field, let isOptional) = arguments[0].kind else {
         throw fail(
-          "has() asks for a field and wants one inside: has(a.b)", at: arguments[0].range,
+          "has() takes a field: has(a.b)", at: arguments[0].range,
           fix: presence(of: arguments[0]).map { ExpressionFault.Fix(code: $0, range: start..<end) })
       }
-      if isOptional { throw fail("has() wants no `.?` on the last field; write has(a.b)", at: arguments[0].range) }
+      if isOptional { throw fail("has() doesn't take `.?` on the last field; write has(a.b)", at: arguments[0].range) }
       return node(.has(operand, field), start..<end, mark: arguments[0].mark, over: depth)
     }
     return node(.call(name, isRooted: isRooted, arguments), start..<end, mark: mark, over: depth)
@@ -249,7 +249,7 @@ extension Parser {
       } catch {
         throw fail(error.message, at: error.range)
       }
-    default: throw fail("a number is wanted after `-`")
+    default: throw fail("a number is expected after `-`")
     }
     try advance()
     return node(.literal(value), range, over: 0)

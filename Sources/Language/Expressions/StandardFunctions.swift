@@ -99,7 +99,7 @@ let patternFault: FunctionDeclaration.LiteralCheck = { constants in
     _ = try Pattern(text)
     return nil
   } catch {
-    return LiteralFault(argument: 1, "this is no pattern: \(error.message)")
+    return LiteralFault(argument: 1, "this isn't a pattern: \(error.message)")
   }
 }
 
@@ -128,7 +128,7 @@ private func readsAs(_ what: String, _ reads: @escaping @Sendable (String) -> Bo
 {
   { constants in
     guard let text = constants.first??.string, !reads(text) else { return nil }
-    return LiteralFault(argument: 0, "\(spelled(.string(text))) is no \(what)")
+    return LiteralFault(argument: 0, "\(spelled(.string(text))) isn't a \(what)")
   }
 }
 
@@ -424,7 +424,7 @@ private let unwrapAll: FunctionDeclaration.Body = { arguments, context throws(Ev
 
 private func held(_ arguments: Arguments, _ index: Int) throws(EvaluationError) -> Value? {
   guard case .optional(let held) = arguments[index].content else {
-    throw EvaluationError("an optional is needed here, and this is \(arguments[index].kindName)")
+    throw EvaluationError("an optional is needed here, but this is \(arguments[index].kindName)")
   }
   return held
 }

@@ -58,7 +58,7 @@ final class Syntax {
   let range: Range<Int>
   /// The name of a field or method, or the operator.
   let mark: Range<Int>
-  /// How many nodes lie under each other here, which bounds the recursion of whoever walks the tree.
+  /// How many nodes lie under each other here, which bounds the recursion of a walk through the tree.
   let depth: Int
 
   init(_ kind: Kind, _ range: Range<Int>, mark: Range<Int>? = nil, depth: Int) {

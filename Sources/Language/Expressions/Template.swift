@@ -64,7 +64,7 @@ package struct Template: Sendable {
     case .success(let close) where close + 2 == end:
       return .success(Template(bytes, [.expression(start + 3..<close)]))
     case .success(let close):
-      let message = "one expression is wanted here, and something follows its `}}`; put all of it inside"
+      let message = "one expression is expected here, but something follows its `}}`; put all of it inside"
       return .failure(ExpressionError([ExpressionFault(message, at: close + 2..<end)]))
     }
   }
@@ -141,7 +141,7 @@ package struct Template: Sendable {
           template.type.holdsSecret && inference.accepts(expecting, .string)
             ? ExpressionFault(secret: "this text", at: whole)
             : ExpressionFault(
-              "\(expecting) is wanted here, and this is a text; a single `${{ … }}` keeps its type", at: whole))
+              "\(expecting) is expected here, but this is a text; a single `${{ … }}` keeps its type", at: whole))
       }
     }
     return faults.isEmpty ? .success(template) : .failure(ExpressionError(faults, type: .string))

@@ -59,7 +59,7 @@ package struct Configuration: Sendable {
 
   /// The settings of a connection, with a made-up text in the place of each secret.
   ///
-  /// They are nil where the file computes another setting than one that takes a secret, so that nobody knows it before
+  /// They are nil where the file computes another setting than one that takes a secret, so that it is not known before
   /// the run, and empty where the file does not have the connection.
   package func knownSettings(of connection: String, _ plugin: PluginDescriptor) -> Value? {
     guard let declared = connections.first(where: { $0.name.hasSameScalars(as: connection) }) else {
@@ -155,7 +155,7 @@ private struct ConfigurationReader {
   }
 
   private func connection(_ member: ValueMap.Member) -> Configuration.Connection? {
-    // A plugin's own connection has its name, whatever else that is.
+    // A plugin's own connection has its name, even if that isn't a valid name otherwise.
     let own = member.key.string.flatMap { catalog.plugin($0)?.name }
     guard let name = own ?? findings.name(member.key, of: "the connection"), let map = member.value.map else {
       if member.value.map == nil {

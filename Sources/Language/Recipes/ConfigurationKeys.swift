@@ -8,7 +8,7 @@ extension KeySet {
     Key("recipes", .texts, "The folders of the recipes; recipes if left out."),
     Key("secrets", .keys(.secrets), "Where secrets come from."),
     Key("connections", .definition("connections")),
-    Key("history", .keys(.history), "How long what is over is kept."),
+    Key("history", .keys(.history), "How long finished runs and slots are kept."),
   ])
 
   static let secrets = KeySet([

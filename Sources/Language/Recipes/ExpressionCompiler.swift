@@ -40,11 +40,11 @@ struct ExpressionCompiler {
     switch value.content {
     case .string:
       guard let offset = value.place.offset, !evaluated.contains(offset) else { return }
-      findings.error("nothing evaluates an expression here; write the value out", at: value)
+      findings.error("an expression isn't allowed here; write the value out", at: value)
     case .list(let items): for item in items { refuseUnevaluated(in: item, isFaulty: isFaulty, sparing: spared) }
     case .map(let map):
       for member in map.members where !isAtFault(member.key) && (spared == nil || member.name != spared) {
-        if member.name?.holdsExpression == true { findings.error("no expression can stand in a name", at: member.key) }
+        if member.name?.holdsExpression == true { findings.error("a name can't hold an expression", at: member.key) }
         refuseUnevaluated(in: member.value, isFaulty: isFaulty, sparing: spared)
       }
     default: break
@@ -81,12 +81,12 @@ struct ExpressionCompiler {
 
   // MARK: Values in which texts may hold expressions
 
-  /// A value of whatever type.
+  /// A value of any type.
   func template(_ value: Value, of what: String, in scope: Scope) -> ValueTemplate? {
     typed(value, of: what, in: scope).template
   }
 
-  /// A value of whatever type, and what is known of its type even if it is at fault.
+  /// A value of any type, and what is known of its type even if it is at fault.
   func typed(_ value: Value, of what: String, in scope: Scope) -> (template: ValueTemplate?, type: ValueType) {
     var compilation = Compilation(compiler: self, scope: scope)
     let template = compilation.template(value, expecting: nil)
@@ -293,7 +293,7 @@ private final class SecretsRead {
 
 /// One value on its way to a template.
 ///
-/// The types of expressions are checked here, those of literals by whoever has a declaration of them.
+/// The types of expressions are checked here, those of literals by the reader that has their declaration.
 private struct Compilation {
   let compiler: ExpressionCompiler
   let scope: Scope

@@ -97,7 +97,7 @@ package final class Findings {
       return nil
     }
     if text.holdsExpression {
-      error("\(what) is written out; no expression can stand here", at: value)
+      error("\(what) must be written out; an expression isn't allowed here", at: value)
       return nil
     }
     return text
@@ -287,7 +287,7 @@ struct Fields {
     if let first = found.first {
       for other in found.dropFirst() {
         findings.error(
-          "\(what) is one thing: '\(other.name ?? "")' cannot stand beside '\(first.name ?? "")'; split it in two",
+          "\(what) is one thing: '\(other.name ?? "")' isn't allowed beside '\(first.name ?? "")'; split it in two",
           at: other.key)
       }
     }

@@ -1,7 +1,7 @@
 import ActionKit
 import Basics
 
-/// Reads `inputs`, the declarations of what whoever starts the recipe gives.
+/// Reads `inputs`, the declarations of the values that a recipe is started with.
 ///
 /// What is at fault is declared nevertheless, as `dyn` where its type is not known, so that its uses are no errors.
 struct InputReader {
@@ -57,7 +57,7 @@ struct InputReader {
     }
     if let fallback = fields["default"] {
       if isSecret {
-        findings.error("a secret has no default: it would stand in the recipe for all to read", at: fallback)
+        findings.error("a secret has no default: anyone could read it in the recipe", at: fallback)
       }
       // A faulty default is a default nevertheless, so that the input is not missing elsewhere.
       declaration.fallback = isSecret ? .null : literal(fallback, declaration, of: "default") ?? .null

@@ -1,7 +1,7 @@
 import ActionKit
 package import Basics
 
-/// A value for an input as whoever starts the recipe gives it.
+/// A value for an input, as it is given when the recipe is started.
 package enum GivenInput: Sendable {
   /// Text of the command line, to be read as the input's type wants.
   case text(String)
@@ -85,7 +85,8 @@ extension Recipe.Input {
     func refusal(_ message: String) -> Result<Value, Diagnostics> { .failure(Diagnostics([Diagnostic(message)])) }
     switch given {
     case .secret(let secret) where isSecret: return .success(.object(["secret": .string(secret)]))
-    case .secret: return refusal("input '\(name)' is no secret; declare it with 'secret: true' to give it by @secret:")
+    case .secret:
+      return refusal("input '\(name)' isn't a secret; declare it with 'secret: true' to give it by @secret:")
     case _ where isSecret: return refusal("input '\(name)' is secret; give the name of one, as @secret:NAME")
     case .value(let value, let source): return checked(value, in: source)
     case .computed: preconditionFailure("A computed input is checked once it is computed.")

@@ -24,7 +24,7 @@ enum Names {
 
   /// The rule for every name, as the end of a sentence that begins with one that breaks it.
   static let form =
-    "is no name: a name begins with a small letter and goes on with letters and digits, as in 'taskKey2'"
+    "isn't a name: a name begins with a lowercase letter, and letters and digits follow, as in 'taskKey2'"
 
   /// Whether a name begins with a small letter and goes on with letters and digits.
   static func isWellFormed(_ name: String) -> Bool {

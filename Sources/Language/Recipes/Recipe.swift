@@ -24,7 +24,7 @@ package final class Recipe: Sendable {
   package let topLevelNames: Int
   /// The recipes that it calls, read and checked with it.
   package let called: [Recipe]
-  /// What `steps` has at the end, for whoever calls the recipe.
+  /// What `steps` holds at the end, for the calling recipe.
   package let outputType: ValueType
 
   init(
@@ -103,7 +103,7 @@ extension Recipe {
   /// The secrets that it and the recipes it calls read.
   package var allSecrets: [(name: String, location: Diagnostic.Location?)] { all.flatMap(\.secrets) }
 
-  /// The inputs as a declaration, against which whatever is given for them is checked.
+  /// The inputs as a declaration, against which the given values are checked.
   package var inputSchema: ObjectSchema { ObjectSchema(fields: inputs.map(\.declaration)) }
 
   /// The inputs of a call, checked, and with the defaults of those that are left out.
@@ -140,7 +140,7 @@ extension Recipe {
     return values
   }
 
-  /// A value that whoever starts the recipe gives.
+  /// A value that the recipe is started with.
   package struct Input: Sendable {
     /// The name, the type, and what a value has to keep to.
     package var declaration: FieldSchema

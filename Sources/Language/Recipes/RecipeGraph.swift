@@ -96,7 +96,7 @@ package struct RecipeGraph: Sendable {
   // MARK: Making
 
   private mutating func add(_ block: Block, prefix: String) -> [Int] {
-    // Types of ids are the block's to say, whatever outputs it has; the nodes follow.
+    // The block says the types of ids, with or without outputs; the nodes follow.
     block.steps.map { step in
       let node = add(step, path: prefix + step.element)
       guard let id = step.id, let type = block.type[id]?.type else { return node }
@@ -140,7 +140,7 @@ package struct RecipeGraph: Sendable {
     return number
   }
 
-  /// More nodes than that nobody looks at; recipes that call others twice each would make very many.
+  /// People don't read graphs with more nodes; recipes that call others twice each would make very many.
   private static let mostNodes = 1000
 
   /// Adds the steps of a called recipe, which see its inputs and nothing else.
@@ -263,7 +263,7 @@ extension Step {
     case .wait(.event(let name, let match, _)):
       words.append("for event \(name)\(match.map { " with \($0.text)" } ?? "")")
     case .approval(let approval):
-      words.append(approval.by.isEmpty ? "by anybody" : "by \(approval.by.joined(separator: " or "))")
+      words.append(approval.by.isEmpty ? "by anyone" : "by \(approval.by.joined(separator: " or "))")
     case .call(let call): words.append(call.path)
     default: break
     }

@@ -7,14 +7,14 @@ extension KeySet {
   static let recipe = KeySet([
     Key("recipe", .text(pattern: "^[A-Za-z0-9_-]{1,100}$"), "The name; the file's stem if left out."),
     Key("summary", .text(), "One sentence that says what the recipe is for."),
-    Key("inputs", .map(names: "name", of: .definition("input")), "What whoever starts the recipe gives."),
-    Key("on", .list(of: .definition("trigger")), "What starts the recipe by itself."),
+    Key("inputs", .map(names: "name", of: .definition("input")), "The values that the recipe is started with."),
+    Key("on", .list(of: .definition("trigger")), "The triggers that start the recipe."),
     Key("zone", .zone),
-    Key("defaults", .keys(.defaults), "For steps that say nothing themselves."),
+    Key("defaults", .keys(.defaults), "Defaults for steps that don't set their own."),
     Key(
       "concurrencyGroup", .keys(.concurrencyGroup), "Runs of all recipes that name the same group share its limit."),
     Key("steps", .steps, isRequired: true),
-    Key("outputs", .values, "What the recipe gives."),
+    Key("outputs", .values, "The values that the recipe returns."),
     Key("onFailure", .steps, "Run when a step failed and nothing caught it; they see 'error'."),
     Key("finally", .steps, "Run at the end, however the run ended."),
   ])
@@ -24,19 +24,19 @@ extension KeySet {
   static let concurrencyGroup = KeySet([
     Key("name", .text(), "The group's name, by which other recipes join it.", isRequired: true),
     Key("limit", .int(1...10_000), "How many runs may be open at once.", default: .int(1)),
-    .choice("onLimit", Recipe.ConcurrencyGroup.OnLimit.queue, "What becomes of a run that would be one too many."),
+    .choice("onLimit", Recipe.ConcurrencyGroup.OnLimit.queue, "What to do with a run beyond the limit."),
   ])
 
   static let input = KeySet([
     Key("type", .definition("type"), isRequired: true),
     Key("summary", .text(), "One sentence that says what the input is."),
-    Key("default", .any, "What it is when it is left out; without one, it has to be given."),
+    Key("default", .any, "The value if the input is left out; an input without a default is required."),
     Key("choices", .list(of: .text(), isFilled: true), "The texts that it may be."),
     Key("min", .types(["number", "string"]), "The least value."),
     Key("max", .types(["number", "string"]), "The greatest value."),
     Key("pattern", .text(), "A regular expression in RE2's syntax, which all of it has to match."),
     Key(
-      "secret", .bool, "Whether it is given by the name of a secret, and never shown or kept.", default: .bool(false)),
+      "secret", .bool, "Whether it is given by a secret's name, and never shown or stored.", default: .bool(false)),
   ])
 }
 
@@ -62,18 +62,18 @@ extension KeySet {
     Key("from", .instant, "The instant from which 'every' counts.", with: ["every"]),
     Key("zone", .zone, with: timed),
     .choice(
-      "overlap", Trigger.Overlap.skip, "What becomes of a slot that is due while a run of the schedule is open.",
+      "overlap", Trigger.Overlap.skip, "What to do with a slot that is due while a run of the schedule is open.",
       with: timed),
     .choice(
-      "catchup", Trigger.Catchup.last, "Which slots are made up for that fell due while nobody served.", with: timed),
+      "catchup", Trigger.Catchup.last, "Which missed slots to make up for after no agent was running.", with: timed),
     Key(
       "catchupWindow", .duration(atLeast: .seconds(10)), "How late a slot may still start a run.", with: timed),
     Key("catchupLimit", .int(1...1000), "How many slots are made up for.", with: timed),
     Key("jitter", .duration(), "How far the slots are spread, by chance.", with: timed),
     .choice(
-      "dstGap", CronExpression.DSTGap.shift, "What becomes of a time that the clocks leave out.", with: timed),
+      "dstGap", CronExpression.DSTGap.shift, "What to do with a time that a clock change leaves out.", with: timed),
     .choice(
-      "dstFold", CronExpression.DSTFold.first, "Which one counts of a time that the clocks show twice.", with: timed),
+      "dstFold", CronExpression.DSTFold.first, "Which one counts of a time that a clock change repeats.", with: timed),
     Key("start", .instant, "Nothing is due before it.", with: timed),
     Key("end", .instant, "Nothing is due from then on.", with: timed),
     Key("except", .texts, "Days that are left out, or an .ics file.", with: timed),
@@ -101,7 +101,7 @@ extension KeySet {
 
   static let afterRecipe = KeySet([
     Key("recipe", .text(), "The other recipe's name.", isRequired: true),
-    Key("status", .definition("ends"), "How it has to have ended; succeeded if left out."),
+    Key("status", .definition("ends"), "How the run must have ended; succeeded if left out."),
   ])
 }
 
@@ -109,16 +109,16 @@ extension KeySet {
 
 extension KeySet {
   static let step = KeySet([
-    Key("id", .name, "The name under which later steps see what it gives, as steps.ID."),
+    Key("id", .name, "The name under which later steps see its output, as steps.ID."),
     Key("name", .text(), "What progress lines call the step."),
-    Key("if", .expression, "The step is left out unless it holds."),
-    Key("forEach", .expression, "Does the step for each item of a list.", with: ["uses", "steps", "call"]),
+    Key("if", .expression, "Skips the step unless the condition holds."),
+    Key("forEach", .expression, "Runs the step for each item of a list.", with: ["uses", "steps", "call"]),
     Key("as", .name, "What the item is called; 'item' if left out.", with: ["forEach"]),
     Key("indexAs", .name, "What the item's number is called, from 0.", with: ["forEach"]),
-    Key("where", .expression, "Items for which it does not hold are left out.", with: ["forEach"]),
-    Key("maxParallel", .int(1...1024), "How many items are done at once.", default: .int(1), with: ["forEach"]),
+    Key("where", .expression, "Skips items for which the condition doesn't hold.", with: ["forEach"]),
+    Key("maxParallel", .int(1...1024), "How many items run at once.", default: .int(1), with: ["forEach"]),
     .choice(
-      "onItemError", Loop.OnItemError.stop, "Whether the other items are done when one fails.", with: ["forEach"]),
+      "onItemError", Loop.OnItemError.stop, "Whether the other items run when one fails.", with: ["forEach"]),
     Key(
       "onError", .when("array", then: .steps, else: .constant("continue")),
       "Catches a failure: 'continue', or steps that see 'error'.",
@@ -130,7 +130,7 @@ extension KeySet {
     Key(
       "connection", .text(), "Another connection of errand.yaml than the one named after the plugin.", with: ["uses"]),
     Key("key", .text(), "The idempotency key, where the service honours one.", with: ["uses"]),
-    Key("repeat", .keys(.repetition), "Does it again until 'until' holds for 'result'.", with: ["uses"]),
+    Key("repeat", .keys(.repetition), "Repeats the action until 'until' holds for 'result'.", with: ["uses"]),
     Key("let", .values, "Names for values, for the later steps of the block.", isKind: true),
     Key(
       "wait", .when("object", then: .keys(.wait), else: .either([.duration(), .definition("template")])),
@@ -138,9 +138,9 @@ extension KeySet {
     Key("approve", .keys(.approval), "Waits for a person's decision.", isKind: true),
     Key(
       "parallel", .map(names: "name", of: .steps, isFilled: true),
-      "Named branches, each a list of steps, which are done at once.", isKind: true),
+      "Named branches, each a list of steps, which run at once.", isKind: true),
     Key("steps", .steps, "A block of steps with one loop, retry or handler around it.", isKind: true),
-    Key("outputs", .values, "What the block gives; the object of its ids if left out.", with: ["steps"]),
+    Key("outputs", .values, "The values that the block returns; the object of its ids if left out.", with: ["steps"]),
     Key("call", .text(), "The path of another recipe, from this one's folder.", isKind: true),
     Key("fail", .text(), "Ends the run with this message.", isKind: true),
   ])
@@ -152,7 +152,7 @@ extension KeySet {
     Key("maxInterval", .duration(), "The longest time between two tries; 100s if left out."),
     .choice("jitter", RetrySchedule.Jitter.full, "How chance shortens the time between tries."),
     Key("on", .list(of: .choice(of: ErrorKind.self)), "The kinds of errors that are worth a try."),
-    Key("if", .expression, "A condition on 'error'; if it does not hold, the error stands."),
+    Key("if", .expression, "A condition on 'error'; if it is false, the step isn't tried again."),
   ])
 
   static let timeout = KeySet([
@@ -163,7 +163,7 @@ extension KeySet {
   static let repetition = KeySet([
     Key("until", .expression, "A condition on 'result'.", isRequired: true),
     Key(
-      "every", .duration(atLeast: .milliseconds(1)), "How long to wait before doing it again.", isRequired: true),
+      "every", .duration(atLeast: .milliseconds(1)), "How long to wait before the next round.", isRequired: true),
     Key("factor", .number(1...100), "How much longer each time.", default: .int(1)),
     Key("maxEvery", .duration(), "The longest time between two rounds."),
     Key("jitter", .duration(), "How much longer or shorter, by chance."),
@@ -180,7 +180,7 @@ extension KeySet {
 
   static let approval = KeySet([
     Key("prompt", .text(), "The question that the person is asked.", isRequired: true),
-    Key("by", .texts, "Who may decide; anybody if left out."),
+    Key("by", .texts, "Who may decide; anyone if left out."),
     Key("timeout", .duration(atLeast: .milliseconds(1)), "How long at most."),
     Key("onTimeout", .definition("onTimeout")),
     .choice(

@@ -1,8 +1,8 @@
 // What could be simpler or safer in a recipe that checks. A hint is never an error: each says why, and what to do.
 //
-// 1. Names that nobody reads: inputs, names of `let`, `as` and `indexAs`, and the id of a `let`. Other ids are no such
+// 1. Names that are never read: inputs, names of `let`, `as` and `indexAs`, and the id of a `let`. Other ids are no such
 //    names, because records, tests and messages call a step by its id; but a step that only reads, and whose value
-//    nobody reads, is of no use.
+//    is never read, is of no use.
 // 2. Steps that are never reached, and conditions that are always or never true.
 // 3. Waits that may last for ever: a `repeat` or an event without a time-out.
 // 4. Plain writes inside a block that is tried again: what succeeded in the first try is done once more in the second.
@@ -59,7 +59,7 @@ private struct Linter {
   // MARK: The top level
 
   private mutating func lintInputs(_ value: Value?) {
-    // Whoever hands all of them on reads each.
+    // A step that hands all of them on reads each.
     if read.contains(where: { $0.name == "inputs" && $0.path.isEmpty }) { return }
     for input in recipe.inputs {
       let isRead = read.contains { $0.name == "inputs" && $0.path.first?.hasSameScalars(as: input.name) == true }
@@ -84,7 +84,7 @@ private struct Linter {
   private struct Surroundings {
     /// What is read after the block, and sees its names.
     var after: [ValueReference] = []
-    /// Whether somebody reads what the block gives, which is the object of its ids.
+    /// Whether anything reads what the block gives, which is the object of its ids.
     var isGiven = false
     var isTriedAgain = false
   }
@@ -154,7 +154,7 @@ private struct Linter {
     }
   }
 
-  /// Whether somebody reads what a step gives, as its own value or as a part of its block's.
+  /// Whether anything reads what a step gives, as its own value or as a part of its block's.
   private func gives(_ step: Step, _ around: Surroundings) -> Bool {
     guard let id = step.id else { return false }
     return around.isGiven

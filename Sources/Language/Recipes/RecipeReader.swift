@@ -6,7 +6,7 @@
 //
 // 1. A misspelt key stands for the one that was probably meant (`Fields`), so that it is not missing as well.
 // 2. What is at fault has its type as far as that is known, else `dyn`, which can be read in any way.
-// 3. A name at fault is declared nevertheless, under whatever an expression would take it for (`Scope.excuse`).
+// 3. A name at fault is declared nevertheless, under every name that an expression would read in it (`Scope.excuse`).
 // 4. Objects that a faulty condition names count as whole after it (`Scope.assume`): it may have asked for any field.
 // 5. The faults of a called recipe are told in its own file; the step that calls it gives `dyn`.
 
@@ -187,7 +187,7 @@ struct RecipeReader {
     let (outputs, outputType) =
       fields["outputs"].map { compiler.outputs($0, of: "recipe '\(name)'", in: scope) }
       ?? ([], .object(ObjectType("recipe '\(name)'", fields: [])))
-    // Whatever happened, a name or a step of the top level may not be there.
+    // However the run ended, a name or a step of the top level may not be there.
     let handlers = scope.afterwards(from: first)
     let onFailure = fields["onFailure"].map { value in
       var inner = handlers

@@ -26,7 +26,7 @@ package struct RecipeTest: Sendable {
   package struct Action: Sendable {
     package var kind: Kind
     package var location: Diagnostic.Location?
-    /// What has to hold afterwards.
+    /// What must hold afterwards.
     package var expectations: [Expectation]
   }
 
@@ -42,7 +42,7 @@ package struct RecipeTest: Sendable {
     case advance(TimeSpan)
     /// Time passes until an instant.
     case advanceTo(Timestamp)
-    /// Somebody sets the wall clock, and no time passes.
+    /// The wall clock is set, and no time passes.
     case setClock(Timestamp)
     /// The agent ends.
     case stop
@@ -74,15 +74,15 @@ package struct RecipeTest: Sendable {
 
   /// What the paths of expectations begin with.
   package enum Subject: String, CaseIterable, Sendable {
-    /// How the last run stands.
+    /// The status of the last run.
     case status
     /// The last run's error, by its members.
     case error
-    /// When the last run goes on by itself.
+    /// When the last run resumes.
     case waitsUntil
     /// The status of each step of the last run, by its path.
     case steps
-    /// What the last run gave, by its names.
+    /// The outputs of the last run, by name.
     case outputs
     /// Every run's status, in the order of their beginning.
     case runs
@@ -107,11 +107,11 @@ extension RecipeTypes {
     "run",
     fields: [
       .init("recipe", .string, summary: "The recipe's name."),
-      .init("status", .string, summary: "How it stands or ended."),
+      .init("status", .string, summary: "The status."),
       .init("startedAt", .timestamp, summary: "When it was created."),
       .init("endedAt", .timestamp, isOptional: true, summary: "When it ended."),
-      .init("wakeAt", .timestamp, isOptional: true, summary: "When it goes on by itself."),
-      .init("reason", .string, isOptional: true, summary: "What it waits for, or why it stands."),
+      .init("wakeAt", .timestamp, isOptional: true, summary: "When it resumes."),
+      .init("reason", .string, isOptional: true, summary: "What it waits for, or why it is held."),
       .init("slot", .timestamp, isOptional: true, summary: "The due time of the schedule that started it."),
       .init("error", .object(error), isOptional: true, summary: "Why it failed."),
     ])
@@ -119,7 +119,7 @@ extension RecipeTypes {
   private static let testedStep = ObjectType(
     "step",
     fields: [
-      .init("status", .string, summary: "How it stands or ended."),
+      .init("status", .string, summary: "The status."),
       .init("attempts", .int, summary: "How often it was tried."),
       .init("output", .dyn, isOptional: true, summary: "What it gave."),
       .init("error", .object(error), isOptional: true, summary: "Why it failed."),
@@ -140,8 +140,8 @@ extension RecipeTypes {
     fields: [
       .init("schedule", .string),
       .init("slot", .timestamp, summary: "When it was due."),
-      .init("count", .int, summary: "How many slots stand in one row."),
-      .init("outcome", .string, summary: "What became of it."),
+      .init("count", .int, summary: "How many slots one row stands for."),
+      .init("outcome", .string, summary: "The outcome."),
       .init("reason", .string, isOptional: true),
     ])
 }

@@ -202,7 +202,7 @@ struct RecipeTestReader {
     let read = findings.inputs(.map(given), for: recipe.inputs, at: key) { input in
       "the run needs the input '\(input.name)' (\(input.kind)); add it under 'inputs' or 'run'"
     } computed: { value, _ in
-      findings.error("nothing evaluates an expression here; write the value out", at: value)
+      findings.error("an expression isn't allowed here; write the value out", at: value)
       return nil
     }
     guard !findings.list[before...].contains(where: { $0.severity == .error }) else { return nil }

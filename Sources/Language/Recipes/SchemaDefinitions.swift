@@ -4,7 +4,7 @@ let sharedDefinitions = #"""
   {
     "name": {
       "type": "string", "pattern": "^[a-z][A-Za-z0-9]*$",
-      "description": "A name that expressions can use: letters and digits, beginning with a small letter."
+      "description": "A name that expressions can use: letters and digits, beginning with a lowercase letter."
     },
     "zone": {"type": "string", "description": "A time zone of the IANA database, such as Europe/Bucharest."},
     "duration": {
@@ -33,7 +33,7 @@ let recipeDefinitions = #"""
     },
     "steps": {
       "type": "array", "minItems": 1, "items": {"$ref": "#/definitions/step"},
-      "description": "What is done, one after another."
+      "description": "The steps, which run one after another."
     },
     "type": {
       "description": "int, double, bool, string, bytes, timestamp, duration, list(T), map(string, T), or the fields of an object.",

@@ -176,7 +176,7 @@ struct StepReader {
     for key in StepReader.modifiers where !key.companions.contains(where: words.contains) {
       guard let member = fields.member(key.name) else { continue }
       findings.error(
-        "'\(key.name)' cannot stand beside '\(words[0])'; it goes with \(key.companions.joined(separator: ", "))",
+        "'\(key.name)' isn't allowed beside '\(words[0])'; it goes with \(key.companions.joined(separator: ", "))",
         at: member.key)
     }
   }

@@ -23,7 +23,7 @@ extension KeySet {
       Key(
         "do",
         .list(of: .when("string", then: .choice(RecipeTestReader.bare), else: .definition("happening"))),
-        "What happens, in order, and what has to come of it.", isRequired: true)
+        "What happens, in order, and what is expected.", isRequired: true)
     ], notTogether: ["replay", "sandboxes"])
 
   static let happening = KeySet([
@@ -31,7 +31,7 @@ extension KeySet {
     Key("serve", .bool, "The agent fires schedules from now on.", isKind: true),
     Key("advance", .duration(), "Time passes.", isKind: true),
     Key("advanceTo", .instant, "Time passes until then.", isKind: true),
-    Key("setClock", .instant, "Somebody sets the clock, and no time passes.", isKind: true),
+    Key("setClock", .instant, "The clock is set, and no time passes.", isKind: true),
     Key("stop", .bool, "The agent ends.", isKind: true),
     Key("restart", .bool, "An agent begins where the last one ended.", isKind: true),
     Key("signal", .either([.text(), .keys(.signal)]), "An event comes.", isKind: true),
@@ -59,15 +59,15 @@ extension KeySet {
   ])
 
   static let expectation = KeySet([
-    Key("status", .choice(RecipeTestReader.states), "How the last run stands."),
+    Key("status", .choice(RecipeTestReader.states), "The status of the last run."),
     Key("error", .keys(.expectedError), "The last run's error, by its members."),
-    Key("waitsUntil", .instant, "When the last run goes on by itself."),
+    Key("waitsUntil", .instant, "When the last run resumes."),
     Key(
       "steps", .map(of: .choice(RecipeTestReader.stepStates)), "The status of steps of the last run, by their paths."),
-    Key("outputs", .object, "What the last run gave, by its names."),
+    Key("outputs", .object, "The outputs of the last run, by name."),
     Key("runs", .list(of: .text()), "Every run's status, in the order of their beginning."),
     Key("requests", .list(of: .text()), "Every request, as GET /catalog.json 200."),
-    Key("slots", .list(of: .text()), "What became of every slot, as 2026-11-20T09:00:00Z started."),
+    Key("slots", .list(of: .text()), "The outcome of every slot, as 2026-11-20T09:00:00Z started."),
     Key(
       "that", .when("array", then: .list(of: .expression), else: .expression),
       "Conditions on run, runs, steps, outputs, requests, slots and now."),
@@ -91,5 +91,5 @@ let testDefinitionKeys = [
   Key(
     "sandboxes", .map(names: "plugin", of: .map(of: .definition("parameters"))),
     "Commands of sandboxes with their parameters, by plugin."),
-  Key("expectation", .keys(.expectation), "What has to hold afterwards."),
+  Key("expectation", .keys(.expectation), "What must hold afterwards."),
 ]

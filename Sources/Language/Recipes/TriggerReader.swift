@@ -55,7 +55,7 @@ struct TriggerReader {
       for key in KeySet.trigger.names(with: KeySet.timed) {
         if let member = fields.member(key) {
           findings.error(
-            "'\(key)' cannot stand beside '\(word)'; it goes with \(KeySet.timed.joined(separator: ", "))",
+            "'\(key)' isn't allowed beside '\(word)'; it goes with \(KeySet.timed.joined(separator: ", "))",
             at: member.key)
         }
       }
@@ -203,7 +203,7 @@ struct TriggerReader {
     do throws(Diagnostic) { return try HolidayCalendar.days(in: source, zone: zone) } catch {
       findings.error(
         "'\(path)' cannot be used: \(error.message)", at: value,
-        notes: [Diagnostic.Note("it stands here", at: error.location)])
+        notes: [Diagnostic.Note("it is here", at: error.location)])
       return nil
     }
   }

@@ -21,7 +21,7 @@ struct TypeReader {
       if isOptional { rest = rest.dropLast() }
       if let type = parse(rest, depth: 0) { return (type, isOptional) }
       let word = TypeReader.otherNames[text] ?? text.nearest(among: TypeReader.words)
-      findings.error("'\(text)' is no type; \(word.map { "did you mean '\($0)'?" } ?? TypeReader.list)", at: value)
+      findings.error("'\(text)' isn't a type; \(word.map { "did you mean '\($0)'?" } ?? TypeReader.list)", at: value)
       return nil
     case .list(let items):
       guard items.count == 1, let item = items.first else {

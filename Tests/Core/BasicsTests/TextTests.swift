@@ -16,7 +16,7 @@ import Testing
   }
 
   @Test(arguments: ["Z", "Zg=", "Zg===", "Zh==", "Zm9=", "Zm9v=", "====", "=", "Zm 9v", "Zm-_", "Zg==Zg==", "é"])
-  func `refuses what is no base64`(_ text: String) {
+  func `refuses what isn't base64`(_ text: String) {
     #expect([UInt8](base64: text) == nil)
     #expect([UInt8](base64: text, requiresPadding: false) == nil)
   }

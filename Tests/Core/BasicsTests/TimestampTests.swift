@@ -33,7 +33,7 @@ import Testing
   }
 
   @Test(arguments: ["", "1", "s", ".s", "1x", "300y", "1h-3m", "9999999999999h", "- 1s", "1 h"])
-  func `refuses what is no duration`(_ text: String) {
+  func `refuses what isn't a duration`(_ text: String) {
     #expect(TimeSpan(text) == nil)
   }
 

@@ -20,43 +20,45 @@ import Testing
       "0 0 9 * * 1",
       "error 0-11: a cron expression has five fields and this one has 6; seconds and years are not supported; leave the sixth out"
     ),
-    ("60 9 * * *", "error 0-2: 60 is no minute; write 0-59"),
-    ("0 24 * * *", "error 2-4: 24 is no hour; write 0-23"),
-    ("0 9 0 * *", "error 4-5: 0 is no day of the month; write 1-31"),
-    ("0 9 * JNA *", "error 6-9: 'JNA' is no month; did you mean 'JAN'?"),
-    ("0 9 * * Monday", "error 8-14: 'Monday' is no day of the week; did you mean 'MON'?"),
-    ("0 9 * * 8", "error 8-9: 8 is no day of the week; write 0-7 or SUN-SAT"),
+    ("60 9 * * *", "error 0-2: 60 isn't a minute; write 0-59"),
+    ("0 24 * * *", "error 2-4: 24 isn't an hour; write 0-23"),
+    ("0 9 0 * *", "error 4-5: 0 isn't a day of the month; write 1-31"),
+    ("0 9 * JNA *", "error 6-9: 'JNA' isn't a month; did you mean 'JAN'?"),
+    ("0 9 * * Monday", "error 8-14: 'Monday' isn't a day of the week; did you mean 'MON'?"),
+    ("0 9 * * 8", "error 8-9: 8 isn't a day of the week; write 0-7 or SUN-SAT"),
     ("0 22-6 * * *", "error 2-6: the range '22-6' runs backwards; write '22-23,0-6'"),
     ("0 9 * * SAT-SUN", "error 8-15: the range 'SAT-SUN' runs backwards; write 'SAT,SUN'"),
     ("0 9 * * 7-2", "error 8-11: the range '7-2' runs backwards; write '0-2'"),
-    ("0 9 L * *", "error 4-5: 'L' is no day of the month; 'L' is not supported; use the key `calendar` for it"),
-    ("0 9 ? * 1", "error 4-5: '?' is no day of the month; '?' is not supported; write '*'"),
+    ("0 9 L * *", "error 4-5: 'L' isn't a day of the month; 'L' is not supported; use the key `calendar` for it"),
+    ("0 9 ? * 1", "error 4-5: '?' isn't a day of the month; '?' is not supported; write '*'"),
     (
       "0 9 * * 5#2",
-      "error 8-11: '5#2' is no day of the week; '#' is not supported; for a second Monday use the key `calendar` with dayOfMonth: 8-14 and dayOfWeek: MON"
+      "error 8-11: '5#2' isn't a day of the week; '#' is not supported; for a second Monday use the key `calendar` with dayOfMonth: 8-14 and dayOfWeek: MON"
     ),
-    ("H 9 * * *", "error 0-1: 'H' is no minute; 'H' is not supported; write a value, and `jitter` to spread runs out"),
+    (
+      "H 9 * * *", "error 0-1: 'H' isn't a minute; 'H' is not supported; write a value, and `jitter` to spread runs out"
+    ),
     (
       "0~30 9 * * *",
-      "error 0-4: '0~30' is no minute; '~' is not supported; write a value, and `jitter` to spread runs out"
+      "error 0-4: '0~30' isn't a minute; '~' is not supported; write a value, and `jitter` to spread runs out"
     ),
-    ("*/0 * * * *", "error 2-3: '0' is no step; write a number from 1, as in '*/15'"),
+    ("*/0 * * * *", "error 2-3: '0' isn't a step; write a number from 1, as in '*/15'"),
     ("1,,2 9 * * *", "error 2-2: an item is missing beside the comma; write values as in '1,15'"),
-    ("1-2-3 9 * * *", "error 0-5: '1-2-3' is no range; write two values, as in '1-5'"),
+    ("1-2-3 9 * * *", "error 0-5: '1-2-3' isn't a range; write two values, as in '1-5'"),
     ("*/2/3 9 * * *", "error 0-5: '*/2/3' has two steps; write one, as in '*/15'"),
     ("-5 9 * * *", "error 0-0: a value is missing; write 0-59"),
     ("0 9 30 2 *", "error 4-8: none of these months has such a day, so the schedule would never be due"),
     ("0 9 31 4,6,9,11 *", "error 4-15: none of these months has such a day, so the schedule would never be due"),
-    ("@reboot", "error 0-7: '@reboot' is no time; run the recipe from a unit that starts with the machine"),
+    ("@reboot", "error 0-7: '@reboot' isn't a time; run the recipe from a unit that starts with the machine"),
     ("@every 5m", "error 0-6: '@every' is not cron; use the key `every`, as in `every: 90m`"),
     ("@dayly", "error 0-6: '@dayly' is unknown; did you mean '@daily'?"),
-    ("@daily 5", "error 6-8: '@daily' stands for all five fields (0 0 * * *); leave out what follows"),
+    ("@daily 5", "error 6-8: '@daily' replaces all five fields (0 0 * * *); leave out what follows"),
     (
       "CRON_TZ=Asia/Tokyo 0 9 * * *",
       "error 0-18: 'CRON_TZ=Asia/Tokyo' does not belong here; name the zone with the key `zone`"
     ),
-    ("９ 9 * * *", "error 0-3: '９' is no minute; write 0-59"),
-    ("99999999999999999999 9 * * *", "error 0-20: '99999999999999999999' is no minute; write 0-59"),
+    ("９ 9 * * *", "error 0-3: '９' isn't a minute; write 0-59"),
+    ("99999999999999999999 9 * * *", "error 0-20: '99999999999999999999' isn't a minute; write 0-59"),
   ])
   func `refuses with the place and the fix`(_ text: String, _ fault: String) {
     #expect(CronExpression.parse(text).expression == nil)
@@ -66,8 +68,8 @@ import Testing
   @Test func `finds every fault at once`() {
     #expect(
       faults("61 25 32 13 9").map { $0.prefix { $0 != ";" } } == [
-        "error 0-2: 61 is no minute", "error 3-5: 25 is no hour", "error 6-8: 32 is no day of the month",
-        "error 9-11: 13 is no month", "error 12-13: 9 is no day of the week",
+        "error 0-2: 61 isn't a minute", "error 3-5: 25 isn't an hour", "error 6-8: 32 isn't a day of the month",
+        "error 9-11: 13 isn't a month", "error 12-13: 9 isn't a day of the week",
       ])
   }
 

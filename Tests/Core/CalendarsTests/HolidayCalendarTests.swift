@@ -88,16 +88,16 @@ import Testing
   }
 
   @Test(arguments: [
-    ("DTSTART:yesterday", 4, "DTSTART: 'yesterday' is no day such as 20261225 and no time such as 20261225T090000Z"),
-    ("DTSTART:20260230", 4, "DTSTART: '20260230' is no day such as 20261225 and no time such as 20261225T090000Z"),
+    ("DTSTART:yesterday", 4, "DTSTART: 'yesterday' isn't a day such as 20261225 or a time such as 20261225T090000Z"),
+    ("DTSTART:20260230", 4, "DTSTART: '20260230' isn't a day such as 20261225 or a time such as 20261225T090000Z"),
     (
       "DTSTART;TZID=Nowhere:20260228T000000", 4,
-      "DTSTART: 'Nowhere' is no time zone; write an IANA name such as 'Australia/Sydney', or an offset such as '+05:30'"
+      "DTSTART: 'Nowhere' isn't a time zone; write an IANA name such as 'Australia/Sydney', or an offset such as '+05:30'"
     ),
     ("SUMMARY:x", 4, "the event has no DTSTART"),
     ("DTSTART:20261225\nDTEND:20261224", 5, "DTEND comes before DTSTART"),
     ("DTSTART:20261225\nDTEND:20261225T000000Z", 5, "DTEND and DTSTART must both be days or both be times"),
-    ("DTSTART:20261225\nDURATION:1 day", 5, "DURATION: '1 day' is no length of time such as P1D or PT8H"),
+    ("DTSTART:20261225\nDURATION:1 day", 5, "DURATION: '1 day' isn't a duration such as P1D or PT8H"),
     (
       "DTSTART:20261225\nRRULE:FREQ=HOURLY", 5,
       "RRULE: FREQ=HOURLY is not supported; DAILY, WEEKLY, MONTHLY and YEARLY are"
@@ -113,13 +113,13 @@ import Testing
     ("DTSTART:20261225\nRRULE:FREQ=WEEKLY;BYDAY=XX", 5, "RRULE: BYDAY cannot hold 'XX'"),
     ("DTSTART:20261225\nRRULE:FREQ=DAILY;INTERVAL=0", 5, "RRULE: INTERVAL cannot hold '0'"),
     ("DTSTART:20261225\nRRULE:COUNT=3", 5, "RRULE: it has no FREQ"),
-    ("DTSTART:20261225\nRRULE:FREQ=DAILY;COUNT=3;UNTIL=20270101", 5, "RRULE: COUNT and UNTIL cannot stand together"),
+    ("DTSTART:20261225\nRRULE:FREQ=DAILY;COUNT=3;UNTIL=20270101", 5, "RRULE: COUNT and UNTIL exclude each other"),
     (
       "DTSTART:20261225\nRDATE;VALUE=PERIOD:20260101T000000Z/PT1H", 5,
       "RDATE is supported with days and times, not with periods"
     ),
-    ("DTSTART:20261225\nEND:VCALENDAR", 5, "END:VCALENDAR stands where END:VEVENT is wanted"),
-    ("DTSTART:20261225\nno colon", 5, "this is no line of an iCalendar file, such as DTSTART:20261225"),
+    ("DTSTART:20261225\nEND:VCALENDAR", 5, "END:VCALENDAR found, but END:VEVENT is wanted"),
+    ("DTSTART:20261225\nno colon", 5, "this isn't a line of an iCalendar file, such as DTSTART:20261225"),
   ])
   func `refuses what it cannot follow, at its line`(_ lines: String, _ line: Int, _ message: String) throws {
     let fault = try #require(throws: Diagnostic.self) { try Self.days(Self.event(lines)) }
@@ -129,9 +129,9 @@ import Testing
   }
 
   @Test(arguments: [
-    ("", "this is no iCalendar file, which begins with BEGIN:VCALENDAR"),
-    ("<html>", "this is no line of an iCalendar file, such as DTSTART:20261225"),
-    ("VERSION:2.0", "this is no iCalendar file, which begins with BEGIN:VCALENDAR"),
+    ("", "this isn't an iCalendar file; one begins with BEGIN:VCALENDAR"),
+    ("<html>", "this isn't a line of an iCalendar file, such as DTSTART:20261225"),
+    ("VERSION:2.0", "this isn't an iCalendar file; one begins with BEGIN:VCALENDAR"),
     ("BEGIN:VCALENDAR\nBEGIN:VEVENT\nDTSTART:20261225", "the file ends before END:VEVENT; it may have been cut off"),
     (
       "BEGIN:VCALENDAR\n" + String(repeating: "BEGIN:X\n", count: 100), "components are nested too deep"

@@ -86,7 +86,7 @@ import Testing
     ("0 0 L-30 4,6 *", "none of these months has such a day, so the schedule would never be due"),
     (
       "0 0 L-31 * *",
-      "'L' is no day of the month; 'L' is not supported; write 'L' for the last day, 'L-1' for the one before"
+      "'L' isn't a day of the month; 'L' is not supported; write 'L' for the last day, 'L-1' for the one before"
     ),
     ("0 0 31 * *", "day 31 does not exist in every month; write 'L' for the last day"),
   ])

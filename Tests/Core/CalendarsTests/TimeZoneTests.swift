@@ -85,30 +85,30 @@ import Testing
   @Test(arguments: [
     (
       "../etc/passwd",
-      "'../etc/passwd' is no time zone; write an IANA name such as 'Australia/Sydney', or an offset such as '+05:30'"
+      "'../etc/passwd' isn't a time zone; write an IANA name such as 'Australia/Sydney', or an offset such as '+05:30'"
     ),
     (
       "/etc/passwd",
-      "'/etc/passwd' is no time zone; write an IANA name such as 'Australia/Sydney', or an offset such as '+05:30'"
+      "'/etc/passwd' isn't a time zone; write an IANA name such as 'Australia/Sydney', or an offset such as '+05:30'"
     ),
-    ("australia/sydney", "'australia/sydney' is no time zone; did you mean 'Australia/Sydney'?"),
-    ("Australia/Sidney", "'Australia/Sidney' is no time zone; did you mean 'Australia/Sydney'?"),
-    ("sydney", "'sydney' is no time zone; did you mean 'Australia/Sydney'?"),
+    ("australia/sydney", "'australia/sydney' isn't a time zone; did you mean 'Australia/Sydney'?"),
+    ("Australia/Sidney", "'Australia/Sidney' isn't a time zone; did you mean 'Australia/Sydney'?"),
+    ("sydney", "'sydney' isn't a time zone; did you mean 'Australia/Sydney'?"),
     (
       "Australia",
-      "'Australia' is no time zone; write an IANA name such as 'Australia/Sydney', or an offset such as '+05:30'"
+      "'Australia' isn't a time zone; write an IANA name such as 'Australia/Sydney', or an offset such as '+05:30'"
     ),
     (
       "AEST",
-      "'AEST' is no time zone, and abbreviations have several meanings; write an IANA name such as 'Australia/Sydney'"
+      "'AEST' isn't a time zone, and abbreviations have several meanings; write an IANA name such as 'Australia/Sydney'"
     ),
     (
       "localtime",
-      "'localtime' is no time zone; write an IANA name such as 'Australia/Sydney', or an offset such as '+05:30'"
+      "'localtime' isn't a time zone; write an IANA name such as 'Australia/Sydney', or an offset such as '+05:30'"
     ),
-    ("", "'' is no time zone; write an IANA name such as 'Australia/Sydney', or an offset such as '+05:30'"),
-    ("+5", "'+5' is no time zone; write an IANA name such as 'Australia/Sydney', or an offset such as '+05:30'"),
-    ("Asia/\u{212A}athmandu", "'Asia/\u{212A}athmandu' is no time zone; did you mean 'Asia/Kathmandu'?"),
+    ("", "'' isn't a time zone; write an IANA name such as 'Australia/Sydney', or an offset such as '+05:30'"),
+    ("+5", "'+5' isn't a time zone; write an IANA name such as 'Australia/Sydney', or an offset such as '+05:30'"),
+    ("Asia/\u{212A}athmandu", "'Asia/\u{212A}athmandu' isn't a time zone; did you mean 'Asia/Kathmandu'?"),
   ])
   func `refuses what is no zone, with a guess`(_ name: String, _ message: String) {
     #expect(throws: TimeZoneError.self) { try TimeZoneDatabase.system.rules(named: name) }

@@ -36,7 +36,7 @@ import YAMLReader
   @Test(arguments: [".nan", ".NaN", ".NAN"])
   func `reads NaN`(_ text: String) throws {
     guard case .double(let number)? = try read("x: \(text)")["x"]?.content else {
-      Issue.record("\(text) is no double")
+      Issue.record("\(text) isn't a double")
       return
     }
     #expect(number.isNaN)

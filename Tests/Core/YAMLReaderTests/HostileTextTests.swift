@@ -5,22 +5,22 @@ import YAMLReader
 @Suite(.timeLimit(.minutes(5))) struct HostileTextTests {
   @Test(arguments: [
     (
-      "", "[", 200_000, "1:65: error: lists and maps stand in each other more than 64 levels deep"
+      "", "[", 200_000, "1:65: error: lists and maps are nested more than 64 levels deep"
     ),
     (
-      "", "{", 200_000, "1:65: error: lists and maps stand in each other more than 64 levels deep"
+      "", "{", 200_000, "1:65: error: lists and maps are nested more than 64 levels deep"
     ),
     (
       "", "- ", 100_000,
-      "1:129: error: lists and maps stand in each other more than 64 levels deep"
+      "1:129: error: lists and maps are nested more than 64 levels deep"
     ),
     (
       "", "? ", 100_000,
-      "1:129: error: lists and maps stand in each other more than 64 levels deep"
+      "1:129: error: lists and maps are nested more than 64 levels deep"
     ),
     (
       "", "[{a: ", 40_000,
-      "1:161: error: lists and maps stand in each other more than 64 levels deep"
+      "1:161: error: lists and maps are nested more than 64 levels deep"
     ),
     (
       "\n", "a", 1 << 20,
@@ -32,7 +32,7 @@ import YAMLReader
     ),
     (
       "", "- a\n", 100_000,
-      "100000:3: error: this makes more than 100000 values, aliases counted as what they stand for"
+      "100000:3: error: this makes more than 100000 values, aliases counted as what they refer to"
     ),
   ])
   func `stops at a limit`(_ start: String, _ piece: String, _ count: Int, _ fault: String) {
@@ -53,7 +53,7 @@ import YAMLReader
       text += "a\(level): &a\(level) [\(aliases)]\n"
     }
     #expect(
-      faults(in: text) == ["6:10: error: this makes more than 100000 values, aliases counted as what they stand for"])
+      faults(in: text) == ["6:10: error: this makes more than 100000 values, aliases counted as what they refer to"])
   }
 
   @Test func `counts the depth that aliases make`() {
@@ -61,7 +61,7 @@ import YAMLReader
     for level in 1...100 { text += "a\(level): &a\(level) [*a\(level - 1)]\n" }
     #expect(
       faults(in: text) == [
-        "64:12: error: lists and maps stand in each other more than 64 levels deep, aliases followed [*a62]"
+        "64:12: error: lists and maps are nested more than 64 levels deep, aliases followed [*a62]"
       ])
   }
 

@@ -6,19 +6,19 @@ import Testing
     // `: `
     (
       "if: a ? b : c",
-      "1:11: error: `: ` cannot stand in a value without quotes; quote the whole value: `\"a ? b : c\"` [:]"
+      "1:11: error: `: ` isn't allowed in a value without quotes; quote the whole value: `\"a ? b : c\"` [:]"
     ),
     (
       "k: ${{ a ? b : c }}",
-      "1:14: error: `: ` cannot stand in a value without quotes; quote the whole value: `\"${{ a ? b : c }}\"` [:]"
+      "1:14: error: `: ` isn't allowed in a value without quotes; quote the whole value: `\"${{ a ? b : c }}\"` [:]"
     ),
     (
       "k: ${{ {'é': 1} }} # c",
-      "1:12: error: `: ` cannot stand in a value without quotes; quote the whole value: `\"${{ {'é': 1} }}\"` [:]"
+      "1:12: error: `: ` isn't allowed in a value without quotes; quote the whole value: `\"${{ {'é': 1} }}\"` [:]"
     ),
     (
       "k: ${{ x == \"b: c\" }}",
-      "1:15: error: `: ` cannot stand in a value without quotes; quote the whole value: `'${{ x == \"b: c\" }}'` [:]"
+      "1:15: error: `: ` isn't allowed in a value without quotes; quote the whole value: `'${{ x == \"b: c\" }}'` [:]"
     ),
     (
       "- ${{ a ? b : c }}",
@@ -30,13 +30,13 @@ import Testing
     ),
     (
       "k: ${{ a\n  ? b : c }}",
-      "2:7: error: `: ` cannot stand in a value without quotes; quote the whole value: `\"${{ … }}\"` [:]"
+      "2:7: error: `: ` isn't allowed in a value without quotes; quote the whole value: `\"${{ … }}\"` [:]"
     ),
     (
       "ü: Größe: 3",
-      "1:9: error: `: ` cannot stand in a value without quotes; quote the whole value: `\"Größe: 3\"` [:]"
+      "1:9: error: `: ` isn't allowed in a value without quotes; quote the whole value: `\"Größe: 3\"` [:]"
     ),
-    ("w: {a: b: c}", "1:9: error: `: ` cannot stand in a value without quotes; quote the whole value: `\"b: c\"` [:]"),
+    ("w: {a: b: c}", "1:9: error: `: ` isn't allowed in a value without quotes; quote the whole value: `\"b: c\"` [:]"),
     // ` #`
     (
       "a: ${{ x == 'y #z' }}",
@@ -127,12 +127,12 @@ import Testing
     // `*` and `&`
     (
       "if: *x > 3",
-      "1:5: error: `*` begins an alias in YAML, and no anchor `&x` stands before it; quote the whole value: `\"*x > 3\"` [*x]"
+      "1:5: error: `*` begins an alias in YAML, but no anchor `&x` comes before it; quote the whole value: `\"*x > 3\"` [*x]"
     ),
     ("k: *.txt", "1:4: error: `*` begins an alias in YAML; quote the whole value: `\"*.txt\"` [*.txt]"),
     (
       "w: [*b]",
-      "1:5: error: `*` begins an alias in YAML, and no anchor `&b` stands before it; quote the whole value: `\"*b\"` [*b]"
+      "1:5: error: `*` begins an alias in YAML, but no anchor `&b` comes before it; quote the whole value: `\"*b\"` [*b]"
     ),
     ("if: && b", "1:5: error: `&` begins an anchor in YAML; quote the whole value: `\"&& b\"` [&& b]"),
     (
@@ -146,7 +146,7 @@ import Testing
     ("k: , x", "1:4: error: no value begins with `,`; quote the whole value: `\", x\"` [, x]"),
     ("k: > 3", "1:4: error: `>` begins a block of lines in YAML; quote the whole value: `\"> 3\"` [> 3]"),
     ("k: || x", "1:4: error: `|` begins a block of lines in YAML; quote the whole value: `\"|| x\"` [|| x]"),
-    ("k: ? x", "1:4: error: `? ` cannot stand here; quote the whole value: `\"? x\"` [?]"),
+    ("k: ? x", "1:4: error: `? ` isn't allowed here; quote the whole value: `\"? x\"` [?]"),
     (
       "k: - 3",
       "1:4: error: a list cannot begin on the line of its key; put each `- ` on a line of its own, or quote the whole value: `\"- 3\"` [-]"
@@ -179,7 +179,7 @@ import Testing
     ("k: |\n \t x", "2:2: error: a tab cannot indent; use spaces [\t]"),
     (
       "a: 1\n  b: 2",
-      "2:3: error: this line is indented more than the one above, so it goes on with its value; indent both alike [b]"
+      "2:3: error: this line is indented more than the one above, so it continues its value; indent both alike [b]"
     ),
     ("- a\n  b: c", "2:3: error: no key can follow the item above, which is a text; give it a key: `- key: value` [b]"),
     (
@@ -196,18 +196,18 @@ import Testing
     ),
     (
       "- a\nb: 1",
-      "2:1: error: a key cannot stand among list items; put `- ` before it, or indent it below the item above [b: 1]"
+      "2:1: error: a key isn't allowed among list items; put `- ` before it, or indent it below the item above [b: 1]"
     ),
-    ("a: b\n- c", "2:1: error: a list item cannot stand among keys; indent it below the key it belongs to [-]"),
+    ("a: b\n- c", "2:1: error: a list item isn't allowed among keys; indent it below the key it belongs to [-]"),
     ("a:\n- b\n-c", "3:1: error: a space is missing after this `-` [-]"),
     (
       "a:\n - b\n  - c\n",
-      "3:3: warning: this is no list item: it is indented more than the text above, and goes on with it [-]"
+      "3:3: warning: this isn't a list item: it is indented more than the text above and continues it [-]"
     ),
     // Keys and colons
     (
       "a: 1\nbcd\ne: 2",
-      "2:1: error: a `:` is missing after this key; write `key: value`, or indent the line to go on with the text above [bcd]"
+      "2:1: error: a `:` is missing after this key; write `key: value`, or indent the line to continue the text above [bcd]"
     ),
     ("k:v\nl: w", "1:1: error: a space is missing after the `:` here [k:v]"),
     ("a: {b:[c]}", "1:6: error: a space is missing after this `:`, or the text needs quotes [:]"),
@@ -238,7 +238,7 @@ import Testing
     ),
     (
       "a: \"\\Ud8000000\"",
-      "1:7: error: this code is no character; characters above FFFF are written with `\\U` and 8 digits"
+      "1:7: error: this code isn't a character; characters above FFFF are written with `\\U` and 8 digits"
     ),
     ("a: |0\n x", "1:5: error: the indentation of a block is 1 to 9 [0]"),
     // Documents and directives

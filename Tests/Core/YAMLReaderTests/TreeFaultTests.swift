@@ -7,21 +7,21 @@ import YAMLReader
     (
       "a: 1\nb: 2\na: 3",
       [
-        "3:1: error: the key `a` stands twice in this map; remove or rename one [a]",
+        "3:1: error: the key `a` is in this map twice; remove or rename one [a]",
         "1:1: note: the first is here [a]",
       ]
     ),
     (
       "{x: 1, \"x\": 2}",
       [
-        "1:8: error: the key `\"x\"` stands twice in this map; remove or rename one [\"x\"]",
+        "1:8: error: the key `\"x\"` is in this map twice; remove or rename one [\"x\"]",
         "1:2: note: the first is here [x]",
       ]
     ),
     (
       "1: a\n0x1: b",
       [
-        "2:1: error: the key `0x1` stands twice in this map; remove or rename one [0x1]",
+        "2:1: error: the key `0x1` is in this map twice; remove or rename one [0x1]",
         "1:1: note: the first is here [1]",
       ]
     ),
@@ -70,7 +70,7 @@ import YAMLReader
     ),
     (
       "a: &x\n  b: *x",
-      ["2:6: error: `*x` stands inside what it stands for; remove it [*x]", "1:4: note: the anchor is here [&x]"]
+      ["2:6: error: `*x` is inside its own anchor; remove it [*x]", "1:4: note: the anchor is here [&x]"]
     ),
     (
       "a: &x 1\nb: &x 2\nc: *x",
@@ -96,10 +96,10 @@ import YAMLReader
     #expect(
       faults(in: text) == [
         "2:4: error: `!` begins a tag in YAML, and only core tags such as `!!str` are known; quote the whole value: `\"!has(x)\"` [!has(x)]",
-        "3:1: error: the key `a` stands twice in this map; remove or rename one [a]",
+        "3:1: error: the key `a` is in this map twice; remove or rename one [a]",
         "1:1: note: the first is here [a]",
         "3:4: error: this int does not fit into 64 bits; quote it if it is a text [99999999999999999999]",
-        "4:5: error: `*` begins an alias in YAML, and no anchor `&y` stands before it; quote the whole value: `\"*y\"` [*y]",
+        "4:5: error: `*` begins an alias in YAML, but no anchor `&y` comes before it; quote the whole value: `\"*y\"` [*y]",
         "4:9: error: a double cannot be a key; quote it if it is a text [1.5]",
         "5:10: error: ` #` begins a comment, even inside `${{`; quote the whole value: `\"${{ x #z }}\"` [#]",
         "6:4: error: a value that begins with a quote ends at the next one; quote the whole value: `\"'f' + g\"` ['f' + g]",
@@ -116,24 +116,24 @@ import YAMLReader
   }
 
   @Test(arguments: [
-    ([0x61, 0xFF, 0x0A], ["1:2: error: the byte FF is no UTF-8 here; save the file as UTF-8"]),
-    ([0x61, 0xC3], ["1:2: error: the byte C3 is no UTF-8 here; save the file as UTF-8"]),
+    ([0x61, 0xFF, 0x0A], ["1:2: error: the byte FF isn't valid UTF-8; save the file as UTF-8"]),
+    ([0x61, 0xC3], ["1:2: error: the byte C3 isn't valid UTF-8; save the file as UTF-8"]),
     (
       [0xC0, 0xAF],
       [
-        "1:1: error: the byte C0 is no UTF-8 here; save the file as UTF-8",
-        "1:2: error: the byte AF is no UTF-8 here; save the file as UTF-8",
+        "1:1: error: the byte C0 isn't valid UTF-8; save the file as UTF-8",
+        "1:2: error: the byte AF isn't valid UTF-8; save the file as UTF-8",
       ]
     ),
     (
       [0x0A, 0xED, 0xA0, 0x80],
       [
-        "2:1: error: the byte ED is no UTF-8 here; save the file as UTF-8",
-        "2:2: error: the byte A0 is no UTF-8 here; save the file as UTF-8",
-        "2:2: error: the byte 80 is no UTF-8 here; save the file as UTF-8",
+        "2:1: error: the byte ED isn't valid UTF-8; save the file as UTF-8",
+        "2:2: error: the byte A0 isn't valid UTF-8; save the file as UTF-8",
+        "2:2: error: the byte 80 isn't valid UTF-8; save the file as UTF-8",
       ]
     ),
-    ([0xF4, 0x90, 0x80, 0x80], ["1:1: error: the byte F4 is no UTF-8 here; save the file as UTF-8"]),
+    ([0xF4, 0x90, 0x80, 0x80], ["1:1: error: the byte F4 isn't valid UTF-8; save the file as UTF-8"]),
     ([0xFF, 0xFE, 0x61, 0x00], ["1:1: error: the file is UTF-16; save it as UTF-8"]),
   ])
   func `refuses bytes that are no UTF-8`(_ bytes: [UInt8], _ expected: [String]) {
@@ -144,29 +144,29 @@ import YAMLReader
   @Test(arguments: [
     (
       "a: b\u{7}",
-      "1:5: error: a control character (U+0007) stands in the text; in double quotes write it as \\u0007 [\u{7}]"
+      "1:5: error: a control character (U+0007) is in the text; in double quotes write it as \\u0007 [\u{7}]"
     ),
-    ("é\0", "1:2: error: a control character (U+0000) stands in the text; in double quotes write it as \\u0000 [\0]"),
+    ("é\0", "1:2: error: a control character (U+0000) is in the text; in double quotes write it as \\u0000 [\0]"),
     (
       "a\u{7F}",
-      "1:2: error: a control character (U+007F) stands in the text; in double quotes write it as \\u007F [\u{7F}]"
+      "1:2: error: a control character (U+007F) is in the text; in double quotes write it as \\u007F [\u{7F}]"
     ),
     (
       "a\u{9F}",
-      "1:2: error: a control character (U+009F) stands in the text; in double quotes write it as \\u009F [\u{9F}]"
+      "1:2: error: a control character (U+009F) is in the text; in double quotes write it as \\u009F [\u{9F}]"
     ),
-    ("a: b\n\u{FEFF}c: d", "2:1: error: a byte order mark (U+FEFF) stands inside the text; remove it [\u{FEFF}]"),
+    ("a: b\n\u{FEFF}c: d", "2:1: error: a byte order mark (U+FEFF) is inside the text; remove it [\u{FEFF}]"),
     (
       "a: b\u{85}c",
-      "1:5: error: an invisible next line (U+0085) stands in the text; remove it, or in double quotes write \\N [\u{85}]"
+      "1:5: error: an invisible next line (U+0085) is in the text; remove it, or in double quotes write \\N [\u{85}]"
     ),
     (
       "a: b\u{2028}c",
-      "1:5: error: an invisible line separator (U+2028) stands in the text; remove it, or in double quotes write \\L [\u{2028}]"
+      "1:5: error: an invisible line separator (U+2028) is in the text; remove it, or in double quotes write \\L [\u{2028}]"
     ),
     (
       "a: b\u{2029}c",
-      "1:5: error: an invisible paragraph separator (U+2029) stands in the text; remove it, or in double quotes write \\P [\u{2029}]"
+      "1:5: error: an invisible paragraph separator (U+2029) is in the text; remove it, or in double quotes write \\P [\u{2029}]"
     ),
     (
       "a: b\u{202E}c",
@@ -180,7 +180,7 @@ import YAMLReader
   @Test func `does not go on at length about a binary file`() {
     let list = faults(in: [UInt8](repeating: 0, count: 5000))
     #expect(list.count == 11)
-    #expect(list.last == "1:11: error: this and what follows is no text either; is this the right file? [\0]")
+    #expect(list.last == "1:11: error: this and what follows isn't text either; is this the right file? [\0]")
   }
 }
 

@@ -73,21 +73,21 @@ import Testing
   }
 
   @Test(arguments: [
-    ("n", ValueType.string, "a string is wanted here, and this is an int; write `string(n)`"),
-    ("n", .double, "a double is wanted here, and this is an int; write `double(n)`"),
-    ("3", .double, "a double is wanted here, and this is an int; write `3.0`"),
+    ("n", ValueType.string, "a string is expected here, but this is an int; write `string(n)`"),
+    ("n", .double, "a double is expected here, but this is an int; write `double(n)`"),
+    ("3", .double, "a double is expected here, but this is an int; write `3.0`"),
     ("n", .bool, "what is wanted here is a bool, and this is an int; compare it, as in `n != 0`"),
-    ("inputs.tags", .list(.int), "a list(int) is wanted here, and this is a list(string)"),
+    ("inputs.tags", .list(.int), "a list(int) is expected here, but this is a list(string)"),
     (
       "inputs.into", .list(.string),
-      "a list(string) is wanted here, and this is a string; a list of one is `[inputs.into]`"
+      "a list(string) is expected here, but this is a string; a list of one is `[inputs.into]`"
     ),
     (
       "student.?givenName", .string,
-      "a string is wanted here, and this is an optional string; write `student.?givenName.orValue(…)`"
+      "a string is expected here, but this is an optional string; write `student.?givenName.orValue(…)`"
     ),
     ("'redy'", .choice(["ready", "failed"]), "'redy' is not 'ready' or 'failed'; did you mean 'ready'?"),
-    ("inputs.into", .choice(["ready", "failed"]), "'ready' or 'failed' is wanted here, and this is a string"),
+    ("inputs.into", .choice(["ready", "failed"]), "'ready' or 'failed' is expected here, but this is a string"),
     ("secrets.token", .string, "this is made with a secret, which can be given only to a field that takes a secret"),
     (
       "'Bearer ' + secrets.token", .string,
@@ -99,19 +99,19 @@ import Testing
     ),
     (
       "{'nme': 'x'}", .object(ObjectType(fields: [.init("name", .string)])),
-      "the object wanted here has no field `nme`; did you mean `name`?"
+      "the object expected here has no field `nme`; did you mean `name`?"
     ),
     (
       "{'key': 1}", .object(ObjectType(fields: [.init("name", .string), .init("key", .int)])),
-      "the object wanted here has a field `name`, which is missing"
+      "the object expected here has a field `name`, which is missing"
     ),
     (
       "{'key': '1'}", .object(ObjectType(fields: [.init("key", .int)])),
-      "the field `key` is an int where it is wanted, and this is a string"
+      "the field `key` is an int here, but should be a string"
     ),
     (
       "{?'key': optional.of(1)}", .object(ObjectType(fields: [.init("key", .int)])),
-      "the field `key` is wanted here, and it may be absent"
+      "the field `key` is expected here, but it may be absent"
     ),
   ])
   func `says what the place wants`(_ text: String, _ type: ValueType, _ message: String) {

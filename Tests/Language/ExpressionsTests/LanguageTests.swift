@@ -73,7 +73,7 @@ import Testing
     ("1 / 0 == 1 || true", "true"), ("true || 1 / 0 == 1", "true"), ("1 / 0 == 1 && false", "false"),
     ("false && 1 / 0 == 1", "false"), ("1 / 0 == 1 && true", "error: 1 cannot be divided by zero"),
     ("1 / 0 == 1 || 2 / 0 == 1", "error: 1 cannot be divided by zero"), ("s && false", "false"),
-    ("s && true", "error: a bool is needed here, and this is a string"),
+    ("s && true", "error: a bool is needed here, but this is a string"),
     ("[0, 1].exists(x, 1 / x == 1)", "true"), ("[1, 0].all(x, 1 / x == 2)", "false"),
     ("[0, 1].all(x, 1 / x == 1)", "error: 1 cannot be divided by zero"),
     ("[0, 1].exists_one(x, 1 / x == 1)", "error: 1 cannot be divided by zero"),
@@ -149,7 +149,7 @@ import Testing
     ("cel.bind(x, [1].map(y, y), [5].map(z, x[0] + z))", "[6]"),
     ("optional.of(1).optMap(x, x + 1)", "some(2)"), ("optional.none().value()", "error: the optional holds no value"),
     ("i.map(x, x)", "error: map() goes through a list or a map, and this is an int"),
-    ("s.matches('ñ.$')", "true"), ("s.matches(s + '(')", "error: 'añb(' is no pattern: missing ): añb("),
+    ("s.matches('ñ.$')", "true"), ("s.matches(s + '(')", "error: 'añb(' isn't a pattern: missing ): añb("),
   ])
   func `items, fields, macros and optionals`(_ text: String, _ value: String) {
     #expect(Self.outcome(text) == value)

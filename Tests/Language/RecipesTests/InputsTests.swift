@@ -114,7 +114,7 @@ import Testing
         inputs.json:1:39: error: 'inputs.count' is empty (int): How many there are
           {"share": "half", "flag": 1, "count": null}
                                                 ^
-        error: input 'name' is no secret; declare it with 'secret: true' to give it by @secret:
+        error: input 'name' isn't a secret; declare it with 'secret: true' to give it by @secret:
         error: input 'token' (secret) is missing; give it with -i token=@secret:NAME
         """)
   }

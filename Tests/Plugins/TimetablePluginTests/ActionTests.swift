@@ -299,7 +299,7 @@ private let g512 = #""programId":"informatica-maghiara","year":1,"group":512"#
         try json(#"{"zone":"Europe/Bukarest"}"#), in: PluginContext(connection: "faculty", time: TestTime()))
     }
     #expect(
-      error?.message == "'zone' of the connection 'faculty': 'Europe/Bukarest' is no time zone; did you mean "
+      error?.message == "'zone' of the connection 'faculty': 'Europe/Bukarest' isn't a time zone; did you mean "
         + "'Europe/Bucharest'?.")
   }
 }

@@ -368,11 +368,11 @@ import Testing
       ),
       (
         "{ uses: store.put, with: { name: a, value: \"${{ inputs.o.?a }}\" } }",
-        "a value is wanted here, and this is an optional int; write `inputs.o.?a.orValue(…)`", "inputs"
+        "a value is needed here, but this is an optional int; write `inputs.o.?a.orValue(…)`", "inputs"
       ),
       (
         "{ uses: store.compareAndSet, with: { name: a, expected: \"${{ inputs.o.?a }}\", value: 1 } }",
-        "a value is wanted here, and this is an optional int; write `inputs.o.?a.orValue(…)`", "inputs"
+        "a value is needed here, but this is an optional int; write `inputs.o.?a.orValue(…)`", "inputs"
       ),
       (
         "{ uses: store.put, with: { name: a, value: \"${{ has(inputs.o.a) ? inputs.o.a : null }}\" } }",

@@ -57,16 +57,16 @@ import Testing
               expect: { outputs: { text: "${{ x }}" } }
       """,
       """
-      r.test.yaml:2:15: error: nothing evaluates an expression here; write the value out
+      r.test.yaml:2:15: error: an expression isn't allowed here; write the value out
         inputs: { by: "${{ 1 + 1 }}" }
                       ^~~~~~~~~~~~~~
-      r.test.yaml:5:18: error: nothing evaluates an expression here; write the value out
+      r.test.yaml:5:18: error: an expression isn't allowed here; write the value out
             inputs: { n: "${{ now }}" }
                          ^~~~~~~~~~~~
-      r.test.yaml:7:19: error: nothing evaluates an expression here; write the value out
+      r.test.yaml:7:19: error: an expression isn't allowed here; write the value out
               - run: { n: "${{ inputs.by }}" }
                           ^~~~~~~~~~~~~~~~~~
-      r.test.yaml:8:40: error: nothing evaluates an expression here; write the value out
+      r.test.yaml:8:40: error: an expression isn't allowed here; write the value out
               - signal: { name: e, data: { a: ["${{ 1 }}"] } }
                                                ^~~~~~~~~~
       """

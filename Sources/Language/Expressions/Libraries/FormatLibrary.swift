@@ -221,7 +221,7 @@ private struct TextFormat {
     case .string(let text): return text
     case .bytes(let bytes):
       guard let text = String(validating: bytes, as: UTF8.self) else {
-        throw EvaluationError("the bytes for '%s' are no text in UTF-8; write %x for their digits")
+        throw EvaluationError("the bytes for '%s' aren't valid UTF-8; write %x for their digits")
       }
       return text
     case .timestamp(let instant): return instant.description

@@ -36,10 +36,10 @@ let jsonFunctions: [FunctionDeclaration] = [
 
 private func parse(_ text: String) throws(EvaluationError) -> Value {
   do throws(JSONError) {
-    // The places would be those of a text that nobody sees.
+    // The places would be those of a text that isn't shown.
     return try JSON.parse(text).withoutPlaces()
   } catch {
-    throw EvaluationError("the text is no JSON: \(error.description)")
+    throw EvaluationError("the text isn't JSON: \(error.description)")
   }
 }
 

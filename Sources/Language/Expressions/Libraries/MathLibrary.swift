@@ -52,7 +52,7 @@ let mathFunctions: [FunctionDeclaration] =
       "math.sqrt", parameters: [.uint], result: .double, summary: "The square root."
     ) { arguments, _ throws(EvaluationError) in .double(Double(try arguments.uint(0)).squareRoot()) },
 
-    asking("isNaN", "Whether it is no number at all, as 0.0 / 0.0.", "math.isNaN(0.0 / 0.0)") { $0.isNaN },
+    asking("isNaN", "Whether it isn't a number at all, as 0.0 / 0.0.", "math.isNaN(0.0 / 0.0)") { $0.isNaN },
     asking("isInf", "Whether it is infinite, as 1.0 / 0.0.", "math.isInf(1.0 / 0.0)") { $0.isInfinite },
     asking("isFinite", "Whether it is a number and not infinite.", "math.isFinite(1.5)") { $0.isFinite },
   ]

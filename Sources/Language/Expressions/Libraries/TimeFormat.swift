@@ -255,7 +255,7 @@ struct TimeFormat {
       _ field: inout Int, _ rest: inout ArraySlice<UInt8>, _ width: Int, _ range: ClosedRange<Int>
     ) -> Bool {
       let digits = rest.prefix(width).prefix { ASCII.digits.contains($0) }
-      // A year is always written out, so that nobody writes 26 for 2026.
+      // A year is always written out, so that 26 is never read as 2026.
       guard !digits.isEmpty, width != 4 || digits.count == 4 else { return false }
       field = digits.reduce(0) { $0 * 10 + Int($1 - ASCII.zero) }
       rest = rest.dropFirst(digits.count)

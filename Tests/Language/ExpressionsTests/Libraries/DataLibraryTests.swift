@@ -25,7 +25,7 @@ import Testing
       "csv.format([{'a': json.parse('[1]')}].map(x, x))",
       "ran: 'a' is a list, which no field of a CSV can hold; write json.format(x) for it"
     ),
-    ("csv.parse('a', ';;')", "checked: ';;' is no separator; give one ASCII character such as ';' or '\\t'"),
+    ("csv.parse('a', ';;')", "checked: ';;' isn't a separator; give one ASCII character such as ';' or '\\t'"),
     ("csv.parse(csv.format([{'a': '1,\\n\"', 'b': ' '}])) == [{'a': '1,\\n\"', 'b': ' '}]", "true"),
   ])
   func `writes CSV`(_ text: String, _ result: String) {
@@ -42,8 +42,8 @@ import Testing
   }
 
   @Test func `says where a text is no JSON`() {
-    #expect(outcome("json.parse(s)", ["s": "{\n  \"a\": }"]).hasPrefix("ran: the text is no JSON: line 2, column 8: "))
-    #expect(outcome("json.parse('[1')").hasPrefix("checked: the text is no JSON: line 1, column 3: "))
+    #expect(outcome("json.parse(s)", ["s": "{\n  \"a\": }"]).hasPrefix("ran: the text isn't JSON: line 2, column 8: "))
+    #expect(outcome("json.parse('[1')").hasPrefix("checked: the text isn't JSON: line 1, column 3: "))
     #expect(outcome("json.format(0.0 / 0.0)").contains("the value cannot be JSON: "))
   }
 

@@ -69,7 +69,7 @@ import Testing
     ("stats.percentile([1].map(x, x), 101)", "checked: a percentile is from 0 to 100, and this is 101"),
     ("lists.range(size('abc') - 4)", "checked: lists.range() takes 0 or more, and -1 was given"),
     ("[1, 2].map(x, x).slice(1, 3)", "ran: slice() to index 3 is outside the list of 2 items"),
-    ("base64.decode('a*')", "checked: 'a*' is no base64"),
+    ("base64.decode('a*')", "checked: 'a*' isn't base64"),
   ])
   func `says what the data did not allow`(_ text: String, _ message: String) {
     #expect(outcome(text) == message)

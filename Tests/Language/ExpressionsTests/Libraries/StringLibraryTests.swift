@@ -96,7 +96,7 @@ import Testing
     #expect(outcome("f.format([1])", ["f": "%s and %s"]) == "ran: the format has 2 clauses and the list 1 value")
     #expect(
       outcome("f.format([b'\\xff'])", ["f": "%s"])
-        == "ran: the bytes for '%s' are no text in UTF-8; write %x for their digits")
+        == "ran: the bytes for '%s' aren't valid UTF-8; write %x for their digits")
   }
 
   // MARK: regex

@@ -53,13 +53,13 @@ import Testing
   }
 
   @Test(arguments: [
-    ("time.next(timestamp(0), '2:00', 'UTC')", "'2:00' is no time of day; write it as '02:00' or '17:30:15'"),
-    ("time.next(timestamp(0), '24:00', 'UTC')", "'24:00' is no time of day; write it as '02:00' or '17:30:15'"),
+    ("time.next(timestamp(0), '2:00', 'UTC')", "'2:00' isn't a time of day; write it as '02:00' or '17:30:15'"),
+    ("time.next(timestamp(0), '24:00', 'UTC')", "'24:00' isn't a time of day; write it as '02:00' or '17:30:15'"),
     (
       "time.next(timestamp(0), '02:00', 'Australia/Sidney')",
-      "'Australia/Sidney' is no time zone; did you mean 'Australia/Sydney'?"
+      "'Australia/Sidney' isn't a time zone; did you mean 'Australia/Sydney'?"
     ),
-    ("timestamp(0).getHours('Sydney')", "'Sydney' is no time zone; did you mean 'Australia/Sydney'?"),
+    ("timestamp(0).getHours('Sydney')", "'Sydney' isn't a time zone; did you mean 'Australia/Sydney'?"),
     (
       "time.format(timestamp(0), '%Q', 'UTC')",
       "'%Q' has a clause that is unknown; there are %Y %m %d %H %M %S, %A %a %B %b %-d and the like of strftime, and %% for a percent sign"
