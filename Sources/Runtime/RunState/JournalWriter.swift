@@ -28,9 +28,9 @@ final class PublishedState: Sendable {
 
   init(_ state: State) { self.state = Mutex(state) }
 
-  /// For how long an answer is worth looking for before one sleeps.
+  /// For how long to poll for an answer before sleeping.
   ///
-  /// Only if somebody asks alone, because a thread that looks does nothing for others, and only if disks are fast.
+  /// Polling helps only a single caller, because a polling thread does nothing for others, and only if disks are fast.
   var answerPatience: Duration { .nanoseconds(patience.load(ordering: .relaxed)) }
 
   fileprivate func expectAnswers(in syncTime: Duration, batch: Int) {

@@ -1,17 +1,18 @@
-/// How records become JSON objects and come back.
+/// How records are written as JSON objects and read back.
 ///
-/// A record is an object whose members are known by name. Absent optional members are left out; instants are RFC 3339
-/// texts, lengths of time are CEL's duration texts. Reading is strict: a missing member, one of the wrong kind and one
+/// A record is an object whose members are identified by name. Absent optional members are left out; instants are RFC
+/// 3339 texts, lengths of time are CEL's duration texts. Reading is strict: a missing member, one of the wrong kind and
+/// an unknown one are faults, because a state that is half understood would be half lost at the next snapshot.
 /// that is not known are faults, because a state that is half understood would be half lost at the next snapshot.
 package import Basics
 
-/// Something that the state keeps as JSON.
+/// A value that the state keeps as JSON.
 package protocol Recordable: Sendable {
-  /// The value that JSON holds for it.
+  /// The JSON value.
   func encoded() -> Value
-  /// Writes the text of what `encoded` makes; whoever is written often does without the value in between.
+  /// Writes the text of the value that `encoded` returns; a type that is written often skips the value in between.
   func write(to text: inout RecordText)
-  /// Reads what `encoded` made.
+  /// Reads the value that `encoded` returned.
   init(reading value: Value) throws(RecordError)
 }
 
@@ -19,10 +20,10 @@ extension Recordable {
   package func write(to text: inout RecordText) { text.write(encoded()) }
 }
 
-/// Why a value is not the record it should be.
+/// Why a value isn't a valid record.
 package struct RecordError: Error, Sendable {
   package var message: String
-  /// Whether it comes of a decision on what is no longer so.
+  /// Whether the event was based on a state that has changed since.
   package var isOutrun = false
 
   package init(_ message: String, isOutrun: Bool = false) {
@@ -31,32 +32,33 @@ package struct RecordError: Error, Sendable {
   }
 }
 
-/// An object whose members are known by name.
+/// An object whose members are identified by name.
 package protocol RecordObject: Recordable {
-  /// Names every member that is there.
+  /// Writes every present member.
   func write(to record: inout RecordWriter)
-  /// Takes every member it knows, best in the order in which they are written.
+  /// Reads every known member, best in the order in which they are written.
   init(from record: inout RecordReader) throws(RecordError)
 }
 
 /// An object that declares its members once, for writing and for reading.
 package protocol Record: RecordObject {
-  /// Hands every member to the coder, by its name and with its value in the record, and becomes what the coder returns.
+  /// Passes every member to the coder, by its name and with its value in the record, and takes the value that the coder
+  /// returns.
   ///
   /// A reader has no record, and returns what it reads. Every other coder is given the record, does something with each
-  /// member, and returns it as it is; the copy that comes of it is of no use. So the compiler checks that no member is
+  /// member, and returns it unchanged; the resulting copy is not used. So the compiler checks that no member is
   /// forgotten in either direction.
   init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure)
 }
 
-/// What goes through the members of a record.
+/// Visits the members of a record.
 package protocol MemberCoder: ~Copyable {
   associatedtype Failure: Error
-  /// A member that is always there.
+  /// A required member.
   mutating func callAsFunction<Member: Recordable>(_ name: String, _ member: Member?) throws(Failure) -> Member
   /// A member that is left out if it is nil.
   mutating func callAsFunction<Member: Recordable>(_ name: String, _ member: Member?) throws(Failure) -> Member?
-  /// A member that is left out if it is the default, as older versions did that did not know it.
+  /// A member that is left out if it is the default, as by older versions that did not know it.
   mutating func callAsFunction<Member: Recordable & Equatable>(
     _ name: String, _ member: Member?, default: @autoclosure () -> Member
   ) throws(Failure) -> Member
@@ -90,10 +92,10 @@ extension Record {
   package init(from record: inout RecordReader) throws(RecordError) { try self.init(coding: &record, of: nil) }
 }
 
-/// The JSON text of records, as it is written.
+/// The JSON text of records.
 package struct RecordText: ~Copyable {
   package var json: JSONWriter
-  /// Why some value could not be written, if one could not.
+  /// Why a value could not be written, if one could not.
   package private(set) var failure: JSONError?
 
   package init(_ style: JSON.Style = .compact) { json = JSONWriter(style) }
@@ -102,7 +104,7 @@ package struct RecordText: ~Copyable {
     do throws(JSONError) { try json.write(value) } catch { failure = failure ?? error }
   }
 
-  /// Writes members by names of their own, sorted, so that the same record is always the same text.
+  /// Writes members sorted by their names, so that the same record always has the same text.
   mutating func writeObject<Member: Recordable>(_ names: [String], _ member: (String) -> Member?) {
     json.begin("{")
     for name in names.sorted(by: { $0.precedesByScalars($1) }) {
@@ -113,7 +115,7 @@ package struct RecordText: ~Copyable {
   }
 }
 
-/// Collects a record's members, each of which is set once: as a map or, to spare the journal that map, as text.
+/// Collects a record's members, each of which is set once: as a map or, to save the journal that map, as text.
 package struct RecordWriter: ~Copyable {
   package private(set) var map = ValueMap()
   private var text = RecordText()
@@ -124,7 +126,7 @@ package struct RecordWriter: ~Copyable {
     map.reserveCapacity(12)
   }
 
-  /// Goes on with a text, in which an object has begun.
+  /// Continues a text in which an object has begun.
   init(_ text: consuming RecordText) {
     isText = true
     self.text = text
@@ -174,7 +176,7 @@ extension RecordWriter: MemberCoder {
   }
 }
 
-/// Hands out a record's members and knows whether any is left over.
+/// Returns a record's members and tracks which are left over.
 package struct RecordReader {
   private let map: ValueMap
   private var taken: [String] = []
@@ -193,7 +195,7 @@ package struct RecordReader {
   }
 
   private mutating func value(_ name: String) -> Value? {
-    // Records are read in the order in which they were written, unless somebody sorted the keys.
+    // Records are read in the order in which they were written, unless the keys were sorted.
     for index in next..<map.count {
       let member = map.members[index]
       guard let found = member.name, found.hasSameScalars(as: name) else { continue }
@@ -203,7 +205,7 @@ package struct RecordReader {
     return nil
   }
 
-  /// Throws if the record has members that nobody took.
+  /// Throws if the record has members that were not read.
   package func finish() throws(RecordError) {
     if next + taken.count == map.count { return }
     for member in map.members.dropFirst(next) where !taken.contains(where: { $0.hasSameScalars(as: member.name ?? "") })
@@ -227,7 +229,7 @@ extension RecordReader: MemberCoder {
   ) throws(RecordError) -> Member { try readIfPresent(name) ?? `default`() }
 }
 
-// MARK: - What members are made of
+// MARK: - Types of members
 
 extension String: Recordable {
   package func encoded() -> Value { .string(self) }

@@ -1,21 +1,21 @@
 package import Basics
 
-/// What made a run begin, for `errand why` and for the rules that count only some runs.
+/// What started a run, for `errand why` and for the rules that count only some runs.
 package struct RunCause: Record, Equatable {
   package enum Kind: String, Recordable, CaseIterable {
-    /// A person or a program asked for it.
+    /// A person or a program started it.
     case manual
     /// A slot of a schedule was due.
     case slot
     /// A person started a schedule's run out of turn.
     case trigger
-    /// A person made up for slots of a time gone by.
+    /// A person backfilled past slots.
     case backfill
-    /// An event came that a schedule listens for.
+    /// A schedule received an event.
     case event
     /// A run of another recipe ended.
     case afterRecipe
-    /// A person tries a run again that ended badly.
+    /// A person retried a run that ended badly.
     case retry
   }
 
@@ -26,7 +26,7 @@ package struct RunCause: Record, Equatable {
   package var slot: Timestamp?
   /// The id of the event.
   package var event: String?
-  /// The run that it follows or tries again.
+  /// The run that it follows or retries.
   package var run: String?
 
   package init(

@@ -3,19 +3,19 @@ package import Basics
 extension ErrorKind: Recordable {}
 extension OutsideEffect: Recordable {}
 
-/// What went wrong in a run, in the one shape that the state, handlers, `--json` and messages share.
+/// An error of a run, in the one form that the state, handlers, `--json` and messages share.
 ///
-/// Kept apart from what holds it, because most steps and attempts have none and are copied often.
+/// Stored apart from its owner, because most steps and attempts have none and are copied often.
 @dynamicMemberLookup
 package struct RunError: Error, Sendable, Equatable {
   package typealias Kind = ErrorKind
   package typealias Effect = OutsideEffect
 
-  /// The members, which are also those of the error itself.
+  /// The members, which the error exposes as its own.
   package struct Content: Sendable, Equatable {
     package var kind: Kind
     package var message: String
-    /// More than the one sentence, such as what a service answered.
+    /// Details beyond the message, such as a service's answer.
     package var detail: String?
     /// The HTTP status, if there was one.
     package var status: Int?
@@ -29,7 +29,7 @@ package struct RunError: Error, Sendable, Equatable {
     /// How long the service asked to wait.
     package var retryAfter: TimeSpan?
     package var effect: Effect
-    /// What led to it.
+    /// The error that caused it.
     package var cause: RunError?
   }
 
@@ -65,7 +65,7 @@ package struct RunError: Error, Sendable, Equatable {
         cause: cause?.shortened(to: RunError.mostCauses)))
   }
 
-  /// How long a chain of causes is kept.
+  /// The longest chain of causes that is kept.
   private static let mostCauses = 8
 
   private func shortened(to count: Int) -> RunError {

@@ -1,23 +1,23 @@
 package import Basics
 
-/// What is known of one run.
+/// The record of one run.
 package struct RunRecord: Sendable, Equatable {
-  /// What the run was created with, which never changes.
+  /// The event that created the run, which never changes.
   package var origin: RunCreated
   package var status: RunStatus
-  /// The latest instant that a step called `now`; it never goes back within the run.
+  /// The latest `now` of a step; it never goes back within the run.
   package var now: Timestamp
   package var steps: StepRecords
   package var outputs: StoredValue?
   package var error: RunError?
   /// Why the run is paused, what it waits for, or what a person has to decide.
   package var reason: String?
-  /// Of a run that waits: when it has something to do even if nothing happens; never if absent.
+  /// Of a waiting run: when it continues even if nothing happens; never if absent.
   package var wakeAt: Timestamp?
-  /// Set once somebody asked for the run to be cancelled.
+  /// Set once cancellation was requested.
   package var pendingCancel: CancelRequested?
   package var endedAt: Timestamp?
-  /// What the run's actions noted for its steps to come, by names that they chose.
+  /// The notes of the run's actions for later steps, by names that the actions choose.
   package var notes: [String: StoredValue] = [:]
 
   package var id: String { origin.run }
@@ -35,7 +35,7 @@ package struct RunRecord: Sendable, Equatable {
 }
 
 extension RunRecord {
-  /// How many steps a list is told of.
+  /// The most steps in a list.
   package static let mostListed = 100
 
   /// The run without its steps, of which there may be many.
@@ -45,8 +45,8 @@ extension RunRecord {
     return run
   }
 
-  /// What lists show of an open run: no more of its steps than people wait for or have to look at, without what they
-  /// hold, and nothing of what it was created with but what tells it from others.
+  /// The record for lists of open runs: only the steps that wait or need a person, without their values, and of the
+  /// run's origin only what identifies it.
   package var listed: RunRecord {
     var run = self
     run.origin.texts = .inline(.object([:]))

@@ -1,51 +1,52 @@
-/// What the state knows of schedules: how far each has been decided, what waits to be started, and what became of slots.
+/// The records of schedules: how far each has been decided, which slots wait to start, and the outcomes of slots.
 ///
 /// A schedule is one entry of a recipe's `on:`; its id is the recipe's name, and the entry's id after a slash if it has
 /// one. A slot is one instant at which it is due, before jitter. `processedUntil` is the schedule's high-water mark:
-/// every slot at or before it has been decided, none after it has, and it never goes back by itself. So the slots to
-/// decide are a function of the schedule, the zone's rules, the mark and the clock, and nothing else has to be kept of the
-/// future. Where the clock was once ahead, the mark is too, and no slot starts before the clock is there again; a person
-/// may reset it, and the slots after it that have a run by then are kept (`started`), so that none starts twice.
+/// every slot at or before it has been decided, none after it has, and only a reset moves it back. So the slots to
+/// decide are a function of the schedule, the zone's rules, the mark and the clock, and nothing else about the future
+/// has to be kept. Where the clock was once ahead, the mark is too, and no slot starts before the clock reaches it
+/// again; a person may reset it, and the slots after it that have a run by then are kept (`started`), so that none
+/// starts twice.
 ///
 /// A decision is one batch: `slotDecided`, with `runCreated` if a run is started. The record of a slot is written once,
-/// when it is settled; while a slot is only buffered it stands in its schedule's `buffered`. A long row of slots with
-/// the same fate is one record with its first instant, its last (`until`) and their number.
+/// when it is settled; until then a buffered slot is in its schedule's `buffered`. A long row of slots with the same
+/// outcome is one record with its first instant, its last (`until`) and their number.
 ///
 /// Settled slots stay in the state until the next snapshot, which moves them to `slots/2026-11.jsonl`.
 package import Basics
 
-/// What is kept of one schedule.
+/// The record of one schedule.
 package struct ScheduleRecord: Record, Equatable {
   /// The recipe's name, and the entry's id after a slash if it has one.
   package var id: String
   package var recipe: String
   /// The recipe's file, as `serve` found it.
   package var file: String
-  /// What decides the slots, in one text; another text is another schedule, whose past is not made up for.
+  /// Everything that decides the slots, in one text; another text is another schedule, without a past to catch up on.
   package var spec: String
-  /// The recipe's last good version: a map from file to text.
+  /// The recipe's last valid version: a map from file to text.
   package var texts: StoredValue?
   package var createdAt: Timestamp
   package var processedUntil: Timestamp
   package var pause: PauseRecord?
   /// How many more slots may start a run; any number if absent.
   package var remainingRuns: Int?
-  /// Whether a run of it that fails pauses it, in the same fold that ends the run.
+  /// Whether a failed run pauses it, in the same fold that ends the run.
   package var pausesOnFailure: Bool
   /// The recipe whose runs it follows, for `afterRecipe`.
   package var follows: String?
-  /// Ends of such runs that have not been decided on yet, oldest first.
+  /// Ends of such runs that have not been decided yet, oldest first.
   package var endsToFollow: [FollowedEnd] = []
   /// Slots that wait for a run to end, oldest first.
   package var buffered: [BufferedSlot] = []
   /// Its open runs, oldest first.
   package var openRuns: [String] = []
-  /// Slots after the mark that have a run, from a time when the clock was ahead.
+  /// Slots after the mark that have a run, from when the clock was ahead.
   package var started: [Timestamp] = []
-  /// How many slots ended how, since it was created.
+  /// The number of slots with each outcome, since it was created.
   package var counts: [String: Int] = [:]
   package var lastRun: String?
-  /// How the last of its runs that ended did.
+  /// The status of the last of its runs to end.
   package var lastStatus: RunStatus?
 
   package init(
@@ -89,14 +90,14 @@ package struct ScheduleRecord: Record, Equatable {
 }
 
 extension ScheduleRecord {
-  /// Until when no slot starts because the clock was once ahead; nil if it wasn't, or not by more than it may be off.
+  /// Until when no slot starts because the clock was once ahead; nil if it wasn't, or only within tolerance.
   package func decidedAhead(of now: Timestamp) -> Timestamp? {
     guard let ahead = processedUntil.span(since: now), ahead > .seconds(60) else { return nil }
     return processedUntil
   }
 }
 
-/// Why a schedule starts nothing for now.
+/// Why a schedule is paused.
 package struct PauseRecord: Record, Equatable {
   package enum Origin: String, Recordable, CaseIterable {
     /// The recipe's `paused`.
@@ -124,7 +125,7 @@ package struct PauseRecord: Record, Equatable {
 }
 
 extension PauseRecord {
-  /// The pause that the end of a run brings upon a schedule with `pauseOnFailure`; none if the run did not fail.
+  /// The pause after the end of a run, for a schedule with `pauseOnFailure`; none if the run did not fail.
   package init?(onFailureOf run: RunRecord) {
     guard run.status == .failed || run.status == .timedOut else { return nil }
     self.init(at: run.endedAt ?? run.now, origin: .failure, note: "the run \(run.id) ended as \(run.status)")
@@ -135,7 +136,7 @@ extension PauseRecord {
 package struct BufferedSlot: Record, Equatable {
   package var slot: Timestamp
   package var at: Timestamp
-  /// What asked for it: a due slot, or a person.
+  /// A due slot, or a person's request.
   package var cause: RunCause
 
   package init(slot: Timestamp, at: Timestamp, cause: RunCause) {
@@ -170,10 +171,10 @@ package struct FollowedEnd: Record, Equatable {
   }
 }
 
-/// What became of a slot, or of a row of slots.
+/// The outcome of a slot, or of a row of slots.
 package enum SlotOutcome: String, Recordable, CaseIterable {
   case started, buffered, skippedOverlap, missedWindow, missedPolicy, superseded, paused, coalesced, dropped, refused
-  /// No slot, but that a person set the mark back: from `until` to `slot`.
+  /// A person set the mark back, from `until` to `slot`; it isn't a slot.
   case reset
 }
 
@@ -184,16 +185,16 @@ package struct SlotRecord: Record, Equatable {
   package var slot: Timestamp
   /// Of a row: the last.
   package var until: Timestamp?
-  /// How many slots the record stands for.
+  /// How many slots the record covers.
   package var count: Int
   package var outcome: SlotOutcome
   /// When it was settled.
   package var at: Timestamp
-  /// What asked for it; `slot` for one that was due by itself.
+  /// What requested it; `slot` for a slot that was due.
   package var cause: RunCause
-  /// The run that was started, or the one that was in the way.
+  /// The run that was started, or the run that prevented it.
   package var run: String?
-  /// Why, in a sentence.
+  /// The reason, in a sentence.
   package var reason: String?
   /// How much later than it was due, if more than a second.
   package var lateBy: TimeSpan?
@@ -228,9 +229,9 @@ package struct SlotRecord: Record, Equatable {
   }
 }
 
-// MARK: - What happens
+// MARK: - Events
 
-/// A schedule is there, or is another than before.
+/// A schedule was added or changed.
 package struct ScheduleSet: Record, Equatable {
   package var at: Timestamp
   package var schedule: String
@@ -238,7 +239,7 @@ package struct ScheduleSet: Record, Equatable {
   package var file: String
   package var spec: String
   package var texts: StoredValue?
-  /// Where its slots begin to count; absent to leave the mark where it is.
+  /// The mark, from which slots count; absent to leave it unchanged.
   package var processedUntil: Timestamp?
   package var remainingRuns: Int?
   package var pausesOnFailure: Bool
@@ -274,7 +275,7 @@ package struct ScheduleSet: Record, Equatable {
   }
 }
 
-/// A schedule is no longer there; what it buffered has been settled before.
+/// A schedule was removed; its buffered slots have been settled before.
 package struct ScheduleRemoved: Record, Equatable {
   package var at: Timestamp
   package var schedule: String
@@ -290,7 +291,7 @@ package struct ScheduleRemoved: Record, Equatable {
   }
 }
 
-/// A schedule starts nothing from now on, or starts again (no pause).
+/// A schedule was paused, or resumed (no pause).
 package struct SchedulePaused: Record, Equatable {
   package var schedule: String
   package var pause: PauseRecord?

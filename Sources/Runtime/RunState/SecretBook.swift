@@ -1,26 +1,26 @@
 // Keeping values that hold secrets.
 //
-// No file of the state holds a secret, and no step sees another value than it was given. So a value in which a secret
-// stands is kept by reference (`MaskedText`): what stands around the secret, and for the secret itself its name, eight
-// bits of its text (`print`), the form that was found (`plain`, `hex`, `base64 from 1`, …) and how the form's characters
-// are escaped (`SecretSpelling`). When the value is computed with again, it is put together from the secret as it is
-// then; where nothing of that name has those eight bits, the secret has changed, and the value is not to be had.
+// No file of the state holds a secret, and every step sees exactly the value that it was given. So a value that
+// contains a secret is kept by reference (`MaskedText`): the text around the secret, and in place of the secret its
+// name, eight bits of its text (`print`), the form that was found (`plain`, `hex`, `base64 from 1`, …) and how the
+// form's characters are escaped (`SecretSpelling`). When the value is used again, it is restored with the secret's
+// current text; if no secret of that name has those eight bits, the secret has changed, and the value is unavailable.
 //
 //     {"$masked": ["Bearer ", ["TOKEN", "a7"]]}
 //     {"$masked": ["id=", ["TOKEN", "a7", "base64", "percent"], "&x=1"]}
 //     {"$masked": [["TOKEN", "a7", "plain", "plain", 4]]}               from the fifth of the form's bytes on
-//     {"$maskedBytes": ["aGVs", ["TOKEN", "a7"]]}                       what stands between as base64
+//     {"$maskedBytes": ["aGVs", ["TOKEN", "a7"]]}                       the text between, as base64
 //     {"$maskedJSON": ["12", ["PIN", "03"]]}                            the number 124711
 //
-// What is found is written out and read back before it is kept, so that what cannot be described is refused and never
-// kept otherwise. The eight bits are the same in each record and each folder, so that all of them together rule out 255
-// of 256 guesses and no more.
+// Every masked value is restored as a test before it is kept; a value that can't be described this way is refused. The
+// eight bits are the same in each record and each folder, so all of them together rule out 255 of 256 guesses and no
+// more.
 package import Basics
 import Synchronization
 
-/// The secrets that this program knows, for all that is kept in one state.
+/// The secrets that this program keeps out of one state.
 package final class SecretBook: Sendable {
-  /// Finds a secret's text by its name; `isFresh` wants it as its source has it now.
+  /// Finds a secret's text by its name; `isFresh` asks its source again.
   package typealias Source = @Sendable (_ name: String, _ isFresh: Bool) async -> String?
 
   private struct Content {
@@ -34,10 +34,10 @@ package final class SecretBook: Sendable {
 
   package init() {}
 
-  /// Says where a secret is found by its name that no run has brought yet.
+  /// Sets the source of secrets that no run has needed yet.
   package func ask(_ source: @escaping Source) { content.withLock { $0.source = source } }
 
-  /// Keeps secrets out of the state from now on; what was known before stays known, because it may be met again.
+  /// Keeps secrets out of the state from now on; earlier texts stay known, because they may occur again.
   package func learn(_ secrets: [(name: String, text: String)]) {
     content.withLock { content in
       let new = secrets.filter { secret in
@@ -52,7 +52,7 @@ package final class SecretBook: Sendable {
     }
   }
 
-  /// Keeps the secrets of these names out of the state from now on, as far as they are found.
+  /// Keeps the secrets with these names out of the state from now on, if they are found.
   package func learn(named names: [String]) async {
     for name in names where !knows(name) {
       if let source = content.withLock({ $0.source }), let text = await source(name, false) { learn([(name, text)]) }
@@ -66,10 +66,10 @@ package final class SecretBook: Sendable {
     content.withLock { content in content.needles.filter(\.part.isEmpty).map { ($0.name, $0.text) } }
   }
 
-  /// What looks for all secrets that are known.
+  /// Finds all known secrets in texts.
   package var finder: SecretFinder { content.withLock { $0.finder } }
 
-  /// The names of the secrets that stand in a value, but for those that are kept by reference.
+  /// The names of the secrets in a value, except for those kept by reference.
   func names(in value: Value) -> Set<String> {
     let finder = finder
     func names(_ text: String) -> Set<String> { Set(finder.names(in: text)) }
@@ -91,13 +91,13 @@ package final class SecretBook: Sendable {
 
   // MARK: Keeping
 
-  /// The value as it may be kept.
+  /// The value in the form that may be kept.
   package func masked(_ value: Value) throws(StateError) -> Value {
     let finder = finder
     return finder.isEmpty ? value : try masked(value, finder) ?? value
   }
 
-  /// The value as it may be kept; nil if it holds no secret.
+  /// The value in the form that may be kept; nil if it holds no secret.
   private func masked(_ value: Value, _ finder: SecretFinder) throws(StateError) -> Value? {
     switch value.content {
     case .string(let text):
@@ -161,12 +161,11 @@ package final class SecretBook: Sendable {
     StateError(.invalid, "a value holds the secret '\(name)', spelled so that the state cannot keep it by reference")
   }
 
-  /// A text as it may be kept where there is room for no more than a text: of one that holds a secret, what stands for
-  /// it, as JSON.
+  /// A text in the form that may be kept as a text: one that holds a secret becomes its reference, as JSON.
   package func masked(text: String) throws(StateError) -> String {
     var value = try masked(.string(text))
     if !value.isMasked {
-      // Nothing that looks like what stands for another is taken for that.
+      // A text that only looks like a reference must not be read as one.
       guard text.utf8.starts(with: SecretBook.beginning.utf8) else { return text }
       value = Value(.masked(MaskedText(.string, [.plain(Array(text.utf8))])))
     }
@@ -175,14 +174,14 @@ package final class SecretBook: Sendable {
 
   private static let beginning = "{\"\(MaskedText.Kind.string.rawValue)\":"
 
-  // MARK: Putting back
+  // MARK: Restoring
 
-  /// The text that was given to `masked(text:)`.
+  /// The text that was passed to `masked(text:)`.
   package func restored(text: String, as what: @autoclosure () -> String) async throws(StateError) -> String {
     try await restored(SecretBook.value(ofText: text), as: what()).string ?? text
   }
 
-  /// What `masked(text:)` gave, for people.
+  /// The result of `masked(text:)`, for people.
   package static func shown(text: String) -> String { value(ofText: text).shown.string ?? text }
 
   private static func value(ofText text: String) -> Value {
@@ -192,9 +191,9 @@ package final class SecretBook: Sendable {
     return value
   }
 
-  /// The value with the secrets that it was kept without.
+  /// The value with its secrets restored.
   ///
-  /// - Parameter what: The value within a sentence.
+  /// - Parameter what: A name for the value in messages.
   package func restored(_ value: Value, as what: @autoclosure () -> String) async throws(StateError) -> Value {
     guard value.isMasked else { return value }
     var asked: Set<String> = []
@@ -213,7 +212,7 @@ package final class SecretBook: Sendable {
     }
   }
 
-  /// A secret that is not what it was.
+  /// A secret that has changed.
   private struct Change: Error {
     var name: String
   }
@@ -267,8 +266,8 @@ package final class SecretBook: Sendable {
 // MARK: - Events
 
 extension StateEvent {
-  /// The event with no secret in what `keep` did not prepare: what a run is created with, what comes from outside, and
-  /// the sentences for people.
+  /// The event without secrets in the parts that `keep` did not prepare: the run's origin, data from outside, and the
+  /// sentences for people.
   func withoutSecrets(_ book: SecretBook) throws(StateError) -> StateEvent {
     let finder = book.finder
     if finder.isEmpty { return self }
@@ -381,7 +380,7 @@ extension MaskedText {
     ])
   }
 
-  /// Reads what `encoded` made.
+  /// Reads the value that `encoded` returned.
   init?(_ kind: Kind, reading parts: [Value]) {
     var read: [Part] = []
     for part in parts {
@@ -423,8 +422,8 @@ extension MaskedText.Secret {
 }
 
 extension Value {
-  /// The JSON of a record for people and programs: a mark in the place of each value that is kept by reference, and under
-  /// `masked` where they are.
+  /// The JSON of a record for people and programs: a mark in place of each value that is kept by reference, and the
+  /// places under `masked`.
   package var recordWithMarks: Value {
     let record = withMaskedRead
     guard var map = record.shown.map else { return self }

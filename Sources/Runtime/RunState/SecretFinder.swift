@@ -1,26 +1,26 @@
 // How secrets are found in texts.
 //
-// A secret is found however its characters are written, each by itself: as they are, percent-encoded, escaped as in JSON
-// (any number of times), or as HTML's entities; and in hexadecimal digits or in base64 of either alphabet, also where it
-// stands within something longer that was encoded, and where the digits are escaped in turn. What is found goes as a
-// whole, overlapping finds together. A secret of fewer than four bytes is left alone: it would take half of every text
-// with it. Of a secret that ends in a line end, or has several lines, the text without blanks around it and each of its
-// longer lines are looked for as well. Digits are found across the ends of lines too, as `base64` and `xxd -p` break them.
+// A secret is found however each of its characters is written: plain, percent-encoded, escaped as in JSON (any number
+// of times), or as HTML entities; and in hexadecimal digits or in base64 of either alphabet, also inside a longer
+// encoded text, and where the digits are escaped in turn. Overlapping finds are taken out together. A secret of fewer
+// than four bytes is left alone: taking it out would ruin every text. Of a secret that ends in a line end, or has
+// several lines, the text without surrounding blanks and each of its longer lines are found as well. Digits are found
+// across line ends too, as `base64` and `xxd -p` break them.
 //
-// In a text that is only shown, any blanks of a secret are found as any others.
+// In a text that is only shown, blanks of a secret match any other blanks.
 import Basics
 
-/// Looks for several secrets in one go.
+/// Finds several secrets in one pass.
 package struct SecretFinder: Sendable {
   private(set) var needles: [Needle]
   /// Whether a number could be a secret, or hold one.
   private(set) var hasNumbers = false
-  /// Which two bytes a find can begin with, a bit for each; empty if nothing is looked for.
+  /// The pairs of bytes that a find can begin with, one bit for each; empty if there are no secrets.
   private let pairs: [UInt64]
   /// How far before the end of a run of backslashes a find may begin that needs not begin with the run.
   private let leastBackslashes: Int
 
-  /// - Parameter secrets: By name; several names may stand for one text, and one name for an old text and a new one.
+  /// - Parameter secrets: By name; several names may have the same text, and one name an old text and a new one.
   package init(_ secrets: [(name: String, text: String)]) {
     self.init(
       secrets.filter { $0.text.utf8.count >= SecretFinder.shortest }.flatMap { Needle.all(of: $0.text, named: $0.name) }
@@ -28,7 +28,7 @@ package struct SecretFinder: Sendable {
   }
 
   init(_ all: [Needle]) {
-    // By bytes: canonically equivalent texts are two.
+    // By bytes: canonically equivalent texts are different secrets.
     var seen: Set<[UInt8]> = []
     needles = all.filter { seen.insert(Array($0.text.utf8)).inserted }
     // How numbers, instants and spans are written, of which none has more digits.
@@ -55,31 +55,31 @@ package struct SecretFinder: Sendable {
     leastBackslashes = Needle.mostBackslashes * (leading.max() ?? 0) + 1
   }
 
-  /// One that looks for more.
+  /// A finder of these secrets and more texts.
   package func adding(_ texts: [String]) -> SecretFinder {
     SecretFinder(
       needles + texts.filter { $0.utf8.count >= SecretFinder.shortest }.flatMap { Needle.all(of: $0, named: "") })
   }
 
-  /// A secret of fewer bytes is left alone: it would take half of every text with it.
+  /// Shorter secrets are left alone: taking them out would ruin every text.
   package static let shortest = 4
 
   package var isEmpty: Bool { pairs.isEmpty }
 
-  /// What is found at a place: of which secret, in which form, and from which of its bytes on.
+  /// A find: the secret, the form, and the first of its bytes.
   struct Find {
     var range: Range<Int>
     var needle: Int
     var form: Int
-    /// Where the whole of it begins, before what an overlapping find has taken already.
+    /// Where the whole of it begins, even if an overlapping find has taken the beginning.
     var start: Int
   }
 
   /// All finds, without overlaps.
   ///
   /// - Parameters:
-  ///   - isShown: Whether nobody computes with the text, so that what only resembles a secret is found too.
-  ///   - isCut: Whether the text may break off within a secret, whose beginning at its end then is found as well.
+  ///   - isShown: Whether the text is only shown, so that texts that resemble a secret are found too.
+  ///   - isCut: Whether the text may be cut off inside a secret, whose beginning at the end is then found as well.
   func finds(in text: String, isShown: Bool = false, isCut: Bool = false) -> [Find] {
     if pairs.isEmpty { return [] }
     let manner = Manner(isShown: isShown, isCut: isCut)
@@ -91,7 +91,7 @@ package struct SecretFinder: Sendable {
     pairs.isEmpty ? [] : bytes.withUnsafeBufferPointer { finds(in: $0, Manner()) }
   }
 
-  /// How a text is looked through.
+  /// How a text is searched.
   struct Manner {
     var isShown = false
     var isCut = false
@@ -109,8 +109,8 @@ package struct SecretFinder: Sendable {
         } else if !manner.isCut {
           break
         }
-        // Whatever begins within a run of backslashes, or of blanks that count as one, begins with the run as well, but
-        // for a backslash of its own; tried at each of its places, a long run would take for ever.
+        // A find inside a run of backslashes, or of blanks that count as one, also begins with the run, except for a
+        // backslash of its own; to try each place in a long run would take for ever.
         if bytes[index] == 0x5C || manner.isShown && Needle.isBlank(bytes[index]) {
           if index >= runEnd {
             runEnd = Needle.endOfRun(in: bytes, at: index)
@@ -133,7 +133,7 @@ package struct SecretFinder: Sendable {
     return finds
   }
 
-  /// The names of the secrets that stand in a text.
+  /// The names of the secrets in a text.
   package func names(in text: String) -> [String] {
     var names: [String] = []
     for find in finds(in: text) where !names.contains(needles[find.needle].name) {
@@ -142,9 +142,10 @@ package struct SecretFinder: Sendable {
     return names
   }
 
-  /// The text with each secret as `•••`; compared by bytes, because what follows a secret may combine with it.
+  /// The text with each secret as `•••`; compared by bytes, because a secret may combine with the character after it.
   ///
-  /// - Parameter isCut: Whether the text may break off within a secret, whose beginning at its end then goes as well.
+  /// - Parameter isCut: Whether the text may be cut off inside a secret, whose beginning at the end is then masked as
+  ///   well.
   package func redact(_ text: String, isCut: Bool = false) -> String {
     let finds = finds(in: text, isShown: true, isCut: isCut)
     if finds.isEmpty { return text }
@@ -162,7 +163,7 @@ package struct SecretFinder: Sendable {
   }
 }
 
-/// One secret as it is looked for.
+/// One secret to find.
 struct Needle: Sendable, Hashable {
   struct Scalar: Sendable, Hashable {
     var value: UInt32
@@ -171,14 +172,14 @@ struct Needle: Sendable, Hashable {
     var isBlank: Bool { value == 0x20 || value == 0x09 || value == 0x0A || value == 0x0D }
   }
 
-  /// One way to write the whole of it: as it is, or in digits that hide where a character ends.
+  /// One way to write the whole secret: plain, or in digits that hide where characters end.
   struct Form: Sendable, Hashable {
     var name: String
     var scalars: [Scalar]
     /// Whether it is written in digits, which may continue in the next line.
     var isDigits: Bool
 
-    /// The two bytes that it can begin with, however it is written, but for escapes that begin with `\` or `&`.
+    /// The pairs of bytes that it can begin with, in any spelling except escapes that begin with `\` or `&`.
     var beginnings: [(UInt8, UInt8)] {
       let first = scalars[0]
       var following =
@@ -205,16 +206,16 @@ struct Needle: Sendable, Hashable {
 
   let name: String
   let text: String
-  /// What it is of the secret; empty for all of it.
+  /// Which part of the secret it is; empty for all of it.
   let part: String
-  /// First as it is.
+  /// The plain form first.
   let forms: [Form]
-  /// Eight bits of its text: enough to notice that it is another one now, and too few to guess it by.
+  /// Eight bits of its text: enough to notice a change, and too few to guess it by.
   ///
-  /// They are the same for each record in each folder, so that many of them say no more than one.
+  /// They are the same for each record in each folder, so that many of them reveal no more than one.
   let print: String
 
-  /// A secret, and the parts of it that are looked for by themselves.
+  /// A secret, and the parts of it that are found on their own.
   static func all(of secret: String, named name: String) -> [Needle] {
     var needles = [Needle(secret, named: name)]
     let trimmed = secret.trimmed
@@ -223,7 +224,7 @@ struct Needle: Sendable, Hashable {
     }
     let lines = trimmed.split(whereSeparator: \.isNewline).map { String($0).trimmed }
     for (index, line) in lines.enumerated() where lines.count > 1 {
-      // What frames a key is no secret.
+      // The frame of a key isn't secret.
       if line.utf8.count < 8 || line.hasPrefix("-----") { continue }
       needles.append(Needle(line, named: name, part: "line \(index + 1) ", of: secret))
     }
@@ -246,7 +247,7 @@ struct Needle: Sendable, Hashable {
       ("base64url bare", Needle.urlDigits(bare)),
     ]
     for offset in 0..<3 {
-      // The digits that no neighbour has a part in.
+      // The digits without a share of the neighbouring bytes.
       let encoded = Array(([UInt8](repeating: 0, count: offset) + bytes).base64.utf8)
       let own = Array(encoded[(offset * 8 + 5) / 6..<(offset + bytes.count) * 8 / 6])
       guard own.count >= 5 else { continue }
@@ -276,12 +277,12 @@ struct Needle: Sendable, Hashable {
     digits.map { $0 == ASCII.plus ? ASCII.minus : $0 == ASCII.slash ? ASCII.underscore : $0 }
   }
 
-  /// Where a find ends that begins at an index.
+  /// Where a find that begins at an index ends.
   func end(
     in bytes: UnsafeBufferPointer<UInt8>, at index: Int, _ manner: SecretFinder.Manner
   ) -> (form: Int, end: Int)? {
     let first = bytes[index]
-    // What else a character can begin with as an escape or a blank; what a backslash escapes is read once.
+    // Other beginnings of a character, an escape or a blank; a backslash's escape is read once.
     let isEscape = "%&+".utf8.contains(first) || Needle.isBlank(first)
     let escaped = first == 0x5C ? Needle.escaped(in: bytes, at: index)?.value : nil
     for number in forms.indices {
@@ -295,9 +296,9 @@ struct Needle: Sendable, Hashable {
     return nil
   }
 
-  /// Where the characters end that begin at an index, each written in one of its ways.
+  /// The possible ends of the characters that begin at an index, each in one of its spellings.
   ///
-  /// `%25` is a percent sign that is encoded, or one that two digits follow: every way to read it is followed.
+  /// `%25` is an encoded percent sign, or one that is followed by two digits: both readings are followed.
   private static func end(
     of form: Form, in bytes: UnsafeBufferPointer<UInt8>, at start: Int, _ manner: SecretFinder.Manner
   ) -> Int? {
@@ -321,7 +322,7 @@ struct Needle: Sendable, Hashable {
     return ends.max()
   }
 
-  /// Where the backslashes end that begin at an index, or the blanks.
+  /// Where the backslashes, or the blanks, that begin at an index end.
   static func endOfRun(in bytes: UnsafeBufferPointer<UInt8>, at start: Int) -> Int {
     (bytes[start] == 0x5C ? backslashes(in: bytes, at: start) : run(in: bytes, at: start, where: isBlank)) ?? start
   }
@@ -329,7 +330,7 @@ struct Needle: Sendable, Hashable {
   static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 || isLineEnd(byte) }
   private static func isLineEnd(_ byte: UInt8) -> Bool { byte == 0x0A || byte == 0x0D }
 
-  /// Where bytes of a kind end that begin at an index; nil if there are none.
+  /// Where the bytes of a kind that begin at an index end; nil if there are none.
   private static func run(
     in bytes: UnsafeBufferPointer<UInt8>, at start: Int, where isOne: (UInt8) -> Bool
   ) -> Int? {
@@ -338,13 +339,13 @@ struct Needle: Sendable, Hashable {
     return index > start ? index : nil
   }
 
-  /// How many ends of lines may stand between two digits.
+  /// The most line ends between two digits.
   private static let mostLineEnds = 4
   private static let lineEnds = [Scalar(value: 0x0A, utf8: [0x0A]), Scalar(value: 0x0D, utf8: [0x0D])]
 
-  /// Where the next lines begin after an index at which one ends, each end written in one of its ways; empty if none does.
+  /// Where the next lines begin after a line end at an index, in each of its spellings; empty if there is no line end.
   private static func nextLines(in bytes: UnsafeBufferPointer<UInt8>, at start: Int) -> [Int] {
-    // Most often a digit follows, or another escape.
+    // Usually a digit or another escape follows.
     guard mayEndLine(bytes, at: start) else { return [] }
     var found: [Int] = []
     var last = [start]
@@ -361,7 +362,7 @@ struct Needle: Sendable, Hashable {
     return found
   }
 
-  /// Whether what begins at an index looks like the end of a line, in one of its ways.
+  /// Whether a line end, in one of its spellings, may begin at an index.
   private static func mayEndLine(_ bytes: UnsafeBufferPointer<UInt8>, at start: Int) -> Bool {
     guard start < bytes.count else { return false }
     func byte(_ index: Int) -> UInt8 { index < bytes.count ? bytes[index] : 0 }
@@ -377,7 +378,7 @@ struct Needle: Sendable, Hashable {
     }
   }
 
-  /// Where each of the characters of a find is written, the ends of lines before a digit included, and where these end.
+  /// The place of each character of a find, with the line ends before a digit, and where these end.
   func pieces(
     of find: SecretFinder.Find, in bytes: UnsafeBufferPointer<UInt8>
   ) -> [(range: Range<Int>, begin: Int)]? {
@@ -407,7 +408,7 @@ struct Needle: Sendable, Hashable {
     return pieces.reversed()
   }
 
-  /// Whether nothing follows, or an escape that is not whole.
+  /// Whether nothing follows, or an incomplete escape.
   private static func isOver(_ bytes: UnsafeBufferPointer<UInt8>, at index: Int) -> Bool {
     guard index < bytes.count else { return true }
     return bytes.count - index < longestEscape && "%\\&".utf8.contains(bytes[index])
@@ -416,7 +417,7 @@ struct Needle: Sendable, Hashable {
 
   private static let longestEscape = 12
 
-  /// As how many a backslash may be written that is escaped again and again.
+  /// The most backslashes for one that is escaped repeatedly.
   static let mostBackslashes = 16
   /// How often a percent sign may be encoded.
   private static let mostPercentSigns = 64
@@ -443,7 +444,7 @@ struct Needle: Sendable, Hashable {
     return ends
   }
 
-  /// The percent sign may be encoded itself, again and again: `%20`, `%2520`, `%252520`.
+  /// The percent sign may itself be encoded, repeatedly: `%20`, `%2520`, `%252520`.
   private static func percent(_ scalar: Scalar, in bytes: UnsafeBufferPointer<UInt8>, at start: Int) -> [Int] {
     var ends = [start]
     for byte in scalar.utf8 {
@@ -478,8 +479,8 @@ struct Needle: Sendable, Hashable {
     return next + 5
   }
 
-  /// What the backslashes at an index and what follows them stand for, and where that ends: an ASCII character, or a unit
-  /// of UTF-16.
+  /// The character that the backslashes at an index and the text after them stand for, and where that ends: an ASCII
+  /// character, or a unit of UTF-16.
   private static func escaped(
     in bytes: UnsafeBufferPointer<UInt8>, at start: Int
   ) -> (value: UInt32, end: Int)? {
@@ -509,7 +510,7 @@ struct Needle: Sendable, Hashable {
     return value == scalar.value ? end + 1 : nil
   }
 
-  /// The number that some digits stand for; nil if one is none, or if there are too many.
+  /// The number in some digits; nil if one isn't a digit, or if there are too many.
   private static func number(_ digits: Slice<UnsafeBufferPointer<UInt8>>, radix: UInt32) -> UInt32? {
     guard !digits.isEmpty, digits.count <= 8 else { return nil }
     var number: UInt64 = 0

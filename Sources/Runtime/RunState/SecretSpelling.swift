@@ -1,7 +1,7 @@
-// How the characters of a secret are escaped where it was found.
+// How the characters of a found secret are escaped.
 //
-// Mostly all of them are in one of the usual ways, which has a name. What is escaped otherwise is described character by
-// character, by patterns in which what stands for the character itself is left out:
+// Usually all are escaped in one of the usual ways, which have names. Any other spelling is described character by
+// character, by patterns with placeholders for the character itself:
 //
 //     c      the character as it is           e      the letter of its short escape: n of \n
 //     h H    a digit of its hexadecimal form  d      a digit of its decimal number
@@ -55,10 +55,10 @@ enum SecretSpelling: String, CaseIterable {
 
 /// How one character is escaped.
 enum SecretPattern {
-  /// Which digits are written with small letters.
+  /// Which digits are lowercase.
   enum Digits: CaseIterable { case capital, small, asTheyAre }
 
-  /// The character escaped so; nil if the pattern wants what the character does not have.
+  /// The character in this spelling; nil if the pattern doesn't fit the character.
   ///
   /// A pattern is repeated for each byte that is percent-encoded and for each half of a surrogate pair.
   static func text(_ pattern: String, of scalar: Needle.Scalar) -> [UInt8]? {
@@ -103,7 +103,7 @@ enum SecretPattern {
     return text
   }
 
-  /// The pattern by which a character is escaped so; nil if there is none with such digits.
+  /// The pattern in which a character is escaped; nil if there is none with such digits.
   static func pattern(of piece: [UInt8], for scalar: Needle.Scalar, _ digits: Digits) -> String? {
     if piece == scalar.utf8 { return "c" }
     var pattern: [UInt8] = []
@@ -161,7 +161,7 @@ enum SecretPattern {
 }
 
 extension Needle {
-  /// How what was found is written; nil if that cannot be described.
+  /// How a find is written; nil if that cannot be described.
   func description(of find: SecretFinder.Find, in bytes: [UInt8]) -> MaskedText.Secret? {
     let form = forms[find.form]
     let whole = Array(bytes[find.start..<find.range.upperBound])
@@ -189,7 +189,7 @@ extension Needle {
     return nil
   }
 
-  /// What a secret was written as; nil if this is not how it can be written.
+  /// The bytes of a secret in this spelling; nil if it cannot be written so.
   func text(of secret: MaskedText.Secret) -> [UInt8]? {
     guard let scalars = forms.first(where: { $0.name == secret.form })?.scalars else { return nil }
     var text: [UInt8] = []

@@ -1,19 +1,19 @@
-/// Takes secrets out of what the state kept before they were known, or by a version that kept them.
+/// Takes secrets out of values that the state kept before the secrets were known, or that older versions kept.
 ///
 /// It works on records as JSON, by the names of their members: a value is kept by reference (`SecretBook`), a sentence
-/// for people loses its secrets, and everything else stays. What finds is what mends, so that a folder that was mended
-/// is found clean. Names (of stored values and events) cannot be changed without changing what recipes find, and are
-/// only told.
+/// for people loses its secrets, and everything else is unchanged. The same code finds and repairs, so that a repaired
+/// folder is found clean. Names (of stored values and events) can't be changed without changing what recipes find, so
+/// they are only reported.
 import Basics
 
 struct SecretSweep {
   let book: SecretBook
   let finder: SecretFinder
-  /// What has taken the place of blobs, by their names.
+  /// The replacements of blobs, by their names.
   var blobs: [String: BlobReference] = [:]
   /// The names of the secrets that were found.
   private(set) var found: Set<String> = []
-  /// The names of secrets that stand in names.
+  /// The names of the secrets that were found in names.
   private(set) var inNames: Set<String> = []
 
   init(_ book: SecretBook) {
@@ -30,7 +30,7 @@ struct SecretSweep {
     "message", "detail", "reason", "prompt", "comment", "by", "doubt", "note",
   ]
 
-  /// A record, or what holds records, without secrets.
+  /// A record, or a value with records in it, without secrets.
   mutating func swept(_ record: Value) throws(StateError) -> Value {
     if let items = record.list {
       var swept: [Value] = []
@@ -80,7 +80,7 @@ struct SecretSweep {
     return member
   }
 
-  /// An exchange whose texts hold no secret; its numbers are what was counted and measured here.
+  /// An exchange without secrets in its texts; its numbers were measured here.
   private mutating func sweptExchange(_ exchange: Value) throws(StateError) -> Value {
     guard var map = exchange.map else { return try sweptValue(exchange) }
     for member in map.members where member.value.string != nil { map[member.key] = try sweptValue(member.value) }
@@ -91,7 +91,7 @@ struct SecretSweep {
     if let name { inNames.formUnion(finder.names(in: name)) }
   }
 
-  /// A value as the state has it, by reference where it holds a secret.
+  /// A value in the state's form, by reference if it holds a secret.
   private mutating func sweptValue(_ encoded: Value) throws(StateError) -> Value {
     guard let stored = try? StoredValue(reading: encoded) else { return encoded }
     switch stored {
@@ -104,7 +104,7 @@ struct SecretSweep {
     }
   }
 
-  /// A value by reference; nil if it holds no secret but by reference.
+  /// A value by reference; nil if it holds no secret other than by reference.
   mutating func swept(value: Value) throws(StateError) -> Value? {
     let names = book.names(in: value)
     if names.isEmpty { return nil }
@@ -112,10 +112,10 @@ struct SecretSweep {
     return try book.masked(value)
   }
 
-  /// Whether the bytes may hold a secret at all, which is quickly told.
+  /// Whether the bytes may hold a secret at all, a quick check.
   func mayHold(_ bytes: [UInt8]) -> Bool { !finder.finds(in: bytes).isEmpty }
 
-  /// Notes the secrets in bytes that are no record.
+  /// Notes the secrets in bytes that aren't a record.
   mutating func look(in bytes: [UInt8]) {
     for find in finder.finds(in: bytes) { found.insert(finder.needles[find.needle].name) }
   }
@@ -124,7 +124,7 @@ struct SecretSweep {
 // MARK: - Finding
 
 extension StateDoctor {
-  /// Tells which files hold secrets, by the secrets' names.
+  /// Reports which files hold secrets, by the secrets' names.
   func examineSecrets(_ result: inout StateExamination) throws(StateError) {
     if secrets.finder.isEmpty { return }
     var inNames: Set<String> = []
@@ -150,10 +150,10 @@ extension StateDoctor {
     return "the secret\(quoted.count == 1 ? "" : "s") \(quoted.joined(separator: ", "))"
   }
 
-  /// What a file of the state is made of.
+  /// The content of a file of the state.
   private enum FileKind {
     case snapshot, journal, month, blob
-    /// Something damaged that is kept to be looked at, or what a service answered.
+    /// A damaged copy kept for examination, or a service's answer.
     case text
   }
 
@@ -181,7 +181,7 @@ extension StateDoctor {
     return found + (try damagedCopies() + cachedAnswers()).map { ($0, .text) }
   }
 
-  /// What is damaged and kept for a person to look at.
+  /// The damaged copies kept for examination.
   private func damagedCopies() throws(StateError) -> [String] {
     try onDisk { () throws(FileError) in
       var found: [String] = []
@@ -194,7 +194,7 @@ extension StateDoctor {
     }
   }
 
-  /// What services answered, in the folders of their plugins.
+  /// The cached answers of services, in the folders of their plugins.
   private func cachedAnswers() throws(StateError) -> [String] {
     try onDisk { () throws(FileError) in
       var found: [String] = []
@@ -226,12 +226,13 @@ extension StateDoctor {
     return sweep
   }
 
-  // MARK: Mending
+  // MARK: Repairing
 
-  /// Takes the secrets out of every file; whoever calls holds the folder's lock.
+  /// Takes the secrets out of every file; the caller holds the folder's lock.
   ///
-  /// First the blobs are written anew beside the old ones, then the open state, in two generations, then the months of
-  /// the logs, and only then the old blobs go: a crash anywhere leaves a state that opens, and the next repair goes on.
+  /// First the blobs are rewritten beside the old ones, then the open state, in two generations, then the months of the
+  /// logs, and only then the old blobs are removed: a crash anywhere leaves a state that opens, and the next repair
+  /// continues.
   func removeSecrets(_ done: inout [String]) throws(StateError) {
     if secrets.finder.isEmpty { return }
     var sweep = SecretSweep(secrets)
@@ -271,7 +272,7 @@ extension StateDoctor {
       }
       done.append("the blob \(name) is rewritten without secrets")
     }
-    // So that nothing comes back with the next power failure.
+    // So that they aren't back after the next power failure.
     try onDisk { () throws(FileError) in try fileSystem.syncFolder(path) }
   }
 
@@ -299,7 +300,7 @@ extension StateDoctor {
     }
     if opened.isOld { try logs.history.removeOldIndexes() }
     try logs.adopt(from: &opened)
-    // Twice, so that the generation before has none either.
+    // Twice, so that the previous generation has none either.
     _ = try folder.compact(&opened)
     _ = try folder.compact(&opened)
     done.append("secrets are taken out of the state, which is of generation \(opened.generation) now")

@@ -1,8 +1,8 @@
-/// The ledger of slots: those that were settled, as a `MonthlyLog` in `slots/`, each in the month in which it was.
+/// The ledger of settled slots, as a `MonthlyLog` in `slots/`, each in the month in which it was settled.
 ///
-/// A slot's id is made of what tells it from all others, and so is the same when a replay settles it again:
-/// `2026-11-20T09:00:00Z reports/weekly 2026-11-20T09:00:00Z slot started 0199…`, in which the run that was started comes
-/// last, or, where none was, the run or the event that asked for one.
+/// A slot's id consists of what distinguishes it from all others, and so is the same when a replay settles it again:
+/// `2026-11-20T09:00:00Z reports/weekly 2026-11-20T09:00:00Z slot started 0199…`, in which the run that was started
+/// comes last, or, if none was, the run or the event that requested one.
 import Basics
 
 typealias SlotLedger = MonthlyLog<SlotRecord>
@@ -36,7 +36,7 @@ struct SlotSummary: LogSummary {
   init(from reader: inout RecordReader) throws(RecordError) {
     let written: String = try reader.read("id")
     record = try SlotRecord(from: &reader)
-    // Before, what asked for a run was not told apart.
+    // Earlier ids lacked the cause of a run.
     guard id.hasSameScalars(as: written) || id(last: record.run).hasSameScalars(as: written) else {
       throw RecordError("'\(written)' is not the slot's id")
     }

@@ -1,7 +1,7 @@
 /// The snapshot: `state.json`, the whole state at the beginning of a generation.
 ///
-/// One JSON object for people and `jq`, indented, members in their order, on which depends what a recipe computes from
-/// the keys of a map:
+/// One JSON object for people and `jq`, indented, with members in their order, because a recipe's results may depend on
+/// the order of a map's keys:
 ///
 ///     {
 ///       "chain": "9c…",            the last sum of the journal before
@@ -14,17 +14,17 @@
 ///       "state": {"runs": …, "ended": …, "values": …, "events": …, "schedules": …, "slots": …}
 ///     }
 ///
-/// The journal of the same generation goes on from there. A format that is higher than ours is refused before anything
-/// else is looked at, the checksum included; a lower one is read, and written as ours at once.
+/// The journal of the same generation continues from there. A higher format than this version's is refused before
+/// anything else is checked, the checksum included; a lower one is read, and rewritten in this format at once.
 import Basics
 
 enum StateFormat {
   /// 1: runs and values; 2: also events, schedules, slots, waits and decisions; 3: also
   /// values that are kept without their secrets, and schedules that are reset.
   ///
-  /// Whatever an older version cannot read asks for a higher number, here and in `Journal`.
+  /// A change that an older version cannot read needs a higher number, here and in `Journal`.
   static let version = 3
-  /// What our own files may hold: only depth is limited, to what the JSON writer writes.
+  /// The limits for the program's own files: only depth is limited, to what the JSON writer writes.
   static let limits = JSON.Limits(bytes: .max, depth: JSON.deepest)
 }
 
@@ -32,7 +32,7 @@ struct Snapshot: Sendable {
   static let name = "state.json"
   static let previousName = "state.previous.json"
   static let newName = "state.json.new"
-  /// Where a damaged snapshot is kept for a person to look at.
+  /// The name under which a damaged snapshot is kept for examination.
   static let damagedName = "state.damaged.json"
 
   var generation: Int
@@ -40,7 +40,7 @@ struct Snapshot: Sendable {
   var state: State
   var newest: NewestRecords
   var program: String
-  /// What it was written as.
+  /// The format of the file.
   private(set) var format = StateFormat.version
 
   func bytes() throws(StateError) -> [UInt8] {
@@ -90,7 +90,7 @@ struct Snapshot: Sendable {
     self.program = program
   }
 
-  /// Reads what `bytes` wrote.
+  /// Reads the bytes that `bytes` returned.
   init(reading bytes: [UInt8], name: String) throws(StateError) {
     func damage(_ reason: String) -> StateError { StateError(.damaged, "\(name) is damaged: \(reason)") }
     let object: Value

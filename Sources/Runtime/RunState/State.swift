@@ -2,7 +2,7 @@ import Basics
 
 /// Everything that is open, and the runs that ended since the last snapshot: the fold of all events so far.
 package struct State: Sendable, Equatable {
-  /// The runs that are not over, by id.
+  /// The open runs, by id.
   package private(set) var runs: [String: RunRecord] = [:]
   /// The runs that ended and are not in the history's files yet, in the order in which they ended.
   package private(set) var ended: [RunRecord] = []
@@ -14,9 +14,9 @@ package struct State: Sendable, Equatable {
   package private(set) var schedules: [String: ScheduleRecord] = [:]
   /// The slots that were settled and are not in the ledger's files yet, in the order in which they were.
   package private(set) var slots: [SlotRecord] = []
-  /// The schedules that follow the runs of a recipe, by its name; found again from `schedules`.
+  /// The schedules that follow the runs of a recipe, by its name; derived from `schedules`.
   private var followers: [String: [String]] = [:]
-  /// Where the last slot of each schedule is among `slots`.
+  /// The place of each schedule's last slot in `slots`.
   private var rows: [String: Int] = [:]
 
   package init() {}
@@ -24,9 +24,9 @@ package struct State: Sendable, Equatable {
   /// The open runs, oldest first.
   package var openRuns: [RunRecord] { runs.values.sorted { $0.id.precedesByScalars($1.id) } }
 
-  /// Takes one event in.
+  /// Applies one event.
   ///
-  /// One that does not fit (a run created twice, a step of a run that is not open) throws and changes nothing.
+  /// An event that does not fit (a run created twice, a step of a run that is not open) throws and changes nothing.
   package mutating func apply(_ event: StateEvent) throws(RecordError) {
     switch event {
     case .runCreated(let event):
@@ -110,7 +110,7 @@ extension State {
     runs[event.run] = RunRecord(event)
   }
 
-  /// Tells the schedules that a run is over: its own, and those that follow its recipe.
+  /// Updates the schedules after the end of a run: its own, and those that follow its recipe.
   private mutating func end(_ run: RunRecord) {
     if let id = run.origin.cause.schedule, let schedule = schedules[id] {
       schedules[id]?.openRuns.removeAll { $0 == run.id }
@@ -133,7 +133,7 @@ extension State {
     schedule.file = event.file
     schedule.spec = event.spec
     schedule.texts = event.texts
-    // Never back, so that nothing is decided twice.
+    // Never back, so that no slot is decided twice.
     if let mark = event.processedUntil { schedule.processedUntil = max(mark, schedule.processedUntil) }
     schedule.remainingRuns = event.remainingRuns
     schedule.pausesOnFailure = event.pausesOnFailure
@@ -146,7 +146,7 @@ extension State {
   private mutating func follow(_ schedule: ScheduleRecord) {
     guard let recipe = schedule.follows else { return }
     var ids = followers[recipe] ?? []
-    // In order of ids, so that the same schedules are always told in the same order.
+    // In order of ids, so that the order is always the same.
     ids.insert(schedule.id, at: ids.firstIndex { schedule.id.precedesByScalars($0) } ?? ids.endIndex)
     followers[recipe] = ids
   }
@@ -170,7 +170,7 @@ extension State {
     }
   }
 
-  /// Finds again what is not written down because it follows from the rest.
+  /// Rebuilds the members that are derived from the others.
   fileprivate mutating func index() {
     for schedule in schedules.values { follow(schedule) }
     for (place, slot) in slots.enumerated() { rows[slot.schedule] = place }
@@ -178,8 +178,8 @@ extension State {
 }
 
 extension SlotRecord {
-  /// Whether another slot, the next of its schedule that was decided, has the same fate for the same reason, so that
-  /// both are one row.
+  /// Whether the next slot that was decided of the same schedule has the same outcome for the same reason, so that both
+  /// are one row.
   fileprivate func continues(with next: SlotRecord) -> Bool {
     outcome == .skippedOverlap && next.outcome == outcome && cause.kind == .slot && next.cause.kind == .slot
       && run == next.run && reason == next.reason && lateBy == nil && next.lateBy == nil
@@ -214,9 +214,9 @@ extension RecordError {
 }
 
 extension RunRecord {
-  /// Takes in one event of this run.
+  /// Applies one event of this run.
   ///
-  /// One that does not fit throws and changes nothing; those of other runs, and of no run, do not fit.
+  /// An event that does not fit throws and changes nothing; those of other runs, and of no run, do not fit.
   package mutating func apply(_ event: StateEvent) throws(RecordError) {
     switch event {
     case .runStatusChanged(let event):
@@ -265,7 +265,7 @@ extension RunRecord {
 
 extension RunRecord {
   fileprivate mutating func apply(_ event: StepBegan) {
-    // A step that begins anew keeps its place in the order.
+    // A step that starts again keeps its place in the order.
     let before = steps[event.step]
     var record = StepRecord(
       path: event.step, ordinal: before?.ordinal ?? steps.count, status: event.status, now: event.now,
@@ -312,7 +312,7 @@ extension StepRecord {
   }
 
   fileprivate mutating func apply(_ event: AttemptBegan) {
-    // The end of the one before was lost.
+    // The end of the attempt before was lost.
     if let lastAttempt, lastAttempt.endedAt == nil { doubts += 1 }
     status = .running
     attempts = max(attempts, event.number)

@@ -13,21 +13,21 @@
 ///     {"sum":"9c…"}
 ///
 /// Each sum is the CRC-64/XZ of everything from the beginning of the archive to the line before it, so that a fault is
-/// found at its file, and one that is cut off, or lacks a part, never passes for whole. `state.json` comes first and is a
-/// snapshot (`Snapshot`) of everything that is open; then come the history, the ledger and the blobs, as they lie in the
-/// folder. What can be made anew (indexes) and what belongs to a place (the lock, the socket, caches) is left out.
+/// found at its file, and an archive that is cut off, or lacks a part, is never taken for whole. `state.json` comes
+/// first and is a snapshot (`Snapshot`) of everything that is open; then come the history, the ledger and the blobs, as
+/// they are in the folder. Rebuildable files (indexes) and local ones (the lock, the socket, caches) are left out.
 package import Basics
 
 package struct StateArchive: Sendable {
   static let version = 1
 
-  /// What an archive holds.
+  /// The content of an archive.
   package struct Report: Sendable, Equatable {
     package var openRuns = 0
     package var months = 0
     package var blobs = 0
     package var bytes = 0
-    /// Sentences about what could not be taken along, or where the state before is.
+    /// Sentences about what was left out, or where the earlier state is.
     package var notices: [String] = []
   }
 
@@ -45,7 +45,7 @@ package struct StateArchive: Sendable {
 
   // MARK: - Writing
 
-  /// Bytes that are handed on, counted and summed.
+  /// The destination of the bytes, which are counted and summed.
   private struct Output {
     let write: ([UInt8]) throws(FileError) -> Void
     var sum = Checksum()
@@ -62,7 +62,7 @@ package struct StateArchive: Sendable {
     }
   }
 
-  /// Writes the archive of a folder, piece by piece, while an agent may hold it.
+  /// Writes the archive of a folder, piece by piece, even while an agent holds it.
   package func export(
     at now: Timestamp, _ write: ([UInt8]) throws(FileError) -> Void
   ) throws(StateError) -> Report {
@@ -100,7 +100,7 @@ package struct StateArchive: Sendable {
 
   private enum Kind { case runs, slots }
 
-  /// The state, and the months with the size that their whole lines had then; none of it moved meanwhile.
+  /// The state, and the months with the size of their whole lines at the same time; none of it moved meanwhile.
   private func settled(
     _ logs: StateLogs
   ) throws(StateError) -> (StateFolder.Opened, [(month: LogMonth, kind: Kind, size: Int)]) {
@@ -112,7 +112,7 @@ package struct StateArchive: Sendable {
       for month in try logs.slots.months() { sizes.append((month, .slots, try wholeLines(of: month))) }
       do throws(StateError) {
         let opened = try folder.read()
-        // What is over moves only when a generation begins.
+        // Finished records move only when a generation begins.
         if try journals() == before { return (opened, sizes.filter { $0.size > 0 }) }
       } catch {
         last = error

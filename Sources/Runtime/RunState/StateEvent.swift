@@ -1,13 +1,13 @@
-/// What can happen to the state, each kind with what has to be remembered of it.
+/// The events that change the state, each kind with what has to be remembered of it.
 ///
-/// The journal holds these as objects: `{"event": "stepBegan", "run": …, …}`. A kind or a member that is not known is an
-/// error, because it was written by a newer version and must not be lost. Every event carries the instant at which it
-/// was written, so that folding the same events always gives the same state.
+/// The journal holds these as objects: `{"event": "stepBegan", "run": …, …}`. An unknown kind or member is an error,
+/// because a newer version wrote it and it must not be lost. Every event carries the instant at which it was written,
+/// so that folding the same events always gives the same state.
 package import Basics
 
 /// One change of the state.
 ///
-/// Indirect, because events are handed on several times, and the largest kind has many members.
+/// Indirect, because events are passed on several times, and the largest kind has many members.
 package indirect enum StateEvent: Sendable, Equatable {
   case runCreated(RunCreated)
   case runStatusChanged(RunStatusChanged)
@@ -31,7 +31,7 @@ package indirect enum StateEvent: Sendable, Equatable {
   case scheduleReset(ScheduleReset)
   case slotDecided(SlotRecord)
 
-  /// What the journal calls each kind.
+  /// The name of each kind in the journal.
   package enum Kind: String, CaseIterable {
     case runCreated, runStatusChanged, cancelRequested, stepBegan, attemptBegan, attemptEnded, stepEnded, runEnded
     case runNoted, valueSet, valueRemoved, stepWaits, decisionGiven, eventReceived, eventConsumed, eventsForgotten
@@ -39,7 +39,7 @@ package indirect enum StateEvent: Sendable, Equatable {
   }
 }
 
-/// A run was asked for and accepted.
+/// A run was accepted.
 package struct RunCreated: Record, Equatable {
   /// The run's id, a UUIDv7 in lower case.
   package var run: String
@@ -47,20 +47,20 @@ package struct RunCreated: Record, Equatable {
   package var recipe: String
   /// The recipe's file as the user gave it.
   package var file: String
-  /// The full path of the folder that `file` starts from; absent if that is a full path, or not known.
+  /// The full path of the folder that `file` starts from; absent if `file` is a full path, or unknown.
   package var folder: String?
   /// The text of the recipe and of those it calls: a map from file to text.
   package var texts: StoredValue
-  /// The inputs, checked and with defaults; a secret one by its name only.
+  /// The inputs, checked and with defaults; a secret one only by its name.
   package var inputs: Value
-  /// What `--set` overrode, which holds again when the run is resumed.
+  /// The overrides of `--set`, which apply again when the run is resumed.
   package var overrides: [String: Value]
   package var sandbox: Bool
   /// The version of Errand that accepted it.
   package var program: String
   package var cause: RunCause
   package var group: RunGroup?
-  /// From 1; a run that tries an ended one again counts on.
+  /// From 1; a retry of an ended run has the next number.
   package var attempt: Int
 
   package init(
@@ -100,14 +100,14 @@ package struct RunCreated: Record, Equatable {
   }
 }
 
-/// A run began, went on, or stopped without being over.
+/// A run began, resumed, or stopped without ending.
 package struct RunStatusChanged: Record, Equatable {
   package var run: String
   package var at: Timestamp
   package var status: RunStatus
   /// Why it is paused, what it waits for, or what a person has to decide.
   package var reason: String?
-  /// Of a run that waits: when it has something to do even if nothing happens; never if absent.
+  /// Of a waiting run: when it continues even if nothing happens; never if absent.
   package var wakeAt: Timestamp?
 
   package init(run: String, at: Timestamp, status: RunStatus, reason: String? = nil, wakeAt: Timestamp? = nil) {
@@ -127,11 +127,11 @@ package struct RunStatusChanged: Record, Equatable {
   }
 }
 
-/// Somebody asked for a run to be cancelled.
+/// Cancellation of a run was requested.
 package struct CancelRequested: Record, Equatable {
   package var run: String
   package var at: Timestamp
-  /// What they said, if anything.
+  /// The reason that was given, if any.
   package var reason: String?
 
   package init(run: String, at: Timestamp, reason: String? = nil) {
@@ -147,7 +147,7 @@ package struct CancelRequested: Record, Equatable {
   }
 }
 
-/// A step began; one that had begun before starts anew.
+/// A step began; one that had begun before starts again.
 package struct StepBegan: Record, Equatable {
   package var run: String
   package var at: Timestamp
@@ -158,7 +158,7 @@ package struct StepBegan: Record, Equatable {
   package var key: String?
   /// The list of a `forEach`.
   package var items: StoredValue?
-  /// Who wanted it to begin anew, if that is why.
+  /// The resolution that made it start again, if there is one.
   @Apart package var resolution: ResolutionRecord? = nil
 
   package init(
@@ -186,7 +186,7 @@ package struct StepBegan: Record, Equatable {
   }
 }
 
-/// A try is about to be made; written before anything is sent.
+/// An attempt is about to be made; written before anything is sent.
 package struct AttemptBegan: Record, Equatable {
   package var run: String
   package var at: Timestamp
@@ -212,14 +212,14 @@ package struct AttemptBegan: Record, Equatable {
   }
 }
 
-/// A try is over.
+/// An attempt ended.
 package struct AttemptEnded: Record, Equatable {
   package var run: String
   package var at: Timestamp
   package var step: StepPath
   package var number: Int
   package var error: RunError?
-  /// When the next try is due, if there is one; the step is `retrying` until then.
+  /// When the next attempt is due, if there is one; the step is `retrying` until then.
   package var retryAt: Timestamp?
   package var exchanges: [Value]
 
@@ -256,7 +256,7 @@ package struct StepEnded: Record, Equatable {
   package var status: StepStatus
   package var output: StoredValue?
   package var error: RunError?
-  /// Who said so, if a person did.
+  /// The person's resolution, if there is one.
   @Apart package var resolution: ResolutionRecord? = nil
 
   package init(
@@ -284,7 +284,7 @@ package struct StepEnded: Record, Equatable {
   }
 }
 
-/// A run is over and moves to the history.
+/// A run ended and moves to the history.
 package struct RunEnded: Record, Equatable {
   package var run: String
   package var at: Timestamp
@@ -309,13 +309,13 @@ package struct RunEnded: Record, Equatable {
   }
 }
 
-/// An action of a run noted something for the run's steps to come.
+/// An action of a run left a note for later steps.
 package struct RunNoted: Record, Equatable {
   package var run: String
   package var at: Timestamp
   package var name: String
   package var value: StoredValue
-  /// What has to be there for the event to fit, so that no change overwrites one that it did not see.
+  /// The value that must be there for the event to fit, so that no change overwrites an unseen one.
   package var condition: ValueState
 
   package init(run: String, at: Timestamp, name: String, value: StoredValue, condition: ValueState) {
@@ -335,12 +335,12 @@ package struct RunNoted: Record, Equatable {
   }
 }
 
-/// A value that outlives runs was set.
+/// A stored value was set.
 package struct ValueSet: Record, Equatable {
   package var at: Timestamp
   package var name: String
   package var value: StoredValue
-  /// What has to be there for the event to fit, so that no change overwrites one that it did not see.
+  /// The value that must be there for the event to fit, so that no change overwrites an unseen one.
   package var condition: ValueState?
   package var change: StepReference?
 
@@ -363,7 +363,7 @@ package struct ValueSet: Record, Equatable {
   }
 }
 
-/// A value that outlives runs was removed.
+/// A stored value was removed.
 package struct ValueRemoved: Record, Equatable {
   package var at: Timestamp
   package var name: String
@@ -385,7 +385,7 @@ package struct ValueRemoved: Record, Equatable {
   }
 }
 
-/// A value that outlives runs, or that there is none.
+/// A stored value, or its absence.
 package struct ValueState: Record, Equatable {
   package var value: StoredValue?
 

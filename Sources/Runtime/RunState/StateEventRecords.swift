@@ -1,4 +1,4 @@
-/// Which members stand for which event in JSON.
+/// The JSON members of each event.
 import Basics
 
 extension StateEvent: RecordObject {

@@ -1,7 +1,7 @@
-/// What is right and wrong in a state folder, found without changing anything, while an agent may hold it.
+/// The findings in a state folder, made without changing anything, even while an agent holds it.
 ///
 /// Everything that has a checksum is checked: both snapshots with the journals that follow each, every line of the
-/// history and of the ledger, and every blob. What an agent may just be writing is no fault while one holds the folder.
+/// history and of the ledger, and every blob. While an agent holds the folder, its unfinished writes aren't faults.
 package import Basics
 
 package struct StateExamination: Sendable {
@@ -11,14 +11,14 @@ package struct StateExamination: Sendable {
       case fault
       /// Nothing is lost, but something should be done.
       case warning
-      /// Worth knowing.
+      /// Only information.
       case note
     }
 
     package var severity: Severity
-    /// What is found where, in a sentence, and what to do about it unless it can be repaired.
+    /// The finding with its place, and the remedy unless it can be repaired.
     package var message: String
-    /// Whether `repair` takes care of it.
+    /// Whether `repair` fixes it.
     package var isRepairable: Bool
 
     package init(_ severity: Severity, _ message: String, isRepairable: Bool = false) {
@@ -29,7 +29,7 @@ package struct StateExamination: Sendable {
   }
 
   package var findings: [Finding] = []
-  /// The counts of what was looked at, by name, in order.
+  /// The counts of what was examined, by name, in order.
   package var counts: [(name: String, count: Int)] = []
 
   package var hasFaults: Bool { findings.contains { $0.severity == .fault } }
@@ -39,7 +39,7 @@ package struct StateExamination: Sendable {
   }
 }
 
-/// Looks at a state folder, and mends it.
+/// Examines a state folder, and repairs it.
 package struct StateDoctor: Sendable {
   let path: String
   let fileSystem: any FileSystem
@@ -47,7 +47,7 @@ package struct StateDoctor: Sendable {
   let now: Timestamp
   /// Whether an agent holds the folder.
   let isHeld: Bool
-  /// What no file may hold.
+  /// The secrets that no file may hold.
   let secrets: SecretBook
   let folder: StateFolder
   let logs: StateLogs
@@ -68,7 +68,7 @@ package struct StateDoctor: Sendable {
     blobs = Blobs(folder: "\(path)/blobs", fileSystem: fileSystem)
   }
 
-  /// Looks at everything.
+  /// Examines everything.
   package func examine() throws(StateError) -> StateExamination {
     var result = StateExamination()
     guard try onDisk({ () throws(FileError) in try fileSystem.status(path) }) != nil else {
@@ -92,7 +92,7 @@ package struct StateDoctor: Sendable {
 
   // MARK: - Files
 
-  /// The files that a write was to put in the place of others, in the folders of the state.
+  /// The files of interrupted replacements, in the folders of the state.
   func unfinishedFiles() throws(StateError) -> [String] {
     var folders = [path, logs.history.folder, logs.slots.folder]
     folders += try blobs.parts().map { "\(blobs.folder)/\($0)" }
@@ -105,7 +105,7 @@ package struct StateDoctor: Sendable {
     }
   }
 
-  /// What others than the owner may use: the folder, and what of the state lies in it.
+  /// What users other than the owner may access: the folder, and the parts of the state in it.
   func openToOthers() throws(StateError) -> [(path: String, mode: UInt32)] {
     try onDisk { () throws(FileError) in
       var found: [(path: String, mode: UInt32)] = []
@@ -127,7 +127,7 @@ package struct StateDoctor: Sendable {
         .fault, "\(path) has the mode \(String(mode, radix: 8)), so that users other than its owner may use it",
         isRepairable: true)
     }
-    // A snapshot that has not got its name is told with the generations.
+    // An unrenamed snapshot is reported with the generations.
     let names = try onDisk { () throws(FileError) in try fileSystem.list(path) }.sorted { $0.precedesByScalars($1) }
     let isUnnamed = !names.contains(Snapshot.name) && names.contains(Snapshot.previousName)
     for path in try unfinishedFiles() where !isUnnamed || path != "\(self.path)/\(Snapshot.newName)" {
@@ -157,7 +157,7 @@ package struct StateDoctor: Sendable {
   private func examineDisk(_ result: inout StateExamination) throws(StateError) {
     guard let space = try onDisk({ () throws(FileError) in try fileSystem.space(of: path) }) else { return }
     let snapshot = try onDisk { () throws(FileError) in try fileSystem.size("\(path)/\(Snapshot.name)") } ?? 0
-    // A journal grows until its snapshot is written beside it; what was over goes to the logs meanwhile.
+    // A journal grows until its snapshot is written beside it; finished records go to the logs meanwhile.
     let journal = max(CompactionRule().smallest, CompactionRule().timesSnapshot * snapshot)
     let need = 2 * journal + snapshot
     if space.free < need {
@@ -170,7 +170,7 @@ package struct StateDoctor: Sendable {
 
   // MARK: - The open state
 
-  /// The state as the next start would find it.
+  /// Examines the state as the next start would find it.
   private func examineGenerations(_ result: inout StateExamination) throws(StateError) -> StateFolder.Opened? {
     let opened: StateFolder.Opened
     do throws(StateError) {
@@ -204,7 +204,7 @@ package struct StateDoctor: Sendable {
     return opened
   }
 
-  /// Whether the generation before leads to the same state, should the snapshot be lost.
+  /// Whether the previous generation leads to the same state, in case the snapshot is lost.
   func examineWayBack(_ opened: StateFolder.Opened, _ result: inout StateExamination) throws(StateError) {
     guard opened.snapshotGeneration != nil,
       try onDisk({ () throws(FileError) in try fileSystem.size("\(path)/\(Snapshot.previousName)") }) != nil
@@ -223,7 +223,7 @@ package struct StateDoctor: Sendable {
     }
   }
 
-  /// Reads again what did not fit together, if a snapshot may have come between.
+  /// Reads again what did not match, because a snapshot may have come in between.
   private func readStill(
     _ body: () throws(StateError) -> StateFolder.Opened
   ) throws(StateError) -> StateFolder.Opened {
@@ -257,9 +257,9 @@ package struct StateDoctor: Sendable {
     if now.seconds < 1_700_000_000 { result.note(.fault, "the clock says \(now), which can't be right: set it") }
   }
 
-  // MARK: - What is over
+  // MARK: - Finished records
 
-  /// How long records are kept at least; whoever keeps them for less looks for none.
+  /// The shortest time that records are kept; with a shorter retention none are expected.
   private static let surelyKept = TimeSpan.seconds(28 * 86_400)
 
   private func examine<Entry: LogRecord>(
@@ -271,7 +271,7 @@ package struct StateDoctor: Sendable {
     for month in try log.months() {
       let isItsMonth = newest.map { LogMonth(folder: log.folder, of: $0.at) == month } ?? false
       let health = try log.health(of: month, lookingFor: isItsMonth ? newest?.id : nil)
-      // One that is damaged is told of by itself.
+      // A damaged record is reported on its own.
       if health.hasSought || isItsMonth && !health.damaged.isEmpty { isNewestThere = true }
       count += health.count
       named.formUnion(health.blobs)
@@ -295,7 +295,7 @@ package struct StateDoctor: Sendable {
         result.note(.warning, "\(month.index) is not that of \(month.data)", isRepairable: true)
       }
     }
-    // What is old may have been forgotten since.
+    // Old records may have been forgotten since.
     if !isNewestThere, let newest, let age = now.span(since: newest.at), age < StateDoctor.surelyKept {
       result.note(
         .fault,

@@ -1,4 +1,4 @@
-/// The files of a state, and how they are found again.
+/// The files of a state, and how they are opened.
 ///
 ///     state.json              the state at the beginning of its generation g
 ///     journal-<g>.jsonl       what changed since
@@ -13,8 +13,8 @@
 /// 5. the journals before those of `state.previous.json` are removed.
 ///
 /// To open: take `state.json`, or `state.previous.json` if that is missing or damaged, and fold the journals from its
-/// generation on, as far as there are any; each has to go on exactly where the one before ended. So a crash between 3
-/// and 4 leaves two journals for one snapshot, which is as good. Only the last journal may end in half a batch.
+/// generation on, as far as there are any; each has to continue exactly where the one before ended. So a crash between
+/// 3 and 4 leaves two journals for one snapshot, which is just as good. Only the last journal may end in half a batch.
 /// A folder without any of these files is a new state; one with journals and no snapshot is refused.
 import Basics
 
@@ -25,7 +25,7 @@ struct StateFolder {
 
   /// Damage in a journal.
   struct Damage {
-    /// The journal's.
+    /// The generation of the journal.
     var generation: Int
     /// Where the last good batch before it ends.
     var end: Int
@@ -33,7 +33,7 @@ struct StateFolder {
     var reason: String
   }
 
-  /// What was found, ready to go on.
+  /// The opened state, ready to continue.
   struct Opened {
     var state = State()
     /// The newest records of the logs as of the snapshot.
@@ -49,13 +49,13 @@ struct StateFolder {
     /// The number of the last event that the snapshot holds.
     var snapshotSequence = 0
     var journalSize = 0
-    /// Whether a snapshot was cut short between its two renames, so that the next start only has to finish it.
+    /// Whether a snapshot was interrupted between its two renames, so that the next start only has to finish it.
     var isBetweenRenames = false
-    /// Whether any of it was written by an older version, so that it has to be brought forward before it is added to.
+    /// Whether any of it was written by an older version, so that it must be converted before it is added to.
     var isOld = false
-    /// Bytes at the end of the last journal that nobody was told of, which begin there.
+    /// Where the unacknowledged bytes at the end of the last journal begin.
     var tornTail: (journal: String, end: Int)?
-    /// Where reading ended because of damage, if it was to end there.
+    /// The damage at which reading ended, if it was to end there.
     var damage: Damage?
     /// Sentences about what was dropped or recovered.
     var notices: [String] = []
@@ -74,11 +74,11 @@ struct StateFolder {
 
   // MARK: - Opening
 
-  /// Reads the state, and cuts half a batch off the last journal; whoever calls holds the folder's lock.
+  /// Reads the state, and cuts half a batch off the last journal; the caller holds the folder's lock.
   func open() throws(StateError) -> Opened {
     try onDisk { () throws(FileError) in try fileSystem.makeFolder(path) }
     let opened = try read()
-    // A program before this one may have failed to, so that the names that are seen may be gone after a power failure.
+    // An earlier program may have failed to sync it, so that the current names may be gone after a power failure.
     try onDisk { () throws(FileError) in try fileSystem.syncFolder(path) }
     if let (journal, end) = opened.tornTail {
       try onDisk { () throws(FileError) in try fileSystem.truncate(journal, to: end) }
@@ -88,7 +88,7 @@ struct StateFolder {
 
   /// Reads the state and changes nothing; if asked to, as if there were no `state.json`.
   ///
-  /// - Parameter untilDamage: Whether what was read before a damaged batch is given, instead of an error.
+  /// - Parameter untilDamage: Whether the state before a damaged batch is returned, instead of an error.
   func read(fromPrevious: Bool = false, untilDamage: Bool = false) throws(StateError) -> Opened {
     let names = try onDisk { () throws(FileError) in try fileSystem.list(path) }
     let generations = names.compactMap(Journal.generation(ofName:)).sorted()
@@ -101,7 +101,7 @@ struct StateFolder {
       opened.start(from: snapshot)
       opened.previousGeneration = snapshot.generation
     } else if generations.first == 1 {
-      // The first generation begins with nothing, so its journal is all there is to know.
+      // The first generation begins empty, so its journal holds everything.
       opened.generation = 1
     } else if generations.isEmpty, opened.notices.isEmpty {
       return opened
@@ -121,7 +121,7 @@ struct StateFolder {
     return opened
   }
 
-  /// Whether there is no snapshot but the one that was to become it, whole, and the one before.
+  /// Whether the new snapshot, whole, and the previous one are there, but no current one.
   private func isBetweenRenames(_ names: [String], generation: Int) throws(StateError) -> Bool {
     guard !names.contains(Snapshot.name), names.contains(Snapshot.previousName), names.contains(Snapshot.newName)
     else { return false }
@@ -129,7 +129,7 @@ struct StateFolder {
     return try snapshot(Snapshot.newName, &notices)?.0.generation == generation
   }
 
-  /// The snapshot of that name; nil if it is missing or, with a notice, damaged.
+  /// The snapshot with that name; nil if it is missing or, with a notice, damaged.
   private func snapshot(_ name: String, _ notices: inout [String]) throws(StateError) -> (Snapshot, Int)? {
     guard let bytes = try onDisk({ () throws(FileError) in try fileSystem.read(file(name)) }) else { return nil }
     do {
@@ -189,9 +189,9 @@ struct StateFolder {
     return nil
   }
 
-  // MARK: - Going on
+  // MARK: - Continuing
 
-  /// Makes the journal of a generation end there.
+  /// Cuts the journal of a generation to a size.
   func cut(_ generation: Int, to size: Int) throws(StateError) {
     try onDisk { () throws(FileError) in try fileSystem.truncate(file(Journal.name(generation)), to: size) }
   }
@@ -201,7 +201,8 @@ struct StateFolder {
     try onDisk { () throws(FileError) in try fileSystem.openForAppending(file(Journal.name(generation))) }
   }
 
-  /// Begins a new generation with a snapshot of the state, and gives its journal; what is over is in its logs by then.
+  /// Begins a new generation with a snapshot of the state, and returns its journal; finished records are in the logs by
+  /// then.
   func compact(_ opened: inout Opened) throws(StateError) -> any AppendableFile {
     let generation = opened.generation + 1
     let snapshot = Snapshot(

@@ -1,20 +1,20 @@
-/// Takes an archive in, so that it is there as a whole or not at all.
+/// Imports an archive, as a whole or not at all.
 ///
 /// Everything is written to a folder beside the state's, `<folder>.import`, synced, and verified: every sum of the
 /// archive, every line of the history and the ledger, and every blob against its name. Only then the two folders
-/// exchange their names in one step. A state that was there before is kept as `<folder>.replaced-<instant>`.
+/// exchange their names in one step. An earlier state is kept as `<folder>.replaced-<instant>`.
 ///
-/// While the new folder is being made it holds a file `unfinished`; so one that a crash left is known for what it is and
-/// removed the next time, while one without it may be the old state, whose names were exchanged last, and is kept.
+/// While the new folder is being made it holds a file `unfinished`; so a folder that a crash left is recognised and
+/// removed the next time, while one without that file may be the old state after the exchange, and is kept.
 package import Basics
 
 extension StateArchive {
   private var staging: String { "\(path).import" }
   private var marker: String { "\(staging)/unfinished" }
 
-  /// Reads an archive, whose next bytes are asked for until there are none, and puts it in the place of the state.
+  /// Reads an archive, piece by piece until there are no more bytes, and replaces the state with it.
   ///
-  /// Whoever calls holds the lock of the folder, if there is one.
+  /// The caller holds the lock of the folder, if there is one.
   package func `import`(
     replacing: Bool, at now: Timestamp, _ read: (Int) throws(FileError) -> [UInt8]
   ) throws(StateError) -> Report {
@@ -39,7 +39,7 @@ extension StateArchive {
       }
       try verify()
     } catch {
-      // A disk that is full has room again.
+      // Frees the space of a full disk.
       try? fileSystem.removeAll(staging)
       throw error
     }
@@ -48,7 +48,7 @@ extension StateArchive {
     return report
   }
 
-  /// Whether a folder holds anything of a state.
+  /// Whether a folder holds any part of a state.
   private func holdsState(_ folder: String) throws(StateError) -> Bool {
     let names = try onDisk { () throws(FileError) in try fileSystem.list(folder) }
     return names.contains {
@@ -57,14 +57,14 @@ extension StateArchive {
     }
   }
 
-  /// Removes what an import left that was cut short, and keeps an old state that one left under its name.
+  /// Removes what an interrupted import left, and keeps an old state that it left under another name.
   private func clearAway(at now: Timestamp, _ notices: inout [String]) throws(StateError) {
     let names = try onDisk { () throws(FileError) in try fileSystem.list(staging) }
     let isUnfinished = names.contains("unfinished")
     if !isUnfinished, try holdsState(staging) {
       try keep(staging, at: now, &notices)
     } else if try onDisk({ () throws(FileError) in try fileSystem.status(staging) }) != nil {
-      // The marker last, so that half of a removal is known as well.
+      // The marker last, so that an interrupted removal is recognised as well.
       try onDisk { () throws(FileError) in
         for name in names where name != "unfinished" {
           let path = "\(staging)/\(name)"
@@ -102,7 +102,7 @@ extension StateArchive {
 
   // MARK: - Reading
 
-  /// Writes what the archive holds to the new folder.
+  /// Writes the content of the archive to the new folder.
   private func receive(_ input: inout ArchiveInput) throws(StateError) -> Report {
     var report = Report()
     let header = try input.line()
@@ -138,7 +138,7 @@ extension StateArchive {
     return report
   }
 
-  /// Whether that is the name of a file which an archive may hold; it becomes a path.
+  /// Whether an archive may hold a file with that name, which becomes a path.
   private func isName(_ name: String) -> Bool {
     let parts = name.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
     switch parts.count {
@@ -177,7 +177,7 @@ extension StateArchive {
     }
   }
 
-  /// Makes a folder that can be opened of the files that came; gives how many runs are open.
+  /// Turns the imported files into a folder that can be opened; returns how many runs are open.
   private func settle() throws(StateError) -> Int {
     let name = "\(staging)/\(Snapshot.name)"
     let bytes = try onDisk { () throws(FileError) in try fileSystem.read(name) } ?? []
@@ -185,7 +185,7 @@ extension StateArchive {
     let logs = StateLogs(staging, fileSystem)
     for month in try logs.history.months() { try expectWhole(try logs.history.health(of: month), month) }
     for month in try logs.slots.months() { try expectWhole(try logs.slots.health(of: month), month) }
-    // Goes on where the archived state stood; the snapshot that came is written anew with a journal.
+    // Continues where the archived state ended; the imported snapshot is rewritten with a journal.
     try onDisk { () throws(FileError) in try fileSystem.remove(name) }
     var opened = StateFolder.Opened()
     opened.state = snapshot.state
@@ -244,7 +244,7 @@ private struct ArchiveInput {
   private var buffer: [UInt8] = []
   private var start = 0
   private var sum = Checksum()
-  /// How many bytes were taken.
+  /// How many bytes were read.
   private(set) var offset = 0
 
   init(read: @escaping (Int) throws(FileError) -> [UInt8]) { self.read = read }
@@ -272,7 +272,7 @@ private struct ArchiveInput {
     return taken
   }
 
-  /// The next line, which is an object.
+  /// The next line, which must be an object.
   mutating func line() throws(StateError) -> Value {
     while buffer[start...].firstPlace(of: ASCII.newline) == nil {
       guard buffer.count - start < 1 << 16 else { throw damage("a line of it has no end") }
@@ -289,7 +289,7 @@ private struct ArchiveInput {
     return value
   }
 
-  /// Takes the line that tells the sum of all before it.
+  /// Reads the line with the sum of everything before it.
   mutating func checkSum(_ what: String) throws(StateError) {
     let sum = sum.text
     let place = offset

@@ -1,6 +1,6 @@
 import Basics
 
-/// Where a state puts what is over.
+/// The logs of a state's finished records.
 struct StateLogs: Sendable {
   let history: History
   let slots: SlotLedger
@@ -10,7 +10,7 @@ struct StateLogs: Sendable {
     slots = SlotLedger(folder: "\(path)/slots", fileSystem: fileSystem)
   }
 
-  /// Moves what is over out of a state that is about to be a snapshot; both are durable when it returns.
+  /// Moves finished records out of a state that is about to become a snapshot; both are durable when it returns.
   func adopt(from opened: inout StateFolder.Opened) throws(StateError) {
     try history.add(opened.state.ended)
     try slots.add(opened.state.slots)
@@ -19,7 +19,7 @@ struct StateLogs: Sendable {
     opened.state.forgetOver()
   }
 
-  /// Makes what is missing of the indexes.
+  /// Completes the indexes.
   func completeIndexes() throws(StateError) {
     try history.completeIndexes()
     try slots.completeIndexes()
@@ -28,8 +28,7 @@ struct StateLogs: Sendable {
 
 /// The newest record in each log when a snapshot was written.
 ///
-/// What is too old or too much leaves a log from the other end, so that one which has lost its newest record is known to
-/// have lost something else.
+/// Pruning removes records from the other end, so a log without its newest record must have lost data otherwise.
 struct NewestRecords: Record, Equatable {
   var run: LogMark?
   var slot: LogMark?
@@ -42,10 +41,10 @@ struct NewestRecords: Record, Equatable {
   }
 }
 
-/// Which record of a log is meant.
+/// Identifies a record of a log.
 struct LogMark: Record, Equatable {
   var id: String
-  /// What says which month it belongs to.
+  /// The instant that decides its month.
   var at: Timestamp
 
   init(_ summary: some LogSummary) {

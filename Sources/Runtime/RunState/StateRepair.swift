@@ -1,14 +1,15 @@
-/// Mends what can be mended without losing anything that was acknowledged.
+/// Repairs what can be repaired without losing anything that was acknowledged.
 ///
-/// What is damaged is made good from the generation before, or made anew where it holds nothing of its own, or put aside
-/// and told of; damage that only a backup can mend is left as it is, unless what was before it is to be kept
+/// Damage is repaired from the previous generation, or rebuilt where a file holds nothing of its own, or put aside and
+/// reported; damage that only a backup can repair is left as it is, unless the records before it are to be kept
 /// (`StateSalvage`).
 import Basics
 
 extension StateDoctor {
-  /// Mends what the examination says can be, and tells what was done; whoever calls holds the folder's lock.
+  /// Repairs what the examination found repairable, and reports what was done; the caller holds the folder's lock.
   ///
-  /// - Parameter keepingUntilDamage: Whether of a damaged journal what was written before is kept, and the rest lost.
+  /// - Parameter keepingUntilDamage: Whether the part of a damaged journal before the damage is kept, and the rest
+  ///   lost.
   package func repair(keepingUntilDamage: Bool = false) throws(StateError) -> [String] {
     var done: [String] = []
     guard try onDisk({ () throws(FileError) in try fileSystem.status(path) }) != nil else { return done }
@@ -50,7 +51,7 @@ extension StateDoctor {
     done.append("a new snapshot is written, of generation \(opened.generation)")
   }
 
-  /// Has the state know no more of records that are gone.
+  /// Makes the state forget missing records.
   private func repairNewest(_ done: inout [String]) throws(StateError) {
     var opened: StateFolder.Opened
     do throws(StateError) { opened = try folder.open() } catch  where error.kind == .damaged || error.kind == .newer {

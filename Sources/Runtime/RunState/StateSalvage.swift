@@ -1,17 +1,17 @@
 import Basics
 
-/// Keeps of a damaged journal what was written before the damage.
+/// Keeps the part of a damaged journal before the damage.
 ///
-/// What is kept is true: every sum in it holds. What comes after is lost, and what it said may have been done outside, so
-/// nothing that may have gone on there goes on by itself: its runs and schedules are paused until a person has looked.
-/// The damaged journals are copied first, then the state is written as a snapshot of a new generation, and as one more,
-/// so that neither the state nor the way back to it needs them. A crash anywhere leaves either the damage as it was, or a
-/// sound state whose way back an ordinary repair mends.
+/// The kept part is reliable: every sum in it matches. The rest is lost, and what it recorded may have been done
+/// outside, so its runs and schedules are paused until a person has looked. The damaged journals are copied first, then
+/// the state is written as a snapshot of a new generation, and as one more, so that neither the state nor the previous
+/// generation needs them. A crash anywhere leaves either the damage as it was, or a sound state whose previous
+/// generation an ordinary repair fixes.
 extension StateDoctor {
   func keepUntilDamage() throws(StateError) -> [String] {
     var opened: StateFolder.Opened
     do throws(StateError) { opened = try folder.read(untilDamage: true) } catch  where error.kind == .damaged {
-      // There is no snapshot to begin with.
+      // There is no snapshot to start from.
       return []
     }
     guard let damage = opened.damage else { return [] }

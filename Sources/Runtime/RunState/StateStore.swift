@@ -1,30 +1,31 @@
 package import Basics
 
-/// Where runs keep their state, so that what was acknowledged survives power loss.
+/// Where runs keep their state, so that acknowledged events survive power loss.
 ///
-/// Nobody but the writer knows how: a folder of files is the default, memory serves tests and throw-away runs.
+/// Only the implementation knows how: a folder of files is the default, memory serves tests and temporary runs.
 package protocol StateStore: Sendable {
-  /// Keeps events, in order and all or none, and returns once they survive power loss.
+  /// Records events, in order and all or none, and returns once they survive power loss.
   ///
-  /// Everyone who waits at the same time shares one sync. Cancelling the task changes nothing: the events are kept.
+  /// All callers that wait at the same time share one sync. Cancelling the task changes nothing: the events are
+  /// recorded.
   func append(_ events: [StateEvent]) async throws(StateError)
 
-  /// The state as of the last event that was kept.
+  /// The state as of the last recorded event.
   ///
   /// A copy held for long makes the next change copy what it touches; prefer `run(_:)` for one run.
   var state: State { get }
 
-  /// The secrets that nothing kept here may hold.
+  /// The secrets that no record may hold.
   var secrets: SecretBook { get }
 
   /// The finished runs that match, latest end first.
   func finishedRuns(_ query: HistoryQuery) async throws(StateError) -> [RunSummary]
-  /// One finished run, if there is one of exactly that id.
+  /// The finished run with exactly that id, if there is one.
   func finishedRun(_ id: String) async throws(StateError) -> RunRecord?
 
-  /// The next piece of the text of a finished run that lies in files; nil if no such run does.
+  /// The next piece of the text of a finished run in the history's files; nil if there is no such run.
   ///
-  /// For whoever hands a run on, which may be too large to be held.
+  /// For passing a run on that may be too large to hold in memory.
   func finishedRunText(_ cursor: LogCursor, most: Int) async throws(StateError) -> (bytes: [UInt8], next: LogCursor)?
 
   /// The settled slots that match, latest first.
@@ -35,20 +36,20 @@ package protocol StateStore: Sendable {
   /// The bytes of a blob, verified.
   func blob(_ reference: BlobReference) async throws(StateError) -> [UInt8]
 
-  /// Some of the bytes of a blob, for whoever hands it on and leaves it to others to verify the whole.
+  /// Some of the bytes of a blob, for a caller that passes them on and has the receiver verify the whole.
   func blob(_ reference: BlobReference, from offset: Int, most: Int) async throws(StateError) -> [UInt8]
 
-  /// Writes a snapshot, so that the journal begins anew.
+  /// Writes a snapshot, so that the journal starts anew.
   func compact() async throws(StateError)
-  /// Keeps what is pending, writes a last snapshot, and refuses everything after.
+  /// Records what is pending, writes a last snapshot, and refuses everything after.
   func close() async throws(StateError)
 }
 
 extension StateStore {
-  /// Keeps one event.
+  /// Records one event.
   package func append(_ event: StateEvent) async throws(StateError) { try await append([event]) }
 
-  /// The open run of that id.
+  /// The open run with that id.
   package func run(_ id: String) -> RunRecord? { state.runs[id] }
   /// The open runs, oldest first.
   package var openRuns: [RunRecord] { state.openRuns }
@@ -61,7 +62,7 @@ extension StateStore {
     Array(try await blob(reference).dropFirst(offset).prefix(most))
   }
 
-  /// Prepares a value for an event, without the secrets in it: as it is, or as a blob if its text is larger than 64 KiB.
+  /// Prepares a value for an event, without its secrets: inline, or as a blob if its text is larger than 64 KiB.
   package func keep(_ value: Value) async throws(StateError) -> StoredValue {
     guard let extent = ValueExtent(of: value) else {
       throw StateError(.invalid, "the value cannot be kept in the state: \(value.oversize ?? "it is too large")")
@@ -72,14 +73,14 @@ extension StateStore {
     return .blob(try await putBlob(try recordedBytes(of: value)))
   }
 
-  /// The value that was given to `keep`, for whoever computes with it.
+  /// The value that was passed to `keep`, for use in a run.
   ///
-  /// - Parameter what: The value within a sentence.
+  /// - Parameter what: A name for the value in messages.
   package func restored(_ stored: StoredValue, as what: @autoclosure () -> String) async throws(StateError) -> Value {
     try await secrets.restored(try await value(stored), as: what())
   }
 
-  /// The value that `keep` prepared, for whoever shows it: it has no secrets in it.
+  /// The value that `keep` prepared, for display: it has no secrets in it.
   package func value(_ stored: StoredValue) async throws(StateError) -> Value {
     switch stored {
     case .inline(let value): return value
@@ -88,19 +89,19 @@ extension StateStore {
   }
 }
 
-/// What is asked of the history.
+/// A query of the history.
 package struct HistoryQuery: Sendable {
   /// At most that many runs.
   package var limit: Int
   /// Only runs of that recipe.
   package var recipe: String?
-  /// Only runs that ended so.
+  /// Only runs that ended with one of these statuses.
   package var statuses: Set<RunStatus>?
-  /// Only runs whose id begins so.
+  /// Only runs whose id begins with this.
   package var idPrefix: String?
-  /// Only runs that ended before that instant, for reading on.
+  /// Only runs that ended before that instant, for paging.
   package var endedBefore: Timestamp?
-  /// Only runs that tried that one again.
+  /// Only retries of that run.
   package var retryOf: String?
 
   package init(
@@ -125,7 +126,7 @@ package struct HistoryQuery: Sendable {
   }
 }
 
-/// What is asked of the slot ledger.
+/// A query of the slot ledger.
 package struct SlotQuery: Sendable {
   /// At most that many records.
   package var limit: Int
@@ -157,7 +158,7 @@ package struct RunSummary: Record, Equatable {
   package var status: RunStatus
   package var createdAt: Timestamp
   package var endedAt: Timestamp
-  /// The run that it tried again.
+  /// The run that it retried.
   package var retryOf: String?
 
   package init(_ run: RunRecord) {
@@ -199,11 +200,11 @@ package struct StateError: Error, Sendable, Equatable {
   }
 
   package var kind: Kind
-  /// A sentence that names the file and the way out.
+  /// A sentence that names the file and the remedy.
   package var message: String
-  /// Whether the events are `invalid` because they depend on something that was changed since it was looked at.
+  /// Whether the events are `invalid` because they depend on something that has changed since it was read.
   ///
-  /// The change is in the state when this is thrown, so that who looks again sees it, and may decide anew.
+  /// The change is in the state when this is thrown, so a caller that reads again sees it, and may decide anew.
   package var isOutrun = false
 
   package init(_ kind: Kind, _ message: String) {

@@ -2,10 +2,10 @@ package import Basics
 
 /// The place of a step in its run, such as `book`, `put[3]/write`, or `#2` for a step without id.
 ///
-/// The runs make it; the state takes it for an opaque key.
+/// The runs create it; the state treats it as an opaque key.
 package typealias StepPath = String
 
-/// What is known of one step of a run.
+/// The record of one step of a run.
 package struct StepRecord: Sendable, Equatable {
   package var path: StepPath
   /// How many steps of the run began before this one, for showing them in order.
@@ -19,23 +19,23 @@ package struct StepRecord: Sendable, Equatable {
   package var key: String?
   /// The list of a `forEach`, as it was when the loop began.
   package var items: StoredValue?
-  /// How often the step was tried.
+  /// How many attempts the step had.
   package var attempts: Int
-  /// How many of the tries before may have done something, or ended with the program.
+  /// How many of the earlier attempts may have had an effect, or ended with the program.
   package var doubts: Int
-  /// The last try.
+  /// The last attempt.
   package var lastAttempt: AttemptRecord?
-  /// The tries before the last one, also those before a person had the step begin anew; of many, the latest.
+  /// The attempts before the last one, also those before a person had the step start again; of many, the latest.
   package private(set) var earlierAttempts: [AttemptRecord] = []
   package var output: StoredValue?
   package var error: RunError?
-  /// What the action made of a value that outlives runs, until the step ends: so it is done once, crash or not.
+  /// The action's change of a stored value, until the step ends: so it is made once, crash or not.
   @Apart package var change: ValueState? = nil
-  /// What it waits for, or waited for last.
+  /// What it waits for, or last waited for.
   @Apart package var wait: WaitRecord?
-  /// What a person decided, where it asks one.
+  /// The person's decision, if it asked for one.
   @Apart package var decision: DecisionRecord?
-  /// What a person said last of what became of it; what was said before is in the journal alone.
+  /// The last resolution by a person; earlier ones are in the journal alone.
   @Apart package var resolution: ResolutionRecord? = nil
 
   package init(
@@ -63,35 +63,35 @@ package struct StepRecord: Sendable, Equatable {
 }
 
 extension StepRecord {
-  /// How many of the tries before the last one are kept.
+  /// How many of the earlier attempts are kept.
   private static let mostEarlierAttempts = 100
 
-  /// Keeps the tries of a record in whose place, or of a try in whose place, another comes.
+  /// Keeps the attempts of a record that is being replaced.
   mutating func keepAttempts(of before: StepRecord) {
     guard var last = before.lastAttempt else { return }
-    // It is of use to the last try alone.
+    // Only the last attempt needs it.
     last.baseline = nil
     earlierAttempts = Array((before.earlierAttempts + [last]).suffix(StepRecord.mostEarlierAttempts))
   }
 
-  /// Whether an action's try was begun and nothing is known of its end.
+  /// Whether an attempt of an action began and its end is unknown.
   package var isInFlight: Bool {
-    // Only actions have keys; the tries of a block are no more than their steps.
+    // Only actions have keys; the attempts of a block are only those of its steps.
     key != nil && !status.isEnded && lastAttempt.map { $0.endedAt == nil } ?? false
   }
 }
 
-/// One try of a step.
+/// One attempt of a step.
 package struct AttemptRecord: Sendable, Equatable {
   /// From 1.
   package var number: Int
   package var startedAt: Timestamp
-  /// Absent while the try is in flight, and for ever if the machine died in it.
+  /// Absent while the attempt is in flight, and for ever if the machine died during it.
   package var endedAt: Timestamp?
-  /// What a write looked up before it was sent, for `reconcile`.
+  /// The baseline of a write, for `reconcile`.
   package var baseline: StoredValue?
   package var error: RunError?
-  /// When the next try is due, if this one failed and there is one.
+  /// When the next attempt is due, if this one failed and there is one.
   package var retryAt: Timestamp?
   /// The HTTP requests made: method, redacted URL, status, bytes, time; never bodies.
   package var exchanges: [Value]

@@ -2,8 +2,8 @@ package import Basics
 
 /// The steps of one run, by path and in the order in which they began.
 ///
-/// The records lie in that order in one array, because a run may have thousands, which grow one by one and are changed
-/// in place; the paths lead to their places.
+/// The records are in one array in that order, because a run may have thousands, which are added one by one and changed
+/// in place; a dictionary maps the paths to their places.
 package struct StepRecords: Sendable, Equatable {
   /// The records in the order in which the steps began.
   package private(set) var inOrder: [StepRecord] = []
@@ -24,15 +24,15 @@ package struct StepRecords: Sendable, Equatable {
   package var isEmpty: Bool { inOrder.isEmpty }
   package subscript(path: StepPath) -> StepRecord? { places[path].map { inOrder[$0] } }
 
-  /// How the step of a path stands, without a copy of its record.
+  /// The status of the step at a path, without a copy of its record.
   package func status(of path: StepPath) -> StepStatus? { places[path].map { inOrder[$0].status } }
 
-  /// Changes the record of a path in place, or gives nil if there is none.
+  /// Changes the record of a path in place; nil if there is none.
   mutating func change<Outcome>(_ path: StepPath, _ body: (inout StepRecord) -> Outcome) -> Outcome? {
     places[path].map { body(&inOrder[$0]) }
   }
 
-  /// Adds a step that begins, or replaces the record of one that begins anew.
+  /// Adds a step that begins, or replaces the record of one that starts again.
   package mutating func put(_ record: StepRecord) {
     if let place = places[record.path] {
       inOrder[place] = record

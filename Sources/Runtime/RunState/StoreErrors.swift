@@ -1,7 +1,7 @@
 import Basics
 
 extension StateError {
-  /// A refusal of the file system before anything was promised.
+  /// A refusal of the file system before anything was acknowledged.
   init(_ error: FileError) { self.init(.unavailable, error.description) }
 }
 
@@ -11,7 +11,7 @@ extension StateError {
 }
 
 extension State {
-  /// Takes in an event that somebody asks for.
+  /// Applies an event for a caller.
   mutating func fold(_ event: StateEvent) throws(StateError) {
     do { try apply(event) } catch {
       var refusal = StateError(.invalid, "the state cannot take the event: \(error.message)")
@@ -21,7 +21,7 @@ extension State {
   }
 }
 
-/// Makes file errors state errors.
+/// Turns file errors into state errors.
 func onDisk<Result>(_ body: () throws(FileError) -> Result) throws(StateError) -> Result {
   do { return try body() } catch { throw StateError(error) }
 }

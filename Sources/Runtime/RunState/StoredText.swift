@@ -1,9 +1,9 @@
 import Basics
 
 extension StoredValue {
-  /// The most bytes of JSON text that a value may have to be kept in an event itself.
+  /// The most bytes of JSON text of a value that is kept in the event itself.
   static let largestInline = 64 << 10
-  /// How deep a value may be nested: each level may become three, and everything has to fit into `JSON.deepest`.
+  /// How deep a value may be nested: each level may become three, and the result has to fit into `JSON.deepest`.
   static let deepest = 150
 
   static let tooDeep = StateError(
@@ -19,7 +19,7 @@ func recordedBytes(of record: some Recordable) throws(StateError) -> [UInt8] {
 }
 
 extension RecordText {
-  /// Throws if some value could not be written.
+  /// Throws if a value could not be written.
   func check() throws(StateError) {
     if let failure { throw StateError(.invalid, "it cannot be kept in the state: \(failure.message)") }
   }
@@ -35,7 +35,7 @@ func decodedValue(of bytes: [UInt8], _ reference: BlobReference) throws(StateErr
 }
 
 extension Value {
-  /// Whether lists and maps are nested deeper than that; never looks deeper.
+  /// Whether lists and maps are nested deeper than a limit; never looks deeper.
   func isNested(deeperThan depth: Int) -> Bool {
     switch content {
     case .list(let items): depth <= 0 || items.contains { $0.isNested(deeperThan: depth - 1) }
@@ -52,7 +52,7 @@ extension StateEvent {
     if bringsTooDeep { throw StoredValue.tooDeep }
   }
 
-  /// Whether a value that the event brings into the state is nested too deep.
+  /// Whether the event has a value that is nested too deep.
   private var bringsTooDeep: Bool {
     switch self {
     case .runCreated(let event):

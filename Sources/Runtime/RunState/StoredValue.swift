@@ -1,7 +1,7 @@
-/// How any value of a run becomes JSON and comes back as exactly the same value.
+/// How any value of a run is written as JSON and read back as exactly the same value.
 ///
-/// What JSON has, is kept as it is: null, bool, int, double, string, list, and maps whose keys are strings. Everything
-/// else is an object with one member whose name begins with `$`:
+/// Values that JSON has are kept unchanged: null, bool, int, double, string, list, and maps whose keys are strings.
+/// Everything else is an object with one member whose name begins with `$`:
 ///
 ///     {"$uint": "7"}                       {"$double": "NaN"}         (also Infinity, -Infinity)
 ///     {"$bytes": "aGVsbG8="}               {"$timestamp": "2026-11-20T09:30:00Z"}
@@ -9,21 +9,21 @@
 ///     {"$optional": [value] or []}         {"$type": "int"}
 ///     {"$masked": …}  {"$maskedBytes": …}  {"$maskedJSON": …}
 ///
-/// The last three stand for a value that holds a secret; `SecretBook` says what is in them.
+/// The last three stand for a value that holds a secret; `SecretBook` documents their content.
 ///
-/// `$map` also holds a map of one member whose name begins with `$`, so that nothing that a service sends can be taken
-/// for one of these. Places are not kept.
+/// `$map` also holds a map of one member whose name begins with `$`, so that data from a service can't be mistaken for
+/// one of these. Source locations are not kept.
 package import Basics
 
-/// A value that the state keeps: in its own text, or in `blobs/` if it is large.
+/// A value in the state: inline, or in `blobs/` if it is large.
 package enum StoredValue: Sendable, Equatable {
   /// The value itself.
   case inline(Value)
-  /// Where the value lies, as the JSON text described above.
+  /// The blob with the value, as the JSON text described above.
   case blob(BlobReference)
 }
 
-/// What a blob is called.
+/// The reference to a blob.
 package struct BlobReference: Hashable, Sendable {
   /// SHA-256 of the bytes, in lower-case hexadecimal; the name of the file.
   package var sha256: String
@@ -73,7 +73,7 @@ extension StoredValue: Recordable {
 
 extension Value: Recordable {
   package func encoded() -> Value {
-    // Most values are, and need no copy.
+    // Most values need no copy.
     if isWrittenAsItIs { return self }
     switch content {
     case .null, .bool, .int, .string: return self

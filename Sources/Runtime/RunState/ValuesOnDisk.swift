@@ -1,15 +1,15 @@
 package import Basics
 
-/// The values that outlive runs, for whoever only looks.
+/// Reads stored values without changing the state.
 package enum ValuesOnDisk {
-  /// Reads them from a folder that an agent may hold, and changes nothing there; a folder that is not there has none.
+  /// Reads the values from a folder that an agent may hold; a missing folder has none.
   package static func read(in path: String, program: String) throws(StateError) -> [String: Value] {
     guard Files.exists(path) else { return [:] }
     let disk = DiskFileSystem()
     let folder = StateFolder(path: path, fileSystem: disk, program: program)
     let blobs = Blobs(folder: "\(path)/blobs", fileSystem: disk)
     var last: StateError?
-    // Files go and come while a generation begins.
+    // Files come and go while a generation begins.
     for _ in 0..<10 {
       do throws(StateError) {
         var values: [String: Value] = [:]

@@ -1,12 +1,12 @@
-/// What a run that waits leaves in the state, so that nothing else has to be held for it.
+/// The records of waiting runs, so that nothing else has to be held for them.
 ///
-/// A step that waits is `waiting`, with a `WaitRecord` that says what for; its run is `waiting` with the first instant
-/// at which it has something to do (`wakeAt`). Nothing in memory belongs to it: whoever is the agent then walks the run
-/// again when that instant is there, when an event comes that it waits for, or when a person decides.
+/// A step that waits is `waiting`, with a `WaitRecord`; its run is `waiting` with the first instant at which it
+/// continues (`wakeAt`). Nothing in memory belongs to it: the current agent walks the run again at that instant, when
+/// an event comes that it waits for, or when a person decides.
 ///
 /// Events are kept from the moment they are received until a step or a schedule consumes one, which happens in the same
-/// batch as what follows from it. An id is never taken in twice. What nobody consumed for seven days is forgotten, and
-/// so are the ids of those that were consumed.
+/// batch as its effects. No id is accepted twice. Events that were not consumed for seven days are forgotten, and so
+/// are the ids of consumed ones.
 package import Basics
 
 /// What a step waits for.
@@ -18,20 +18,20 @@ package struct WaitRecord: Record, Equatable {
     case event
     /// A person's decision.
     case approval
-    /// The next time that an action is repeated.
+    /// The next round of a repeated action.
     case poll
   }
 
   package var kind: Kind
-  /// When the wait is over by itself: the instant waited for, or the time limit of the others; never if absent.
+  /// When the wait ends on its own: the instant waited for, or the time limit of the others; never if absent.
   package var wakeAt: Timestamp?
   /// The name of the event.
   package var event: String?
-  /// What the person is asked.
+  /// The question to the person.
   package var prompt: String?
-  /// Who may decide; anybody if empty.
+  /// The people who may decide; anyone if empty.
   package var by: [String]
-  /// How often the action was done so far.
+  /// How many rounds there were so far.
   package var rounds: Int?
 
   package init(
@@ -56,7 +56,7 @@ package struct WaitRecord: Record, Equatable {
   }
 }
 
-/// What a person decided about a step that asked.
+/// A person's decision about a step that asked.
 package struct DecisionRecord: Record, Equatable {
   package var isApproved: Bool
   /// Who decided, as they call themselves.
@@ -79,14 +79,14 @@ package struct DecisionRecord: Record, Equatable {
   }
 }
 
-/// What a person said of a step of which nobody knew whether it was done.
+/// A person's resolution of an uncertain step.
 package struct ResolutionRecord: Record, Equatable {
   /// `done`, `retry` or `fail`.
   package var choice: String
-  /// Who said it, if they are known.
+  /// The name of the person, if it is known.
   package var by: String?
   package var at: Timestamp
-  /// Why nobody knew.
+  /// Why the step was uncertain.
   package var doubt: String?
 
   package init(choice: String, by: String?, at: Timestamp, doubt: String?) {
@@ -104,9 +104,9 @@ package struct ResolutionRecord: Record, Equatable {
   }
 }
 
-/// An event that was received, and what became of it.
+/// An event that was received, and its consumer.
 package struct EventRecord: Record, Equatable {
-  /// What nobody gets twice.
+  /// The id, which is accepted only once.
   package var id: String
   package var name: String
   package var data: StoredValue?
@@ -138,9 +138,9 @@ package struct EventRecord: Record, Equatable {
   }
 }
 
-// MARK: - What happens
+// MARK: - Events
 
-/// A step waits from now on, or waits on for something else.
+/// A step starts to wait, or waits for something else now.
 package struct StepWaits: Record, Equatable {
   package var run: String
   package var at: Timestamp
@@ -185,7 +185,7 @@ package struct DecisionGiven: Record, Equatable {
   }
 }
 
-/// An event found its consumer: a run, whose step ends in the same batch, or a schedule, whose run is created in it.
+/// An event was consumed by a run, whose step ends in the same batch, or by a schedule, whose run is created in it.
 package struct EventConsumed: Record, Equatable {
   package var at: Timestamp
   package var id: String
@@ -204,7 +204,7 @@ package struct EventConsumed: Record, Equatable {
   }
 }
 
-/// Events are old enough to be forgotten.
+/// Old events were forgotten.
 package struct EventsForgotten: Record, Equatable {
   package var at: Timestamp
   package var ids: [String]
