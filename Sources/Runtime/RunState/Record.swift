@@ -46,8 +46,9 @@ package protocol Record: RecordObject {
   /// returns.
   ///
   /// A reader has no record, and returns what it reads. Every other coder is given the record, does something with each
-  /// member, and returns it unchanged; the resulting copy is not used. So the compiler checks that no member is
-  /// forgotten in either direction.
+  /// member, and returns it as it is; the copy that comes of it is of no use. So the compiler checks that no member is
+  /// forgotten in either direction. Where a record is written with every step, this is inlined (`@inline(__always)`), so
+  /// that the copy is never made.
   init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure)
 }
 
@@ -88,6 +89,7 @@ extension RecordObject {
 }
 
 extension Record {
+  @inline(__always)
   package func write(to record: inout RecordWriter) { _ = Self(coding: &record, of: self) }
   package init(from record: inout RecordReader) throws(RecordError) { try self.init(coding: &record, of: nil) }
 }
@@ -155,6 +157,7 @@ package struct RecordWriter: ~Copyable {
 }
 
 extension RecordWriter: MemberCoder {
+  @inline(__always)
   package mutating func callAsFunction<Member: Recordable>(_ name: String, _ member: Member?) throws(Never) -> Member {
     // Only a reader has no record.
     guard let member else { preconditionFailure("a record is written without its '\(name)'") }
@@ -162,11 +165,13 @@ extension RecordWriter: MemberCoder {
     return member
   }
 
+  @inline(__always)
   package mutating func callAsFunction<Member: Recordable>(_ name: String, _ member: Member?) throws(Never) -> Member? {
     set(name, member)
     return member
   }
 
+  @inline(__always)
   package mutating func callAsFunction<Member: Recordable & Equatable>(
     _ name: String, _ member: Member?, default: @autoclosure () -> Member
   ) throws(Never) -> Member {

@@ -174,6 +174,7 @@ package struct StepBegan: Record, Equatable {
     self.items = items
   }
 
+  @inline(__always)
   package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
     run = try member("run", record?.run)
     at = try member("at", record?.at)
@@ -203,6 +204,7 @@ package struct AttemptBegan: Record, Equatable {
     self.baseline = baseline
   }
 
+  @inline(__always)
   package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
     run = try member("run", record?.run)
     at = try member("at", record?.at)
@@ -236,6 +238,7 @@ package struct AttemptEnded: Record, Equatable {
     self.exchanges = exchanges
   }
 
+  @inline(__always)
   package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
     run = try member("run", record?.run)
     at = try member("at", record?.at)
@@ -272,6 +275,7 @@ package struct StepEnded: Record, Equatable {
     self.error = error
   }
 
+  @inline(__always)
   package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
     run = try member("run", record?.run)
     at = try member("at", record?.at)
