@@ -4,7 +4,7 @@ import Testing
 
 /// What the commands say of what a recipe tells before it runs, and of values that JSON cannot hold.
 @Suite struct CheckedProgramTests {
-  @Test func `numbers that are no numbers are shown, and hide nothing else`() async throws {
+  @Test func `NaN and infinities are shown, and hide nothing else`() async throws {
     let program = try await Program()
     try program.write(
       """
@@ -27,7 +27,7 @@ import Testing
     await program.remove()
   }
 
-  @Test func `addresses and settings that a connection lacks are faults of the check`() async throws {
+  @Test func `invalid addresses and missing settings of a connection are faults of the check`() async throws {
     let program = try await Program()
     let recipes = [
       ("odd", "{ uses: http.get, with: { url: nonsense } }"),
@@ -240,7 +240,7 @@ import Testing
     ),
   ]
 
-  @Test func `what a run refuses for certain is a fault of the check, at its place`() async throws {
+  @Test func `a certain refusal of a run is a fault of the check, with its place`() async throws {
     let program = try await Program()
     var folder = program.folder.path
     while folder.count > 1, folder.hasSuffix("/") { folder.removeLast() }
@@ -298,7 +298,7 @@ import Testing
     await program.remove()
   }
 
-  @Test func `what another connection or a computed setting allows is no fault of the check`() async throws {
+  @Test func `what another connection or a computed setting allows isn't a fault of the check`() async throws {
     let program = try await Program()
     try program.write(
       """
@@ -336,7 +336,7 @@ import Testing
     await program.remove()
   }
 
-  @Test func `what types and constants tell of inputs is a fault of the check`() async throws {
+  @Test func `faults of inputs that types and constants show are faults of the check`() async throws {
     let program = try await Program()
     let cases: [(step: String, message: String, mark: String)] = [
       (

@@ -4,7 +4,7 @@ import Testing
 
 /// What the real binary leaves when it crashes.
 @Suite(.timeLimit(.minutes(5))) struct CrashTraceTests {
-  @Test func `a program that is made to crash says where it was, and its symbols tell the functions`() async throws {
+  @Test func `a crashing program prints its backtrace, and its symbols name the functions`() async throws {
     let program = try await ServeTests.program()
     let serve = try program.serve("serve")
     await serve.line(with: "serves")

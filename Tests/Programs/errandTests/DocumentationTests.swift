@@ -94,7 +94,7 @@ import Testing
     ),
     ("errand serve --systemd-unit | sudo tee x", [["errand", "serve", "--systemd-unit"]]),
   ])
-  func `a line stands for command lines`(_ line: String, _ words: [[String]]) {
+  func `a line expands to command lines`(_ line: String, _ words: [[String]]) {
     #expect(DocumentationTests.variants(of: line) == words)
   }
 

@@ -98,7 +98,7 @@ import Testing
     await program.remove()
   }
 
-  @Test func `a recipe is out of bounds wherever it lies, and so are those that it calls, also for an agent elsewhere`()
+  @Test func `a recipe is out of bounds wherever it is, and so are those that it calls, also for an agent elsewhere`()
     async throws
   {
     let program = try await Self.program("  recipes: { plugin: file, folder: sub, allowRecipes: true }\n")
@@ -279,7 +279,7 @@ import Testing
     await program.remove()
   }
 
-  @Test func `names in other forms are told of`() async throws {
+  @Test func `names in other Unicode forms are reported`() async throws {
     let program = try await Program()
     let folder = program.folder.path
     try FileManager.default.createDirectory(atPath: "\(folder)/in", withIntermediateDirectories: true)

@@ -124,7 +124,7 @@ import Testing
       - let: { m: "${{ inputs.n }}" }
     """
 
-  @Test func `what starts a recipe comes first`() throws {
+  @Test func `the triggers of a recipe come first`() throws {
     let drawing = try GraphTests.drawing(GraphTests.started)
     #expect(
       drawing.text(colour: false) == """
@@ -156,7 +156,7 @@ import Testing
         fail: stop
     """#
 
-  @Test func `what people wrote is nothing but a label`() throws {
+  @Test func `texts from the recipe only ever become labels`() throws {
     let drawing = try GraphTests.drawing(GraphTests.hostile)
     expectSnapshot("hostile.mmd", drawing.mermaid + "\n")
     expectSnapshot("hostile.dot", drawing.dot + "\n")

@@ -195,7 +195,7 @@ import Testing
     """
 
   @Test(arguments: ["p\u{E4}\"ss/w+ &<%41>\\ 😀", "Konstanz", "svc.automation"])
-  func `each step sees what was sent and no file holds it, whenever the program is killed`(
+  func `each step sees the secret that was sent and no file holds it, whenever the program is killed`(
     _ secret: String
   ) async throws {
     let program = try await Program()
@@ -414,7 +414,7 @@ import Testing
 
   // MARK: What people see
 
-  @Test func `outputs are masked for people and programs, which are told where`() async throws {
+  @Test func `outputs are masked for people and programs, with the places`() async throws {
     let program = try await Program()
     let server = try HTTPServer { _ in
       .text(#"{"rows":[{"a":"x"},{"a":"by sesame-4711!"}],"sesame-4711":1}"#, type: "application/json")
@@ -476,7 +476,7 @@ import Testing
 
   // MARK: What earlier versions kept
 
-  @Test func `what was kept before a secret was known is found and removed`() async throws {
+  @Test func `a secret that was kept before it was known is found and removed`() async throws {
     let program = try await Program()
     let secret = "sesame/4711"
     try program.write("connections: {}\n", to: "errand.yaml")

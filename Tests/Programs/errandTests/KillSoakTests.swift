@@ -45,7 +45,7 @@ import Testing
     return !status.isEmpty && !status.contains(") Z ")
   }
 
-  @Test func `what is retried, counted by many and left to children comes out right when killed at random`()
+  @Test func `retries, shared counters and child processes come out right when killed at random`()
     async throws
   {
     let environment = ProcessInfo.processInfo.environment

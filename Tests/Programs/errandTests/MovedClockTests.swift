@@ -83,7 +83,7 @@ import Testing
 }
 
 extension MovedClockTests {
-  @Test func `schedules of a clock that was ahead are silent, which everything says, and start again after a reset`()
+  @Test func `schedules after a clock was ahead start nothing, which every command says, until a reset`()
     async throws
   {
     let program = try await Program()

@@ -24,7 +24,7 @@ import Testing
     #expect(Files.exists(Program.root.appending(path: "recipes/\(name).yaml").path))
   }
 
-  @Test func `what is begun with any action checks, without a hint`() {
+  @Test func `a starter recipe for any action checks, without a hint`() {
     let actions = ActionCatalog(everyPlugin).plugins.flatMap(\.actions)
     #expect(actions.count > 60)
     #expect(actions.filter { !NewRecipeCommand.canBegin(with: $0) }.map(\.id) == ["timetable.saveCopy"])
@@ -72,7 +72,7 @@ import Testing
     await program.remove()
   }
 
-  @Test func `what is begun gives what is small of an answer, and counts its lists`() async throws {
+  @Test func `a starter recipe returns the small parts of an answer, and counts its lists`() async throws {
     let program = try await Program()
     let made = try await program.call("new", "recipe", "--uses", "markbook.getMarkbook")
     #expect(made.code == 0, "\(made.error)")
@@ -102,7 +102,7 @@ import Testing
     await program.remove()
   }
 
-  @Test func `nothing is overwritten, and nothing is written that is at fault`() async throws {
+  @Test func `no file is overwritten, and no faulty one is written`() async throws {
     let program = try await Program()
     try Files.makeFolder(program.folder.appending(path: "recipes").path)
     try program.write("mine\n", to: "recipes/taken.yaml")

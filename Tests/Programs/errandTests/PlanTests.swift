@@ -132,7 +132,7 @@ private let averages = Program.root.appending(path: "recipes/markbook-averages.y
     await program.remove()
   }
 
-  @Test func `a recipe that makes what it then fills is planned, and run as planned`() async throws {
+  @Test func `a recipe that creates a markbook and then fills it is planned, and run as planned`() async throws {
     let program = try await Program()
     try program.write(PlanTests.newMarkbook, to: "new.yaml")
     let plan = try await program.call("plan", "new.yaml")
@@ -149,7 +149,7 @@ private let averages = Program.root.appending(path: "recipes/markbook-averages.y
     await program.remove()
   }
 
-  @Test func `a run keeps to a plan, and refuses when what it read has moved`() async throws {
+  @Test func `a run keeps to a plan, and is refused when the data has changed`() async throws {
     let program = try await Program()
     let arguments = [averages, "--config", "errand.yaml"]
     let plan = try await program.start(
@@ -208,7 +208,7 @@ private let averages = Program.root.appending(path: "recipes/markbook-averages.y
     }
   }
 
-  @Test func `a plan holds though the date of an answer moves, and not when its body does, or a write of the date`()
+  @Test func `a plan holds if the date of an answer changes, but not if its body or a written date does`()
     async throws
   {
     let program = try await Program()
@@ -305,7 +305,7 @@ private let averages = Program.root.appending(path: "recipes/markbook-averages.y
     await program.remove()
   }
 
-  @Test func `a plan of what would fail says so`() async throws {
+  @Test func `a plan of a run that would fail says so`() async throws {
     let program = try await Program()
     let outcome = try await program.call(
       "plan", averages, "--config", "errand.yaml", "-i", "markbook=1207731", "-i", "into=Nothing")

@@ -66,7 +66,7 @@ import Testing
     }
   }
 
-  @Test func `a block that is tried again writes again in the plan, and says so where it may`() async throws {
+  @Test func `a retried block writes again in the plan, which says so where it may`() async throws {
     try await Self.withDesk { program, desk, _ in
       try program.write(
         """
@@ -409,8 +409,7 @@ import Testing
     }
   }
 
-  @Test func `a run that was said yes to is planned again, and refused if the service changed meanwhile`() async throws
-  {
+  @Test func `a confirmed run is planned again, and refused if the service changed meanwhile`() async throws {
     try await Self.withDesk { program, desk, _ in
       desk.grow()
       try program.write(

@@ -177,7 +177,7 @@ private final class Ear: Sendable {
         with: { url: /fail }
     """
 
-  @Test func `what is secret is found nowhere`() async throws {
+  @Test func `no secret is found anywhere`() async throws {
     let program = try await Program()
     let service = try EchoService()
     let ear = Ear()

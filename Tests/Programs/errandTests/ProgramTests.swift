@@ -82,7 +82,7 @@ private let enrol = """
   }
 
   @Test(arguments: zip([SIGINT, SIGTERM], [130, 143] as [Int32]))
-  func `an interrupted run says how to go on`(_ signal: Int32, _ code: Int32) async throws {
+  func `an interrupted run says how to resume`(_ signal: Int32, _ code: Int32) async throws {
     let program = try await Program()
     try await program.control("fault?kind=slow&call=putstudentresult&times=1000&delay=100ms")
     let run = try program.start(["run", averages, "--config", "errand.yaml", "-i", "markbook=1207731"])
@@ -204,7 +204,7 @@ private let enrol = """
       name: "no such action", arguments: ["actions", "markbook.getMarkbok"], code: 66,
       says: "did you mean 'markbook.getMarkbook'?"),
   ])
-  func `says what is wrong, and ends with the right code`(_ test: Case) async throws {
+  func `reports the fault, and exits with the right code`(_ test: Case) async throws {
     let program = try await Program()
     let outcome = try await program.start(test.arguments).outcome()
     #expect(outcome.code == test.code)
@@ -246,7 +246,7 @@ private let enrol = """
     await program.remove()
   }
 
-  @Test func `a full disk ends the run with a clear word and loses nothing`() async throws {
+  @Test func `a full disk ends the run with a clear message and loses nothing`() async throws {
     let program = try await Program()
     let disk = program.folder.appending(path: "disk")
     try FileManager.default.createDirectory(at: disk, withIntermediateDirectories: true)

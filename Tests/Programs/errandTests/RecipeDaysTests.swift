@@ -39,7 +39,7 @@ import Testing
     await days.remove()
   }
 
-  @Test func `a machine that was off for a week makes up for the last Sunday, and only for that`() async throws {
+  @Test func `a machine that was off for a week catches up on the last Sunday only`() async throws {
     let days = try await Days("markbook-backup", at: BackupDaysTests.friday)
     try await days.pass(to: "2026-11-22T05:00:00Z")
     _ = try await days.run()
@@ -73,7 +73,7 @@ import Testing
     await days.remove()
   }
 
-  @Test func `a backup that was replaced is not waited for until what replaced it is built`() async throws {
+  @Test func `the wait for a replaced backup ends before its replacement is built`() async throws {
     let days = try await Days("markbook-backup", at: BackupDaysTests.friday)
     try await days.pass(to: "2026-11-22T05:00:00Z")
     _ = try await days.run()
@@ -92,7 +92,7 @@ import Testing
     await days.remove()
   }
 
-  @Test func `a school that is not to be reached at night is asked again, at first at once`() async throws {
+  @Test func `a school that is unreachable at night is asked again, at first without delay`() async throws {
     let days = try await Days("markbook-backup", at: BackupDaysTests.friday)
     try await days.pass(to: "2026-11-22T05:00:00Z")
     let run = try await days.run()
@@ -190,7 +190,7 @@ import Testing
     return (days, run)
   }
 
-  @Test func `what was shown is written after the approval, and the next week has nothing to ask`() async throws {
+  @Test func `the shown changes are written after the approval, and the next week needs none`() async throws {
     let (days, run) = try await ApprovalDaysTests.asked()
     let prompt = try #require(run.steps["decision"]?.wait?.prompt)
     #expect(

@@ -31,8 +31,7 @@ import Testing
   }
 
   @Test(arguments: versions)
-  func `what an earlier version left open is finished, and nothing of it is done twice`(_ version: String) async throws
-  {
+  func `open runs of an earlier version are finished, and nothing is done twice`(_ version: String) async throws {
     let (program, ids) = try await ReleasedStateTests.program(version)
     guard let clock = try await MovableClock(in: program.folder) else { return await program.remove() }
     let saturday = clock.showing(try #require(Timestamp("2026-11-21T10:00:30Z")))

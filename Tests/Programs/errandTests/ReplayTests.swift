@@ -52,7 +52,7 @@ import Testing
     return (program, run.json["outputs"] ?? .null)
   }
 
-  @Test func `a run is played again at the time of its recording, without its service`() async throws {
+  @Test func `a run is replayed at the time of its recording, without its service`() async throws {
     let (program, outputs) = try await Self.recorded()
     let replay = try await program.call("run", "recipes/timed.yaml", "--replay", "timed.json", "--json")
     #expect(replay.code == 0, "\(replay.error)")
@@ -65,7 +65,7 @@ import Testing
     await program.remove()
   }
 
-  @Test func `what another recipe asks is refused, and what it does not ask is said`() async throws {
+  @Test func `requests of another recipe are refused, and unused exchanges are reported`() async throws {
     let (program, _) = try await Self.recorded()
     let changed = Self.recipe.replacingOccurrences(of: "/second", with: "/third")
     try program.write(changed, to: "recipes/timed.yaml")
@@ -134,7 +134,7 @@ import Testing
 
     """
 
-  @Test func `a run that is played again sends nothing, runs nothing and writes nothing`() async throws {
+  @Test func `a replay sends nothing, runs nothing and writes nothing`() async throws {
     let program = try await Program()
     let office = try await MailPlugin.startSandbox(SandboxOptions(time: SystemTime()))
     let server = try HTTPServer { _ in .text("a report") }
@@ -211,7 +211,7 @@ import Testing
     """
   }
 
-  @Test func `a test is played from a recording, and again when it is changed`() async throws {
+  @Test func `a test is replayed from a recording, and again when it is changed`() async throws {
     let (program, _) = try await Self.recorded()
     try program.write(Self.test("succeeded"), to: "recipes/tests/timed.test.yaml")
     let once = try await program.call("test", "recipes/tests/timed.test.yaml")

@@ -156,7 +156,7 @@ import Testing
     return examples
   }()
 
-  @Test(arguments: examples) func `what finished is written once, at every depth`(_ example: Example) async throws {
+  @Test(arguments: examples) func `finished steps write once, at every depth`(_ example: Example) async throws {
     var part = Self.failures[example.failure].part
     for (depth, shape) in example.shapes.enumerated().reversed() {
       part = Self.shapes[shape].around(part, ["a", "b", "c"][depth])
@@ -172,7 +172,7 @@ import Testing
 
   // MARK: What asks to be done again, or goes on
 
-  @Test func `a block that is tried again as a whole begins anew, and what is around it does not`() async throws {
+  @Test func `a block that is retried as a whole starts again, and the steps around it do not`() async throws {
     let (_, writes, _, retried) = try await Self.writes(
       """
         - steps:
@@ -197,7 +197,7 @@ import Testing
     #expect(writes == first)
   }
 
-  @Test func `handlers of the end run again at the new end, and what of them finished does not where only they failed`()
+  @Test func `final handlers run again at the new end, and their finished steps don't where only they failed`()
     async throws
   {
     let cleaning = "finally:\n  - { uses: http.post, with: { url: /clean } }\n"
@@ -212,7 +212,7 @@ import Testing
     #expect(others == ["/one": 1, "/clean": 1, "/bad": 1])
   }
 
-  @Test func `items that were let fail stay as they are`() async throws {
+  @Test func `items that were allowed to fail are not retried`() async throws {
     let (_, writes, _, retried) = try await Self.writes(
       """
         - forEach: "['one', 'bad', 'two']"

@@ -9,7 +9,8 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct SandboxBlockTests {
   private static let plugins = everyPlugin.map { $0.name }
 
-  @Test(arguments: plugins) func `the block that a sandbox prints checks without a word`(_ plugin: String) async throws
+  @Test(arguments: plugins) func `the block that a sandbox prints checks without a message`(_ plugin: String)
+    async throws
   {
     let program = try await Program()
     let process = Process()

@@ -5,7 +5,7 @@ import Testing
 @testable import errand
 
 @Suite(.timeLimit(.minutes(5))) struct ScheduleTests {
-  @Test func `a schedule whose inputs are computed is listed, foretold, planned and explained`() async throws {
+  @Test func `a schedule whose inputs are computed is listed, predicted, planned and explained`() async throws {
     let program = try await Program()
     try FileManager.default.createDirectory(
       at: program.folder.appending(path: "recipes"), withIntermediateDirectories: true)
@@ -65,7 +65,7 @@ import Testing
     await program.remove()
   }
 
-  @Test func `a schedule is told, paused, triggered and made up for, and the ledger tells it all`() async throws {
+  @Test func `a schedule is listed, paused, triggered and backfilled, and the ledger shows it all`() async throws {
     let program = try await Program()
     try FileManager.default.createDirectory(
       at: program.folder.appending(path: "recipes"), withIntermediateDirectories: true)

@@ -47,7 +47,7 @@ import Testing
     return found
   }
 
-  @Test(arguments: FileSchema.allCases) func `editors have words for every key`(_ schema: FileSchema) {
+  @Test(arguments: FileSchema.allCases) func `editors have a description for every key`(_ schema: FileSchema) {
     let document = schema.document(SchemaTests.catalog)
     let all = SchemaTests.properties(in: document, at: "")
     #expect(all.count > 5)

@@ -15,7 +15,7 @@ import Testing
     return program
   }
 
-  @Test func `runs what is handed to it, and shuts down cleanly`() async throws {
+  @Test func `runs detached runs, and shuts down cleanly`() async throws {
     let program = try await ServeTests.program(["done.yaml": ServeTests.done])
     let serve = try program.serve("serve")
     #expect(await serve.line(with: "serves") != nil, "\(serve.before)")
@@ -146,7 +146,7 @@ import Testing
     await program.remove()
   }
 
-  @Test func `notices recipes that come, change, break and go`() async throws {
+  @Test func `notices recipes that are added, changed, broken and removed`() async throws {
     let program = try await ServeTests.program(["done.yaml": ServeTests.done])
     let serve = try program.serve("serve")
     await serve.line(with: "serves")
@@ -167,7 +167,7 @@ import Testing
     await program.remove()
   }
 
-  @Test func `tells systemd when it is ready, reloads and stops, and keeps an errand.yaml that was right`() async throws
+  @Test func `notifies systemd when it is ready, reloads and stops, and keeps the last valid errand.yaml`() async throws
   {
     let program = try await ServeTests.program(["done.yaml": ServeTests.done])
     let socket = NoticeSocket(program.folder.appending(path: "n").path)
@@ -250,7 +250,7 @@ import Testing
     await program.remove()
   }
 
-  @Test func `prints a unit with the paths of here`() async throws {
+  @Test func `prints a unit with this folder's paths`() async throws {
     let program = try await ServeTests.program()
     let outcome = try await program.call("serve", "--systemd-unit")
     #expect(outcome.code == 0)

@@ -63,7 +63,7 @@ import Testing
     await program.remove()
   }
 
-  @Test func `what a command started ends with it, also in a session of its own`() async throws {
+  @Test func `a command's children end with it, also in a session of their own`() async throws {
     let program = try await Program()
     try program.write(
       """
@@ -83,7 +83,7 @@ import Testing
     await program.remove()
   }
 
-  @Test func `what a killed agent's command started does not go on beside its second try`() async throws {
+  @Test func `children of a killed agent's command do not run beside its second attempt`() async throws {
     let program = try await Program()
     try program.write(
       """
@@ -121,7 +121,7 @@ import Testing
     await program.remove()
   }
 
-  @Test func `what cannot be ended is named`() async throws {
+  @Test func `processes that cannot be ended are named`() async throws {
     guard let program = try await Self.ofNobody() else { return }
     // Becomes a user that errand's user may not signal.
     guard await run("/bin/sh", "-c", "cp /usr/bin/setpriv '\(program.folder.path)/become'") == 0 else { return }

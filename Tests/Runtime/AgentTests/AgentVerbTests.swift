@@ -85,7 +85,7 @@ import Testing
     #expect(AgentCaller(account: other, person: "ann").name == FolderLock.name(of: other))
   }
 
-  @Test func `who asks is what the connection says, for each of its requests`() async throws {
+  @Test func `the caller of each request is the one that the connection names`() async throws {
     let folder = try TemporaryFolder()
     let lock = try FolderLock.acquire(folder.path, program: "errand 0.1")
     let server = try AgentServer.start(

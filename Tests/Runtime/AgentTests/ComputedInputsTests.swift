@@ -162,7 +162,7 @@ import Testing
     #expect(bench.store.state.runs.isEmpty)
   }
 
-  @Test func `from an event that there is not are refused, and from the slot they are made up for`() async throws {
+  @Test func `from a missing event are refused, and from the slot are backfilled`() async throws {
     let folder = try ScheduleHostTests.folder([
       "hear": "inputs: { size: int }\non: [{ event: e, inputs: { size: \"${{ event.size }}\" } }]\n"
         + ComputedInputsTests.done,

@@ -35,7 +35,7 @@ import Testing
     return left.map { "\($0.id) \($0.status.rawValue): \($0.reason ?? "")" }
   }
 
-  @Test func `a run under way twice in a row at the same step is paused, and says why`() async throws {
+  @Test func `a run at the same step in two crashes in a row is paused with the reason`() async throws {
     let (store, time) = (MemoryStateStore(), TestTime())
     #expect(try await Self.found(["r1": "a"], on: store, time: time).isEmpty)
     #expect(
@@ -44,14 +44,14 @@ import Testing
       ])
   }
 
-  @Test func `a run under way twice in a row at the same step of a loop is paused, whatever the item`() async throws {
+  @Test func `a run at the same step of a loop in two crashes in a row is paused, whatever the item`() async throws {
     let (store, time) = (MemoryStateStore(), TestTime())
     #expect(try await Self.found(["r1": "a[3]/put~2"], on: store, time: time).isEmpty)
     let left = try await Self.found(["r1": "a[64]/put"], on: store, time: time)
     #expect(left.map { $0.contains("twice while this run was at 'a/put' or") } == [true], "\(left)")
   }
 
-  @Test func `a run that came further, and one that was stopped from outside, go on`() async throws {
+  @Test func `a run that advanced, and one that was stopped from outside, continue`() async throws {
     let (store, time) = (MemoryStateStore(), TestTime())
     for _ in 0..<3 {
       #expect(try await Self.found(["r1": "a"], on: store, time: time, isMarked: false).isEmpty)

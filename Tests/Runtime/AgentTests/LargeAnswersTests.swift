@@ -78,7 +78,7 @@ import Testing
     }
   }
 
-  @Test func `a run is told in lines that do not grow with it, open, ended and in files`() async throws {
+  @Test func `the lines of an answer do not grow with the run, open, ended and in files`() async throws {
     let bench = try await Bench()
     let id = LargeAnswersTests.id
     func expectTold(_ record: RunRecord, _ comment: Comment) async throws {
@@ -110,7 +110,7 @@ import Testing
     try await bench.close()
   }
 
-  @Test func `damage that shows while a run is told ends the answer with what to do`() async throws {
+  @Test func `damage found while a run is sent ends the answer with the remedy`() async throws {
     let bench = try await Bench()
     let id = LargeAnswersTests.id
     try await bench.store.append(.runEnded(RunEnded(run: id, at: SystemTime().now(), status: .failed)))

@@ -18,7 +18,7 @@ import Testing
 
   // MARK: Time
 
-  @Test func `a run that waits is held by an alarm and nothing else, and goes on when that rings`() async throws {
+  @Test func `a run that waits is held by an alarm only, and resumes when that rings`() async throws {
     let bench = await HostBench()
     try await bench.start("r1", RunHostTests.night)
     #expect(await bench.until("r1 waits") == ["r1 begins", "r1 waits"])
@@ -55,7 +55,7 @@ import Testing
     #expect(ends.filter { $0.hasSuffix("succeeded") } == ["r2 succeeded", "r3 succeeded", "r1 succeeded"])
   }
 
-  @Test func `another agent takes over what waits, goes on with what was going on, and leaves what stands`()
+  @Test func `another agent takes over waiting runs, resumes running ones, and leaves paused ones`()
     async throws
   {
     let first = await HostBench()
@@ -83,7 +83,7 @@ import Testing
     #expect(second.store.run("r3")?.status == .paused)
   }
 
-  @Test func `a run whose recipe fits no more is paused and says why, and can be cancelled`() async throws {
+  @Test func `a run whose recipe no longer fits is paused with the reason, and can be cancelled`() async throws {
     let bench = await HostBench()
     try await bench.host.create(
       RunCreated(
@@ -101,7 +101,7 @@ import Testing
       ended.error?.message.hasPrefix("the run was cancelled without its 'finally' steps, which cannot run: ") == true)
   }
 
-  @Test func `a run that is submitted once more, because an agent ended before it said so, is the same run`()
+  @Test func `a run that is submitted again because the agent ended before it answered is the same run`()
     async throws
   {
     let bench = await HostBench()
@@ -119,7 +119,7 @@ import Testing
 
   // MARK: Steering
 
-  @Test func `a pause is durable, holds no alarm, and the run goes on where it was`() async throws {
+  @Test func `a pause is durable, holds no alarm, and the run resumes where it was`() async throws {
     let bench = await HostBench()
     try await bench.start("r1", RunHostTests.night)
     await bench.until("r1 waits")
@@ -136,7 +136,7 @@ import Testing
     #expect(try await bench.outputs("r1") == #"{"now":"2026-11-20T19:30:00Z"}"#)
   }
 
-  @Test func `a run that is being walked is paused when what is in flight has finished`() async throws {
+  @Test func `a running run is paused when the steps in flight have finished`() async throws {
     let bench = await HostBench()
     try await bench.start("r1", "steps: [{ wait: 30s }, { let: { x: 1 } }]")
     await bench.time.waitForSleepers()
@@ -146,7 +146,7 @@ import Testing
     #expect(bench.store.run("r1")?.reason == "no")
   }
 
-  @Test func `a run that is cancelled while it is being paused ends, and is paused no more`() async throws {
+  @Test func `a run that is cancelled while it is being paused ends, and isn't paused any more`() async throws {
     let bench = await HostBench()
     try await bench.start("r1", "steps: [{ wait: 30s }, { let: { x: 1 } }]")
     await bench.time.waitForSleepers()
@@ -174,7 +174,7 @@ import Testing
     #expect(await bench.host.alarmCount == 0)
   }
 
-  @Test func `whoever follows a run is told of its waits, and of its end once it is there`() async throws {
+  @Test func `a follower of a run receives its waits, and its end`() async throws {
     let bench = await HostBench()
     try await bench.start("r1", RunHostTests.night)
     await bench.until("r1 waits")
@@ -197,7 +197,7 @@ import Testing
     #expect(lines.last?.contains(#""status":"succeeded""#) == true)
   }
 
-  @Test func `a run that is tried again takes over what was done, and begins where it failed`() async throws {
+  @Test func `a retried run keeps what was done, and begins where it failed`() async throws {
     let bench = await HostBench()
     let text = """
       steps:
@@ -243,7 +243,7 @@ import Testing
   }
 
   @Test(arguments: [-1, 1])
-  func `a run that was tried again is not tried once more, whichever way the clock was moved between`(
+  func `a retried run is not retried twice, whichever way the clock was moved in between`(
     _ direction: Int
   ) async throws {
     let bench = await HostBench()
@@ -257,8 +257,7 @@ import Testing
     #expect(try await bench.ask(#"{"ask":"retry","run":"r1"}"#).first?.contains("was tried again as \(id)") == true)
   }
 
-  @Test func `of two who try a run again at once, one is refused, and the one later is told of the first`() async throws
-  {
+  @Test func `of two simultaneous retries one is refused, and a later one is told of the first`() async throws {
     let bench = await HostBench()
     try await bench.start("r1", "steps: [{ id: a, wait: { event: e, timeout: 1d } }, { fail: never }]")
     await bench.until("r1 waits")
@@ -311,7 +310,7 @@ import Testing
     #expect(bench.store.state.events["e2"] != nil)
   }
 
-  @Test func `an event that nobody takes is forgotten after a week, and so is its id`() async throws {
+  @Test func `an event that no run takes is forgotten after a week, and so is its id`() async throws {
     let bench = await HostBench()
     _ = try await bench.ask(#"{"ask":"signal","event":{"id":"e1","name":"e"}}"#)
     await bench.until("event e1")
@@ -386,7 +385,7 @@ import Testing
     "concurrencyGroup: { name: g, limit: \(limit), onLimit: \(onLimit) }\nsteps: [{ wait: 9h }]"
   }
 
-  @Test func `a decision about a run that is paused is kept, and seen when the run goes on`() async throws {
+  @Test func `a decision about a paused run is kept, and seen when the run resumes`() async throws {
     let bench = await HostBench()
     try await bench.start("r1", RunHostTests.approval)
     await bench.until("r1 waits")
@@ -402,8 +401,7 @@ import Testing
     #expect(try await bench.outputs("r1") == #"{"by":"ann"}"#)
   }
 
-  @Test func `a group queues what it has no place for, names what is in the way, and lets the oldest in`() async throws
-  {
+  @Test func `a group queues runs beyond its limit, names the runs in the way, and admits the oldest`() async throws {
     let bench = await HostBench()
     try await bench.start("r1", RunHostTests.grouped("queue"))
     await bench.until("r1 waits")
@@ -419,7 +417,7 @@ import Testing
     await bench.until("r3 waits")
   }
 
-  @Test func `a group that skips ends what it has no place for`() async throws {
+  @Test func `a group that skips ends runs beyond its limit`() async throws {
     let bench = await HostBench()
     for id in ["r1", "r2"] {
       try await bench.start(id, RunHostTests.grouped("skip", limit: 2))
@@ -432,7 +430,7 @@ import Testing
         == "the group 'g' is full: r r1 (waiting), r r2 (waiting) are open, of which there may be 2 at once")
   }
 
-  @Test func `a group that cancels the oldest lets the latest in`() async throws {
+  @Test func `a group that cancels the oldest admits the latest`() async throws {
     let bench = await HostBench()
     try await bench.start("r1", RunHostTests.grouped("cancelOldest"))
     await bench.until("r1 waits")
@@ -443,7 +441,7 @@ import Testing
       try await bench.ended("r1").pendingCancel?.reason == "the run r2 of its group 'g' takes its place")
   }
 
-  @Test func `a command that asks carries on nothing that it is not handed`() async throws {
+  @Test func `a command that only asks resumes no other runs`() async throws {
     let first = await HostBench()
     try await first.start("r1", RunHostTests.approval)
     await first.until("r1 waits")

@@ -79,7 +79,7 @@ import Testing
     try await again.close()
   }
 
-  @Test func `a state that is moved is the same, and goes on`() async throws {
+  @Test func `a moved state is the same, and can be continued`() async throws {
     let (old, store) = try await ArchiveTests.filled(400)
     let bytes = try ArchiveTests.exported(old)
     let new = FaultyFileSystem()
@@ -126,12 +126,12 @@ import Testing
       "the archive has format 9, which errand 3.0 wrote; this version reads format 1 and older. Use that version, or a newer one."
     ),
   ])
-  func `what is no archive is refused by name`(_ text: String, _ place: Int, _ message: String) {
+  func `an invalid archive is refused with the reason`(_ text: String, _ place: Int, _ message: String) {
     let error = #expect(throws: StateError.self) { try ArchiveTests.take(Array(text.utf8), into: FaultyFileSystem()) }
     #expect(error?.message == message)
   }
 
-  @Test func `the place of damage is said`() async throws {
+  @Test func `the place of damage is reported`() async throws {
     let (old, _) = try await ArchiveTests.filled(3)
     var bytes = try ArchiveTests.exported(old)
     let text = String(decoding: bytes, as: UTF8.self)
@@ -141,7 +141,7 @@ import Testing
     #expect(error?.message.contains("the sum after 'state.json' is wrong; nothing was changed") == true)
   }
 
-  @Test func `a state that is there is replaced only if that is asked for, and kept`() async throws {
+  @Test func `an existing state is replaced only on request, and kept`() async throws {
     let (old, store) = try await ArchiveTests.filled(5)
     let bytes = try ArchiveTests.exported(old)
     let new = FaultyFileSystem()
@@ -164,7 +164,7 @@ import Testing
     try await aside.close()
   }
 
-  @Test func `an import that is cut short changes nothing, or all`() async throws {
+  @Test func `an interrupted import changes nothing, or everything`() async throws {
     let (old, store) = try await ArchiveTests.filled(4)
     let bytes = try ArchiveTests.exported(old)
     let template = FaultyFileSystem()
@@ -208,7 +208,7 @@ import Testing
     }
   }
 
-  @Test func `a damaged line keeps the whole from being exported`() async throws {
+  @Test func `a damaged line prevents an export`() async throws {
     let (old, store) = try await ArchiveTests.filled(3)
     try await store.close()
     old["/old/state/history/2026-11.jsonl"]?[80] ^= 1

@@ -36,7 +36,7 @@ import Testing
     return disk
   }
 
-  @Test func `what nothing names is removed, whichever file would name it`() async throws {
+  @Test func `unreferenced blobs are removed, whichever file could refer to them`() async throws {
     let disk = try await BlobCollectionTests.filled()
     #expect(BlobCollectionTests.blobs(disk) == 5)
     let store = try await BlobCollectionTests.open(disk)
@@ -78,7 +78,7 @@ import Testing
     try await store.close()
   }
 
-  @Test func `what was put within the hour stays, though nothing names it yet`() async throws {
+  @Test func `a blob written within the hour stays, though nothing refers to it yet`() async throws {
     let disk = try await BlobCollectionTests.filled()
     let store = try await BlobCollectionTests.open(disk)
     // Old by the disk's clock, but put by this very process.
@@ -110,7 +110,7 @@ import Testing
     #expect(disk["/state/maintenance.failed"] == nil)
   }
 
-  @Test func `maintenance that fails is told to the agent and to the doctor, until it succeeds`() async throws {
+  @Test func `failed maintenance is reported to the agent and to the doctor, until it succeeds`() async throws {
     var failures = 0
     for operation in 1...60 {
       let disk = try await BlobCollectionTests.filled()

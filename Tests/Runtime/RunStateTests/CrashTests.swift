@@ -119,7 +119,7 @@ import Testing
   @Test(arguments: [
     (ENOSPC, "no space left on device (ENOSPC)"), (EIO, "input or output error (EIO)"),
   ])
-  func `after a failure nothing more is taken, and nothing acknowledged is lost`(_ code: Int32, _ cause: String)
+  func `after a failure nothing more is accepted, and nothing acknowledged is lost`(_ code: Int32, _ cause: String)
     async throws
   {
     let whole = FaultyFileSystem()
@@ -133,7 +133,7 @@ import Testing
     }
   }
 
-  @Test func `what a program kept after the failure of another is there after the power failed`() async throws {
+  @Test func `what a program wrote after another one failed survives a power failure`() async throws {
     let whole = FaultyFileSystem()
     _ = await CrashTests.work(on: whole)
     for operation in 1...whole.operations {
@@ -173,7 +173,7 @@ import Testing
     (1, FaultyFileSystem.Fault.error(ENOSPC), ["a"]), (2, .error(ENOSPC), ["a"]), (2, .error(EIO), ["a"]),
     (2, .crash(.before), ["a", "b"]),
   ])
-  func `a start that was refused is not there afterwards, or may be and the refusal says so`(
+  func `a refused start isn't there afterwards, or the refusal says that it may be`(
     _ operation: Int, _ fault: FaultyFileSystem.Fault, _ runs: [String]
   ) async throws {
     let disk = FaultyFileSystem()

@@ -87,7 +87,7 @@ import Testing
   }
 
   @Test(arguments: [7, 8, 9, 40, 300])
-  func `no zeros before a commit are taken for half a batch`(_ length: Int) async throws {
+  func `zeros before a commit are never taken for half a batch`(_ length: Int) async throws {
     let disk = try await DamageTests.disk()
     let path = "/state/journal-2.jsonl"
     let bytes = try #require(disk[path])
@@ -99,7 +99,7 @@ import Testing
     }
   }
 
-  @Test func `no noise at the end is taken for half a batch`() async throws {
+  @Test func `noise at the end is never taken for half a batch`() async throws {
     let disk = try await DamageTests.disk()
     let path = "/state/journal-2.jsonl"
     let bytes = try #require(disk[path])
@@ -136,7 +136,7 @@ import Testing
       (["state.json", "journal-1.jsonl"], "/state/journal-1.jsonl is missing", []),
       (["state.json", "state.previous.json", "journal-1.jsonl"], "/state/state.json is missing", []),
     ] as [([String], String?, [String])])
-  func `a missing file is made good from the generation before, or refused`(
+  func `a missing file is recovered from the previous generation, or refused`(
     _ names: [String], _ refusal: String?, _ notices: [String]
   ) async throws {
     let disk = try await DamageTests.disk()

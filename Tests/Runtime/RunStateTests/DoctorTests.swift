@@ -37,7 +37,7 @@ import Testing
     StateDoctor("/state", program: "errand 0.1", now: instant(now), isHeld: isHeld, fileSystem: disk)
   }
 
-  @Test func `records that an index knew of are missed, also after the index was made anew`() async throws {
+  @Test func `missing records that an index had are reported, also after the index was rebuilt`() async throws {
     let disk = try await DoctorTests.healthy()
     let path = "/state/slots/2026-11.jsonl"
     disk[path]?.removeLast(40)
@@ -53,7 +53,7 @@ import Testing
     #expect(try !isMissed())
   }
 
-  @Test func `a healthy state has nothing to say of it`() async throws {
+  @Test func `a healthy state has no findings`() async throws {
     let disk = try await DoctorTests.healthy()
     let before = disk.operations
     let found = try DoctorTests.doctor(disk).examine()
@@ -206,7 +206,7 @@ import Testing
   }
 
   @Test(arguments: cases.indices)
-  func `what is wrong is found and said, and mended where that loses nothing`(_ index: Int) async throws {
+  func `faults are found and reported, and repaired where that loses nothing`(_ index: Int) async throws {
     let one = DoctorTests.cases[index]
     let disk = try await DoctorTests.healthy()
     one.damage(disk)
@@ -225,8 +225,7 @@ import Testing
   }
 
   @Test(arguments: cases.indices)
-  func `a repair that is cut short at any moment is finished by the next, and loses nothing`(_ index: Int) async throws
-  {
+  func `an interrupted repair is finished by the next, and loses nothing`(_ index: Int) async throws {
     let one = DoctorTests.cases[index]
     // How full a disk is and who may read a file is not what a crash changes.
     if one.found.contains(where: { $0.contains("MiB free") || $0.contains("the mode") }) { return }
@@ -257,7 +256,7 @@ import Testing
     #expect(moments > 0 || one.found == one.left)
   }
 
-  @Test func `a snapshot that was cut short between its two renames is written again without a word`() async throws {
+  @Test func `a snapshot that was interrupted between its two renames is written again silently`() async throws {
     for isWhole in [true, false] {
       let disk = try await DoctorTests.healthy()
       disk["/state/state.json.new"] = isWhole ? disk["/state/state.json"] : [1]
@@ -284,7 +283,7 @@ import Testing
       ])
   }
 
-  @Test func `a clock that went back is told`() async throws {
+  @Test func `a clock that went back is reported`() async throws {
     let disk = try await DoctorTests.healthy()
     #expect(
       DoctorTests.texts(try DoctorTests.doctor(disk, at: -3600).examine().findings) == [
@@ -293,7 +292,7 @@ import Testing
       ])
   }
 
-  @Test func `what an agent may just be writing is no fault`() async throws {
+  @Test func `an agent's unfinished writes aren't faults`() async throws {
     let disk = try await DoctorTests.healthy()
     disk["/state/journal-2.jsonl"]?.append(contentsOf: Array(#"{"n":17"#.utf8))
     disk["/state/history/2026-11.index"] = nil

@@ -68,14 +68,14 @@ import Testing
   ]
 
   @Test(arguments: queries.indices)
-  func `a search finds what looking at every run finds`(_ index: Int) throws {
+  func `a search finds what a scan of every run finds`(_ index: Int) throws {
     let disk = try MonthlyLogTests.filled()
     let query = MonthlyLogTests.queries[index]
     let expected = MonthlyLogTests.runs.reversed().map(RunSummary.init).filter(query.matches).prefix(query.limit)
     #expect(try MonthlyLogTests.log(disk).runs(query) == Array(expected))
   }
 
-  @Test func `a run is found by its id, and an id that is not there is not`() throws {
+  @Test func `a run is found by its id, and an unknown id isn't`() throws {
     let log = MonthlyLogTests.log(try MonthlyLogTests.filled())
     for run in MonthlyLogTests.runs where run.createdAt.seconds % 3 == 0 {
       #expect(try log.entry(run.id) == run)
@@ -93,7 +93,7 @@ import Testing
     #expect(disk.bytesRead - before < size * 3 / 4)
   }
 
-  @Test func `what is added twice is there once`() throws {
+  @Test func `a record that is added twice is there once`() throws {
     let disk = try MonthlyLogTests.filled()
     let files = disk.paths.map { disk[$0] }
     let log = MonthlyLogTests.log(disk)
@@ -102,7 +102,7 @@ import Testing
   }
 
   @Test(arguments: ["2026-11.blocks", "2026-11.index", "2026-12.index", "2026-12.blocks"])
-  func `damage to what is made anew changes no answer`(_ name: String) throws {
+  func `damage to a rebuildable file changes no answer`(_ name: String) throws {
     let disk = try MonthlyLogTests.filled()
     let path = "/state/history/\(name)"
     let good = try #require(disk[path])
@@ -141,7 +141,7 @@ import Testing
 
   // MARK: - Pruning
 
-  @Test func `a clock that is years ahead for a while takes nothing`() throws {
+  @Test func `a clock that is years ahead for a while removes nothing`() throws {
     let disk = try MonthlyLogTests.filled()
     let log = MonthlyLogTests.log(disk)
     let ahead = try #require(Timestamp("2031-03-01T00:00:00Z"))
@@ -157,7 +157,7 @@ import Testing
     #expect(try log.runs(HistoryQuery(limit: 5000)).count == MonthlyLogTests.runs.count + 1)
   }
 
-  @Test func `months that are old enough go, and no others`() throws {
+  @Test func `months that are old enough are removed, and no others`() throws {
     let disk = try MonthlyLogTests.filled()
     let log = MonthlyLogTests.log(disk)
     let december = try #require(Timestamp("2026-12-01T00:00:00Z"))
@@ -168,7 +168,7 @@ import Testing
     #expect(try log.runs(HistoryQuery(limit: 1000)).map(\.id) == left.reversed().map(\.id))
   }
 
-  @Test func `of too many runs the oldest go by whole blocks`() throws {
+  @Test func `of too many runs the oldest are removed in whole blocks`() throws {
     // All in one month, so that its files are written anew.
     let disk = FaultyFileSystem()
     let log = MonthlyLogTests.log(disk)
@@ -189,7 +189,7 @@ import Testing
     #expect(try again.health(of: try #require(try again.months().first)).isIndexSound)
   }
 
-  @Test func `pruning that is cut short leaves a month as it was or as it is to be`() throws {
+  @Test func `interrupted pruning leaves the old month or the new one`() throws {
     let runs = Array(MonthlyLogTests.runs[330..<620])
     let template = FaultyFileSystem()
     try MonthlyLogTests.log(template).add(runs)

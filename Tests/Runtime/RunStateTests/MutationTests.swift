@@ -127,7 +127,7 @@ import Testing
   }
 
   @Test(arguments: ["history/2026-11", "slots/2026-11"])
-  func `a changed log is told of, or shows what it held`(_ log: String) async throws {
+  func `a changed log is reported, or shows what it held`(_ log: String) async throws {
     let folder = try await MutationTests.folder()
     let disk = DiskFileSystem()
     func content() async throws -> [String] {

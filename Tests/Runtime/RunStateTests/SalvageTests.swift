@@ -51,7 +51,8 @@ import Testing
   private static let note =
     "/state/journal-2.damaged.jsonl is a damaged journal that was kept to be looked at; remove it when you have"
 
-  @Test func `what was before the damage is kept, and what is concerned is told and paused`() async throws {
+  @Test func `events before the damage are kept, and affected runs and schedules are reported and paused`() async throws
+  {
     let disk = try await SalvageTests.disk()
     // In the event by which the second run tried its step; its run can still be read.
     try SalvageTests.overwrite(disk, "attemptBegan")
@@ -80,7 +81,7 @@ import Testing
     #expect(state.schedules.values.allSatisfy { $0.pause?.origin == .person })
   }
 
-  @Test func `where nothing can be read of what is lost, everything is paused`() async throws {
+  @Test func `if the lost events are unreadable, everything is paused`() async throws {
     let disk = try await SalvageTests.disk()
     var bytes = try #require(disk["/state/journal-2.jsonl"])
     bytes.replaceSubrange(300..<bytes.count, with: repeatElement(0xFF, count: bytes.count - 300))
@@ -93,7 +94,7 @@ import Testing
   }
 
   @Test(arguments: [0x01, 0x10] as [UInt8])
-  func `wherever a bit of a batch is flipped, the run that it was about is paused`(_ bit: UInt8) async throws {
+  func `wherever a bit of a batch is flipped, its run is paused`(_ bit: UInt8) async throws {
     let sound = try await SalvageTests.disk()
     let bytes = try #require(sound["/state/journal-2.jsonl"])
     let lines = bytes.split(separator: 0x0A)
@@ -108,7 +109,7 @@ import Testing
     }
   }
 
-  @Test func `a journal that is missing is lost alone`() async throws {
+  @Test func `only a missing journal is lost`() async throws {
     let disk = try await SalvageTests.disk()
     disk["/state/journal-2.jsonl"] = nil
     let done = try SalvageTests.doctor(disk).repair(keepingUntilDamage: true)
@@ -131,7 +132,7 @@ import Testing
   }
 
   @Test(arguments: ["attemptBegan", "\"generation\"", "slotDecided"])
-  func `keeping what was before the damage is finished by the next try, wherever it is cut short`(
+  func `an interrupted salvage is finished by the next one`(
     _ place: String
   ) async throws {
     let damaged = try await SalvageTests.disk()
