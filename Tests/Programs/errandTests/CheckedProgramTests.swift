@@ -2,7 +2,7 @@ import Basics
 import Foundation
 import Testing
 
-/// What the commands say of what a recipe tells before it runs, and of values that JSON cannot hold.
+/// Faults that a check finds before a run, and values that JSON cannot hold.
 @Suite struct CheckedProgramTests {
   @Test func `NaN and infinities are shown, and hide nothing else`() async throws {
     let program = try await Program()
@@ -43,7 +43,7 @@ import Testing
       #expect(isFault || outcome.code == 0, "\(outcome.error)")
       return isFault ? outcome.error : ""
     }
-    // Without the file nothing is known of connections, but an address is an address.
+    // Without the file connections are unknown, but addresses are still checked.
     try FileManager.default.removeItem(at: program.folder.appending(path: "errand.yaml"))
     #expect(
       try await said("odd").contains(
@@ -284,7 +284,7 @@ import Testing
       #expect(try await faults([step.step]) == expected([step]), "\(index)")
     }
     #expect(try await faults(["{ uses: notify.ntfy, with: { message: x } }"]) == expected([steps[18]]))
-    // The run says the same, and no more is refused than that.
+    // The run reports the same, and refuses nothing else.
     let files = ["{ uses: csv", "{ uses: json", "{ uses: file", "{ uses: shell", "{ uses: mail"]
     for step in steps where files.contains(where: step.step.hasPrefix) {
       try program.write("steps: [\(step.step)]\n", to: "run.yaml")

@@ -2,9 +2,9 @@ import Basics
 import Foundation
 import Testing
 
-/// What a beginner meets: the slips of the first hour, and the messages about them.
+/// The mistakes of a beginner's first hour, and the messages about them.
 @Suite(.timeLimit(.minutes(3))) struct FirstStepsTests {
-  /// Calls of the program in a folder with some files, which is gone afterwards.
+  /// Calls of the program in a folder with some files, which is removed afterwards.
   private static func with(_ files: [String: String], _ body: (Program) async throws -> Void) async throws {
     let program = try await Program()
     try FileManager.default.createDirectory(

@@ -3,7 +3,7 @@ import Foundation
 import Glibc
 import Testing
 
-/// What recipes may do with files, and whose folders are trusted.
+/// What recipes may do with files, and which owners' folders are trusted.
 @Suite(.timeLimit(.minutes(4))) struct FolderTests {
   /// A program whose folder holds files of its own, some of them without their usual names.
   private static func program(_ extra: String = "") async throws -> Program {
@@ -122,7 +122,7 @@ import Testing
       serve?.signal(SIGTERM)
       _ = await serve?.end()
     }
-    // What is written into the recipe is known before.
+    // The text for the recipe is computed before.
     try program.write(step("sub/main.txt"), to: "sub/main.txt")
     #expect(try await run("check").error.contains("among errand's own files (recipes)"))
     try program.write(
@@ -167,7 +167,7 @@ import Testing
     let program = try await Self.program()
     let state = program.folder.appending(path: "data").path
     guard chmod(state, mode_t(mode)) == 0, what != "owner" || chown(state, 65534, 65534) == 0 else {
-      // Only root gives folders away.
+      // Only root can change the owner of folders.
       if getuid() == 0 { throw POSIXError(.EIO) }
       return
     }
@@ -304,7 +304,7 @@ import Testing
 }
 
 extension Program {
-  /// Adds to the end of a file.
+  /// Appends to a file.
   func write(_ text: String, after name: String) throws {
     let old = try String(contentsOf: folder.appending(path: name), encoding: .utf8)
     try write(old + text, to: name)

@@ -248,7 +248,7 @@ import Testing
     let run = try await program.call("run", "shown.yaml", "-i", "n=2", "--json")
     let id = try #require(run.json["run"]?.string)
     let graph = try await program.call("graph", id)
-    // Times are those of this machine.
+    // The times depend on the machine.
     var text = graph.out.replacing(id, with: "RUN")
     text = text.replacing(/[0-9]+\.[0-9]s/, with: "TIME")
     #expect(

@@ -8,7 +8,7 @@ import Testing
 @testable import errand
 
 @Suite(.timeLimit(.minutes(3))) struct NewRecipeTests {
-  /// What is said of a recipe, and of what could be better in it.
+  /// The faults and hints of a recipe.
   private static func said(of text: String) -> String {
     let environment = RecipeEnvironment(catalog: ActionCatalog(everyPlugin)) { path throws(FileError) in
       throw FileError(.read, path, .system(2))
@@ -20,7 +20,7 @@ import Testing
   @Test(arguments: RecipeExamples.all.map(\.name)) func `every example checks, without a hint`(_ name: String) throws {
     let text = try #require(RecipeExamples.all.first { $0.name == name }?.text)
     #expect(NewRecipeTests.said(of: text.replacing("NAME", with: "mine")) == "")
-    // An example is a recipe of ours, cut down.
+    // An example is one of the repository's recipes, cut down.
     #expect(Files.exists(Program.root.appending(path: "recipes/\(name).yaml").path))
   }
 

@@ -8,7 +8,7 @@ import Testing
 private let averages = Program.root.appending(path: "recipes/markbook-averages.yaml").path
 
 @Suite struct PlanTests {
-  /// A markbook, and in it a class and students, each of which needs what only the write before can tell.
+  /// A markbook with a class and students, each of which needs the result of the write before.
   private static let newMarkbook = """
     recipe: new-markbook
     steps:
@@ -107,7 +107,7 @@ private let averages = Program.root.appending(path: "recipes/markbook-averages.y
     let first = try await program.start(["plan"] + arguments).outcome()
     #expect(first.code == 0, "\(first.error)")
     #expect(try await program.control("log")["writes"] == .map(ValueMap()))
-    // Not a trace in the state, which is not even there.
+    // No trace in the state, which isn't even created.
     #expect(!FileManager.default.fileExists(atPath: program.folder.appending(path: ".errand").path))
     let writes = try #require(first.json["writes"]?.list)
     #expect(writes.count == 23)
@@ -121,7 +121,7 @@ private let averages = Program.root.appending(path: "recipes/markbook-averages.y
     }
     #expect(try await program.writes("putstudentresult").keys.sorted() == keys.sorted())
 
-    // What is there now is what was planned, to the letter.
+    // The data is now exactly as planned.
     let second = try await program.start(["plan"] + arguments).outcome()
     func results(_ plan: Program.Outcome, _ member: String) -> [String] {
       (plan.json["writes"]?.list ?? []).flatMap { $0["changes"]?.list ?? [] }
@@ -192,7 +192,7 @@ private let averages = Program.root.appending(path: "recipes/markbook-averages.y
     await program.remove()
   }
 
-  /// A page whose header fields are others each time it is asked for, and whose text is what it is set to.
+  /// A page whose header fields change with each request, and whose text can be set.
   private final class Page: Sendable {
     let text = Mutex("one")
     private let count = Mutex(0)

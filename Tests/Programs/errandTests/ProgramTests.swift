@@ -66,7 +66,7 @@ private let enrol = """
         #expect(outcome.code == 0, "\(outcome.error)")
         let list = try await program.call("runs", "list", "--json", "-n", "10000")
         #expect(list.json["open"]?.list?.isEmpty == true, "\(list.out)")
-        // A run that was killed before it was accepted leaves nothing behind; then it is asked for again.
+        // A run that was killed before it was accepted leaves nothing behind, and is started again.
         if list.json["finished"]?.list?.count == before {
           let outcome = try await program.call(arguments[0], Array(arguments.dropFirst()))
           #expect(outcome.code == 0, "\(outcome.error)")
@@ -141,7 +141,7 @@ private let enrol = """
       for name in ["apiKey", "password"] {
         let secret = try #require(program.sandbox.configuration[name]?.string)
         #expect(!(outcome.out + outcome.error).contains(secret))
-        // 1 says that nothing was found.
+        // 1 means that nothing was found.
         #expect(await run("/usr/bin/grep", "-rqF", secret, program.folder.appending(path: ".errand").path) == 1)
       }
     }
@@ -259,7 +259,7 @@ private let enrol = """
       "run", averages, "--config", "errand.yaml", "-i", "markbook=1207731", "--state", disk.path)
     #expect(outcome.code == 73)
     #expect(outcome.error.contains("no space left on device"), "\(outcome.error)")
-    // The start was on disk before the disk filled up, and the client is told.
+    // The start was on disk before the disk filled up, and the client hears of it.
     let runs = try await program.call("runs", "list", "--config", "errand.yaml", "--state", disk.path).out
     #expect(runs.contains("averages"), "\(runs)")
     #expect(outcome.error.contains("The run is not over. To resume it, start 'errand serve'"), "\(outcome.error)")

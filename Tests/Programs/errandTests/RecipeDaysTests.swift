@@ -81,7 +81,7 @@ import Testing
     _ = try await days.somebodyElse().scheduleBackup(matching: "History")
     try await days.pass(to: "2026-11-22T15:00:00Z")
     let (end, woke) = try await days.runToItsEnd()
-    // Every hour, and the last time when the time is up, three hours before the other one is built.
+    // Every hour, and last at the timeout, three hours before the other one is built.
     #expect(woke.count == 20)
     #expect(woke.last == "2026-11-23T11:00:00Z")
     #expect(end.status == .timedOut)

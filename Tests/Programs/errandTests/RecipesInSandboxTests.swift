@@ -8,7 +8,7 @@ import TimetablePlugin
 @Suite struct RecipesInSandboxTests {
   private static func recipe(_ name: String) -> String { Program.root.appending(path: "recipes/\(name).yaml").path }
 
-  /// The outputs of a recipe that keeps its files, against a publisher of timetables.
+  /// The outputs of a recipe that keeps its files, against a sandbox of timetables.
   private static func outputs(
     of recipe: String, _ program: Program, _ publisher: any RunningSandbox
   ) async throws -> Value {

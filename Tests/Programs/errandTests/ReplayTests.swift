@@ -6,7 +6,7 @@ import HTTPServer
 import MailPlugin
 import Testing
 
-/// `--record` and `--replay`, tests that are played from a recording, and tests that are watched, with the real binary.
+/// `--record` and `--replay`, tests with a recording, and `--watch`, with the real binary.
 @Suite(.timeLimit(.minutes(3))) struct ReplayTests {
   /// Every request holds the time, to the nanosecond.
   private static let recipe = """
@@ -98,7 +98,7 @@ import Testing
 
   // MARK: What is no HTTP
 
-  /// A recipe that writes to a file of this machine, sends a mail, and has what outlives runs.
+  /// A recipe that writes to a local file, sends a mail, and uses stored values.
   private static let acting = """
     recipe: acting
     steps:
@@ -146,7 +146,7 @@ import Testing
     func text(_ name: String) throws -> String {
       String(decoding: try Files.read(program.folder.appending(path: name).path), as: UTF8.self)
     }
-    // A value that only the state of this folder holds.
+    // A value that is only in the state of this folder.
     let first = try await program.call("run", "acting.yaml", environment: secret)
     #expect(first.code == 0, "\(first.error)")
     let run = try await program.call("run", "acting.yaml", "--record", "acting.json", "--json", environment: secret)
@@ -167,7 +167,7 @@ import Testing
     #expect(await office.summaryLines() == mails)
     #expect(!FileManager.default.fileExists(atPath: program.folder.appending(path: "report.txt").path))
 
-    // In a test it is the same.
+    // The same in a test.
     try program.write(
       """
       recipe: acting.yaml

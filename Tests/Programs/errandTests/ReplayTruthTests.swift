@@ -4,7 +4,7 @@ import HTTPServer
 import Synchronization
 import Testing
 
-/// What a run that is played again, `why` and `runs logs` say of what was and is, with the real binary.
+/// Replays, `why` and `runs logs` report the truth, with the real binary.
 @Suite(.timeLimit(.minutes(3))) struct ReplayTruthTests {
   private static func withService(
     _ answer: @escaping @Sendable (HTTPServerRequest) -> HTTPServerResponse = { _ in
@@ -156,7 +156,7 @@ import Testing
 
     """
 
-  /// The id of the run that a folder has open, once it waits in a step.
+  /// The id of the folder's open run, once it waits in a step.
   private static func waiting(_ program: Program, for word: String) async throws -> String {
     for _ in 0..<200 {
       let runs = try await program.call("runs", "list")

@@ -11,7 +11,7 @@ import Testing
 @Suite(.timeLimit(.minutes(10))) struct RetriedRunTests {
   // MARK: The service
 
-  /// Counts what it did; what has `bad` in its path is refused until it is mended.
+  /// Counts its writes; a path with `bad` in it is refused until the service is repaired.
   private final class Service: Sendable {
     let done = Mutex<[String: Int]>([:])
     let isMended = Atomic(false)
@@ -23,7 +23,7 @@ import Testing
     }
   }
 
-  /// How often each path was written, after a run that failed and after the run that tried it again.
+  /// How often each path was written, after a failed run and after its retry.
   private static func writes(
     _ steps: String, calling files: [String: String] = [:], rest: String = ""
   ) async throws -> (first: [String: Int], second: [String: Int], failed: Program.Outcome, retried: Program.Outcome) {
@@ -74,7 +74,7 @@ import Testing
     ),
   ]
 
-  /// Shapes of steps that hold others, each with writes before, beside and after them; `p` tells the depth.
+  /// Kinds of nested steps, each with writes before, beside and after them; `p` is the depth.
   private static let shapes: [(name: String, around: @Sendable (Part, _ p: String) -> Part)] = [
     (
       "block",

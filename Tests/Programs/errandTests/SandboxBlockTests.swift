@@ -5,7 +5,7 @@ import Glibc
 import PluginList
 import Testing
 
-/// What `errand sandbox` prints on its standard output, as a person pastes it into errand.yaml.
+/// The output of `errand sandbox`, pasted into errand.yaml.
 @Suite(.timeLimit(.minutes(5))) struct SandboxBlockTests {
   private static let plugins = everyPlugin.map { $0.name }
 

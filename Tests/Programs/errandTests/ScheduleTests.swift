@@ -33,7 +33,7 @@ import Testing
     let unread = try await program.call("why", "tick")
     #expect(unread.code == 0 && unread.out.contains("It is due next on "), "\(unread.out)\(unread.error)")
 
-    // A plan is of a run started by hand, whose inputs are given.
+    // A plan is for a run that is started by hand, with given inputs.
     let missing = try await program.call("plan", "recipes/tick.yaml")
     #expect(missing.code == 3)
     #expect(missing.error.contains("input 'label' (string) is missing; give it with -i label=…"), "\(missing.error)")
@@ -42,7 +42,7 @@ import Testing
     #expect(plan.code == 0, "\(plan.error)")
     #expect(plan.out.contains("out-mine.txt"), "\(plan.out)")
 
-    // What the slot gives is what the run has, and what is told of it.
+    // The run has the slot's inputs, and its explanation shows them.
     let agent = try program.serve("serve")
     _ = await agent.line(with: " succeeded")
     let started = try await program.call("schedule", "log", "tick", "--json").json.list?.last {

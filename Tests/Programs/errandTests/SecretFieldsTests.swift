@@ -8,7 +8,7 @@ import Testing
 
 @testable import Recipes
 
-/// Which fields of all plugins accept a value made with a secret, and what they do with it.
+/// The fields of all plugins that accept a value made with a secret, and how they treat it.
 @Suite(.timeLimit(.minutes(5))) struct SecretFieldsTests {
   private static let catalog = ActionCatalog(everyPlugin)
   private static let environment = RecipeEnvironment(catalog: catalog) { path throws(FileError) in
@@ -31,7 +31,7 @@ import Testing
     let text = "steps:\n  - uses: \(action.id)\n    with:\n      \(field): \(form)\n\(others.joined())"
     return Recipe.check(Source(name: "recipe.yaml", text: text), in: environment).diagnostics
       .filter { $0.severity == .error }.map(\.message)
-      // What else the action needs is not the question.
+      // Other faults of the action don't matter here.
       .filter { !$0.contains("steps has no field `none`") && !$0.contains("'effect' must be written out") }
   }
 

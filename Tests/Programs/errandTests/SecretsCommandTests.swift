@@ -2,7 +2,7 @@ import Basics
 import Foundation
 import Testing
 
-/// `errand secrets check`: what is needed, where it comes from, what is missing, and never what it is.
+/// `errand secrets check`: needed secrets, their sources, missing ones, and never their values.
 @Suite(.timeLimit(.minutes(2))) struct SecretsCommandTests {
   private static func program() async throws -> Program {
     let program = try await Program()

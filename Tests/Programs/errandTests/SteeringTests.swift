@@ -23,7 +23,7 @@ private let letters = """
   """
 
 extension Program {
-  /// The open run of a state with one, once it has the status.
+  /// The only open run of a state, once it has the status.
   fileprivate func openRun(_ status: String, _ gist: String = "") async throws -> String {
     while true {
       let list = try await call("runs", "list", "--json")
@@ -69,7 +69,7 @@ extension Program {
     #expect(small.error == "received 'paid' as e1 for \(run)\n")
     let again = try await program.call("runs", "signal", "any", "paid", "--data", #"{"amount": 50}"#, "--id", "e1")
     #expect(again.error == "the event e1 was received before; nothing changed\n")
-    // While it looks at the event it waits for nothing.
+    // While it examines the event it isn't waiting.
     var why = try await program.call("why", run)
     while why.out.contains("is running") { why = try await program.call("why", run) }
     #expect(why.code == 0)

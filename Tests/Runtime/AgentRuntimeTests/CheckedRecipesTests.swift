@@ -5,7 +5,7 @@ import Testing
 
 @testable import AgentRuntime
 
-/// What was checked is found again as long as every text is the same, and is not held for nothing.
+/// A checked recipe is found again as long as every text is the same, and dropped when unused.
 @Suite struct CheckedRecipesTests {
   private func recipe(_ file: String, _ text: String, calling others: [String: String] = [:]) throws -> Recipe {
     let environment = RecipeEnvironment(catalog: ActionCatalog([]), zone: "UTC") { path throws(FileError) in

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Agent
 
-/// A folder that is gone after the test, with a path as long as wanted.
+/// A folder that is removed after the test, with a path of a given length.
 final class TemporaryFolder: Sendable {
   let root: String
   let path: String
@@ -26,7 +26,7 @@ final class TemporaryFolder: Sendable {
 @Suite(.timeLimit(.minutes(5))) struct AgentTests {
   static let identity = AgentIdentity(program: "errand 0.1", configuration: "/school/errand.yaml")
 
-  /// Answers what it is asked, and waits to be cancelled if it is told so.
+  /// Answers requests; a certain request waits to be cancelled.
   static func serve(
     _ folder: TemporaryFolder, limits: LineLoop.Limits = LineLoop.Limits(), gone: AsyncStream<Void>.Continuation? = nil
   ) throws -> AgentServer {
@@ -105,7 +105,7 @@ final class TemporaryFolder: Sendable {
       "other users may write to the state folder '\(folder.path)'; forbid it with: chmod go-w '\(folder.path)'")
     await #expect(throws: open) { try await AgentTests.connect(folder) }
     chmod(folder.path, 0o700)
-    // Only root gives folders away.
+    // Only root can change the owner of folders.
     if chown(folder.path, 65534, 65534) == 0 {
       let error = await #expect(throws: AgentError.self) { try await AgentTests.connect(folder) }
       #expect(error?.message.contains("belongs to the user nobody") == true)
@@ -254,7 +254,7 @@ final class TemporaryFolder: Sendable {
     let folder = try TemporaryFolder()
     var lock: FolderLock? = try FolderLock.acquire(folder.path, program: "errand 0.1")
     #expect(FolderLock.holder(of: folder.path) == FolderLock.Holder(pid: Int(getpid()), program: "errand 0.1"))
-    // Locks belong to open files, so that a second take in the same process is refused like another process's.
+    // Locks belong to open files, so a second lock in the same process is refused like another process's.
     let message =
       "the state in '\(folder.path)' is held by process \(getpid()) (errand 0.1); wait for it to end, or stop it, and try again"
     #expect(throws: AgentError(.held, message)) { try FolderLock.acquire(folder.path, program: "errand 0.1") }
@@ -281,7 +281,7 @@ final class TemporaryFolder: Sendable {
   }
 }
 
-/// A client that sends whatever the test says.
+/// A client that sends any bytes.
 struct RawClient: Sendable {
   let socket: Int32
 
@@ -318,7 +318,7 @@ struct RawClient: Sendable {
     }
   }
 
-  /// Blocks a thread that no task needs.
+  /// Runs blocking code on a thread of its own.
   private func onThread<Outcome: Sendable>(_ body: @escaping @Sendable () -> Outcome) async -> Outcome {
     await withCheckedContinuation { continuation in Thread { continuation.resume(returning: body()) }.start() }
   }

@@ -8,10 +8,10 @@ import Testing
 
 @testable import Agent
 
-/// An instant that many seconds after Friday 2026-11-20, 09:00 UTC, which is 11:00 in Bucharest.
+/// An instant some seconds after Friday 2026-11-20, 09:00 UTC, which is 11:00 in Bucharest.
 private func at(_ seconds: Int) -> Timestamp { Timestamp(seconds: 1_795_165_200 + seconds) ?? .earliest }
 
-/// A run as its records tell it, with the sentences that are expected of it.
+/// A run by its records, with the expected explanation.
 struct RunStory: Sendable, CustomTestStringConvertible {
   var testDescription: String
   var cause = RunCause(.manual)
@@ -20,7 +20,7 @@ struct RunStory: Sendable, CustomTestStringConvertible {
   var slot: SlotRecord?
   var others: [RunGist] = []
   var received: [EventRecord] = []
-  /// The recipe's steps, if it is at hand.
+  /// The recipe's steps, if it is available.
   var recipe: String?
   var isServed = true
   var now = 3600

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Agent
 
-/// What an agent does with runs that take days; the clock shows Friday 2026-11-20, 09:30 UTC.
+/// How an agent hosts runs that take days; the clock starts at Friday 2026-11-20, 09:30 UTC.
 @Suite(.timeLimit(.minutes(5))) struct RunHostTests {
   static let hour = TimeSpan.seconds(3600)
   static let night = "steps: [{ wait: 9h }]\noutputs: { now: \"${{ now }}\" }"
@@ -68,7 +68,7 @@ import Testing
     try await first.start("r4", RunHostTests.approval)
     await first.until("r4 waits")
     await first.host.stop()
-    // Decided when no agent was there to carry the run on.
+    // Decided when no agent was running.
     try await first.store.append(
       .decisionGiven(
         DecisionGiven(
@@ -128,7 +128,7 @@ import Testing
     #expect(bench.store.run("r1")?.reason == "not tonight")
     #expect(await bench.host.alarmCount == 0)
     bench.time.advance(by: .seconds(10 * 3600))
-    // A schedule that has just started the run, say, is not a person who wants it to go on.
+    // Only a person resumes a paused run, not a schedule that has just started it, say.
     try await bench.host.carryOn("r1")
     #expect(bench.store.run("r1")?.status == .paused)
     try await bench.host.resume("r1")
@@ -152,7 +152,7 @@ import Testing
     await bench.time.waitForSleepers()
     async let paused: Void = bench.host.pause("r1", reason: "no")
     #expect(try await bench.host.cancel("r1", reason: nil))
-    // It came first, or is told so.
+    // The pause came first, or is refused.
     try? await paused
     await bench.until("r1 cancelled")
     try await bench.accept("r2", RunHostTests.night)
@@ -186,7 +186,7 @@ import Testing
     }
     var lines: [String] = []
     for await value in answers {
-      // Whoever has been told of the wait is a follower.
+      // After the first report of the wait, the client is a follower.
       if lines.isEmpty { await bench.pass(.seconds(9 * 3600)) }
       lines.append(try JSON.text(value))
     }
@@ -235,7 +235,7 @@ import Testing
       try await bench.ask("{\"ask\":\"retry\",\"run\":\"\(id)\"}") == [
         #"{"failed":{"kind":"ended","message":"the run \#(id) has succeeded, so there is nothing to try again; errand run starts a new one"}}"#
       ])
-    // Once more, with what the first try took over, would do its work twice.
+    // A second retry with the same kept steps would do the work twice.
     #expect(
       try await bench.ask(#"{"ask":"retry","run":"r1"}"#) == [
         #"{"failed":{"kind":"ended","message":"the run r1 was tried again as \#(id) (succeeded), which took over what was done; errand run starts a new one"}}"#
@@ -305,7 +305,7 @@ import Testing
     _ = try await bench.ask(#"{"ask":"signal","event":{"id":"e2","name":"e","data":{"size":3}}}"#)
     #expect(await bench.until("event e2") == ["r1 begins", "r1 waits", "event e2"])
     #expect(bench.store.state.events["e2"]?.consumedBy == nil)
-    // Kept, and there before the wait that is for it.
+    // The event is kept, and comes before the wait for it.
     try await bench.start("r3", "steps: [{ wait: 1h }, { wait: { event: e, match: event.size == 3 } }]")
     #expect(bench.store.state.events["e2"] != nil)
   }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Agent
 
-/// Schedules carried out; the clock shows Friday 2026-11-20, 09:30 UTC, and the recipes lie in a folder.
+/// Runs schedules; the clock starts at Friday 2026-11-20, 09:30 UTC, and the recipes are in a folder.
 @Suite(.timeLimit(.minutes(5))) struct ScheduleHostTests {
   static let hour = TimeSpan.seconds(3600)
   static let done = "steps: [{ let: { x: 1 } }]\n"
@@ -183,7 +183,7 @@ import Testing
       return
     }
     #expect(faults.count == 1 && item.name == "tick")
-    // Said once.
+    // Reported once.
     #expect(await first.schedules.look().isEmpty)
     #expect(first.store.state.schedules["tick"] != nil)
     await first.schedules.stop()
@@ -222,7 +222,7 @@ import Testing
     try Files.remove(folder.path)
     for _ in 0..<3 { _ = await bench.schedules.look() }
     #expect(bench.store.state.schedules.keys.sorted() == ["b"])
-    // Nor for an agent that starts while the folder is away.
+    // Nor for an agent that starts while the folder is missing.
     await bench.schedules.stop()
     await bench.host.stop()
     let second = await HostBench(bench.store, time: bench.time, folder: folder.path)
@@ -257,7 +257,7 @@ import Testing
     try await bench.store.append(.scheduleRemoved(ScheduleRemoved(at: bench.time.now(), schedule: "tick")))
     await bench.pass(.seconds(1800))
     #expect(await bench.slots(until: "made again") == ["made again"])
-    // Made an hour later, it would know nothing of the slot in between.
+    // A scheduler made an hour later would not know the slot in between.
     while bench.store.state.schedules["tick"] == nil { await Task.yield() }
     await bench.pass(ScheduleHostTests.hour)
     await bench.slots(until: "tick 11:00:00 started")

@@ -15,7 +15,7 @@ import Testing
     ("Australia/Sydney", "2026-11-20T06:30:00Z", "Fri 2026-11-20 17:30 AEDT", "Fri 2026-11-20 17:30 +11:00"),
     ("UTC", "2026-11-20T06:30:05.9Z", "Fri 2026-11-20 06:30:05 UTC", "Fri 2026-11-20 06:30:05 +00:00"),
     ("America/St_Johns", "2026-11-20T02:00:00Z", "Thu 2026-11-19 22:30 NST", "Thu 2026-11-19 22:30 -03:30"),
-    // The hour that the clock shows twice.
+    // The repeated hour.
     ("Europe/Bucharest", "2026-10-25T00:30:00Z", "Sun 2026-10-25 03:30 EEST", "Sun 2026-10-25 03:30 +03:00"),
     ("Europe/Bucharest", "2026-10-25T01:30:00Z", "Sun 2026-10-25 03:30 EET", "Sun 2026-10-25 03:30 +02:00"),
   ]
@@ -33,7 +33,7 @@ import Testing
     ("17:30", "2026-11-20T15:30:00Z"), ("2026-11-21", "2026-11-20T22:00:00Z"),
     ("2026-11-21 02:00", "2026-11-21T00:00:00Z"), ("2026-11-21T02:00:05", "2026-11-21T00:00:05Z"),
     ("2026-11-21T02:00:00Z", "2026-11-21T02:00:00Z"), ("2026-11-21T02:00:00+11:00", "2026-11-20T15:00:00Z"),
-    // Jumped over: 03:30 becomes the first instant after it; shown twice: the first.
+    // 03:30 is skipped and means the first instant after the gap; a repeated time means the first.
     ("2026-03-29 03:30", "2026-03-29T01:00:00Z"), ("2026-10-25 03:30", "2026-10-25T00:30:00Z"),
     ("", nil), ("25:00", nil), ("2026-13-01", nil), ("2026-11-21 2:00", nil), ("now", nil), ("17:30 2026-11-21", nil),
     ("2026-11-21 02:00 EET", nil),

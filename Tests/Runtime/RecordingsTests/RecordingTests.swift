@@ -6,7 +6,7 @@ import Testing
 
 @testable import Recordings
 
-/// What is taken down of exchanges, and what answers from it.
+/// Recording exchanges, and answering from the recording.
 @Suite struct RecordingTests {
   private static let at = Timestamp("2026-11-20T09:30:00Z") ?? .earliest
 
@@ -174,7 +174,7 @@ import Testing
     #expect(recording.tally == "2 exchanges are")
     for form in [secret, encoded, String(quoted.dropFirst().dropLast()), base64, token] {
       #expect(!text.contains(form), "\(form) is in \(text)")
-      // As a text inside of a text.
+      // As a text inside a text.
       #expect(!text.contains(String(JSON.quoted(form).dropFirst().dropLast())))
     }
   }
@@ -310,7 +310,7 @@ import Testing
     return try Recording(reading: Source(name: "r.json", text: recorder.recording(of: "r").text))
   }
 
-  /// What answers a call, which is not made.
+  /// The recorded answer of a call, which isn't made.
   private static func answer(_ call: ServiceCall, _ replay: Replay) async -> Result<Value, ActionError> {
     await replay.carry(call) {
       Issue.record("it was made")
@@ -331,7 +331,7 @@ import Testing
     #expect(recording.tally == "2 calls are")
     #expect(!recording.text.contains("hunter2"), "\(recording.text)")
     #expect(!recording.text.contains("s3cret"), "\(recording.text)")
-    // Now other secrets stand in their places.
+    // The secrets differ now.
     let replay = Replay(recording, secrets: ["made-up-token"], folder: "/nowhere")
     #expect(replay.unplayed == ["post.send", "post.send"])
     guard case .failure(let first) = await Self.answer(Self.letter("made-up-token", key: "made-up"), replay) else {

@@ -13,7 +13,7 @@ struct AnswerTests {
     #expect(await answer.outcome(patience: patience) == AnswerTests.failure)
   }
 
-  // Given by a thread of its own, it comes while it is looked for or waited for, or between the two.
+  // Given by another thread, it comes during the polling, the wait, or in between.
   @Test(arguments: [Duration.zero, .microseconds(5), .microseconds(50), .seconds(60)])
   func `an answer reaches a caller that asked before`(patience: Duration) async {
     for _ in 0..<200 {

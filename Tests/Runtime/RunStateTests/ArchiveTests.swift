@@ -6,7 +6,7 @@ import Testing
 @testable import RunState
 
 @Suite struct ArchiveTests {
-  /// Some of everything: open and finished runs, slots, values, and blobs; some of it only in the journal.
+  /// A state with open and finished runs, slots, values, and blobs; some only in the journal.
   private static func filled(_ runs: Int) async throws -> (FaultyFileSystem, FileStateStore) {
     let disk = FaultyFileSystem()
     let store = try await FileStateStore.open("/old/state", program: "errand 0.1", fileSystem: disk)
@@ -35,7 +35,7 @@ import Testing
     return bytes
   }
 
-  /// Hands out bytes in pieces.
+  /// Returns bytes in pieces.
   private final class Source {
     private var rest: ArraySlice<UInt8>
     private let piece: Int
@@ -185,7 +185,7 @@ import Testing
           let opened = try StateFolder(path: "/new/state", fileSystem: again, program: "errand 0.1").read()
           let ids = opened.state.openRuns.map(\.id)
           #expect(ids == ["mine"] || ids == store.openRuns.map(\.id), comment)
-          // The old state is never gone, and the next import is as good as the first.
+          // The old state is never lost, and the next import works like the first.
           try ArchiveTests.take(bytes, into: again, replacing: true)
           let states = again.paths.filter { $0.hasSuffix("/state.json") }
           let olds = try states.filter { path in
@@ -198,7 +198,7 @@ import Testing
         }
       }
     }
-    // A full disk is told, and leaves nothing behind.
+    // A full disk is reported, and no files are left behind.
     for operation in 1..<whole.operations - 6 {
       let disk = template.restarted(losing: .nothing)
       disk.fail(at: operation, .error(ENOSPC))

@@ -43,7 +43,7 @@ import Testing
     #expect(try await store.maintain().removedBlobs == 1)
     #expect(BlobCollectionTests.blobs(disk) == 4)
     try await store.append(.valueRemoved(ValueRemoved(at: instant(5), name: "x")))
-    // The generation before and the journals still name it.
+    // The previous generation and the journals still refer to it.
     try await store.compact()
     #expect(try await store.maintain().removedBlobs == 0)
     try await store.append(Example.set("y", .int(1)))
@@ -59,7 +59,7 @@ import Testing
     let store = try await BlobCollectionTests.open(disk, keeping: Retention(runsFor: .zero))
     let first = try await store.maintain()
     #expect(first.prunedRuns == ["2026-10"])
-    // What its run left in the journal of the generation before names it a little longer.
+    // The journal of the previous generation refers to it a little longer.
     #expect(first.removedBlobs == 1)
     for number in 0..<3 {
       try await store.append(Example.set("y", .int(number)))
@@ -81,12 +81,12 @@ import Testing
   @Test func `a blob written within the hour stays, though nothing refers to it yet`() async throws {
     let disk = try await BlobCollectionTests.filled()
     let store = try await BlobCollectionTests.open(disk)
-    // Old by the disk's clock, but put by this very process.
+    // Old by the disk's clock, but written by this process.
     let blob = try await store.putBlob(Array("young".utf8))
     #expect(try await store.maintain().removedBlobs == 1)
     #expect(try await store.blob(blob).count == 5)
     try await store.close()
-    // And young by the disk's clock, put by another.
+    // And young by the disk's clock, written by another process.
     disk.now = instant(90 * 86_400 - 100)
     let other = try await BlobCollectionTests.open(disk)
     let again = try await other.putBlob(Array("younger".utf8))
@@ -99,7 +99,7 @@ import Testing
 
   @Test func `once an hour is enough, and it is done after a snapshot`() async throws {
     let disk = try await BlobCollectionTests.filled()
-    // By the disk's clock, the mark is made now.
+    // The mark has the time of the disk's clock.
     disk.now = instant(90 * 86_400)
     let store = try await BlobCollectionTests.open(disk, keeping: .usual)
     try await store.append(Example.set("y", .int(1)))
@@ -139,7 +139,7 @@ import Testing
   }
 }
 
-/// Clocks that stand still.
+/// Stopped clocks.
 struct Frozen: TimeSource {
   private let instant: Timestamp
   init(_ instant: Timestamp) { self.instant = instant }

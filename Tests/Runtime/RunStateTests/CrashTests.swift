@@ -5,12 +5,12 @@ import Testing
 
 @testable import RunState
 
-/// What was acknowledged is there after the machine stopped at any operation, half-way through it or after it.
+/// Acknowledged events survive a machine that stops before, during or after any operation.
 @Suite struct CrashTests {
-  /// What the program was told before the machine stopped.
+  /// The acknowledgements before the machine stopped.
   private struct Told {
     var acknowledged: [StateEvent] = []
-    /// What it was not told of, and which may be there or not.
+    /// Unacknowledged events, which may be there or not.
     var open: [StateEvent] = []
     var blobs: [BlobReference] = []
   }
@@ -57,7 +57,7 @@ import Testing
               ])
           }
         }
-        // What nothing names goes, and nothing else; on the second start there is something.
+        // Only unreferenced blobs are removed; on the second start there are some.
         _ = try await store.maintain()
         if start == 0 { _ = try await store.putBlob(Array("named by nothing".utf8)) }
         if start == 0 { try await store.close() }
@@ -83,7 +83,7 @@ import Testing
     for run in expected.ended { #expect(try await store.finishedRun(run.id) == run, comment) }
     #expect(try await store.slots(SlotQuery(limit: 100)) == expected.slots.reversed(), comment)
     for blob in told.blobs { #expect(try await store.blob(blob).count == blob.size, comment) }
-    // And it goes on.
+    // And it can be continued.
     try await store.append(Example.set("after", .bool(true)))
     try await store.close()
     let again = try await FileStateStore.open(folder, program: "errand 0.1", fileSystem: disk, compaction: rule)
@@ -140,7 +140,7 @@ import Testing
       let disk = FaultyFileSystem()
       disk.fail(at: operation, .error(EIO))
       var told = await CrashTests.work(on: disk)
-      // The machine runs on, so that the second program sees what nobody has synced.
+      // The machine keeps running, so that the second program sees unsynced data.
       let store = try await FileStateStore.open(
         CrashTests.folder, program: "errand 0.1", fileSystem: disk, compaction: CrashTests.rule)
       let event = Example.set("since", .bool(true))
@@ -168,7 +168,7 @@ import Testing
     #expect(again.notices == [])
   }
 
-  /// What fails of a batch, how, and what is there of it at the next start.
+  /// Which operation of a batch fails, how, and what the next start finds.
   @Test(arguments: [
     (1, FaultyFileSystem.Fault.error(ENOSPC), ["a"]), (2, .error(ENOSPC), ["a"]), (2, .error(EIO), ["a"]),
     (2, .crash(.before), ["a", "b"]),

@@ -28,7 +28,7 @@ import Testing
     try StateFolder(path: folder, fileSystem: disk, program: "errand 0.1").open()
   }
 
-  /// A copy of a disk, one file of which is different.
+  /// A copy of a disk with one changed file.
   private static func changing(
     _ disk: FaultyFileSystem, _ path: String, _ change: (inout [UInt8]) -> Void
   ) throws -> FaultyFileSystem {
@@ -79,7 +79,7 @@ import Testing
               "/state/journal-2.jsonl: \(size - start) bytes after the last commit were dropped; they were being written when the machine or the program stopped, and were never acknowledged"
             ]))
     }
-    // The file had grown, but its pages were never written.
+    // The file has grown, but its pages were never written.
     let hole = try DamageTests.changing(disk, path) { bytes in
       for index in start..<bytes.count { bytes[index] = 0 }
     }
@@ -206,7 +206,7 @@ import Testing
       )
     ) { try DamageTests.open(snapshot) }
 
-    // A journal with an event of tomorrow, with right sums.
+    // A journal with an event of a future version, with valid sums.
     let disk = FaultyFileSystem()
     var position = JournalPosition()
     var bytes = Journal.header(generation: 1, after: &position, program: "errand 3.0")

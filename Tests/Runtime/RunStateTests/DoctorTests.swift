@@ -28,7 +28,7 @@ import Testing
     }
     try await store.compact()
     try await store.append(Example.set("x", .int(1)))
-    // The index of what was just added is made when it is first asked for.
+    // The index of new records is built when it is first used.
     _ = try await store.finishedRuns(HistoryQuery())
     return disk.restarted(losing: .nothing)
   }
@@ -69,7 +69,7 @@ import Testing
         == [Finding(.note, "there is no state in '/state' yet")])
   }
 
-  /// Damage, what is said of it, and what of that is left after the repair.
+  /// Damage, the findings, and the findings after the repair.
   private struct Case: CustomStringConvertible, Sendable {
     let description: String
     let damage: @Sendable (FaultyFileSystem) -> Void
@@ -216,7 +216,7 @@ import Testing
     #expect(DoctorTests.texts(try DoctorTests.doctor(disk).examine().findings) == one.left, "\(one)")
   }
 
-  /// What people find in a state.
+  /// The visible content of a state.
   private static func content(_ disk: FaultyFileSystem) async throws -> [String] {
     let store = try await FileStateStore.open("/state", program: "errand 0.1", fileSystem: disk)
     let finished = try await store.finishedRuns(HistoryQuery()).map { "\($0.id) \($0.status)" }
@@ -227,7 +227,7 @@ import Testing
   @Test(arguments: cases.indices)
   func `an interrupted repair is finished by the next, and loses nothing`(_ index: Int) async throws {
     let one = DoctorTests.cases[index]
-    // How full a disk is and who may read a file is not what a crash changes.
+    // A crash doesn't change the disk's space or a file's mode.
     if one.found.contains(where: { $0.contains("MiB free") || $0.contains("the mode") }) { return }
     let healthy = try await DoctorTests.healthy()
     let mended = healthy.restarted(losing: .nothing)
@@ -301,7 +301,7 @@ import Testing
     #expect(
       DoctorTests.texts(try DoctorTests.doctor(disk, isHeld: true).examine().findings)
         == ["note /state/state.json.new is being written"])
-    // Above all, nothing that the agent would write is written.
+    // Above all, the doctor writes nothing.
     #expect(disk.operations == before)
   }
 }

@@ -137,7 +137,7 @@ struct Tomorrow: TimeSource {
     #expect(try await store.value(kept) == large)
     try await store.append([Example.created("r"), .valueSet(ValueSet(at: instant(0), name: "x", value: kept))])
 
-    // Only what nothing names is collected, once it is old, and nothing that this process may be about to name.
+    // Only old unreferenced blobs are collected, and none that this process may be about to name.
     let orphan = try await store.putBlob([1, 2, 3])
     #expect(try await store.maintain().removedBlobs == 0)
     try await store.close()

@@ -4,9 +4,9 @@ import Testing
 
 @testable import RunState
 
-/// A folder that an older version left is opened, read right, and brought forward.
+/// A folder of an older version is opened, read correctly, and converted.
 @Suite struct FormatTests {
-  /// A copy of a fixture, which goes with the test.
+  /// A copy of a fixture, which is removed after the test.
   private final class Copy: Sendable {
     let path = NSTemporaryDirectory() + "errand-format-" + UUID().uuidString
 

@@ -4,7 +4,7 @@ import Testing
 
 @testable import RunState
 
-/// What the journal's thread does with requests that came together.
+/// How the journal's thread serves requests that came together.
 @Suite struct JournalWriterTests {
   @Test(arguments: [0, 1]) func `requests after a snapshot in one batch are read back`(before: Int) async throws {
     let disk = FaultyFileSystem()

@@ -147,7 +147,7 @@ import Testing
     let ahead = try #require(Timestamp("2031-03-01T00:00:00Z"))
     let year = TimeSpan.seconds(365 * 86_400)
     #expect(try log.prune(olderThan: year, at: ahead, keeping: nil) == [])
-    // A run that ended by that clock.
+    // A run that ended at that clock's time.
     let seconds = ahead.seconds - instant(0).seconds
     let record = try #require(
       try Example.fold([Example.created("ahead", recipe: "r1"), Example.over("ahead", at: seconds, .succeeded)]).ended
@@ -169,7 +169,7 @@ import Testing
   }
 
   @Test func `of too many runs the oldest are removed in whole blocks`() throws {
-    // All in one month, so that its files are written anew.
+    // All in one month, so that its files are rewritten.
     let disk = FaultyFileSystem()
     let log = MonthlyLogTests.log(disk)
     let runs = try (0..<2000).map { number -> RunRecord in
@@ -203,14 +203,14 @@ import Testing
     let whole = filled()
     let start = whole.operations
     #expect(try prune(whole) == ["2026-12", "2026-11"])
-    // Either month as it was or as it is to be, and the younger first.
+    // Either month is the old one or the new one, with the younger first.
     let all = Array(runs.reversed().map(\.id))
     let december = Array(runs.filter { "\($0.endedAt ?? $0.now)".hasPrefix("2026-12") }.reversed().map(\.id))
     let pruned = Array(december.dropLast(128))
     let between = pruned + all.dropFirst(december.count)
     #expect(try found(whole) == pruned)
     for operation in 1...(whole.operations - start) {
-      // After one operation is before the next.
+      // The end of one operation is the beginning of the next.
       for phase in [FaultyFileSystem.Phase.before, .half] {
         let disk = filled()
         disk.fail(at: operation, .crash(phase))

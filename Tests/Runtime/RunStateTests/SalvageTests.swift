@@ -4,7 +4,7 @@ import Testing
 
 @testable import RunState
 
-/// What is kept of a state whose journal is damaged, what is said of the rest, and who is paused.
+/// What salvage keeps of a damaged journal, what it reports, and what it pauses.
 @Suite struct SalvageTests {
   /// Three runs and two schedules; what is done after the snapshot is five batches.
   private static func disk() async throws -> FaultyFileSystem {
@@ -33,7 +33,7 @@ import Testing
     StateDoctor("/state", program: "errand 0.1", now: instant(100_000), isHeld: false, fileSystem: disk)
   }
 
-  /// Puts other bytes in the place of the first of a text.
+  /// Overwrites the first occurrence of a text.
   private static func overwrite(_ disk: FaultyFileSystem, _ text: String, with byte: UInt8 = 0, count: Int = 8) throws {
     var bytes = try #require(disk["/state/journal-2.jsonl"])
     let place = try #require(bytes.indices.first { bytes[$0...].starts(with: text.utf8) })
@@ -54,7 +54,7 @@ import Testing
   @Test func `events before the damage are kept, and affected runs and schedules are reported and paused`() async throws
   {
     let disk = try await SalvageTests.disk()
-    // In the event by which the second run tried its step; its run can still be read.
+    // In the attempt of the second run's step; the run can still be read.
     try SalvageTests.overwrite(disk, "attemptBegan")
     #expect(try SalvageTests.doctor(disk).repair() == [])
     let done = try SalvageTests.doctor(disk).repair(keepingUntilDamage: true)
@@ -98,7 +98,7 @@ import Testing
     let sound = try await SalvageTests.disk()
     let bytes = try #require(sound["/state/journal-2.jsonl"])
     let lines = bytes.split(separator: 0x0A)
-    // The batch by which the second run tried its step.
+    // The batch with the attempt of the second run's step.
     let end = try #require(lines.first { $0.holds("attemptBegan") }).endIndex
     let begin = try #require(lines.first { $0.holds("stepBegan") && $0.holds("put") }).startIndex
     for place in begin..<end where bytes[place] ^ bit != 0x0A {
@@ -151,7 +151,7 @@ import Testing
           moments += 1
           let after = disk.restarted(losing: loss)
           let place: Comment = "operation \(operation), \(phase), losing \(loss)"
-          // An agent that is started meanwhile takes nothing of it for the state but what is kept.
+          // An agent that is started meanwhile reads only the kept part.
           let looked = after.restarted(losing: .nothing)
           if let store = try? await FileStateStore.open("/state", program: "errand 0.1", fileSystem: looked) {
             #expect(store.state == expected, place)

@@ -41,17 +41,17 @@ import Testing
       all { "\($0)".utf8.map { "%252525\(hex(UInt32($0), 2))" }.joined() },
       all { "\($0)".utf16.map { "\\\\u\(hex(UInt32($0), 4).uppercased())" }.joined() },
       String(JSON.quoted(String(JSON.quoted(quoted).dropFirst().dropLast())).dropFirst().dropLast()),
-      // Each character in a way of its own.
+      // Each character in a different way.
       scalars.enumerated().map { index, scalar in
         index % 2 == 0 ? "\(scalar)" : "\(scalar)".utf8.map { "%\(hex(UInt32($0), 2))" }.joined()
       }.joined(),
     ]
-    // Of fewer bytes too little is left where neighbours have a part in the digits.
+    // With fewer bytes, too few digits are independent of the neighbours.
     var digits = [bytes.base64, bytes.hexadecimal]
     for before in ["x", "xy", "xyz"] where bytes.count >= 6 { digits.append(Array("\(before)\(secret)-".utf8).base64) }
     texts += digits
     for digits in digits {
-      // As `base64`, `xxd -p` and MIME break lines, and each of them written in turn.
+      // With the line breaks of `base64`, `xxd -p` and MIME, each also escaped.
       for end in ["\n", "\r\n", "\\n", "\\r\\n", "\\\\n", "\\u000a", "%0A", "%0d%0a", "%250A", "&#10;", "\n\n"] {
         texts += [broken(digits, after: 5, by: end), broken(digits, after: 1, by: end)]
       }
@@ -190,7 +190,7 @@ import Testing
       #expect(book.finder.redact("\(text)\(secret)\(text)").contains(secret) == false)
       #expect(book.finder.redact("\(text)x\(escaped)x\(text)").contains(secret.prefix(8).dropFirst(3)) == false)
     }
-    // It took hours where each place looked at all of what follows.
+    // A search of the whole rest at each place would take hours.
     #expect(begin.duration(to: .now) < .seconds(60))
   }
 

@@ -4,7 +4,7 @@ import Testing
 
 @testable import RunState
 
-/// What a version that did not know of them kept of secrets, found and taken out.
+/// Finds and takes out secrets that an older version kept.
 @Suite struct SecretSweepTests {
   private static let secret = "sesame/4711"
 
@@ -46,7 +46,7 @@ import Testing
       "/state", program: "errand 0.2", now: instant(100_000), isHeld: false, secrets: book, fileSystem: disk)
   }
 
-  /// What the state holds, with everything put back.
+  /// The content of the state, with all values restored.
   private static func content(_ disk: FaultyFileSystem) async throws -> [Value] {
     let store = try await FileStateStore.open("/state", program: "errand 0.2", fileSystem: disk)
     store.secrets.learn([("TOKEN", secret)])

@@ -64,7 +64,7 @@ import Testing
     }
     try state.apply(note(1, over: nil))
     try state.apply(note(2, over: 1))
-    // Neither another try nor another beginning of a step changes them.
+    // Neither another attempt nor another start of a step changes them.
     for event in [Example.attempted("r", "a", 2, at: 2), Example.began("r", "a", at: 3)] { try state.apply(event) }
     #expect(state.runs["r"]?.notes == ["n": .inline(.int(2))])
     #expect(state.runs["s"]?.notes == [:] && state.values.isEmpty)
@@ -92,7 +92,7 @@ import Testing
         ValueSet(at: instant(1), name: "x", value: .inline(.int(1)), condition: ValueState(nil), change: change)))
     #expect(remembered() == ValueState(.inline(.int(1))))
     #expect(state.values == ["x": .inline(.int(1))])
-    // It survives another attempt, and the state's being written and read.
+    // It survives another attempt, and writing and reading the state.
     try state.apply(Example.attempted("r", "a", 2, at: 2))
     #expect(try State(reading: JSON.parse(JSON.write(state.encoded()))) == state)
     #expect(remembered() == ValueState(.inline(.int(1))))
@@ -181,7 +181,7 @@ import Testing
     ] as [StateEvent])
   func `every event survives JSON unchanged`(_ event: StateEvent) throws {
     let bytes = try JSON.write(event.encoded())
-    // What the journal gets without the value in between.
+    // The journal's text, written without the value in between.
     #expect(try recordedBytes(of: event) == bytes)
     let read = try StateEvent(reading: try JSON.parse(bytes))
     // NaN differs from itself, so texts are compared.
