@@ -154,7 +154,7 @@ import Testing
     }
   }
 
-  /// Expects the lines of a block in the text, in their order; `…` stands for any number of lines, or for the rest of one.
+  /// Expects the lines of a block in the text, in their order; `…` is any number of lines, or the rest of one.
   private func expect(_ block: String, isPartOf text: String, on page: Page) {
     func lines(_ text: String) -> [String] {
       text.split(separator: "\n").map { line in

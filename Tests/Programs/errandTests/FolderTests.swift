@@ -256,7 +256,7 @@ import Testing
     defer { try? FileManager.default.removeItem(atPath: other) }
     var (here, there) = (stat(), stat())
     guard stat(program.folder.path, &here) == 0, stat(other, &there) == 0, here.st_dev != there.st_dev else {
-      print("skipped: /dev/shm is no file system of its own")
+      print("skipped: /dev/shm isn't a separate file system")
       return await program.remove()
     }
     try program.write("  file: { others: [\(other)] }\n", after: "errand.yaml")

@@ -197,7 +197,7 @@ private let enrol = """
       says: "/dev/null"),
     Case(name: "no such run", arguments: ["runs", "show", "0199"], code: 66, says: "no run begins with '0199'"),
     Case(
-      name: "an expression of a recipe by itself", arguments: ["eval", "inputs.n"], code: 3,
+      name: "an expression of a recipe on its own", arguments: ["eval", "inputs.n"], code: 3,
       says: "'errand eval' reads no recipe; give values by --with FILE, which has a line such as inputs: { … }"),
     Case(name: "a faulty expression", arguments: ["eval", "1 + 1.5"], code: 3, says: "write `1.0 + 1.5`"),
     Case(

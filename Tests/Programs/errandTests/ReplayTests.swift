@@ -96,7 +96,7 @@ import Testing
     await program.remove()
   }
 
-  // MARK: What is no HTTP
+  // MARK: Calls besides HTTP
 
   /// A recipe that writes to a local file, sends a mail, and uses stored values.
   private static let acting = """

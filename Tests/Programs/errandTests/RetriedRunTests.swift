@@ -170,7 +170,7 @@ import Testing
     #expect(second == expected, "\(steps)")
   }
 
-  // MARK: What asks to be done again, or goes on
+  // MARK: Retried blocks and allowed failures
 
   @Test func `a block that is retried as a whole starts again, and the steps around it do not`() async throws {
     let (_, writes, _, retried) = try await Self.writes(

@@ -100,7 +100,7 @@ import Testing
     #expect(try RunRecord(reading: followed["ended"] ?? .null) == ended)
     // A large value is sent as it is in its file.
     guard case .blob(let reference)? = ended.steps["items[7]/one"]?.output else {
-      Issue.record("the output is no blob")
+      Issue.record("the output isn't a blob")
       return
     }
     let blob = try JSON.text(reference.encoded())

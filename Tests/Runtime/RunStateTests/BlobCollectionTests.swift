@@ -71,7 +71,7 @@ import Testing
     #expect(try await store.finishedRuns(HistoryQuery()).map(\.id) == ["run-1"])
     let output = try #require(try await store.finishedRun("run-1")?.steps["a"]?.output)
     guard case .blob(let blob) = output else {
-      Issue.record("it is no blob")
+      Issue.record("it isn't a blob")
       return
     }
     #expect(try await store.blob(blob) == Array("output 1".utf8))
