@@ -14,7 +14,7 @@ import Testing
 
 @testable import errand
 
-/// What `errand serve` is made of, in this process and on a clock that a test moves: a folder with recipes of the
+/// The parts of `errand serve`, in this process and on a clock that a test moves: a folder with recipes of the
 /// repository, the state in files, and the school's sandbox on a real port and on the same clock.
 final class Days: @unchecked Sendable {
   // One test uses it, sequentially.

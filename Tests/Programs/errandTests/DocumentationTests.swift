@@ -8,8 +8,8 @@ import Testing
 
 @testable import errand
 
-/// What README and the pages of `docs` show, against the program and the tree: commands parse, recipes check, links
-/// lead somewhere, files and types that are named exist.
+/// Checks README and the pages of `docs` against the program and the tree: commands parse, recipes check, links have
+/// targets, and the files and types that are named exist.
 @Suite struct DocumentationTests {
   typealias Page = DocumentationPage
 

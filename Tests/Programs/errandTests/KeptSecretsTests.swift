@@ -6,8 +6,7 @@ import HTTPServer
 import Synchronization
 import Testing
 
-// What a service sends is what every step gets, whatever it holds; and no file of the state holds a secret, however it is
-// spelled there.
+// Every step gets exactly what a service sends; and no file of the state holds a secret, however it is spelled there.
 
 @Suite(.timeLimit(.minutes(5))) struct KeptSecretsTests {
   private static func state(of program: Program) -> [(path: String, data: Data)] {

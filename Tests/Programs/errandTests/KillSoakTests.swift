@@ -3,8 +3,8 @@ import Foundation
 import Glibc
 import Testing
 
-/// The agent's process, killed at random moments over what has to come out right whatever is cut off: values that many
-/// runs change at once, runs that are tried again, journals with holes, and commands with children.
+/// Kills the agent's process at random moments while it does work that must come out right wherever it is interrupted:
+/// values that many runs change at once, retried runs, journals with holes, and commands with children.
 @Suite(.timeLimit(.minutes(60))) struct KillSoakTests {
   /// Counts five items, of which one fails in the first attempt, all into the same value.
   private static let counted = """
@@ -179,8 +179,8 @@ import Testing
       entries.map { ($0["name"]?.string ?? "", $0["got"]?["value"]?.int ?? -1) }, uniquingKeysWith: { _, last in last })
   }
 
-  /// Whether a hole could be made in a copy of the journal that has committed batches behind it; it has to be refused,
-  /// and never taken for what a crash cut off.
+  /// Whether a hole could be made in a copy of the journal, with committed batches after it; it has to be refused, and
+  /// never taken for the result of a crash.
   private static func expectRefusedHole(
     in program: Program, _ random: inout SeededNumbers, _ comment: String
   ) async throws -> Bool {

@@ -123,10 +123,10 @@ extension MovedClockTests {
 struct MovableClock {
   private let libraries: String
 
-  /// What is loaded before libfaketime, which takes every absolute timer for one of the wall clock.
+  /// A library to load before libfaketime, which takes every absolute timer for one of the wall clock.
   ///
-  /// Those of Swift's concurrency go by the clock that runs from the machine's start, and would never ring; the kernel
-  /// gets them as they are.
+  /// The timers of Swift's concurrency use the clock that runs from the machine's start, and would never fire; the shim
+  /// passes them to the kernel unchanged.
   private static let shim = """
     #include <sys/syscall.h>
     #include <sys/timerfd.h>

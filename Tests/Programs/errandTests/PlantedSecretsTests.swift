@@ -5,9 +5,9 @@ import HTTPServer
 import Synchronization
 import Testing
 
-// Each place that a secret can come from gets one of its own, which is sent to a service that answers with whatever it
-// was sent, written in every way, and to commands that print it. Then every command of the program is called, and every
-// byte that was written anywhere is looked through.
+// Every possible source of secrets gets its own secret, which is sent to a service that echoes it in every spelling,
+// and to commands that print it. Then every command of the program is called, and every byte that was written anywhere
+// is searched.
 
 /// A service that echoes its requests.
 private final class EchoService: Sendable {

@@ -4,8 +4,8 @@ import MarkbookPlugin
 import RunState
 import Testing
 
-/// The recipes that last for days, as an agent that serves them carries them out; 16:00 in Sydney is 05:00 UTC in
-/// summer and 06:00 in winter.
+/// Recipes that run for days, under an agent that serves them; 16:00 in Sydney is 05:00 UTC in summer and 06:00 in
+/// winter.
 @Suite(.timeLimit(.minutes(5))) struct BackupDaysTests {
   /// A Friday evening in Sydney.
   static let friday = "2026-11-20T09:30:00Z"

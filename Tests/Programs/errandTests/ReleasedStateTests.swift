@@ -4,7 +4,7 @@ import Testing
 
 /// The state of each released version, read and finished by the current program.
 ///
-/// `Fixtures/states/make-state.sh` makes one; its opening comment says what is in it.
+/// `Fixtures/states/make-state.sh` makes one; its opening comment describes the content.
 @Suite(.timeLimit(.minutes(5))) struct ReleasedStateTests {
   static let states = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Fixtures/states")
   static let versions = ["0.1.0", "0.2.0"]

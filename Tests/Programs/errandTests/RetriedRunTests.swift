@@ -4,10 +4,10 @@ import HTTPServer
 import Synchronization
 import Testing
 
-/// `errand runs retry` writes nothing a second time that was written, with the real binary and a service that counts.
+/// `errand runs retry` repeats no write, with the real binary and a service that counts.
 ///
-/// Each recipe has a step that fails in the first run and not in the second, at some depth of some shapes; every write
-/// around it has to reach the service exactly once.
+/// Each recipe has a step that fails in the first run and not in the second, nested to some depth; every write around
+/// it must reach the service exactly once.
 @Suite(.timeLimit(.minutes(10))) struct RetriedRunTests {
   // MARK: The service
 

@@ -2,11 +2,11 @@ import Basics
 import Foundation
 import Testing
 
-/// The agent's process, killed at random moments, against a school that counts what is written.
+/// Kills the agent's process at random moments, against a school that counts writes.
 ///
-/// Schedules that fall due every second or few create classes, which must not be created twice; runs are handed over by
-/// commands, some of which are killed as well. In the end the ledger is compared with the slots that were due, the runs
-/// with the ledger, and the school's count with the runs.
+/// Schedules that are due every few seconds create classes, which must not be created twice; commands detach runs, and
+/// some of these commands are killed as well. In the end the ledger is compared with the due slots, the runs with the
+/// ledger, and the school's count with the runs.
 @Suite(.timeLimit(.minutes(30))) struct SoakTests {
   /// Creates a class for each slot; `wait` makes runs that are killed while they wait.
   private static func schedule(_ name: String, _ trigger: String, wait: String?) -> String {

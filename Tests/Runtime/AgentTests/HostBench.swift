@@ -88,8 +88,7 @@ final class HostBench: Sendable {
         texts: .inline(.object(["r.yaml": .string(text)])), inputs: .object([:]), program: "test", group: recipe.group))
   }
 
-  /// Waits until some things have become of runs, such as `r1 waits`, in whatever order; gives what became of runs until
-  /// then.
+  /// Waits for events of runs, such as `r1 waits`, in any order; returns all events until then.
   @discardableResult
   func until(_ wanted: String...) async -> [String] {
     var left = Set(wanted)

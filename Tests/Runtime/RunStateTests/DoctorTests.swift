@@ -7,8 +7,7 @@ import Testing
 @Suite struct DoctorTests {
   private typealias Finding = StateExamination.Finding
 
-  /// Two generations, a history of two months, a ledger, a blob that an open run names, and another that a finished one
-  /// does.
+  /// Two generations, a history of two months, a ledger, a blob of an open run, and a blob of a finished one.
   private static func healthy() async throws -> FaultyFileSystem {
     let disk = FaultyFileSystem()
     let store = try await FileStateStore.open("/state", program: "errand 0.1", fileSystem: disk)

@@ -9,8 +9,8 @@ import Testing
   private static let folder = "/state/history"
   private static let count = 700
 
-  /// Run number n: 500 in November, the others in December; one in 200 is of a rare recipe, every tenth took two days, one
-  /// in 90 tried another again.
+  /// Run number n: 500 in November, the others in December; one in 200 is of a rare recipe, every tenth took two days,
+  /// one in 90 is a retry.
   private static func run(_ number: Int) throws -> RunRecord {
     var random = SeededGenerator(seed: UInt64(number))
     let seconds = number * 2000
