@@ -34,7 +34,7 @@ struct RunSteering {
 
   private var asJSON: Bool { parsed["json"].isGiven }
 
-  // MARK: Going on and standing still
+  // MARK: Resuming and pausing
 
   private func start() async throws(RuntimeError) -> ExitCode {
     var (inputs, texts) = (ValueMap(), [String: String]())

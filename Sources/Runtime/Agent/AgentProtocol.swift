@@ -5,9 +5,9 @@
 ///     → {"errand":1,"program":"errand 0.1","configuration":"/home/ann/school/errand.yaml","person":"ann"}
 ///     ← {"errand":1,"program":"errand 0.1","configuration":"/home/ann/school/errand.yaml","pid":4711}
 ///
-/// `person` may be left out (`AgentCaller`). An agent serves only clients of its own version and configuration, because it
-/// would otherwise run a recipe with other actions or other connections than the client checked it with; any other client
-/// gets `{"error":{…}}` with `"kind":"held"`.
+/// `person` may be left out (`AgentCaller`). An agent serves only clients of its own version and configuration, because
+/// it would otherwise run a recipe with other actions or other connections than the client checked it with; any other
+/// client gets `{"error":{…}}` with `"kind":"held"`.
 ///
 /// After that each line is a request (`AgentVerb`), which the agent answers with any number of lines
 /// (`AgentReplyCoding`). Requests of one connection are served concurrently. A line that isn't a JSON object is

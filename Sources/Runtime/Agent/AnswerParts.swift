@@ -4,9 +4,9 @@
 ///
 ///     {"part":"0199…","at":["run","steps"],"members":{…}}      members of an object
 ///     {"part":"0199…","at":["open"],"items":[…]}               items of a list
-///     {"part":"0199…","at":["outputs"],"text":"…"}             a stretch of the JSON text that stands there
-///     {"part":"0199…","at":["outputs"],"sha256":"3f…"}         what the text there has to hash to
-///     {"part":"0199…"}                                         what came so far counts for nothing; it is told anew
+///     {"part":"0199…","at":["outputs"],"text":"…"}             a stretch of the JSON text at that place
+///     {"part":"0199…","at":["outputs"],"sha256":"3f…"}         the hash that the text must have
+///     {"part":"0199…"}                                         discards the parts so far; they are sent again
 ///
 /// The answer itself comes last, with the members that are in no part: `{"parts":"0199…","run":{…}}`. Before each part
 /// the sender waits until most of the parts before it have been read, so an agent holds one page of a run, however

@@ -38,7 +38,7 @@ struct RunTeller {
   var id: String { facts.run.id }
   var steps: [StepRecord] { facts.run.stepsInOrder }
 
-  // MARK: Where it stands
+  // MARK: Status
 
   func tellStatus(_ story: inout Explanation) {
     let name = run.recipe.safe
@@ -132,7 +132,7 @@ struct RunTeller {
     guard let latest = begun.max(), let ahead = latest.span(since: clock.now), ahead > .seconds(60) else { return }
     story.say(
       .wait,
-      "The clock was once ahead, and showed \(clock.date(latest)) when this wait began; it lasts until the clock is there again. To begin it anew by the clock as it is now:",
+      "The clock was once ahead, and showed \(clock.date(latest)) when this wait began; it lasts until the clock is there again. To start it again by the clock as it is now:",
       commands: ["errand runs cancel \(id)", "errand runs retry \(id)"], at: latest)
   }
 

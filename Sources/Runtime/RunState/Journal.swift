@@ -10,10 +10,10 @@
 ///     {"commit":122,"sum":"9c…"}
 ///
 /// The first batch is the header alone: the format of the journal, its generation, and where the generation before
-/// ended. Events are numbered through all generations without a gap. A commit line names the last number and a CRC-64/XZ
-/// of the batch's bytes before the commit line, continued from the sum of the commit line before (for the header: from
-/// `chain`, the last sum of the generation before). So a line that is changed, lost, doubled or moved breaks every sum
-/// after it, and a commit line is known to the byte before it is read.
+/// ended. Events are numbered through all generations without a gap. A commit line names the last number and a
+/// CRC-64/XZ of the batch's bytes before the commit line, continued from the sum of the commit line before (for the
+/// header: from `chain`, the last sum of the generation before). So a line that is changed, lost, doubled or moved
+/// breaks every sum after it, and a commit line can be predicted to the byte before it is read.
 ///
 /// What follows the last good commit line is dropped, with a notice, if a crash can leave it of one batch: the
 /// beginning of a batch, or a hole of zeros where the file grew before its sectors were written (`JournalTail`).

@@ -144,7 +144,7 @@ struct LogBlock: Sendable {
     return mixed ^ mixed >> 32
   }
 
-  /// The next of the four bits of a key, that to which sixteen bits of its hash lead, counted from the block's beginning.
+  /// The next of the four bits of a key, given by sixteen bits of its hash and counted from the block's beginning.
   private static func bit(_ rest: inout UInt64, of filter: Range<Int>) -> Int {
     defer { rest >>= 16 }
     return filter.lowerBound << 3 + Int(truncatingIfNeeded: rest & 0xFFFF) % (filter.count << 3)

@@ -215,7 +215,7 @@ package struct RecordReader {
     if next + taken.count == map.count { return }
     for member in map.members.dropFirst(next) where !taken.contains(where: { $0.hasSameScalars(as: member.name ?? "") })
     {
-      throw RecordError("'\(member.name ?? "a key that is no text")' is not known")
+      throw RecordError("'\(member.name ?? "a key that isn't a text")' is not known")
     }
   }
 }

@@ -6,10 +6,11 @@
 //     c      the character as it is           e      the letter of its short escape: n of \n
 //     h H    a digit of its hexadecimal form  d      a digit of its decimal number
 //     n      the name of its entity           […]    the ends of lines before it, as they are
-//                                             all else stands for itself
+//                                             all else is literal
 //
-// `%25hh` is a percent-encoded byte whose percent sign is encoded, `\\uhhhh` an escape of JSON in JSON. A spelling is one
-// pattern for all characters, or several with the number of characters for each: `3c 1%HH 4c`, `76c 1[%0D%0A]c 20c`.
+// `%25hh` is a percent-encoded byte whose percent sign is encoded, `\\uhhhh` an escape of JSON in JSON. A spelling is
+// one pattern for all characters, or several with the number of characters for each: `3c 1%HH 4c`, `76c 1[%0D%0A]c
+// 20c`.
 import Basics
 
 /// A usual way to escape a text.

@@ -2,9 +2,9 @@ import Basics
 import Foundation
 import Testing
 
-/// What the commands say of what a recipe tells before it runs, and of values that JSON cannot hold.
+/// Faults that a check finds before a run, and values that JSON cannot hold.
 @Suite struct CheckedProgramTests {
-  @Test func `numbers that are no numbers are shown, and hide nothing else`() async throws {
+  @Test func `NaN and infinities are shown, and hide nothing else`() async throws {
     let program = try await Program()
     try program.write(
       """
@@ -27,7 +27,7 @@ import Testing
     await program.remove()
   }
 
-  @Test func `addresses and settings that a connection lacks are faults of the check`() async throws {
+  @Test func `invalid addresses and missing settings of a connection are faults of the check`() async throws {
     let program = try await Program()
     let recipes = [
       ("odd", "{ uses: http.get, with: { url: nonsense } }"),
@@ -43,7 +43,7 @@ import Testing
       #expect(isFault || outcome.code == 0, "\(outcome.error)")
       return isFault ? outcome.error : ""
     }
-    // Without the file nothing is known of connections, but an address is an address.
+    // Without the file connections are unknown, but addresses are still checked.
     try FileManager.default.removeItem(at: program.folder.appending(path: "errand.yaml"))
     #expect(
       try await said("odd").contains(
@@ -240,7 +240,7 @@ import Testing
     ),
   ]
 
-  @Test func `what a run refuses for certain is a fault of the check, at its place`() async throws {
+  @Test func `a certain refusal of a run is a fault of the check, with its place`() async throws {
     let program = try await Program()
     var folder = program.folder.path
     while folder.count > 1, folder.hasSuffix("/") { folder.removeLast() }
@@ -284,7 +284,7 @@ import Testing
       #expect(try await faults([step.step]) == expected([step]), "\(index)")
     }
     #expect(try await faults(["{ uses: notify.ntfy, with: { message: x } }"]) == expected([steps[18]]))
-    // The run says the same, and no more is refused than that.
+    // The run reports the same, and refuses nothing else.
     let files = ["{ uses: csv", "{ uses: json", "{ uses: file", "{ uses: shell", "{ uses: mail"]
     for step in steps where files.contains(where: step.step.hasPrefix) {
       try program.write("steps: [\(step.step)]\n", to: "run.yaml")
@@ -298,7 +298,7 @@ import Testing
     await program.remove()
   }
 
-  @Test func `what another connection or a computed setting allows is no fault of the check`() async throws {
+  @Test func `what another connection or a computed setting allows isn't a fault of the check`() async throws {
     let program = try await Program()
     try program.write(
       """
@@ -336,7 +336,7 @@ import Testing
     await program.remove()
   }
 
-  @Test func `what types and constants tell of inputs is a fault of the check`() async throws {
+  @Test func `faults of inputs that types and constants show are faults of the check`() async throws {
     let program = try await Program()
     let cases: [(step: String, message: String, mark: String)] = [
       (

@@ -2,9 +2,9 @@ import Foundation
 import Glibc
 import Testing
 
-/// What the real binary leaves when it crashes.
+/// The backtrace and mark of the real binary when it crashes.
 @Suite(.timeLimit(.minutes(5))) struct CrashTraceTests {
-  @Test func `a program that is made to crash says where it was, and its symbols tell the functions`() async throws {
+  @Test func `a crashing program prints its backtrace, and its symbols name the functions`() async throws {
     let program = try await ServeTests.program()
     let serve = try program.serve("serve")
     await serve.line(with: "serves")
@@ -19,7 +19,7 @@ import Testing
     // The signal may meet any thread, also one in a library, of which what looks like an address is told as well.
     let known = symbols.out.split(separator: "\n").filter { !$0.hasPrefix("??") }
     #expect(!known.isEmpty && !addresses.isEmpty, "\(line)\n\(symbols.out)")
-    // What another process did to it is not held against its runs.
+    // A signal from another process isn't blamed on the runs.
     #expect(!FileManager.default.fileExists(atPath: program.folder.appending(path: ".errand/agent.crashed").path))
     await program.remove()
   }

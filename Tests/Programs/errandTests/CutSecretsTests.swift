@@ -3,12 +3,12 @@ import Foundation
 import HTTPServer
 import Testing
 
-// A text from outside that is cut before its secrets are taken out keeps what is left of a secret at the cut.
+// If a text from outside were cut before its secrets are taken out, part of a secret would remain at the cut.
 
 @Suite(.timeLimit(.minutes(2))) struct CutSecretsTests {
   private static let token = "tok-5Xw9QzLr7TnB2xWc9LmZ4kVb8HsJ3pGd6Ye"
 
-  /// What of a secret is enough to know it by: any eight characters in a row.
+  /// The parts that reveal a secret: any eight consecutive characters.
   private static func parts(of secret: String) -> [String] {
     let letters = Array(secret)
     return (0...(letters.count - 8)).map { String(letters[$0..<$0 + 8]) }

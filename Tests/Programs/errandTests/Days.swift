@@ -14,10 +14,10 @@ import Testing
 
 @testable import errand
 
-/// What `errand serve` is made of, in this process and on a clock that a test moves: a folder with recipes of the
+/// The parts of `errand serve`, in this process and on a clock that a test moves: a folder with recipes of the
 /// repository, the state in files, and the school's sandbox on a real port and on the same clock.
 final class Days: @unchecked Sendable {
-  // One test uses it, one thing after another.
+  // One test uses it, sequentially.
   let time: TestTime
   let folder: URL
   private let school: any RunningSandbox
@@ -65,7 +65,7 @@ final class Days: @unchecked Sendable {
 
   // MARK: The agent
 
-  /// Starts the agent, which takes over what is open and begins to fire slots.
+  /// Starts the agent, which resumes open runs and fires slots.
   func serve() async throws {
     let console = Console(noColour: true, isQuiet: true, isVerbose: false)
     let workspace = try Workspace(
@@ -87,7 +87,7 @@ final class Days: @unchecked Sendable {
     connection = nil
   }
 
-  /// Leaves what a machine that loses its power now would leave on its disk.
+  /// Leaves the disk as after a power failure at this moment.
   func crash() async throws {
     crashes += 1
     let left = folder.appending(path: "state-\(crashes)")
@@ -102,7 +102,7 @@ final class Days: @unchecked Sendable {
 
   // MARK: Time
 
-  /// Moves the clock to an instant, once everybody who waits for one sleeps.
+  /// Moves the clock to an instant, once all tasks that wait for one sleep.
   func pass(to instant: Timestamp) async {
     if let agent {
       let runs = await agent.host.alarmCount > 0 ? 1 : 0
@@ -114,7 +114,7 @@ final class Days: @unchecked Sendable {
 
   func pass(to instant: String) async throws { await pass(to: try #require(Timestamp(instant))) }
 
-  /// The next run that waits, stands or ends.
+  /// The next run that waits, is suspended or ends.
   func run() async throws -> RunRecord {
     for await item in news {
       switch item {
@@ -126,7 +126,7 @@ final class Days: @unchecked Sendable {
     throw CancellationError()
   }
 
-  /// Moves the clock to wherever a run has something to do, until it ends; gives the instants at which it woke.
+  /// Moves the clock to each instant at which a run continues, until it ends; returns these instants.
   func runToItsEnd(from first: RunRecord? = nil) async throws -> (run: RunRecord, woke: [String]) {
     var woke: [String] = []
     var next = first
@@ -139,7 +139,7 @@ final class Days: @unchecked Sendable {
     }
   }
 
-  /// Moves the clock to where a run tries a step again, so soon that the agent stays with it.
+  /// Moves the clock to a run's next attempt, so soon that the agent keeps the run in memory.
   func passToNextTry(of run: RunRecord) async throws {
     let store = try #require(agent?.store)
     var due: Timestamp?
@@ -147,7 +147,7 @@ final class Days: @unchecked Sendable {
       await Task.yield()
       due = store.run(run.id)?.steps.inOrder.compactMap { $0.lastAttempt?.retryAt }.first { $0 > time.now() }
     }
-    // The run's, and that of the schedules.
+    // The run's sleeper, and that of the schedules.
     await time.waitForSleepers(2)
     if let span = due?.span(since: time.now()) { time.advance(by: span) }
   }
@@ -170,7 +170,7 @@ final class Days: @unchecked Sendable {
     if case .accepted = answer {} else { Issue.record("\(answer)") }
   }
 
-  /// Decides about a run as `errand runs approve|reject` does; gives what a refusal says.
+  /// Decides about a run as `errand runs approve|reject` does; returns the message of a refusal.
   func decide(_ run: RunRecord, approved: Bool, comment: String? = nil) async throws -> String? {
     let decision = AgentRequest.decide(run: run.id, step: nil, isApproved: approved, comment: comment)
     if case .refused(let refusal) = try await ask(decision) { return refusal.message }
@@ -183,7 +183,7 @@ final class Days: @unchecked Sendable {
     return try await store.value(try #require(try await store.finishedRun(run.id)?.outputs))
   }
 
-  /// What `errand why` says of a run.
+  /// The output of `errand why` for a run.
   func why(_ run: RunRecord) async throws -> String {
     let requests = AgentRequests(connection: try #require(connection))
     let (facts, _) = try await requests.facts(about: try await requests.shown(run.id), hasValues: false)
@@ -202,7 +202,7 @@ final class Days: @unchecked Sendable {
 
   // MARK: The school
 
-  /// How often each thing was written.
+  /// How often each item was written.
   func writes(_ action: String) async throws -> [String: Int] {
     try await school.writes(action)
   }

@@ -2,9 +2,9 @@ import ActionTestKit
 import Foundation
 import Testing
 
-/// One of the pages that people write: README, the pages of `docs` and those of `.github`.
+/// A handwritten page: README, the pages of `docs` and those of `.github`.
 struct DocumentationPage: Sendable, CustomTestStringConvertible {
-  /// A code block: what stands after its fence, and its text with a line end after each line.
+  /// A code block: the words after its fence, and its text with a line end after each line.
   struct Block {
     var language: String
     var text: String
@@ -32,7 +32,7 @@ struct DocumentationPage: Sendable, CustomTestStringConvertible {
     return names.filter { $0.hasSuffix(".md") }.sorted().map { DocumentationPage("\(folder)/\($0)") }
   }
 
-  /// The lines, each with whether it stands in a code block or is a fence.
+  /// The lines, each with whether it is in a code block or a fence.
   private var lines: [(text: Substring, isCode: Bool)] {
     var isCode = false
     return text.split(separator: "\n", omittingEmptySubsequences: false).map { line in
@@ -63,7 +63,7 @@ struct DocumentationPage: Sendable, CustomTestStringConvertible {
 
   func blocks(_ language: String) -> [String] { blocks.filter { $0.language == language }.map(\.text) }
 
-  /// What stands between backquotes in sentences and tables.
+  /// The text between backquotes in sentences and tables.
   var spans: [String] {
     lines.filter { !$0.isCode }.flatMap { $0.text.split(separator: "`", omittingEmptySubsequences: false).enumerated() }
       .filter { !$0.offset.isMultiple(of: 2) }.map { String($0.element) }
@@ -76,7 +76,7 @@ struct DocumentationPage: Sendable, CustomTestStringConvertible {
     return (lines + spans).filter { $0.hasPrefix(word + " ") && !$0.hasPrefix(word + " (") }
   }
 
-  /// Where the links outside of code lead.
+  /// The targets of the links outside of code.
   var links: [String] {
     let prose = lines.filter { !$0.isCode }.map(\.text).joined(separator: "\n")
     return prose.split(separator: "](").dropFirst().compactMap { $0.split(separator: ")").first.map(String.init) }
@@ -103,7 +103,7 @@ struct DocumentationPage: Sendable, CustomTestStringConvertible {
     return (folders.joined(separator: "/"), anchor)
   }
 
-  /// The first cells of the table whose head begins with these cells, as they stand between backquotes.
+  /// The backquoted texts in the first cells of the table whose head begins with these cells.
   func cells(under head: String) -> [String] {
     let rows = lines.map(\.text).drop { !$0.hasPrefix(head) }.dropFirst(2).prefix { $0.hasPrefix("|") }
     return rows.compactMap { $0.split(separator: "`").dropFirst().first.map(String.init) }

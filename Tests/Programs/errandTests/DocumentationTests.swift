@@ -8,8 +8,8 @@ import Testing
 
 @testable import errand
 
-/// What README and the pages of `docs` show, against the program and the tree: commands parse, recipes check, links
-/// lead somewhere, files and types that are named exist.
+/// Checks README and the pages of `docs` against the program and the tree: commands parse, recipes check, links have
+/// targets, and the files and types that are named exist.
 @Suite struct DocumentationTests {
   typealias Page = DocumentationPage
 
@@ -28,13 +28,13 @@ import Testing
 
   // MARK: Commands
 
-  /// The commands by their names, as sentences speak of them.
+  /// The commands' names, as sentences use them.
   private static let names = Set(
     program.subcommands.flatMap { command in
       ["errand \(command.name)"] + command.subcommands.map { "errand \(command.name) \($0.name)" }
     })
 
-  /// The command lines that a line stands for: without its comment, `[…]` given, and each of `a|b` in turn.
+  /// The command lines that a line expands to: without its comment, `[…]` given, and each of `a|b` in turn.
   private static func variants(of line: String) -> [[String]] {
     var words: [[String]] = []
     var word = ""
@@ -53,7 +53,7 @@ import Testing
       switch character {
       case " ":
         end()
-        // What stands apart is what the line says of itself.
+        // The text after three blanks is the line's comment.
         if blanks == 3 { break scan }
       case "#" where word.isEmpty: break scan
       case "|" where word.isEmpty: break scan
@@ -71,7 +71,7 @@ import Testing
     for line in page.commands("errand") where line != "errand --version" {
       for words in DocumentationTests.variants(of: line) {
         do throws(UsageError) { _ = try program.parse(Array(words.dropFirst())) } catch {
-          // A command's bare name within a sentence is no command line.
+          // A command's bare name within a sentence isn't a command line.
           if !DocumentationTests.names.contains(line) { Issue.record("\(page.path): \(line): \(error)") }
         }
       }
@@ -94,7 +94,7 @@ import Testing
     ),
     ("errand serve --systemd-unit | sudo tee x", [["errand", "serve", "--systemd-unit"]]),
   ])
-  func `a line stands for command lines`(_ line: String, _ words: [[String]]) {
+  func `a line expands to command lines`(_ line: String, _ words: [[String]]) {
     #expect(DocumentationTests.variants(of: line) == words)
   }
 
@@ -146,7 +146,7 @@ import Testing
     }
   }
 
-  /// What a Swift block shows stands in the file that the page says it is from.
+  /// The code of a Swift block is in the file that the page names.
   @Test(arguments: Page.all) func `every Swift block is code of the tree`(_ page: Page) throws {
     let sources = page.links.map { page.target(of: $0).path }.filter { $0.hasSuffix(".swift") }
     for block in page.blocks("swift") {
@@ -154,7 +154,7 @@ import Testing
     }
   }
 
-  /// Expects the lines of a block in the text, in their order; `…` stands for any number of lines, or for the rest of one.
+  /// Expects the lines of a block in the text, in their order; `…` is any number of lines, or the rest of one.
   private func expect(_ block: String, isPartOf text: String, on page: Page) {
     func lines(_ text: String) -> [String] {
       text.split(separator: "\n").map { line in
@@ -238,7 +238,7 @@ import Testing
     }
   }
 
-  /// Contributors look the types up; so a renamed type is renamed there, too.
+  /// Contributors look the types up, so a renamed type must be renamed there, too.
   @Test(arguments: ["docs/architecture.md", "docs/glossary.md"].map(Page.init))
   func `every type that is named exists`(_ page: Page) throws {
     let named = Set(page.spans.filter { $0.wholeMatch(of: /[A-Z]+[a-z][A-Za-z0-9]*(\.[A-Z][A-Za-z0-9]+)*/) != nil })

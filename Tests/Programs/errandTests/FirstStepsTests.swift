@@ -2,9 +2,9 @@ import Basics
 import Foundation
 import Testing
 
-/// What a beginner meets: the slips of the first hour, and the messages about them.
+/// The mistakes of a beginner's first hour, and the messages about them.
 @Suite(.timeLimit(.minutes(3))) struct FirstStepsTests {
-  /// Calls of the program in a folder with some files, which is gone afterwards.
+  /// Calls of the program in a folder with some files, which is removed afterwards.
   private static func with(_ files: [String: String], _ body: (Program) async throws -> Void) async throws {
     let program = try await Program()
     try FileManager.default.createDirectory(
@@ -14,7 +14,7 @@ import Testing
     await program.remove()
   }
 
-  @Test func `an export replaces no device, and no archive unasked`() async throws {
+  @Test func `an export replaces no device, and an archive only on request`() async throws {
     try await Self.with([:]) { program in
       _ = try await program.call("runs")
       _ = try await program.shell("mkfifo pipe")
@@ -30,7 +30,7 @@ import Testing
     }
   }
 
-  @Test func `output that cannot be written is a failure, and a reader that goes is none`() async throws {
+  @Test func `output that cannot be written is a failure, and a reader that leaves isn't`() async throws {
     try await Self.with(["recipes/a.yaml": "steps: [{ wait: 1s }]\n"]) { program in
       let binary = Program.binary.path
       for command in ["schema recipe", "actions", "graph recipes/a.yaml", "--version", "check --format json"] {
@@ -61,7 +61,7 @@ import Testing
     }
   }
 
-  @Test func `what is wrong between recipes is found where a folder is checked`() async throws {
+  @Test func `faults between recipes are found where a folder is checked`() async throws {
     let files = [
       "recipes/a.yaml": "recipe: same\non: [{ afterRecipe: sane }]\nsteps: [{ let: { x: 1 } }]\n",
       "recipes/b.yaml": "recipe: same\nsteps: [{ let: { x: 1 } }]\n",
@@ -85,7 +85,7 @@ import Testing
     }
   }
 
-  @Test func `a connection that is not there is told before a run begins`() async throws {
+  @Test func `a missing connection is reported before a run begins`() async throws {
     let files = [
       "errand.yaml": "# nothing yet\n",
       "recipes/a.yaml": "steps: [{ uses: markbook.getMarkbook, with: { markbookKey: 1 } }]\n",
@@ -104,7 +104,7 @@ import Testing
     }
   }
 
-  @Test func `a run whose state is thrown away is not offered for later`() async throws {
+  @Test func `a run with a temporary state isn't offered for later`() async throws {
     let files = ["recipes/a.yaml": "steps: [{ fail: It is over. }]\n"]
     try await Self.with(files) { program in
       let run = try await program.call("run", "recipes/a.yaml", "--sandbox")
@@ -114,7 +114,7 @@ import Testing
     }
   }
 
-  @Test func `what is no plan is told, and one that failed is not offered`() async throws {
+  @Test func `an invalid plan is reported, and a failed one isn't offered`() async throws {
     let files = ["recipes/a.yaml": "inputs: { x: int }\nsteps: [{ if: inputs.x > 0, fail: Too much. }]\n"]
     try await Self.with(files) { program in
       for name in ["recipes/a.yaml", "x.json"] {
@@ -154,7 +154,7 @@ import Testing
     }
   }
 
-  @Test func `a run that waits a little says so, and one that was killed is told as such`() async throws {
+  @Test func `a run that waits briefly says so, and a killed one is shown as interrupted`() async throws {
     try await Self.with(["b.yaml": "steps: [{ wait: 50s }]\n"]) { program in
       let run = try program.start(["run", "b.yaml"])
       var list = try await program.call("runs")
@@ -192,7 +192,7 @@ import Testing
     }
   }
 
-  @Test func `who decides is whose account it is, and an event under another name is told`() async throws {
+  @Test func `the account's name decides, and an event with another name is reported`() async throws {
     let files = [
       "a.yaml":
         "steps: [{ id: ask, approve: { prompt: Now? } }, { id: paid, wait: { event: paid, match: event.amount > 1 } }]\n"
@@ -240,7 +240,7 @@ import Testing
     }
   }
 
-  @Test func `a slip is told with the fix`() async throws {
+  @Test func `a mistake is reported with the fix`() async throws {
     let files = [
       "recipes/weekly.yaml": "inputs: { key: { type: int, summary: Key of it. } }\nsteps: [{ let: { x: 1 } }]\n",
       "on.yaml": "steps: [{ uses: markbook.getMarkbook, on: api, with: { markbookKey: 1 } }]\n",
@@ -269,7 +269,7 @@ import Testing
     }
   }
 
-  @Test func `without a folder of recipes, or a place for the state, it is told what to do`() async throws {
+  @Test func `a missing folder of recipes or of the state is reported with the fix`() async throws {
     try await Self.with(["errand.yaml": ""]) { program in
       try FileManager.default.removeItem(at: program.folder.appending(path: "recipes"))
       let check = try await program.call("check")

@@ -3,7 +3,7 @@ import Foundation
 import Glibc
 import Testing
 
-/// What recipes may do with files, and whose folders are trusted.
+/// What recipes may do with files, and which owners' folders are trusted.
 @Suite(.timeLimit(.minutes(4))) struct FolderTests {
   /// A program whose folder holds files of its own, some of them without their usual names.
   private static func program(_ extra: String = "") async throws -> Program {
@@ -98,7 +98,7 @@ import Testing
     await program.remove()
   }
 
-  @Test func `a recipe is out of bounds wherever it lies, and so are those that it calls, also for an agent elsewhere`()
+  @Test func `a recipe is out of bounds wherever it is, and so are those that it calls, also for an agent elsewhere`()
     async throws
   {
     let program = try await Self.program("  recipes: { plugin: file, folder: sub, allowRecipes: true }\n")
@@ -122,7 +122,7 @@ import Testing
       serve?.signal(SIGTERM)
       _ = await serve?.end()
     }
-    // What is written into the recipe is known before.
+    // The text for the recipe is computed before.
     try program.write(step("sub/main.txt"), to: "sub/main.txt")
     #expect(try await run("check").error.contains("among errand's own files (recipes)"))
     try program.write(
@@ -167,7 +167,7 @@ import Testing
     let program = try await Self.program()
     let state = program.folder.appending(path: "data").path
     guard chmod(state, mode_t(mode)) == 0, what != "owner" || chown(state, 65534, 65534) == 0 else {
-      // Only root gives folders away.
+      // Only root can change the owner of folders.
       if getuid() == 0 { throw POSIXError(.EIO) }
       return
     }
@@ -256,7 +256,7 @@ import Testing
     defer { try? FileManager.default.removeItem(atPath: other) }
     var (here, there) = (stat(), stat())
     guard stat(program.folder.path, &here) == 0, stat(other, &there) == 0, here.st_dev != there.st_dev else {
-      print("skipped: /dev/shm is no file system of its own")
+      print("skipped: /dev/shm isn't a separate file system")
       return await program.remove()
     }
     try program.write("  file: { others: [\(other)] }\n", after: "errand.yaml")
@@ -279,7 +279,7 @@ import Testing
     await program.remove()
   }
 
-  @Test func `names in other forms are told of`() async throws {
+  @Test func `names in other Unicode forms are reported`() async throws {
     let program = try await Program()
     let folder = program.folder.path
     try FileManager.default.createDirectory(atPath: "\(folder)/in", withIntermediateDirectories: true)
@@ -304,7 +304,7 @@ import Testing
 }
 
 extension Program {
-  /// Adds to the end of a file.
+  /// Appends to a file.
   func write(_ text: String, after name: String) throws {
     let old = try String(contentsOf: folder.appending(path: name), encoding: .utf8)
     try write(old + text, to: name)

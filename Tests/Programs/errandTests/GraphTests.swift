@@ -124,7 +124,7 @@ import Testing
       - let: { m: "${{ inputs.n }}" }
     """
 
-  @Test func `what starts a recipe comes first`() throws {
+  @Test func `the triggers of a recipe come first`() throws {
     let drawing = try GraphTests.drawing(GraphTests.started)
     #expect(
       drawing.text(colour: false) == """
@@ -156,7 +156,7 @@ import Testing
         fail: stop
     """#
 
-  @Test func `what people wrote is nothing but a label`() throws {
+  @Test func `texts from the recipe only ever become labels`() throws {
     let drawing = try GraphTests.drawing(GraphTests.hostile)
     expectSnapshot("hostile.mmd", drawing.mermaid + "\n")
     expectSnapshot("hostile.dot", drawing.dot + "\n")
@@ -248,7 +248,7 @@ import Testing
     let run = try await program.call("run", "shown.yaml", "-i", "n=2", "--json")
     let id = try #require(run.json["run"]?.string)
     let graph = try await program.call("graph", id)
-    // Times are those of this machine.
+    // The times depend on the machine.
     var text = graph.out.replacing(id, with: "RUN")
     text = text.replacing(/[0-9]+\.[0-9]s/, with: "TIME")
     #expect(

@@ -6,8 +6,7 @@ import HTTPServer
 import Synchronization
 import Testing
 
-// What a service sends is what every step gets, whatever it holds; and no file of the state holds a secret, however it is
-// spelled there.
+// Every step gets exactly what a service sends; and no file of the state holds a secret, however it is spelled there.
 
 @Suite(.timeLimit(.minutes(5))) struct KeptSecretsTests {
   private static func state(of program: Program) -> [(path: String, data: Data)] {
@@ -27,7 +26,7 @@ import Testing
     }
   }
 
-  /// Lets the program ask a server with the secret TOKEN.
+  /// Configures a connection to a server with the secret TOKEN.
   private static func connect(_ program: Program, to server: HTTPServer) throws {
     try program.write(
       """
@@ -121,7 +120,7 @@ import Testing
 
   // MARK: Every spelling, everywhere, and kills
 
-  /// A service that sends a secret in every way, and is told what the steps saw.
+  /// A service that sends a secret in every spelling, and receives what the steps saw.
   private final class Mirror: Sendable {
     struct Content {
       var seen: [String: Value] = [:]
@@ -138,7 +137,7 @@ import Testing
       sent["list"] = .list(spellings.map { .string($0) })
       sent["keys"] = .map(ValueMap(spellings.map { ($0, Value.string("x \($0) y \($0)")) }))
       sent["deep"] = .object(["a": .list([.object([secret: .list([.null, .string("<\(secret)>"), .int(4711)])])])])
-      // More than fits an event, so that it lies in a blob.
+      // Too large for an event, so that it is in a blob.
       sent["large"] = .list((0..<3000).map { .string("row \($0) of \(spellings[$0 % spellings.count]) and \(secret)") })
       self.sent = sent
     }
@@ -156,7 +155,7 @@ import Testing
         let value = try? JSON.parse(request.body)
         content.withLock { $0.seen[parts[1]] = value }
       }
-      // Some time after the answer, in the midst of what follows from it.
+      // Some time after the answer, while it is being processed.
       if isVictim, isAnswered {
         Task {
           try? await Task.sleep(for: .milliseconds(3))
@@ -195,7 +194,7 @@ import Testing
     """
 
   @Test(arguments: ["p\u{E4}\"ss/w+ &<%41>\\ 😀", "Konstanz", "svc.automation"])
-  func `each step sees what was sent and no file holds it, whenever the program is killed`(
+  func `each step sees the secret that was sent and no file holds it, whenever the program is killed`(
     _ secret: String
   ) async throws {
     let program = try await Program()
@@ -339,7 +338,7 @@ import Testing
     let renewed = try await program.call("run", "renew.yaml", "--json", environment: now)
     #expect(renewed.code == 0, "\(renewed.out)\(renewed.error)")
     #expect(renewed.json["outputs"] == .object(["isChanged": .bool(true), "existed": .bool(true)]), "\(renewed.out)")
-    // What needs the value itself waits for its secret, as before.
+    // A run that needs the value itself waits for its secret, as before.
     #expect(try await program.call("run", "put.yaml", environment: ["TOKEN": "sesame-4711"]).code == 0)
     try program.write(
       "steps: [{ uses: store.compareAndSet, with: { name: kept, expected: x, value: y } }]\n", to: "compare.yaml")
@@ -414,7 +413,7 @@ import Testing
 
   // MARK: What people see
 
-  @Test func `outputs are masked for people and programs, which are told where`() async throws {
+  @Test func `outputs are masked for people and programs, with the places`() async throws {
     let program = try await Program()
     let server = try HTTPServer { _ in
       .text(#"{"rows":[{"a":"x"},{"a":"by sesame-4711!"}],"sesame-4711":1}"#, type: "application/json")
@@ -476,7 +475,7 @@ import Testing
 
   // MARK: What earlier versions kept
 
-  @Test func `what was kept before a secret was known is found and removed`() async throws {
+  @Test func `a secret that was kept before it was known is found and removed`() async throws {
     let program = try await Program()
     let secret = "sesame/4711"
     try program.write("connections: {}\n", to: "errand.yaml")
@@ -509,7 +508,7 @@ import Testing
       to: program.folder.appending(path: ".errand/journal-1.damaged.jsonl"))
     _ = try await program.shell("chmod -R go-rwx .errand")
 
-    // Only now it is a secret.
+    // From now on it is a secret.
     try program.write(
       "connections:\n  http: { baseURL: \"http://127.0.0.1:1\", secretQuery: { key: \"${{ secrets.TOKEN }}\" } }\n",
       to: "errand.yaml")
@@ -527,7 +526,7 @@ import Testing
     Self.expectNothing(of: secret, in: program)
     #expect(try await program.call("doctor", environment: environment).out.hasSuffix("no faults\n"))
 
-    // It opens, and goes on with what it was.
+    // It opens, and its run continues.
     _ = try await program.call("runs", "signal", "any", "go", environment: environment)
     let end = try await program.call("runs", "resume", environment: environment)
     #expect(end.code == 0, "\(end.out)\(end.error)")
@@ -574,7 +573,7 @@ enum SpelledSecret {
     String(UnicodeScalar(byte)).percentEncoded.utf8.count > 1
   }
 
-  /// Others, which a finder has to know too.
+  /// Unusual ways, which a finder must know too.
   static func odd(_ text: String) -> [String] {
     let scalars = text.unicodeScalars
     func all(_ form: (Unicode.Scalar) -> String) -> String { scalars.map(form).joined() }

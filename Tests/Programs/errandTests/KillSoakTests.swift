@@ -3,8 +3,8 @@ import Foundation
 import Glibc
 import Testing
 
-/// The agent's process, killed at random moments over what has to come out right whatever is cut off: values that many
-/// runs change at once, runs that are tried again, journals with holes, and commands with children.
+/// Kills the agent's process at random moments while it does work that must come out right wherever it is interrupted:
+/// values that many runs change at once, retried runs, journals with holes, and commands with children.
 @Suite(.timeLimit(.minutes(60))) struct KillSoakTests {
   /// Counts five items, of which one fails in the first attempt, all into the same value.
   private static let counted = """
@@ -22,7 +22,7 @@ import Testing
             fail: Not yet.
     """
 
-  /// Has a child in a session of its own; a second try says which of the first's processes are still there.
+  /// Has a child in a session of its own; a second attempt reports which processes of the first are still running.
   private static let commanding = """
     recipe: commanding
     inputs: { name: string }
@@ -45,11 +45,11 @@ import Testing
     return !status.isEmpty && !status.contains(") Z ")
   }
 
-  @Test func `what is retried, counted by many and left to children comes out right when killed at random`()
+  @Test func `retries, shared counters and child processes come out right when killed at random`()
     async throws
   {
     let environment = ProcessInfo.processInfo.environment
-    // A few rounds for the gate; ERRAND_SOAK makes it as long as one likes, in seconds.
+    // A few rounds for the gate; ERRAND_SOAK sets its length in seconds.
     let seconds = environment["ERRAND_SOAK"].flatMap { Double($0) }
     let seed = environment["ERRAND_SEED"].flatMap { UInt64($0) } ?? UInt64.random(in: 0...UInt64.max)
     var random = SeededNumbers(seed)
@@ -73,7 +73,7 @@ import Testing
           if number < 3 { counted.insert(name) }
         }
         for try await (name, outcome) in group where ![0, 4].contains(outcome.code) {
-          // What was not acknowledged may be there or not.
+          // Unacknowledged runs may be there or not.
           Issue.record("seed \(seed): \(name) was not accepted: \(outcome.error)")
         }
       }
@@ -83,7 +83,7 @@ import Testing
       kills += 1
       holes += try await KillSoakTests.expectRefusedHole(in: program, &random, "seed \(seed), round \(rounds)") ? 1 : 0
     }
-    // All that failed is tried again, by commands that are killed as well, until each has succeeded once.
+    // All failed runs are retried, by commands that are killed as well, until each has succeeded once.
     var retries = 0
     var ended: [String: End] = [:]
     try await KillSoakTests.rest(program, &ended)
@@ -131,11 +131,11 @@ import Testing
   private struct End {
     var name: String
     var status: String
-    /// The run that it tries again.
+    /// The run that it retries.
     var retries: String?
   }
 
-  /// Has everything that is open carried on to its end, and adds what became of runs that were not known.
+  /// Has all open runs finished, and adds the ends of runs that were not known.
   private static func rest(_ program: Program, _ ends: inout [String: End]) async throws {
     let serve = try program.serve("serve", "--quiet")
     var patience = 400
@@ -179,8 +179,8 @@ import Testing
       entries.map { ($0["name"]?.string ?? "", $0["got"]?["value"]?.int ?? -1) }, uniquingKeysWith: { _, last in last })
   }
 
-  /// Whether a hole could be made in a copy of the journal that has committed batches behind it; it has to be refused,
-  /// and never taken for what a crash cut off.
+  /// Whether a hole could be made in a copy of the journal, with committed batches after it; it has to be refused, and
+  /// never taken for the result of a crash.
   private static func expectRefusedHole(
     in program: Program, _ random: inout SeededNumbers, _ comment: String
   ) async throws -> Bool {

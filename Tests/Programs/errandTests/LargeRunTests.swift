@@ -2,7 +2,7 @@ import Basics
 import Foundation
 import Testing
 
-/// A run of thousands of items, as people look at it while an agent has it.
+/// Shows a run of thousands of items while an agent has it.
 @Suite(.timeLimit(.minutes(5))) struct LargeRunTests {
   private static let recipe = """
     recipe: large
@@ -20,14 +20,14 @@ import Testing
       count: ${{ steps.items.size() }}
     """
 
-  /// The most bytes that a process has held, in KiB.
+  /// The peak memory of a process, in KiB.
   private static func peak(of process: Int32) throws -> Int {
     let status = try String(contentsOfFile: "/proc/\(process)/status", encoding: .utf8)
     let line = try #require(status.split(separator: "\n").first { $0.hasPrefix("VmHWM:") })
     return try #require(Int(line.filter(\.isNumber)))
   }
 
-  /// Lets the peak begin anew at what is held.
+  /// Resets the peak to the current memory.
   private static func forgetPeak(of process: Int32) throws {
     try Data("5".utf8).write(to: URL(filePath: "/proc/\(process)/clear_refs"))
   }
@@ -55,7 +55,7 @@ import Testing
     try await look("waiting")
     #expect(try await program.call("runs", "signal", id, "go").code == 0)
     await serve.line(with: "large \(id) succeeded")
-    // It waits for nothing any more, and its end is all there is to follow.
+    // The run has ended, so its end is all there is to follow.
     let end = try await program.call("runs", "follow", id)
     #expect(end.code == 0 && end.out.contains("count: 4000"), "\(end.error)")
     serve.signal(SIGTERM)

@@ -20,7 +20,7 @@ import Testing
     #expect(outcome.error.hasSuffix(" recipes checked, no hints\n"))
   }
 
-  @Test func `hints are no errors, unless that is asked for`() async throws {
+  @Test func `hints aren't errors unless requested`() async throws {
     let program = try await Program()
     try program.write(LintTests.doubtful, to: "doubtful.yaml")
     try program.write("steps:\n  - fail: ${{ nothing }}\n", to: "faulty.yaml")
@@ -44,7 +44,7 @@ import Testing
     await program.remove()
   }
 
-  @Test func `what check refuses because of the connections here, lint shows too`() async throws {
+  @Test func `lint also shows what check refuses because of the connections here`() async throws {
     let program = try await Program()
     try program.write("steps:\n  - uses: http.get\n    with: { url: /items }\n", to: "items.yaml")
     let (check, lint) = (try await program.call("check", "items.yaml"), try await program.call("lint", "items.yaml"))

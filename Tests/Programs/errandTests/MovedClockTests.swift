@@ -6,10 +6,10 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct MovedClockTests {
   struct Case: Sendable, CustomTestStringConvertible {
     var testDescription: String
-    /// What the program's clock shows when the agent starts, on Sunday.
+    /// The program's clock when the agent starts, on Sunday.
     var begins: String
     var isByHand: Bool
-    /// What `why` says of it: a schedule's run by the clock of the schedule, another one by that of who asks.
+    /// The words of `why`: a schedule's run in the schedule's zone, another one in the caller's.
     var why: [String]
     var ledger: [String]
   }
@@ -83,7 +83,7 @@ import Testing
 }
 
 extension MovedClockTests {
-  @Test func `schedules of a clock that was ahead are silent, which everything says, and start again after a reset`()
+  @Test func `schedules after a clock was ahead start nothing, which every command says, until a reset`()
     async throws
   {
     let program = try await Program()
@@ -119,14 +119,14 @@ extension MovedClockTests {
   }
 }
 
-/// A wall clock for programs, which shows what a test says when they start and goes on from there.
+/// A wall clock for programs, which a test sets when they start, and which runs from there.
 struct MovableClock {
   private let libraries: String
 
-  /// What is loaded before libfaketime, which takes every absolute timer for one of the wall clock.
+  /// A library to load before libfaketime, which takes every absolute timer for one of the wall clock.
   ///
-  /// Those of Swift's concurrency go by the clock that runs from the machine's start, and would never ring; the kernel
-  /// gets them as they are.
+  /// The timers of Swift's concurrency use the clock that runs from the machine's start, and would never fire; the shim
+  /// passes them to the kernel unchanged.
   private static let shim = """
     #include <sys/syscall.h>
     #include <sys/timerfd.h>
@@ -138,7 +138,7 @@ struct MovableClock {
 
     """
 
-  /// Nil, with the reason printed, where libfaketime is not there.
+  /// Nil, with the reason printed, without libfaketime.
   init?(in folder: URL) async throws {
     let folders = (try? FileManager.default.contentsOfDirectory(atPath: "/usr/lib")) ?? []
     let faketime = folders.map { "/usr/lib/\($0)/faketime/libfaketimeMT.so.1" }

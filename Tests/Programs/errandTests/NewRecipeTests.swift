@@ -8,7 +8,7 @@ import Testing
 @testable import errand
 
 @Suite(.timeLimit(.minutes(3))) struct NewRecipeTests {
-  /// What is said of a recipe, and of what could be better in it.
+  /// The faults and hints of a recipe.
   private static func said(of text: String) -> String {
     let environment = RecipeEnvironment(catalog: ActionCatalog(everyPlugin)) { path throws(FileError) in
       throw FileError(.read, path, .system(2))
@@ -20,11 +20,11 @@ import Testing
   @Test(arguments: RecipeExamples.all.map(\.name)) func `every example checks, without a hint`(_ name: String) throws {
     let text = try #require(RecipeExamples.all.first { $0.name == name }?.text)
     #expect(NewRecipeTests.said(of: text.replacing("NAME", with: "mine")) == "")
-    // An example is a recipe of ours, cut down.
+    // An example is one of the repository's recipes, cut down.
     #expect(Files.exists(Program.root.appending(path: "recipes/\(name).yaml").path))
   }
 
-  @Test func `what is begun with any action checks, without a hint`() {
+  @Test func `a starter recipe for any action checks, without a hint`() {
     let actions = ActionCatalog(everyPlugin).plugins.flatMap(\.actions)
     #expect(actions.count > 60)
     #expect(actions.filter { !NewRecipeCommand.canBegin(with: $0) }.map(\.id) == ["timetable.saveCopy"])
@@ -72,7 +72,7 @@ import Testing
     await program.remove()
   }
 
-  @Test func `what is begun gives what is small of an answer, and counts its lists`() async throws {
+  @Test func `a starter recipe returns the small parts of an answer, and counts its lists`() async throws {
     let program = try await Program()
     let made = try await program.call("new", "recipe", "--uses", "markbook.getMarkbook")
     #expect(made.code == 0, "\(made.error)")
@@ -102,7 +102,7 @@ import Testing
     await program.remove()
   }
 
-  @Test func `nothing is overwritten, and nothing is written that is at fault`() async throws {
+  @Test func `no file is overwritten, and no faulty one is written`() async throws {
     let program = try await Program()
     try Files.makeFolder(program.folder.appending(path: "recipes").path)
     try program.write("mine\n", to: "recipes/taken.yaml")

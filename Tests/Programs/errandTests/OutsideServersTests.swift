@@ -5,7 +5,7 @@ import Foundation
 import PluginList
 import Testing
 
-/// Recipes against servers of others: Python's and OpenSSL's.
+/// Recipes against servers of other projects: Python's and OpenSSL's.
 @Suite(.timeLimit(.minutes(3))) struct OutsideServersTests {
   private static func with(_ body: (Program) async throws -> Void) async throws {
     let program = try await Program()
@@ -114,7 +114,7 @@ import Testing
       let end = try await program.shell("unshare -n sh all.sh")
       let asked = try await program.shell("cat asked.txt").out
       let said = try await program.shell("cat a.json").out
-      // What is private may lead to what is.
+      // A private address may redirect to another private one.
       #expect(end.out == "1 0\n", "\(said)")
       #expect(asked == "/start\n/start\n/inside\n")
       #expect(said.contains("redirects from a public address to a private one"), "\(said)")

@@ -8,7 +8,7 @@ import Testing
 private let averages = Program.root.appending(path: "recipes/markbook-averages.yaml").path
 
 @Suite struct PlanTests {
-  /// A markbook, and in it a class and students, each of which needs what only the write before can tell.
+  /// A markbook with a class and students, each of which needs the result of the write before.
   private static let newMarkbook = """
     recipe: new-markbook
     steps:
@@ -107,7 +107,7 @@ private let averages = Program.root.appending(path: "recipes/markbook-averages.y
     let first = try await program.start(["plan"] + arguments).outcome()
     #expect(first.code == 0, "\(first.error)")
     #expect(try await program.control("log")["writes"] == .map(ValueMap()))
-    // Not a trace in the state, which is not even there.
+    // No trace in the state, which isn't even created.
     #expect(!FileManager.default.fileExists(atPath: program.folder.appending(path: ".errand").path))
     let writes = try #require(first.json["writes"]?.list)
     #expect(writes.count == 23)
@@ -121,7 +121,7 @@ private let averages = Program.root.appending(path: "recipes/markbook-averages.y
     }
     #expect(try await program.writes("putstudentresult").keys.sorted() == keys.sorted())
 
-    // What is there now is what was planned, to the letter.
+    // The data is now exactly as planned.
     let second = try await program.start(["plan"] + arguments).outcome()
     func results(_ plan: Program.Outcome, _ member: String) -> [String] {
       (plan.json["writes"]?.list ?? []).flatMap { $0["changes"]?.list ?? [] }
@@ -132,7 +132,7 @@ private let averages = Program.root.appending(path: "recipes/markbook-averages.y
     await program.remove()
   }
 
-  @Test func `a recipe that makes what it then fills is planned, and run as planned`() async throws {
+  @Test func `a recipe that creates a markbook and then fills it is planned, and run as planned`() async throws {
     let program = try await Program()
     try program.write(PlanTests.newMarkbook, to: "new.yaml")
     let plan = try await program.call("plan", "new.yaml")
@@ -149,7 +149,7 @@ private let averages = Program.root.appending(path: "recipes/markbook-averages.y
     await program.remove()
   }
 
-  @Test func `a run keeps to a plan, and refuses when what it read has moved`() async throws {
+  @Test func `a run keeps to a plan, and is refused when the data has changed`() async throws {
     let program = try await Program()
     let arguments = [averages, "--config", "errand.yaml"]
     let plan = try await program.start(
@@ -192,7 +192,7 @@ private let averages = Program.root.appending(path: "recipes/markbook-averages.y
     await program.remove()
   }
 
-  /// A page whose header fields are others each time it is asked for, and whose text is what it is set to.
+  /// A page whose header fields change with each request, and whose text can be set.
   private final class Page: Sendable {
     let text = Mutex("one")
     private let count = Mutex(0)
@@ -208,7 +208,7 @@ private let averages = Program.root.appending(path: "recipes/markbook-averages.y
     }
   }
 
-  @Test func `a plan holds though the date of an answer moves, and not when its body does, or a write of the date`()
+  @Test func `a plan holds if the date of an answer changes, but not if its body or a written date does`()
     async throws
   {
     let program = try await Program()
@@ -305,7 +305,7 @@ private let averages = Program.root.appending(path: "recipes/markbook-averages.y
     await program.remove()
   }
 
-  @Test func `a plan of what would fail says so`() async throws {
+  @Test func `a plan of a run that would fail says so`() async throws {
     let program = try await Program()
     let outcome = try await program.call(
       "plan", averages, "--config", "errand.yaml", "-i", "markbook=1207731", "-i", "into=Nothing")

@@ -6,9 +6,9 @@ import PluginList
 import Synchronization
 import Testing
 
-/// What a plan has to show so that the run then writes nothing else, with the real binary.
+/// A plan shows everything that the run then writes, with the real binary.
 @Suite(.timeLimit(.minutes(3))) struct PlanTruthTests {
-  /// A service that holds a list, which grows each time it is asked for if it is to, and takes down what it is sent.
+  /// A service with a list, which can grow with each request, and a record of what it was sent.
   private final class Desk: Sendable {
     private let content = Mutex((asked: 0, writes: [String](), grows: false, refuses: ""))
 
@@ -57,7 +57,7 @@ import Testing
     await program.remove()
   }
 
-  /// Writes of a plan with what they depend on: `PUT /a <if 'x' fails>`.
+  /// Writes of a plan with their conditions: `PUT /a <if 'x' fails>`.
   private static func shown(_ plan: Program.Outcome) -> [String] {
     (plan.json["writes"]?.list ?? []).map { write in
       let conditions = (write["if"]?.list ?? []).compactMap(\.string)
@@ -66,7 +66,7 @@ import Testing
     }
   }
 
-  @Test func `a block that is tried again writes again in the plan, and says so where it may`() async throws {
+  @Test func `a retried block writes again in the plan, which says so where it may`() async throws {
     try await Self.withDesk { program, desk, _ in
       try program.write(
         """
@@ -113,7 +113,7 @@ import Testing
     }
   }
 
-  /// Steps, the last of which reads what one before it writes, or does not.
+  /// Steps, the last of which may read what an earlier one writes.
   private static let readsAfterWrites: [(steps: [String], isKnown: Bool)] = [
     (
       [
@@ -409,8 +409,7 @@ import Testing
     }
   }
 
-  @Test func `a run that was said yes to is planned again, and refused if the service changed meanwhile`() async throws
-  {
+  @Test func `a confirmed run is planned again, and refused if the service changed meanwhile`() async throws {
     try await Self.withDesk { program, desk, _ in
       desk.grow()
       try program.write(

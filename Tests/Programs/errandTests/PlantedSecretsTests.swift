@@ -5,13 +5,13 @@ import HTTPServer
 import Synchronization
 import Testing
 
-// Each place that a secret can come from gets one of its own, which is sent to a service that answers with whatever it
-// was sent, written in every way, and to commands that print it. Then every command of the program is called, and every
-// byte that was written anywhere is looked through.
+// Every possible source of secrets gets its own secret, which is sent to a service that echoes it in every spelling,
+// and to commands that print it. Then every command of the program is called, and every byte that was written anywhere
+// is searched.
 
 /// A service that echoes its requests.
 private final class EchoService: Sendable {
-  /// What it was sent; apart, because the server begins before the service is whole.
+  /// What it was sent; a class of its own, because the server starts before the service is initialised.
   private final class Sight: Sendable {
     let texts = Mutex<Set<String>>([])
   }
@@ -47,7 +47,7 @@ private final class EchoService: Sendable {
 
   /// Returns when a request for the slow page arrives.
   func arrival() async { for await _ in arrivals { break } }
-  /// Answers what is slow.
+  /// Answers the slow requests.
   func open() { gate.finish() }
   func hasSeen(_ secret: String) -> Bool { sight.texts.withLock { $0.contains { $0.contains(secret) } } }
 
@@ -55,7 +55,7 @@ private final class EchoService: Sendable {
     var texts: [Value] = []
     for value in values {
       texts += ([value] + Planted.forms(of: value)).map { .string($0) }
-      // Within something longer, at each alignment of base64.
+      // Inside a longer text, at each alignment of base64.
       for before in ["x", "xx", "user:"] {
         texts.append(.string(Data("\(before)\(value)\(before)".utf8).base64EncodedString()))
       }
@@ -69,7 +69,7 @@ private struct Planted: Sendable {
   let name: String
   let value: String
 
-  /// - Parameter tail: What makes its encodings differ from it.
+  /// - Parameter tail: A tail that makes its encodings differ from it.
   init(_ name: String, tail: String = #" /+"&<%41>\ end"#) {
     self.name = name
     value = "pl4nted-\(name.lowercased())\(tail)"
@@ -93,7 +93,7 @@ private struct Planted: Sendable {
     ]
   }
 
-  /// What is looked for: every way to write it, and of base64 what no neighbour has a part in.
+  /// The searched texts: every spelling, and of base64 the digits that are independent of the neighbours.
   var traces: [(form: String, bytes: Data)] {
     var traces = ["itself": value]
     for (index, form) in Planted.forms(of: value).enumerated() { traces["form \(index)"] = form }
@@ -101,7 +101,7 @@ private struct Planted: Sendable {
       let text = Data(([UInt8](repeating: 0, count: offset) + Array(value.utf8))).base64EncodedString()
       traces["base64 from \(offset)"] = String(text.dropFirst(4).prefix(value.utf8.count))
     }
-    // Parts of it tell as much.
+    // Parts of it reveal as much.
     traces["its name"] = "pl4nted-\(name.lowercased())"
     return traces.map { ($0.key, Data($0.value.utf8)) }
   }
@@ -113,7 +113,7 @@ extension JSON {
   }
 }
 
-/// Everything that is said.
+/// All output.
 private final class Ear: Sendable {
   private let words = Mutex<[(what: String, text: Data)]>([])
 
@@ -177,7 +177,7 @@ private final class Ear: Sendable {
         with: { url: /fail }
     """
 
-  @Test func `what is secret is found nowhere`() async throws {
+  @Test func `no secret is found anywhere`() async throws {
     let program = try await Program()
     let service = try EchoService()
     let ear = Ear()
@@ -269,7 +269,7 @@ private final class Ear: Sendable {
       #expect(try JSON.text(outputs[name] ?? .null).contains("•••"), "\(name)")
     }
     try await call(["run"] + planting, endsWith: 0)
-    // The file that is saved is there by now, which it was not when the plan was made.
+    // The saved file exists now, unlike when the plan was made.
     try await call(["run"] + planting + ["--plan", "plan.json"], endsWith: 1)
     try await call(["run"] + planting + ["--replay", "recording.json", "--json"], endsWith: 0)
     try await call(["test", "-v"], endsWith: nil)
@@ -288,7 +288,7 @@ private final class Ear: Sendable {
     service.open()
     try await call(["runs", "resume"], endsWith: nil)
 
-    // An agent that stays.
+    // A permanent agent.
     let serve = try program.serve("serve", "--log-format", "json", environment: environment)
     #expect(await serve.line(with: "serves") != nil, "\(serve.before)")
     try await call(["run"] + planting + ["--json"], endsWith: 0)
@@ -319,10 +319,10 @@ private final class Ear: Sendable {
     await program.remove()
   }
 
-  /// Looks through everything that was said and written, but for what was there before.
+  /// Searches all output and all files, except for those that were there before.
   private func expectNothing(of planted: [Planted], in folder: String, _ ear: Ear) {
     var texts = ear.heard
-    // What a recipe writes is what the services sent.
+    // A recipe writes what the services sent.
     let given = ["errand.yaml", "hidden/", "saved.txt"]
     for path in FileManager.default.enumerator(atPath: folder)?.compactMap({ $0 as? String }) ?? []
     where !given.contains(where: path.hasPrefix) {

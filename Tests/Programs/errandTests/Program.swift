@@ -11,7 +11,7 @@ final class Program: Sendable {
   let folder: URL
   let sandbox: any RunningSandbox
 
-  /// What a call of the program came to.
+  /// The outcome of a call of the program.
   struct Outcome {
     var code: Int32
     var out: String
@@ -47,7 +47,7 @@ final class Program: Sendable {
 
   static let root = packageFolder
 
-  /// The binary stands beside the bundle of tests.
+  /// The binary is in the same folder as the bundle of tests.
   static let binary: URL = {
     let bundle = Bundle.allBundles.map(\.bundleURL).first { $0.pathExtension == "xctest" } ?? Bundle.main.bundleURL
     let beside = bundle.deletingLastPathComponent().appending(path: "errand")
@@ -58,12 +58,12 @@ final class Program: Sendable {
     try Call(process(arguments, environment))
   }
 
-  /// Starts a program that stays.
+  /// Starts a program that keeps running.
   func serve(_ arguments: String..., environment: [String: String] = [:]) throws -> Serving {
     try Serving(process(arguments, environment))
   }
 
-  /// Has a shell do something, beside the program's files and with its environment.
+  /// Runs a shell command in the program's folder and with its environment.
   func shell(_ command: String) async throws -> Outcome {
     try await Call(process(["-c", command], [:], of: URL(filePath: "/bin/sh"))).outcome()
   }
@@ -92,14 +92,14 @@ final class Program: Sendable {
 }
 
 extension RunningSandbox {
-  /// Asks the sandbox's own interface, which stands beside the service.
+  /// Calls the sandbox's control interface, beside the service.
   @discardableResult
   func control(_ path: String) async throws -> Value {
     let origin = baseURL.split(separator: "/").prefix(2).joined(separator: "//")
     return try JSON.parse(try await HTTPClient().send(HTTPRequest("GET", "\(origin)/sandbox/\(path)")).body)
   }
 
-  /// How often each thing was written by an action, by what the sandbox calls it.
+  /// How often each item was written by an action, by the sandbox's name for it.
   func writes(_ action: String) async throws -> [String: Int] {
     let writes = try await control("log")["writes"]?[action]?.map?.members ?? []
     return Dictionary(uniqueKeysWithValues: writes.map { ($0.name ?? "", $0.value.int ?? 0) })
@@ -143,14 +143,14 @@ final class Call: @unchecked Sendable {
   func signal(_ number: Int32) { kill(process.processIdentifier, number) }
 }
 
-/// Does what blocks on a thread of its own, because the sandbox's answers need the threads that tests share.
+/// Runs blocking code on a thread of its own, because the sandbox's answers need the threads that tests share.
 func aside<Result: Sendable>(_ body: @escaping @Sendable () -> Result) async -> Result {
   await withCheckedContinuation { continuation in
     Thread.detachNewThread { continuation.resume(returning: body()) }
   }
 }
 
-/// Runs a program of the system, and gives its exit status.
+/// Runs a program of the system, and returns its exit status.
 func run(_ path: String, _ arguments: String...) async -> Int32 {
   await aside {
     guard let process = try? Process.run(URL(filePath: path), arguments: arguments) else { return -1 }

@@ -66,7 +66,7 @@ private let enrol = """
         #expect(outcome.code == 0, "\(outcome.error)")
         let list = try await program.call("runs", "list", "--json", "-n", "10000")
         #expect(list.json["open"]?.list?.isEmpty == true, "\(list.out)")
-        // A run that was killed before it was accepted leaves nothing behind; then it is asked for again.
+        // A run that was killed before it was accepted leaves nothing behind, and is started again.
         if list.json["finished"]?.list?.count == before {
           let outcome = try await program.call(arguments[0], Array(arguments.dropFirst()))
           #expect(outcome.code == 0, "\(outcome.error)")
@@ -82,7 +82,7 @@ private let enrol = """
   }
 
   @Test(arguments: zip([SIGINT, SIGTERM], [130, 143] as [Int32]))
-  func `an interrupted run says how to go on`(_ signal: Int32, _ code: Int32) async throws {
+  func `an interrupted run says how to resume`(_ signal: Int32, _ code: Int32) async throws {
     let program = try await Program()
     try await program.control("fault?kind=slow&call=putstudentresult&times=1000&delay=100ms")
     let run = try program.start(["run", averages, "--config", "errand.yaml", "-i", "markbook=1207731"])
@@ -141,7 +141,7 @@ private let enrol = """
       for name in ["apiKey", "password"] {
         let secret = try #require(program.sandbox.configuration[name]?.string)
         #expect(!(outcome.out + outcome.error).contains(secret))
-        // 1 says that nothing was found.
+        // 1 means that nothing was found.
         #expect(await run("/usr/bin/grep", "-rqF", secret, program.folder.appending(path: ".errand").path) == 1)
       }
     }
@@ -197,14 +197,14 @@ private let enrol = """
       says: "/dev/null"),
     Case(name: "no such run", arguments: ["runs", "show", "0199"], code: 66, says: "no run begins with '0199'"),
     Case(
-      name: "an expression of a recipe by itself", arguments: ["eval", "inputs.n"], code: 3,
+      name: "an expression of a recipe on its own", arguments: ["eval", "inputs.n"], code: 3,
       says: "'errand eval' reads no recipe; give values by --with FILE, which has a line such as inputs: { … }"),
     Case(name: "a faulty expression", arguments: ["eval", "1 + 1.5"], code: 3, says: "write `1.0 + 1.5`"),
     Case(
       name: "no such action", arguments: ["actions", "markbook.getMarkbok"], code: 66,
       says: "did you mean 'markbook.getMarkbook'?"),
   ])
-  func `says what is wrong, and ends with the right code`(_ test: Case) async throws {
+  func `reports the fault, and exits with the right code`(_ test: Case) async throws {
     let program = try await Program()
     let outcome = try await program.start(test.arguments).outcome()
     #expect(outcome.code == test.code)
@@ -246,7 +246,7 @@ private let enrol = """
     await program.remove()
   }
 
-  @Test func `a full disk ends the run with a clear word and loses nothing`() async throws {
+  @Test func `a full disk ends the run with a clear message and loses nothing`() async throws {
     let program = try await Program()
     let disk = program.folder.appending(path: "disk")
     try FileManager.default.createDirectory(at: disk, withIntermediateDirectories: true)
@@ -259,7 +259,7 @@ private let enrol = """
       "run", averages, "--config", "errand.yaml", "-i", "markbook=1207731", "--state", disk.path)
     #expect(outcome.code == 73)
     #expect(outcome.error.contains("no space left on device"), "\(outcome.error)")
-    // The start was on disk before the disk filled up, and the client is told.
+    // The start was on disk before the disk filled up, and the client hears of it.
     let runs = try await program.call("runs", "list", "--config", "errand.yaml", "--state", disk.path).out
     #expect(runs.contains("averages"), "\(runs)")
     #expect(outcome.error.contains("The run is not over. To resume it, start 'errand serve'"), "\(outcome.error)")

@@ -4,8 +4,8 @@ import MarkbookPlugin
 import RunState
 import Testing
 
-/// The recipes that last for days, as an agent that serves them carries them out; 16:00 in Sydney is 05:00 UTC in
-/// summer and 06:00 in winter.
+/// Recipes that run for days, under an agent that serves them; 16:00 in Sydney is 05:00 UTC in summer and 06:00 in
+/// winter.
 @Suite(.timeLimit(.minutes(5))) struct BackupDaysTests {
   /// A Friday evening in Sydney.
   static let friday = "2026-11-20T09:30:00Z"
@@ -39,7 +39,7 @@ import Testing
     await days.remove()
   }
 
-  @Test func `a machine that was off for a week makes up for the last Sunday, and only for that`() async throws {
+  @Test func `a machine that was off for a week catches up on the last Sunday only`() async throws {
     let days = try await Days("markbook-backup", at: BackupDaysTests.friday)
     try await days.pass(to: "2026-11-22T05:00:00Z")
     _ = try await days.run()
@@ -73,7 +73,7 @@ import Testing
     await days.remove()
   }
 
-  @Test func `a backup that was replaced is not waited for until what replaced it is built`() async throws {
+  @Test func `the wait for a replaced backup ends before its replacement is built`() async throws {
     let days = try await Days("markbook-backup", at: BackupDaysTests.friday)
     try await days.pass(to: "2026-11-22T05:00:00Z")
     _ = try await days.run()
@@ -81,7 +81,7 @@ import Testing
     _ = try await days.somebodyElse().scheduleBackup(matching: "History")
     try await days.pass(to: "2026-11-22T15:00:00Z")
     let (end, woke) = try await days.runToItsEnd()
-    // Every hour, and the last time when the time is up, three hours before the other one is built.
+    // Every hour, and last at the timeout, three hours before the other one is built.
     #expect(woke.count == 20)
     #expect(woke.last == "2026-11-23T11:00:00Z")
     #expect(end.status == .timedOut)
@@ -92,7 +92,7 @@ import Testing
     await days.remove()
   }
 
-  @Test func `a school that is not to be reached at night is asked again, at first at once`() async throws {
+  @Test func `a school that is unreachable at night is asked again, at first without delay`() async throws {
     let days = try await Days("markbook-backup", at: BackupDaysTests.friday)
     try await days.pass(to: "2026-11-22T05:00:00Z")
     let run = try await days.run()
@@ -190,7 +190,7 @@ import Testing
     return (days, run)
   }
 
-  @Test func `what was shown is written after the approval, and the next week has nothing to ask`() async throws {
+  @Test func `the shown changes are written after the approval, and the next week needs none`() async throws {
     let (days, run) = try await ApprovalDaysTests.asked()
     let prompt = try #require(run.steps["decision"]?.wait?.prompt)
     #expect(

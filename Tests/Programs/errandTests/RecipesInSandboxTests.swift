@@ -8,7 +8,7 @@ import TimetablePlugin
 @Suite struct RecipesInSandboxTests {
   private static func recipe(_ name: String) -> String { Program.root.appending(path: "recipes/\(name).yaml").path }
 
-  /// The outputs of a recipe that keeps its files, against a publisher of timetables.
+  /// The outputs of a recipe that keeps its files, against a sandbox of timetables.
   private static func outputs(
     of recipe: String, _ program: Program, _ publisher: any RunningSandbox
   ) async throws -> Value {
@@ -46,7 +46,7 @@ import TimetablePlugin
     await program.remove()
   }
 
-  @Test func `changes are told against the copy, which is replaced`() async throws {
+  @Test func `changes are reported against the copy, which is replaced`() async throws {
     let program = try await Program()
     let publisher = try await TimetablePlugin.startSandbox(SandboxOptions(time: SystemTime()))
     func message() async throws -> String? {
@@ -81,7 +81,7 @@ import TimetablePlugin
     await program.remove()
   }
 
-  @Test func `what a service answered serves the next run, of another process`() async throws {
+  @Test func `an answer of a service is reused by the next run, in another process`() async throws {
     let program = try await Program()
     let publisher = try await TimetablePlugin.startSandbox(SandboxOptions(time: SystemTime()))
     func message() async throws -> String? {

@@ -2,14 +2,14 @@ import Basics
 import Foundation
 import Testing
 
-/// The state that each released version left, read and finished by the program as it is now.
+/// The state of each released version, read and finished by the current program.
 ///
-/// `Fixtures/states/make-state.sh` makes one; its opening comment says what is in it.
+/// `Fixtures/states/make-state.sh` makes one; its opening comment describes the content.
 @Suite(.timeLimit(.minutes(5))) struct ReleasedStateTests {
   static let states = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Fixtures/states")
   static let versions = ["0.1.0", "0.2.0"]
 
-  /// A copy of the project with what a version left in its folder, as that version's user would have it.
+  /// A copy of the project with the state of a version, as that version's user would have it.
   private static func program(_ version: String) async throws -> (Program, ids: [String: String]) {
     let program = try await Program()
     let files = FileManager.default
@@ -25,14 +25,13 @@ import Testing
           in: .newlines)
       }
     }
-    // A repository keeps no such modes.
+    // A repository does not keep these modes.
     try #require(await run("/bin/chmod", "-R", "go-rwx", program.folder.appending(path: ".errand").path) == 0)
     return (program, ids)
   }
 
   @Test(arguments: versions)
-  func `what an earlier version left open is finished, and nothing of it is done twice`(_ version: String) async throws
-  {
+  func `open runs of an earlier version are finished, and nothing is done twice`(_ version: String) async throws {
     let (program, ids) = try await ReleasedStateTests.program(version)
     guard let clock = try await MovableClock(in: program.folder) else { return await program.remove() }
     let saturday = clock.showing(try #require(Timestamp("2026-11-21T10:00:30Z")))
@@ -63,7 +62,7 @@ import Testing
     for recipe in ["waiting", "retrying", "looping"] {
       #expect(await serve.line(with: "\(recipe) \(ids[recipe] ?? "") succeeded") != nil, "\(serve.before)")
     }
-    // What a person says, of each thing that waits for one.
+    // A person's answers to everything that waits for one.
     for (event, data) in [("paid", #"{"amount": 12}"#), ("go", #"{"tag": "left"}"#), ("go-large", "null")] {
       _ = try await call("runs", "signal", "any", event, "--data", data, environment: saturday)
     }
@@ -83,7 +82,7 @@ import Testing
     serve.signal(SIGKILL)
     #expect(await serve.end() == -SIGKILL)
 
-    // Those that schedules started wait for an hour and a half.
+    // The runs of schedules wait for an hour and a half.
     let sunday = clock.showing(try #require(Timestamp("2026-11-22T10:00:30Z")))
     serve = try program.serve("serve", environment: sunday)
     while try await call("runs", "list", "--json", environment: sunday).json["open"]?.list?.isEmpty == false {

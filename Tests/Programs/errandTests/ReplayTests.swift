@@ -6,7 +6,7 @@ import HTTPServer
 import MailPlugin
 import Testing
 
-/// `--record` and `--replay`, tests that are played from a recording, and tests that are watched, with the real binary.
+/// `--record` and `--replay`, tests with a recording, and `--watch`, with the real binary.
 @Suite(.timeLimit(.minutes(3))) struct ReplayTests {
   /// Every request holds the time, to the nanosecond.
   private static let recipe = """
@@ -52,7 +52,7 @@ import Testing
     return (program, run.json["outputs"] ?? .null)
   }
 
-  @Test func `a run is played again at the time of its recording, without its service`() async throws {
+  @Test func `a run is replayed at the time of its recording, without its service`() async throws {
     let (program, outputs) = try await Self.recorded()
     let replay = try await program.call("run", "recipes/timed.yaml", "--replay", "timed.json", "--json")
     #expect(replay.code == 0, "\(replay.error)")
@@ -65,7 +65,7 @@ import Testing
     await program.remove()
   }
 
-  @Test func `what another recipe asks is refused, and what it does not ask is said`() async throws {
+  @Test func `requests of another recipe are refused, and unused exchanges are reported`() async throws {
     let (program, _) = try await Self.recorded()
     let changed = Self.recipe.replacingOccurrences(of: "/second", with: "/third")
     try program.write(changed, to: "recipes/timed.yaml")
@@ -96,9 +96,9 @@ import Testing
     await program.remove()
   }
 
-  // MARK: What is no HTTP
+  // MARK: Calls besides HTTP
 
-  /// A recipe that writes to a file of this machine, sends a mail, and has what outlives runs.
+  /// A recipe that writes to a local file, sends a mail, and uses stored values.
   private static let acting = """
     recipe: acting
     steps:
@@ -134,7 +134,7 @@ import Testing
 
     """
 
-  @Test func `a run that is played again sends nothing, runs nothing and writes nothing`() async throws {
+  @Test func `a replay sends nothing, runs nothing and writes nothing`() async throws {
     let program = try await Program()
     let office = try await MailPlugin.startSandbox(SandboxOptions(time: SystemTime()))
     let server = try HTTPServer { _ in .text("a report") }
@@ -146,7 +146,7 @@ import Testing
     func text(_ name: String) throws -> String {
       String(decoding: try Files.read(program.folder.appending(path: name).path), as: UTF8.self)
     }
-    // A value that only the state of this folder holds.
+    // A value that is only in the state of this folder.
     let first = try await program.call("run", "acting.yaml", environment: secret)
     #expect(first.code == 0, "\(first.error)")
     let run = try await program.call("run", "acting.yaml", "--record", "acting.json", "--json", environment: secret)
@@ -167,7 +167,7 @@ import Testing
     #expect(await office.summaryLines() == mails)
     #expect(!FileManager.default.fileExists(atPath: program.folder.appending(path: "report.txt").path))
 
-    // In a test it is the same.
+    // The same in a test.
     try program.write(
       """
       recipe: acting.yaml
@@ -211,7 +211,7 @@ import Testing
     """
   }
 
-  @Test func `a test is played from a recording, and again when it is changed`() async throws {
+  @Test func `a test is replayed from a recording, and again when it is changed`() async throws {
     let (program, _) = try await Self.recorded()
     try program.write(Self.test("succeeded"), to: "recipes/tests/timed.test.yaml")
     let once = try await program.call("test", "recipes/tests/timed.test.yaml")

@@ -4,7 +4,7 @@ import HTTPServer
 import Synchronization
 import Testing
 
-/// What a run that is played again, `why` and `runs logs` say of what was and is, with the real binary.
+/// Replays, `why` and `runs logs` report the truth, with the real binary.
 @Suite(.timeLimit(.minutes(3))) struct ReplayTruthTests {
   private static func withService(
     _ answer: @escaping @Sendable (HTTPServerRequest) -> HTTPServerResponse = { _ in
@@ -38,7 +38,7 @@ import Testing
   ]
 
   @Test(arguments: catching)
-  func `nothing catches what does not match a recording, and a test fails by it`(step: String) async throws {
+  func `no handler catches a mismatch with a recording, and a test fails by it`(step: String) async throws {
     try await Self.withService { program in
       try program.write("recipe: some\nsteps:\n  - \(step)\n", to: "some.yaml")
       let run = try await program.call("run", "some.yaml", "--record", "some.json")
@@ -61,7 +61,7 @@ import Testing
     }
   }
 
-  @Test func `a recording of a run that was interrupted says that it is one`() async throws {
+  @Test func `a recording of an interrupted run says so`() async throws {
     try await Self.withService { program in
       try program.write(
         "recipe: some\nsteps:\n  - { uses: http.get, with: { url: /one } }\n  - wait: 10h\n", to: "some.yaml")
@@ -79,7 +79,7 @@ import Testing
     }
   }
 
-  @Test func `a test fails by what is recorded and not asked for`() async throws {
+  @Test func `a test fails by unused exchanges of its recording`() async throws {
     try await Self.withService { program in
       let steps = ["one", "two"].map { "  - { uses: http.get, with: { url: /\($0) } }\n" }
       try program.write("recipe: some\nsteps:\n\(steps.joined())", to: "some.yaml")
@@ -93,7 +93,7 @@ import Testing
     }
   }
 
-  @Test func `a recording replaces a file only if that is asked for`() async throws {
+  @Test func `a recording replaces a file only on request`() async throws {
     try await Self.withService { program in
       try program.write("recipe: some\nsteps:\n  - { uses: http.get, with: { url: /one } }\n", to: "some.yaml")
       try program.write("precious", to: "some.json")
@@ -110,7 +110,7 @@ import Testing
     }
   }
 
-  @Test func `rounds, outputs and called recipes call the same now when they are played again`() async throws {
+  @Test func `rounds, outputs and called recipes have the same now in a replay`() async throws {
     try await Self.withService { program in
       try program.write("recipe: inner\nsteps: [{ wait: 10ms }]\noutputs: { at: \"${{ now }}\" }\n", to: "inner.yaml")
       try program.write(
@@ -156,7 +156,7 @@ import Testing
 
     """
 
-  /// The id of the run that a folder has open, once it waits in a step.
+  /// The id of the folder's open run, once it waits in a step.
   private static func waiting(_ program: Program, for word: String) async throws -> String {
     for _ in 0..<200 {
       let runs = try await program.call("runs", "list")
@@ -169,7 +169,7 @@ import Testing
   }
 
   @Test(arguments: ["approve", "reject"])
-  func `a run with a decision and an event is played to the same end, with the same id and outputs`(
+  func `a run with a decision and an event is replayed to the same end, with the same id and outputs`(
     decision: String
   ) async throws {
     try await Self.withService { program in
@@ -217,7 +217,7 @@ import Testing
     }
   }
 
-  @Test func `the logs of a run show every attempt, also those before a person had it done again`() async throws {
+  @Test func `the logs of a run show every attempt, also those before a person's retry`() async throws {
     let count = Mutex(0)
     try await Self.withService({ _ in
       let number = count.withLock { count in

@@ -4,14 +4,14 @@ import HTTPServer
 import Synchronization
 import Testing
 
-/// `errand runs retry` writes nothing a second time that was written, with the real binary and a service that counts.
+/// `errand runs retry` repeats no write, with the real binary and a service that counts.
 ///
-/// Each recipe has a step that fails in the first run and not in the second, at some depth of some shapes; every write
-/// around it has to reach the service exactly once.
+/// Each recipe has a step that fails in the first run and not in the second, nested to some depth; every write around
+/// it must reach the service exactly once.
 @Suite(.timeLimit(.minutes(10))) struct RetriedRunTests {
   // MARK: The service
 
-  /// Counts what it did; what has `bad` in its path is refused until it is mended.
+  /// Counts its writes; a path with `bad` in it is refused until the service is repaired.
   private final class Service: Sendable {
     let done = Mutex<[String: Int]>([:])
     let isMended = Atomic(false)
@@ -23,7 +23,7 @@ import Testing
     }
   }
 
-  /// How often each path was written, after a run that failed and after the run that tried it again.
+  /// How often each path was written, after a failed run and after its retry.
   private static func writes(
     _ steps: String, calling files: [String: String] = [:], rest: String = ""
   ) async throws -> (first: [String: Int], second: [String: Int], failed: Program.Outcome, retried: Program.Outcome) {
@@ -74,7 +74,7 @@ import Testing
     ),
   ]
 
-  /// Shapes of steps that hold others, each with writes before, beside and after them; `p` tells the depth.
+  /// Kinds of nested steps, each with writes before, beside and after them; `p` is the depth.
   private static let shapes: [(name: String, around: @Sendable (Part, _ p: String) -> Part)] = [
     (
       "block",
@@ -156,7 +156,7 @@ import Testing
     return examples
   }()
 
-  @Test(arguments: examples) func `what finished is written once, at every depth`(_ example: Example) async throws {
+  @Test(arguments: examples) func `finished steps write once, at every depth`(_ example: Example) async throws {
     var part = Self.failures[example.failure].part
     for (depth, shape) in example.shapes.enumerated().reversed() {
       part = Self.shapes[shape].around(part, ["a", "b", "c"][depth])
@@ -170,9 +170,9 @@ import Testing
     #expect(second == expected, "\(steps)")
   }
 
-  // MARK: What asks to be done again, or goes on
+  // MARK: Retried blocks and allowed failures
 
-  @Test func `a block that is tried again as a whole begins anew, and what is around it does not`() async throws {
+  @Test func `a block that is retried as a whole starts again, and the steps around it do not`() async throws {
     let (_, writes, _, retried) = try await Self.writes(
       """
         - steps:
@@ -197,7 +197,7 @@ import Testing
     #expect(writes == first)
   }
 
-  @Test func `handlers of the end run again at the new end, and what of them finished does not where only they failed`()
+  @Test func `final handlers run again at the new end, and their finished steps don't where only they failed`()
     async throws
   {
     let cleaning = "finally:\n  - { uses: http.post, with: { url: /clean } }\n"
@@ -212,7 +212,7 @@ import Testing
     #expect(others == ["/one": 1, "/clean": 1, "/bad": 1])
   }
 
-  @Test func `items that were let fail stay as they are`() async throws {
+  @Test func `items that were allowed to fail are not retried`() async throws {
     let (_, writes, _, retried) = try await Self.writes(
       """
         - forEach: "['one', 'bad', 'two']"

@@ -4,7 +4,7 @@ import Testing
 
 /// Recipes of a few lines whose values hold the same part more often than can be counted, and runs that compute without a break.
 @Suite(.timeLimit(.minutes(5))) struct RunawayTests {
-  /// `v0` to `v40`, each twice what the one before is.
+  /// `v0` to `v40`, each twice the one before.
   private static func doubled(_ expression: (String) -> String, then rest: String) -> String {
     "steps:\n  - let:\n      v0: [1]\n"
       + (0..<40).map { "      v\($0 + 1): \(expression("v\($0)"))\n" }.joined() + rest
@@ -58,7 +58,7 @@ import Testing
   }
 
   @Test func `runs that compute without a break make no schedule late`() async throws {
-    // A million numbers, written again and again: each time takes longer than any slot may be late.
+    // A million numbers, written repeatedly: each time takes longer than any slot may be late.
     let busy =
       "steps:\n  - let:\n      v0: [1, 2]\n"
       + (0..<19).map { "      v\($0 + 1): ${{ [v\($0), v\($0)] }}\n" }.joined() + """

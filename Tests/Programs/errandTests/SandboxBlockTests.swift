@@ -5,11 +5,12 @@ import Glibc
 import PluginList
 import Testing
 
-/// What `errand sandbox` prints on its standard output, as a person pastes it into errand.yaml.
+/// The output of `errand sandbox`, pasted into errand.yaml.
 @Suite(.timeLimit(.minutes(5))) struct SandboxBlockTests {
   private static let plugins = everyPlugin.map { $0.name }
 
-  @Test(arguments: plugins) func `the block that a sandbox prints checks without a word`(_ plugin: String) async throws
+  @Test(arguments: plugins) func `the block that a sandbox prints checks without a message`(_ plugin: String)
+    async throws
   {
     let program = try await Program()
     let process = Process()

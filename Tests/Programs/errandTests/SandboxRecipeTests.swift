@@ -2,7 +2,7 @@ import Basics
 import Foundation
 import Testing
 
-/// Recipes of the repository that end at once, run as people try them: in the sandboxes of their services.
+/// Recipes of the repository that end at once, run as users try them: in the sandboxes of their services.
 @Suite struct SandboxRecipeTests {
   @Test(arguments: [
     ("nearest-exits", "nearest", "LANTERN QUAY, exit A"),

@@ -5,7 +5,7 @@ import Testing
 @testable import errand
 
 @Suite(.timeLimit(.minutes(5))) struct ScheduleTests {
-  @Test func `a schedule whose inputs are computed is listed, foretold, planned and explained`() async throws {
+  @Test func `a schedule whose inputs are computed is listed, predicted, planned and explained`() async throws {
     let program = try await Program()
     try FileManager.default.createDirectory(
       at: program.folder.appending(path: "recipes"), withIntermediateDirectories: true)
@@ -33,7 +33,7 @@ import Testing
     let unread = try await program.call("why", "tick")
     #expect(unread.code == 0 && unread.out.contains("It is due next on "), "\(unread.out)\(unread.error)")
 
-    // A plan is of a run started by hand, whose inputs are given.
+    // A plan is for a run that is started by hand, with given inputs.
     let missing = try await program.call("plan", "recipes/tick.yaml")
     #expect(missing.code == 3)
     #expect(missing.error.contains("input 'label' (string) is missing; give it with -i label=…"), "\(missing.error)")
@@ -42,7 +42,7 @@ import Testing
     #expect(plan.code == 0, "\(plan.error)")
     #expect(plan.out.contains("out-mine.txt"), "\(plan.out)")
 
-    // What the slot gives is what the run has, and what is told of it.
+    // The run has the slot's inputs, and its explanation shows them.
     let agent = try program.serve("serve")
     _ = await agent.line(with: " succeeded")
     let started = try await program.call("schedule", "log", "tick", "--json").json.list?.last {
@@ -65,7 +65,7 @@ import Testing
     await program.remove()
   }
 
-  @Test func `a schedule is told, paused, triggered and made up for, and the ledger tells it all`() async throws {
+  @Test func `a schedule is listed, paused, triggered and backfilled, and the ledger shows it all`() async throws {
     let program = try await Program()
     try FileManager.default.createDirectory(
       at: program.folder.appending(path: "recipes"), withIntermediateDirectories: true)

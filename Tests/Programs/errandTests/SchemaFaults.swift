@@ -1,7 +1,7 @@
 import Recipes
 
 extension SchemaTests {
-  /// A file of each sort that uses as much as a file can.
+  /// A file of each kind that uses as many keys as possible.
   static let good: [FileSchema: String] = [
     .recipe: """
     recipe: good-one
@@ -135,7 +135,7 @@ extension SchemaTests {
     Fault(.recipe, "map(string, double)", "map(int, double)"),
     Fault(.recipe, "choices: [Average, Term]", "choices: []"),
     Fault(.recipe, "choices: [Average, Term]", "choices: Average"),
-    // What starts a recipe.
+    // Triggers.
     Fault(.recipe, "30 17 * * FRI", "30 17 * *"),
     Fault(.recipe, "overlap: bufferAll", "overlap: bufferNone"),
     Fault(.recipe, "catchupLimit: 5", "catchupLimit: 0"),

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Recipes
 
-/// The committed schemas, against what the readers take and against PyPI's check-jsonschema.
+/// The committed schemas, against what the readers accept and against PyPI's check-jsonschema.
 @Suite(.timeLimit(.minutes(10))) struct SchemaTests {
   private static let catalog = ActionCatalog(everyPlugin)
   private static let folder = Program.root.appending(path: "recipes")
@@ -27,13 +27,13 @@ import Testing
     #expect(try outcome.out == String(contentsOfFile: SchemaTests.path(schema), encoding: .utf8))
   }
 
-  /// Everything that the schema says of keys, with the definition it stands in.
+  /// The schema's descriptions of keys, with the definition they are in.
   private static func properties(in schema: Value, at place: String) -> [(place: String, keys: ValueMap)] {
     var found: [(String, ValueMap)] = []
     for member in schema.map?.members ?? [] {
       let name = member.name ?? ""
       if name == "properties" || name == "definitions" {
-        // What stands under `if` says when something holds, and isn't shown.
+        // A description under `if` belongs to a condition, and isn't shown.
         if name == "properties", !place.hasSuffix("/if") { found.append((place, member.value.map ?? ValueMap())) }
         for inner in member.value.map?.members ?? [] {
           found += properties(in: inner.value, at: "\(place)/\(inner.name ?? "")")
@@ -47,12 +47,12 @@ import Testing
     return found
   }
 
-  @Test(arguments: FileSchema.allCases) func `editors have words for every key`(_ schema: FileSchema) {
+  @Test(arguments: FileSchema.allCases) func `editors have a description for every key`(_ schema: FileSchema) {
     let document = schema.document(SchemaTests.catalog)
     let all = SchemaTests.properties(in: document, at: "")
     #expect(all.count > 5)
     for (place, keys) in all {
-      // `then` beside `uses` names what `with` is, whose words stand there.
+      // `then` beside `uses` refers to `with`, which has the description.
       if place.hasSuffix("/allOf/then") { continue }
       for key in keys.members {
         let target = key.value["$ref"]?.string.flatMap { $0.split(separator: "/").last.map(String.init) }
@@ -61,7 +61,7 @@ import Testing
           ?? target.flatMap {
             document["definitions"]?[$0]?["description"]?.string
           }
-        // What an action answers says what its names cannot, and so may say nothing.
+        // A field of an action's answer may lack a description if its name says enough.
         if place.hasPrefix("/with."), words?.isEmpty == true { continue }
         #expect(words?.isEmpty == false, "\(place)/\(key.name ?? "")")
       }
@@ -162,7 +162,7 @@ import Testing
     #expect(try await SchemaTests.refused(tests, by: .test) == [:])
   }
 
-  /// A small change to a good file, after which it is at fault.
+  /// A small change to a good file, which makes it faulty.
   struct Fault: Sendable {
     var schema: FileSchema
     var part: String

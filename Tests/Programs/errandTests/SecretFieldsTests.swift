@@ -8,7 +8,7 @@ import Testing
 
 @testable import Recipes
 
-/// Which fields of all plugins accept a value made with a secret, and what they do with it.
+/// The fields of all plugins that accept a value made with a secret, and how they treat it.
 @Suite(.timeLimit(.minutes(5))) struct SecretFieldsTests {
   private static let catalog = ActionCatalog(everyPlugin)
   private static let environment = RecipeEnvironment(catalog: catalog) { path throws(FileError) in
@@ -31,11 +31,11 @@ import Testing
     let text = "steps:\n  - uses: \(action.id)\n    with:\n      \(field): \(form)\n\(others.joined())"
     return Recipe.check(Source(name: "recipe.yaml", text: text), in: environment).diagnostics
       .filter { $0.severity == .error }.map(\.message)
-      // What else the action needs is not the question.
+      // Other faults of the action don't matter here.
       .filter { !$0.contains("steps has no field `none`") && !$0.contains("'effect' must be written out") }
   }
 
-  @Test func `only fields that log in take what is made with a secret`() {
+  @Test func `only fields for credentials accept a value made with a secret`() {
     var taking: [String: [String]] = [:]
     for plugin in Self.catalog.plugins {
       for action in plugin.actions {
@@ -58,7 +58,7 @@ import Testing
       ])
   }
 
-  @Test func `what takes none says where one may go`() {
+  @Test func `a field that accepts no secret names one that does`() {
     func message(_ action: String, _ field: String, _ form: String) -> [String] {
       Self.catalog.action(action).map { Self.errors($0, field, form) } ?? []
     }
@@ -97,7 +97,7 @@ import Testing
     #expect(others == ["markbook": ["username"], "http": ["username"], "mail": ["username"], "notify": ["topic"]])
   }
 
-  @Test func `a name in plain text is no secret, a topic without a token is`() {
+  @Test func `a name in plain text isn't a secret, a topic without a token is`() {
     func warnings(_ settings: String) -> [String] {
       let text = "zone: UTC\nconnections:\n\(settings)\n"
       let (_, faults) = Configuration.read(Source(name: "errand.yaml", text: text), catalog: Self.catalog)
@@ -120,7 +120,7 @@ import Testing
 
   // MARK: What the fields do with it
 
-  @Test func `what a login sends is sent as it is, and shown and kept nowhere`() async throws {
+  @Test func `a credential is sent unchanged, and neither shown nor kept`() async throws {
     let seen = Mutex<[String]>([])
     let server = try HTTPServer { request in
       let parts =

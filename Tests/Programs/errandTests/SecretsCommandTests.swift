@@ -2,7 +2,7 @@ import Basics
 import Foundation
 import Testing
 
-/// `errand secrets check`: what is needed, where it comes from, what is missing, and never what it is.
+/// `errand secrets check`: needed secrets, their sources, missing ones, and never their values.
 @Suite(.timeLimit(.minutes(2))) struct SecretsCommandTests {
   private static func program() async throws -> Program {
     let program = try await Program()
@@ -41,7 +41,7 @@ import Testing
     (outcome.out + outcome.error).replacingOccurrences(of: program.folder.path, with: "FOLDER")
   }
 
-  @Test func `what is needed is listed, with what is missing or at fault`() async throws {
+  @Test func `needed secrets are listed, with what is missing or faulty`() async throws {
     let program = try await Self.program()
     let all = try await program.call("secrets", "check")
     #expect(all.code == 1)
@@ -66,7 +66,7 @@ import Testing
     await program.remove()
   }
 
-  @Test func `a secret that is too short to be found is warned of`() async throws {
+  @Test func `a secret that is too short to be found gets a warning`() async throws {
     let program = try await Self.program()
     try program.write("FILED: abc\n", to: "private/secrets.yaml")
     try await program.protect(0o600)
@@ -90,7 +90,7 @@ import Testing
     await program.remove()
   }
 
-  @Test func `programs are told the same, and no value`() async throws {
+  @Test func `the JSON has the same, and no value`() async throws {
     let program = try await Self.program()
     let outcome = try await program.call("secrets", "check", "recipes/work.yaml", "--json")
     #expect(outcome.code == 1)
@@ -107,7 +107,7 @@ import Testing
     await program.remove()
   }
 
-  @Test func `a run is refused with all that is missing or at fault`() async throws {
+  @Test func `a run is refused with all that is missing or faulty`() async throws {
     let program = try await Self.program()
     let outcome = try await program.call(
       "run", "recipes/work.yaml", "-i", "token=@secret:NONE", "-i", "other=@secret:FILED")

@@ -3,7 +3,7 @@ import Foundation
 import Glibc
 import Testing
 
-/// `errand serve` as a process: what it says, and what it does when it is signalled, killed and edited around.
+/// `errand serve` as a process: its log, and how it handles signals, kills and edits.
 @Suite(.timeLimit(.minutes(5))) struct ServeTests {
   static let done = "steps: [{ let: { x: 1 } }]\n"
 
@@ -15,7 +15,7 @@ import Testing
     return program
   }
 
-  @Test func `runs what is handed to it, and shuts down cleanly`() async throws {
+  @Test func `runs detached runs, and shuts down cleanly`() async throws {
     let program = try await ServeTests.program(["done.yaml": ServeTests.done])
     let serve = try program.serve("serve")
     #expect(await serve.line(with: "serves") != nil, "\(serve.before)")
@@ -24,7 +24,7 @@ import Testing
     #expect(detached.code == 0, "\(detached.error)")
     let id = detached.out.trimmingCharacters(in: .whitespacesAndNewlines)
     #expect(await serve.line(with: "done \(id) succeeded") != nil)
-    // A client that follows the run too late is told its end.
+    // A client that follows the run too late gets its end.
     let late = try JSON.parse(try await program.ask(#"{"ask":"resume","run":"\#(id)"}"#))
     #expect(late["ended"]?["status"]?.string == "succeeded", "\(late)")
     serve.signal(SIGTERM)
@@ -67,7 +67,7 @@ import Testing
     #expect(outcome.out.contains("got: 7"), "\(outcome.out)")
     serve.signal(SIGTERM)
     _ = await serve.end()
-    // A finished run is shown as it would have been to a follower.
+    // A finished run is shown as a follower would have seen it.
     let late = try await program.call("runs", "follow", id)
     #expect(late.code == 0)
     #expect(late.out == outcome.out)
@@ -146,7 +146,7 @@ import Testing
     await program.remove()
   }
 
-  @Test func `notices recipes that come, change, break and go`() async throws {
+  @Test func `notices recipes that are added, changed, broken and removed`() async throws {
     let program = try await ServeTests.program(["done.yaml": ServeTests.done])
     let serve = try program.serve("serve")
     await serve.line(with: "serves")
@@ -167,7 +167,7 @@ import Testing
     await program.remove()
   }
 
-  @Test func `tells systemd when it is ready, reloads and stops, and keeps an errand.yaml that was right`() async throws
+  @Test func `notifies systemd when it is ready, reloads and stops, and keeps the last valid errand.yaml`() async throws
   {
     let program = try await ServeTests.program(["done.yaml": ServeTests.done])
     let socket = NoticeSocket(program.folder.appending(path: "n").path)
@@ -202,7 +202,7 @@ import Testing
     await program.remove()
   }
 
-  /// Has systemd look at a unit; its words are empty if nothing is wrong with it.
+  /// Has systemd verify a unit; the result is empty if the unit has no faults.
   private static func verified(_ unit: String, in program: Program, isUsers: Bool) async throws -> String {
     guard FileManager.default.isExecutableFile(atPath: "/usr/bin/systemd-analyze") else {
       print("skipped: systemd-analyze is not installed (apt install systemd)")
@@ -211,7 +211,7 @@ import Testing
     try program.write(unit, to: "errand.service")
     let outcome = try await program.shell(
       "export XDG_RUNTIME_DIR=\"$PWD\"; systemd-analyze verify\(isUsers ? " --user" : "") ./errand.service 2>&1")
-    // What is not about this unit is about this machine.
+    // Other lines are about this machine.
     return outcome.out.split(separator: "\n").filter { $0.contains("errand.service") }.joined(separator: "\n")
   }
 
@@ -250,7 +250,7 @@ import Testing
     await program.remove()
   }
 
-  @Test func `prints a unit with the paths of here`() async throws {
+  @Test func `prints a unit with this folder's paths`() async throws {
     let program = try await ServeTests.program()
     let outcome = try await program.call("serve", "--systemd-unit")
     #expect(outcome.code == 0)
@@ -290,7 +290,7 @@ extension Program {
   }
 }
 
-/// What systemd listens on.
+/// The socket on which systemd listens.
 final class NoticeSocket: Sendable {
   let path: String
   private let descriptor: Int32
@@ -316,7 +316,7 @@ final class NoticeSocket: Sendable {
     }
   }
 
-  /// The next datagram that is not that one.
+  /// The next datagram other than a given one.
   func next(but other: String = "") async -> String {
     let descriptor = descriptor
     while true {

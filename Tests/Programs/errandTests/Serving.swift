@@ -2,7 +2,7 @@ import Foundation
 import Glibc
 import Synchronization
 
-/// A program that stays, and whose lines on standard error a test waits for.
+/// A program that keeps running, and whose lines on standard error a test awaits.
 final class Serving: @unchecked Sendable {
   // Process is used by one task at a time: its output is read on a thread of its own.
   private let process: Process
@@ -46,7 +46,7 @@ final class Serving: @unchecked Sendable {
 
   var pid: Int32 { process.processIdentifier }
 
-  /// Returns the next line that holds a text; what came before it can be looked at in `before`.
+  /// Returns the next line that contains a text; the earlier lines are in `before`.
   @discardableResult
   func line(with text: String) async -> String? {
     for await line in lines {
@@ -56,11 +56,11 @@ final class Serving: @unchecked Sendable {
     return nil
   }
 
-  /// All lines that were waited for or passed over.
+  /// All lines so far.
   var before: String { said.withLock { $0.joined(separator: "\n") } }
 
   func signal(_ number: Int32) { kill(process.processIdentifier, number) }
 
-  /// The exit code, or the signal that killed it below zero.
+  /// The exit code, or the negative number of the signal that killed it.
   func end() async -> Int32 { await ended.value }
 }

@@ -3,9 +3,9 @@ import Foundation
 import Glibc
 import Testing
 
-/// What `shell.run` starts: what it may see, and when it is gone.
+/// The processes of `shell.run`: what they may read, and when they end.
 @Suite(.timeLimit(.minutes(4))) struct ShellCommandTests {
-  /// Whether a process is there and no zombie.
+  /// Whether a process exists and isn't a zombie.
   private static func isAlive(_ pid: Int32) -> Bool {
     guard kill(pid, 0) == 0 || errno == EPERM else { return false }
     let status = (try? String(contentsOfFile: "/proc/\(pid)/stat", encoding: .utf8)) ?? ""
@@ -40,7 +40,7 @@ import Testing
 
   @Test func `a command reads no process's environment above it`() async throws {
     guard let program = try await Self.ofNobody() else { return }
-    // Every process above it, up to the tests, which are root's.
+    // Every ancestor process, up to the tests, which run as root.
     try program.write(
       """
       steps:
@@ -63,7 +63,7 @@ import Testing
     await program.remove()
   }
 
-  @Test func `what a command started ends with it, also in a session of its own`() async throws {
+  @Test func `a command's children end with it, also in a session of their own`() async throws {
     let program = try await Program()
     try program.write(
       """
@@ -83,7 +83,7 @@ import Testing
     await program.remove()
   }
 
-  @Test func `what a killed agent's command started does not go on beside its second try`() async throws {
+  @Test func `children of a killed agent's command do not run beside its second attempt`() async throws {
     let program = try await Program()
     try program.write(
       """
@@ -107,7 +107,7 @@ import Testing
     let call = try program.start(["run", "try.yaml"])
     let (own, left) = (await Self.pid("own", in: program), await Self.pid("left", in: program))
     call.signal(SIGKILL)
-    // The second agent begins at once, whatever the first has left.
+    // The second agent starts at once, whatever processes the first left.
     _ = await aside { call.process.waitUntilExit() }
     let outcome = try await program.call("runs", "resume")
     #expect(outcome.code == 0, "\(outcome.error)")
@@ -121,9 +121,9 @@ import Testing
     await program.remove()
   }
 
-  @Test func `what cannot be ended is named`() async throws {
+  @Test func `processes that cannot be ended are named`() async throws {
     guard let program = try await Self.ofNobody() else { return }
-    // Becomes a user that errand's user may not signal.
+    // Runs as a user that errand's user may not signal.
     guard await run("/bin/sh", "-c", "cp /usr/bin/setpriv '\(program.folder.path)/become'") == 0 else { return }
     try program.write(
       """

@@ -2,11 +2,11 @@ import Basics
 import Foundation
 import Testing
 
-/// The agent's process, killed at random moments, against a school that counts what is written.
+/// Kills the agent's process at random moments, against a school that counts writes.
 ///
-/// Schedules that fall due every second or few create classes, which must not be created twice; runs are handed over by
-/// commands, some of which are killed as well. In the end the ledger is compared with the slots that were due, the runs
-/// with the ledger, and the school's count with the runs.
+/// Schedules that are due every few seconds create classes, which must not be created twice; commands detach runs, and
+/// some of these commands are killed as well. In the end the ledger is compared with the due slots, the runs with the
+/// ledger, and the school's count with the runs.
 @Suite(.timeLimit(.minutes(30))) struct SoakTests {
   /// Creates a class for each slot; `wait` makes runs that are killed while they wait.
   private static func schedule(_ name: String, _ trigger: String, wait: String?) -> String {
@@ -25,7 +25,7 @@ import Testing
     """
   }
 
-  /// What falls due, how often, and what may become of its slots.
+  /// The schedules, how often each is due, and the possible outcomes of their slots.
   private static let schedules: [(name: String, every: Int, trigger: String, wait: String?, outcomes: Set<String>)] = [
     ("each", 2, "every: 2s, overlap: allowAll, catchup: all", nil, ["started"]),
     ("inTurn", 3, "every: 3s, overlap: bufferAll, catchup: all", "300ms", ["buffered", "started"]),
@@ -49,7 +49,7 @@ import Testing
 
   @Test func `an agent that is killed at random accounts for every slot, and writes nothing twice`() async throws {
     let environment = ProcessInfo.processInfo.environment
-    // A few kills for the gate; ERRAND_SOAK makes it as long as one likes, in seconds.
+    // A few kills for the gate; ERRAND_SOAK sets its length in seconds.
     let seconds = environment["ERRAND_SOAK"].flatMap { Double($0) }
     let seed = environment["ERRAND_SEED"].flatMap { UInt64($0) } ?? UInt64.random(in: 0...UInt64.max)
     var random = SeededNumbers(seed)
@@ -58,7 +58,7 @@ import Testing
     for (name, _, trigger, wait, _) in SoakTests.schedules {
       try program.write(SoakTests.schedule(name, trigger, wait: wait), to: "recipes/\(name).yaml")
     }
-    // An answer that comes late makes it likelier that a kill falls between the writing and the answer.
+    // A late answer makes it likelier that a kill comes between the write and the answer.
     try await program.control("fault?kind=slow&call=createclass&times=100000000&delay=20ms")
 
     var (kills, stops, killedCommands, batches) = (0, 0, 0, 0)
@@ -91,7 +91,7 @@ import Testing
       let isKill = Int.random(in: 0..<6, using: &random) > 0
       serve.signal(isKill ? SIGKILL : SIGTERM)
       let code = await serve.end()
-      // One that is told to end before it listens dies of it.
+      // A signal before it handles signals kills it.
       #expect((isKill ? [-SIGKILL] : [0, -SIGTERM]).contains(code), "\(serve.before)")
       if isKill { kills += 1 } else { stops += 1 }
       // Now and then, no agent runs for a while.
@@ -100,7 +100,7 @@ import Testing
       }
     }
 
-    // The last one brings it to rest.
+    // The last agent finishes the open runs.
     let serve = try program.serve("serve")
     try #require(await serve.line(with: " serves ") != nil, "\(serve.before)")
     for schedule in SoakTests.schedules {
@@ -154,7 +154,7 @@ import Testing
       for number in 1...6 { expected.insert("1207755/handed-\(batch)-\(number)") }
     }
     #expect(unfinished == [], "seed \(seed)")
-    // What a killed command asked for was done whole or not at all.
+    // A killed command's request was done entirely or not at all.
     let others = Set(created.keys).subtracting(expected)
     #expect(expected.subtracting(created.keys).isEmpty, "seed \(seed): not written")
     let whole = Dictionary(grouping: others) { $0.split(separator: "-").dropLast().joined(separator: "-") }
@@ -167,7 +167,7 @@ import Testing
   }
 }
 
-/// What a schedule's ledger says of each slot, by the seconds since 1970.
+/// The outcomes of each slot in a schedule's ledger, by the seconds since 1970.
 private struct Ledger {
   var outcomes: [Int: [String]] = [:]
   /// The runs that slots started.
@@ -185,19 +185,19 @@ private struct Ledger {
       let until = row["until"]?.string.flatMap { Timestamp($0) }?.seconds ?? slot
       if until - slot != (count - 1) * every { faults.append("\(row)") }
       for slot in stride(from: slot, through: until, by: every) {
-        // A slot may be buffered before it is started, and has one end.
+        // A slot may be buffered before it is started, and has one final outcome.
         if let before = outcomes[slot], before.last != "buffered" { faults.append("\(slot): \(before), \(outcome)") }
         outcomes[slot, default: []].append(outcome)
       }
       if outcome == "started" { runs[slot] = row["run"]?.string ?? "" }
     }
-    // What waited when the schedule was paused waits for the end of the pause, and goes before what came later.
+    // Slots buffered before the pause wait for its end, and start before later ones.
     let last = runs.keys.max() ?? 0
     for (slot, seen) in outcomes where seen.last == "buffered" && slot < last { faults.append("\(slot) was forgotten") }
   }
 }
 
-/// SplitMix64, so that what a soak did can be done again, but for the moments.
+/// SplitMix64, so that a soak can be repeated, except for its timing.
 struct SeededNumbers: RandomNumberGenerator {
   private var state: UInt64
 

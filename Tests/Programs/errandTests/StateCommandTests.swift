@@ -4,7 +4,7 @@ import Testing
 
 /// `errand doctor` and `errand state` with the real binary.
 @Suite struct StateCommandTests {
-  @Test func `a state is looked at, moved, damaged and mended`() async throws {
+  @Test func `a state is examined, moved, damaged and repaired`() async throws {
     let program = try await Program()
     let averages = Program.root.appending(path: "recipes/markbook-averages.yaml").path
     _ = try await program.call("run", averages, "--config", "errand.yaml", "-i", "markbook=1207731")
@@ -38,7 +38,7 @@ import Testing
     await program.remove()
   }
 
-  @Test func `what only reads works on a disk that can only be read`() async throws {
+  @Test func `commands that only read work on a read-only disk`() async throws {
     let program = try await Program()
     try FileManager.default.createDirectory(
       at: program.folder.appending(path: "recipes"), withIntermediateDirectories: true)
@@ -71,7 +71,7 @@ import Testing
     await program.remove()
   }
 
-  @Test func `keeping what was before damage is asked for together with a repair`() async throws {
+  @Test func `keep-until-damage needs repair`() async throws {
     let program = try await Program()
     let outcome = try await program.call("doctor", "--keep-until-damage")
     #expect(outcome.code == 64)

@@ -23,7 +23,7 @@ private let letters = """
   """
 
 extension Program {
-  /// The open run of a state with one, once it has the status.
+  /// The only open run of a state, once it has the status.
   fileprivate func openRun(_ status: String, _ why: String = "") async throws -> String {
     while true {
       let list = try await call("runs", "list", "--json")
@@ -35,7 +35,7 @@ extension Program {
 }
 
 @Suite(.timeLimit(.minutes(5))) struct SteeringTests {
-  @Test func `a run is asked about, decided on and woken, by an agent that serves`() async throws {
+  @Test func `a run is shown, decided on and woken, by an agent that serves`() async throws {
     let program = try await Program()
     try program.write(letters, to: "letters.yaml")
     let agent = try program.serve("serve")
@@ -69,7 +69,7 @@ extension Program {
     #expect(small.error == "received 'paid' as e1 for \(run)\n")
     let again = try await program.call("runs", "signal", "any", "paid", "--data", #"{"amount": 50}"#, "--id", "e1")
     #expect(again.error == "the event e1 was received before; nothing changed\n")
-    // While it looks at the event it waits for nothing.
+    // While it examines the event it isn't waiting.
     var why = try await program.call("why", run)
     while why.out.contains("is running") { why = try await program.call("why", run) }
     #expect(why.code == 0)
@@ -99,7 +99,7 @@ extension Program {
     await program.remove()
   }
 
-  @Test func `a list for programs tells of an open run what the table tells, and nothing of its steps`() async throws {
+  @Test func `a list as JSON has the columns of an open run, and nothing of its steps`() async throws {
     let program = try await Program()
     try program.write(
       """
@@ -127,7 +127,7 @@ extension Program {
     await program.remove()
   }
 
-  @Test func `without an agent everything is noted, and says who has to go on`() async throws {
+  @Test func `without an agent every request is recorded, with how to resume`() async throws {
     let program = try await Program()
     try program.write(letters, to: "letters.yaml")
     let call = try program.start(["run", "letters.yaml", "-i", "count=1"])
@@ -159,7 +159,7 @@ extension Program {
     await program.remove()
   }
 
-  @Test func `schedules are told before any agent has read them`() async throws {
+  @Test func `schedules are listed before any agent has read them`() async throws {
     let program = try await Program()
     try FileManager.default.createDirectory(
       at: program.folder.appending(path: "recipes"), withIntermediateDirectories: true)
@@ -209,7 +209,9 @@ extension Program {
   ]
 
   @Test(arguments: mistakes)
-  func `mistakes are told with what to type`(_ mistake: (arguments: [String], code: Int32, says: String)) async throws {
+  func `mistakes are reported with what to type`(_ mistake: (arguments: [String], code: Int32, says: String))
+    async throws
+  {
     let program = try await Program()
     let outcome = await (try program.start(mistake.arguments)).outcome()
     #expect(outcome.code == mistake.code)

@@ -33,7 +33,7 @@ import Testing
       step("ask", .waiting, 990, nil, attempts: 0, wait: WaitRecord(.approval)),
     ], clock: WallClock(.utc, now: at(1000)))
 
-  @Test func `each step has its start, its bar, how long it took, its tries and its waits`() {
+  @Test func `each step has its start, its bar, its duration, its attempts and its waits`() {
     #expect(
       TimelineTests.timeline.lines(width: 90, colour: false).joined(separator: "\n") == """
         STEP          START     0s               16m 40s  TOOK    STATUS
@@ -94,7 +94,7 @@ import Testing
         """)
   }
 
-  @Test func `what goes to no terminal is not cut`() {
+  @Test func `output that isn't for a terminal isn't cut`() {
     var timeline = TimelineTests.timeline
     timeline.steps = [TimelineTests.step(String(repeating: "a/", count: 70) + "b", .succeeded, 0, 1000)]
     let lines = timeline.lines(width: nil, colour: false)

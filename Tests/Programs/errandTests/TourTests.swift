@@ -2,7 +2,7 @@ import Basics
 import Foundation
 import Testing
 
-/// What pages show of sessions, done: each command is called as it stands there, and says what stands below it.
+/// Replays the sessions on pages: each command is called as shown, and prints the lines below it.
 @Suite(.timeLimit(.minutes(5))) struct TourTests {
   /// A session that a page shows: that of a section, or of the whole page.
   struct Tour: Sendable, CustomTestStringConvertible {
@@ -22,7 +22,7 @@ import Testing
     Tour(page: "docs/testing-recipes.md", commands: ["test"]),
   ]
 
-  /// A command, and the lines that are shown of what it says; `…` stands for any number of them.
+  /// A command, and the shown lines of its output; `…` is any number of lines.
   private struct Stop {
     var command: String
     var lines: [String] = []
@@ -43,7 +43,7 @@ import Testing
         isCode.toggle()
         isSession = false
       } else if isCode, line.hasPrefix("$ ") {
-        // What stands apart is what the line says of itself.
+        // The text after three blanks is the line's comment.
         let command = String(line.dropFirst(2)).components(separatedBy: "   ")[0]
         stops.append(Stop(command: command.trimmingCharacters(in: .whitespaces)))
         isSession = true
@@ -54,10 +54,10 @@ import Testing
     return stops
   }
 
-  // A regular expression is Sendable where it captures nothing that is not; the compiler cannot tell yet.
+  // A regular expression is Sendable if its captures are; the compiler can't check that yet.
   nonisolated(unsafe) private static let id = /[0-9a-f]{8}-[0-9a-f-]{27}/
 
-  /// A line without what is another one each time: ids, lengths of time, dates.
+  /// A line without the parts that change each time: ids, lengths of time, dates.
   private static func lasting(_ line: String) -> String {
     line.replacing(id, with: "ID")
       .replacing(/[A-Z][a-z]{2} [0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}(:[0-9]{2})? [A-Z]+/, with: "DATE")
@@ -75,7 +75,7 @@ import Testing
     for stop in stops {
       var words = stop.command.split(separator: " ").map(String.init)
       #expect(words.removeFirst() == "errand", "\(stop.command)")
-      // The page shows the id of another run.
+      // The page has another run's id.
       if let run { words = words.map { $0.firstMatch(of: TourTests.id) == nil ? $0 : run } }
       let outcome = try await program.start(words).outcome()
       #expect(outcome.code == 0, "\(stop.command): \(outcome.error)")

@@ -5,7 +5,7 @@ import Testing
 
 @testable import AgentRuntime
 
-/// What was checked is found again as long as every text is the same, and is not held for nothing.
+/// A checked recipe is found again as long as every text is the same, and dropped when unused.
 @Suite struct CheckedRecipesTests {
   private func recipe(_ file: String, _ text: String, calling others: [String: String] = [:]) throws -> Recipe {
     let environment = RecipeEnvironment(catalog: ActionCatalog([]), zone: "UTC") { path throws(FileError) in
@@ -29,7 +29,7 @@ import Testing
     #expect(known.recipe("r.yaml", among: .object(["r.yaml": .string(Self.text("3"))])) == nil)
   }
 
-  @Test func `a recipe that calls another is another one if that has changed`() throws {
+  @Test func `a recipe counts as changed if a recipe that it calls has changed`() throws {
     let known = CheckedRecipes()
     let caller = "steps: [{ call: part.yaml }]"
     let one = try recipe("r.yaml", caller, calling: ["part.yaml": Self.text("1")])
@@ -40,7 +40,7 @@ import Testing
     #expect(known.recipe("r.yaml", among: .map(texts)) == nil)
   }
 
-  @Test func `what no run has is dropped once there is much of it, and what a run has is not`() throws {
+  @Test func `recipes without a run are dropped beyond a limit, and those with a run are kept`() throws {
     let known = CheckedRecipes()
     let held = try recipe("held.yaml", Self.text("0"))
     known.keep(held)

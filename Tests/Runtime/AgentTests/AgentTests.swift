@@ -7,7 +7,7 @@ import Testing
 
 @testable import Agent
 
-/// A folder that is gone after the test, with a path as long as wanted.
+/// A folder that is removed after the test, with a path of a given length.
 final class TemporaryFolder: Sendable {
   let root: String
   let path: String
@@ -26,7 +26,7 @@ final class TemporaryFolder: Sendable {
 @Suite(.timeLimit(.minutes(5))) struct AgentTests {
   static let identity = AgentIdentity(program: "errand 0.1", configuration: "/school/errand.yaml")
 
-  /// Answers what it is asked, and waits to be cancelled if it is told so.
+  /// Answers requests; a certain request waits to be cancelled.
   static func serve(
     _ folder: TemporaryFolder, limits: LineLoop.Limits = LineLoop.Limits(), gone: AsyncStream<Void>.Continuation? = nil
   ) throws -> AgentServer {
@@ -96,7 +96,7 @@ final class TemporaryFolder: Sendable {
     await server.stop()
   }
 
-  @Test func `a client asks nobody in a folder that others may write to, or that is another user's`() async throws {
+  @Test func `a client asks no agent in a folder that other users may write to or own`() async throws {
     let folder = try TemporaryFolder()
     let server = try AgentTests.serve(folder)
     chmod(folder.path, 0o777)
@@ -105,7 +105,7 @@ final class TemporaryFolder: Sendable {
       "other users may write to the state folder '\(folder.path)'; forbid it with: chmod go-w '\(folder.path)'")
     await #expect(throws: open) { try await AgentTests.connect(folder) }
     chmod(folder.path, 0o700)
-    // Only root gives folders away.
+    // Only root can change the owner of folders.
     if chown(folder.path, 65534, 65534) == 0 {
       let error = await #expect(throws: AgentError.self) { try await AgentTests.connect(folder) }
       #expect(error?.message.contains("belongs to the user nobody") == true)
@@ -116,7 +116,7 @@ final class TemporaryFolder: Sendable {
     await server.stop()
   }
 
-  @Test func `a socket that a dead agent left is nobody's, and the next agent replaces it`() async throws {
+  @Test func `a dead agent's socket is ignored, and the next agent replaces it`() async throws {
     let folder = try TemporaryFolder()
     let dead = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
     try SocketAddress.with(folder.path) { bind(dead, $0, $1) }
@@ -138,7 +138,9 @@ final class TemporaryFolder: Sendable {
       ", which uses /school/errand.yaml and this uses /home/errand.yaml; stop it, or give one of them its own state folder"
     ),
   ])
-  func `serves only clients of its own kind`(_ identity: AgentIdentity, _ reason: String) async throws {
+  func `serves only clients of its own version and configuration`(_ identity: AgentIdentity, _ reason: String)
+    async throws
+  {
     let folder = try TemporaryFolder()
     let server = try AgentTests.serve(folder)
     let message = "the state in '\(folder.path)' is held by process \(getpid())\(reason)"
@@ -162,7 +164,7 @@ final class TemporaryFolder: Sendable {
     await server.stop()
   }
 
-  @Test func `goes on after a bad line, and ends a connection whose line is too long`() async throws {
+  @Test func `continues after a bad line, and ends a connection whose line is too long`() async throws {
     let folder = try TemporaryFolder()
     var limits = LineLoop.Limits()
     limits.line = 1000
@@ -180,7 +182,7 @@ final class TemporaryFolder: Sendable {
     await server.stop()
   }
 
-  @Test func `answers a client that has said all it has to say`() async throws {
+  @Test func `answers a client that has closed its side`() async throws {
     let folder = try TemporaryFolder()
     let server = try AgentTests.serve(folder)
     let raw = try RawClient(folder.path)
@@ -194,7 +196,7 @@ final class TemporaryFolder: Sendable {
     await server.stop()
   }
 
-  @Test func `a client that goes cancels its requests and nothing else`() async throws {
+  @Test func `a client that disconnects cancels its requests and nothing else`() async throws {
     let folder = try TemporaryFolder()
     let (gone, continuation) = AsyncStream<Void>.makeStream()
     let server = try AgentTests.serve(folder, gone: continuation)
@@ -213,7 +215,7 @@ final class TemporaryFolder: Sendable {
     await server.stop()
   }
 
-  @Test func `a client that reads nothing is cut off and kills nobody`() async throws {
+  @Test func `a client that reads nothing is cut off and harms no other`() async throws {
     let folder = try TemporaryFolder()
     var limits = LineLoop.Limits()
     limits.output = 100_000
@@ -248,11 +250,11 @@ final class TemporaryFolder: Sendable {
 }
 
 @Suite struct FolderLockTests {
-  @Test func `tells a second process who holds the folder`() throws {
+  @Test func `names the holder of the folder to a second process`() throws {
     let folder = try TemporaryFolder()
     var lock: FolderLock? = try FolderLock.acquire(folder.path, program: "errand 0.1")
     #expect(FolderLock.holder(of: folder.path) == FolderLock.Holder(pid: Int(getpid()), program: "errand 0.1"))
-    // Locks belong to open files, so that a second take in the same process is refused like another process's.
+    // Locks belong to open files, so a second lock in the same process is refused like another process's.
     let message =
       "the state in '\(folder.path)' is held by process \(getpid()) (errand 0.1); wait for it to end, or stop it, and try again"
     #expect(throws: AgentError(.held, message)) { try FolderLock.acquire(folder.path, program: "errand 0.1") }
@@ -262,7 +264,7 @@ final class TemporaryFolder: Sendable {
     _ = try FolderLock.acquire(folder.path, program: "errand 0.1")
   }
 
-  @Test func `takes over what a killed process left`() throws {
+  @Test func `takes over the folder of a killed process`() throws {
     let folder = try TemporaryFolder()
     try Files.write(Array("{\"pid\":1,\"program\":\"errand 0.0\"}\n".utf8), to: "\(folder.path)/agent.lock")
     let lock = try FolderLock.acquire(folder.path, program: "errand 0.1")
@@ -279,7 +281,7 @@ final class TemporaryFolder: Sendable {
   }
 }
 
-/// A client that sends whatever the test says.
+/// A client that sends any bytes.
 struct RawClient: Sendable {
   let socket: Int32
 
@@ -316,7 +318,7 @@ struct RawClient: Sendable {
     }
   }
 
-  /// Blocks a thread that no task needs.
+  /// Runs blocking code on a thread of its own.
   private func onThread<Outcome: Sendable>(_ body: @escaping @Sendable () -> Outcome) async -> Outcome {
     await withCheckedContinuation { continuation in Thread { continuation.resume(returning: body()) }.start() }
   }

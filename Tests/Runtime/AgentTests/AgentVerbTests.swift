@@ -7,11 +7,11 @@ import Testing
 
 @testable import Agent
 
-/// Each verb is declared once, and what is declared is what crosses the socket.
+/// Each verb is declared once, and its requests match the declaration.
 @Suite(.timeLimit(.minutes(5))) struct AgentVerbTests {
   private static let instant = Timestamp("2026-11-20T09:30:00Z") ?? .earliest
 
-  /// A request of each verb, with everything that it may be given.
+  /// A request of each verb, with all parameters.
   private static let requests: [AgentRequest] = [
     .submit(
       RunCreated(
@@ -40,7 +40,7 @@ import Testing
       #expect(try JSON.text(read.line) == JSON.text(line))
       written[verb, default: []].formUnion(try #require(line.map).members.compactMap(\.name))
     }
-    // Every parameter is given to some request, so that none is lost on the way.
+    // Some request has each parameter, so that none is lost on the way.
     let declared = AgentVerb.all.map { ($0.name, Set($0.parameters.map(\.name)).union(["ask"])) }
     #expect(written == Dictionary(uniqueKeysWithValues: declared))
   }
@@ -51,7 +51,7 @@ import Testing
       for parameter in verb.parameters { #expect(parameter.summary.hasSuffix("."), "\(verb.name).\(parameter.name)") }
       #expect(Set(verb.parameters.map(\.name)).count == verb.parameters.count)
     }
-    // What every verb may be refused for need not be named.
+    // Refusals that are common to all verbs need not be named.
     let named = AgentVerb.all.reduce(into: Set<RequestRefusedError.Kind>([.request, .state])) {
       $0.formUnion($1.refusals)
     }
@@ -85,7 +85,7 @@ import Testing
     #expect(AgentCaller(account: other, person: "ann").name == FolderLock.name(of: other))
   }
 
-  @Test func `who asks is what the connection says, for each of its requests`() async throws {
+  @Test func `the caller of each request is the one that the connection names`() async throws {
     let folder = try TemporaryFolder()
     let lock = try FolderLock.acquire(folder.path, program: "errand 0.1")
     let server = try AgentServer.start(

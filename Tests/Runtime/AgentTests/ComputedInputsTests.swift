@@ -97,7 +97,7 @@ import Testing
     bench.store.secrets.learn([("TOKEN", "s3cret-4711")])
     _ = try await bench.ask(#"{"ask":"signal","event":{"id":"e1","name":"e","data":{"who":"s3cret-4711"}}}"#)
     let event = try #require(bench.store.state.events["e1"])
-    // As a token that was changed after the event had come.
+    // Like a token that was changed after the event came.
     let store = MemoryStateStore()
     store.secrets.learn([("TOKEN", "another-4711")])
     let later = await HostBench(store, time: bench.time, folder: folder.path)
@@ -162,7 +162,7 @@ import Testing
     #expect(bench.store.state.runs.isEmpty)
   }
 
-  @Test func `from an event that there is not are refused, and from the slot they are made up for`() async throws {
+  @Test func `from a missing event are refused, and from the slot are backfilled`() async throws {
     let folder = try ScheduleHostTests.folder([
       "hear": "inputs: { size: int }\non: [{ event: e, inputs: { size: \"${{ event.size }}\" } }]\n"
         + ComputedInputsTests.done,

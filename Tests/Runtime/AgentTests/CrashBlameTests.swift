@@ -7,11 +7,11 @@ import Testing
 
 @testable import Agent
 
-/// A run that brings the agent down again and again is paused, and no other is.
+/// Only a run that crashes the agent repeatedly is paused.
 @Suite(.timeLimit(.minutes(5))) struct CrashBlameTests {
   private static let recipe = "steps: [{ id: a, wait: 9h }, { id: b, wait: 9h }]"
 
-  /// An agent that finds some runs at some steps, as one left them that was brought down by itself or from outside.
+  /// An agent that finds runs at certain steps, as a crashed or a killed agent left them.
   private static func found(
     _ places: [String: StepPath], on store: MemoryStateStore, time: TestTime, isMarked: Bool = true
   ) async throws -> [String] {
@@ -35,7 +35,7 @@ import Testing
     return left.map { "\($0.id) \($0.status.rawValue): \($0.reason ?? "")" }
   }
 
-  @Test func `a run under way twice in a row at the same step is paused, and says why`() async throws {
+  @Test func `a run at the same step in two crashes in a row is paused with the reason`() async throws {
     let (store, time) = (MemoryStateStore(), TestTime())
     #expect(try await Self.found(["r1": "a"], on: store, time: time).isEmpty)
     #expect(
@@ -44,14 +44,14 @@ import Testing
       ])
   }
 
-  @Test func `a run under way twice in a row at the same step of a loop is paused, whatever the item`() async throws {
+  @Test func `a run at the same step of a loop in two crashes in a row is paused, whatever the item`() async throws {
     let (store, time) = (MemoryStateStore(), TestTime())
     #expect(try await Self.found(["r1": "a[3]/put~2"], on: store, time: time).isEmpty)
     let left = try await Self.found(["r1": "a[64]/put"], on: store, time: time)
     #expect(left.map { $0.contains("twice while this run was at 'a/put' or") } == [true], "\(left)")
   }
 
-  @Test func `a run that came further, and one that was stopped from outside, go on`() async throws {
+  @Test func `a run that advanced, and one that was stopped from outside, continue`() async throws {
     let (store, time) = (MemoryStateStore(), TestTime())
     for _ in 0..<3 {
       #expect(try await Self.found(["r1": "a"], on: store, time: time, isMarked: false).isEmpty)
@@ -72,7 +72,7 @@ import Testing
       ])
   }
 
-  /// Where the process of a test leaves its mark: it is the child of this one.
+  /// Where the process of a test leaves its mark: a child of this process.
   private static func folder(_ process: pid_t, _ name: String) -> String { "/tmp/errand-crash-\(process)-\(name)" }
 
   @inline(never) private static func trapHere(_ number: Int) -> Int {
@@ -92,7 +92,7 @@ import Testing
     #expect(names.contains("trapHere"), "\(text)\(names)")
   }
 
-  /// What the symbols of a program say of the addresses in what a crash left.
+  /// The functions at the addresses of a backtrace, by a program's symbols.
   static func functions(in text: String, of program: String) throws -> String {
     let line = try #require(text.split(separator: "\n").first { $0.hasPrefix("llvm-symbolizer") })
     let addresses = line.split(separator: " ").filter { $0.hasPrefix("0x") }.map(String.init)

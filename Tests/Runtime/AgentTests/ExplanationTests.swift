@@ -8,10 +8,10 @@ import Testing
 
 @testable import Agent
 
-/// An instant that many seconds after Friday 2026-11-20, 09:00 UTC, which is 11:00 in Bucharest.
+/// An instant some seconds after Friday 2026-11-20, 09:00 UTC, which is 11:00 in Bucharest.
 private func at(_ seconds: Int) -> Timestamp { Timestamp(seconds: 1_795_165_200 + seconds) ?? .earliest }
 
-/// A run as its records tell it, with the sentences that are expected of it.
+/// A run by its records, with the expected explanation.
 struct RunStory: Sendable, CustomTestStringConvertible {
   var testDescription: String
   var cause = RunCause(.manual)
@@ -20,7 +20,7 @@ struct RunStory: Sendable, CustomTestStringConvertible {
   var slot: SlotRecord?
   var others: [RunReference] = []
   var received: [EventRecord] = []
-  /// The recipe's steps, if it is at hand.
+  /// The recipe's steps, if it is available.
   var recipe: String?
   var isServed = true
   var now = 3600
@@ -107,7 +107,7 @@ struct RunStory: Sendable, CustomTestStringConvertible {
 extension RunStory {
   static let all: [RunStory] = [
     RunStory(
-      testDescription: "accepted, and nobody there", events: [], isServed: false,
+      testDescription: "accepted, without an agent", events: [], isServed: false,
       expected: """
         backup is queued; it was accepted 1 h ago.
           No agent is running, so nothing runs it. Start one, or resume the run:
@@ -150,14 +150,14 @@ extension RunStory {
       events: [waits("#2", WaitRecord(.until, wakeAt: at(54_000))), status(.waiting, until: 54_000)], now: -7200,
       expected: """
         backup waits until Sat 2026-11-21 02:00 EET (in 17 h), in '#2'.
-          The clock was once ahead, and showed Fri 2026-11-20 11:00:02 EET when this wait began; it lasts until the clock is there again. To begin it anew by the clock as it is now:
+          The clock was once ahead, and showed Fri 2026-11-20 11:00:02 EET when this wait began; it lasts until the clock is there again. To start it again by the clock as it is now:
               errand runs cancel r1
               errand runs retry r1
           The folder's agent wakes it then.
         \(started)
         """),
     RunStory(
-      testDescription: "waiting until an instant, and nobody there to wake it",
+      testDescription: "waiting until an instant, without an agent to wake it",
       events: [waits("#2", WaitRecord(.until, wakeAt: at(54_000))), status(.waiting, until: 54_000)], isServed: false,
       expected: """
         backup waits until Sat 2026-11-21 02:00 EET (in 14 h), in '#2'.
@@ -231,9 +231,9 @@ extension RunStory {
         """),
     RunStory(
       testDescription: "paused with a reason",
-      events: [status(.paused, "its recipe does not fit this version of errand any more")],
+      events: [status(.paused, "its recipe no longer fits this version of errand")],
       expected: """
-        backup is paused: its recipe does not fit this version of errand any more.
+        backup is paused: its recipe no longer fits this version of errand.
             errand runs resume r1
         \(started)
         """),
@@ -335,7 +335,7 @@ extension RunStory {
         \(started)
         """),
     RunStory(
-      testDescription: "cancelled by somebody who said why",
+      testDescription: "cancelled with a reason",
       events: [
         .cancelRequested(CancelRequested(run: "r1", at: at(180), reason: "wrong markbook")), over(.cancelled),
       ],

@@ -20,10 +20,10 @@ final class HostBench: Sendable {
   private let news: AsyncStream<RunNews>
   private let decisions: AsyncStream<ScheduleNews>
   private let seen = Mutex<[String]>([])
-  /// What was prepared for a run, and who was to be answered.
+  /// The prepared runs and the callers that are still alive.
   let census = Census()
 
-  /// - Parameter folder: Where the recipes are, each of which is a schedule if it has an `on`.
+  /// - Parameter folder: Where the recipes are; each with an `on` is a schedule.
   init(
     _ store: MemoryStateStore = MemoryStateStore(), time: TestTime = TestTime(), isServing: Bool = true,
     folder: String = "/nowhere"
@@ -73,7 +73,7 @@ final class HostBench: Sendable {
 
   // MARK: Runs
 
-  /// Accepts a run of a recipe and carries it on.
+  /// Accepts a run of a recipe and starts it.
   func start(_ id: String, _ text: String) async throws {
     try await accept(id, text)
     try await host.carryOn(id)
@@ -88,8 +88,7 @@ final class HostBench: Sendable {
         texts: .inline(.object(["r.yaml": .string(text)])), inputs: .object([:]), program: "test", group: recipe.group))
   }
 
-  /// Waits until some things have become of runs, such as `r1 waits`, in whatever order; gives what became of runs until
-  /// then.
+  /// Waits for events of runs, such as `r1 waits`, in any order; returns all events until then.
   @discardableResult
   func until(_ wanted: String...) async -> [String] {
     var left = Set(wanted)
@@ -116,7 +115,7 @@ final class HostBench: Sendable {
     }
   }
 
-  /// What became of schedules until something did, such as `tick 10:00:00 started`.
+  /// The events of schedules until a given one, such as `tick 10:00:00 started`.
   @discardableResult
   func slots(until wanted: String) async -> [String] {
     var found: [String] = []
@@ -135,18 +134,18 @@ final class HostBench: Sendable {
     return found
   }
 
-  /// Begins to serve the recipes of the folder.
+  /// Starts to serve the recipes of the folder.
   func serve() async {
     _ = await schedules.look()
     _ = await host.recover()
     await schedules.serve()
   }
 
-  /// Lets time pass, once somebody sleeps.
+  /// Lets time pass, once a task sleeps.
   func pass(_ span: TimeSpan) async {
     await time.waitForSleepers()
     time.advance(by: span)
-    // Whoever was about to fall asleep has read the clock already, and would sleep from now on.
+    // A task about to sleep has read the clock already, and would sleep from the new time on.
     await schedules.lookAtClock()
     await host.lookAtClock()
   }
@@ -161,7 +160,7 @@ final class HostBench: Sendable {
 
   // MARK: Asking
 
-  /// All answers to a request, as they cross the socket.
+  /// All answers to a request, as the socket carries them.
   func ask(_ request: String, as person: String = "ann") async throws -> [String] {
     let answers = Mutex<[Value]>([])
     try await ask(request, as: person) { answer in answers.withLock { $0.append(answer) } }

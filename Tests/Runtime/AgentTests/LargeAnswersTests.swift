@@ -8,7 +8,7 @@ import Testing
 
 @testable import Agent
 
-/// What is told of large runs comes in lines that do not grow with them, and no faster than it is read.
+/// Answers about large runs come in lines of limited size, and no faster than they are read.
 @Suite(.timeLimit(.minutes(5))) struct LargeAnswersTests {
   private static let id = "0199c0de-0000-7000-8000-000000000001"
   private static let count = 6000
@@ -63,7 +63,7 @@ import Testing
       lock.release()
     }
 
-    /// The lines of an answer, and the answer that they make.
+    /// The lines of an answer, and the assembled answer.
     func ask(_ request: String) async throws -> (lines: [Int], answer: Value) {
       let raw = try RawClient(folder.path)
       defer { raw.close() }
@@ -78,7 +78,7 @@ import Testing
     }
   }
 
-  @Test func `a run is told in lines that do not grow with it, open, ended and in files`() async throws {
+  @Test func `the lines of an answer do not grow with the run, open, ended and in files`() async throws {
     let bench = try await Bench()
     let id = LargeAnswersTests.id
     func expectTold(_ record: RunRecord, _ comment: Comment) async throws {
@@ -98,9 +98,9 @@ import Testing
     try await expectTold(ended, "in files")
     let (_, followed) = try await bench.ask(#"{"ask":"follow","run":"\#(id)"}"#)
     #expect(try RunRecord(reading: followed["ended"] ?? .null) == ended)
-    // What is large by itself is told as it lies in its file.
+    // A large value is sent as it is in its file.
     guard case .blob(let reference)? = ended.steps["items[7]/one"]?.output else {
-      Issue.record("the output is no blob")
+      Issue.record("the output isn't a blob")
       return
     }
     let blob = try JSON.text(reference.encoded())
@@ -110,7 +110,7 @@ import Testing
     try await bench.close()
   }
 
-  @Test func `damage that shows while a run is told ends the answer with what to do`() async throws {
+  @Test func `damage found while a run is sent ends the answer with the remedy`() async throws {
     let bench = try await Bench()
     let id = LargeAnswersTests.id
     try await bench.store.append(.runEnded(RunEnded(run: id, at: SystemTime().now(), status: .failed)))
@@ -163,7 +163,7 @@ import Testing
 }
 
 extension RawClient {
-  /// The lines that come, each without its end.
+  /// The received lines, each without its end.
   func lines() -> AsyncThrowingStream<[UInt8], any Error> {
     let (lines, sink) = AsyncThrowingStream<[UInt8], any Error>.makeStream()
     let socket = self.socket

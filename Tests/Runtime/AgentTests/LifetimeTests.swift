@@ -6,11 +6,11 @@ import Testing
 
 @testable import Agent
 
-/// An agent keeps nothing of a run that it does not carry on, and nothing of a client that was answered.
+/// An agent keeps nothing in memory of a run that it isn't running, or of a client that was answered.
 @Suite(.timeLimit(.minutes(5))) struct LifetimeTests {
   static let event = "steps: [{ wait: { event: e } }, { wait: 1h }]"
 
-  /// What a client does to a run that waits, and how the run ends.
+  /// Requests about a waiting run, and how the run ends.
   static let deeds: [(ask: String, news: String)] = [
     (#"{"ask":"cancel","run":"r1"}"#, "r1 cancelled"),
     (#"{"ask":"signal","event":{"name":"e"}}"#, "r1 waits"),
@@ -38,7 +38,7 @@ import Testing
       let id = "r\(number)"
       try await bench.start(id, LifetimeTests.event)
       await bench.until("\(id) waits")
-      // A client that goes, and one that stays to the end.
+      // A client that disconnects, and one that stays to the end.
       let leaving = Task { try await bench.ask(#"{"ask":"follow","run":"\#(id)"}"#) }
       async let following = bench.ask(#"{"ask":"follow","run":"\#(id)"}"#)
       while bench.census.count < 2 { await Task.yield() }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Agent
 
-/// What goes over the socket where a value can't be JSON.
+/// The lines on the socket for values that can't be JSON.
 @Suite struct ProtocolTests {
   private static let unwritable = Value.object(["run": .object(["outputs": .object(["mean": .double(.nan)])])])
 

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Agent
 
-/// What an agent does with runs that take days; the clock shows Friday 2026-11-20, 09:30 UTC.
+/// How an agent hosts runs that take days; the clock starts at Friday 2026-11-20, 09:30 UTC.
 @Suite(.timeLimit(.minutes(5))) struct RunHostTests {
   static let hour = TimeSpan.seconds(3600)
   static let night = "steps: [{ wait: 9h }]\noutputs: { now: \"${{ now }}\" }"
@@ -18,7 +18,7 @@ import Testing
 
   // MARK: Time
 
-  @Test func `a run that waits is held by an alarm and nothing else, and goes on when that rings`() async throws {
+  @Test func `a run that waits is held by an alarm only, and resumes when that rings`() async throws {
     let bench = await HostBench()
     try await bench.start("r1", RunHostTests.night)
     #expect(await bench.until("r1 waits") == ["r1 begins", "r1 waits"])
@@ -55,7 +55,7 @@ import Testing
     #expect(ends.filter { $0.hasSuffix("succeeded") } == ["r2 succeeded", "r3 succeeded", "r1 succeeded"])
   }
 
-  @Test func `another agent takes over what waits, goes on with what was going on, and leaves what stands`()
+  @Test func `another agent takes over waiting runs, resumes running ones, and leaves paused ones`()
     async throws
   {
     let first = await HostBench()
@@ -68,7 +68,7 @@ import Testing
     try await first.start("r4", RunHostTests.approval)
     await first.until("r4 waits")
     await first.host.stop()
-    // Decided when no agent was there to carry the run on.
+    // Decided when no agent was running.
     try await first.store.append(
       .decisionGiven(
         DecisionGiven(
@@ -83,7 +83,7 @@ import Testing
     #expect(second.store.run("r3")?.status == .paused)
   }
 
-  @Test func `a run whose recipe fits no more is paused and says why, and can be cancelled`() async throws {
+  @Test func `a run whose recipe no longer fits is paused with the reason, and can be cancelled`() async throws {
     let bench = await HostBench()
     try await bench.host.create(
       RunCreated(
@@ -101,7 +101,7 @@ import Testing
       ended.error?.message.hasPrefix("the run was cancelled without its 'finally' steps, which cannot run: ") == true)
   }
 
-  @Test func `a run that is submitted once more, because an agent ended before it said so, is the same run`()
+  @Test func `a run that is submitted again because the agent ended before it answered is the same run`()
     async throws
   {
     let bench = await HostBench()
@@ -119,7 +119,7 @@ import Testing
 
   // MARK: Steering
 
-  @Test func `a pause is durable, holds no alarm, and the run goes on where it was`() async throws {
+  @Test func `a pause is durable, holds no alarm, and the run resumes where it was`() async throws {
     let bench = await HostBench()
     try await bench.start("r1", RunHostTests.night)
     await bench.until("r1 waits")
@@ -128,7 +128,7 @@ import Testing
     #expect(bench.store.run("r1")?.reason == "not tonight")
     #expect(await bench.host.alarmCount == 0)
     bench.time.advance(by: .seconds(10 * 3600))
-    // A schedule that has just started the run, say, is not a person who wants it to go on.
+    // Only a person resumes a paused run, not a schedule that has just started it, say.
     try await bench.host.carryOn("r1")
     #expect(bench.store.run("r1")?.status == .paused)
     try await bench.host.resume("r1")
@@ -136,7 +136,7 @@ import Testing
     #expect(try await bench.outputs("r1") == #"{"now":"2026-11-20T19:30:00Z"}"#)
   }
 
-  @Test func `a run that is being walked is paused when what is in flight has finished`() async throws {
+  @Test func `a running run is paused when the steps in flight have finished`() async throws {
     let bench = await HostBench()
     try await bench.start("r1", "steps: [{ wait: 30s }, { let: { x: 1 } }]")
     await bench.time.waitForSleepers()
@@ -146,13 +146,13 @@ import Testing
     #expect(bench.store.run("r1")?.reason == "no")
   }
 
-  @Test func `a run that is cancelled while it is being paused ends, and is paused no more`() async throws {
+  @Test func `a run that is cancelled while it is being paused ends, and isn't paused any more`() async throws {
     let bench = await HostBench()
     try await bench.start("r1", "steps: [{ wait: 30s }, { let: { x: 1 } }]")
     await bench.time.waitForSleepers()
     async let paused: Void = bench.host.pause("r1", reason: "no")
     #expect(try await bench.host.cancel("r1", reason: nil))
-    // It came first, or is told so.
+    // The pause came first, or is refused.
     try? await paused
     await bench.until("r1 cancelled")
     try await bench.accept("r2", RunHostTests.night)
@@ -174,7 +174,7 @@ import Testing
     #expect(await bench.host.alarmCount == 0)
   }
 
-  @Test func `whoever follows a run is told of its waits, and of its end once it is there`() async throws {
+  @Test func `a follower of a run receives its waits, and its end`() async throws {
     let bench = await HostBench()
     try await bench.start("r1", RunHostTests.night)
     await bench.until("r1 waits")
@@ -186,7 +186,7 @@ import Testing
     }
     var lines: [String] = []
     for await value in answers {
-      // Whoever has been told of the wait is a follower.
+      // After the first report of the wait, the client is a follower.
       if lines.isEmpty { await bench.pass(.seconds(9 * 3600)) }
       lines.append(try JSON.text(value))
     }
@@ -197,7 +197,7 @@ import Testing
     #expect(lines.last?.contains(#""status":"succeeded""#) == true)
   }
 
-  @Test func `a run that is tried again takes over what was done, and begins where it failed`() async throws {
+  @Test func `a retried run keeps what was done, and begins where it failed`() async throws {
     let bench = await HostBench()
     let text = """
       steps:
@@ -235,7 +235,7 @@ import Testing
       try await bench.ask("{\"ask\":\"retry\",\"run\":\"\(id)\"}") == [
         #"{"failed":{"kind":"ended","message":"the run \#(id) has succeeded, so there is nothing to try again; errand run starts a new one"}}"#
       ])
-    // Once more, with what the first try took over, would do its work twice.
+    // A second retry with the same kept steps would do the work twice.
     #expect(
       try await bench.ask(#"{"ask":"retry","run":"r1"}"#) == [
         #"{"failed":{"kind":"ended","message":"the run r1 was tried again as \#(id) (succeeded), which took over what was done; errand run starts a new one"}}"#
@@ -243,7 +243,7 @@ import Testing
   }
 
   @Test(arguments: [-1, 1])
-  func `a run that was tried again is not tried once more, whichever way the clock was moved between`(
+  func `a retried run is not retried twice, whichever way the clock was moved in between`(
     _ direction: Int
   ) async throws {
     let bench = await HostBench()
@@ -257,8 +257,7 @@ import Testing
     #expect(try await bench.ask(#"{"ask":"retry","run":"r1"}"#).first?.contains("was tried again as \(id)") == true)
   }
 
-  @Test func `of two who try a run again at once, one is refused, and the one later is told of the first`() async throws
-  {
+  @Test func `of two simultaneous retries one is refused, and a later one is told of the first`() async throws {
     let bench = await HostBench()
     try await bench.start("r1", "steps: [{ id: a, wait: { event: e, timeout: 1d } }, { fail: never }]")
     await bench.until("r1 waits")
@@ -306,12 +305,12 @@ import Testing
     _ = try await bench.ask(#"{"ask":"signal","event":{"id":"e2","name":"e","data":{"size":3}}}"#)
     #expect(await bench.until("event e2") == ["r1 begins", "r1 waits", "event e2"])
     #expect(bench.store.state.events["e2"]?.consumedBy == nil)
-    // Kept, and there before the wait that is for it.
+    // The event is kept, and comes before the wait for it.
     try await bench.start("r3", "steps: [{ wait: 1h }, { wait: { event: e, match: event.size == 3 } }]")
     #expect(bench.store.state.events["e2"] != nil)
   }
 
-  @Test func `an event that nobody takes is forgotten after a week, and so is its id`() async throws {
+  @Test func `an event that no run takes is forgotten after a week, and so is its id`() async throws {
     let bench = await HostBench()
     _ = try await bench.ask(#"{"ask":"signal","event":{"id":"e1","name":"e"}}"#)
     await bench.until("event e1")
@@ -386,7 +385,7 @@ import Testing
     "concurrencyGroup: { name: g, limit: \(limit), onLimit: \(onLimit) }\nsteps: [{ wait: 9h }]"
   }
 
-  @Test func `a decision about a run that is paused is kept, and seen when the run goes on`() async throws {
+  @Test func `a decision about a paused run is kept, and seen when the run resumes`() async throws {
     let bench = await HostBench()
     try await bench.start("r1", RunHostTests.approval)
     await bench.until("r1 waits")
@@ -402,8 +401,7 @@ import Testing
     #expect(try await bench.outputs("r1") == #"{"by":"ann"}"#)
   }
 
-  @Test func `a group queues what it has no place for, names what is in the way, and lets the oldest in`() async throws
-  {
+  @Test func `a group queues runs beyond its limit, names the runs in the way, and admits the oldest`() async throws {
     let bench = await HostBench()
     try await bench.start("r1", RunHostTests.grouped("queue"))
     await bench.until("r1 waits")
@@ -419,7 +417,7 @@ import Testing
     await bench.until("r3 waits")
   }
 
-  @Test func `a group that skips ends what it has no place for`() async throws {
+  @Test func `a group that skips ends runs beyond its limit`() async throws {
     let bench = await HostBench()
     for id in ["r1", "r2"] {
       try await bench.start(id, RunHostTests.grouped("skip", limit: 2))
@@ -432,7 +430,7 @@ import Testing
         == "the group 'g' is full: r r1 (waiting), r r2 (waiting) are open, of which there may be 2 at once")
   }
 
-  @Test func `a group that cancels the oldest lets the latest in`() async throws {
+  @Test func `a group that cancels the oldest admits the latest`() async throws {
     let bench = await HostBench()
     try await bench.start("r1", RunHostTests.grouped("cancelOldest"))
     await bench.until("r1 waits")
@@ -443,7 +441,7 @@ import Testing
       try await bench.ended("r1").pendingCancel?.reason == "the run r2 of its group 'g' takes its place")
   }
 
-  @Test func `a command that asks carries on nothing that it is not handed`() async throws {
+  @Test func `a command that only asks resumes no other runs`() async throws {
     let first = await HostBench()
     try await first.start("r1", RunHostTests.approval)
     await first.until("r1 waits")

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Agent
 
-/// Schedules carried out; the clock shows Friday 2026-11-20, 09:30 UTC, and the recipes lie in a folder.
+/// Runs schedules; the clock starts at Friday 2026-11-20, 09:30 UTC, and the recipes are in a folder.
 @Suite(.timeLimit(.minutes(5))) struct ScheduleHostTests {
   static let hour = TimeSpan.seconds(3600)
   static let done = "steps: [{ let: { x: 1 } }]\n"
@@ -37,7 +37,7 @@ import Testing
     await bench.slots(until: "tick 11:00:00 started")
   }
 
-  @Test func `what was missed while nobody served is made up for, and recorded`() async throws {
+  @Test func `slots missed while no agent served are caught up on, and recorded`() async throws {
     let folder = try ScheduleHostTests.folder(["tick": "on: [{ cron: \"0 * * * *\" }]\n" + ScheduleHostTests.done])
     let first = await HostBench(folder: folder.path)
     await first.serve()
@@ -52,7 +52,7 @@ import Testing
     #expect(try await second.store.slots(SlotQuery()).first?.lateBy == .seconds(1800))
   }
 
-  @Test func `a mark that is ahead of the clock is told, and after a reset no slot starts twice`() async throws {
+  @Test func `a mark ahead of the clock is reported, and after a reset no slot starts twice`() async throws {
     let folder = try ScheduleHostTests.folder([
       "tick": "on: [{ cron: \"0 * * * *\", overlap: allowAll }]\n" + ScheduleHostTests.done
     ])
@@ -100,7 +100,7 @@ import Testing
     #expect(third.store.state.schedules["tick"]?.started == [])
   }
 
-  @Test func `an entry that follows no recipe of the folders is told once`() async throws {
+  @Test func `an entry that follows no recipe of the folders is reported once`() async throws {
     let folder = try ScheduleHostTests.folder([
       "first": ScheduleHostTests.done, "then": "on: [{ afterRecipe: frst }]\n" + ScheduleHostTests.done,
     ])
@@ -131,7 +131,9 @@ import Testing
     #expect(news == ["first 11:00:00 started", "then 11:30:00 started"])
   }
 
-  @Test func `an event that no run takes starts those who listen, also if it came while nobody served`() async throws {
+  @Test func `an event that no run takes starts schedules that listen, also if it came while no agent served`()
+    async throws
+  {
     let folder = try ScheduleHostTests.folder([
       "hear": "on: [{ event: { name: e, match: event.size > 1 } }]\n" + ScheduleHostTests.done
     ])
@@ -156,7 +158,7 @@ import Testing
     #expect(first.store.state.events["e3"]?.consumedBy == "hear")
   }
 
-  @Test func `a recipe that cannot start here is told at once, and its slots are refused`() async throws {
+  @Test func `a recipe that cannot start here is reported at once, and its slots are refused`() async throws {
     let folder = try ScheduleHostTests.folder([
       "tick": "summary: the secret X\non: [{ every: 1h }]\n" + ScheduleHostTests.done
     ])
@@ -169,7 +171,7 @@ import Testing
       ])
   }
 
-  @Test func `the last good version outlives a broken edit and the process that knew it`() async throws {
+  @Test func `the last valid version outlives a broken edit and the process that read it`() async throws {
     let good = "on: [{ every: 1h }]\n" + ScheduleHostTests.done
     let folder = try ScheduleHostTests.folder(["tick": good])
     let first = await HostBench(folder: folder.path)
@@ -181,7 +183,7 @@ import Testing
       return
     }
     #expect(faults.count == 1 && item.name == "tick")
-    // Said once.
+    // Reported once.
     #expect(await first.schedules.look().isEmpty)
     #expect(first.store.state.schedules["tick"] != nil)
     await first.schedules.stop()
@@ -203,7 +205,7 @@ import Testing
     await second.slots(until: "tick 11:00:00 started")
   }
 
-  @Test func `a recipe that goes takes its schedule with it, a folder that cannot be listed does not`() async throws {
+  @Test func `removing a recipe removes its schedule, and an unlisted folder does not`() async throws {
     let text = "on: [{ every: 1h }]\n" + ScheduleHostTests.done
     let folder = try ScheduleHostTests.folder(["a": text, "b": text])
     let bench = await HostBench(folder: folder.path)
@@ -220,7 +222,7 @@ import Testing
     try Files.remove(folder.path)
     for _ in 0..<3 { _ = await bench.schedules.look() }
     #expect(bench.store.state.schedules.keys.sorted() == ["b"])
-    // Nor for an agent that starts while the folder is away.
+    // Nor for an agent that starts while the folder is missing.
     await bench.schedules.stop()
     await bench.host.stop()
     let second = await HostBench(bench.store, time: bench.time, folder: folder.path)
@@ -248,14 +250,14 @@ import Testing
     #expect(await bench.schedules.recipes.map(\.file) == ["\(folder.path)/b.yaml"])
   }
 
-  @Test func `a state that has gone another way has the schedules made again`() async throws {
+  @Test func `a state that differs from the scheduler's has the schedules made again`() async throws {
     let folder = try ScheduleHostTests.folder(["tick": "on: [{ every: 1h }]\n" + ScheduleHostTests.done])
     let bench = await HostBench(folder: folder.path)
     await bench.serve()
     try await bench.store.append(.scheduleRemoved(ScheduleRemoved(at: bench.time.now(), schedule: "tick")))
     await bench.pass(.seconds(1800))
     #expect(await bench.slots(until: "made again") == ["made again"])
-    // Made an hour later, it would know nothing of the slot in between.
+    // A scheduler made an hour later would not know the slot in between.
     while bench.store.state.schedules["tick"] == nil { await Task.yield() }
     await bench.pass(ScheduleHostTests.hour)
     await bench.slots(until: "tick 11:00:00 started")
@@ -263,7 +265,7 @@ import Testing
 
   // MARK: What people ask for
 
-  @Test func `a schedule is paused, resumed, triggered and made up for`() async throws {
+  @Test func `a schedule is paused, resumed, triggered and backfilled`() async throws {
     let folder = try ScheduleHostTests.folder(["tick": "on: [{ every: 1h }]\n" + ScheduleHostTests.done])
     let bench = await HostBench(folder: folder.path)
     await bench.serve()
@@ -311,7 +313,7 @@ import Testing
     #expect(try await bench.ask(request) == [try JSON.text(failed)])
   }
 
-  @Test func `a command can pause and resume where nobody serves, and starts nothing`() async throws {
+  @Test func `a command can pause and resume where no agent serves, and starts nothing`() async throws {
     let folder = try ScheduleHostTests.folder(["tick": "on: [{ every: 1h }]\n" + ScheduleHostTests.done])
     let first = await HostBench(folder: folder.path)
     await first.serve()

@@ -159,7 +159,7 @@ extension SlotStory {
         \(next)
         """),
     SlotStory(
-      testDescription: "paused by somebody", ledger: [slot(.paused, reason: "a person paused it: Holidays")],
+      testDescription: "paused by a person", ledger: [slot(.paused, reason: "a person paused it: Holidays")],
       change: { $0.schedule.pause = PauseRecord(at: at(-day), origin: .person, note: "Holidays") },
       expected: """
         weekly did not run on Fri 2026-11-20 17:30 AEDT, because the schedule was paused. A person paused it: Holidays.
@@ -206,7 +206,7 @@ extension SlotStory {
       expected: """
         weekly ran on Fri 2026-11-20 17:30 AEDT: run r1 (succeeded).
             errand why r1
-          weekly stood on Fri 2026-11-20 17:30 AEDT for several times of day. The clock jumps, so that 02:10, 02:40 are one instant.
+          weekly was due on Fri 2026-11-20 17:30 AEDT for several times of day. The clock jumps, so that 02:10, 02:40 are one instant.
         \(next)
         """),
     SlotStory(
@@ -223,7 +223,7 @@ extension SlotStory {
         \(next)
         """),
     SlotStory(
-      testDescription: "nobody has decided", change: { $0.schedule.processedUntil = at(-day) }, isServed: false,
+      testDescription: "no agent has decided", change: { $0.schedule.processedUntil = at(-day) }, isServed: false,
       expected: """
         weekly did not run on Fri 2026-11-20 17:30 AEDT: no agent has looked at it since Thu 2026-11-19 17:30 AEDT.
             errand serve
@@ -252,7 +252,7 @@ extension SlotStory {
         \(next)
         """),
     SlotStory(
-      testDescription: "asked about an instant that is no slot", ledger: [slot(.started, run: "r1")],
+      testDescription: "asked about an instant that isn't a slot", ledger: [slot(.started, run: "r1")],
       change: { $0.isNamed = true },
       expected: """
         weekly had no slot on Fri 2026-11-20 17:40 AEDT: it is due every weekday at 17:30; the nearest are Fri 2026-11-20 17:30 AEDT and Mon 2026-11-23 17:30 AEDT.

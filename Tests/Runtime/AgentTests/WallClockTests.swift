@@ -15,13 +15,13 @@ import Testing
     ("Australia/Sydney", "2026-11-20T06:30:00Z", "Fri 2026-11-20 17:30 AEDT", "Fri 2026-11-20 17:30 +11:00"),
     ("UTC", "2026-11-20T06:30:05.9Z", "Fri 2026-11-20 06:30:05 UTC", "Fri 2026-11-20 06:30:05 +00:00"),
     ("America/St_Johns", "2026-11-20T02:00:00Z", "Thu 2026-11-19 22:30 NST", "Thu 2026-11-19 22:30 -03:30"),
-    // The hour that the clock shows twice.
+    // The repeated hour.
     ("Europe/Bucharest", "2026-10-25T00:30:00Z", "Sun 2026-10-25 03:30 EEST", "Sun 2026-10-25 03:30 +03:00"),
     ("Europe/Bucharest", "2026-10-25T01:30:00Z", "Sun 2026-10-25 03:30 EET", "Sun 2026-10-25 03:30 +02:00"),
   ]
 
   @Test(arguments: dates)
-  func `instants are told by a zone's clock`(
+  func `instants are shown in a zone's local time`(
     _ example: (zone: String, instant: String, date: String, withOffset: String)
   ) throws {
     let instant = try #require(Timestamp(example.instant))
@@ -33,13 +33,13 @@ import Testing
     ("17:30", "2026-11-20T15:30:00Z"), ("2026-11-21", "2026-11-20T22:00:00Z"),
     ("2026-11-21 02:00", "2026-11-21T00:00:00Z"), ("2026-11-21T02:00:05", "2026-11-21T00:00:05Z"),
     ("2026-11-21T02:00:00Z", "2026-11-21T02:00:00Z"), ("2026-11-21T02:00:00+11:00", "2026-11-20T15:00:00Z"),
-    // Jumped over: 03:30 becomes the first instant after it; shown twice: the first.
+    // 03:30 is skipped and means the first instant after the gap; a repeated time means the first.
     ("2026-03-29 03:30", "2026-03-29T01:00:00Z"), ("2026-10-25 03:30", "2026-10-25T00:30:00Z"),
     ("", nil), ("25:00", nil), ("2026-13-01", nil), ("2026-11-21 2:00", nil), ("now", nil), ("17:30 2026-11-21", nil),
     ("2026-11-21 02:00 EET", nil),
   ]
 
-  @Test(arguments: times) func `people name instants as their clock shows them`(_ text: String, _ instant: String?)
+  @Test(arguments: times) func `instants are read in local time`(_ text: String, _ instant: String?)
     throws
   {
     #expect(try clock("Europe/Bucharest").instant(text)?.description == instant)
@@ -50,11 +50,12 @@ import Testing
     (86_400, "1 day"), (180_000, "2 days 2 h"), (1_000_000, "11 days 13 h"),
   ]
 
-  @Test(arguments: spans) func `lengths of time are told by their two largest units`(_ seconds: Int, _ words: String) {
+  @Test(arguments: spans) func `lengths of time are shown with their two largest units`(_ seconds: Int, _ words: String)
+  {
     #expect(TimeSpan.seconds(seconds).inWords == words)
   }
 
-  @Test func `instants are told from now`() throws {
+  @Test func `instants are shown relative to now`() throws {
     let clock = try clock("UTC")
     #expect(clock.fromNow(WallClockTests.start) == "now")
     #expect(clock.fromNow(try #require(Timestamp("2026-11-20T09:00:30Z"))) == "in 30 s")

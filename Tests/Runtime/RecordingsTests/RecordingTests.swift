@@ -6,7 +6,7 @@ import Testing
 
 @testable import Recordings
 
-/// What is taken down of exchanges, and what answers from it.
+/// Recording exchanges, and answering from the recording.
 @Suite struct RecordingTests {
   private static let at = Timestamp("2026-11-20T09:30:00Z") ?? .earliest
 
@@ -28,7 +28,7 @@ import Testing
     HTTPRequest("GET", url, redactedParameters: secret)
   }
 
-  @Test func `the query of an address that an answer gave is recorded nowhere, and the address can be played`()
+  @Test func `the query of an address in an answer isn't recorded, and the address can be replayed`()
     async throws
   {
     var signed = Self.get("https://b.example/f.zip?sig=c2lnbmF0dXJlLXY0&se=2026")
@@ -151,7 +151,7 @@ import Testing
   @Test(arguments: [
     "hunter2 & more", "p@ss/wörd\"quoted\"", "line\nbreak", "plainsecret",
   ])
-  func `a secret is found nowhere, in no form`(_ secret: String) async throws {
+  func `no secret is recorded in any form`(_ secret: String) async throws {
     let encoded = PercentEncoding.encode(secret)
     let quoted = JSON.quoted(secret)
     let base64 = Array(secret.utf8).base64
@@ -174,12 +174,12 @@ import Testing
     #expect(recording.tally == "2 exchanges are")
     for form in [secret, encoded, String(quoted.dropFirst().dropLast()), base64, token] {
       #expect(!text.contains(form), "\(form) is in \(text)")
-      // As a text inside of a text.
+      // As a text inside a text.
       #expect(!text.contains(String(JSON.quoted(form).dropFirst().dropLast())))
     }
   }
 
-  @Test func `a path that is a secret is not taken down, and another stands for it`() async throws {
+  @Test func `a secret path isn't recorded, and a placeholder takes its place`() async throws {
     func post(_ path: String) -> HTTPRequest {
       HTTPRequest("POST", "https://chat.example\(path)", body: Array("{}".utf8), hidesPath: true)
     }
@@ -193,7 +193,7 @@ import Testing
     #expect(Self.text(response) == "unknown: •••")
   }
 
-  @Test func `a secret in what is no text leaves it out`() async throws {
+  @Test func `a body that isn't text is omitted if it holds a secret`() async throws {
     let body = [0xFF] + Array("plainsecret".utf8) + [0xFE]
     let recording = await Self.recorded(
       [Self.get("https://a.example/x")], [.on("GET", "https://a.example/x") { _ in HTTPResponse(body: body) }],
@@ -226,7 +226,7 @@ import Testing
 
   private static func text(_ response: HTTPResponse) -> String { String(decoding: response.body, as: UTF8.self) }
 
-  @Test func `what means the same is answered, in whatever order it is written`() async throws {
+  @Test func `a request with the same meaning is answered, in any order of its parts`() async throws {
     let replay = try await Self.played()
     let transport = replay.transport(of: "site")
     let put = HTTPRequest("PUT", "https://a.example/item", body: Array("{ \"y\": [true], \"x\": 1 }".utf8))
@@ -257,7 +257,8 @@ import Testing
         + "DELETE instead of GET."
     ),
   ])
-  func `what differs in meaning is refused, with the difference`(_ request: HTTPRequest, _ wanted: String) async throws
+  func `a request that differs in meaning is refused, with the difference`(_ request: HTTPRequest, _ wanted: String)
+    async throws
   {
     let transport = try await Self.played().transport(of: "site")
     await #expect {
@@ -269,7 +270,7 @@ import Testing
     }
   }
 
-  @Test func `what is played is not played again, and other connections have nothing`() async throws {
+  @Test func `an exchange is replayed once, and only for its connection`() async throws {
     let replay = try await Self.played()
     let again = Self.get("https://a.example/list?a=1&b=2&key=x", secret: ["key"])
     await #expect {
@@ -309,7 +310,7 @@ import Testing
     return try Recording(reading: Source(name: "r.json", text: recorder.recording(of: "r").text))
   }
 
-  /// What answers a call, which is not made.
+  /// The recorded answer of a call, which isn't made.
   private static func answer(_ call: ServiceCall, _ replay: Replay) async -> Result<Value, ActionError> {
     await replay.carry(call) {
       Issue.record("it was made")
@@ -317,7 +318,7 @@ import Testing
     }
   }
 
-  @Test func `a call is taken down without secrets, and answered from the recording to the letter`() async throws {
+  @Test func `a call is recorded without secrets, and replayed exactly`() async throws {
     let output = Value.object([
       "at": .timestamp(Self.at), "took": .duration(.seconds(2)), "picture": .bytes([1, 255]), "many": .double(2),
       "list": .list([.null, .string("opened with s3cret-key")]), "none": Value(.optional(nil)),
@@ -330,7 +331,7 @@ import Testing
     #expect(recording.tally == "2 calls are")
     #expect(!recording.text.contains("hunter2"), "\(recording.text)")
     #expect(!recording.text.contains("s3cret"), "\(recording.text)")
-    // Now other secrets stand in their places.
+    // The secrets differ now.
     let replay = Replay(recording, secrets: ["made-up-token"], folder: "/nowhere")
     #expect(replay.unplayed == ["post.send", "post.send"])
     guard case .failure(let first) = await Self.answer(Self.letter("made-up-token", key: "made-up"), replay) else {
@@ -371,11 +372,13 @@ import Testing
     ("a ••• b", "a s3 b", true), ("•••", "Basic •••", true), ("a •••", "a ", true), ("a •••", "b s3", false),
     ("••• b ••• c", "x b y b z c", true), ("••• b •••", "x c y", false), ("a", "a", false), ("ab•••bc", "abc", false),
   ])
-  func `a text is the same but for what was taken out of it`(_ pattern: String, _ text: String, _ isSame: Bool) {
+  func `a text equals another one except for what was taken out of it`(
+    _ pattern: String, _ text: String, _ isSame: Bool
+  ) {
     #expect(RequestMeaning.isSame(text, as: pattern) == isSame)
   }
 
-  @Test func `octets that hold a secret leave the output out`() async throws {
+  @Test func `an output whose bytes hold a secret is omitted`() async throws {
     let picture = [0xFF] + Array("plainsecret".utf8)
     let recording = try await Self.recorded(
       [(Self.letter("one", picture: picture), .success(.object(["back": .bytes(picture)])))], secrets: ["plainsecret"])
@@ -452,7 +455,7 @@ import Testing
     ),
     (#"{"recording":3}"#, "r.json:1:1: error: this isn't a recording that this version of errand can read"),
   ])
-  func `what is no recording is refused at its place`(_ text: String, _ wanted: String) {
+  func `an invalid recording is refused with the place`(_ text: String, _ wanted: String) {
     do throws(Diagnostics) {
       _ = try Recording(reading: Source(name: "r.json", text: text))
       Issue.record("it was read")

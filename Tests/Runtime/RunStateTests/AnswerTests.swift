@@ -7,15 +7,15 @@ struct AnswerTests {
   private static let failure = Answer.Outcome.failure(.closed)
 
   @Test(arguments: [Duration.zero, .milliseconds(1), .seconds(60)])
-  func `an answer reaches whoever asks later`(patience: Duration) async {
+  func `an answer reaches a caller that asks later`(patience: Duration) async {
     let answer = Answer()
     answer.give(AnswerTests.failure)
     #expect(await answer.outcome(patience: patience) == AnswerTests.failure)
   }
 
-  // Given by a thread of its own, it comes while it is looked for or waited for, or between the two.
+  // Given by another thread, it comes during the polling, the wait, or in between.
   @Test(arguments: [Duration.zero, .microseconds(5), .microseconds(50), .seconds(60)])
-  func `an answer reaches whoever asks before`(patience: Duration) async {
+  func `an answer reaches a caller that asked before`(patience: Duration) async {
     for _ in 0..<200 {
       let answer = Answer()
       #expect(startThread { answer.give(AnswerTests.failure) })

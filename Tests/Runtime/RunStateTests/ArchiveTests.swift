@@ -6,7 +6,7 @@ import Testing
 @testable import RunState
 
 @Suite struct ArchiveTests {
-  /// Some of everything: open and finished runs, slots, values, and blobs; some of it only in the journal.
+  /// A state with open and finished runs, slots, values, and blobs; some only in the journal.
   private static func filled(_ runs: Int) async throws -> (FaultyFileSystem, FileStateStore) {
     let disk = FaultyFileSystem()
     let store = try await FileStateStore.open("/old/state", program: "errand 0.1", fileSystem: disk)
@@ -35,7 +35,7 @@ import Testing
     return bytes
   }
 
-  /// Hands out bytes in pieces.
+  /// Returns bytes in pieces.
   private final class Source {
     private var rest: ArraySlice<UInt8>
     private let piece: Int
@@ -79,7 +79,7 @@ import Testing
     try await again.close()
   }
 
-  @Test func `a state that is moved is the same, and goes on`() async throws {
+  @Test func `a moved state is the same, and can be continued`() async throws {
     let (old, store) = try await ArchiveTests.filled(400)
     let bytes = try ArchiveTests.exported(old)
     let new = FaultyFileSystem()
@@ -126,12 +126,12 @@ import Testing
       "the archive has format 9, which errand 3.0 wrote; this version reads format 1 and older. Use that version, or a newer one."
     ),
   ])
-  func `what is no archive is refused by name`(_ text: String, _ place: Int, _ message: String) {
+  func `an invalid archive is refused with the reason`(_ text: String, _ place: Int, _ message: String) {
     let error = #expect(throws: StateError.self) { try ArchiveTests.take(Array(text.utf8), into: FaultyFileSystem()) }
     #expect(error?.message == message)
   }
 
-  @Test func `the place of damage is said`() async throws {
+  @Test func `the place of damage is reported`() async throws {
     let (old, _) = try await ArchiveTests.filled(3)
     var bytes = try ArchiveTests.exported(old)
     let text = String(decoding: bytes, as: UTF8.self)
@@ -141,7 +141,7 @@ import Testing
     #expect(error?.message.contains("the sum after 'state.json' is wrong; nothing was changed") == true)
   }
 
-  @Test func `a state that is there is replaced only if that is asked for, and kept`() async throws {
+  @Test func `an existing state is replaced only on request, and kept`() async throws {
     let (old, store) = try await ArchiveTests.filled(5)
     let bytes = try ArchiveTests.exported(old)
     let new = FaultyFileSystem()
@@ -164,7 +164,7 @@ import Testing
     try await aside.close()
   }
 
-  @Test func `an import that is cut short changes nothing, or all`() async throws {
+  @Test func `an interrupted import changes nothing, or everything`() async throws {
     let (old, store) = try await ArchiveTests.filled(4)
     let bytes = try ArchiveTests.exported(old)
     let template = FaultyFileSystem()
@@ -185,7 +185,7 @@ import Testing
           let opened = try StateFolder(path: "/new/state", fileSystem: again, program: "errand 0.1").read()
           let ids = opened.state.openRuns.map(\.id)
           #expect(ids == ["mine"] || ids == store.openRuns.map(\.id), comment)
-          // The old state is never gone, and the next import is as good as the first.
+          // The old state is never lost, and the next import works like the first.
           try ArchiveTests.take(bytes, into: again, replacing: true)
           let states = again.paths.filter { $0.hasSuffix("/state.json") }
           let olds = try states.filter { path in
@@ -198,7 +198,7 @@ import Testing
         }
       }
     }
-    // A full disk is told, and leaves nothing behind.
+    // A full disk is reported, and no files are left behind.
     for operation in 1..<whole.operations - 6 {
       let disk = template.restarted(losing: .nothing)
       disk.fail(at: operation, .error(ENOSPC))
@@ -208,7 +208,7 @@ import Testing
     }
   }
 
-  @Test func `a damaged line keeps the whole from being exported`() async throws {
+  @Test func `a damaged line prevents an export`() async throws {
     let (old, store) = try await ArchiveTests.filled(3)
     try await store.close()
     old["/old/state/history/2026-11.jsonl"]?[80] ^= 1

@@ -36,14 +36,14 @@ import Testing
     return disk
   }
 
-  @Test func `what nothing names is removed, whichever file would name it`() async throws {
+  @Test func `unreferenced blobs are removed, whichever file could refer to them`() async throws {
     let disk = try await BlobCollectionTests.filled()
     #expect(BlobCollectionTests.blobs(disk) == 5)
     let store = try await BlobCollectionTests.open(disk)
     #expect(try await store.maintain().removedBlobs == 1)
     #expect(BlobCollectionTests.blobs(disk) == 4)
     try await store.append(.valueRemoved(ValueRemoved(at: instant(5), name: "x")))
-    // The generation before and the journals still name it.
+    // The previous generation and the journals still refer to it.
     try await store.compact()
     #expect(try await store.maintain().removedBlobs == 0)
     try await store.append(Example.set("y", .int(1)))
@@ -59,7 +59,7 @@ import Testing
     let store = try await BlobCollectionTests.open(disk, keeping: Retention(runsFor: .zero))
     let first = try await store.maintain()
     #expect(first.prunedRuns == ["2026-10"])
-    // What its run left in the journal of the generation before names it a little longer.
+    // The journal of the previous generation refers to it a little longer.
     #expect(first.removedBlobs == 1)
     for number in 0..<3 {
       try await store.append(Example.set("y", .int(number)))
@@ -71,22 +71,22 @@ import Testing
     #expect(try await store.finishedRuns(HistoryQuery()).map(\.id) == ["run-1"])
     let output = try #require(try await store.finishedRun("run-1")?.steps["a"]?.output)
     guard case .blob(let blob) = output else {
-      Issue.record("it is no blob")
+      Issue.record("it isn't a blob")
       return
     }
     #expect(try await store.blob(blob) == Array("output 1".utf8))
     try await store.close()
   }
 
-  @Test func `what was put within the hour stays, though nothing names it yet`() async throws {
+  @Test func `a blob written within the hour stays, though nothing refers to it yet`() async throws {
     let disk = try await BlobCollectionTests.filled()
     let store = try await BlobCollectionTests.open(disk)
-    // Old by the disk's clock, but put by this very process.
+    // Old by the disk's clock, but written by this process.
     let blob = try await store.putBlob(Array("young".utf8))
     #expect(try await store.maintain().removedBlobs == 1)
     #expect(try await store.blob(blob).count == 5)
     try await store.close()
-    // And young by the disk's clock, put by another.
+    // And young by the disk's clock, written by another process.
     disk.now = instant(90 * 86_400 - 100)
     let other = try await BlobCollectionTests.open(disk)
     let again = try await other.putBlob(Array("younger".utf8))
@@ -99,7 +99,7 @@ import Testing
 
   @Test func `once an hour is enough, and it is done after a snapshot`() async throws {
     let disk = try await BlobCollectionTests.filled()
-    // By the disk's clock, the mark is made now.
+    // The mark has the time of the disk's clock.
     disk.now = instant(90 * 86_400)
     let store = try await BlobCollectionTests.open(disk, keeping: .usual)
     try await store.append(Example.set("y", .int(1)))
@@ -110,7 +110,7 @@ import Testing
     #expect(disk["/state/maintenance.failed"] == nil)
   }
 
-  @Test func `maintenance that fails is told to the agent and to the doctor, until it succeeds`() async throws {
+  @Test func `failed maintenance is reported to the agent and to the doctor, until it succeeds`() async throws {
     var failures = 0
     for operation in 1...60 {
       let disk = try await BlobCollectionTests.filled()
@@ -139,7 +139,7 @@ import Testing
   }
 }
 
-/// Clocks that stand still.
+/// Stopped clocks.
 struct Frozen: TimeSource {
   private let instant: Timestamp
   init(_ instant: Timestamp) { self.instant = instant }

@@ -14,7 +14,7 @@ import Testing
     #expect(Checksum(sum) == checksum)
   }
 
-  @Test func `goes on from where it stopped`() {
+  @Test func `continues from where it stopped`() {
     let bytes = (0..<100).map { UInt8($0) }
     var whole = Checksum()
     whole.update(bytes)
@@ -28,7 +28,7 @@ import Testing
   }
 
   @Test(arguments: ["", "995dc9bbdf1939f", "995DC9BBDF1939FA", "995dc9bbdf1939fa0", "+95dc9bbdf1939fa"])
-  func `refuses what is no sum`(_ text: String) {
+  func `refuses an invalid sum`(_ text: String) {
     #expect(Checksum(text) == nil)
   }
 }

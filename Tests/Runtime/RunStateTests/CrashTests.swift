@@ -5,12 +5,12 @@ import Testing
 
 @testable import RunState
 
-/// What was acknowledged is there after the machine stopped at any operation, half-way through it or after it.
+/// Acknowledged events survive a machine that stops before, during or after any operation.
 @Suite struct CrashTests {
-  /// What the program was told before the machine stopped.
+  /// The acknowledgements before the machine stopped.
   private struct Told {
     var acknowledged: [StateEvent] = []
-    /// What it was not told of, and which may be there or not.
+    /// Unacknowledged events, which may be there or not.
     var open: [StateEvent] = []
     var blobs: [BlobReference] = []
   }
@@ -57,7 +57,7 @@ import Testing
               ])
           }
         }
-        // What nothing names goes, and nothing else; on the second start there is something.
+        // Only unreferenced blobs are removed; on the second start there are some.
         _ = try await store.maintain()
         if start == 0 { _ = try await store.putBlob(Array("named by nothing".utf8)) }
         if start == 0 { try await store.close() }
@@ -83,7 +83,7 @@ import Testing
     for run in expected.ended { #expect(try await store.finishedRun(run.id) == run, comment) }
     #expect(try await store.slots(SlotQuery(limit: 100)) == expected.slots.reversed(), comment)
     for blob in told.blobs { #expect(try await store.blob(blob).count == blob.size, comment) }
-    // And it goes on.
+    // And it can be continued.
     try await store.append(Example.set("after", .bool(true)))
     try await store.close()
     let again = try await FileStateStore.open(folder, program: "errand 0.1", fileSystem: disk, compaction: rule)
@@ -119,7 +119,7 @@ import Testing
   @Test(arguments: [
     (ENOSPC, "no space left on device (ENOSPC)"), (EIO, "input or output error (EIO)"),
   ])
-  func `after a failure nothing more is taken, and nothing acknowledged is lost`(_ code: Int32, _ cause: String)
+  func `after a failure nothing more is accepted, and nothing acknowledged is lost`(_ code: Int32, _ cause: String)
     async throws
   {
     let whole = FaultyFileSystem()
@@ -133,14 +133,14 @@ import Testing
     }
   }
 
-  @Test func `what a program kept after the failure of another is there after the power failed`() async throws {
+  @Test func `what a program wrote after another one failed survives a power failure`() async throws {
     let whole = FaultyFileSystem()
     _ = await CrashTests.work(on: whole)
     for operation in 1...whole.operations {
       let disk = FaultyFileSystem()
       disk.fail(at: operation, .error(EIO))
       var told = await CrashTests.work(on: disk)
-      // The machine runs on, so that the second program sees what nobody has synced.
+      // The machine keeps running, so that the second program sees unsynced data.
       let store = try await FileStateStore.open(
         CrashTests.folder, program: "errand 0.1", fileSystem: disk, compaction: CrashTests.rule)
       let event = Example.set("since", .bool(true))
@@ -168,12 +168,12 @@ import Testing
     #expect(again.notices == [])
   }
 
-  /// What fails of a batch, how, and what is there of it at the next start.
+  /// Which operation of a batch fails, how, and what the next start finds.
   @Test(arguments: [
     (1, FaultyFileSystem.Fault.error(ENOSPC), ["a"]), (2, .error(ENOSPC), ["a"]), (2, .error(EIO), ["a"]),
     (2, .crash(.before), ["a", "b"]),
   ])
-  func `a start that was refused is not there afterwards, or may be and the refusal says so`(
+  func `a refused start isn't there afterwards, or the refusal says that it may be`(
     _ operation: Int, _ fault: FaultyFileSystem.Fault, _ runs: [String]
   ) async throws {
     let disk = FaultyFileSystem()

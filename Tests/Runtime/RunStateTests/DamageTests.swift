@@ -28,7 +28,7 @@ import Testing
     try StateFolder(path: folder, fileSystem: disk, program: "errand 0.1").open()
   }
 
-  /// A copy of a disk, one file of which is different.
+  /// A copy of a disk with one changed file.
   private static func changing(
     _ disk: FaultyFileSystem, _ path: String, _ change: (inout [UInt8]) -> Void
   ) throws -> FaultyFileSystem {
@@ -79,7 +79,7 @@ import Testing
               "/state/journal-2.jsonl: \(size - start) bytes after the last commit were dropped; they were being written when the machine or the program stopped, and were never acknowledged"
             ]))
     }
-    // The file had grown, but its pages were never written.
+    // The file has grown, but its pages were never written.
     let hole = try DamageTests.changing(disk, path) { bytes in
       for index in start..<bytes.count { bytes[index] = 0 }
     }
@@ -87,7 +87,7 @@ import Testing
   }
 
   @Test(arguments: [7, 8, 9, 40, 300])
-  func `no zeros before a commit are taken for half a batch`(_ length: Int) async throws {
+  func `zeros before a commit are never taken for half a batch`(_ length: Int) async throws {
     let disk = try await DamageTests.disk()
     let path = "/state/journal-2.jsonl"
     let bytes = try #require(disk[path])
@@ -99,7 +99,7 @@ import Testing
     }
   }
 
-  @Test func `no noise at the end is taken for half a batch`() async throws {
+  @Test func `noise at the end is never taken for half a batch`() async throws {
     let disk = try await DamageTests.disk()
     let path = "/state/journal-2.jsonl"
     let bytes = try #require(disk[path])
@@ -136,7 +136,7 @@ import Testing
       (["state.json", "journal-1.jsonl"], "/state/journal-1.jsonl is missing", []),
       (["state.json", "state.previous.json", "journal-1.jsonl"], "/state/state.json is missing", []),
     ] as [([String], String?, [String])])
-  func `a missing file is made good from the generation before, or refused`(
+  func `a missing file is recovered from the previous generation, or refused`(
     _ names: [String], _ refusal: String?, _ notices: [String]
   ) async throws {
     let disk = try await DamageTests.disk()
@@ -206,7 +206,7 @@ import Testing
       )
     ) { try DamageTests.open(snapshot) }
 
-    // A journal with an event of tomorrow, with right sums.
+    // A journal with an event of a future version, with valid sums.
     let disk = FaultyFileSystem()
     var position = JournalPosition()
     var bytes = Journal.header(generation: 1, after: &position, program: "errand 3.0")

@@ -7,8 +7,7 @@ import Testing
 @Suite struct DoctorTests {
   private typealias Finding = StateExamination.Finding
 
-  /// Two generations, a history of two months, a ledger, a blob that an open run names, and another that a finished one
-  /// does.
+  /// Two generations, a history of two months, a ledger, a blob of an open run, and a blob of a finished one.
   private static func healthy() async throws -> FaultyFileSystem {
     let disk = FaultyFileSystem()
     let store = try await FileStateStore.open("/state", program: "errand 0.1", fileSystem: disk)
@@ -28,7 +27,7 @@ import Testing
     }
     try await store.compact()
     try await store.append(Example.set("x", .int(1)))
-    // The index of what was just added is made when it is first asked for.
+    // The index of new records is built when it is first used.
     _ = try await store.finishedRuns(HistoryQuery())
     return disk.restarted(losing: .nothing)
   }
@@ -37,7 +36,7 @@ import Testing
     StateDoctor("/state", program: "errand 0.1", now: instant(now), isHeld: isHeld, fileSystem: disk)
   }
 
-  @Test func `records that an index knew of are missed, also after the index was made anew`() async throws {
+  @Test func `missing records that an index had are reported, also after the index was rebuilt`() async throws {
     let disk = try await DoctorTests.healthy()
     let path = "/state/slots/2026-11.jsonl"
     disk[path]?.removeLast(40)
@@ -53,7 +52,7 @@ import Testing
     #expect(try !isMissed())
   }
 
-  @Test func `a healthy state has nothing to say of it`() async throws {
+  @Test func `a healthy state has no findings`() async throws {
     let disk = try await DoctorTests.healthy()
     let before = disk.operations
     let found = try DoctorTests.doctor(disk).examine()
@@ -69,7 +68,7 @@ import Testing
         == [Finding(.note, "there is no state in '/state' yet")])
   }
 
-  /// Damage, what is said of it, and what of that is left after the repair.
+  /// Damage, the findings, and the findings after the repair.
   private struct Case: CustomStringConvertible, Sendable {
     let description: String
     let damage: @Sendable (FaultyFileSystem) -> Void
@@ -206,7 +205,7 @@ import Testing
   }
 
   @Test(arguments: cases.indices)
-  func `what is wrong is found and said, and mended where that loses nothing`(_ index: Int) async throws {
+  func `faults are found and reported, and repaired where that loses nothing`(_ index: Int) async throws {
     let one = DoctorTests.cases[index]
     let disk = try await DoctorTests.healthy()
     one.damage(disk)
@@ -216,7 +215,7 @@ import Testing
     #expect(DoctorTests.texts(try DoctorTests.doctor(disk).examine().findings) == one.left, "\(one)")
   }
 
-  /// What people find in a state.
+  /// The visible content of a state.
   private static func content(_ disk: FaultyFileSystem) async throws -> [String] {
     let store = try await FileStateStore.open("/state", program: "errand 0.1", fileSystem: disk)
     let finished = try await store.finishedRuns(HistoryQuery()).map { "\($0.id) \($0.status)" }
@@ -225,10 +224,9 @@ import Testing
   }
 
   @Test(arguments: cases.indices)
-  func `a repair that is cut short at any moment is finished by the next, and loses nothing`(_ index: Int) async throws
-  {
+  func `an interrupted repair is finished by the next, and loses nothing`(_ index: Int) async throws {
     let one = DoctorTests.cases[index]
-    // How full a disk is and who may read a file is not what a crash changes.
+    // A crash doesn't change the disk's space or a file's mode.
     if one.found.contains(where: { $0.contains("MiB free") || $0.contains("the mode") }) { return }
     let healthy = try await DoctorTests.healthy()
     let mended = healthy.restarted(losing: .nothing)
@@ -257,7 +255,7 @@ import Testing
     #expect(moments > 0 || one.found == one.left)
   }
 
-  @Test func `a snapshot that was cut short between its two renames is written again without a word`() async throws {
+  @Test func `a snapshot that was interrupted between its two renames is written again silently`() async throws {
     for isWhole in [true, false] {
       let disk = try await DoctorTests.healthy()
       disk["/state/state.json.new"] = isWhole ? disk["/state/state.json"] : [1]
@@ -284,7 +282,7 @@ import Testing
       ])
   }
 
-  @Test func `a clock that went back is told`() async throws {
+  @Test func `a clock that went back is reported`() async throws {
     let disk = try await DoctorTests.healthy()
     #expect(
       DoctorTests.texts(try DoctorTests.doctor(disk, at: -3600).examine().findings) == [
@@ -293,7 +291,7 @@ import Testing
       ])
   }
 
-  @Test func `what an agent may just be writing is no fault`() async throws {
+  @Test func `an agent's unfinished writes aren't faults`() async throws {
     let disk = try await DoctorTests.healthy()
     disk["/state/journal-2.jsonl"]?.append(contentsOf: Array(#"{"n":17"#.utf8))
     disk["/state/history/2026-11.index"] = nil
@@ -302,7 +300,7 @@ import Testing
     #expect(
       DoctorTests.texts(try DoctorTests.doctor(disk, isHeld: true).examine().findings)
         == ["note /state/state.json.new is being written"])
-    // Above all, nothing that the agent would write is written.
+    // Above all, the doctor writes nothing.
     #expect(disk.operations == before)
   }
 }

@@ -2,12 +2,12 @@ import Basics
 
 @testable import RunState
 
-/// An instant that many seconds after 2026-11-20T09:00:00Z.
+/// An instant some seconds after 2026-11-20T09:00:00Z.
 func instant(_ seconds: Int) -> Timestamp {
   Timestamp(seconds: 1_795_165_200 + seconds) ?? .earliest
 }
 
-/// Events with little in them.
+/// Minimal events.
 enum Example {
   static func created(
     _ run: String, at seconds: Int = 0, recipe: String = "averages", inputs: Value = .object([:]),

@@ -24,7 +24,7 @@ struct Tomorrow: TimeSource {
     try await FileStateStore.open(folder.path, program: "errand 0.1", compaction: rule)
   }
 
-  @Test func `64 writers share syncs, keep their order, and compaction gets in nobody's way`() async throws {
+  @Test func `64 writers share syncs, keep their order, and compaction disturbs none of them`() async throws {
     let folder = Folder()
     let store = try await open(folder, CompactionRule(smallest: 20_000, timesSnapshot: 0))
     await withTaskGroup { group in
@@ -111,7 +111,7 @@ struct Tomorrow: TimeSource {
     try await again.close()
   }
 
-  @Test func `a closed store refuses, and its snapshot is all there is`() async throws {
+  @Test func `a closed store refuses, and its snapshot holds everything`() async throws {
     let folder = Folder()
     let store = try await open(folder)
     try await store.append(Example.created("r"))
@@ -137,7 +137,7 @@ struct Tomorrow: TimeSource {
     #expect(try await store.value(kept) == large)
     try await store.append([Example.created("r"), .valueSet(ValueSet(at: instant(0), name: "x", value: kept))])
 
-    // Only what nothing names is collected, once it is old, and nothing that this process may be about to name.
+    // Only old unreferenced blobs are collected, and none that this process may be about to name.
     let orphan = try await store.putBlob([1, 2, 3])
     #expect(try await store.maintain().removedBlobs == 0)
     try await store.close()
@@ -225,7 +225,7 @@ struct Tomorrow: TimeSource {
   }
 
   @Test(arguments: ["missing", "flipped", "cut", "zeros"])
-  func `an index that is damaged is made anew`(_ damage: String) async throws {
+  func `a damaged index is rebuilt`(_ damage: String) async throws {
     let disk = FaultyFileSystem()
     let store = try await store(on: disk)
     let all = try await store.finishedRuns(HistoryQuery(limit: 100))

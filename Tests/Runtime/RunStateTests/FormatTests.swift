@@ -4,9 +4,9 @@ import Testing
 
 @testable import RunState
 
-/// A folder that an older version left is opened, read right, and brought forward.
+/// A folder of an older version is opened, read correctly, and converted.
 @Suite struct FormatTests {
-  /// A copy of a fixture, which goes with the test.
+  /// A copy of a fixture, which is removed after the test.
   private final class Copy: Sendable {
     let path = NSTemporaryDirectory() + "errand-format-" + UUID().uuidString
 
@@ -21,8 +21,8 @@ import Testing
   private static let third = "019a9fd5-0000-7000-8000-000000000003"
   private static let second = "019a9000-0000-7000-8000-000000000002"
 
-  /// What the folder of format 1 held: a loop under way, a run that waits in the journal to go to the history, two that
-  /// are there, values, and a blob that all of them name.
+  /// The content of the folder of format 1: a loop under way, a run in the journal that is about to move to the
+  /// history, two runs in the history, values, and a blob that all of them refer to.
   private func expectFormatOne(_ store: FileStateStore) async throws {
     let run = try #require(store.run(FormatTests.third))
     #expect(store.openRuns.map(\.id) == [FormatTests.third])

@@ -4,9 +4,9 @@ import Testing
 
 @testable import RunState
 
-/// What the journal's thread does with requests that came together.
+/// How the journal's thread serves requests that came together.
 @Suite struct JournalWriterTests {
-  @Test(arguments: [0, 1]) func `what comes after a snapshot in one batch is read again`(before: Int) async throws {
+  @Test(arguments: [0, 1]) func `requests after a snapshot in one batch are read back`(before: Int) async throws {
     let disk = FaultyFileSystem()
     let folder = StateFolder(path: "/state", fileSystem: disk, program: "test")
     var writer = try JournalWriter(folder, logs: StateLogs("/state", disk), rule: CompactionRule()) {}

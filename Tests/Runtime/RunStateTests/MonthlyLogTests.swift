@@ -9,8 +9,8 @@ import Testing
   private static let folder = "/state/history"
   private static let count = 700
 
-  /// Run number n: 500 in November, the others in December; one in 200 is of a rare recipe, every tenth took two days, one
-  /// in 90 tried another again.
+  /// Run number n: 500 in November, the others in December; one in 200 is of a rare recipe, every tenth took two days,
+  /// one in 90 is a retry.
   private static func run(_ number: Int) throws -> RunRecord {
     var random = SeededGenerator(seed: UInt64(number))
     let seconds = number * 2000
@@ -68,14 +68,14 @@ import Testing
   ]
 
   @Test(arguments: queries.indices)
-  func `a search finds what looking at every run finds`(_ index: Int) throws {
+  func `a search finds what a scan of every run finds`(_ index: Int) throws {
     let disk = try MonthlyLogTests.filled()
     let query = MonthlyLogTests.queries[index]
     let expected = MonthlyLogTests.runs.reversed().map(RunSummary.init).filter(query.matches).prefix(query.limit)
     #expect(try MonthlyLogTests.log(disk).runs(query) == Array(expected))
   }
 
-  @Test func `a run is found by its id, and an id that is not there is not`() throws {
+  @Test func `a run is found by its id, and an unknown id isn't`() throws {
     let log = MonthlyLogTests.log(try MonthlyLogTests.filled())
     for run in MonthlyLogTests.runs where run.createdAt.seconds % 3 == 0 {
       #expect(try log.entry(run.id) == run)
@@ -93,7 +93,7 @@ import Testing
     #expect(disk.bytesRead - before < size * 3 / 4)
   }
 
-  @Test func `what is added twice is there once`() throws {
+  @Test func `a record that is added twice is there once`() throws {
     let disk = try MonthlyLogTests.filled()
     let files = disk.paths.map { disk[$0] }
     let log = MonthlyLogTests.log(disk)
@@ -102,7 +102,7 @@ import Testing
   }
 
   @Test(arguments: ["2026-11.blocks", "2026-11.index", "2026-12.index", "2026-12.blocks"])
-  func `damage to what is made anew changes no answer`(_ name: String) throws {
+  func `damage to a rebuildable file changes no answer`(_ name: String) throws {
     let disk = try MonthlyLogTests.filled()
     let path = "/state/history/\(name)"
     let good = try #require(disk[path])
@@ -141,13 +141,13 @@ import Testing
 
   // MARK: - Pruning
 
-  @Test func `a clock that is years ahead for a while takes nothing`() throws {
+  @Test func `a clock that is years ahead for a while removes nothing`() throws {
     let disk = try MonthlyLogTests.filled()
     let log = MonthlyLogTests.log(disk)
     let ahead = try #require(Timestamp("2031-03-01T00:00:00Z"))
     let year = TimeSpan.seconds(365 * 86_400)
     #expect(try log.prune(olderThan: year, at: ahead, keeping: nil) == [])
-    // A run that ended by that clock.
+    // A run that ended at that clock's time.
     let seconds = ahead.seconds - instant(0).seconds
     let record = try #require(
       try Example.fold([Example.created("ahead", recipe: "r1"), Example.over("ahead", at: seconds, .succeeded)]).ended
@@ -157,7 +157,7 @@ import Testing
     #expect(try log.runs(HistoryQuery(limit: 5000)).count == MonthlyLogTests.runs.count + 1)
   }
 
-  @Test func `months that are old enough go, and no others`() throws {
+  @Test func `months that are old enough are removed, and no others`() throws {
     let disk = try MonthlyLogTests.filled()
     let log = MonthlyLogTests.log(disk)
     let december = try #require(Timestamp("2026-12-01T00:00:00Z"))
@@ -168,8 +168,8 @@ import Testing
     #expect(try log.runs(HistoryQuery(limit: 1000)).map(\.id) == left.reversed().map(\.id))
   }
 
-  @Test func `of too many runs the oldest go by whole blocks`() throws {
-    // All in one month, so that its files are written anew.
+  @Test func `of too many runs the oldest are removed in whole blocks`() throws {
+    // All in one month, so that its files are rewritten.
     let disk = FaultyFileSystem()
     let log = MonthlyLogTests.log(disk)
     let runs = try (0..<2000).map { number -> RunRecord in
@@ -189,7 +189,7 @@ import Testing
     #expect(try again.health(of: try #require(try again.months().first)).isIndexSound)
   }
 
-  @Test func `pruning that is cut short leaves a month as it was or as it is to be`() throws {
+  @Test func `interrupted pruning leaves the old month or the new one`() throws {
     let runs = Array(MonthlyLogTests.runs[330..<620])
     let template = FaultyFileSystem()
     try MonthlyLogTests.log(template).add(runs)
@@ -203,14 +203,14 @@ import Testing
     let whole = filled()
     let start = whole.operations
     #expect(try prune(whole) == ["2026-12", "2026-11"])
-    // Either month as it was or as it is to be, and the younger first.
+    // Either month is the old one or the new one, with the younger first.
     let all = Array(runs.reversed().map(\.id))
     let december = Array(runs.filter { "\($0.endedAt ?? $0.now)".hasPrefix("2026-12") }.reversed().map(\.id))
     let pruned = Array(december.dropLast(128))
     let between = pruned + all.dropFirst(december.count)
     #expect(try found(whole) == pruned)
     for operation in 1...(whole.operations - start) {
-      // After one operation is before the next.
+      // The end of one operation is the beginning of the next.
       for phase in [FaultyFileSystem.Phase.before, .half] {
         let disk = filled()
         disk.fail(at: operation, .crash(phase))

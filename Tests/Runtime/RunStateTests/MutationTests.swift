@@ -5,7 +5,7 @@ import Testing
 
 @testable import RunState
 
-/// Damage of every shape is found in the files of a real state, and never taken for what a crash leaves.
+/// All kinds of damage to the files of a real state are found, and never taken for the result of a crash.
 @Suite struct MutationTests {
   private final class Folder: Sendable {
     let path = NSTemporaryDirectory() + "errand-mutation-" + UUID().uuidString
@@ -46,7 +46,7 @@ import Testing
     try await work(store, 0..<60)
     try await store.compact()
     try await work(store, 60..<90)
-    // The index of what was added is made when it is first asked for.
+    // The index of new records is built when it is first used.
     _ = try await store.finishedRuns(HistoryQuery())
     _ = try await store.slots(SlotQuery())
     return folder
@@ -81,7 +81,7 @@ import Testing
       bytes.insert(contentsOf: Array(bytes[source..<min(bytes.count, source + length)]), at: from)
       return ("a copy of \(source) put in at \(from), \(length)", false)
     case 6:
-      // What is cut off at the end cannot be told from what was never written.
+      // A cut end can't be distinguished from an unwritten one.
       if to == bytes.count { return ("nothing", false) }
       bytes.removeSubrange(from..<to)
       return ("cut out \(from)..<\(to)", false)
@@ -108,14 +108,14 @@ import Testing
     var random = SeededGenerator(seed: 11)
     for round in 0..<600 {
       var bytes = good
-      // The last batches, where half of one is looked for, more often than the rest.
+      // More often in the last batches, where half a batch may be.
       let (name, reachesEnd) = MutationTests.change(
         &bytes, &random, from: round % 2 == 0 ? 0 : bytes.count - 3000)
       if bytes == good { continue }
       try Data(bytes).write(to: URL(filePath: path))
       do throws(StateError) {
         let opened = try state.read()
-        // Zeros from the beginning of a sector, or of a batch, to the end are what a crash leaves.
+        // A crash leaves zeros from the beginning of a sector, or of a batch, to the end.
         let end = opened.tornTail?.end ?? bytes.count
         let zeros = bytes.lastIndex { $0 != 0 }.map { $0 + 1 } ?? 0
         let isCrash = reachesEnd && (zeros == end || zeros % 512 == 0)
@@ -127,7 +127,7 @@ import Testing
   }
 
   @Test(arguments: ["history/2026-11", "slots/2026-11"])
-  func `a changed log is told of, or shows what it held`(_ log: String) async throws {
+  func `a changed log is reported, or shows what it held`(_ log: String) async throws {
     let folder = try await MutationTests.folder()
     let disk = DiskFileSystem()
     func content() async throws -> [String] {
@@ -160,7 +160,7 @@ import Testing
       #expect(Set(shown).isSubset(of: expected), "round \(round): \(path): \(name)")
       if shown == expected { continue }
       #expect(!before.isEmpty, "round \(round): \(path): \(name)")
-      // An agent that has opened it meanwhile has not made anybody forget.
+      // Opening it in an agent does not hide the damage.
       #expect(try !doctor.examine().findings.isEmpty, "round \(round): \(path): \(name), after an agent")
     }
   }

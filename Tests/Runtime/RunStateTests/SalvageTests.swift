@@ -4,7 +4,7 @@ import Testing
 
 @testable import RunState
 
-/// What is kept of a state whose journal is damaged, what is said of the rest, and who is paused.
+/// What salvage keeps of a damaged journal, what it reports, and what it pauses.
 @Suite struct SalvageTests {
   /// Three runs and two schedules; what is done after the snapshot is five batches.
   private static func disk() async throws -> FaultyFileSystem {
@@ -33,7 +33,7 @@ import Testing
     StateDoctor("/state", program: "errand 0.1", now: instant(100_000), isHeld: false, fileSystem: disk)
   }
 
-  /// Puts other bytes in the place of the first of a text.
+  /// Overwrites the first occurrence of a text.
   private static func overwrite(_ disk: FaultyFileSystem, _ text: String, with byte: UInt8 = 0, count: Int = 8) throws {
     var bytes = try #require(disk["/state/journal-2.jsonl"])
     let place = try #require(bytes.indices.first { bytes[$0...].starts(with: text.utf8) })
@@ -51,9 +51,10 @@ import Testing
   private static let note =
     "/state/journal-2.damaged.jsonl is a damaged journal that was kept to be looked at; remove it when you have"
 
-  @Test func `what was before the damage is kept, and what is concerned is told and paused`() async throws {
+  @Test func `events before the damage are kept, and affected runs and schedules are reported and paused`() async throws
+  {
     let disk = try await SalvageTests.disk()
-    // In the event by which the second run tried its step; its run can still be read.
+    // In the attempt of the second run's step; the run can still be read.
     try SalvageTests.overwrite(disk, "attemptBegan")
     #expect(try SalvageTests.doctor(disk).repair() == [])
     let done = try SalvageTests.doctor(disk).repair(keepingUntilDamage: true)
@@ -80,7 +81,7 @@ import Testing
     #expect(state.schedules.values.allSatisfy { $0.pause?.origin == .person })
   }
 
-  @Test func `where nothing can be read of what is lost, everything is paused`() async throws {
+  @Test func `if the lost events are unreadable, everything is paused`() async throws {
     let disk = try await SalvageTests.disk()
     var bytes = try #require(disk["/state/journal-2.jsonl"])
     bytes.replaceSubrange(300..<bytes.count, with: repeatElement(0xFF, count: bytes.count - 300))
@@ -93,11 +94,11 @@ import Testing
   }
 
   @Test(arguments: [0x01, 0x10] as [UInt8])
-  func `wherever a bit of a batch is flipped, the run that it was about is paused`(_ bit: UInt8) async throws {
+  func `wherever a bit of a batch is flipped, its run is paused`(_ bit: UInt8) async throws {
     let sound = try await SalvageTests.disk()
     let bytes = try #require(sound["/state/journal-2.jsonl"])
     let lines = bytes.split(separator: 0x0A)
-    // The batch by which the second run tried its step.
+    // The batch with the attempt of the second run's step.
     let end = try #require(lines.first { $0.holds("attemptBegan") }).endIndex
     let begin = try #require(lines.first { $0.holds("stepBegan") && $0.holds("put") }).startIndex
     for place in begin..<end where bytes[place] ^ bit != 0x0A {
@@ -108,7 +109,7 @@ import Testing
     }
   }
 
-  @Test func `a journal that is missing is lost alone`() async throws {
+  @Test func `only a missing journal is lost`() async throws {
     let disk = try await SalvageTests.disk()
     disk["/state/journal-2.jsonl"] = nil
     let done = try SalvageTests.doctor(disk).repair(keepingUntilDamage: true)
@@ -131,7 +132,7 @@ import Testing
   }
 
   @Test(arguments: ["attemptBegan", "\"generation\"", "slotDecided"])
-  func `keeping what was before the damage is finished by the next try, wherever it is cut short`(
+  func `an interrupted salvage is finished by the next one`(
     _ place: String
   ) async throws {
     let damaged = try await SalvageTests.disk()
@@ -150,7 +151,7 @@ import Testing
           moments += 1
           let after = disk.restarted(losing: loss)
           let place: Comment = "operation \(operation), \(phase), losing \(loss)"
-          // An agent that is started meanwhile takes nothing of it for the state but what is kept.
+          // An agent that is started meanwhile reads only the kept part.
           let looked = after.restarted(losing: .nothing)
           if let store = try? await FileStateStore.open("/state", program: "errand 0.1", fileSystem: looked) {
             #expect(store.state == expected, place)

@@ -70,7 +70,7 @@ import Testing
     #expect(state.schedules["backup/night"]?.counts == ["missedWindow": 7])
   }
 
-  @Test func `what two runs that end at one instant ask for is told apart, though a snapshot comes between`()
+  @Test func `the requests of two runs that end at one instant stay distinct, even with a snapshot in between`()
     async throws
   {
     let disk = FaultyFileSystem()
@@ -95,7 +95,7 @@ import Testing
     #expect(state.schedules["backup/night"]?.processedUntil == instant(50))
   }
 
-  @Test func `a schedule that follows a recipe is told of its ends until it has decided`() throws {
+  @Test func `a schedule that follows a recipe keeps its ends until it has decided`() throws {
     let follower = ScheduleSet(
       at: instant(0), schedule: "report", recipe: "report", file: "report.yaml", spec: "after backup",
       follows: "backup")
@@ -116,7 +116,7 @@ import Testing
     #expect(state.schedules["report"]?.endsToFollow == [])
   }
 
-  @Test func `an event is taken in once and consumed once`() throws {
+  @Test func `an event is accepted once and consumed once`() throws {
     let event = StateEvent.eventReceived(EventRecord(id: "e1", name: "ready", receivedAt: instant(1)))
     var state = try Example.fold([event])
     #expect(throws: RecordError.self) { try state.apply(event) }
@@ -156,7 +156,7 @@ import Testing
         reason: "the run \(run) has not ended"))
   }
 
-  @Test func `skipped slots in a row are one record, as long as one run is in the way`() throws {
+  @Test func `consecutive skipped slots are one record, as long as one run is in the way`() throws {
     let state = try Example.fold(
       [Self.set] + (1...50).map { Self.skipped($0) } + [Self.decided(.refused, slot: 51)]
         + (52...60).map { Self.skipped($0) } + (61...70).map { Self.skipped($0, by: "s") })
@@ -170,7 +170,8 @@ import Testing
     #expect(try State(reading: state.encoded()) == state)
   }
 
-  @Test func `no slot of a row is lost or told twice, whichever operation of a snapshot is the last`() async throws {
+  @Test func `no slot of a row is lost or recorded twice, whichever operation of a snapshot is the last`() async throws
+  {
     func store(_ disk: FaultyFileSystem) async throws -> FileStateStore {
       try await FileStateStore.open("/state", program: "1", fileSystem: disk)
     }
@@ -196,7 +197,7 @@ import Testing
     }
   }
 
-  @Test func `a snapshot takes what is over out of memory before the journal is large`() async throws {
+  @Test func `a snapshot takes finished records out of memory before the journal is large`() async throws {
     let store = try await FileStateStore.open("/state", program: "1", fileSystem: FaultyFileSystem())
     for batch in 0..<30 {
       try await store.append(

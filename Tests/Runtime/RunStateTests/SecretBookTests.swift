@@ -41,17 +41,17 @@ import Testing
       all { "\($0)".utf8.map { "%252525\(hex(UInt32($0), 2))" }.joined() },
       all { "\($0)".utf16.map { "\\\\u\(hex(UInt32($0), 4).uppercased())" }.joined() },
       String(JSON.quoted(String(JSON.quoted(quoted).dropFirst().dropLast())).dropFirst().dropLast()),
-      // Each character in a way of its own.
+      // Each character in a different way.
       scalars.enumerated().map { index, scalar in
         index % 2 == 0 ? "\(scalar)" : "\(scalar)".utf8.map { "%\(hex(UInt32($0), 2))" }.joined()
       }.joined(),
     ]
-    // Of fewer bytes too little is left where neighbours have a part in the digits.
+    // With fewer bytes, too few digits are independent of the neighbours.
     var digits = [bytes.base64, bytes.hexadecimal]
     for before in ["x", "xy", "xyz"] where bytes.count >= 6 { digits.append(Array("\(before)\(secret)-".utf8).base64) }
     texts += digits
     for digits in digits {
-      // As `base64`, `xxd -p` and MIME break lines, and each of them written in turn.
+      // With the line breaks of `base64`, `xxd -p` and MIME, each also escaped.
       for end in ["\n", "\r\n", "\\n", "\\r\\n", "\\\\n", "\\u000a", "%0A", "%0d%0a", "%250A", "&#10;", "\n\n"] {
         texts += [broken(digits, after: 5, by: end), broken(digits, after: 1, by: end)]
       }
@@ -64,7 +64,7 @@ import Testing
   }
 
   @Test(arguments: secrets)
-  func `what is kept holds no secret, and becomes what it was`(_ secret: String) async throws {
+  func `a kept value holds no secret, and is restored exactly`(_ secret: String) async throws {
     let book = SecretBook()
     book.learn([("OTHER", "something else"), ("S", secret)])
     for text in SecretBookTests.spellings(of: secret) {
@@ -124,7 +124,7 @@ import Testing
     #expect(try book.masked(.int(4712)) == .int(4712))
   }
 
-  @Test func `a secret that has changed or is missing is said`() async throws {
+  @Test func `a secret that has changed or is missing is reported`() async throws {
     let book = SecretBook()
     book.learn([("A", "first text")])
     let masked = try book.masked(.string("it is first text"))
@@ -142,7 +142,7 @@ import Testing
     #expect(try await asking.restored(masked, as: "the list") == .string("it is first text"))
   }
 
-  @Test func `a value that looks like one kept by reference stays what it is`() async throws {
+  @Test func `a value that looks like a reference is kept unchanged`() async throws {
     let value = Value.object(["$masked": .list([.string("x")])])
     #expect(try Value(reading: JSON.parse(JSON.text(value.encoded()))) == value)
   }
@@ -152,7 +152,7 @@ import Testing
     ("-----BEGIN KEY-----\nabcdefgh1\nABCDEFGH2\n-----END KEY-----\n", "abcdefgh1ABCDEFGH2", true),
     ("-----BEGIN KEY-----\nabcdefgh1\nABCDEFGH2\n-----END KEY-----\n", "-----BEGIN KEY-----", false),
   ])
-  func `what is left of a secret without its blanks and line ends is kept by reference`(
+  func `a secret without its blanks and line ends is kept by reference`(
     _ secret: String, _ text: String, _ isMasked: Bool
   ) async throws {
     let book = SecretBook()
@@ -163,7 +163,7 @@ import Testing
     #expect(try await book.restored(read, as: "it") == .string(text))
   }
 
-  @Test func `in what is shown, blanks and broken lines hide nothing`() {
+  @Test func `in a text for display, blanks and broken lines hide nothing`() {
     let secret = "two  blanks and a\tlong enough text to be broken into several lines of digits, as base64 does it"
     let finder = SecretFinder([("S", secret)])
     let digits = Array(secret.utf8).base64
@@ -180,7 +180,7 @@ import Testing
     "%" + String(repeating: "25", count: 5_000),
     String(repeating: "\\u005c", count: 10_000),
   ])
-  func `long runs of what escapes are looked through in a moment`(_ text: String) async throws {
+  func `long runs of escapes are searched quickly`(_ text: String) async throws {
     let book = SecretBook()
     book.learn([("A", "\\\\server\\share"), ("B", " two  blanks"), ("C", "%25 of it"), ("D", "\"quoted\"")])
     let begin = ContinuousClock.now
@@ -190,11 +190,11 @@ import Testing
       #expect(book.finder.redact("\(text)\(secret)\(text)").contains(secret) == false)
       #expect(book.finder.redact("\(text)x\(escaped)x\(text)").contains(secret.prefix(8).dropFirst(3)) == false)
     }
-    // It took hours where each place looked at all of what follows.
+    // A search of the whole rest at each place would take hours.
     #expect(begin.duration(to: .now) < .seconds(60))
   }
 
-  @Test func `what is said of a pause is kept without a secret`() async throws {
+  @Test func `the reason of a pause is kept without secrets`() async throws {
     let store = MemoryStateStore()
     store.secrets.learn([("TOKEN", "s3cret-4711")])
     let pause = PauseRecord(at: instant(0), origin: .person, note: "because s3cret-4711 is old")
@@ -203,7 +203,7 @@ import Testing
     #expect(kept.pause?.note == "because ••• is old")
   }
 
-  @Test func `a key of a request is kept as a text, and nothing else is taken for one by reference`() async throws {
+  @Test func `a key of a request is kept as a text, and no other text is taken for a reference`() async throws {
     let book = SecretBook()
     book.learn([("S", "sesame-4711")])
     for text in ["key", "key of sesame-4711", #"{"$masked":["x"]}"#, #"{"$masked":[["S","00"]]}"#] {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import RunState
 
-/// What a version that did not know of them kept of secrets, found and taken out.
+/// Finds and takes out secrets that an older version kept.
 @Suite struct SecretSweepTests {
   private static let secret = "sesame/4711"
 
@@ -46,7 +46,7 @@ import Testing
       "/state", program: "errand 0.2", now: instant(100_000), isHeld: false, secrets: book, fileSystem: disk)
   }
 
-  /// What the state holds, with everything put back.
+  /// The content of the state, with all values restored.
   private static func content(_ disk: FaultyFileSystem) async throws -> [Value] {
     let store = try await FileStateStore.open("/state", program: "errand 0.2", fileSystem: disk)
     store.secrets.learn([("TOKEN", secret)])
@@ -81,7 +81,7 @@ import Testing
     #expect(try await SecretSweepTests.content(disk) == content)
   }
 
-  @Test func `a repair that is cut short leaves a state that opens, and the next one finishes it`() async throws {
+  @Test func `an interrupted repair leaves a state that opens, and the next one finishes it`() async throws {
     let old = try await SecretSweepTests.disk()
     let content = try await SecretSweepTests.content(old.restarted(losing: .nothing))
     var moments = 0
@@ -106,7 +106,7 @@ import Testing
     #expect(moments > 50)
   }
 
-  @Test func `what was counted and measured of an exchange is no secret, and its texts are looked through`()
+  @Test func `the numbers of an exchange aren't searched for secrets, and its texts are`()
     async throws
   {
     let disk = FaultyFileSystem()
@@ -135,7 +135,7 @@ import Testing
     #expect(try doctor(found).examine().findings.filter { $0.message.contains("'PIN'") } == [])
   }
 
-  @Test func `words of the state itself that a secret repeats are left, and not told`() async throws {
+  @Test func `the state's own words that equal a secret are kept, and not reported`() async throws {
     let disk = FaultyFileSystem()
     let store = try await FileStateStore.open("/state", program: "errand 0.1", fileSystem: disk)
     try await store.append([Example.created("r"), Example.began("r", "succeeded"), Example.ended("r", "succeeded")])

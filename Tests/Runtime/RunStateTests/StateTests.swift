@@ -64,7 +64,7 @@ import Testing
     }
     try state.apply(note(1, over: nil))
     try state.apply(note(2, over: 1))
-    // Neither another try nor another beginning of a step changes them.
+    // Neither another attempt nor another start of a step changes them.
     for event in [Example.attempted("r", "a", 2, at: 2), Example.began("r", "a", at: 3)] { try state.apply(event) }
     #expect(state.runs["r"]?.notes == ["n": .inline(.int(2))])
     #expect(state.runs["s"]?.notes == [:] && state.values.isEmpty)
@@ -83,7 +83,7 @@ import Testing
     #expect(state.runs["r"] == nil)
   }
 
-  @Test func `a step remembers what it made of a value, until it ends or begins anew`() throws {
+  @Test func `a step remembers its change of a value, until it ends or starts again`() throws {
     var state = try Example.fold([Example.created("r"), Example.began("r", "a"), Example.attempted("r", "a")])
     let change = StepReference(run: "r", step: "a")
     func remembered() -> ValueState? { state.runs["r"]?.steps["a"]?.change }
@@ -92,7 +92,7 @@ import Testing
         ValueSet(at: instant(1), name: "x", value: .inline(.int(1)), condition: ValueState(nil), change: change)))
     #expect(remembered() == ValueState(.inline(.int(1))))
     #expect(state.values == ["x": .inline(.int(1))])
-    // It survives another attempt, and the state's being written and read.
+    // It survives another attempt, and writing and reading the state.
     try state.apply(Example.attempted("r", "a", 2, at: 2))
     #expect(try State(reading: JSON.parse(JSON.write(state.encoded()))) == state)
     #expect(remembered() == ValueState(.inline(.int(1))))
@@ -179,9 +179,9 @@ import Testing
         ValueRemoved(
           at: instant(0), name: "x", condition: ValueState(nil), change: StepReference(run: "r", step: "a"))),
     ] as [StateEvent])
-  func `every event comes back from JSON as it was`(_ event: StateEvent) throws {
+  func `every event survives JSON unchanged`(_ event: StateEvent) throws {
     let bytes = try JSON.write(event.encoded())
-    // What the journal gets without the value in between.
+    // The journal's text, written without the value in between.
     #expect(try recordedBytes(of: event) == bytes)
     let read = try StateEvent(reading: try JSON.parse(bytes))
     // NaN differs from itself, so texts are compared.
@@ -206,7 +206,7 @@ import Testing
     ),
     (#"["event"]"#, "expected an object, not a list"),
   ])
-  func `what is not understood whole is refused`(_ text: String, _ message: String) throws {
+  func `a record with an unknown part is refused`(_ text: String, _ message: String) throws {
     let value = try JSON.parse(text)
     #expect { try StateEvent(reading: value) } throws: { ($0 as? RecordError)?.message == message }
   }
@@ -237,14 +237,14 @@ import Testing
       (.object(["$uint": .string("1")]), #"{"$map":[["$uint","1"]]}"#),
       (.object(["$blob": .int(1), "b": .int(2)]), #"{"$blob":1,"b":2}"#),
     ] as [(Value, String)])
-  func `any value is kept as JSON and comes back the same`(_ value: Value, _ text: String) throws {
+  func `any value survives JSON unchanged`(_ value: Value, _ text: String) throws {
     let written = try JSON.text(StoredValue.inline(value).encoded())
     #expect(written == text)
     #expect(try recordedBytes(of: StoredValue.inline(value)) == Array(text.utf8))
     #expect(try StoredValue(reading: try JSON.parse(written)) == .inline(value))
   }
 
-  @Test func `keys that are no strings are kept`() throws {
+  @Test func `keys that aren't strings are kept`() throws {
     var map = ValueMap()
     map[.int(1)] = .string("a")
     map[.bool(true)] = .null
@@ -262,12 +262,12 @@ import Testing
       "'../../etc/passwd' is not a SHA-256 in lower-case hexadecimal"
     ),
   ])
-  func `a form that stands for nothing is refused`(_ text: String, _ message: String) throws {
+  func `an unknown form is refused`(_ text: String, _ message: String) throws {
     let value = try JSON.parse(text)
     #expect { try StoredValue(reading: value) } throws: { ($0 as? RecordError)?.message == message }
   }
 
-  @Test func `what lists show of a run does not grow with the run`() throws {
+  @Test func `a run's size in lists does not grow with the run`() throws {
     var events = [Example.created("r", inputs: .object(["text": .string(String(repeating: "x", count: 50_000))]))]
     for item in 0..<5000 { events += [Example.began("r", "put[\(item)]"), Example.ended("r", "put[\(item)]")] }
     for item in 5000..<6000 {
