@@ -66,14 +66,14 @@ public struct ShellClient: CommandRunning {
     if name.isEmpty || name.utf8.contains(ASCII.equals) || name.utf8.contains(0) {
       return ShellError(.invalid, "'\(name)' cannot be the name of a variable")
     }
-    if value.utf8.contains(0) { return ShellError(.invalid, "the variable '\(name)' holds a NUL, which ends a text") }
+    if value.utf8.contains(0) { return ShellError(.invalid, "the variable '\(name)' contains a NUL character") }
     return nil
   }
 
   /// Why no command can have an argument.
   static func fault(ofArgument word: String, of program: String) -> ShellError? {
     guard word.utf8.contains(0) else { return nil }
-    return ShellError(.invalid, "an argument of '\(program)' holds a NUL, which ends a text")
+    return ShellError(.invalid, "an argument of '\(program)' contains a NUL character")
   }
 
   // MARK: What is run

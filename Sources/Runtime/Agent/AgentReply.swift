@@ -103,7 +103,7 @@ package struct AgentReport: RecordObject, Equatable {
     isServing = try record.read("isServing")
     since = try record.read("since")
     folder = try record.read("folder")
-    runs = try record.read("runs")
+    runs = try record.readIfPresent("runs") ?? [:]
     if let recipes: Int = try record.readIfPresent("recipes") {
       served = Served(
         recipes: recipes, schedules: try record.read("schedules"), nextSlot: try record.readIfPresent("nextSlot"),

@@ -136,13 +136,13 @@ private func output(of command: ShellCommand, _ settings: ShellSettings = ShellS
       error: ShellError(.invalid, "'/bin' isn't a program: it is missing, or not executable")),
     Failure(
       command: ShellCommand(.program("echo"), ["a\0b"], folder: "/"),
-      error: ShellError(.invalid, "an argument of 'echo' holds a NUL, which ends a text")),
+      error: ShellError(.invalid, "an argument of 'echo' contains a NUL character")),
     Failure(
       command: ShellCommand(.program("echo"), environment: ["A=B": "c"], folder: "/"),
       error: ShellError(.invalid, "'A=B' cannot be the name of a variable")),
     Failure(
       command: ShellCommand(.program("echo"), environment: ["A": "b\0c"], folder: "/"),
-      error: ShellError(.invalid, "the variable 'A' holds a NUL, which ends a text")),
+      error: ShellError(.invalid, "the variable 'A' contains a NUL character")),
     Failure(
       command: ShellCommand(.program("echo"), folder: "/nowhere"),
       error: ShellError(.invalid, "the working folder '/nowhere' is not there; make it first")),

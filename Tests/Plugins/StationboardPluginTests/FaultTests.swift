@@ -59,7 +59,7 @@ import Testing
     Case(
       .oversized, .plugin, asking + "the answer is larger than 1048576 bytes; raise the limit if it should be."),
     Case(.wrongType, .plugin, "The board does not match the contract: it has no list of departures."),
-    Case(.badUTF8, .plugin, broken + "no UTF-8."),
+    Case(.badUTF8, .plugin, broken + "not valid UTF-8."),
     Case(.html, .plugin, broken + "a web page."),
     Case(
       .redirect, .plugin,
@@ -128,7 +128,7 @@ import Testing
 
   @Test(arguments: [
     ("wrongType", "The list of stops does not match the contract: it has no list of stops."),
-    ("badUTF8", "The list of stops does not match the contract: it is no UTF-8."),
+    ("badUTF8", "The list of stops does not match the contract: it is not valid UTF-8."),
     ("html", "The list of stops does not match the contract: it is a web page."),
   ])
   func `a list of stops that is none is an error`(_ kind: String, _ message: String) async throws {

@@ -55,7 +55,7 @@ import Testing
     Case(ServiceFault(.slow), .timeout, "did not send a complete answer within"),
     Case(ServiceFault(.oversized), .plugin, "larger than 1048576 bytes"),
     Case(ServiceFault(.wrongType), .plugin, "does not match the contract: 'file' takes a map of fields"),
-    Case(ServiceFault(.badUTF8), .plugin, broken + "no UTF-8."),
+    Case(ServiceFault(.badUTF8), .plugin, broken + "not valid UTF-8."),
     Case(ServiceFault(.html), .plugin, broken + "a web page."),
     Case(ServiceFault(.redirect), .network, "elsewhere.example"),
     Case(ServiceFault(.redirectLoop, times: 6), .plugin, "redirects more than 5 times in a row"),
