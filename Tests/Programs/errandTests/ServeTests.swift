@@ -161,7 +161,7 @@ import Testing
     try program.write("recipe: other\nsummary: Mended.\n" + ServeTests.done, to: "recipes/other.yaml")
     #expect(await serve.line(with: "recipe other is read again") != nil)
     try FileManager.default.removeItem(at: program.folder.appending(path: "recipes/other.yaml"))
-    #expect(await serve.line(with: "recipe other is gone") != nil)
+    #expect(await serve.line(with: "recipe other was removed") != nil)
     serve.signal(SIGTERM)
     #expect(await serve.end() == 0)
     await program.remove()
