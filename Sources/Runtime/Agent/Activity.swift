@@ -1,9 +1,9 @@
 import Synchronization
 
-/// What an agent is at besides waiting for its clock, counted for whoever moves that clock: a test must not let the next
-/// day come before everything of this one is done.
+/// What an agent is at besides waiting for its clock, counted for the test that moves that clock: the next day must not
+/// come before everything of this one is done.
 ///
-/// Whoever begins something counts it before anyone could take the agent for idle: before a task is started, before a
+/// Work is counted before it begins, so that the agent never looks idle: before a task is started, before a
 /// message is sent, and in the moment in which an alarm is taken out of the clock.
 package final class Activity: Sendable {
   private struct Content {

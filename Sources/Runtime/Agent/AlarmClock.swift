@@ -1,7 +1,7 @@
 /// One timer for everything that is due at an instant: runs that wait, slots of schedules, events that grow old.
 ///
 /// What is due lies in a heap, so that a run that waits for days is an entry and nothing else, and one task sleeps until
-/// the first of them; where there is none, nobody sleeps. Something earlier plans anew.
+/// the first of them; where there is none, nothing sleeps. Something earlier plans anew.
 ///
 /// Instants are the wall clock's, and sleeping goes by another clock, so the task sleeps in portions of at most ten
 /// seconds and looks at the wall clock after each: a clock that was set, a machine that was suspended or a process that
@@ -40,7 +40,7 @@ final class AlarmClock<Key: Hashable & Sendable>: Sendable {
 
   /// Creates a clock that calls `ring`, which must not wait, once for each alarm.
   ///
-  /// - Parameter activity: Counts each alarm that rings; whoever does what it rings for ends that.
+  /// - Parameter activity: Counts each alarm that rings; the code that it rings for ends that.
   init(_ time: any TimeSource, countedBy activity: Activity? = nil, ring: @escaping @Sendable (Key) -> Void) {
     self.time = time
     self.activity = activity
@@ -87,7 +87,7 @@ final class AlarmClock<Key: Hashable & Sendable>: Sendable {
   /// When the first alarm is due.
   var next: Timestamp? { content.withLock { $0.first?.at } }
 
-  /// Rings what is due, without waiting for the sleeper to notice; for whoever has just moved the clock.
+  /// Rings what is due, without waiting for the sleeper to notice; for a test that has just moved the clock.
   func look() { ringDue(at: time.now()) }
 
   /// Rings what is due, and gives when the next alarm is; neither for a sleeper that has been replaced.

@@ -199,7 +199,7 @@ package struct RunLifecycle<Walk> {
       return .halt(walk)
     // Another pause was over before, and a person has had the run go on since.
     case .walked(let walk): return run?.status == .paused ? .halt(walk) : nil
-    // The walk that came to a halt, and whoever asked for the pause, keep it both.
+    // The pause is kept twice: for the walk that came to a halt, and for the caller that asked for it.
     case .away: return nil
     case .keepingPause(let pause):
       phase = .away

@@ -20,7 +20,7 @@ package struct RunResolutions: Sendable {
     _ id: String, _ step: StepPath, _ resolution: Resolution, _ person: String?, on host: isolated RunHost
   ) async throws(RunRefusedError) {
     let before = host.lives[id]?.resolution
-    // Ends when the resolution is kept; nobody cancels it.
+    // Ends when the resolution is kept; it is never cancelled.
     let task = Task { () -> Result<Void, RunRefusedError> in
       _ = await before?.value
       defer { host.change(id) { $0.resolutionEnded() } }
@@ -42,7 +42,7 @@ package struct RunResolutions: Sendable {
   ) async throws(RunRefusedError) {
     let store = host.store
     guard let asked = store.run(id) else { throw RunRefusedError("there is no open run \(id)") }
-    // It stays as it was when the run was accepted, whatever becomes of the run meanwhile.
+    // It stays as it was when the run was accepted, even if the run changes meanwhile.
     let recipe = try await host.prepare(asked).recipe
     // What a walk leaves uncertain is on disk a moment before the walk is over.
     while let status = store.run(id)?.status, status == .uncertain || status == .paused,

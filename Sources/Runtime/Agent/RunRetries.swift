@@ -1,7 +1,7 @@
 // Trying an ended run again.
 //
-// The new run has the texts, inputs and overrides of the old one, so that it is the same recipe whatever its file says
-// by now. What finished of it, at any depth, is taken over and never done again (`TakenOver`).
+// The new run has the texts, inputs and overrides of the old one, so that it is the same recipe even if the file has
+// changed. What finished of it, at any depth, is taken over and never done again (`TakenOver`).
 import Basics
 package import RunState
 import Runs

@@ -38,7 +38,7 @@ struct RunWalker: Sendable {
     let engine = RunEngine(
       run, of: prepared.recipe, secrets: prepared.secrets, services: prepared.services, in: surroundings)
     activity?.begin()
-    // Ends with the walk; nobody cancels it.
+    // Ends with the walk, and is never cancelled.
     let task = Task { [activity] in
       defer { activity?.end() }
       let result: Result<RunRecord, StateError>

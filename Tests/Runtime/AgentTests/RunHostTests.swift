@@ -338,7 +338,7 @@ import Testing
     (#"{"ask":"decide","run":"r1","approved":true}"#, "notAllowed", "'ask' asks ann, bob, and not 'cy'"),
     (
       #"{"ask":"decide","run":"r1","step":"aks","approved":true}"#, "notAsked",
-      "the step 'aks' of the run r1 asks nobody; these do: 'ask'"
+      "the step 'aks' of the run r1 does not ask for a decision; these do: 'ask'"
     ),
     (
       #"{"ask":"decide","run":"r2","approved":true}"#, "notAsked",
