@@ -70,7 +70,9 @@ extension [StepRecord] {
     if let step {
       guard let found = first(where: { $0.path.hasSameScalars(as: step) }) else {
         throw DecisionError(
-          .notAsked, "the step '\(step)' of the run \(run) does not ask for a decision\(paths.isEmpty ? "" : "; these do: \(paths)")")
+          .notAsked,
+          "the step '\(step)' of the run \(run) does not ask for a decision\(paths.isEmpty ? "" : "; these do: \(paths)")"
+        )
       }
       chosen = found
     } else {
