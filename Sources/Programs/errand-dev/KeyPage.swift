@@ -18,7 +18,8 @@ private let sections: [(title: String, schema: FileSchema, definition: String)] 
   ("Recipe", .recipe, "recipe"), ("Input", .recipe, "input"), ("Entry of `on`", .recipe, "trigger"),
   ("Step", .recipe, "step"), ("`retry`", .recipe, "retry"), ("`timeout`", .recipe, "timeout"),
   ("Test file", .test, "testFile"), ("Case", .test, "case"), ("Item of `do`", .test, "happening"),
-  ("`expect`", .test, "expectation"), ("`errand.yaml`", .errand, "configuration"),
+  ("`approve` and `reject` of a test", .test, "decision"), ("`expect`", .test, "expectation"),
+  ("`errand.yaml`", .errand, "configuration"),
 ]
 
 /// The page.

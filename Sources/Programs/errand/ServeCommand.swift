@@ -80,17 +80,17 @@ private struct Service {
     self.schedules = schedules
   }
 
-  /// The duties of the agent besides running runs.
+  /// What the agent reacts to besides its runs.
   private enum ServiceEvent: Sendable {
     case end, reload, look
     case fail(StateError)
   }
 
   func run() async throws(RuntimeError) -> ExitCode {
-    let (duties, duty) = AsyncStream.makeStream(of: ServiceEvent.self)
+    let (events, sink) = AsyncStream.makeStream(of: ServiceEvent.self)
     await agent.host.observe { [log] news in
       log.say(news)
-      if case .failed(let error) = news { duty.yield(.fail(error)) }
+      if case .failed(let error) = news { sink.yield(.fail(error)) }
     }
     await schedules.observe { [log] in log.say($0) }
     (agent.store as? FileStateStore)?.observeMaintenance { [log] error in
@@ -99,11 +99,11 @@ private struct Service {
         .warning)
     }
     // Cancelled when the service has ended.
-    let hangUps = Task { for await _ in Signals.shared.hangUps() { duty.yield(.reload) } }
+    let hangUps = Task { for await _ in Signals.shared.hangUps() { sink.yield(.reload) } }
     // Ends with the signal; a signal that never comes is awaited for as long as the process lives.
     let end = Task {
       _ = await Signals.shared.next()
-      duty.yield(.end)
+      sink.yield(.end)
     }
     let life = Task { await showLife() }
     defer { for task in [hangUps, end, life] { task.cancel() } }
@@ -112,7 +112,7 @@ private struct Service {
     log.say("serving", "errand \(version) serves \(current.value.workspace.root): \(await summary())")
     for run in left { log.say(.stands(run)) }
     notice.ready(await summary())
-    let failure = await attend(duties, duty)
+    let failure = await attend(events, sink)
 
     notice.stopping()
     if failure == nil { log.say("stopping", "finishing what is in flight; a second signal ends at once") }
@@ -122,12 +122,12 @@ private struct Service {
     return .done
   }
 
-  /// Attends to the duties until the end, and returns the failure that caused it.
-  private func attend(_ duties: AsyncStream<ServiceEvent>, _ duty: AsyncStream<ServiceEvent>.Continuation) async
+  /// Handles the events until the end, and returns the failure that caused it.
+  private func attend(_ events: AsyncStream<ServiceEvent>, _ sink: AsyncStream<ServiceEvent>.Continuation) async
     -> StateError?
   {
-    var watch = watch(duty)
-    for await next in duties {
+    var watch = watch(sink)
+    for await next in events {
       switch next {
       case .end:
         watch?.stop()
@@ -142,7 +142,7 @@ private struct Service {
           let workspace = current.value.workspace
           tell(await schedules.use(workspace.recipeFolders, in: workspace.environment))
           watch?.stop()
-          watch = self.watch(duty)
+          watch = self.watch(sink)
           log.say("reloaded", "errand.yaml is read again: \(await summary())")
         }
         notice.ready(await summary())
@@ -151,15 +151,15 @@ private struct Service {
         // Ends on its own, once; a file that was being replaced is back by then.
         Task {
           try? await time.sleep(for: .seconds(1))
-          duty.yield(.look)
+          sink.yield(.look)
         }
       }
     }
     return nil
   }
 
-  private func watch(_ duty: AsyncStream<ServiceEvent>.Continuation) -> FolderWatch? {
-    FolderWatch(current.value.workspace.recipeFolders) { duty.yield(.look) }
+  private func watch(_ sink: AsyncStream<ServiceEvent>.Continuation) -> FolderWatch? {
+    FolderWatch(current.value.workspace.recipeFolders) { sink.yield(.look) }
   }
 
   /// Reads `errand.yaml` and the secrets again; false, with the faults on the console, if they are faulty.

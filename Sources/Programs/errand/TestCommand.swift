@@ -17,17 +17,17 @@ struct TestCommand {
     let workspace = try dispatch.workspace(besides: parsed["file"].texts.first)
     let code = try await runOnce(in: workspace)
     guard parsed["watch"].isGiven else { return code }
-    let (duties, duty) = AsyncStream.makeStream(of: ServiceEvent.self)
+    let (events, sink) = AsyncStream.makeStream(of: ServiceEvent.self)
     // Ends with the signal; a signal that never comes is awaited for as long as the process lives.
-    let end = Task { duty.yield(.end(await Signals.shared.next())) }
+    let end = Task { sink.yield(.end(await Signals.shared.next())) }
     defer { end.cancel() }
     while true {
       let folders = Set(try files(of: workspace).map(Workspace.folder(of:)) + workspace.recipeFolders)
-      let watch = FolderWatch(folders.sorted()) { duty.yield(.run) }
+      let watch = FolderWatch(folders.sorted()) { sink.yield(.run) }
       console.say("watching \(folders.sorted().joined(separator: ", ")); stop with Ctrl-C")
       var next: ServiceEvent?
-      for await duty in duties {
-        next = duty
+      for await event in events {
+        next = event
         break
       }
       watch?.stop()
@@ -39,7 +39,7 @@ struct TestCommand {
     }
   }
 
-  /// The duties of the command besides waiting.
+  /// What the command reacts to.
   private enum ServiceEvent: Sendable {
     case run
     case end(ExitCode)

@@ -5,7 +5,7 @@ import Runs
 
 // What started a run, and which branches it took.
 
-extension RunTeller {
+extension RunFormatter {
   // MARK: The cause
 
   func tellCause(_ story: inout Explanation) {
@@ -121,10 +121,10 @@ extension RunTeller {
       lines.append(
         .init(.branch, "'\(path.safe)' \(verb)\(times) (\(message)), and the run continued.", step: records[0].path))
     }
-    story.sentences += lines.prefix(RunTeller.mostLines)
-    if lines.count > RunTeller.mostLines {
+    story.sentences += lines.prefix(RunFormatter.mostLines)
+    if lines.count > RunFormatter.mostLines {
       story.say(
-        .branch, "\(lines.count - RunTeller.mostLines) more steps were skipped or failed, and the run continued:",
+        .branch, "\(lines.count - RunFormatter.mostLines) more steps were skipped or failed, and the run continued:",
         commands: ["errand runs show \(id)"])
     }
   }
@@ -180,11 +180,11 @@ extension RunTeller {
 
   func tellAttempts(_ story: inout Explanation) {
     let tried = steps.filter { $0.attempts > 1 && $0.status != .retrying && $0.status != .uncertain }
-    for step in tried.prefix(RunTeller.mostLines) {
+    for step in tried.prefix(RunFormatter.mostLines) {
       story.say(.attempts, "'\(step.path.safe)' took \(step.attempts) attempts.", step: step.path)
     }
-    if tried.count > RunTeller.mostLines {
-      story.say(.attempts, "\(tried.count - RunTeller.mostLines) more steps took several attempts.")
+    if tried.count > RunFormatter.mostLines {
+      story.say(.attempts, "\(tried.count - RunFormatter.mostLines) more steps took several attempts.")
     }
   }
 }

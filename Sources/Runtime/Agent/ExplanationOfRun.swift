@@ -15,19 +15,19 @@ extension Explanation {
   package init(
     of facts: RunFacts, conditions: ConditionReplay? = nil, clock: WallClock, isServed: Bool, holder: Int? = nil
   ) {
-    let teller = RunTeller(facts: facts, conditions: conditions, clock: clock, isServed: isServed, holder: holder)
-    teller.tellStatus(&self)
-    teller.tellCause(&self)
-    teller.tellPeople(&self)
-    teller.tellEvents(&self)
-    teller.tellLoops(&self)
-    teller.tellBranches(&self)
-    teller.tellAttempts(&self)
+    let formatter = RunFormatter(facts: facts, conditions: conditions, clock: clock, isServed: isServed, holder: holder)
+    formatter.tellStatus(&self)
+    formatter.tellCause(&self)
+    formatter.tellPeople(&self)
+    formatter.tellEvents(&self)
+    formatter.tellLoops(&self)
+    formatter.tellBranches(&self)
+    formatter.tellAttempts(&self)
   }
 }
 
 /// Explains one run.
-struct RunTeller {
+struct RunFormatter {
   let facts: RunFacts
   let conditions: ConditionReplay?
   let clock: WallClock

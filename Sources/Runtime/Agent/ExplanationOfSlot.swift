@@ -8,10 +8,10 @@ extension Explanation {
   ///
   /// - Parameter isServed: Whether an agent is running that starts due slots.
   package init(of facts: ScheduleFacts, clock: WallClock, isServed: Bool) {
-    let teller = SlotTeller(facts: facts, clock: clock, isServed: isServed)
-    teller.tellSlot(&self)
-    teller.tellPause(&self)
-    teller.tellNext(&self)
+    let formatter = SlotFormatter(facts: facts, clock: clock, isServed: isServed)
+    formatter.tellSlot(&self)
+    formatter.tellPause(&self)
+    formatter.tellNext(&self)
   }
 }
 
@@ -21,7 +21,7 @@ extension SlotRecord {
 }
 
 /// Explains one schedule around an instant.
-struct SlotTeller {
+struct SlotFormatter {
   let facts: ScheduleFacts
   let clock: WallClock
   let isServed: Bool

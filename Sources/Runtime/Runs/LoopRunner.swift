@@ -101,7 +101,7 @@ extension StepRunner {
           running += 1
         }
         if running == 0 { break }
-        run.waitRegistry.lendTurn()
+        run.waitRegistry.removeActive()
         guard let (place, result) = await group.next() else { break }
         running -= 1
         if place < toJudge { unjudged -= 1 }

@@ -348,7 +348,7 @@ struct StepRunner {
       var values = [ValueMap?](repeating: nil, count: branches.count)
       var exits: [StepInterruption] = []
       var running = branches.count
-      run.waitRegistry.lendTurn()
+      run.waitRegistry.removeActive()
       for await (index, result) in group {
         running -= 1
         switch result {
@@ -358,7 +358,7 @@ struct StepRunner {
         // The branch's last events need not wait for the others. If keeping them fails, the next commit throws it
         // again.
         try? await journal.commit()
-        if running > 0 { run.waitRegistry.lendTurn() }
+        if running > 0 { run.waitRegistry.removeActive() }
       }
       if let exit = StepInterruption.mostSevere(of: exits) { return Result<Value, StepInterruption>.failure(exit) }
       var value = ValueMap()

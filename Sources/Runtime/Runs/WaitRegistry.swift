@@ -106,7 +106,7 @@ final class WaitRegistry: Sendable {
     return isOpen
   }
 
-  /// How many calls there were; taken before a look, so that no call between the look and the parking is lost.
+  /// How many calls there were; taken before a look, so that no call between the look and the wait is lost.
   var calls: Int { state.withLock { $0.calls } }
 
   // MARK: Active strands
@@ -115,7 +115,7 @@ final class WaitRegistry: Sendable {
   func addActive() { state.withLock { $0.activeCount += 1 } }
 
   /// Stops counting a strand that waits for those beside it; each of them hands over its own count when it ends.
-  func lendTurn() {
+  func removeActive() {
     let woken = state.withLock { state in
       state.activeCount -= 1
       return leaveIfIdle(&state)

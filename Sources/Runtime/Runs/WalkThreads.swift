@@ -19,8 +19,8 @@ package final class WalkThreads: TaskExecutor, @unchecked Sendable {
 
   /// How long a job waits while all threads are busy before another thread starts, in nanoseconds.
   private static let patience = 10_000_000
-  /// How long an idle thread stays, in nanoseconds.
-  private static let stay = 2_000_000_000
+  /// How long a thread may be idle before it ends, in nanoseconds.
+  private static let idleLimit = 2_000_000_000
   private static let most = 64
 
   /// Signals that a job has arrived, and wakes the watch, which only waits.
@@ -68,7 +68,7 @@ package final class WalkThreads: TaskExecutor, @unchecked Sendable {
       if isEmpty {
         if isVisitor { break }
         idle += 1
-        let isCalled = wait(for: .nanoseconds(WalkThreads.stay), on: .arrived)
+        let isCalled = wait(for: .nanoseconds(WalkThreads.idleLimit), on: .arrived)
         idle -= 1
         if !isCalled, isEmpty { break }
         continue
@@ -92,7 +92,7 @@ package final class WalkThreads: TaskExecutor, @unchecked Sendable {
   private func watch() {
     monitor.lock()
     var calm = 0
-    while calm < WalkThreads.stay / WalkThreads.patience {
+    while calm < WalkThreads.idleLimit / WalkThreads.patience {
       let before = taken
       let hadWork = !isEmpty
       _ = wait(for: .nanoseconds(WalkThreads.patience), on: .never)
