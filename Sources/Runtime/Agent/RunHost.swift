@@ -76,7 +76,6 @@ package actor RunHost {
     return event(&life)
   }
 
-  package nonisolated var decisions: RunDecisions { RunDecisions(host: self) }
   package nonisolated var resolutions: RunResolutions { RunResolutions(host: self) }
 
   private func rang(_ alarm: RunAlarm) async {
