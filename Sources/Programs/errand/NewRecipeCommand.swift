@@ -7,13 +7,9 @@ import Glibc
 import Recipes
 
 /// `errand new recipe`: creates a recipe from an example, from an action, or from questions.
-struct NewRecipeCommand {
-  private let dispatch: Dispatch
-  private var parsed: Parsed { dispatch.parsed }
-  private var console: Console { dispatch.console }
+struct NewRecipeCommand: DispatchedCommand {
+  let dispatch: Dispatch
   private var catalog: ActionCatalog { dispatch.catalog }
-
-  init(_ dispatch: Dispatch) { self.dispatch = dispatch }
 
   func run() throws(RuntimeError) -> ExitCode {
     let workspace = try dispatch.workspace()

@@ -127,7 +127,7 @@ extension RunCommand {
 
   private func show(_ made: Made) throws(RuntimeError) -> ExitCode {
     let text = JSON.shown(made.document, .pretty)
-    if parsed["json"].isGiven {
+    if asJSON {
       console.out(text)
     } else {
       PlanReport(plan: made.plan, recipe: made.recipe, console: console).show()
@@ -171,7 +171,7 @@ extension RunCommand {
     let made = try await plan(request, in: sandboxes)
     if let agreed { try refuseMoves(from: agreed, to: made) }
     if parsed["confirm"].isGiven {
-      PlanReport(plan: made.plan, recipe: made.recipe, console: console, isAside: parsed["json"].isGiven).show()
+      PlanReport(plan: made.plan, recipe: made.recipe, console: console, isAside: asJSON).show()
     } else if let error = made.plan.error {
       console.error(error.text(colour: console.colourError))
     }

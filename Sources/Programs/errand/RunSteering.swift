@@ -8,16 +8,9 @@ import RunState
 import Runs
 
 /// The commands of `errand runs` that change runs.
-struct RunSteering {
-  private let dispatch: Dispatch
-  private let session: RunSession
-  private var parsed: Parsed { dispatch.parsed }
-  private var console: Console { dispatch.console }
-
-  init(_ dispatch: Dispatch, _ session: RunSession) {
-    self.dispatch = dispatch
-    self.session = session
-  }
+struct RunSteering: DispatchedCommand {
+  let dispatch: Dispatch
+  let session: RunSession
 
   func run() async throws(RuntimeError) -> ExitCode {
     switch parsed.command.last {
@@ -31,8 +24,6 @@ struct RunSteering {
     default: return try await decide(isApproved: parsed.command.last == "approve")
     }
   }
-
-  private var asJSON: Bool { parsed["json"].isGiven }
 
   // MARK: Going on and standing still
 

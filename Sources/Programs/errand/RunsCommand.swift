@@ -5,12 +5,8 @@ import CommandLineParser
 import RunState
 
 /// `errand runs`: lists and shows runs; `RunSteering` changes them.
-struct RunsCommand {
-  private let dispatch: Dispatch
-  private var parsed: Parsed { dispatch.parsed }
-  private var console: Console { dispatch.console }
-
-  init(_ dispatch: Dispatch) { self.dispatch = dispatch }
+struct RunsCommand: DispatchedCommand {
+  let dispatch: Dispatch
 
   func run() async throws(RuntimeError) -> ExitCode {
     let session = try dispatch.session()
@@ -23,7 +19,7 @@ struct RunsCommand {
       }
       return try await session.follow(run.id, isOver: run.status.isEnded)
     case "list": return try await list(session)
-    default: return try await RunSteering(dispatch, session).run()
+    default: return try await RunSteering(dispatch: dispatch, session: session).run()
     }
   }
 
@@ -38,7 +34,7 @@ struct RunsCommand {
     func why(_ run: RunRecord) -> String {
       isAgent && run.status == .running ? "interrupted; nothing is running it" : run.summary(clock)
     }
-    if parsed["json"].isGiven {
+    if asJSON {
       let summaries = open.map { $0.summary(why: why($0)) }
       let answer = Value.object(["open": .list(summaries), "finished": .list(finished.map { $0.encoded() })])
       console.out(JSON.shown(answer, .pretty))
@@ -85,7 +81,7 @@ struct RunsCommand {
     }
     let report = Report(
       record: record, outputs: outputs, console: console, isPartOfPage: true, isServed: isServed || holder != nil)
-    if parsed["json"].isGiven {
+    if asJSON {
       report.showJSON()
       return .done
     }
@@ -132,7 +128,7 @@ struct RunsCommand {
       try await requests.shown(parsed["run"].text)
     }
     let steps = record.stepsInOrder.filter { $0.lastAttempt != nil }
-    if parsed["json"].isGiven {
+    if asJSON {
       console.out(JSON.shown(.list(steps.map { $0.encoded().recordWithMarks }), .pretty))
       return .done
     }

@@ -8,13 +8,8 @@ import Recipes
 import RunState
 
 /// `errand schedule`: shows when schedules run and the ledger of their slots, and steers them.
-struct ScheduleCommand {
-  private let dispatch: Dispatch
-  private var parsed: Parsed { dispatch.parsed }
-  private var console: Console { dispatch.console }
-  private var asJSON: Bool { parsed["json"].isGiven }
-
-  init(_ dispatch: Dispatch) { self.dispatch = dispatch }
+struct ScheduleCommand: DispatchedCommand {
+  let dispatch: Dispatch
 
   func run() async throws(RuntimeError) -> ExitCode {
     let session = try dispatch.session()

@@ -10,10 +10,9 @@ import SecretSources
 ///
 /// Every source is asked, commands too, because only that shows whether a run would find what it needs. The output says
 /// nothing about a value, except that it is too short to be found in texts.
-struct SecretsCommand {
-  private let dispatch: Dispatch
+struct SecretsCommand: DispatchedCommand {
+  let dispatch: Dispatch
   private let workspace: Workspace
-  private var console: Console { dispatch.console }
 
   init(_ dispatch: Dispatch) throws(RuntimeError) {
     self.dispatch = dispatch
@@ -33,7 +32,7 @@ struct SecretsCommand {
   }
 
   func run() async throws(RuntimeError) -> ExitCode {
-    let given = dispatch.parsed["recipe"].texts
+    let given = parsed["recipe"].texts
     var rows: [Row] = []
     var open: [(recipe: String, input: String)] = []
     var unset: [String] = []
@@ -60,7 +59,7 @@ struct SecretsCommand {
       }
     }
     rows.sort { $0.name.precedesByScalars($1.name) }
-    if dispatch.parsed["json"].isGiven { showJSON(rows, faults) } else { showText(rows, faults, open) }
+    if asJSON { showJSON(rows, faults) } else { showText(rows, faults, open) }
     return faults.isEmpty && rows.allSatisfy { $0.origin != nil } ? .done : .failed
   }
 

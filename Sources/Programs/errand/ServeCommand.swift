@@ -14,12 +14,8 @@ import Synchronization
 /// SIGTERM and SIGINT shut it down cleanly: nothing new begins, what is in flight finishes, and the exit code is 0,
 /// which a service manager takes for a clean end. A second signal ends it at once, which loses no state. SIGHUP reads
 /// `errand.yaml`, the secrets and the recipes again; a faulty `errand.yaml` changes nothing.
-struct ServeCommand {
-  private let dispatch: Dispatch
-  private var parsed: Parsed { dispatch.parsed }
-  private var console: Console { dispatch.console }
-
-  init(_ dispatch: Dispatch) { self.dispatch = dispatch }
+struct ServeCommand: DispatchedCommand {
+  let dispatch: Dispatch
 
   func run() async throws(RuntimeError) -> ExitCode {
     let workspace = try dispatch.workspace()

@@ -6,10 +6,9 @@ import Glibc
 import RunState
 
 /// `errand state`: writes the whole state to one file, and reads it back.
-struct StateCommand {
-  private let dispatch: Dispatch
+struct StateCommand: DispatchedCommand {
+  let dispatch: Dispatch
   private let workspace: Workspace
-  private var console: Console { dispatch.console }
 
   init(_ dispatch: Dispatch) throws(RuntimeError) {
     self.dispatch = dispatch
@@ -17,11 +16,11 @@ struct StateCommand {
   }
 
   private var archive: StateArchive { StateArchive(workspace.stateFolder, program: version) }
-  private var file: String { dispatch.parsed["file"].text ?? "-" }
+  private var file: String { parsed["file"].text ?? "-" }
 
   func run() throws(RuntimeError) -> ExitCode {
     let report: StateArchive.Report
-    switch dispatch.parsed.command.last {
+    switch parsed.command.last {
     case "import":
       report = try takeIn()
       console.say("\(report.summary) are in \(workspace.stateFolder) now")
@@ -81,7 +80,7 @@ struct StateCommand {
     }
     switch kind {
     case nil: return
-    case .file where dispatch.parsed["force"].isGiven: return
+    case .file where parsed["force"].isGiven: return
     case .file: throw RuntimeError(.cannotCreate, "'\(file)' already exists; --force replaces it")
     case .folder: throw RuntimeError(.cannotCreate, "'\(file)' is a folder; name a file in it")
     case .other:
@@ -98,7 +97,7 @@ struct StateCommand {
     defer { if descriptor != STDIN_FILENO { close(descriptor) } }
     let input = Pipe(descriptor, file == "-" ? "standard input" : file)
     return try kept { () throws(StateError) in
-      try archive.import(replacing: dispatch.parsed["replace"].isGiven, at: SystemTime().now()) {
+      try archive.import(replacing: parsed["replace"].isGiven, at: SystemTime().now()) {
         count throws(FileError) in try input.read(count)
       }
     }

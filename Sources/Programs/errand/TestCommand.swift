@@ -6,12 +6,8 @@ import Glibc
 import RecipeTesting
 
 /// `errand test`: tests recipes in the sandboxes of their services and on a clock of their own.
-struct TestCommand {
-  private let dispatch: Dispatch
-  private var parsed: Parsed { dispatch.parsed }
-  private var console: Console { dispatch.console }
-
-  init(_ dispatch: Dispatch) { self.dispatch = dispatch }
+struct TestCommand: DispatchedCommand {
+  let dispatch: Dispatch
 
   func run() async throws(RuntimeError) -> ExitCode {
     let workspace = try dispatch.workspace(besides: parsed["file"].texts.first)
