@@ -61,20 +61,7 @@ private struct Service {
   let log: ServeLog
   let time: any TimeSource
   let schedules: ScheduleHost
-  private let notice = SystemdNotice()
-
-  init(
-    dispatch: Dispatch, current: Current, connection: AgentConnection, agent: LocalAgent, log: ServeLog,
-    time: any TimeSource, schedules: ScheduleHost
-  ) {
-    self.dispatch = dispatch
-    self.current = current
-    self.connection = connection
-    self.agent = agent
-    self.log = log
-    self.time = time
-    self.schedules = schedules
-  }
+  let notice = SystemdNotice()
 
   /// The duties of the agent besides running runs.
   private enum ServiceEvent: Sendable {
@@ -187,8 +174,6 @@ private struct Service {
     let next = await schedules.nextDue.map { "; next slot \($0.localText(at: time.now()))" } ?? ""
     return "\(counted(recipes, "recipe")), \(counted(count, "schedule")), \(counted(open, "open run"))\(next)"
   }
-
-  private func counted(_ count: Int, _ noun: String) -> String { "\(count) \(noun)\(count == 1 ? "" : "s")" }
 
   private func tell(_ news: [RecipeRegistry.News]) {
     for item in news {
