@@ -112,14 +112,18 @@ extension RunTeller {
     for (path, records) in groups(steps.filter { $0.status == .skipped }) {
       let times = records.count == 1 ? "" : " for \(records.count) items"
       lines.append(
-        .init(.branch, "\(name(path, records[0]))was skipped\(times)\(why(records[0])).", step: records[0].path))
+        .init(
+          topic: .branch, text: "\(name(path, records[0]))was skipped\(times)\(why(records[0])).", step: records[0].path
+        ))
     }
     for (path, records) in groups(caught) {
       let message = (records[0].error?.message ?? "").within
       let verb = records[0].status == .timedOut ? "timed out" : "failed"
       let times = records.count == 1 ? "" : " for \(records.count) items, the first of them"
       lines.append(
-        .init(.branch, "'\(path.safe)' \(verb)\(times) (\(message)), and the run continued.", step: records[0].path))
+        .init(
+          topic: .branch, text: "'\(path.safe)' \(verb)\(times) (\(message)), and the run continued.",
+          step: records[0].path))
     }
     story.sentences += lines.prefix(RunTeller.mostLines)
     if lines.count > RunTeller.mostLines {
