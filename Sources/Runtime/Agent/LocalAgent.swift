@@ -49,7 +49,7 @@ package struct LocalAgent: Sendable {
         host, store, time: time, program: status.version, folders: served.folders, in: served.environment,
         files: served.files, newID: served.newID, refusal: served.refusal)
     }
-    service = RunService(host, store, time: time, agent: status, schedules: schedules)
+    service = RunService(host: host, store: store, time: time, agent: status, schedules: schedules)
   }
 
   /// Starts to serve: reads the recipes, resumes every open run, and fires schedules.

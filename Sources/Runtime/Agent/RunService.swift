@@ -15,16 +15,6 @@ package struct RunService: Sendable {
   /// Nil where there are no schedules, as in a sandbox.
   let schedules: ScheduleHost?
 
-  package init(
-    _ host: RunHost, _ store: any StateStore, time: any TimeSource, agent: AgentStatus, schedules: ScheduleHost? = nil
-  ) {
-    self.schedules = schedules
-    self.host = host
-    self.store = store
-    self.time = time
-    self.agent = agent
-  }
-
   /// Answers a request; all answers have been sent when this returns.
   package func handle(_ request: AgentRequest, from caller: AgentCaller, to replies: some AgentReplies) async {
     do throws(RequestRefusedError) {
