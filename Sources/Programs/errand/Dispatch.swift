@@ -24,7 +24,7 @@ struct Dispatch {
       case "plan": return try await RunCommand(dispatch: self).plan()
       case "serve": return try await ServeCommand(dispatch: self).run()
       case "check": return try await checkRecipes()
-      case "lint": return try lintRecipes()
+      case "lint": return try await lintRecipes()
       case "test": return try await TestCommand(dispatch: self).run()
       case "runs": return try await RunsCommand(dispatch: self).run()
       case "schedule": return try await ScheduleCommand(dispatch: self).run()
