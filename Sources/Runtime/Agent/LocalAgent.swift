@@ -44,11 +44,7 @@ package struct LocalAgent: Sendable {
       store: store, time: time, activity: activity, walkers: walkers,
       chance: chance ?? { Double.random(in: 0..<1) }, prepare: prepare)
     self.host = host
-    schedules = served.map { served in
-      ScheduleHost(
-        host, store, time: time, program: status.version, folders: served.folders, in: served.environment,
-        files: served.files, newID: served.newID, refusal: served.refusal)
-    }
+    schedules = served.map { ScheduleHost(host, store, time: time, program: status.version, serving: $0) }
     service = RunService(host: host, store: store, time: time, agent: status, schedules: schedules)
   }
 

@@ -50,23 +50,16 @@ package actor ScheduleHost {
   /// Whether slots are fired.
   private(set) var isServing = false
 
-  /// - Parameters:
-  ///   - files: Where the recipes are; the environment reads their content.
-  ///   - newID: Makes the id of a run created at an instant.
-  ///   - refusal: Why a recipe cannot be started with some inputs, as when a secret is missing.
-  package init(
-    _ host: RunHost, _ store: any StateStore, time: any TimeSource, program: String, folders: [String],
-    in environment: RecipeEnvironment, files: RecipeFiles = .disk,
-    newID: @escaping @Sendable (Timestamp) -> String = ScheduleHost.newID,
-    refusal: @escaping @Sendable (Recipe, _ inputs: Value) async -> String?
+  init(
+    _ host: RunHost, _ store: any StateStore, time: any TimeSource, program: String, serving served: LocalAgent.Served
   ) {
     self.store = store
     self.host = host
     self.time = time
     self.program = program
-    self.refusal = refusal
-    self.newID = newID
-    registry = RecipeRegistry(folders, in: environment, files: files)
+    refusal = served.refusal
+    newID = served.newID
+    registry = RecipeRegistry(served.folders, in: served.environment, files: served.files)
     scheduler = Scheduler(newID: newID)
   }
 
