@@ -435,13 +435,7 @@ extension ScheduleHost {
         "the slots of '\(id)' are decided until \(store.state.schedules[id]?.processedUntil ?? now), which isn't ahead of the clock, so there is nothing to reset"
       )
     }
-    var started = Set(record.buffered.map(\.slot)).union(record.started)
-    do throws(StateError) {
-      let query = SlotQuery(limit: .max, schedule: id, from: now)
-      for slot in try await store.slots(query) where slot.outcome == .started { started.insert(slot.slot) }
-    } catch {
-      throw RequestRefusedError(.state, error.message)
-    }
+    let started = try await startedSlots(of: id, from: now).union(record.started).union(record.buffered.map(\.slot))
     let slots = started.filter { $0 > now }.sorted()
     if isServing, let decisions = scheduler.reset(id, to: now, started: slots, at: now) {
       ahead.remove(id)
@@ -455,6 +449,18 @@ extension ScheduleHost {
           .slotDecided(.reset(id, from: until, to: now, started: slots.count, at: now)),
         ])
     ])
+  }
+
+  /// The slots of a schedule that started a run.
+  private func startedSlots(
+    of id: String, from: Timestamp, before: Timestamp? = nil
+  ) async throws(RequestRefusedError) -> Set<Timestamp> {
+    do throws(StateError) {
+      let slots = try await store.slots(SlotQuery(limit: .max, schedule: id, from: from, before: before))
+      return Set(slots.filter { $0.outcome == .started }.map(\.slot))
+    } catch {
+      throw RequestRefusedError(error)
+    }
   }
 
   /// Makes a run of a served recipe, with the names of the secrets that it reads.
@@ -504,13 +510,7 @@ extension ScheduleHost {
     _ id: String, from: Timestamp, to: Timestamp
   ) async throws(RequestRefusedError) -> (slots: [Timestamp], hasMore: Bool) {
     try served(id)
-    var started: Set<Timestamp> = []
-    do throws(StateError) {
-      let query = SlotQuery(limit: .max, schedule: id, from: from, before: to)
-      for slot in try await store.slots(query) where slot.outcome == .started { started.insert(slot.slot) }
-    } catch {
-      throw RequestRefusedError(.state, error.message)
-    }
+    let started = try await startedSlots(of: id, from: from, before: to)
     guard let found = scheduler.slotsToBackfill(id, from: from, to: to, started: started) else {
       throw RequestRefusedError(.notFound, "the recipe of '\(id)' cannot be read now; errand serve says why")
     }
