@@ -53,9 +53,7 @@ struct NewRecipeCommand: DispatchedCommand {
     let faults = Diagnostics(checked.diagnostics)
     if !faults.list.isEmpty { console.error(faults.rendered(colour: console.colourError)) }
     if faults.hasErrors { throw RuntimeError(.invalid, "nothing was written: \(faults.tally)") }
-    do throws(FileError) { try Files.makeFolder(folder) } catch {
-      throw RuntimeError(.cannotCreate, error.description)
-    }
+    try RuntimeError.creating { () throws(FileError) in try Files.makeFolder(folder) }
     try write(text, to: path)
     console.out(path)
     let inputs = (checked.recipe?.inputs ?? []).filter(\.isRequired).map { " -i \($0.name)=…" }.joined()

@@ -134,8 +134,8 @@ extension RunCommand {
     }
     if let path = parsed["out"].text {
       // The plan may hold data that only users of the services may see, so only its owner can read the file.
-      do throws(FileError) { try Files.write(Array("\(text)\n".utf8), to: path, mode: 0o600) } catch {
-        throw RuntimeError(.cannotCreate, error.description)
+      try RuntimeError.creating { () throws(FileError) in
+        try Files.write(Array("\(text)\n".utf8), to: path, mode: 0o600)
       }
       let next =
         made.plan.error == nil ? "run it with --plan \(path.shellQuoted)" : "a run would fail, so the plan can't be run"

@@ -166,8 +166,8 @@ struct RunCommand: DispatchedCommand {
 
   /// Only the owner may read the file, because it may hold pupils' data.
   private func keep(_ recording: Recording, at path: String) throws(RuntimeError) {
-    do throws(FileError) { try Files.write(Array(recording.text.utf8), to: path, mode: 0o600) } catch {
-      throw RuntimeError(.cannotCreate, error.description)
+    try RuntimeError.creating { () throws(FileError) in
+      try Files.write(Array(recording.text.utf8), to: path, mode: 0o600)
     }
     let rest = recording.isPartial ? "; the run was interrupted, so what it does from here on can't be replayed" : ""
     console.say("\(recording.tally) recorded in \(path)\(rest)")

@@ -111,10 +111,7 @@ struct RunSession: Sendable {
       hidden += schema.secrets(in: settings)
     }
     factory.secrets = SecretSources(madeUp)
-    let folder: String
-    do throws(FileError) { folder = try Files.makeTemporaryFolder("errand-replay") } catch {
-      throw RuntimeError(.cannotCreate, error.description)
-    }
+    let folder = try RuntimeError.creating { () throws(FileError) in try Files.makeTemporaryFolder("errand-replay") }
     defer { Files.removeTree(folder) }
     let known = await workspace.knownSecrets(secrets).map(\.text)
     let replay = Replay(recording, secrets: hidden, known: known, folder: folder)

@@ -49,21 +49,18 @@ struct StateCommand: DispatchedCommand {
     // Written beside the target, so that the file with the target's name is always whole.
     let temporary = "\(file).new"
     let disk = DiskFileSystem()
-    do throws(FileError) { try disk.remove(temporary) } catch { throw RuntimeError(.cannotCreate, "\(error)") }
-    let output: any AppendableFile
-    do throws(FileError) { output = try disk.openForAppending(temporary) } catch {
-      throw RuntimeError(.cannotCreate, "\(error)")
+    let output = try RuntimeError.creating { () throws(FileError) in
+      try disk.remove(temporary)
+      return try disk.openForAppending(temporary)
     }
     do throws(RuntimeError) {
       let report = try kept { () throws(StateError) in
         try archive.export(at: SystemTime().now()) { bytes throws(FileError) in try output.append(bytes) }
       }
-      do throws(FileError) {
+      try RuntimeError.creating { () throws(FileError) in
         try output.sync()
         try disk.rename(temporary, to: file)
         try Files.syncFolder(of: file)
-      } catch {
-        throw RuntimeError(.cannotCreate, "\(error)")
       }
       return report
     } catch {
@@ -74,11 +71,7 @@ struct StateCommand: DispatchedCommand {
 
   /// Refuses a target that the archive must not replace: a device or a folder, and any file without `--force`.
   private func refuseTarget() throws(RuntimeError) {
-    let kind: Files.Kind?
-    do throws(FileError) { kind = try Files.kind(of: file) } catch {
-      throw RuntimeError(.cannotCreate, error.description)
-    }
-    switch kind {
+    switch try RuntimeError.creating({ () throws(FileError) in try Files.kind(of: file) }) {
     case nil: return
     case .file where parsed["force"].isGiven: return
     case .file: throw RuntimeError(.cannotCreate, "'\(file)' already exists; --force replaces it")

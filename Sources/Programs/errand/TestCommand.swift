@@ -98,9 +98,7 @@ struct TestCommand: DispatchedCommand {
   private func update(_ outcomes: [FileOutcome]) throws(RuntimeError) {
     for outcome in outcomes {
       guard let bytes = outcome.updated else { continue }
-      do throws(FileError) { try Files.write(bytes, to: outcome.file) } catch {
-        throw RuntimeError(.cannotCreate, error.description)
-      }
+      try RuntimeError.creating { () throws(FileError) in try Files.write(bytes, to: outcome.file) }
       console.say("\(outcome.file) is updated; look at the difference before you keep it")
     }
   }

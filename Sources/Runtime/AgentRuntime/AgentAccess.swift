@@ -174,9 +174,7 @@ package struct AgentAccess: Sendable {
 
   /// The state's folder, created if it is missing.
   private func madeFolder() throws(RuntimeError) -> String {
-    do throws(FileError) { try Files.makeFolder(workspace.stateFolder, mode: 0o700) } catch {
-      throw RuntimeError(.cannotCreate, error.description)
-    }
+    try RuntimeError.creating { () throws(FileError) in try Files.makeFolder(workspace.stateFolder, mode: 0o700) }
     return workspace.stateFolder
   }
 
