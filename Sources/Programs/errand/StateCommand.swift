@@ -39,9 +39,10 @@ struct StateCommand: DispatchedCommand {
       throw RuntimeError(.noInput, "there is no state in \(workspace.stateFolder)")
     }
     if file == "-" {
+      let output = Descriptor(owning: dup(STDOUT_FILENO))
       return try kept { () throws(StateError) in
         try archive.export(at: SystemTime().now()) { bytes throws(FileError) in
-          try Pipe(STDOUT_FILENO, "standard output").write(bytes)
+          try output.write(bytes, "standard output")
         }
       }
     }
@@ -85,13 +86,21 @@ struct StateCommand: DispatchedCommand {
     let folder = workspace.stateFolder
     let lock = try FolderLock.held(by: "errand \(version)", folder)
     defer { lock?.release() }
-    let descriptor = file == "-" ? STDIN_FILENO : open(file, O_RDONLY | O_CLOEXEC)
-    guard descriptor >= 0 else { throw RuntimeError(.noInput, "\(FileError(.read, file, .system(errno)))") }
-    defer { if descriptor != STDIN_FILENO { close(descriptor) } }
-    let input = Pipe(descriptor, file == "-" ? "standard input" : file)
+    let input: Descriptor
+    do throws(FileError) {
+      input = file == "-" ? Descriptor(owning: dup(STDIN_FILENO)) : try Descriptor(.read, file, O_RDONLY)
+    } catch {
+      throw RuntimeError(.noInput, error.description)
+    }
     return try kept { () throws(StateError) in
       try archive.import(replacing: parsed["replace"].isGiven, at: SystemTime().now()) {
-        count throws(FileError) in try input.read(count)
+        count throws(FileError) in
+        var bytes = [UInt8](repeating: 0, count: count)
+        let read = try input.retrying(.read, file == "-" ? "standard input" : file) {
+          bytes.withUnsafeMutableBytes { Glibc.read(input.number, $0.baseAddress, $0.count) }
+        }
+        bytes.removeLast(count - read)
+        return bytes
       }
     }
   }
@@ -114,50 +123,5 @@ struct StateCommand: DispatchedCommand {
 extension StateArchive.Report {
   fileprivate var summary: String {
     "\(openRuns) open runs, \(months) months of records, and \(blobs) large values (\(bytes) bytes)"
-  }
-}
-
-/// A descriptor that is read or written sequentially.
-private struct Pipe {
-  let descriptor: Int32
-  let name: String
-
-  init(_ descriptor: Int32, _ name: String) {
-    self.descriptor = descriptor
-    self.name = name
-  }
-
-  /// The next bytes; none at the end.
-  func read(_ count: Int) throws(FileError) -> [UInt8] {
-    var code: Int32 = 0
-    let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
-      while true {
-        let got = Glibc.read(descriptor, buffer.baseAddress, count)
-        if got >= 0 {
-          filled = got
-          return
-        }
-        if errno != EINTR {
-          code = errno
-          return
-        }
-      }
-    }
-    if code != 0 { throw FileError(.read, name, .system(code)) }
-    return bytes
-  }
-
-  func write(_ bytes: [UInt8]) throws(FileError) {
-    var written = 0
-    while written < bytes.count {
-      let count = bytes.withUnsafeBytes {
-        Glibc.write(descriptor, $0.baseAddress?.advanced(by: written), $0.count - written)
-      }
-      if count >= 0 {
-        written += count
-      } else if errno != EINTR {
-        throw FileError(.write, name, .system(errno))
-      }
-    }
   }
 }
