@@ -180,16 +180,12 @@ private struct Service {
       switch item {
       case .added(let item, let warnings):
         log.show(warnings)
-        log.say(
-          "recipeAdded", "recipe \(item.name) of \(item.file)", .info, [("recipe", item.name), ("file", item.file)])
+        say("recipeAdded", "recipe \(item.name) of \(item.file)", .info, item)
       case .changed(let item, let warnings):
         log.show(warnings)
-        log.say(
-          "recipeChanged", "recipe \(item.name) is read again", .info, [("recipe", item.name), ("file", item.file)])
+        say("recipeChanged", "recipe \(item.name) is read again", .info, item)
       case .removed(let item):
-        log.say(
-          "recipeRemoved", "recipe \(item.name) was removed with \(item.file)", .warning,
-          [("recipe", item.name), ("file", item.file)])
+        say("recipeRemoved", "recipe \(item.name) was removed with \(item.file)", .warning, item)
       case .broken(let file, let faults, let inForce):
         log.show(faults)
         let rest =
@@ -198,6 +194,10 @@ private struct Service {
       case .unlisted(_, let error): log.say("folderUnlisted", error.description, .warning)
       }
     }
+  }
+
+  private func say(_ event: String, _ text: String, _ level: ServeLog.Level, _ item: RecipeRegistry.Item) {
+    log.say(event, text, level, [("recipe", item.name), ("file", item.file)])
   }
 
   /// Notifies the watchdog that the agent is alive, which it checks each time.
