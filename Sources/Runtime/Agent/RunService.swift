@@ -3,7 +3,7 @@ import Recipes
 package import RunState
 import Runs
 
-/// Serves an agent's callers, in its own process or on the socket (`SocketService`).
+/// Serves an agent's callers, in its own process or on the socket.
 ///
 /// `AgentVerb.all` documents each request. Everything that an answer reports about a run or a schedule is already on
 /// disk.
@@ -200,16 +200,12 @@ package struct RunService: Sendable {
   }
 }
 
-/// Serves requests that are lines of JSON.
-package struct SocketService: Sendable {
-  private let service: RunService
-
-  package init(_ service: RunService) { self.service = service }
-
+extension RunService {
+  /// Serves a request that is a line of JSON.
   package func handle(_ line: RequestLine) async {
-    let replies = SocketReplies(to: line) { [service] in service.newID() }
+    let replies = SocketReplies(to: line) { newID() }
     do throws(RequestRefusedError) {
-      await service.handle(try AgentRequest(reading: line.value), from: line.caller, to: replies)
+      await handle(try AgentRequest(reading: line.value), from: line.caller, to: replies)
     } catch {
       replies.give(.refused(error))
     }

@@ -216,10 +216,9 @@ package struct AgentAccess: Sendable {
     ) { record throws(RunRefusedError) in
       try await factory().prepared(record, from: store)
     }
-    let service = SocketService(agent.service)
     let server = try lock.map { lock throws(AgentError) in
       try AgentServer.start(in: workspace.stateFolder, lock: lock, identity: identity, clock: time) { line in
-        await service.handle(line)
+        await agent.service.handle(line)
       }
     }
     return .agent(agent, caller: caller, lock: lock, server: server)

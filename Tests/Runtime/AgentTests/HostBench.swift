@@ -177,7 +177,7 @@ final class HostBench: Sendable {
       if let answer = assembler.withLock({ $0.receive(line) }) { receive(answer) }
       return true
     }
-    await SocketService(service).handle(line)
+    await service.handle(line)
   }
 }
 
