@@ -86,9 +86,7 @@ struct RunSteering: DispatchedCommand {
   private func pause() async throws(RuntimeError) -> ExitCode {
     let run = try await session.asking { requests throws(RuntimeError) in
       let run = try await requests.run(parsed["run"].text).id
-      try await requests.ask(.pause(run: run, reason: parsed["reason"].text)) {
-        if case .paused = $0 { () } else { nil }
-      }
+      try await requests.tell(.pause(run: run, reason: parsed["reason"].text))
       return run
     }
     console.say(
@@ -108,9 +106,7 @@ struct RunSteering: DispatchedCommand {
   private func cancel() async throws(RuntimeError) -> ExitCode {
     let run = try await session.asking { requests throws(RuntimeError) in
       let run = try await requests.run(parsed["run"].text).id
-      try await requests.ask(.cancel(run: run, reason: parsed["reason"].text)) {
-        if case .cancelled = $0 { () } else { nil }
-      }
+      try await requests.tell(.cancel(run: run, reason: parsed["reason"].text))
       return run
     }
     console.say("\(run) is being cancelled")
@@ -139,11 +135,7 @@ struct RunSteering: DispatchedCommand {
     let (run, steps) = try await session.asking { requests throws(RuntimeError) in
       let record = try await requests.shown(parsed["run"].text)
       let steps = try RunSteering.steps(asked, of: record)
-      for step in steps {
-        try await requests.ask(.resolve(run: record.id, step: step, as: resolution)) {
-          if case .resolved = $0 { () } else { nil }
-        }
-      }
+      for step in steps { try await requests.tell(.resolve(run: record.id, step: step, as: resolution)) }
       return (record.id, steps)
     }
     console.say("noted for \(joined(steps.map { "'\($0)'" })); resuming \(run)")
