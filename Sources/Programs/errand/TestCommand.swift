@@ -17,15 +17,12 @@ struct TestCommand: DispatchedCommand {
     // Ends with the signal; a signal that never comes is awaited for as long as the process lives.
     let end = Task { duty.yield(.end(await Signals.shared.next())) }
     defer { end.cancel() }
+    var following = duties.makeAsyncIterator()
     while true {
       let folders = Set(try files(of: workspace).map(Workspace.folder(of:)) + workspace.recipeFolders)
       let watch = FolderWatch(folders.sorted()) { duty.yield(.run) }
       console.say("watching \(folders.sorted().joined(separator: ", ")); stop with Ctrl-C")
-      var next: ServiceEvent?
-      for await duty in duties {
-        next = duty
-        break
-      }
+      let next = await following.next()
       watch?.stop()
       guard case .run = next else {
         if case .end(let code) = next { return code }
