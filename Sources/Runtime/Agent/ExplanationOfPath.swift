@@ -14,6 +14,7 @@ extension RunTeller {
     let slot = cause.slot.map { " of \(clock.date($0))" } ?? ""
     let created = clock.date(run.createdAt)
     let other = facts.others.first { $0.id == cause.run }
+    let how = other.map { " (\($0.status.rawValue))" } ?? ""
     switch cause.kind {
     case .manual: story.say(.cause, "Started by hand on \(created).", at: run.createdAt)
     case .slot:
@@ -33,10 +34,8 @@ extension RunTeller {
         at: event?.receivedAt)
     case .afterRecipe:
       let of = other.map { " of \($0.recipe.safe)" } ?? ""
-      let how = other.map { " (\($0.status.rawValue))" } ?? ""
       story.say(.cause, "It follows the run \(cause.run ?? "")\(of)\(how).", run: cause.run)
     case .retry:
-      let how = other.map { " (\($0.status.rawValue))" } ?? ""
       story.say(
         .cause,
         "Started on \(created) to retry the run \(cause.run ?? "")\(how); this is attempt \(run.origin.attempt).",
