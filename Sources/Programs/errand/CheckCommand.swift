@@ -1,6 +1,7 @@
 import AgentRuntime
 import Basics
 import CommandLineParser
+import RecipeTesting
 import Recipes
 import SecretSources
 
@@ -145,15 +146,9 @@ extension Workspace {
 extension Diagnostic {
   /// The fault in the output of `--format json`.
   fileprivate var value: Value {
-    var map = ValueMap()
-    map["severity"] = .string(severity.rawValue)
-    map["message"] = .string(message)
+    var map = members
     if let location {
-      let start = location.source.position(at: location.range.lowerBound)
       let end = location.source.position(at: location.range.upperBound)
-      map["file"] = .string(location.source.name)
-      map["line"] = .int(start.line)
-      map["column"] = .int(start.column)
       map["endLine"] = .int(end.line)
       map["endColumn"] = .int(end.column)
     }
