@@ -47,12 +47,6 @@ struct RunSession: Sendable {
     return getpwuid(geteuid()).flatMap { entry in entry.pointee.pw_name.map { String(cString: $0) } } ?? ""
   }
 
-  func asking<Output>(
-    isReading: Bool = false, _ body: (AgentRequests) async throws(RuntimeError) -> Output
-  ) async throws(RuntimeError) -> Output {
-    try await access.asking(isReading: isReading, body)
-  }
-
   // MARK: In a sandbox
 
   /// Calls a closure while the sandboxes of a recipe's plugins are running.

@@ -39,7 +39,7 @@ struct RunSteering: DispatchedCommand {
       }
     }
     let request = AgentRequest.start(recipe: parsed["recipe"].text ?? "", inputs: inputs, texts: texts)
-    let run = try await session.asking { requests throws(RuntimeError) in
+    let run = try await session.access.asking { requests throws(RuntimeError) in
       try await requests.ask(request) { if case .accepted(let run, _) = $0 { run } else { nil } }
     }
     console.out(run)
@@ -49,14 +49,14 @@ struct RunSteering: DispatchedCommand {
 
   private func resume() async throws(RuntimeError) -> ExitCode {
     if let prefix = parsed["run"].text {
-      let run = try await session.asking { requests throws(RuntimeError) in try await requests.run(prefix) }
+      let run = try await session.access.asking { requests throws(RuntimeError) in try await requests.run(prefix) }
       guard !run.status.isEnded else {
         throw RuntimeError(
           .failed, "the run \(run.id) is over: \(run.status.rawValue). See it with: errand runs show \(run.id)")
       }
       return try await session.resume(run.id, asJSON: asJSON)
     }
-    let open = try await session.asking { requests throws(RuntimeError) in
+    let open = try await session.access.asking { requests throws(RuntimeError) in
       try await requests.runs().open
     }
     var mostSevere = ExitCode.done
@@ -84,7 +84,7 @@ struct RunSteering: DispatchedCommand {
   }
 
   private func pause() async throws(RuntimeError) -> ExitCode {
-    let run = try await session.asking { requests throws(RuntimeError) in
+    let run = try await session.access.asking { requests throws(RuntimeError) in
       let run = try await requests.run(parsed["run"].text).id
       try await requests.tell(.pause(run: run, reason: parsed["reason"].text))
       return run
@@ -95,7 +95,7 @@ struct RunSteering: DispatchedCommand {
   }
 
   private func retry() async throws(RuntimeError) -> ExitCode {
-    let (old, new) = try await session.asking { requests throws(RuntimeError) in
+    let (old, new) = try await session.access.asking { requests throws(RuntimeError) in
       let run = try await requests.run(parsed["run"].text).id
       return (run, try await requests.ask(.retry(run: run)) { if case .retried(_, let id) = $0 { id } else { nil } })
     }
@@ -104,7 +104,7 @@ struct RunSteering: DispatchedCommand {
   }
 
   private func cancel() async throws(RuntimeError) -> ExitCode {
-    let run = try await session.asking { requests throws(RuntimeError) in
+    let run = try await session.access.asking { requests throws(RuntimeError) in
       let run = try await requests.run(parsed["run"].text).id
       try await requests.tell(.cancel(run: run, reason: parsed["reason"].text))
       return run
@@ -132,7 +132,7 @@ struct RunSteering: DispatchedCommand {
     }
     let asked = parsed["step"].texts
     let resolution: Resolution = word == "done" ? .done(output) : word == "retry" ? .retry : .fail(nil)
-    let (run, steps) = try await session.asking { requests throws(RuntimeError) in
+    let (run, steps) = try await session.access.asking { requests throws(RuntimeError) in
       let record = try await requests.shown(parsed["run"].text)
       let steps = try RunSteering.steps(asked, of: record)
       for step in steps { try await requests.tell(.resolve(run: record.id, step: step, as: resolution)) }
@@ -177,7 +177,7 @@ struct RunSteering: DispatchedCommand {
     guard !by.trimmed.isEmpty else {
       throw RuntimeError(.usage, "say who decides with --by NAME; $USER isn't set")
     }
-    let (record, step, isAgent) = try await session.asking { requests throws(RuntimeError) in
+    let (record, step, isAgent) = try await session.access.asking { requests throws(RuntimeError) in
       let run = try await requests.run(parsed["run"].text).id
       let decision = AgentRequest.decide(
         run: run, step: parsed["step"].text, isApproved: isApproved, comment: parsed["comment"].text)
@@ -203,7 +203,7 @@ struct RunSteering: DispatchedCommand {
     let name = parsed["event"].text ?? ""
     let target = parsed["run"].text ?? "any"
     let given = data
-    let (answer, record, isAgent) = try await session.asking { requests throws(RuntimeError) in
+    let (answer, record, isAgent) = try await session.access.asking { requests throws(RuntimeError) in
       let before = target == "any" ? nil : try await requests.found(target)
       let run = before?.run.id
       let event = SentEvent(id: parsed["id"].text, name: name, data: given, run: run)

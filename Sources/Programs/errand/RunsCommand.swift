@@ -14,7 +14,7 @@ struct RunsCommand: DispatchedCommand {
     case "show": return try await show(session)
     case "logs": return try await logs(session)
     case "follow":
-      let run = try await session.asking(isReading: true) { requests throws(RuntimeError) in
+      let run = try await session.access.asking(isReading: true) { requests throws(RuntimeError) in
         try await requests.run(parsed["run"].text)
       }
       return try await session.follow(run.id, isOver: run.status.isEnded)
@@ -27,7 +27,7 @@ struct RunsCommand: DispatchedCommand {
 
   private func list(_ session: RunSession) async throws(RuntimeError) -> ExitCode {
     let clock = session.workspace.wallClock(session.time.now())
-    let (open, finished, isAgent) = try await session.asking(isReading: true) { requests throws(RuntimeError) in
+    let (open, finished, isAgent) = try await session.access.asking(isReading: true) { requests throws(RuntimeError) in
       let runs = try await requests.runs(limit: parsed["limit"].int ?? 20, recipe: parsed["recipe"].text)
       return (runs.open, runs.finished, requests.connection.isAgent)
     }
@@ -73,7 +73,7 @@ struct RunsCommand: DispatchedCommand {
   }
 
   private func show(_ session: RunSession) async throws(RuntimeError) -> ExitCode {
-    let (record, outputs, facts, isServed, holder) = try await session.asking(isReading: true) {
+    let (record, outputs, facts, isServed, holder) = try await session.access.asking(isReading: true) {
       requests throws(RuntimeError) in
       let record = try await requests.shown(parsed["run"].text)
       let (facts, holder) = try await requests.facts(about: record, hasValues: false)
@@ -124,7 +124,7 @@ struct RunsCommand: DispatchedCommand {
   }
 
   private func logs(_ session: RunSession) async throws(RuntimeError) -> ExitCode {
-    let record = try await session.asking(isReading: true) { requests throws(RuntimeError) in
+    let record = try await session.access.asking(isReading: true) { requests throws(RuntimeError) in
       try await requests.shown(parsed["run"].text)
     }
     let steps = record.stepsInOrder.filter { $0.lastAttempt != nil }

@@ -14,7 +14,7 @@ struct ScheduleCommand: DispatchedCommand {
   func run() async throws(RuntimeError) -> ExitCode {
     let session = try dispatch.session()
     let isReading = ["list", "next", "log"].contains(parsed.command.last ?? "list")
-    return try await session.asking(isReading: isReading) { requests throws(RuntimeError) in
+    return try await session.access.asking(isReading: isReading) { requests throws(RuntimeError) in
       let (all, broken) = try await KnownSchedule.all(requests, session.workspace)
       let own = session.workspace.wallClock(session.time.now())
       switch parsed.command.last {

@@ -14,7 +14,7 @@ struct WhyCommand: DispatchedCommand {
   func run() async throws(RuntimeError) -> ExitCode {
     let session = try dispatch.session()
     let subject = parsed["subject"].text ?? ""
-    let stories = try await session.asking(isReading: true) { requests throws(RuntimeError) in
+    let stories = try await session.access.asking(isReading: true) { requests throws(RuntimeError) in
       let now = session.time.now()
       let (all, broken) = try await KnownSchedule.all(requests, session.workspace)
       let named = all.filter {
