@@ -84,8 +84,8 @@ struct SecretsCommand: DispatchedCommand {
         [
           row.name,
           row.fault != nil ? "unavailable" : row.origin?.text ?? "missing",
-          unique(row.uses.map { $0.connection ?? "" }.filter { !$0.isEmpty }),
-          unique(row.recipes.map(\.name)),
+          row.uses.map { $0.connection ?? "" }.filter { !$0.isEmpty }.withoutRepeats.joined(separator: ", "),
+          row.recipes.map(\.name).withoutRepeats.joined(separator: ", "),
         ]
       }
       console.out(table(["SECRET", "COMES FROM", "CONNECTIONS", "RECIPES"], cells, colour: console.colourOut))
@@ -104,7 +104,9 @@ struct SecretsCommand: DispatchedCommand {
     let missing = rows.filter { $0.origin == nil && $0.fault == nil }
     for row in missing {
       let places = row.uses.compactMap(\.place)
-      console.error("\(error): '\(row.name)' is missing\(places.isEmpty ? "" : ", which \(unique(places)) needs")")
+      console.error(
+        "\(error): '\(row.name)' is missing\(places.isEmpty ? "" : ", which \(places.withoutRepeats.joined(separator: ", ")) needs")"
+      )
     }
     if !missing.isEmpty {
       console.say(
@@ -113,12 +115,6 @@ struct SecretsCommand: DispatchedCommand {
     } else if faults.isEmpty {
       console.say(rows.isEmpty ? "no secret is needed" : "every secret was found")
     }
-  }
-
-  private func unique(_ words: [String]) -> String {
-    var kept: [String] = []
-    for word in words where !kept.contains(word) { kept.append(word) }
-    return kept.joined(separator: ", ")
   }
 
   private func showJSON(_ rows: [Row], _ faults: [String]) {

@@ -96,8 +96,7 @@ private func writablePaths(of workspace: Workspace) -> [String] {
     guard let settings = try? connection.settings.evaluate(in: [.map(secrets)]).map else { continue }
     paths += [settings["folder"]?.string].compactMap(\.self) + (settings["others"]?.list ?? []).compactMap(\.string)
   }
-  var known: Set<String> = []
-  return paths.map { Workspace.absolute($0, in: workspace.root) }.filter { known.insert($0).inserted }
+  return paths.map { Workspace.absolute($0, in: workspace.root) }.withoutRepeats
 }
 
 private func realPath(of path: String) -> String? {
