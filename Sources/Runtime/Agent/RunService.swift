@@ -1,6 +1,6 @@
 package import Basics
 import Recipes
-package import RunState
+import RunState
 import Runs
 
 /// Serves an agent's callers, in its own process or on the socket.
