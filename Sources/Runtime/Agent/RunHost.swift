@@ -76,6 +76,8 @@ package actor RunHost {
     return event(&life)
   }
 
+  package nonisolated var resolutions: RunResolutions { RunResolutions(host: self) }
+
   private func rang(_ alarm: RunAlarm) async {
     switch alarm {
     case .run(let id): await wake(id)

@@ -2,7 +2,10 @@ import Basics
 package import RunState
 package import Runs
 
-extension RunHost {
+/// Takes what people say of uncertain steps.
+package struct RunResolutions: Sendable {
+  let host: RunHost
+
   /// Says what became of an uncertain step, durably; the run goes on when it is carried on the next time.
   ///
   /// Resolutions of a run are kept one after another, and never beside a walk, which knows only what was there when it
@@ -10,41 +13,48 @@ extension RunHost {
   package func resolve(
     _ id: String, step: StepPath, as resolution: Resolution, by person: String? = nil
   ) async throws(RunRefusedError) {
-    let before = lives[id]?.resolution
+    try await resolve(id, step, resolution, person, on: host)
+  }
+
+  private func resolve(
+    _ id: String, _ step: StepPath, _ resolution: Resolution, _ person: String?, on host: isolated RunHost
+  ) async throws(RunRefusedError) {
+    let before = host.lives[id]?.resolution
     // Ends when the resolution is kept; nobody cancels it.
     let task = Task { () -> Result<Void, RunRefusedError> in
       _ = await before?.value
-      defer { change(id) { $0.resolutionEnded() } }
+      defer { host.change(id) { $0.resolutionEnded() } }
       do throws(RunRefusedError) {
-        return .success(try await keep(id, step, resolution, person))
+        return .success(try await keep(id, step, resolution, person, on: host))
       } catch {
         return .failure(error)
       }
     }
-    change(id) { $0.resolving(by: task) }
+    host.change(id) { $0.resolving(by: task) }
     let result = await task.value
     // Who wanted it to be carried on meanwhile has been told that it is.
-    await attempt(change(id) { $0.resolved() }, for: id)
+    await host.attempt(host.change(id) { $0.resolved() }, for: id)
     try result.get()
   }
 
   private func keep(
-    _ id: String, _ step: StepPath, _ resolution: Resolution, _ person: String?
+    _ id: String, _ step: StepPath, _ resolution: Resolution, _ person: String?, on host: isolated RunHost
   ) async throws(RunRefusedError) {
+    let store = host.store
     guard let asked = store.run(id) else { throw RunRefusedError("there is no open run \(id)") }
     // It stays as it was when the run was accepted, whatever becomes of the run meanwhile.
-    let recipe = try await prepare(asked).recipe
+    let recipe = try await host.prepare(asked).recipe
     // What a walk leaves uncertain is on disk a moment before the walk is over.
     while let status = store.run(id)?.status, status == .uncertain || status == .paused,
-      let walk = lives[id]?.walk
+      let walk = host.lives[id]?.walk
     {
       await walk.task.value
     }
     guard let run = store.run(id) else { throw RunRefusedError("there is no open run \(id)") }
     do {
-      _ = try await run.resolve(step, as: resolution, by: person, of: recipe, in: store, at: time.now())
+      _ = try await run.resolve(step, as: resolution, by: person, of: recipe, in: store, at: host.time.now())
     } catch {
-      if let error = error as? StateError, error.kind != .invalid { keeper.fail(error) }
+      if let error = error as? StateError, error.kind != .invalid { host.keeper.fail(error) }
       let message = (error as? ResolutionError)?.message ?? (error as? StateError)?.message
       throw RunRefusedError(message ?? "\(error)")
     }

@@ -33,7 +33,7 @@ extension RunService {
   ) async throws(RequestRefusedError) -> AgentReply {
     let run = try await openRun(prefix)
     try await allowed { () async throws(RunRefusedError) in
-      try await host.resolve(run, step: step, as: resolution, by: caller.name)
+      try await host.resolutions.resolve(run, step: step, as: resolution, by: caller.name)
     }
     return .resolved(run: run)
   }

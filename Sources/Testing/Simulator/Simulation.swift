@@ -280,7 +280,7 @@ final class Director {
     // Ends when the run continues.
     Task { [audit] in
       do throws(RunRefusedError) {
-        try await program.host.resolve(run, step: step.path, as: resolution)
+        try await program.host.resolutions.resolve(run, step: step.path, as: resolution)
       } catch {
         return audit.note("not resolved: \(error.message)")
       }

@@ -86,7 +86,7 @@ extension ResolutionTests {
 }
 
 private func resolve(_ host: RunHost, _ resolution: Resolution, of run: String = "r1") async -> String {
-  do throws(RunRefusedError) { try await host.resolve(run, step: "a", as: resolution) } catch {
+  do throws(RunRefusedError) { try await host.resolutions.resolve(run, step: "a", as: resolution) } catch {
     return error.message
   }
   return "resolved"
