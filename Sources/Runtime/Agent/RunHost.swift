@@ -15,14 +15,13 @@ package actor RunHost {
   nonisolated let time: any TimeSource
   nonisolated let activity: Activity?
   nonisolated let keeper: RunKeeper
+  package nonisolated let retries: RunRetries
   private let inbox = EventInbox()
   private let followers = RunFollowers()
   private let walker: RunWalker
   let prepare: @Sendable (RunRecord) async throws(RunRefusedError) -> PreparedRun
   /// What this program does with each run of which there is anything to remember.
   private(set) var lives: [String: RunLifecycle<RunWalk>] = [:]
-  /// The ended runs that are being tried again at this moment.
-  var retried: Set<String> = []
   /// Whether every open run is this program's to carry on.
   private var ownsAll = false
   private var isStopping = false
@@ -49,6 +48,7 @@ package actor RunHost {
     self.activity = activity
     self.prepare = prepare
     keeper = RunKeeper(store: store, time: time)
+    retries = RunRetries(keeper, prepare)
     walker = RunWalker(
       store: store, time: time, activity: activity, executor: walkers, chance: chance, followers: followers)
   }

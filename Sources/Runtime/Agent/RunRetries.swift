@@ -5,8 +5,22 @@
 import Basics
 package import RunState
 import Runs
+import Synchronization
 
-extension RunHost {
+/// Tries ended runs again.
+package final class RunRetries: Sendable {
+  private let keeper: RunKeeper
+  private let prepare: @Sendable (RunRecord) async throws(RunRefusedError) -> PreparedRun
+  /// The runs that are being tried again at this moment.
+  private let retried = Mutex<Set<String>>([])
+
+  init(
+    _ keeper: RunKeeper, _ prepare: @escaping @Sendable (RunRecord) async throws(RunRefusedError) -> PreparedRun
+  ) {
+    self.keeper = keeper
+    self.prepare = prepare
+  }
+
   /// Accepts a run that tries an ended one again; it is on disk when this returns, and has yet to be carried on.
   package func retry(_ ended: RunRecord, as id: String, program: String) async throws(RunRefusedError) -> RunCreated {
     guard ended.status.isEnded else {
@@ -18,11 +32,11 @@ extension RunHost {
         "the run \(ended.id) has succeeded, so there is nothing to try again; errand run starts a new one")
     }
     // A second run would take over the same, and do once more what the first has done since.
-    guard retried.insert(ended.id).inserted else {
+    guard retried.withLock({ $0.insert(ended.id).inserted }) else {
       throw RunRefusedError(
         "the run \(ended.id) is being tried again at this moment; errand runs list shows as which run")
     }
-    defer { retried.remove(ended.id) }
+    defer { retried.withLock { _ = $0.remove(ended.id) } }
     if let (later, status) = try await retry(of: ended) {
       throw RunRefusedError(
         "the run \(ended.id) was tried again as \(later) (\(status.rawValue)), which took over what was done; "
@@ -33,7 +47,7 @@ extension RunHost {
     let recipe = try await prepare(ended).recipe
     var origin = ended.origin
     origin.run = id
-    origin.at = time.now()
+    origin.at = keeper.time.now()
     origin.program = program
     origin.cause = RunCause(.retry, run: ended.id)
     origin.attempt += 1
@@ -47,7 +61,7 @@ extension RunHost {
     func isRetry(_ run: RunRecord) -> Bool { run.origin.cause.kind == .retry && run.origin.cause.run == ended.id }
     if let run = keeper.store.openRuns.first(where: isRetry) { return (run.id, run.status) }
     do throws(StateError) {
-      return try await store.finishedRuns(HistoryQuery(limit: 1, recipe: ended.recipe, retryOf: ended.id)).first
+      return try await keeper.store.finishedRuns(HistoryQuery(limit: 1, recipe: ended.recipe, retryOf: ended.id)).first
         .map { ($0.id, $0.status) }
     } catch {
       throw RunRefusedError(error.message)

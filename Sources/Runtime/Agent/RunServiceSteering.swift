@@ -22,7 +22,7 @@ extension RunService {
   func retry(_ prefix: String) async throws(RequestRefusedError) -> AgentReply {
     let ended = try await stored(try await find(prefix).id).record()
     return try await allowed { () async throws(RunRefusedError) in
-      let origin = try await host.retry(ended, as: newID(), program: agent.version)
+      let origin = try await host.retries.retry(ended, as: newID(), program: agent.version)
       if agent.isServing { try await host.carryOn(origin.run) }
       return .retried(run: ended.id, as: origin.run)
     }
