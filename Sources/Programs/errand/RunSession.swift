@@ -167,7 +167,7 @@ struct RunSession: Sendable {
   private func repeatAct(_ act: RecordedAct, for agent: LocalAgent, _ run: String) async {
     do {
       switch act.kind {
-      case .decision(let step, let decision): _ = try await agent.host.decide(run, step: step, decision)
+      case .decision(let step, let decision): _ = try await agent.host.decisions.decide(run, step: step, decision)
       case .event(var event, let data):
         event.run = run
         event.consumedBy = nil

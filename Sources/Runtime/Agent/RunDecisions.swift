@@ -1,24 +1,33 @@
 import Basics
 package import RunState
 
-extension RunHost {
+/// Takes people's decisions.
+package struct RunDecisions: Sendable {
+  let host: RunHost
+
   /// Takes a person's decision, durably; gives the step that it is about.
   ///
   /// - Parameter step: May be left out where exactly one step asks.
   package func decide(
     _ id: String, step: StepPath?, _ decision: DecisionRecord
   ) async throws(RequestRefusedError) -> StepPath {
+    try await decide(id, step: step, decision, on: host)
+  }
+
+  private func decide(
+    _ id: String, step: StepPath?, _ decision: DecisionRecord, on host: isolated RunHost
+  ) async throws(RequestRefusedError) -> StepPath {
     // One that is on its way to the state is as good as given.
-    let asking = store.run(id)?.askingSteps.filter { lives[id]?.deciding.contains($0.path) != true } ?? []
+    let asking = host.store.run(id)?.askingSteps.filter { host.lives[id]?.deciding.contains($0.path) != true } ?? []
     let path = try asking.decided(step, by: decision.by, in: id)
-    change(id) { _ = $0.deciding.insert(path) }
-    defer { change(id) { _ = $0.deciding.remove(path) } }
+    host.change(id) { _ = $0.deciding.insert(path) }
+    defer { host.change(id) { _ = $0.deciding.remove(path) } }
     do throws(StateError) {
-      try await keeper.append([.decisionGiven(DecisionGiven(run: id, step: path, decision: decision))])
+      try await host.keeper.append([.decisionGiven(DecisionGiven(run: id, step: path, decision: decision))])
     } catch {
       throw RequestRefusedError(error)
     }
-    await wake(id)
+    await host.wake(id)
     return path
   }
 }
@@ -40,7 +49,7 @@ extension [StepRecord] {
     if let step {
       guard let found = first(where: { $0.path.hasSameScalars(as: step) }) else {
         throw RequestRefusedError(
-          .notAsked, "the step '\(step)' of the run \(run) asks nobody\(paths.isEmpty ? "" : "; these do: \(paths)")")
+          .notAsked, "the step '\(step)' of the run \(run) does not ask for a decision\(paths.isEmpty ? "" : "; these do: \(paths)")")
       }
       chosen = found
     } else {

@@ -76,6 +76,7 @@ package actor RunHost {
     return event(&life)
   }
 
+  package nonisolated var decisions: RunDecisions { RunDecisions(host: self) }
   package nonisolated var resolutions: RunResolutions { RunResolutions(host: self) }
 
   private func rang(_ alarm: RunAlarm) async {

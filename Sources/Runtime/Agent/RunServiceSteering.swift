@@ -67,6 +67,6 @@ extension RunService {
     _ prefix: String, _ step: StepPath?, _ decision: DecisionRecord
   ) async throws(RequestRefusedError) -> AgentReply {
     let run = try await openRun(prefix)
-    return .decided(step: try await host.decide(run, step: step, decision), run: run)
+    return .decided(step: try await host.decisions.decide(run, step: step, decision), run: run)
   }
 }

@@ -316,7 +316,7 @@ actor TestBench {
       throw TestError(message: "no run asks for a decision")
     }
     do throws(RequestRefusedError) {
-      _ = try await agent.host.decide(
+      _ = try await agent.host.decisions.decide(
         run.id, step: step, DecisionRecord(isApproved: isApproved, by: by, at: time.now(), comment: comment))
     } catch {
       throw TestError(message: error.message)

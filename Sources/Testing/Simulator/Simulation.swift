@@ -246,7 +246,7 @@ final class Director {
     let decision = DecisionRecord(isApproved: !one(in: 3), by: "ana", at: program.time.now())
     audit.note("decide \(run) \(step) \(decision.isApproved)")
     // Ends when it is kept.
-    Task { _ = try? await program.host.decide(run, step: step, decision) }
+    Task { _ = try? await program.host.decisions.decide(run, step: step, decision) }
   }
 
   private func cancel(_ run: String, _ program: SimulatedProgram) {
@@ -450,7 +450,7 @@ final class Director {
         }
         for step in run.askingSteps {
           let decision = DecisionRecord(isApproved: true, by: "ana", at: program.time.now())
-          Task { _ = try? await program.host.decide(run.id, step: step.path, decision) }
+          Task { _ = try? await program.host.decisions.decide(run.id, step: step.path, decision) }
         }
       }
       rest()

@@ -131,7 +131,7 @@ import Testing
         for step in run.askingSteps {
           let decision = DecisionRecord(isApproved: true, by: "ana", at: world.time)
           _ = world.perform("decide") {
-            _ = try? await program.host.decide(run.id, step: step.path, decision)
+            _ = try? await program.host.decisions.decide(run.id, step: step.path, decision)
           }
         }
       }
