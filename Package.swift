@@ -139,7 +139,7 @@ let package = Package(
           name: "AgentRuntime",
           dependencies: ["ActionKit", "Agent", "Basics", "Recipes", "Recordings", "RunState", "Runs", "SecretSources"]),
         .tests(of: "Agent", "ActionKit", "ActionTestKit", "Basics", "Calendars", "Recipes", "RunState", "Runs"),
-        .tests(of: "AgentRuntime", "ActionKit", "Basics", "Recipes"),
+        .tests(of: "AgentRuntime", "ActionKit", "Agent", "Basics", "Recipes"),
         .tests(of: "Recordings", "ActionKit", "Basics", "HTTPClient", "Runs"),
         .tests(of: "RunState", "Basics", "RunTestKit", "Threads"),
         .tests(

@@ -1,3 +1,5 @@
+import Basics
+
 extension Command {
   /// The help page of the command that these words name, from here.
   package func helpPage(_ path: [String] = []) -> String? {
@@ -83,7 +85,7 @@ struct HelpPage {
     let column = min(widest, rows.map(\.name.count).max() ?? 0) + 4
     let lines = rows.map { name, text in
       let indent = String(repeating: " ", count: column)
-      let body = wrap(text, HelpPage.columns - column).joined(separator: "\n" + indent)
+      let body = text.wrapped(to: HelpPage.columns - column).joined(separator: "\n" + indent)
       // A name that is too wide has a line of its own.
       let head = "  " + name
       return head.count + 2 <= column
@@ -91,17 +93,36 @@ struct HelpPage {
     }
     return ([title] + lines).joined(separator: "\n")
   }
+}
 
-  private func wrap(_ text: String, _ width: Int) -> [String] {
+extension String {
+  /// The text on lines of at most so many columns, broken at blanks, and inside words that are longer.
+  package func wrapped(to columns: Int) -> [String] {
     var lines: [String] = []
     var line = ""
-    for word in text.split(separator: " ") {
-      if !line.isEmpty, line.count + 1 + word.count > width {
+    for word in split(separator: " ") {
+      var word = String(word)
+      if !line.isEmpty, line.displayWidth + 1 + word.displayWidth > columns {
         lines.append(line)
         line = ""
       }
-      line += line.isEmpty ? String(word) : " " + word
+      while word.displayWidth > columns, let cut = word.cut(after: columns) {
+        lines.append(cut.head)
+        word = cut.tail
+      }
+      line += line.isEmpty ? word : " \(word)"
     }
-    return lines + [line]
+    return line.isEmpty && !lines.isEmpty ? lines : lines + [line]
+  }
+
+  private func cut(after columns: Int) -> (head: String, tail: String)? {
+    var end = startIndex
+    var width = 0
+    while end < endIndex {
+      width += String(self[end]).displayWidth
+      if width > columns { break }
+      end = index(after: end)
+    }
+    return end == startIndex ? nil : (String(self[..<end]), String(self[end...]))
   }
 }

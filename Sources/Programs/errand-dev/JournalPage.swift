@@ -24,7 +24,7 @@ func journalPage() throws(ToolError) -> String {
   var page = introduction
   var table = MemberTable()
   for kind in StateEvent.Kind.allCases {
-    let (summary, line) = example(of: kind)
+    let (summary, line) = try example(of: kind)
     page += "\n## `\(kind.rawValue)`\n\n\(summary)\n\n```json\n\(line)\n```\n\n"
     page += try table.section(of: try event(in: line, of: kind))
   }
@@ -132,117 +132,61 @@ private func form(of type: any Recordable.Type) -> String {
 
 private func names<Cases: CaseIterable>(of type: Cases.Type) -> [String] { type.allCases.map { "\($0)" } }
 
-/// What an event says, and one that has every member.
-private func example(of kind: StateEvent.Kind) -> (summary: String, line: String) {
+/// What each event says and, in the line below it, one that has every member.
+private let examples = {
   let run = #""run":"019a9fd5-0000-7000-8000-000000000001","at":"2026-11-20T09:00:00Z""#
   let error =
     #"{"kind":"timeout","message":"timed out after 30s","detail":"no answer","status":504,"step":"put","attempt":2,"file":"recipes/averages.yaml","line":12,"column":5,"retryable":true,"retryAfter":"1.5s","effect":"unknown","cause":{"kind":"network","message":"the connection broke","retryable":true,"effect":"none"}}"#
   let resolution =
     #"{"choice":"retry","by":"ada","at":"2026-11-20T09:00:00Z","doubt":"the program stopped during the attempt"}"#
-  switch kind {
-  case .runCreated:
-    return (
-      "A run was accepted.",
-      #"{"event":"runCreated",\#(run),"recipe":"averages","file":"recipes/averages.yaml","folder":"/home/ada/school","texts":{"recipes/averages.yaml":"steps: []\n"},"inputs":{"markbook":5},"overrides":{"connections.markbook.baseURL":"http://127.0.0.1:8080"},"sandbox":false,"program":"errand 0.2","cause":{"kind":"event","schedule":"averages/handed-in","slot":"2026-11-20T09:00:00Z","event":"e-7","run":"019a9fd5-0000-7000-8000-000000000000"},"group":{"name":"markbook","limit":1,"onLimit":"queue"},"attempt":2}"#
-    )
-  case .runStatusChanged:
-    return (
-      "A run began, continued, or stopped without having ended.",
-      #"{"event":"runStatusChanged",\#(run),"status":"waiting","reason":"waits for approval","wakeAt":"2026-11-21T09:00:00Z"}"#
-    )
-  case .cancelRequested:
-    return (
-      "A person or a program asked to cancel a run.", #"{"event":"cancelRequested",\#(run),"reason":"wrong class"}"#
-    )
-  case .stepBegan:
-    return (
-      "A step began, or began anew. `now` is the instant that its expressions see, `items` the list of a `forEach`.",
-      #"{"event":"stepBegan",\#(run),"step":"put","now":"2026-11-20T09:00:00Z","status":"running","key":"019a9fd5/put","items":[1,2],"resolution":\#(resolution)}"#
-    )
-  case .attemptBegan:
-    return (
-      "An attempt is about to be made; the event is durable before anything is sent. `baseline` is what a write looked up first.",
-      #"{"event":"attemptBegan",\#(run),"step":"put","number":1,"baseline":{"mark":4}}"#
-    )
-  case .attemptEnded:
-    return (
-      "An attempt ended. With `retryAt`, another follows.",
-      #"{"event":"attemptEnded",\#(run),"step":"put","number":1,"error":\#(error),"retryAt":"2026-11-20T09:00:02Z","exchanges":[{"method":"PUT","url":"https://markbook.example/results/1","status":504}]}"#
-    )
-  case .stepEnded:
-    return (
-      "A step ended, became uncertain, or was resolved. `now` is there if it never began.",
-      #"{"event":"stepEnded",\#(run),"step":"put","now":"2026-11-20T09:00:00Z","status":"failed","output":{"mark":5},"error":\#(error),"resolution":\#(resolution)}"#
-    )
-  case .runEnded:
-    return (
-      "A run ended, and moves to the history with the next snapshot.",
-      #"{"event":"runEnded",\#(run),"status":"failed","outputs":{"average":4.5},"error":\#(error)}"#
-    )
-  case .runNoted:
-    return (
-      "An action noted something for later steps of its run. The event fits only if `condition` is what was there.",
-      #"{"event":"runNoted",\#(run),"name":"markbook/session","value":"s-1","condition":{"value":"s-0"}}"#
-    )
-  case .valueSet:
-    return (
-      "A value that outlives runs was set, by the step that `change` names. The event fits only if `condition` is what was there.",
-      #"{"event":"valueSet","at":"2026-11-20T09:00:00Z","name":"last","value":7,"condition":{"value":6},"change":{"run":"019a9fd5-0000-7000-8000-000000000001","step":"remember"}}"#
-    )
-  case .valueRemoved:
-    return (
-      "A value that outlives runs was removed.",
-      #"{"event":"valueRemoved","at":"2026-11-20T09:00:00Z","name":"last","condition":{"value":7},"change":{"run":"019a9fd5-0000-7000-8000-000000000001","step":"forget"}}"#
-    )
-  case .stepWaits:
-    return (
-      "A step waits, or waits for something else than before.",
-      #"{"event":"stepWaits",\#(run),"step":"ask","now":"2026-11-20T09:00:00Z","wait":{"kind":"approval","wakeAt":"2026-11-21T09:00:00Z","event":"handed-in","prompt":"Send the marks?","by":["ada"],"rounds":3}}"#
-    )
-  case .decisionGiven:
-    return (
-      "A person decided about a step that asks.",
-      #"{"event":"decisionGiven","run":"019a9fd5-0000-7000-8000-000000000001","step":"ask","decision":{"isApproved":true,"by":"ada","at":"2026-11-20T09:00:00Z","comment":"checked"}}"#
-    )
-  case .eventReceived:
-    return (
-      "An event was received. No id is received twice.",
-      #"{"event":"eventReceived","id":"e-7","name":"handed-in","data":{"pupil":3},"run":"019a9fd5-0000-7000-8000-000000000001","receivedAt":"2026-11-20T09:00:00Z","consumedBy":"averages/handed-in"}"#
-    )
-  case .eventConsumed:
-    return (
-      "A run or a schedule consumed an event, in the batch with what follows from it.",
-      #"{"event":"eventConsumed","at":"2026-11-20T09:00:00Z","id":"e-7","by":"averages/handed-in"}"#
-    )
-  case .eventsForgotten:
-    return (
-      "Events were old enough to be forgotten.",
-      #"{"event":"eventsForgotten","at":"2026-11-20T09:00:00Z","ids":["e-7"]}"#
-    )
-  case .scheduleSet:
-    return (
-      "A schedule was added or changed. `spec` is what decides its slots; `processedUntil` moves its mark.",
-      #"{"event":"scheduleSet","at":"2026-11-20T09:00:00Z","schedule":"averages/daily","recipe":"averages","file":"recipes/averages.yaml","spec":"cron 0 9 * * * UTC","texts":{"recipes/averages.yaml":"steps: []\n"},"processedUntil":"2026-11-20T09:00:00Z","remainingRuns":3,"pausesOnFailure":true,"follows":"marks"}"#
-    )
-  case .scheduleRemoved:
-    return (
-      "A schedule was removed.",
-      #"{"event":"scheduleRemoved","at":"2026-11-20T09:00:00Z","schedule":"averages/daily"}"#
-    )
-  case .schedulePaused:
-    return (
-      "A schedule was paused or, without `pause`, resumed.",
-      #"{"event":"schedulePaused","schedule":"averages/daily","pause":{"at":"2026-11-20T09:00:00Z","origin":"person","note":"holidays"}}"#
-    )
-  case .scheduleReset:
-    return (
-      "A person set a schedule's mark back after the clock had been ahead. `started` are the slots after it that have a run.",
-      #"{"event":"scheduleReset","at":"2026-11-20T09:00:00Z","schedule":"averages/daily","processedUntil":"2026-11-20T09:00:00Z","started":["2026-11-21T09:00:00Z"]}"#
-    )
-  case .slotDecided:
-    return (
-      "A slot, or a row of `count` slots from `slot` to `until`, was decided. `run` is the run that it started, or the one that was in its way.",
-      #"{"event":"slotDecided","schedule":"averages/daily","slot":"2026-11-20T09:00:00Z","until":"2026-11-20T11:00:00Z","count":3,"outcome":"skippedOverlap","at":"2026-11-20T11:00:01Z","cause":{"kind":"slot"},"run":"019a9fd5-0000-7000-8000-000000000001","reason":"the run before it is still open","lateBy":"1s"}"#
-    )
-  }
+  return #"""
+    A run was accepted.
+    {"event":"runCreated",\#(run),"recipe":"averages","file":"recipes/averages.yaml","folder":"/home/ada/school","texts":{"recipes/averages.yaml":"steps: []\n"},"inputs":{"markbook":5},"overrides":{"connections.markbook.baseURL":"http://127.0.0.1:8080"},"sandbox":false,"program":"errand 0.2","cause":{"kind":"event","schedule":"averages/handed-in","slot":"2026-11-20T09:00:00Z","event":"e-7","run":"019a9fd5-0000-7000-8000-000000000000"},"group":{"name":"markbook","limit":1,"onLimit":"queue"},"attempt":2}
+    A run began, continued, or stopped without having ended.
+    {"event":"runStatusChanged",\#(run),"status":"waiting","reason":"waits for approval","wakeAt":"2026-11-21T09:00:00Z"}
+    A person or a program asked to cancel a run.
+    {"event":"cancelRequested",\#(run),"reason":"wrong class"}
+    A step began, or began anew. `now` is the instant that its expressions see, `items` the list of a `forEach`.
+    {"event":"stepBegan",\#(run),"step":"put","now":"2026-11-20T09:00:00Z","status":"running","key":"019a9fd5/put","items":[1,2],"resolution":\#(resolution)}
+    An attempt is about to be made; the event is durable before anything is sent. `baseline` is what a write looked up first.
+    {"event":"attemptBegan",\#(run),"step":"put","number":1,"baseline":{"mark":4}}
+    An attempt ended. With `retryAt`, another follows.
+    {"event":"attemptEnded",\#(run),"step":"put","number":1,"error":\#(error),"retryAt":"2026-11-20T09:00:02Z","exchanges":[{"method":"PUT","url":"https://markbook.example/results/1","status":504}]}
+    A step ended, became uncertain, or was resolved. `now` is there if it never began.
+    {"event":"stepEnded",\#(run),"step":"put","now":"2026-11-20T09:00:00Z","status":"failed","output":{"mark":5},"error":\#(error),"resolution":\#(resolution)}
+    A run ended, and moves to the history with the next snapshot.
+    {"event":"runEnded",\#(run),"status":"failed","outputs":{"average":4.5},"error":\#(error)}
+    An action noted something for later steps of its run. The event fits only if `condition` is what was there.
+    {"event":"runNoted",\#(run),"name":"markbook/session","value":"s-1","condition":{"value":"s-0"}}
+    A value that outlives runs was set, by the step that `change` names. The event fits only if `condition` is what was there.
+    {"event":"valueSet","at":"2026-11-20T09:00:00Z","name":"last","value":7,"condition":{"value":6},"change":{"run":"019a9fd5-0000-7000-8000-000000000001","step":"remember"}}
+    A value that outlives runs was removed.
+    {"event":"valueRemoved","at":"2026-11-20T09:00:00Z","name":"last","condition":{"value":7},"change":{"run":"019a9fd5-0000-7000-8000-000000000001","step":"forget"}}
+    A step waits, or waits for something else than before.
+    {"event":"stepWaits",\#(run),"step":"ask","now":"2026-11-20T09:00:00Z","wait":{"kind":"approval","wakeAt":"2026-11-21T09:00:00Z","event":"handed-in","prompt":"Send the marks?","by":["ada"],"rounds":3}}
+    A person decided about a step that asks.
+    {"event":"decisionGiven","run":"019a9fd5-0000-7000-8000-000000000001","step":"ask","decision":{"isApproved":true,"by":"ada","at":"2026-11-20T09:00:00Z","comment":"checked"}}
+    An event was received. No id is received twice.
+    {"event":"eventReceived","id":"e-7","name":"handed-in","data":{"pupil":3},"run":"019a9fd5-0000-7000-8000-000000000001","receivedAt":"2026-11-20T09:00:00Z","consumedBy":"averages/handed-in"}
+    A run or a schedule consumed an event, in the batch with what follows from it.
+    {"event":"eventConsumed","at":"2026-11-20T09:00:00Z","id":"e-7","by":"averages/handed-in"}
+    Events were old enough to be forgotten.
+    {"event":"eventsForgotten","at":"2026-11-20T09:00:00Z","ids":["e-7"]}
+    A schedule was added or changed. `spec` is what decides its slots; `processedUntil` moves its mark.
+    {"event":"scheduleSet","at":"2026-11-20T09:00:00Z","schedule":"averages/daily","recipe":"averages","file":"recipes/averages.yaml","spec":"cron 0 9 * * * UTC","texts":{"recipes/averages.yaml":"steps: []\n"},"processedUntil":"2026-11-20T09:00:00Z","remainingRuns":3,"pausesOnFailure":true,"follows":"marks"}
+    A schedule was removed.
+    {"event":"scheduleRemoved","at":"2026-11-20T09:00:00Z","schedule":"averages/daily"}
+    A schedule was paused or, without `pause`, resumed.
+    {"event":"schedulePaused","schedule":"averages/daily","pause":{"at":"2026-11-20T09:00:00Z","origin":"person","note":"holidays"}}
+    A person set a schedule's mark back after the clock had been ahead. `started` are the slots after it that have a run.
+    {"event":"scheduleReset","at":"2026-11-20T09:00:00Z","schedule":"averages/daily","processedUntil":"2026-11-20T09:00:00Z","started":["2026-11-21T09:00:00Z"]}
+    A slot, or a row of `count` slots from `slot` to `until`, was decided. `run` is the run that it started, or the one that was in its way.
+    {"event":"slotDecided","schedule":"averages/daily","slot":"2026-11-20T09:00:00Z","until":"2026-11-20T11:00:00Z","count":3,"outcome":"skippedOverlap","at":"2026-11-20T11:00:01Z","cause":{"kind":"slot"},"run":"019a9fd5-0000-7000-8000-000000000001","reason":"the run before it is still open","lateBy":"1s"}
+    """#.split(separator: "\n").map { String($0) }
+}()
+
+private func example(of kind: StateEvent.Kind) throws(ToolError) -> (summary: String, line: String) {
+  let place = examples.firstIndex { $0.hasPrefix(#"{"event":"\#(kind.rawValue)","#) }
+  guard let place else { throw ToolError("'\(kind.rawValue)' has no example") }
+  return (examples[place - 1], examples[place])
 }

@@ -7,15 +7,12 @@ extension Dispatch {
   /// `errand actions`: lists what recipes can use, read from the declarations.
   func listActions() throws(RuntimeError) -> ExitCode {
     guard let name = parsed["name"].text else {
-      if parsed["json"].isGiven {
-        console.out(text(.list(catalog.actionIDs.compactMap(catalog.action).map(\.entry))))
-      } else {
-        let actions = catalog.actionIDs.compactMap(catalog.action)
-        console.out(
-          table(
-            ["ACTION", "EFFECT", "WHAT IT DOES"], actions.map { [$0.id, $0.effect.name, $0.summary] },
-            colour: console.colourOut))
-      }
+      let actions = catalog.actionIDs.compactMap(catalog.action)
+      let rows = actions.map { [$0.id, $0.effect.name, $0.summary] }
+      console.out(
+        parsed["json"].isGiven
+          ? text(.list(actions.map(\.entry)))
+          : table(["ACTION", "EFFECT", "WHAT IT DOES"], rows, colour: console.colourOut))
       return .done
     }
     if let plugin = catalog.plugin(name) {

@@ -1,12 +1,25 @@
 import AgentRuntime
 import Basics
 import CommandLineParser
+import RecipeTesting
 import Recipes
 import SecretSources
 
 extension Dispatch {
   /// `errand check`: shows every fault of every recipe.
   func checkRecipes() async throws(RuntimeError) -> ExitCode {
+    try await examineRecipes("no faults") { checked, secrets in
+      guard let recipe = checked.recipe else { return checked.diagnostics }
+      return checked.diagnostics + (await missingSecrets(of: recipe, in: secrets))
+    }.failure ?? .done
+  }
+
+  /// Shows what is found in the recipes that the command line names.
+  ///
+  /// - Returns: All that was found, and the exit code if there is an error among it.
+  func examineRecipes(
+    _ nothing: String, _ findings: (CheckedRecipe, SecretSources) async -> [Diagnostic]
+  ) async throws(RuntimeError) -> (found: Diagnostics, failure: ExitCode?) {
     let given = parsed["recipe"].texts
     let workspace = try workspace(besides: given.first)
     let paths = try workspace.recipeFiles(of: given)
@@ -16,27 +29,24 @@ extension Dispatch {
     var isMissing = false
     for path in paths {
       let environment = workspace.environmentOfChecks(of: path)
-      let checked: CheckedRecipe
       do throws(FileError) {
-        checked = Recipe.check(try environment.read(path), in: environment)
+        let checked = Recipe.check(try environment.read(path), in: environment)
+        recipes.append(checked.recipe)
+        found += await findings(checked, secrets)
       } catch {
         isMissing = isMissing || error.isNotFound
-        found.append(Diagnostic(error.description + workspace.hint(on: error)))
         recipes.append(nil)
-        continue
+        found.append(Diagnostic(error.description + workspace.hint(on: error)))
       }
-      found += checked.diagnostics
-      recipes.append(checked.recipe)
-      if let recipe = checked.recipe { found += await missingSecrets(of: recipe, in: secrets) }
     }
     found += workspace.faults(among: recipes, of: given)
     let faults = Diagnostics(found)
-    show(faults, of: paths.count, "no faults")
-    return !faults.hasErrors ? .done : isMissing && paths.count == 1 ? .noInput : .invalid
+    show(faults, of: paths.count, nothing)
+    return (faults, !faults.hasErrors ? nil : isMissing && paths.count == 1 ? .noInput : .invalid)
   }
 
   /// Writes the faults or hints of recipes in the requested format.
-  func show(_ faults: Diagnostics, of count: Int, _ nothing: String) {
+  private func show(_ faults: Diagnostics, of count: Int, _ nothing: String) {
     switch parsed["format"].text ?? "text" {
     case "json": console.out(JSON.shown(.list(faults.list.map(\.value)), .pretty))
     case "sarif": console.out(JSON.shown(sarif(faults.list), .pretty))
@@ -136,15 +146,9 @@ extension Workspace {
 extension Diagnostic {
   /// The fault in the output of `--format json`.
   fileprivate var value: Value {
-    var map = ValueMap()
-    map["severity"] = .string(severity.rawValue)
-    map["message"] = .string(message)
+    var map = members
     if let location {
-      let start = location.source.position(at: location.range.lowerBound)
       let end = location.source.position(at: location.range.upperBound)
-      map["file"] = .string(location.source.name)
-      map["line"] = .int(start.line)
-      map["column"] = .int(start.column)
       map["endLine"] = .int(end.line)
       map["endColumn"] = .int(end.column)
     }

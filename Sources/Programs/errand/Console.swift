@@ -131,3 +131,11 @@ extension String {
   /// The text cut to what a column of a table holds.
   var clipped: String { shortened(into: 80) }
 }
+
+extension [String] {
+  /// The texts, each only where it comes first.
+  var withoutRepeats: [String] {
+    var known: Set<String> = []
+    return filter { known.insert($0).inserted }
+  }
+}

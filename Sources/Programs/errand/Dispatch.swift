@@ -20,16 +20,16 @@ struct Dispatch {
   func run() async -> ExitCode {
     do throws(RuntimeError) {
       switch parsed.command.first {
-      case "run": return try await RunCommand(self).run()
-      case "plan": return try await RunCommand(self).plan()
-      case "serve": return try await ServeCommand(self).run()
+      case "run": return try await RunCommand(dispatch: self).run()
+      case "plan": return try await RunCommand(dispatch: self).plan()
+      case "serve": return try await ServeCommand(dispatch: self).run()
       case "check": return try await checkRecipes()
-      case "lint": return try lintRecipes()
-      case "test": return try await TestCommand(self).run()
-      case "runs": return try await RunsCommand(self).run()
-      case "schedule": return try await ScheduleCommand(self).run()
-      case "why": return try await WhyCommand(self).run()
-      case "new": return try NewRecipeCommand(self).run()
+      case "lint": return try await lintRecipes()
+      case "test": return try await TestCommand(dispatch: self).run()
+      case "runs": return try await RunsCommand(dispatch: self).run()
+      case "schedule": return try await ScheduleCommand(dispatch: self).run()
+      case "why": return try await WhyCommand(dispatch: self).run()
+      case "new": return try NewRecipeCommand(dispatch: self).run()
       case "graph": return try await drawGraph()
       case "actions": return try listActions()
       case "eval": return try evaluate()
@@ -70,4 +70,15 @@ struct Dispatch {
     }
     return workspace
   }
+}
+
+/// A command with a type of its own.
+protocol DispatchedCommand {
+  var dispatch: Dispatch { get }
+}
+
+extension DispatchedCommand {
+  var parsed: Parsed { dispatch.parsed }
+  var console: Console { dispatch.console }
+  var asJSON: Bool { parsed["json"].isGiven }
 }

@@ -6,11 +6,10 @@ import Glibc
 import RunState
 
 /// `errand doctor`: examines the state and its surroundings, and repairs it.
-struct DoctorCommand {
-  private let dispatch: Dispatch
+struct DoctorCommand: DispatchedCommand {
+  let dispatch: Dispatch
   private let workspace: Workspace
   private let secrets = SecretBook()
-  private var console: Console { dispatch.console }
 
   init(_ dispatch: Dispatch) throws(RuntimeError) {
     self.dispatch = dispatch
@@ -21,12 +20,12 @@ struct DoctorCommand {
     let folder = workspace.stateFolder
     let unknown = await workspace.tellEverySecret(to: secrets)
     var repaired: [String] = []
-    let keepsUntilDamage = dispatch.parsed["keep-until-damage"].isGiven
-    if keepsUntilDamage, !dispatch.parsed["repair"].isGiven {
+    let keepsUntilDamage = parsed["keep-until-damage"].isGiven
+    if keepsUntilDamage, !parsed["repair"].isGiven {
       throw RuntimeError(
         .usage, "--keep-until-damage changes the state; write: errand doctor --repair --keep-until-damage")
     }
-    let lock = dispatch.parsed["repair"].isGiven ? try FolderLock.held(by: "errand \(version)", folder) : nil
+    let lock = parsed["repair"].isGiven ? try FolderLock.held(by: "errand \(version)", folder) : nil
     var (examination, isHeld) = try examine(holdingIt: lock != nil)
     if lock != nil, keepsUntilDamage || examination.findings.contains(where: \.isRepairable) {
       repaired = try kept { () throws(StateError) in
@@ -41,7 +40,7 @@ struct DoctorCommand {
     examination.findings += unknown.map {
       .init(.warning, "files are not searched for the secret '\($0)', which cannot be read; see: errand secrets check")
     }
-    if dispatch.parsed["json"].isGiven {
+    if asJSON {
       showJSON(examination, holder, isHeld, repaired)
     } else {
       showText(examination, holder, isHeld, repaired)

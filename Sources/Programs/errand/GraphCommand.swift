@@ -30,7 +30,7 @@ extension Dispatch {
 
   private func drawing(ofRun subject: String) async throws(RuntimeError) -> GraphDrawing {
     let session = try session()
-    let facts = try await session.asking(isReading: true) { requests throws(RuntimeError) in
+    let facts = try await session.access.asking(isReading: true) { requests throws(RuntimeError) in
       try await requests.facts(about: try await requests.shown(subject)).0
     }
     let run = facts.run

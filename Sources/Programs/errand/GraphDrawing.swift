@@ -38,7 +38,7 @@ struct GraphDrawing {
       if !words.isEmpty { line += "  \(words.joined(separator: ", ").safe)" }
       if let gives = node.gives { line += "  → \(gives.safe)" }
       if let state = states[node.path], !node.path.isEmpty {
-        line += "  \(state.style.applied(to: "[\(state.text)]", colour))"
+        line += "  \(state.kind.colours.style.applied(to: "[\(state.text)]", colour))"
       }
       lines.append(line)
       if isList {
@@ -122,10 +122,10 @@ struct GraphDrawing {
           "\(own)  color = gray40;",
         ]
       }
-      let fill = states[node.path].flatMap { node.path.isEmpty ? nil : $0.fill }
+      let fill = states[node.path].flatMap { node.path.isEmpty ? nil : $0.kind.colours.fill }
       let colour = fill.map { ", fillcolor = \"\($0)\"" } ?? ""
       lines.append(
-        "\(inner)n\(number) [label = \(quotedForDot(self.lines(of: node))), shape = \(node.shape.dot)\(colour)];")
+        "\(inner)n\(number) [label = \(quotedForDot(self.lines(of: node))), shape = \(node.shape.drawn.dot)\(colour)];")
       for (index, section) in node.sections.enumerated() {
         writeDot(section, name: "n\(number)_\(index)", indent: inner, &lines)
         if let first = section.nodes.first, !graph.arrows.contains(where: { $0.from == number && $0.to == first }) {
@@ -174,7 +174,7 @@ struct GraphDrawing {
     }
     for kind in [NodeState.Kind.done, .failed, .open, .passed] {
       guard let names = classes[kind] else { continue }
-      lines.append("  classDef \(kind.rawValue) fill:\(kind.fill)")
+      lines.append("  classDef \(kind.rawValue) fill:\(kind.colours.fill)")
       lines.append("  class \(names.joined(separator: ",")) \(kind.rawValue)")
     }
     return lines.joined(separator: "\n")
@@ -187,7 +187,7 @@ struct GraphDrawing {
       let node = graph.nodes[number]
       let inner = node.sections.isEmpty ? own : own + "  "
       if !node.sections.isEmpty { lines.append("\(own)subgraph g\(number) [\" \"]") }
-      let (open, close) = node.shape.mermaid
+      let (_, open, close) = node.shape.drawn
       lines.append("\(inner)n\(number)\(open)\(quotedForMermaid(self.lines(of: node)))\(close)")
       for (index, section) in node.sections.enumerated() {
         writeMermaid(section, name: "g\(number)x\(index)", indent: inner, &lines)
@@ -219,52 +219,29 @@ struct GraphDrawing {
 }
 
 extension RecipeGraph.Node.Shape {
-  fileprivate var dot: String {
+  /// The name of the shape in dot, and the brackets in Mermaid.
+  fileprivate var drawn: (dot: String, open: String, close: String) {
     switch self {
-    case .triggers: "ellipse"
-    case .inputs, .outputs: "note"
-    case .names: "plaintext"
-    case .wait, .approval: "octagon"
-    case .parallel, .block: "folder"
-    case .call: "component"
-    case .failure: "cds"
-    case .action: "box"
-    }
-  }
-
-  fileprivate var mermaid: (open: String, close: String) {
-    switch self {
-    case .triggers: ("((", "))")
-    case .inputs, .outputs: ("[/", "/]")
-    case .names: ("(", ")")
-    case .wait, .approval: ("{{", "}}")
-    case .parallel, .block: ("([", "])")
-    case .call: ("[[", "]]")
-    case .failure: (">", "]")
-    case .action: ("[", "]")
+    case .triggers: ("ellipse", "((", "))")
+    case .inputs, .outputs: ("note", "[/", "/]")
+    case .names: ("plaintext", "(", ")")
+    case .wait, .approval: ("octagon", "{{", "}}")
+    case .parallel, .block: ("folder", "([", "])")
+    case .call: ("component", "[[", "]]")
+    case .failure: ("cds", ">", "]")
+    case .action: ("box", "[", "]")
     }
   }
 }
 
 extension NodeState.Kind {
-  fileprivate var fill: String {
+  /// The colour in a drawing, and the style on a terminal.
+  fileprivate var colours: (fill: String, style: Style) {
     switch self {
-    case .done: "#d8f0d8"
-    case .failed: "#f6d0d0"
-    case .open: "#fdf0c0"
-    case .passed: "#eeeeee"
-    }
-  }
-}
-
-extension NodeState {
-  fileprivate var fill: String { kind.fill }
-  fileprivate var style: Style {
-    switch kind {
-    case .done: .green
-    case .failed: .red
-    case .open: .yellow
-    case .passed: .dim
+    case .done: ("#d8f0d8", .green)
+    case .failed: ("#f6d0d0", .red)
+    case .open: ("#fdf0c0", .yellow)
+    case .passed: ("#eeeeee", .dim)
     }
   }
 }

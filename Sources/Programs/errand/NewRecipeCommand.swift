@@ -7,13 +7,9 @@ import Glibc
 import Recipes
 
 /// `errand new recipe`: creates a recipe from an example, from an action, or from questions.
-struct NewRecipeCommand {
-  private let dispatch: Dispatch
-  private var parsed: Parsed { dispatch.parsed }
-  private var console: Console { dispatch.console }
+struct NewRecipeCommand: DispatchedCommand {
+  let dispatch: Dispatch
   private var catalog: ActionCatalog { dispatch.catalog }
-
-  init(_ dispatch: Dispatch) { self.dispatch = dispatch }
 
   func run() throws(RuntimeError) -> ExitCode {
     let workspace = try dispatch.workspace()
@@ -57,9 +53,7 @@ struct NewRecipeCommand {
     let faults = Diagnostics(checked.diagnostics)
     if !faults.list.isEmpty { console.error(faults.rendered(colour: console.colourError)) }
     if faults.hasErrors { throw RuntimeError(.invalid, "nothing was written: \(faults.tally)") }
-    do throws(FileError) { try Files.makeFolder(folder) } catch {
-      throw RuntimeError(.cannotCreate, error.description)
-    }
+    try RuntimeError.creating { () throws(FileError) in try Files.makeFolder(folder) }
     try write(text, to: path)
     console.out(path)
     let inputs = (checked.recipe?.inputs ?? []).filter(\.isRequired).map { " -i \($0.name)=…" }.joined()

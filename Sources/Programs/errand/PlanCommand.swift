@@ -127,15 +127,15 @@ extension RunCommand {
 
   private func show(_ made: Made) throws(RuntimeError) -> ExitCode {
     let text = JSON.shown(made.document, .pretty)
-    if parsed["json"].isGiven {
+    if asJSON {
       console.out(text)
     } else {
       PlanReport(plan: made.plan, recipe: made.recipe, console: console).show()
     }
     if let path = parsed["out"].text {
       // The plan may hold data that only users of the services may see, so only its owner can read the file.
-      do throws(FileError) { try Files.write(Array("\(text)\n".utf8), to: path, mode: 0o600) } catch {
-        throw RuntimeError(.cannotCreate, error.description)
+      try RuntimeError.creating { () throws(FileError) in
+        try Files.write(Array("\(text)\n".utf8), to: path, mode: 0o600)
       }
       let next =
         made.plan.error == nil ? "run it with --plan \(path.shellQuoted)" : "a run would fail, so the plan can't be run"
@@ -171,7 +171,7 @@ extension RunCommand {
     let made = try await plan(request, in: sandboxes)
     if let agreed { try refuseMoves(from: agreed, to: made) }
     if parsed["confirm"].isGiven {
-      PlanReport(plan: made.plan, recipe: made.recipe, console: console, isAside: parsed["json"].isGiven).show()
+      PlanReport(plan: made.plan, recipe: made.recipe, console: console, isAside: asJSON).show()
     } else if let error = made.plan.error {
       console.error(error.text(colour: console.colourError))
     }

@@ -100,20 +100,14 @@ struct PlanReport {
       [change.subject, change.before ?? "", change.after ?? ""].map { $0.safe.clipped }
     }
     if !rows.isEmpty { show(["what", "before", "after"], rows) }
-    var reasons: [String] = []
-    for (_, reason) in group.opaque where !reasons.contains(reason) { reasons.append(reason) }
+    let reasons = group.opaque.map(\.reason).withoutRepeats
     for reason in reasons.prefix(PlanReport.mostReasons) { out("  \(reason.safe)") }
     if reasons.count > PlanReport.mostReasons { out("  and \(reasons.count - PlanReport.mostReasons) more") }
     let inputs = group.opaque.map { $0.call.input.withUnknowns { .string("(\($0))") } }
     if let only = inputs.first?.map, inputs.count == 1 {
       show(nil, only.members.map { [$0.key.plain, $0.value.plain.clipped] })
     } else if !inputs.isEmpty {
-      var names: [String] = []
-      for input in inputs {
-        for member in input.map?.members ?? [] where !names.contains(member.key.plain) {
-          names.append(member.key.plain)
-        }
-      }
+      let names = inputs.flatMap { ($0.map?.members ?? []).map(\.key.plain) }.withoutRepeats
       show(names, inputs.map { input in names.map { input[$0]?.plain.clipped ?? "" } })
     }
   }

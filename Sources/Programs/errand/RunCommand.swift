@@ -11,13 +11,9 @@ import Runs
 import SecretSources
 
 /// `errand run` and `errand plan`: from the command line to a run that has ended or can be resumed, or to its plan.
-struct RunCommand {
-  private let dispatch: Dispatch
-  var parsed: Parsed { dispatch.parsed }
-  var console: Console { dispatch.console }
-  private let time = SystemTime()
-
-  init(_ dispatch: Dispatch) { self.dispatch = dispatch }
+struct RunCommand: DispatchedCommand {
+  let dispatch: Dispatch
+  let time = SystemTime()
 
   /// A recipe to run or plan, with its inputs.
   struct Request {
@@ -72,7 +68,7 @@ struct RunCommand {
   private func run(
     _ request: Request, _ agreed: Value?, _ replay: Recording?
   ) async throws(RuntimeError) -> ExitCode {
-    let (session, asJSON) = (request.session, parsed["json"].isGiven)
+    let session = request.session
     if let replay {
       return try await session.replay(
         replay, origin(request, at: replay.at, id: replay.run), of: request.recipe, asJSON: asJSON)
@@ -170,8 +166,8 @@ struct RunCommand {
 
   /// Only the owner may read the file, because it may hold pupils' data.
   private func keep(_ recording: Recording, at path: String) throws(RuntimeError) {
-    do throws(FileError) { try Files.write(Array(recording.text.utf8), to: path, mode: 0o600) } catch {
-      throw RuntimeError(.cannotCreate, error.description)
+    try RuntimeError.creating { () throws(FileError) in
+      try Files.write(Array(recording.text.utf8), to: path, mode: 0o600)
     }
     let rest = recording.isPartial ? "; the run was interrupted, so what it does from here on can't be replayed" : ""
     console.say("\(recording.tally) recorded in \(path)\(rest)")

@@ -47,12 +47,6 @@ struct RunSession: Sendable {
     return getpwuid(geteuid()).flatMap { entry in entry.pointee.pw_name.map { String(cString: $0) } } ?? ""
   }
 
-  func asking<Output>(
-    isReading: Bool = false, _ body: (AgentRequests) async throws(RuntimeError) -> Output
-  ) async throws(RuntimeError) -> Output {
-    try await access.asking(isReading: isReading, body)
-  }
-
   // MARK: In a sandbox
 
   /// Calls a closure while the sandboxes of a recipe's plugins are running.
@@ -111,10 +105,7 @@ struct RunSession: Sendable {
       hidden += schema.secrets(in: settings)
     }
     factory.secrets = SecretSources(madeUp)
-    let folder: String
-    do throws(FileError) { folder = try Files.makeTemporaryFolder("errand-replay") } catch {
-      throw RuntimeError(.cannotCreate, error.description)
-    }
+    let folder = try RuntimeError.creating { () throws(FileError) in try Files.makeTemporaryFolder("errand-replay") }
     defer { Files.removeTree(folder) }
     let known = await workspace.knownSecrets(secrets).map(\.text)
     let replay = Replay(recording, secrets: hidden, known: known, folder: folder)

@@ -8,16 +8,9 @@ import RunState
 import Runs
 
 /// The commands of `errand runs` that change runs.
-struct RunSteering {
-  private let dispatch: Dispatch
-  private let session: RunSession
-  private var parsed: Parsed { dispatch.parsed }
-  private var console: Console { dispatch.console }
-
-  init(_ dispatch: Dispatch, _ session: RunSession) {
-    self.dispatch = dispatch
-    self.session = session
-  }
+struct RunSteering: DispatchedCommand {
+  let dispatch: Dispatch
+  let session: RunSession
 
   func run() async throws(RuntimeError) -> ExitCode {
     switch parsed.command.last {
@@ -31,8 +24,6 @@ struct RunSteering {
     default: return try await decide(isApproved: parsed.command.last == "approve")
     }
   }
-
-  private var asJSON: Bool { parsed["json"].isGiven }
 
   // MARK: Resuming and pausing
 
@@ -48,7 +39,7 @@ struct RunSteering {
       }
     }
     let request = AgentRequest.start(recipe: parsed["recipe"].text ?? "", inputs: inputs, texts: texts)
-    let run = try await session.asking { requests throws(RuntimeError) in
+    let run = try await session.access.asking { requests throws(RuntimeError) in
       try await requests.ask(request) { if case .accepted(let run, _) = $0 { run } else { nil } }
     }
     console.out(run)
@@ -58,14 +49,14 @@ struct RunSteering {
 
   private func resume() async throws(RuntimeError) -> ExitCode {
     if let prefix = parsed["run"].text {
-      let run = try await session.asking { requests throws(RuntimeError) in try await requests.run(prefix) }
+      let run = try await session.access.asking { requests throws(RuntimeError) in try await requests.run(prefix) }
       guard !run.status.isEnded else {
         throw RuntimeError(
           .failed, "the run \(run.id) is over: \(run.status.rawValue). See it with: errand runs show \(run.id)")
       }
       return try await session.resume(run.id, asJSON: asJSON)
     }
-    let open = try await session.asking { requests throws(RuntimeError) in
+    let open = try await session.access.asking { requests throws(RuntimeError) in
       try await requests.runs().open
     }
     var mostSevere = ExitCode.done
@@ -93,11 +84,9 @@ struct RunSteering {
   }
 
   private func pause() async throws(RuntimeError) -> ExitCode {
-    let run = try await session.asking { requests throws(RuntimeError) in
+    let run = try await session.access.asking { requests throws(RuntimeError) in
       let run = try await requests.run(parsed["run"].text).id
-      try await requests.ask(.pause(run: run, reason: parsed["reason"].text)) {
-        if case .paused = $0 { () } else { nil }
-      }
+      try await requests.tell(.pause(run: run, reason: parsed["reason"].text))
       return run
     }
     console.say(
@@ -106,7 +95,7 @@ struct RunSteering {
   }
 
   private func retry() async throws(RuntimeError) -> ExitCode {
-    let (old, new) = try await session.asking { requests throws(RuntimeError) in
+    let (old, new) = try await session.access.asking { requests throws(RuntimeError) in
       let run = try await requests.run(parsed["run"].text).id
       return (run, try await requests.ask(.retry(run: run)) { if case .retried(_, let id) = $0 { id } else { nil } })
     }
@@ -115,11 +104,9 @@ struct RunSteering {
   }
 
   private func cancel() async throws(RuntimeError) -> ExitCode {
-    let run = try await session.asking { requests throws(RuntimeError) in
+    let run = try await session.access.asking { requests throws(RuntimeError) in
       let run = try await requests.run(parsed["run"].text).id
-      try await requests.ask(.cancel(run: run, reason: parsed["reason"].text)) {
-        if case .cancelled = $0 { () } else { nil }
-      }
+      try await requests.tell(.cancel(run: run, reason: parsed["reason"].text))
       return run
     }
     console.say("\(run) is being cancelled")
@@ -145,14 +132,10 @@ struct RunSteering {
     }
     let asked = parsed["step"].texts
     let resolution: Resolution = word == "done" ? .done(output) : word == "retry" ? .retry : .fail(nil)
-    let (run, steps) = try await session.asking { requests throws(RuntimeError) in
+    let (run, steps) = try await session.access.asking { requests throws(RuntimeError) in
       let record = try await requests.shown(parsed["run"].text)
       let steps = try RunSteering.steps(asked, of: record)
-      for step in steps {
-        try await requests.ask(.resolve(run: record.id, step: step, as: resolution)) {
-          if case .resolved = $0 { () } else { nil }
-        }
-      }
+      for step in steps { try await requests.tell(.resolve(run: record.id, step: step, as: resolution)) }
       return (record.id, steps)
     }
     console.say("noted for \(joined(steps.map { "'\($0)'" })); resuming \(run)")
@@ -194,7 +177,7 @@ struct RunSteering {
     guard !by.trimmed.isEmpty else {
       throw RuntimeError(.usage, "say who decides with --by NAME; $USER isn't set")
     }
-    let (record, step, isAgent) = try await session.asking { requests throws(RuntimeError) in
+    let (record, step, isAgent) = try await session.access.asking { requests throws(RuntimeError) in
       let run = try await requests.run(parsed["run"].text).id
       let decision = AgentRequest.decide(
         run: run, step: parsed["step"].text, isApproved: isApproved, comment: parsed["comment"].text)
@@ -220,7 +203,7 @@ struct RunSteering {
     let name = parsed["event"].text ?? ""
     let target = parsed["run"].text ?? "any"
     let given = data
-    let (answer, record, isAgent) = try await session.asking { requests throws(RuntimeError) in
+    let (answer, record, isAgent) = try await session.access.asking { requests throws(RuntimeError) in
       let before = target == "any" ? nil : try await requests.found(target)
       let run = before?.run.id
       let event = SentEvent(id: parsed["id"].text, name: name, data: given, run: run)

@@ -5,12 +5,8 @@ import CommandLineParser
 import RunState
 
 /// `errand runs`: lists and shows runs; `RunSteering` changes them.
-struct RunsCommand {
-  private let dispatch: Dispatch
-  private var parsed: Parsed { dispatch.parsed }
-  private var console: Console { dispatch.console }
-
-  init(_ dispatch: Dispatch) { self.dispatch = dispatch }
+struct RunsCommand: DispatchedCommand {
+  let dispatch: Dispatch
 
   func run() async throws(RuntimeError) -> ExitCode {
     let session = try dispatch.session()
@@ -18,12 +14,12 @@ struct RunsCommand {
     case "show": return try await show(session)
     case "logs": return try await logs(session)
     case "follow":
-      let run = try await session.asking(isReading: true) { requests throws(RuntimeError) in
+      let run = try await session.access.asking(isReading: true) { requests throws(RuntimeError) in
         try await requests.run(parsed["run"].text)
       }
       return try await session.follow(run.id, isOver: run.status.isEnded)
     case "list": return try await list(session)
-    default: return try await RunSteering(dispatch, session).run()
+    default: return try await RunSteering(dispatch: dispatch, session: session).run()
     }
   }
 
@@ -31,14 +27,14 @@ struct RunsCommand {
 
   private func list(_ session: RunSession) async throws(RuntimeError) -> ExitCode {
     let clock = session.workspace.wallClock(session.time.now())
-    let (open, finished, isAgent) = try await session.asking(isReading: true) { requests throws(RuntimeError) in
+    let (open, finished, isAgent) = try await session.access.asking(isReading: true) { requests throws(RuntimeError) in
       let runs = try await requests.runs(limit: parsed["limit"].int ?? 20, recipe: parsed["recipe"].text)
       return (runs.open, runs.finished, requests.connection.isAgent)
     }
     func why(_ run: RunRecord) -> String {
       isAgent && run.status == .running ? "interrupted; nothing is running it" : run.summary(clock)
     }
-    if parsed["json"].isGiven {
+    if asJSON {
       let summaries = open.map { $0.summary(why: why($0)) }
       let answer = Value.object(["open": .list(summaries), "finished": .list(finished.map { $0.encoded() })])
       console.out(JSON.shown(answer, .pretty))
@@ -77,7 +73,7 @@ struct RunsCommand {
   }
 
   private func show(_ session: RunSession) async throws(RuntimeError) -> ExitCode {
-    let (record, outputs, facts, isServed, holder) = try await session.asking(isReading: true) {
+    let (record, outputs, facts, isServed, holder) = try await session.access.asking(isReading: true) {
       requests throws(RuntimeError) in
       let record = try await requests.shown(parsed["run"].text)
       let (facts, holder) = try await requests.facts(about: record, hasValues: false)
@@ -85,7 +81,7 @@ struct RunsCommand {
     }
     let report = Report(
       record: record, outputs: outputs, console: console, isPartOfPage: true, isServed: isServed || holder != nil)
-    if parsed["json"].isGiven {
+    if asJSON {
       report.showJSON()
       return .done
     }
@@ -128,11 +124,11 @@ struct RunsCommand {
   }
 
   private func logs(_ session: RunSession) async throws(RuntimeError) -> ExitCode {
-    let record = try await session.asking(isReading: true) { requests throws(RuntimeError) in
+    let record = try await session.access.asking(isReading: true) { requests throws(RuntimeError) in
       try await requests.shown(parsed["run"].text)
     }
     let steps = record.stepsInOrder.filter { $0.lastAttempt != nil }
-    if parsed["json"].isGiven {
+    if asJSON {
       console.out(JSON.shown(.list(steps.map { $0.encoded().recordWithMarks }), .pretty))
       return .done
     }

@@ -8,18 +8,13 @@ import Recipes
 import RunState
 
 /// `errand schedule`: shows when schedules run and the ledger of their slots, and steers them.
-struct ScheduleCommand {
-  private let dispatch: Dispatch
-  private var parsed: Parsed { dispatch.parsed }
-  private var console: Console { dispatch.console }
-  private var asJSON: Bool { parsed["json"].isGiven }
-
-  init(_ dispatch: Dispatch) { self.dispatch = dispatch }
+struct ScheduleCommand: DispatchedCommand {
+  let dispatch: Dispatch
 
   func run() async throws(RuntimeError) -> ExitCode {
     let session = try dispatch.session()
     let isReading = ["list", "next", "log"].contains(parsed.command.last ?? "list")
-    return try await session.asking(isReading: isReading) { requests throws(RuntimeError) in
+    return try await session.access.asking(isReading: isReading) { requests throws(RuntimeError) in
       let (all, broken) = try await KnownSchedule.all(requests, session.workspace)
       let own = session.workspace.wallClock(session.time.now())
       switch parsed.command.last {

@@ -10,10 +10,9 @@ import SecretSources
 ///
 /// Every source is asked, commands too, because only that shows whether a run would find what it needs. The output says
 /// nothing about a value, except that it is too short to be found in texts.
-struct SecretsCommand {
-  private let dispatch: Dispatch
+struct SecretsCommand: DispatchedCommand {
+  let dispatch: Dispatch
   private let workspace: Workspace
-  private var console: Console { dispatch.console }
 
   init(_ dispatch: Dispatch) throws(RuntimeError) {
     self.dispatch = dispatch
@@ -33,7 +32,7 @@ struct SecretsCommand {
   }
 
   func run() async throws(RuntimeError) -> ExitCode {
-    let given = dispatch.parsed["recipe"].texts
+    let given = parsed["recipe"].texts
     var rows: [Row] = []
     var open: [(recipe: String, input: String)] = []
     var unset: [String] = []
@@ -60,7 +59,7 @@ struct SecretsCommand {
       }
     }
     rows.sort { $0.name.precedesByScalars($1.name) }
-    if dispatch.parsed["json"].isGiven { showJSON(rows, faults) } else { showText(rows, faults, open) }
+    if asJSON { showJSON(rows, faults) } else { showText(rows, faults, open) }
     return faults.isEmpty && rows.allSatisfy { $0.origin != nil } ? .done : .failed
   }
 
@@ -85,8 +84,8 @@ struct SecretsCommand {
         [
           row.name,
           row.fault != nil ? "unavailable" : row.origin?.text ?? "missing",
-          unique(row.uses.map { $0.connection ?? "" }.filter { !$0.isEmpty }),
-          unique(row.recipes.map(\.name)),
+          row.uses.map { $0.connection ?? "" }.filter { !$0.isEmpty }.withoutRepeats.joined(separator: ", "),
+          row.recipes.map(\.name).withoutRepeats.joined(separator: ", "),
         ]
       }
       console.out(table(["SECRET", "COMES FROM", "CONNECTIONS", "RECIPES"], cells, colour: console.colourOut))
@@ -105,7 +104,9 @@ struct SecretsCommand {
     let missing = rows.filter { $0.origin == nil && $0.fault == nil }
     for row in missing {
       let places = row.uses.compactMap(\.place)
-      console.error("\(error): '\(row.name)' is missing\(places.isEmpty ? "" : ", which \(unique(places)) needs")")
+      console.error(
+        "\(error): '\(row.name)' is missing\(places.isEmpty ? "" : ", which \(places.withoutRepeats.joined(separator: ", ")) needs")"
+      )
     }
     if !missing.isEmpty {
       console.say(
@@ -114,12 +115,6 @@ struct SecretsCommand {
     } else if faults.isEmpty {
       console.say(rows.isEmpty ? "no secret is needed" : "every secret was found")
     }
-  }
-
-  private func unique(_ words: [String]) -> String {
-    var kept: [String] = []
-    for word in words where !kept.contains(word) { kept.append(word) }
-    return kept.joined(separator: ", ")
   }
 
   private func showJSON(_ rows: [Row], _ faults: [String]) {

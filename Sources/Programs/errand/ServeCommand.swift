@@ -14,12 +14,8 @@ import Synchronization
 /// SIGTERM and SIGINT shut it down cleanly: nothing new begins, what is in flight finishes, and the exit code is 0,
 /// which a service manager takes for a clean end. A second signal ends it at once, which loses no state. SIGHUP reads
 /// `errand.yaml`, the secrets and the recipes again; a faulty `errand.yaml` changes nothing.
-struct ServeCommand {
-  private let dispatch: Dispatch
-  private var parsed: Parsed { dispatch.parsed }
-  private var console: Console { dispatch.console }
-
-  init(_ dispatch: Dispatch) { self.dispatch = dispatch }
+struct ServeCommand: DispatchedCommand {
+  let dispatch: Dispatch
 
   func run() async throws(RuntimeError) -> ExitCode {
     let workspace = try dispatch.workspace()
@@ -65,20 +61,7 @@ private struct Service {
   let log: ServeLog
   let time: any TimeSource
   let schedules: ScheduleHost
-  private let notice = SystemdNotice()
-
-  init(
-    dispatch: Dispatch, current: Current, connection: AgentConnection, agent: LocalAgent, log: ServeLog,
-    time: any TimeSource, schedules: ScheduleHost
-  ) {
-    self.dispatch = dispatch
-    self.current = current
-    self.connection = connection
-    self.agent = agent
-    self.log = log
-    self.time = time
-    self.schedules = schedules
-  }
+  let notice = SystemdNotice()
 
   /// What the agent reacts to besides its runs.
   private enum ServiceEvent: Sendable {
@@ -192,23 +175,17 @@ private struct Service {
     return "\(counted(recipes, "recipe")), \(counted(count, "schedule")), \(counted(open, "open run"))\(next)"
   }
 
-  private func counted(_ count: Int, _ noun: String) -> String { "\(count) \(noun)\(count == 1 ? "" : "s")" }
-
   private func tell(_ news: [RecipeRegistry.News]) {
     for item in news {
       switch item {
       case .added(let item, let warnings):
         log.show(warnings)
-        log.say(
-          "recipeAdded", "recipe \(item.name) of \(item.file)", .info, [("recipe", item.name), ("file", item.file)])
+        say("recipeAdded", "recipe \(item.name) of \(item.file)", .info, item)
       case .changed(let item, let warnings):
         log.show(warnings)
-        log.say(
-          "recipeChanged", "recipe \(item.name) is read again", .info, [("recipe", item.name), ("file", item.file)])
+        say("recipeChanged", "recipe \(item.name) is read again", .info, item)
       case .removed(let item):
-        log.say(
-          "recipeRemoved", "recipe \(item.name) was removed with \(item.file)", .warning,
-          [("recipe", item.name), ("file", item.file)])
+        say("recipeRemoved", "recipe \(item.name) was removed with \(item.file)", .warning, item)
       case .broken(let file, let faults, let inForce):
         log.show(faults)
         let rest =
@@ -217,6 +194,10 @@ private struct Service {
       case .unlisted(_, let error): log.say("folderUnlisted", error.description, .warning)
       }
     }
+  }
+
+  private func say(_ event: String, _ text: String, _ level: ServeLog.Level, _ item: RecipeRegistry.Item) {
+    log.say(event, text, level, [("recipe", item.name), ("file", item.file)])
   }
 
   /// Notifies the watchdog that the agent is alive, which it checks each time.

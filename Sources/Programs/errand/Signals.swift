@@ -31,10 +31,7 @@ final class Signals: Sendable {
   func next() async -> ExitCode {
     await withCheckedContinuation { continuation in
       let last = state.withLock { state -> ExitCode? in
-        if !state.isWatching {
-          state.isWatching = true
-          watch()
-        }
+        watch(&state)
         if state.last == nil { state.waiting.append(continuation) }
         return state.last
       }
@@ -47,17 +44,16 @@ final class Signals: Sendable {
     let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
     state.withLock { state in
       state.hangUps = continuation
-      if !state.isWatching {
-        state.isWatching = true
-        watch()
-      }
+      watch(&state)
     }
     Signals.handle(SIGHUP)
     return stream
   }
 
-  /// Installs the handler, and starts the thread that reads the pipe, for as long as the process lives.
-  private func watch() {
+  /// Installs the handler once, and starts the thread that reads the pipe, for as long as the process lives.
+  private func watch(_ state: inout State) {
+    if state.isWatching { return }
+    state.isWatching = true
     var ends: [Int32] = [-1, -1]
     guard pipe(&ends) == 0 else { return }
     writingEnd = ends[1]

@@ -6,10 +6,9 @@ import Glibc
 import RunState
 
 /// `errand state`: writes the whole state to one file, and reads it back.
-struct StateCommand {
-  private let dispatch: Dispatch
+struct StateCommand: DispatchedCommand {
+  let dispatch: Dispatch
   private let workspace: Workspace
-  private var console: Console { dispatch.console }
 
   init(_ dispatch: Dispatch) throws(RuntimeError) {
     self.dispatch = dispatch
@@ -17,11 +16,11 @@ struct StateCommand {
   }
 
   private var archive: StateArchive { StateArchive(workspace.stateFolder, program: version) }
-  private var file: String { dispatch.parsed["file"].text ?? "-" }
+  private var file: String { parsed["file"].text ?? "-" }
 
   func run() throws(RuntimeError) -> ExitCode {
     let report: StateArchive.Report
-    switch dispatch.parsed.command.last {
+    switch parsed.command.last {
     case "import":
       report = try takeIn()
       console.say("\(report.summary) are in \(workspace.stateFolder) now")
@@ -40,9 +39,10 @@ struct StateCommand {
       throw RuntimeError(.noInput, "there is no state in \(workspace.stateFolder)")
     }
     if file == "-" {
+      let output = Descriptor(owning: dup(STDOUT_FILENO))
       return try kept { () throws(StateError) in
         try archive.export(at: SystemTime().now()) { bytes throws(FileError) in
-          try Pipe(STDOUT_FILENO, "standard output").write(bytes)
+          try output.write(bytes, "standard output")
         }
       }
     }
@@ -50,21 +50,18 @@ struct StateCommand {
     // Written beside the target, so that the file with the target's name is always whole.
     let temporary = "\(file).new"
     let disk = DiskFileSystem()
-    do throws(FileError) { try disk.remove(temporary) } catch { throw RuntimeError(.cannotCreate, "\(error)") }
-    let output: any AppendableFile
-    do throws(FileError) { output = try disk.openForAppending(temporary) } catch {
-      throw RuntimeError(.cannotCreate, "\(error)")
+    let output = try RuntimeError.creating { () throws(FileError) in
+      try disk.remove(temporary)
+      return try disk.openForAppending(temporary)
     }
     do throws(RuntimeError) {
       let report = try kept { () throws(StateError) in
         try archive.export(at: SystemTime().now()) { bytes throws(FileError) in try output.append(bytes) }
       }
-      do throws(FileError) {
+      try RuntimeError.creating { () throws(FileError) in
         try output.sync()
         try disk.rename(temporary, to: file)
         try Files.syncFolder(of: file)
-      } catch {
-        throw RuntimeError(.cannotCreate, "\(error)")
       }
       return report
     } catch {
@@ -75,13 +72,9 @@ struct StateCommand {
 
   /// Refuses a target that the archive must not replace: a device or a folder, and any file without `--force`.
   private func refuseTarget() throws(RuntimeError) {
-    let kind: Files.Kind?
-    do throws(FileError) { kind = try Files.kind(of: file) } catch {
-      throw RuntimeError(.cannotCreate, error.description)
-    }
-    switch kind {
+    switch try RuntimeError.creating({ () throws(FileError) in try Files.kind(of: file) }) {
     case nil: return
-    case .file where dispatch.parsed["force"].isGiven: return
+    case .file where parsed["force"].isGiven: return
     case .file: throw RuntimeError(.cannotCreate, "'\(file)' already exists; --force replaces it")
     case .folder: throw RuntimeError(.cannotCreate, "'\(file)' is a folder; name a file in it")
     case .other:
@@ -93,13 +86,21 @@ struct StateCommand {
     let folder = workspace.stateFolder
     let lock = try FolderLock.held(by: "errand \(version)", folder)
     defer { lock?.release() }
-    let descriptor = file == "-" ? STDIN_FILENO : open(file, O_RDONLY | O_CLOEXEC)
-    guard descriptor >= 0 else { throw RuntimeError(.noInput, "\(FileError(.read, file, .system(errno)))") }
-    defer { if descriptor != STDIN_FILENO { close(descriptor) } }
-    let input = Pipe(descriptor, file == "-" ? "standard input" : file)
+    let input: Descriptor
+    do throws(FileError) {
+      input = file == "-" ? Descriptor(owning: dup(STDIN_FILENO)) : try Descriptor(.read, file, O_RDONLY)
+    } catch {
+      throw RuntimeError(.noInput, error.description)
+    }
     return try kept { () throws(StateError) in
-      try archive.import(replacing: dispatch.parsed["replace"].isGiven, at: SystemTime().now()) {
-        count throws(FileError) in try input.read(count)
+      try archive.import(replacing: parsed["replace"].isGiven, at: SystemTime().now()) {
+        count throws(FileError) in
+        var bytes = [UInt8](repeating: 0, count: count)
+        let read = try input.retrying(.read, file == "-" ? "standard input" : file) {
+          bytes.withUnsafeMutableBytes { Glibc.read(input.number, $0.baseAddress, $0.count) }
+        }
+        bytes.removeLast(count - read)
+        return bytes
       }
     }
   }
@@ -122,50 +123,5 @@ struct StateCommand {
 extension StateArchive.Report {
   fileprivate var summary: String {
     "\(openRuns) open runs, \(months) months of records, and \(blobs) large values (\(bytes) bytes)"
-  }
-}
-
-/// A descriptor that is read or written sequentially.
-private struct Pipe {
-  let descriptor: Int32
-  let name: String
-
-  init(_ descriptor: Int32, _ name: String) {
-    self.descriptor = descriptor
-    self.name = name
-  }
-
-  /// The next bytes; none at the end.
-  func read(_ count: Int) throws(FileError) -> [UInt8] {
-    var code: Int32 = 0
-    let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
-      while true {
-        let got = Glibc.read(descriptor, buffer.baseAddress, count)
-        if got >= 0 {
-          filled = got
-          return
-        }
-        if errno != EINTR {
-          code = errno
-          return
-        }
-      }
-    }
-    if code != 0 { throw FileError(.read, name, .system(code)) }
-    return bytes
-  }
-
-  func write(_ bytes: [UInt8]) throws(FileError) {
-    var written = 0
-    while written < bytes.count {
-      let count = bytes.withUnsafeBytes {
-        Glibc.write(descriptor, $0.baseAddress?.advanced(by: written), $0.count - written)
-      }
-      if count >= 0 {
-        written += count
-      } else if errno != EINTR {
-        throw FileError(.write, name, .system(errno))
-      }
-    }
   }
 }

@@ -1,3 +1,4 @@
+import Agent
 import AgentRuntime
 import Basics
 import Glibc
@@ -22,7 +23,7 @@ func systemdUnit(for workspace: Workspace, isUsers: Bool) -> String {
     # Save as /etc/systemd/system/errand.service, then: systemctl enable --now errand
     """
   let network = isUsers ? "" : "\nWants=network-online.target\nAfter=network-online.target"
-  let user = isUsers ? "" : "\nUser=\(userName)"
+  let user = isUsers ? "" : "\nUser=\(FolderLock.name(of: getuid()))"
   return """
     \(head)
     [Unit]
@@ -95,13 +96,7 @@ private func writablePaths(of workspace: Workspace) -> [String] {
     guard let settings = try? connection.settings.evaluate(in: [.map(secrets)]).map else { continue }
     paths += [settings["folder"]?.string].compactMap(\.self) + (settings["others"]?.list ?? []).compactMap(\.string)
   }
-  var known: Set<String> = []
-  return paths.map { Workspace.absolute($0, in: workspace.root) }.filter { known.insert($0).inserted }
-}
-
-private var userName: String {
-  guard let entry = getpwuid(getuid()), let name = entry.pointee.pw_name else { return "\(getuid())" }
-  return String(cString: name)
+  return paths.map { Workspace.absolute($0, in: workspace.root) }.withoutRepeats
 }
 
 private func realPath(of path: String) -> String? {

@@ -6,12 +6,8 @@ import Glibc
 import RecipeTesting
 
 /// `errand test`: tests recipes in the sandboxes of their services and on a clock of their own.
-struct TestCommand {
-  private let dispatch: Dispatch
-  private var parsed: Parsed { dispatch.parsed }
-  private var console: Console { dispatch.console }
-
-  init(_ dispatch: Dispatch) { self.dispatch = dispatch }
+struct TestCommand: DispatchedCommand {
+  let dispatch: Dispatch
 
   func run() async throws(RuntimeError) -> ExitCode {
     let workspace = try dispatch.workspace(besides: parsed["file"].texts.first)
@@ -21,15 +17,12 @@ struct TestCommand {
     // Ends with the signal; a signal that never comes is awaited for as long as the process lives.
     let end = Task { sink.yield(.end(await Signals.shared.next())) }
     defer { end.cancel() }
+    var following = events.makeAsyncIterator()
     while true {
       let folders = Set(try files(of: workspace).map(Workspace.folder(of:)) + workspace.recipeFolders)
       let watch = FolderWatch(folders.sorted()) { sink.yield(.run) }
       console.say("watching \(folders.sorted().joined(separator: ", ")); stop with Ctrl-C")
-      var next: ServiceEvent?
-      for await event in events {
-        next = event
-        break
-      }
+      let next = await following.next()
       watch?.stop()
       guard case .run = next else {
         if case .end(let code) = next { return code }
@@ -102,9 +95,7 @@ struct TestCommand {
   private func update(_ outcomes: [FileOutcome]) throws(RuntimeError) {
     for outcome in outcomes {
       guard let bytes = outcome.updated else { continue }
-      do throws(FileError) { try Files.write(bytes, to: outcome.file) } catch {
-        throw RuntimeError(.cannotCreate, error.description)
-      }
+      try RuntimeError.creating { () throws(FileError) in try Files.write(bytes, to: outcome.file) }
       console.say("\(outcome.file) is updated; look at the difference before you keep it")
     }
   }

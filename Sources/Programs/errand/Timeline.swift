@@ -9,6 +9,7 @@
 // narrow terminal the starts go first, then texts are cut, and then the bars go; errors are broken into lines.
 import Agent
 import Basics
+import CommandLineParser
 import RunState
 
 struct Timeline {
@@ -166,35 +167,5 @@ extension String {
   func fitted(to columns: Int) -> String {
     let text = clipped(to: columns)
     return text + String(repeating: " ", count: max(0, columns - text.displayWidth))
-  }
-
-  /// The text on lines of at most so many columns, broken at blanks, and inside words that are longer.
-  func wrapped(to columns: Int) -> [String] {
-    var lines: [String] = []
-    var line = ""
-    for word in split(separator: " ") {
-      var word = String(word)
-      if !line.isEmpty, line.displayWidth + 1 + word.displayWidth > columns {
-        lines.append(line)
-        line = ""
-      }
-      while word.displayWidth > columns, let cut = word.cut(after: columns) {
-        lines.append(cut.head)
-        word = cut.tail
-      }
-      line += line.isEmpty ? word : " \(word)"
-    }
-    return line.isEmpty && !lines.isEmpty ? lines : lines + [line]
-  }
-
-  private func cut(after columns: Int) -> (head: String, tail: String)? {
-    var end = startIndex
-    var width = 0
-    while end < endIndex {
-      width += String(self[end]).displayWidth
-      if width > columns { break }
-      end = index(after: end)
-    }
-    return end == startIndex ? nil : (String(self[..<end]), String(self[end...]))
   }
 }

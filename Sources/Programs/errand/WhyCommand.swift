@@ -8,17 +8,13 @@ import RunState
 import Runs
 
 /// `errand why`: explains a run, or a schedule around an instant.
-struct WhyCommand {
-  private let dispatch: Dispatch
-  private var parsed: Parsed { dispatch.parsed }
-  private var console: Console { dispatch.console }
-
-  init(_ dispatch: Dispatch) { self.dispatch = dispatch }
+struct WhyCommand: DispatchedCommand {
+  let dispatch: Dispatch
 
   func run() async throws(RuntimeError) -> ExitCode {
     let session = try dispatch.session()
     let subject = parsed["subject"].text ?? ""
-    let stories = try await session.asking(isReading: true) { requests throws(RuntimeError) in
+    let stories = try await session.access.asking(isReading: true) { requests throws(RuntimeError) in
       let now = session.time.now()
       let (all, broken) = try await KnownSchedule.all(requests, session.workspace)
       let named = all.filter {
@@ -37,7 +33,7 @@ struct WhyCommand {
       }
       return stories
     }
-    if parsed["json"].isGiven {
+    if asJSON {
       console.out(JSON.shown(.list(stories.map(\.value)), .pretty))
       return .done
     }

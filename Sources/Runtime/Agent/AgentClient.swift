@@ -42,7 +42,9 @@ package final class AgentClient: Sendable {
   ) async throws(AgentError) -> AgentClient? {
     let opened: Result<Int32?, AgentError> = await withCheckedContinuation { continuation in
       // Ends with the call, which waits only while the agent has as many clients as it accepts at once.
-      let isRunning = startThread { continuation.resume(returning: open(folder)) }
+      let isRunning = startThread {
+        continuation.resume(returning: Result { () throws(AgentError) in try open(folder) })
+      }
       if !isRunning {
         continuation.resume(returning: .failure(AgentError(.unavailable, "the system has no thread left")))
       }
@@ -82,33 +84,28 @@ package final class AgentClient: Sendable {
     }
   }
 
-  private static func open(_ folder: String) -> Result<Int32?, AgentError> {
+  private static func open(_ folder: String) throws(AgentError) -> Int32? {
     // Requests may name secrets, and answers are trusted: only the user's own agent is asked, in the user's folder.
-    guard access(folder, F_OK) == 0 else { return .success(nil) }
-    do throws(AgentError) { _ = try FolderLock.trusted(folder) } catch { return .failure(error) }
+    guard access(folder, F_OK) == 0 else { return nil }
+    _ = try FolderLock.trusted(folder)
     let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
-    guard descriptor >= 0 else {
-      return .failure(AgentError(.unavailable, "cannot make a socket: \(systemErrorText(errno))"))
-    }
-    do {
-      try SocketAddress.with(folder) { Glibc.connect(descriptor, $0, $1) }
-      let peer = SocketAddress.peer(of: descriptor)
-      guard peer?.account == geteuid() else {
-        Glibc.close(descriptor)
-        let whose = FolderLock.name(of: peer?.account ?? .max)
-        return .failure(
-          AgentError(
-            .unavailable,
-            "the process \(peer?.process ?? 0) that listens in '\(folder)' is the user \(whose)'s, and this is \(FolderLock.name(of: geteuid())); end that process"
-          ))
-      }
-      return .success(descriptor)
-    } catch {
+    guard descriptor >= 0 else { throw AgentError(.unavailable, "cannot make a socket: \(systemErrorText(errno))") }
+    do throws(FileError) { try SocketAddress.with(folder) { Glibc.connect(descriptor, $0, $1) } } catch {
       Glibc.close(descriptor)
       // A killed agent left the socket behind, and no process listens on it.
-      if error.code == ENOENT || error.code == ECONNREFUSED { return .success(nil) }
-      return .failure(AgentError(.unavailable, error.description))
+      if error.code == ENOENT || error.code == ECONNREFUSED { return nil }
+      throw AgentError(.unavailable, error.description)
     }
+    let peer = SocketAddress.peer(of: descriptor)
+    guard peer?.account == geteuid() else {
+      Glibc.close(descriptor)
+      let whose = FolderLock.name(of: peer?.account ?? .max)
+      throw AgentError(
+        .unavailable,
+        "the process \(peer?.process ?? 0) that listens in '\(folder)' is the user \(whose)'s, and this is \(FolderLock.name(of: geteuid())); end that process"
+      )
+    }
+    return descriptor
   }
 
   private static func hello(

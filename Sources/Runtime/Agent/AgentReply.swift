@@ -55,7 +55,7 @@ package struct RunWait: Record, Equatable {
 }
 
 /// The agent's identity and workload.
-package struct AgentReport: RecordObject, Equatable {
+package struct AgentReport: Record, Equatable {
   package var pid: Int
   package var program: String
   package var isServing: Bool
@@ -84,30 +84,19 @@ package struct AgentReport: RecordObject, Equatable {
     self.runs = runs
   }
 
-  package func write(to record: inout RecordWriter) {
-    record.set("pid", pid)
-    record.set("program", program)
-    record.set("isServing", isServing)
-    record.set("since", since)
-    record.set("folder", folder)
-    record.set("runs", runs)
-    record.set("recipes", served?.recipes)
-    record.set("schedules", served?.schedules)
-    record.set("nextSlot", served?.nextSlot)
-    record.set("faults", served?.faults ?? [])
-  }
-
-  package init(from record: inout RecordReader) throws(RecordError) {
-    pid = try record.read("pid")
-    program = try record.read("program")
-    isServing = try record.read("isServing")
-    since = try record.read("since")
-    folder = try record.read("folder")
-    runs = try record.readIfPresent("runs") ?? [:]
-    if let recipes: Int = try record.readIfPresent("recipes") {
-      served = Served(
-        recipes: recipes, schedules: try record.read("schedules"), nextSlot: try record.readIfPresent("nextSlot"),
-        faults: try record.readIfPresent("faults") ?? [])
+  package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
+    pid = try member("pid", record?.pid)
+    program = try member("program", record?.program)
+    isServing = try member("isServing", record?.isServing)
+    since = try member("since", record?.since)
+    folder = try member("folder", record?.folder)
+    runs = try member("runs", record?.runs, default: [:])
+    let recipes: Int? = try member("recipes", record?.served?.recipes)
+    let schedules: Int? = try member("schedules", record?.served?.schedules)
+    let nextSlot: Timestamp? = try member("nextSlot", record?.served?.nextSlot)
+    let faults = try member("faults", record?.served?.faults, default: [])
+    if let recipes, let schedules {
+      served = Served(recipes: recipes, schedules: schedules, nextSlot: nextSlot, faults: faults)
     }
   }
 }

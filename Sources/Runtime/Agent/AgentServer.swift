@@ -63,14 +63,8 @@ package final class AgentServer: Sendable {
 
   /// Starts to listen in a folder, replacing the socket of a dead agent; holding the lock proves that it is dead.
   package static func start(
-    in folder: String, lock: FolderLock, identity: AgentIdentity, clock: any TimeSource, handler: @escaping Handler
-  ) throws(AgentError) -> AgentServer {
-    try start(in: folder, lock: lock, identity: identity, clock: clock, limits: LineLoop.Limits(), handler: handler)
-  }
-
-  static func start(
-    in folder: String, lock: FolderLock, identity: AgentIdentity, clock: any TimeSource, limits: LineLoop.Limits,
-    handler: @escaping Handler
+    in folder: String, lock: FolderLock, identity: AgentIdentity, clock: any TimeSource,
+    limits: LineLoop.Limits = LineLoop.Limits(), handler: @escaping Handler
   ) throws(AgentError) -> AgentServer {
     let server = AgentServer(folder, identity, limits, handler)
     let listener = try listen(in: folder)

@@ -136,7 +136,10 @@ extension AgentRequest {
 // MARK: - The verbs
 
 extension AgentVerb {
-  private static let run = "The run's id, or the beginning of it."
+  private static let run = Member<String>.required("run", "The run's id, or the beginning of it.")
+  private static let scheduleID = Member<String>.required("id", "The schedule's id.")
+  private static let overlap = Member<Trigger.Overlap?>.optional(
+    "overlap", "What to do while a run is open, in place of what the recipe says.")
 
   package static let all: [AgentVerb] = [
     AgentVerb(
@@ -164,31 +167,30 @@ extension AgentVerb {
       }),
     AgentVerb(
       "resume", "Resumes an interrupted or paused run, and follows it.", .steer,
-      refusals: [.notFound, .ambiguous, .configuration], Member<String>.required("run", run),
+      refusals: [.notFound, .ambiguous, .configuration], run,
       make: { .resume(run: $0) }, values: { if case .resume(let run) = $0 { run } else { nil } }),
     AgentVerb(
-      "follow", "Reports the progress of a run until it ends.", .read, refusals: [.notFound, .ambiguous],
-      Member<String>.required("run", run),
+      "follow", "Reports the progress of a run until it ends.", .read, refusals: [.notFound, .ambiguous], run,
       make: { .follow(run: $0) }, values: { if case .follow(let run) = $0 { run } else { nil } }),
     AgentVerb(
       "pause", "Pauses a run: no further step begins until it is resumed.", .steer,
-      refusals: [.notFound, .ambiguous, .ended], Member<String>.required("run", run),
+      refusals: [.notFound, .ambiguous, .ended], run,
       Member<String?>.optional("reason", "The reason to record."),
       make: { .pause(run: $0, reason: $1) },
       values: { if case .pause(let run, let reason) = $0 { (run, reason) } else { nil } }),
     AgentVerb(
       "cancel", "Ends a run: what is in flight finishes, then its 'finally' steps run.", .steer,
-      refusals: [.notFound, .ambiguous, .ended], Member<String>.required("run", run),
+      refusals: [.notFound, .ambiguous, .ended], run,
       Member<String?>.optional("reason", "The reason to record."),
       make: { .cancel(run: $0, reason: $1) },
       values: { if case .cancel(let run, let reason) = $0 { (run, reason) } else { nil } }),
     AgentVerb(
       "retry", "Retries an ended run: a new run keeps what succeeded.", .steer,
-      refusals: [.notFound, .ambiguous, .ended], Member<String>.required("run", run),
+      refusals: [.notFound, .ambiguous, .ended], run,
       make: { .retry(run: $0) }, values: { if case .retry(let run) = $0 { run } else { nil } }),
     AgentVerb(
       "resolve", "Records what happened to an uncertain step, so that its run can resume.", .steer,
-      refusals: [.notFound, .ambiguous, .ended], Member<String>.required("run", run),
+      refusals: [.notFound, .ambiguous, .ended], run,
       Member<String>.required("step", "The step's path."),
       Member<ResolutionWord>.required("as", "done, retry or fail."),
       Member<Value?>.optional("output", "With done: the output of the step."),
@@ -204,7 +206,7 @@ extension AgentVerb {
       }),
     AgentVerb(
       "decide", "Records the caller's decision that a run asks for.", .approve,
-      refusals: [.notFound, .ambiguous, .ended, .notAsked, .notAllowed], Member<String>.required("run", run),
+      refusals: [.notFound, .ambiguous, .ended, .notAsked, .notAllowed], run,
       Member<String?>.optional("step", "The path of the step that asks; not needed if only one does."),
       Member<Bool>.required("approved", "Whether the caller approves."),
       Member<String?>.optional("comment", "What to record with the decision."),
@@ -225,12 +227,10 @@ extension AgentVerb {
       make: { .runs(limit: $0, recipe: $1) },
       values: { if case .runs(let limit, let recipe) = $0 { (limit, recipe) } else { nil } }),
     AgentVerb(
-      "find", "Finds a run by the beginning of its id.", .read, refusals: [.notFound, .ambiguous],
-      Member<String>.required("run", run),
+      "find", "Finds a run by the beginning of its id.", .read, refusals: [.notFound, .ambiguous], run,
       make: { .find(run: $0) }, values: { if case .find(let run) = $0 { run } else { nil } }),
     AgentVerb(
-      "show", "Shows the whole record of a run.", .read, refusals: [.notFound, .ambiguous],
-      Member<String>.required("run", run),
+      "show", "Shows the whole record of a run.", .read, refusals: [.notFound, .ambiguous], run,
       make: { .show(run: $0) }, values: { if case .show(let run) = $0 { run } else { nil } }),
     AgentVerb(
       "value", "Reads a large value that a record names and does not hold.", .read,
@@ -256,29 +256,26 @@ extension AgentVerb {
       }),
     AgentVerb(
       "pauseSchedule", "Pauses a schedule: it starts nothing until it is resumed.", .steer, refusals: schedule,
-      Member<String>.required("id", "The schedule's id."), Member<String?>.optional("note", "Why."),
+      scheduleID, Member<String?>.optional("note", "Why."),
       make: { .pauseSchedule(id: $0, note: $1) },
       values: { if case .pauseSchedule(let id, let note) = $0 { (id, note) } else { nil } }),
     AgentVerb(
-      "resumeSchedule", "Lets a paused schedule start runs again.", .steer, refusals: schedule,
-      Member<String>.required("id", "The schedule's id."),
+      "resumeSchedule", "Lets a paused schedule start runs again.", .steer, refusals: schedule, scheduleID,
       make: { .resumeSchedule(id: $0) }, values: { if case .resumeSchedule(let id) = $0 { id } else { nil } }),
     AgentVerb(
       "resetSchedule", "Decides the slots again that were decided while the clock was ahead.", .steer,
-      refusals: schedule.union([.ended]), Member<String>.required("id", "The schedule's id."),
+      refusals: schedule.union([.ended]), scheduleID,
       make: { .resetSchedule(id: $0) }, values: { if case .resetSchedule(let id) = $0 { id } else { nil } }),
     AgentVerb(
       "trigger", "Starts a run of a schedule now, out of turn.", .start, refusals: schedule.union([.notServing]),
-      Member<String>.required("id", "The schedule's id."),
-      Member<Trigger.Overlap?>.optional("overlap", "What to do while a run is open, in place of what the recipe says."),
+      scheduleID, overlap,
       make: { .trigger(id: $0, overlap: $1) },
       values: { if case .trigger(let id, let overlap) = $0 { (id, overlap) } else { nil } }),
     AgentVerb(
       "backfill", "Starts runs for past slots that have none, or only lists these.", .start,
-      refusals: schedule.union([.notServing]), Member<String>.required("id", "The schedule's id."),
+      refusals: schedule.union([.notServing]), scheduleID,
       Member<Timestamp>.required("from", "The first instant."),
-      Member<Timestamp>.required("to", "The first instant that no longer counts."),
-      Member<Trigger.Overlap?>.optional("overlap", "What to do while a run is open, in place of what the recipe says."),
+      Member<Timestamp>.required("to", "The first instant that no longer counts."), overlap,
       Member<Bool>.optional("dryRun", or: false, "Whether to list the slots and start nothing."),
       make: { .backfill(id: $0, from: $1, to: $2, overlap: $3, isDry: $4) },
       values: {

@@ -48,18 +48,6 @@ package struct Explanation: Sendable, Equatable {
     /// Another run that it is about.
     package var run: String?
     package var at: Timestamp?
-
-    package init(
-      _ topic: Topic, _ text: String, commands: [String] = [], step: StepPath? = nil, run: String? = nil,
-      at: Timestamp? = nil
-    ) {
-      self.topic = topic
-      self.text = text
-      self.commands = commands
-      self.step = step
-      self.run = run
-      self.at = at
-    }
   }
 
   package var sentences: [Sentence] = []
@@ -75,7 +63,7 @@ package struct Explanation: Sendable, Equatable {
     _ topic: Topic, _ text: String, commands: [String] = [], step: StepPath? = nil, run: String? = nil,
     at: Timestamp? = nil
   ) {
-    sentences.append(Sentence(topic, text, commands: commands, step: step, run: run, at: at))
+    sentences.append(Sentence(topic: topic, text: text, commands: commands, step: step, run: run, at: at))
   }
 
   /// For people: the first sentence, then the others, each on a line of its own with its commands below it.

@@ -14,6 +14,7 @@ extension RunFormatter {
     let slot = cause.slot.map { " of \(clock.date($0))" } ?? ""
     let created = clock.date(run.createdAt)
     let other = facts.others.first { $0.id == cause.run }
+    let how = other.map { " (\($0.status.rawValue))" } ?? ""
     switch cause.kind {
     case .manual: story.say(.cause, "Started by hand on \(created).", at: run.createdAt)
     case .slot:
@@ -33,10 +34,8 @@ extension RunFormatter {
         at: event?.receivedAt)
     case .afterRecipe:
       let of = other.map { " of \($0.recipe.safe)" } ?? ""
-      let how = other.map { " (\($0.status.rawValue))" } ?? ""
       story.say(.cause, "It follows the run \(cause.run ?? "")\(of)\(how).", run: cause.run)
     case .retry:
-      let how = other.map { " (\($0.status.rawValue))" } ?? ""
       story.say(
         .cause,
         "Started on \(created) to retry the run \(cause.run ?? "")\(how); this is attempt \(run.origin.attempt).",
@@ -112,14 +111,18 @@ extension RunFormatter {
     for (path, records) in groups(steps.filter { $0.status == .skipped }) {
       let times = records.count == 1 ? "" : " for \(records.count) items"
       lines.append(
-        .init(.branch, "\(name(path, records[0]))was skipped\(times)\(why(records[0])).", step: records[0].path))
+        .init(
+          topic: .branch, text: "\(name(path, records[0]))was skipped\(times)\(why(records[0])).", step: records[0].path
+        ))
     }
     for (path, records) in groups(caught) {
       let message = (records[0].error?.message ?? "").within
       let verb = records[0].status == .timedOut ? "timed out" : "failed"
       let times = records.count == 1 ? "" : " for \(records.count) items, the first of them"
       lines.append(
-        .init(.branch, "'\(path.safe)' \(verb)\(times) (\(message)), and the run continued.", step: records[0].path))
+        .init(
+          topic: .branch, text: "'\(path.safe)' \(verb)\(times) (\(message)), and the run continued.",
+          step: records[0].path))
     }
     story.sentences += lines.prefix(RunFormatter.mostLines)
     if lines.count > RunFormatter.mostLines {

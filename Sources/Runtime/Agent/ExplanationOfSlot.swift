@@ -81,27 +81,26 @@ struct SlotFormatter {
 
   private func tellUndecided(_ slot: Timestamp, _ story: inout Explanation) {
     let due = clock.date(slot)
+    let didNot = "\(name) did not run on \(due)"
+    let text: String
+    var commands: [String] = []
     if !facts.isRead {
-      story.say(
-        .slot, "\(name) did not run on \(due): no agent has read '\(schedule.file.safe)' yet.", at: slot)
+      text = "\(didNot): no agent has read '\(schedule.file.safe)' yet."
     } else if slot < schedule.createdAt {
-      story.say(
-        .slot,
-        "\(name) did not run on \(due): the agent has known the schedule only since \(clock.date(schedule.createdAt)).",
-        at: slot)
+      text = "\(didNot): the agent has known the schedule only since \(clock.date(schedule.createdAt))."
     } else if slot <= schedule.processedUntil {
-      story.say(.slot, "\(name) was due on \(due), and the ledger no longer holds its outcome.", at: slot)
+      text = "\(name) was due on \(due), and the ledger no longer holds its outcome."
     } else if let pause = schedule.pause, pause.at <= slot {
-      story.say(.slot, "\(name) did not run on \(due), because it is paused.", at: slot)
+      text = "\(didNot), because it is paused."
     } else if schedule.remainingRuns == 0 {
-      story.say(.slot, "\(name) did not run on \(due), because its 'remainingRuns' are used up.", at: slot)
+      text = "\(didNot), because its 'remainingRuns' are used up."
     } else if isServed {
-      story.say(.slot, "\(name) has been due since \(due), and the agent is about to decide.", at: slot)
+      text = "\(name) has been due since \(due), and the agent is about to decide."
     } else {
-      story.say(
-        .slot, "\(name) did not run on \(due): no agent has looked at it since \(clock.date(schedule.processedUntil)).",
-        commands: ["errand serve"], at: slot)
+      text = "\(didNot): no agent has looked at it since \(clock.date(schedule.processedUntil))."
+      commands = ["errand serve"]
     }
+    story.say(.slot, text, commands: commands, at: slot)
   }
 
   private func tell(_ record: SlotRecord, _ slot: Timestamp, _ story: inout Explanation) {

@@ -6,7 +6,7 @@
 /// never removed, because two processes could then each hold a lock on two files of that name.
 import Basics
 import ChildProcesses
-import Glibc
+package import Glibc
 import Synchronization
 
 package final class FolderLock: Sendable {
@@ -113,7 +113,8 @@ package final class FolderLock: Sendable {
     return opened
   }
 
-  static func name(of user: uid_t) -> String {
+  /// The name of an account, or its number.
+  package static func name(of user: uid_t) -> String {
     guard let entry = getpwuid(user), let name = entry.pointee.pw_name else { return "\(user)" }
     return String(cString: name)
   }

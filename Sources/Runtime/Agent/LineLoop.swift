@@ -9,7 +9,7 @@ import RunState
 import Synchronization
 import Threads
 
-final class LineLoop: Sendable {
+package final class LineLoop: Sendable {
   typealias ID = Int
 
   enum Event: Sendable {
@@ -25,7 +25,7 @@ final class LineLoop: Sendable {
     case closed(ID)
   }
 
-  struct Limits: Sendable {
+  package struct Limits: Sendable {
     var line = 8 << 20
     var output = 32 << 20
     var connections = 128
@@ -33,6 +33,8 @@ final class LineLoop: Sendable {
     var backlog = 1 << 20
     /// How long a stop waits for the other sides to read what was sent.
     var flush = TimeSpan.seconds(1)
+
+    package init() {}
   }
 
   private struct Connection {

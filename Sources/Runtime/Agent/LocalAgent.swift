@@ -44,12 +44,8 @@ package struct LocalAgent: Sendable {
       store: store, time: time, activity: activity, walkers: walkers,
       chance: chance ?? { Double.random(in: 0..<1) }, prepare: prepare)
     self.host = host
-    schedules = served.map { served in
-      ScheduleHost(
-        host, store, time: time, program: status.version, folders: served.folders, in: served.environment,
-        files: served.files, newID: served.newID, refusal: served.refusal)
-    }
-    service = RunService(host, store, time: time, agent: status, schedules: schedules)
+    schedules = served.map { ScheduleHost(host, store, time: time, program: status.version, serving: $0) }
+    service = RunService(host: host, store: store, time: time, agent: status, schedules: schedules)
   }
 
   /// Starts to serve: reads the recipes, resumes every open run, and fires schedules.

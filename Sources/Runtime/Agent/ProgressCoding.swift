@@ -7,53 +7,32 @@ package import Runs
 extension Progress {
   /// The object.
   package var value: Value {
-    var writer = RecordWriter()
-    switch self {
-    case .runBegan(let run, let recipe, let isResumed):
-      writer.set("progress", "runBegan")
-      writer.set("run", run)
-      writer.set("recipe", recipe)
-      writer.set("isResumed", isResumed)
-    case .stepBegan(let path, let title, let depth):
-      writer.set("progress", "stepBegan")
-      writer.set("step", path)
-      writer.set("title", title)
-      writer.set("depth", depth)
-    case .loopAdvanced(let path, let done, let count):
-      writer.set("progress", "loopAdvanced")
-      writer.set("step", path)
-      writer.set("done", done)
-      writer.set("count", count)
-    case .attemptFailed(let path, let attempt, let error, let retryIn):
-      writer.set("progress", "attemptFailed")
-      writer.set("step", path)
-      writer.set("attempt", attempt)
-      writer.set("error", error)
-      writer.set("retryIn", retryIn)
-    case .stepWaits(let path, let title, let depth, let wait):
-      writer.set("progress", "stepWaits")
-      writer.set("step", path)
-      writer.set("title", title)
-      writer.set("depth", depth)
-      writer.set("wait", wait)
-    case .reported(let path, let text):
-      writer.set("progress", "reported")
-      writer.set("step", path)
-      writer.set("text", text)
-    case .stepEnded(let path, let title, let depth, let status, let took, let error, let isReplayed):
-      writer.set("progress", "stepEnded")
-      writer.set("step", path)
-      writer.set("title", title)
-      writer.set("depth", depth)
-      writer.set("status", status)
-      writer.set("took", took)
-      writer.set("error", error)
-      writer.set("isReplayed", isReplayed)
-    case .runEnded(let record):
-      writer.set("progress", "runEnded")
-      writer.set("record", record)
-    }
-    return .map(writer.map)
+    let (kind, members): (String, KeyValuePairs<String, (any Recordable)?>) =
+      switch self {
+      case .runBegan(let run, let recipe, let isResumed):
+        ("runBegan", ["run": run, "recipe": recipe, "isResumed": isResumed])
+      case .stepBegan(let path, let title, let depth):
+        ("stepBegan", ["step": path, "title": title, "depth": depth])
+      case .loopAdvanced(let path, let done, let count):
+        ("loopAdvanced", ["step": path, "done": done, "count": count])
+      case .attemptFailed(let path, let attempt, let error, let retryIn):
+        ("attemptFailed", ["step": path, "attempt": attempt, "error": error, "retryIn": retryIn])
+      case .stepWaits(let path, let title, let depth, let wait):
+        ("stepWaits", ["step": path, "title": title, "depth": depth, "wait": wait])
+      case .reported(let path, let text): ("reported", ["step": path, "text": text])
+      case .stepEnded(let path, let title, let depth, let status, let took, let error, let isReplayed):
+        (
+          "stepEnded",
+          [
+            "step": path, "title": title, "depth": depth, "status": status, "took": took, "error": error,
+            "isReplayed": isReplayed,
+          ]
+        )
+      case .runEnded(let record): ("runEnded", ["record": record])
+      }
+    var map = ValueMap([("progress", .string(kind))])
+    for (name, member) in members { map[name] = member?.encoded() }
+    return .map(map)
   }
 
   /// Reads what `value` made.

@@ -201,10 +201,7 @@ package struct RecipeRegistry {
 
   private func checked(_ item: Item) -> Recipe? {
     var environment = environment
-    environment.read = { path throws(FileError) in
-      guard let text = item.texts[path]?.string else { throw FileError(.read, path, .system(2)) }
-      return Source(name: path, text: text)
-    }
+    environment.read = Recipe.reader(of: .map(item.texts))
     return disk.check(item.source, environment).recipe
   }
 }

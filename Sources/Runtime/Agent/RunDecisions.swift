@@ -1,27 +1,6 @@
 import Basics
 package import RunState
 
-/// Why a decision was not taken.
-package struct DecisionError: Error, Sendable, Equatable {
-  package enum Kind: String, Sendable {
-    /// No such step asks for a decision.
-    case notAsked
-    /// Several steps ask, and none was named.
-    case ambiguous
-    /// The step asks others.
-    case notAllowed
-    case state
-  }
-
-  package var kind: Kind
-  package var message: String
-
-  init(_ kind: Kind, _ message: String) {
-    self.kind = kind
-    self.message = message
-  }
-}
-
 /// Takes people's decisions.
 package struct RunDecisions: Sendable {
   let host: RunHost
@@ -31,13 +10,13 @@ package struct RunDecisions: Sendable {
   /// - Parameter step: May be left out where exactly one step asks.
   package func decide(
     _ id: String, step: StepPath?, _ decision: DecisionRecord
-  ) async throws(DecisionError) -> StepPath {
+  ) async throws(RequestRefusedError) -> StepPath {
     try await decide(id, step: step, decision, on: host)
   }
 
   private func decide(
     _ id: String, step: StepPath?, _ decision: DecisionRecord, on host: isolated RunHost
-  ) async throws(DecisionError) -> StepPath {
+  ) async throws(RequestRefusedError) -> StepPath {
     // One that is on its way to the state is as good as given.
     let asking = host.store.run(id)?.askingSteps.filter { host.lives[id]?.deciding.contains($0.path) != true } ?? []
     let path = try asking.decided(step, by: decision.by, in: id)
@@ -46,7 +25,7 @@ package struct RunDecisions: Sendable {
     do throws(StateError) {
       try await host.keeper.append([.decisionGiven(DecisionGiven(run: id, step: path, decision: decision))])
     } catch {
-      throw DecisionError(.state, error.message)
+      throw RequestRefusedError(error)
     }
     await host.wake(id)
     return path
@@ -64,27 +43,28 @@ extension [StepRecord] {
   /// The one of these steps, which ask for a decision, that a person decides.
   ///
   /// - Parameter step: The path that they named; may be left out where exactly one step asks.
-  func decided(_ step: StepPath?, by person: String, in run: String) throws(DecisionError) -> StepPath {
+  func decided(_ step: StepPath?, by person: String, in run: String) throws(RequestRefusedError) -> StepPath {
     let paths = map { "'\($0.path)'" }.sorted { $0.precedesByScalars($1) }.joined(separator: ", ")
     let chosen: StepRecord
     if let step {
       guard let found = first(where: { $0.path.hasSameScalars(as: step) }) else {
-        throw DecisionError(
+        throw RequestRefusedError(
           .notAsked,
           "the step '\(step)' of the run \(run) does not ask for a decision\(paths.isEmpty ? "" : "; these do: \(paths)")"
         )
       }
       chosen = found
     } else {
-      guard let first else { throw DecisionError(.notAsked, "no step of the run \(run) asks for a decision") }
+      guard let first else { throw RequestRefusedError(.notAsked, "no step of the run \(run) asks for a decision") }
       guard count == 1 else {
-        throw DecisionError(.ambiguous, "several steps of the run \(run) ask for a decision; name one of \(paths)")
+        throw RequestRefusedError(
+          .ambiguous, "several steps of the run \(run) ask for a decision; name one of \(paths)")
       }
       chosen = first
     }
     let allowed = chosen.wait?.by ?? []
     guard allowed.isEmpty || allowed.contains(where: { $0.hasSameScalars(as: person) }) else {
-      throw DecisionError(
+      throw RequestRefusedError(
         .notAllowed, "'\(chosen.path)' asks \(allowed.joined(separator: ", ")), and not '\(person)'")
     }
     return chosen.path

@@ -20,26 +20,6 @@ package struct RunFacts: Sendable, Equatable {
   /// The values that its records refer to: `#texts`, and each step's output by its path.
   package var values: [String: Value] = [:]
 
-  package init(
-    _ run: RunRecord, now: Timestamp, schedule: ScheduleRecord? = nil, slot: SlotRecord? = nil,
-    others: [RunReference] = [],
-    events: [EventRecord] = []
-  ) {
-    self.run = run
-    self.now = now
-    self.schedule = schedule
-    self.slot = slot
-    self.others = others
-    self.events = events
-  }
-
-  /// Combines a run with the answer of its agent to a `Question`.
-  package init(_ run: RunRecord, answering answer: Answer) {
-    self.init(
-      run, now: answer.around.now, schedule: answer.around.schedule, slot: answer.around.slot, others: answer.others,
-      events: answer.events)
-  }
-
   /// The recipe's text and those of the recipes it calls, by file.
   package var texts: Value { value(run.origin.texts, named: "#texts") ?? .null }
 
@@ -73,6 +53,15 @@ package struct RunFacts: Sendable, Equatable {
   }
 }
 
+extension RunFacts {
+  /// Combines a run with the answer of its agent to a `Question`.
+  package init(_ run: RunRecord, answering answer: Answer) {
+    self.init(
+      run: run, now: answer.around.now, schedule: answer.around.schedule, slot: answer.around.slot,
+      others: answer.others, events: answer.events)
+  }
+}
+
 /// A summary of another run.
 package struct RunReference: Record, Equatable {
   package var id: String
@@ -81,15 +70,9 @@ package struct RunReference: Record, Equatable {
   /// The group whose limit it keeps to.
   package var group: String?
   package var createdAt: Timestamp
+}
 
-  package init(id: String, recipe: String, status: RunStatus, group: String? = nil, createdAt: Timestamp) {
-    self.id = id
-    self.recipe = recipe
-    self.status = status
-    self.group = group
-    self.createdAt = createdAt
-  }
-
+extension RunReference {
   package init(_ run: RunRecord) {
     self.init(
       id: run.id, recipe: run.recipe, status: run.status, group: run.origin.group?.name, createdAt: run.createdAt)
@@ -119,28 +102,6 @@ extension RunFacts {
     var group: String?
     /// The names of the events that it waits for.
     var awaits: [String]
-
-    init(run: String, cause: RunCause, group: String? = nil, awaits: [String] = []) {
-      self.run = run
-      self.cause = cause
-      self.group = group
-      self.awaits = awaits
-    }
-
-    package init(about run: RunRecord) {
-      self.run = run.id
-      cause = run.origin.cause
-      group = run.status.isEnded ? nil : run.origin.group?.name
-      let names = run.stepsInOrder.filter { $0.status == .waiting }.compactMap(\.wait?.event)
-      awaits = Set(names).sorted { $0.precedesByScalars($1) }
-    }
-
-    package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
-      run = try member("run", record?.run)
-      cause = try member("cause", record?.cause)
-      group = try member("group", record?.group)
-      awaits = try member("awaits", record?.awaits, default: [])
-    }
   }
 
   /// The most bytes to read from `blobs/`; a larger value is left out of the explanation.
@@ -196,6 +157,21 @@ extension RunFacts {
 }
 
 extension RunFacts.Question {
+  package init(about run: RunRecord) {
+    self.run = run.id
+    cause = run.origin.cause
+    group = run.status.isEnded ? nil : run.origin.group?.name
+    let names = run.stepsInOrder.filter { $0.status == .waiting }.compactMap(\.wait?.event)
+    awaits = Set(names).sorted { $0.precedesByScalars($1) }
+  }
+
+  package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
+    run = try member("run", record?.run)
+    cause = try member("cause", record?.cause)
+    group = try member("group", record?.group)
+    awaits = try member("awaits", record?.awaits, default: [])
+  }
+
   /// The run before it, and those that share its group.
   func others(in store: any StateStore) async throws(StateError) -> [RunReference] {
     var others: [RunReference] = []

@@ -1,9 +1,9 @@
 package import Basics
 import Recipes
-package import RunState
+import RunState
 import Runs
 
-/// Serves an agent's callers, in its own process or on the socket (`SocketService`).
+/// Serves an agent's callers, in its own process or on the socket.
 ///
 /// `AgentVerb.all` documents each request. Everything that an answer reports about a run or a schedule is already on
 /// disk.
@@ -14,16 +14,6 @@ package struct RunService: Sendable {
   let agent: AgentStatus
   /// Nil where there are no schedules, as in a sandbox.
   let schedules: ScheduleHost?
-
-  package init(
-    _ host: RunHost, _ store: any StateStore, time: any TimeSource, agent: AgentStatus, schedules: ScheduleHost? = nil
-  ) {
-    self.schedules = schedules
-    self.host = host
-    self.store = store
-    self.time = time
-    self.agent = agent
-  }
 
   /// Answers a request; all answers have been sent when this returns.
   package func handle(_ request: AgentRequest, from caller: AgentCaller, to replies: some AgentReplies) async {
@@ -210,16 +200,12 @@ package struct RunService: Sendable {
   }
 }
 
-/// Serves requests that are lines of JSON.
-package struct SocketService: Sendable {
-  private let service: RunService
-
-  package init(_ service: RunService) { self.service = service }
-
+extension RunService {
+  /// Serves a request that is a line of JSON.
   package func handle(_ line: RequestLine) async {
-    let replies = SocketReplies(to: line) { [service] in service.newID() }
+    let replies = SocketReplies(to: line) { newID() }
     do throws(RequestRefusedError) {
-      await service.handle(try AgentRequest(reading: line.value), from: line.caller, to: replies)
+      await handle(try AgentRequest(reading: line.value), from: line.caller, to: replies)
     } catch {
       replies.give(.refused(error))
     }

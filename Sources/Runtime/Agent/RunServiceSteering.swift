@@ -67,23 +67,6 @@ extension RunService {
     _ prefix: String, _ step: StepPath?, _ decision: DecisionRecord
   ) async throws(RequestRefusedError) -> AgentReply {
     let run = try await openRun(prefix)
-    do throws(DecisionError) {
-      return .decided(step: try await host.decisions.decide(run, step: step, decision), run: run)
-    } catch {
-      throw RequestRefusedError(error)
-    }
-  }
-}
-
-extension RequestRefusedError {
-  fileprivate init(_ error: DecisionError) {
-    let kind: Kind =
-      switch error.kind {
-      case .notAsked: .notAsked
-      case .ambiguous: .ambiguous
-      case .notAllowed: .notAllowed
-      case .state: .state
-      }
-    self.init(kind, error.message)
+    return .decided(step: try await host.decisions.decide(run, step: step, decision), run: run)
   }
 }

@@ -17,11 +17,11 @@ package struct ScheduleFacts: Sendable {
   /// Why the rule's own instant nearest to the one in question isn't a slot.
   package var leftOut: LeftOut?
   /// What the ledger holds of the previous slot, latest first.
-  package var ledger: [SlotRecord]
+  package var ledger: [SlotRecord] = []
   /// When the agent last decided anything before that.
   package var lastSign: Timestamp?
   /// The runs that the ledger names.
-  package var runs: [RunReference]
+  package var runs: [RunReference] = []
   /// The fault of the recipe's file as it is now.
   package var fault: String?
   /// Whether an agent has read the recipe.
@@ -34,22 +34,10 @@ package struct ScheduleFacts: Sendable {
     case afterEnd(Timestamp, end: Timestamp)
   }
 
-  package init(
-    _ schedule: ScheduleRecord, words: String, at: Timestamp, isNamed: Bool, previous: Timestamp? = nil,
-    following: Timestamp? = nil, upcoming: Timestamp? = nil, leftOut: LeftOut? = nil, ledger: [SlotRecord] = [],
-    lastSign: Timestamp? = nil, runs: [RunReference] = [], fault: String? = nil
-  ) {
+  package init(_ schedule: ScheduleRecord, words: String, at: Timestamp, isNamed: Bool) {
     self.schedule = schedule
     self.words = words
     self.at = at
     self.isNamed = isNamed
-    self.previous = previous
-    self.following = following
-    self.upcoming = upcoming
-    self.leftOut = leftOut
-    self.ledger = ledger
-    self.lastSign = lastSign
-    self.runs = runs
-    self.fault = fault
   }
 }

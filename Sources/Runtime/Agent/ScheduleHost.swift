@@ -1,4 +1,5 @@
 package import Basics
+import Glibc
 package import Recipes
 package import RunState
 import Scheduler
@@ -50,23 +51,16 @@ package actor ScheduleHost {
   /// Whether slots are fired.
   private(set) var isServing = false
 
-  /// - Parameters:
-  ///   - files: Where the recipes are; the environment reads their content.
-  ///   - newID: Makes the id of a run created at an instant.
-  ///   - refusal: Why a recipe cannot be started with some inputs, as when a secret is missing.
-  package init(
-    _ host: RunHost, _ store: any StateStore, time: any TimeSource, program: String, folders: [String],
-    in environment: RecipeEnvironment, files: RecipeFiles = .disk,
-    newID: @escaping @Sendable (Timestamp) -> String = ScheduleHost.newID,
-    refusal: @escaping @Sendable (Recipe, _ inputs: Value) async -> String?
+  init(
+    _ host: RunHost, _ store: any StateStore, time: any TimeSource, program: String, serving served: LocalAgent.Served
   ) {
     self.store = store
     self.host = host
     self.time = time
     self.program = program
-    self.refusal = refusal
-    self.newID = newID
-    registry = RecipeRegistry(folders, in: environment, files: files)
+    refusal = served.refusal
+    newID = served.newID
+    registry = RecipeRegistry(served.folders, in: served.environment, files: served.files)
     scheduler = Scheduler(newID: newID)
   }
 
@@ -442,13 +436,7 @@ extension ScheduleHost {
         "the slots of '\(id)' are decided until \(store.state.schedules[id]?.processedUntil ?? now), which isn't ahead of the clock, so there is nothing to reset"
       )
     }
-    var started = Set(record.buffered.map(\.slot)).union(record.started)
-    do throws(StateError) {
-      let query = SlotQuery(limit: .max, schedule: id, from: now)
-      for slot in try await store.slots(query) where slot.outcome == .started { started.insert(slot.slot) }
-    } catch {
-      throw RequestRefusedError(.state, error.message)
-    }
+    let started = try await startedSlots(of: id, from: now).union(record.started).union(record.buffered.map(\.slot))
     let slots = started.filter { $0 > now }.sorted()
     if isServing, let decisions = scheduler.reset(id, to: now, started: slots, at: now) {
       ahead.remove(id)
@@ -462,6 +450,18 @@ extension ScheduleHost {
           .slotDecided(.reset(id, from: until, to: now, started: slots.count, at: now)),
         ])
     ])
+  }
+
+  /// The slots of a schedule that started a run.
+  private func startedSlots(
+    of id: String, from: Timestamp, before: Timestamp? = nil
+  ) async throws(RequestRefusedError) -> Set<Timestamp> {
+    do throws(StateError) {
+      let slots = try await store.slots(SlotQuery(limit: .max, schedule: id, from: from, before: before))
+      return Set(slots.filter { $0.outcome == .started }.map(\.slot))
+    } catch {
+      throw RequestRefusedError(error)
+    }
   }
 
   /// Makes a run of a served recipe, with the names of the secrets that it reads.
@@ -511,13 +511,7 @@ extension ScheduleHost {
     _ id: String, from: Timestamp, to: Timestamp
   ) async throws(RequestRefusedError) -> (slots: [Timestamp], hasMore: Bool) {
     try served(id)
-    var started: Set<Timestamp> = []
-    do throws(StateError) {
-      let query = SlotQuery(limit: .max, schedule: id, from: from, before: to)
-      for slot in try await store.slots(query) where slot.outcome == .started { started.insert(slot.slot) }
-    } catch {
-      throw RequestRefusedError(.state, error.message)
-    }
+    let started = try await startedSlots(of: id, from: from, before: to)
     guard let found = scheduler.slotsToBackfill(id, from: from, to: to, started: started) else {
       throw RequestRefusedError(.notFound, "the recipe of '\(id)' cannot be read now; errand serve says why")
     }
@@ -537,5 +531,22 @@ extension Recipe {
   /// The group whose limit the recipe's runs keep to, as they record it.
   package var group: RunGroup? {
     concurrency.map { RunGroup(name: $0.name, limit: $0.limit, onLimit: $0.onLimit.rawValue) }
+  }
+
+  /// The recipe's text and those of the recipes it calls, as a run keeps them.
+  package var texts: ValueMap {
+    var texts = ValueMap()
+    for recipe in all {
+      texts[recipe.source.name] = .string(String(decoding: recipe.source.bytes, as: UTF8.self))
+    }
+    return texts
+  }
+
+  /// Reads a recipe and those it calls from texts that were kept.
+  package static func reader(of texts: Value) -> @Sendable (_ path: String) throws(FileError) -> Source {
+    { path throws(FileError) in
+      guard let text = texts[path]?.string else { throw FileError(.read, path, .system(ENOENT)) }
+      return Source(name: path, text: text)
+    }
   }
 }

@@ -174,9 +174,7 @@ package struct AgentAccess: Sendable {
 
   /// The state's folder, created if it is missing.
   private func madeFolder() throws(RuntimeError) -> String {
-    do throws(FileError) { try Files.makeFolder(workspace.stateFolder, mode: 0o700) } catch {
-      throw RuntimeError(.cannotCreate, error.description)
-    }
+    try RuntimeError.creating { () throws(FileError) in try Files.makeFolder(workspace.stateFolder, mode: 0o700) }
     return workspace.stateFolder
   }
 
@@ -218,10 +216,9 @@ package struct AgentAccess: Sendable {
     ) { record throws(RunRefusedError) in
       try await factory().prepared(record, from: store)
     }
-    let service = SocketService(agent.service)
     let server = try lock.map { lock throws(AgentError) in
       try AgentServer.start(in: workspace.stateFolder, lock: lock, identity: identity, clock: time) { line in
-        await service.handle(line)
+        await agent.service.handle(line)
       }
     }
     return .agent(agent, caller: caller, lock: lock, server: server)

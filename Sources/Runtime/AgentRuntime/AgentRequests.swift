@@ -22,12 +22,10 @@ package struct AgentRequests: Sendable {
   package func askOnce<Answer: Sendable>(
     _ request: AgentRequest, _ read: (AgentReply) -> Answer?
   ) async throws(RuntimeError) -> Answer? {
-    var first: AgentReply?
+    let first: AgentReply?
     do {
-      for try await reply in try connection.ask(request) {
-        first = reply
-        break
-      }
+      var replies = try connection.ask(request).makeAsyncIterator()
+      first = try await replies.next()
     } catch let error as RecordError {
       throw RuntimeError(.unavailable, "the answer cannot be read: \(error.message)")
     } catch {
@@ -38,6 +36,9 @@ package struct AgentRequests: Sendable {
     guard let answer = read(first) else { throw RuntimeError(.unavailable, "the agent answered something else") }
     return answer
   }
+
+  /// Sends a request whose answer says only that it was carried out; throws if the agent refuses.
+  package func tell(_ request: AgentRequest) async throws(RuntimeError) { _ = try await ask(request) { $0 } }
 
   /// The value that a record refers to; null for none.
   package func value(_ stored: StoredValue?) async throws(RuntimeError) -> Value {

@@ -1,3 +1,4 @@
+import Agent
 import Basics
 package import Recipes
 import Synchronization

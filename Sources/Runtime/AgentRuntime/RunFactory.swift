@@ -1,7 +1,6 @@
 package import ActionKit
 package import Agent
 package import Basics
-import Glibc
 package import Recipes
 package import Recordings
 package import RunState
@@ -113,22 +112,8 @@ package struct RunFactory: Sendable {
     environment.isForPlan = isForPlan
     // The trigger that started the run no longer matters.
     environment.passesOverTriggers = true
-    environment.read = { path throws(FileError) in
-      guard let text = texts[path]?.string else { throw FileError(.read, path, .system(ENOENT)) }
-      return Source(name: path, text: text)
-    }
+    environment.read = Recipe.reader(of: texts)
     environment.isOver = isOver
     return Recipe.check(Source(name: file, text: texts[file]?.string ?? ""), in: environment)
-  }
-}
-
-extension Recipe {
-  /// The recipe's text and those of the recipes it calls, as a run keeps them.
-  package var texts: ValueMap {
-    var texts = ValueMap()
-    for recipe in all {
-      texts[recipe.source.name] = .string(String(decoding: recipe.source.bytes, as: UTF8.self))
-    }
-    return texts
   }
 }

@@ -13,9 +13,7 @@ package struct Sandboxes: Sendable {
 
   /// Starts the sandboxes of a recipe's plugins.
   package init(of recipe: Recipe, in workspace: Workspace, time: any TimeSource) async throws(RuntimeError) {
-    do throws(FileError) { root = try Files.makeTemporaryFolder("errand-sandbox") } catch {
-      throw RuntimeError(.cannotCreate, "\(error)")
-    }
+    root = try RuntimeError.creating { () throws(FileError) in try Files.makeTemporaryFolder("errand-sandbox") }
     folder = "\(root)/files"
     do throws(RuntimeError) {
       for name in recipe.connectionNames {

@@ -37,10 +37,11 @@ package struct Workspace: Sendable {
         return Workspace.isFolder(path) ? (isNamed ? String(path.dropLast()) : path) : Workspace.folder(of: path)
       } ?? workingFolder
     configurationPath = given.map { Workspace.absolute($0, in: workingFolder) } ?? Workspace.search(from: start)
+    let named = stateFolder.map { Workspace.absolute($0, in: workingFolder) }
     guard let configurationPath else {
       configuration = Configuration()
       root = workingFolder
-      self.stateFolder = stateFolder.map { Workspace.absolute($0, in: workingFolder) } ?? Workspace.personalState
+      self.stateFolder = named ?? Workspace.personalState
       return
     }
     let source: Source
@@ -57,9 +58,7 @@ package struct Workspace: Sendable {
     }
     self.configuration = configuration
     root = Workspace.folder(of: configurationPath)
-    self.stateFolder =
-      stateFolder.map { Workspace.absolute($0, in: workingFolder) }
-      ?? Workspace.absolute(configuration.state ?? ".errand", in: root)
+    self.stateFolder = named ?? Workspace.absolute(configuration.state ?? ".errand", in: root)
   }
 
   /// How long finished runs are kept.

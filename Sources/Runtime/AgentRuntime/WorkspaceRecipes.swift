@@ -20,12 +20,9 @@ extension Workspace {
     return (checked.recipe, checked.diagnostics.first { $0.severity == .error }?.message)
   }
 
-  /// The recipes of the configured folders.
-  package func recipeFiles() throws(RuntimeError) -> [String] { try recipeFiles(of: []) }
-
   /// The recipes that a command line names, directly or by their folder; those of the configured folders if it names
   /// none.
-  package func recipeFiles(of given: [String]) throws(RuntimeError) -> [String] {
+  package func recipeFiles(of given: [String] = []) throws(RuntimeError) -> [String] {
     var paths: [String] = []
     for path in given.isEmpty ? recipeFolders : given {
       guard given.isEmpty || Workspace.isFolder(path) else {

@@ -80,15 +80,17 @@ package final class SuiteTest: Sendable {
       var unchecked = ExpressionScope(functions: scope.functions, rules: .unchecked)
       for name in scope.names { unchecked.declare(name, .dyn) }
       // What cannot even be compiled without types is no expression.
-      if case .success = CompiledExpression.compile(expression, in: unchecked) { return SuiteOutcome(.check, message) }
-      return SuiteOutcome(.parse, message)
+      if case .success = CompiledExpression.compile(expression, in: unchecked) {
+        return SuiteOutcome(failure: (.check, message))
+      }
+      return SuiteOutcome(failure: (.parse, message))
     }
     let type = isUnchecked ? nil : program.type.description
     if isOnlyChecked { return SuiteOutcome(type: type) }
     do throws(EvaluationError) {
       return SuiteOutcome(value: try program.evaluate { bindings[$0] }, type: type)
     } catch {
-      return SuiteOutcome(.eval, error.message, type: type)
+      return SuiteOutcome(failure: (.eval, error.message), type: type)
     }
   }
 
@@ -117,16 +119,6 @@ package struct SuiteOutcome: Sendable {
   package var value: Value?
   /// The type, where the checker ran.
   package var type: String?
-
-  init(_ stage: Stage, _ message: String, type: String? = nil) {
-    failure = (stage, message)
-    self.type = type
-  }
-
-  init(value: Value? = nil, type: String?) {
-    self.value = value
-    self.type = type
-  }
 
   /// The outcome as a line: `{id, value, type}` or `{id, error, stage, type}`.
   package func line(id: String) -> Value {

@@ -29,20 +29,16 @@ private struct SuiteTypeReader {
     return try type(String(decoding: name, as: UTF8.self), arguments)
   }
 
+  /// The types without parameters, by the suite's names.
+  private static let plain: [String: ValueType] = [
+    "int": .int, "uint": .uint, "double": .double, "bool": .bool, "string": .string, "bytes": .bytes,
+    "null_type": .null, "dyn": .dyn, "timestamp": .timestamp, "duration": .duration, "type": .type(.dyn),
+  ]
+
   private func type(_ name: String, _ arguments: [ValueType]) throws(SuiteError) -> ValueType {
-    switch (name, arguments.count) {
+    if arguments.isEmpty, let plain = SuiteTypeReader.plain[name] { return plain }
+    return switch (name, arguments.count) {
     case ("", _): throw SuiteError("a type has no name")
-    case ("int", 0): .int
-    case ("uint", 0): .uint
-    case ("double", 0): .double
-    case ("bool", 0): .bool
-    case ("string", 0): .string
-    case ("bytes", 0): .bytes
-    case ("null_type", 0): .null
-    case ("dyn", 0): .dyn
-    case ("timestamp", 0): .timestamp
-    case ("duration", 0): .duration
-    case ("type", 0): .type(.dyn)
     case ("type", 1): .type(arguments[0])
     case ("list", 1): .list(arguments[0])
     case ("map", 2): .map(arguments[0], arguments[1])

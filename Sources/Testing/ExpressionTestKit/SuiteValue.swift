@@ -9,82 +9,47 @@ extension Value {
   /// The value that stands in the suite's form.
   package init(suiteForm form: Value) throws(SuiteError) {
     guard let kind = form["t"]?.string else { throw SuiteError("a value has no kind 't'") }
-    let number = form["v"]?.string
+    guard let value = try Value.read(form, as: kind) else { throw SuiteError("a value of kind '\(kind)' is malformed") }
+    self = value
+  }
+
+  /// The value of a kind; nil if it is malformed.
+  private static func read(_ form: Value, as kind: String) throws(SuiteError) -> Value? {
+    let text = form["v"]?.string
     switch kind {
-    case "null":
-      self = .null
-      return
-    case "bool":
-      if let truth = form["v"]?.bool {
-        self = .bool(truth)
-        return
-      }
-    case "int":
-      if let number = number.flatMap({ Int($0) }) {
-        self = .int(number)
-        return
-      }
-    case "uint":
-      if let number = number.flatMap({ UInt($0) }) {
-        self = .uint(number)
-        return
-      }
-    case "double":
-      if let number = number.flatMap({ Double($0) }) {
-        self = .double(number)
-        return
-      }
-    case "string":
-      if let text = number {
-        self = .string(text)
-        return
-      }
-    case "type":
-      if let name = number {
-        self = Value(.type(name))
-        return
-      }
-    case "bytes":
-      if let bytes = form["b64"]?.string.flatMap({ [UInt8](base64: $0) }) {
-        self = .bytes(bytes)
-        return
-      }
+    case "null": return .null
+    case "bool": return form["v"]?.bool.map { .bool($0) }
+    case "int": return text.flatMap { Int($0) }.map { .int($0) }
+    case "uint": return text.flatMap { UInt($0) }.map { .uint($0) }
+    case "double": return text.flatMap { Double($0) }.map { .double($0) }
+    case "string": return text.map { .string($0) }
+    case "type": return text.map { Value(.type($0)) }
+    case "bytes": return form["b64"]?.string.flatMap { [UInt8](base64: $0) }.map { .bytes($0) }
     case "list":
-      if let items = form["v"]?.list {
-        var values: [Value] = []
-        for item in items { values.append(try Value(suiteForm: item)) }
-        self = .list(values)
-        return
-      }
+      guard let items = form["v"]?.list else { return nil }
+      var values: [Value] = []
+      for item in items { values.append(try Value(suiteForm: item)) }
+      return .list(values)
     case "map":
-      if let pairs = form["v"]?.list {
-        var map = ValueMap()
-        for pair in pairs {
-          guard let pair = pair.list, pair.count == 2 else { throw SuiteError("a map has an entry that is no pair") }
-          map[try Value(suiteForm: pair[0])] = try Value(suiteForm: pair[1])
-        }
-        self = .map(map)
-        return
+      guard let pairs = form["v"]?.list else { return nil }
+      var map = ValueMap()
+      for pair in pairs {
+        guard let pair = pair.list, pair.count == 2 else { throw SuiteError("a map has an entry that is no pair") }
+        map[try Value(suiteForm: pair[0])] = try Value(suiteForm: pair[1])
       }
+      return .map(map)
     case "timestamp", "duration":
-      if let seconds = form["s"]?.string.flatMap({ Int($0) }), let nanoseconds = form["n"]?.int {
-        if kind == "timestamp", let instant = Timestamp(seconds: seconds, nanoseconds: nanoseconds) {
-          self = .timestamp(instant)
-          return
-        }
-        let (scaled, isTooLong) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
-        let (total, isTooLongNow) = scaled.addingReportingOverflow(nanoseconds)
-        if kind == "duration", !isTooLong, !isTooLongNow {
-          self = .duration(TimeSpan(nanoseconds: total))
-          return
-        }
+      guard let seconds = form["s"]?.string.flatMap({ Int($0) }), let nanoseconds = form["n"]?.int else { return nil }
+      if kind == "timestamp" {
+        return Timestamp(seconds: seconds, nanoseconds: nanoseconds).map { .timestamp($0) }
       }
+      let (scaled, isTooLong) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
+      let (total, isTooLongNow) = scaled.addingReportingOverflow(nanoseconds)
+      return isTooLong || isTooLongNow ? nil : .duration(TimeSpan(nanoseconds: total))
     case "optional":
-      self = Value(.optional(try form["v"].map { form throws(SuiteError) in try Value(suiteForm: form) }))
-      return
+      return Value(.optional(try form["v"].map { form throws(SuiteError) in try Value(suiteForm: form) }))
     default: throw SuiteError("there are no values of kind '\(kind)'")
     }
-    throw SuiteError("a value of kind '\(kind)' is malformed")
   }
 
   /// The value in the suite's form.

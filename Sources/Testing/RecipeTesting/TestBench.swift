@@ -315,7 +315,7 @@ actor TestBench {
     guard let run = runs.last(where: { !$0.askingSteps.isEmpty }) else {
       throw TestError(message: "no run asks for a decision")
     }
-    do throws(DecisionError) {
+    do throws(RequestRefusedError) {
       _ = try await agent.host.decisions.decide(
         run.id, step: step, DecisionRecord(isApproved: isApproved, by: by, at: time.now(), comment: comment))
     } catch {

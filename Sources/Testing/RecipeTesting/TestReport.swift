@@ -1,4 +1,4 @@
-import Basics
+package import Basics
 
 /// The outcomes of test files for other programs.
 package struct TestReport: Sendable {
@@ -105,7 +105,8 @@ extension TimeSpan {
 }
 
 extension Diagnostic {
-  fileprivate func value(_ difference: [String]) -> Value {
+  /// The fault as an object in JSON, with the place where it begins.
+  package var members: ValueMap {
     var map = ValueMap()
     map["severity"] = .string(severity.rawValue)
     map["message"] = .string(message)
@@ -115,6 +116,11 @@ extension Diagnostic {
       map["line"] = .int(start.line)
       map["column"] = .int(start.column)
     }
+    return map
+  }
+
+  fileprivate func value(_ difference: [String]) -> Value {
+    var map = members
     if !difference.isEmpty { map["difference"] = .list(difference.map { .string($0) }) }
     return .map(map)
   }

@@ -107,7 +107,6 @@ package final class FaultyFileSystem: FileSystem, Sendable {
         }
       for change in old.pending.prefix(kept) { FaultyFileSystem.apply(change, to: &names) }
       for (path, inode) in names.sorted(by: { $0.key < $1.key }) {
-        let survivor = Inode(inode.modified)
         var bytes = inode.bytes
         switch loss {
         case .nothing: break
@@ -121,13 +120,7 @@ package final class FaultyFileSystem: FileSystem, Sendable {
             bytes.replaceSubrange(start..<bytes.count, with: repeatElement(0, count: bytes.count - start))
           }
         }
-        survivor.bytes = bytes
-        survivor.synced = bytes.count
-        survivor.settled = bytes.count
-        disk.content.withLock {
-          $0.names[path] = survivor
-          $0.durableNames[path] = survivor
-        }
+        disk.content.withLock { FaultyFileSystem.keep(bytes, at: path, since: inode.modified, &$0) }
       }
     }
     return disk
@@ -139,18 +132,23 @@ package final class FaultyFileSystem: FileSystem, Sendable {
     set {
       content.withLock { content in
         if let newValue {
-          let inode = Inode(content.now)
-          inode.bytes = newValue
-          inode.synced = newValue.count
-          inode.settled = newValue.count
-          content.names[path] = inode
-          content.durableNames[path] = inode
+          FaultyFileSystem.keep(newValue, at: path, since: content.now, &content)
         } else {
           content.names[path] = nil
           content.durableNames[path] = nil
         }
       }
     }
+  }
+
+  /// Puts a file there that nothing can make forgotten.
+  private static func keep(_ bytes: [UInt8], at path: String, since modified: Timestamp, _ content: inout Content) {
+    let inode = Inode(modified)
+    inode.bytes = bytes
+    inode.synced = bytes.count
+    inode.settled = bytes.count
+    content.names[path] = inode
+    content.durableNames[path] = inode
   }
 
   package var paths: [String] { content.withLock { $0.names.keys.sorted() } }

@@ -113,9 +113,7 @@ final class Audit: Sendable {
           && state.schedules == found.schedules
       }
       while !fits(), count < open.count {
-        var next = state
-        let isTaken = (try? open[count].events.forEach { try next.apply($0) }) != nil
-        if isTaken { state = next }
+        state = Audit.state(state, with: open[count].events) ?? state
         count += 1
       }
       if !fits() {
@@ -123,7 +121,7 @@ final class Audit: Sendable {
           "what is found is not what was acknowledged: \(Audit.difference(content.fold, found)), \(open.count) batches",
           &content)
       }
-      for batch in open.prefix(count) where Audit.isTaken(batch.events, content.fold) {
+      for batch in open.prefix(count) where Audit.state(content.fold, with: batch.events) != nil {
         record(batch.events, &content)
       }
       content.settled = content.batches.count
@@ -133,9 +131,10 @@ final class Audit: Sendable {
   /// Whether a batch could not be written since the program began.
   var isStateFailing: Bool { content.withLock { $0.batches[$0.settled...].contains { $0.fate == .unknown } } }
 
-  private static func isTaken(_ events: [StateEvent], _ state: State) -> Bool {
+  /// A state with the events of a batch; nil if it refuses one.
+  private static func state(_ state: State, with events: [StateEvent]) -> State? {
     var state = state
-    return (try? events.forEach { try state.apply($0) }) != nil
+    return (try? events.forEach { try state.apply($0) }).map { state }
   }
 
   /// Compares the state in memory with the fold, when nothing is in flight.

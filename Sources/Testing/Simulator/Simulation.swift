@@ -269,13 +269,8 @@ final class Director {
   }
 
   private func resolve(_ run: String, _ step: StepRecord, as choice: Int, _ program: SimulatedProgram) {
-    let resolution: Resolution
-    switch choice {
-    case 0:
-      resolution = .done(.object(["value": .int(1), "calls": .int(3), "text": .string("")]))
-    case 1: resolution = .retry
-    default: resolution = .fail(nil)
-    }
+    let output = Value.object(["value": .int(1), "calls": .int(3), "text": .string("")])
+    let resolution = [Resolution.done(output), .retry, .fail(nil)][choice]
     audit.note("resolve \(run) \(step.path) as \(["done", "retry", "fail"][choice])")
     if let key = step.key {
       audit.resolved(key)

@@ -169,12 +169,8 @@ final class World {
     guard let recipe = try? checks.recipe(file, in: folder) else { return nil }
     var inputs = ValueMap()
     for input in recipe.inputs where input.isSecret { inputs[input.name] = .object(["secret": .string("TOKEN")]) }
-    var texts = ValueMap()
-    for recipe in recipe.all {
-      texts[recipe.source.name] = .string(String(decoding: recipe.source.bytes, as: UTF8.self))
-    }
     return RunCreated(
-      run: id, at: time, recipe: name, file: file, texts: .inline(.map(texts)), inputs: .map(inputs),
+      run: id, at: time, recipe: name, file: file, texts: .inline(.map(recipe.texts)), inputs: .map(inputs),
       program: "simulated", group: recipe.group)
   }
 }

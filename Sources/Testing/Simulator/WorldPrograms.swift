@@ -209,11 +209,7 @@ final class CheckedRecipes: Sendable {
   /// A recipe as it was when its texts were kept.
   func recipe(_ file: String, among texts: ValueMap) throws(RunRefusedError) -> Recipe {
     guard let text = texts[file]?.string else { throw RunRefusedError("there is no text") }
-    let environment = environment { path throws(FileError) in
-      guard let text = texts[path]?.string else { throw FileError(.read, path, .system(2)) }
-      return Source(name: path, text: text)
-    }
-    return try recipe(Source(name: file, text: text), environment)
+    return try recipe(Source(name: file, text: text), environment(Recipe.reader(of: .map(texts))))
   }
 
   private func recipe(_ source: Source, _ environment: RecipeEnvironment) throws(RunRefusedError) -> Recipe {

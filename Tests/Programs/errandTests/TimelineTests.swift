@@ -1,6 +1,7 @@
 import Agent
 import Basics
 import Calendars
+import CommandLineParser
 import RunState
 import Testing
 

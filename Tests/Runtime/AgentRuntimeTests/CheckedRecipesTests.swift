@@ -1,4 +1,5 @@
 import ActionKit
+import Agent
 import Basics
 import Recipes
 import Testing

@@ -33,7 +33,7 @@ struct RunStory: Sendable, CustomTestStringConvertible {
         inputs: .object(["into": .string("Average")]), program: "test", cause: cause, group: group,
         attempt: cause.kind == .retry ? 2 : 1))
     for event in events { try run.apply(event) }
-    let facts = RunFacts(run, now: at(now), slot: slot, others: others, events: received)
+    let facts = RunFacts(run: run, now: at(now), slot: slot, others: others, events: received)
     var conditions: ConditionReplay?
     if let recipe {
       let environment = RecipeEnvironment(catalog: ActionCatalog([])) { path throws(FileError) in

@@ -56,8 +56,7 @@ final class HostBench: Sendable {
     schedules =
       agent.schedules
       ?? ScheduleHost(
-        agent.host, store, time: time, program: "test", folders: [], in: HostBench.environment, refusal: { _, _ in nil }
-      )
+        agent.host, store, time: time, program: "test", serving: LocalAgent.Served([], in: HostBench.environment))
     let (news, continuation) = AsyncStream.makeStream(of: RunNews.self)
     self.news = news
     await host.observe { continuation.yield($0) }
@@ -177,7 +176,7 @@ final class HostBench: Sendable {
       if let answer = assembler.withLock({ $0.receive(line) }) { receive(answer) }
       return true
     }
-    await SocketService(service).handle(line)
+    await service.handle(line)
   }
 }
 

@@ -29,7 +29,7 @@ import Testing
       let agent = LocalAgent(status, on: store, time: time) { _ throws(RunRefusedError) in
         throw RunRefusedError("not here")
       }
-      let service = SocketService(agent.service)
+      let service = agent.service
       server = try AgentServer.start(in: folder.path, lock: lock, identity: AgentTests.identity, clock: time) {
         await service.handle($0)
       }
