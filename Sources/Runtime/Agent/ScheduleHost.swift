@@ -477,6 +477,13 @@ extension ScheduleHost {
     }
     let items = registry.items
     guard let item = items.first(where: { $0.name.hasSameScalars(as: name) }) else {
+      let broken = registry.faults.compactMap(\.location?.source.name).first { file in
+        file.split(separator: "/").last?.prefix { $0 != "." } ?? "" == name
+      }
+      if let broken {
+        throw RequestRefusedError(
+          .configuration, "'\(broken)' has errors, so it isn't served; see: errand check \(broken.shellQuoted)")
+      }
       let names = items.map(\.name)
       let guess = name.nearest(among: names).map { "did you mean '\($0)'?" }
       throw RequestRefusedError(
@@ -490,7 +497,8 @@ extension ScheduleHost {
     let inputs: ValueMap
     switch recipe.inputs(from: given) {
     case .success(let values): inputs = values
-    case .failure(let faults): throw RequestRefusedError(.inputs, faults.rendered())
+    case .failure(let faults):
+      throw RequestRefusedError(.inputs, faults.list.map(\.message).joined(separator: "\n"))
     }
     if let reason = await refusal(recipe, .map(inputs)) { throw RequestRefusedError(.configuration, reason) }
     let run = RunCreated(

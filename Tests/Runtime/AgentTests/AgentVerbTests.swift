@@ -135,18 +135,21 @@ import Testing
       #"{"ask":"start","recipe":"great"}"#, true, "notFound",
       "no recipe called 'great' is served; did you mean 'greet'?"
     ),
+    (#"{"ask":"start","recipe":"greet"}"#, true, "inputs", "input 'name' (string) is missing"),
     (
-      #"{"ask":"start","recipe":"greet"}"#, true, "inputs", "input 'name' (string) is missing"
+      #"{"ask":"start","recipe":"greet","inputs":{"name":1,"nme":2}}"#, true, "inputs",
+      "recipe 'greet' has no input 'nme'"
     ),
+    (#"{"ask":"start","recipe":"broken"}"#, true, "configuration", "broken.yaml' has errors, so it isn't served"),
     (
       #"{"ask":"start","recipe":"greet","inputs":{"name":"Ada"}}"#, false, "notServing",
       "no agent is serving, and only an agent finds recipes by their names; start errand serve, or: errand run FILE"
     ),
   ])
-  func `a start is refused with what is wrong`(
+  func `a start is refused with the reason`(
     _ request: String, _ isServing: Bool, _ kind: String, _ message: String
   ) async throws {
-    let folder = try ScheduleHostTests.folder(["greet": AgentVerbTests.greeting])
+    let folder = try ScheduleHostTests.folder(["greet": AgentVerbTests.greeting, "broken": "steps: [{ lett: {} }]"])
     let bench = await HostBench(isServing: isServing, folder: folder.path)
     if isServing { await bench.serve() }
     let answer = try JSON.parse(try #require(try await bench.ask(request).first))
