@@ -122,7 +122,7 @@ struct Durability {
   static func open(_ path: String) async throws -> Never {
     let start = ContinuousClock.now
     let store = try await FileStateStore.open(path, program: "benchmark")
-    print(start.duration(to: .now).seconds, store.openRuns.count)
+    print(start.duration(to: .now).seconds, store.state.openRuns.count)
     exit(0)
   }
 

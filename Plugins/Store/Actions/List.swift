@@ -17,7 +17,7 @@ enum List: Action {
   }
 
   static func run(_ input: Input, on service: Void, in context: ActionContext) async throws -> Output {
-    let names = try context.storedValues.names.filter { $0.utf8.starts(with: input.prefix.utf8) }
+    let names = try await context.storedValues.names.filter { $0.utf8.starts(with: input.prefix.utf8) }
     return try Output {
       $0.names = Array(names.prefix(input.limit))
       $0.count = names.count

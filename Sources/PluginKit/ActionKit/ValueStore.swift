@@ -5,7 +5,7 @@
 /// told of it instead of doing it a second time.
 public protocol ValueStore: Sendable {
   /// The names that there are, in the order of their scalars.
-  var names: [String] { get }
+  var names: [String] { get async }
 
   /// The value of a name, or nil if there is none.
   func value(of name: String) async throws(ActionError) -> Value?

@@ -369,7 +369,7 @@ struct RunSession: Sendable {
       step.decision.map { RecordedAct(.decision(step.path, $0)) }
     }
     guard let agent = connection.agent else { return acts }
-    for event in agent.store.state.events.values where event.consumedBy == record.id {
+    for event in await agent.store.events(EventQuery(consumer: record.id)) {
       // A recording holds no secret and no reference to one.
       let data = if let stored = event.data { try await agent.store.value(stored).shown } else { Value?.none }
       acts.append(RecordedAct(.event(event, data: data)))

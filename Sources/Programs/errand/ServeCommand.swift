@@ -170,7 +170,7 @@ private struct Service {
   private func summary() async -> String {
     let recipes = await schedules.recipes.count
     let count = await schedules.count
-    let open = agent.store.openRuns.count
+    let open = await agent.store.openRunCounts().values.reduce(0, +)
     let next = await schedules.nextDue.map { "; next slot \($0.localText(at: time.now()))" } ?? ""
     return "\(counted(recipes, "recipe")), \(counted(count, "schedule")), \(counted(open, "open run"))\(next)"
   }

@@ -119,11 +119,11 @@ package struct StoredRun: Sendable {
   let store: any StateStore
 
   /// The record if it is in memory: the run is open, or not in the history's files yet.
-  var recordInMemory: RunRecord? { store.run(id) ?? store.state.ended.last { $0.id == id } }
+  var recordInMemory: RunRecord? { get async { await store.openRun(id) ?? store.endedRun(id) } }
 
   /// The whole record.
   func record() async throws(RequestRefusedError) -> RunRecord {
-    if let run = recordInMemory { return run }
+    if let run = await recordInMemory { return run }
     let finished: RunRecord?
     do throws(StateError) { finished = try await store.finishedRun(id) } catch { throw RequestRefusedError(error) }
     guard let finished else { throw RequestRefusedError(.notFound, "there is no run \(id)") }

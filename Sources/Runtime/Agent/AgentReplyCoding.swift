@@ -70,7 +70,7 @@ struct SocketReplies: AgentReplies {
     let name = isEnd ? "ended" : "run"
     var sent: RunRecord?
     var next = 0
-    while answer.isHeard, let record = run.recordInMemory {
+    while answer.isHeard, let record = await run.recordInMemory {
       let head = record.withoutSteps
       if let sent, !sent.stands(as: head) {
         await answer.beginAnew()

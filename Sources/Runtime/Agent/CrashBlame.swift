@@ -15,13 +15,12 @@ import RunState
 import Runs
 
 extension [RunRecord] {
-  /// Of open runs, what is noted of those that a crash may be owed to; those that were suspected at the same place before
-  /// are paused.
+  /// What is noted of the runs that were under way at a crash; those that were suspected at the same place before are
+  /// paused.
   func blame(at now: Timestamp) -> [StateEvent] {
-    let suspects = filter { $0.status == .running }
-    let again = suspects.filter { $0.suspicion == $0.whereabouts }
+    let again = filter { $0.suspicion == $0.whereabouts }
     var events: [StateEvent] = []
-    for run in suspects {
+    for run in self {
       let place = run.whereabouts
       events.append(
         .runNoted(

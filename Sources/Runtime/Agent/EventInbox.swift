@@ -20,14 +20,14 @@ final class EventInbox: Sendable {
   /// Takes an event in, durably; false if it was received before.
   func receive(_ event: EventRecord, for host: RunHost) async throws(StateError) -> Bool {
     let store = host.store
-    if store.state.events[event.id] != nil { return false }
+    if await store.event(event.id) != nil { return false }
     do throws(StateError) { try await host.keeper.append([.eventReceived(event)]) } catch {
       // It was brought twice at the same time.
-      if error.kind == .invalid, store.state.events[event.id] != nil { return false }
+      if error.kind == .invalid, await store.event(event.id) != nil { return false }
       throw error
     }
     await planForgetting(for: host)
-    if store.state.events.count > sweepsAbove.withLock({ $0 }) { await forgetOld(for: host) }
+    if await store.eventCount() > sweepsAbove.withLock({ $0 }) { await forgetOld(for: host) }
     host.activity?.begin()
     // Ends when every run that waits for it has looked; nothing that it waits for outlives the host's `stop`.
     Task {
@@ -39,55 +39,58 @@ final class EventInbox: Sendable {
 
   private func offer(_ event: EventRecord, to host: isolated RunHost) async {
     let store = host.store
-    func isFree() -> Bool { store.state.events[event.id].map { $0.consumedBy == nil } ?? false }
-    let runs = store.openRuns.filter { host.isOwn($0.id) && ($0.waits(for: event) || host.isWalked($0.id)) }
-    for id in runs.map(\.id) {
-      guard isFree() else { return }
+    func isFree() async -> Bool { await store.event(event.id).map { $0.consumedBy == nil } ?? false }
+    let waiting = await store.openRuns(OpenRunQuery(statuses: [.waiting], event: event.name))
+      .filter { host.isOwn($0.id) && $0.waits(for: event) }
+    let runs = Set(waiting.map(\.id)).union(host.lives.keys.filter { host.isWalked($0) && store.run($0) != nil })
+    for id in runs.sorted(by: { $0.precedesByScalars($1) }) {
+      guard await isFree() else { return }
       let isWalked = host.isWalked(id)
       await host.wake(id)
       // Which steps of a run that is being walked look at it, and when, only that walk knows.
       if isWalked { continue }
       for await update in host.follow(id) {
         if case .waits = update { break }
-        if !isFree() { break }
+        if await !isFree() { break }
       }
     }
-    if isFree() { host.keeper.tell(.event(event.id)) }
+    if await isFree() { host.keeper.tell(.event(event.id)) }
   }
 
   /// Has the clock ring when the oldest event is to be forgotten.
   func planForgetting(for host: RunHost) async {
     // What came before it is older.
     if await host.clock.isSet(.events) { return }
-    let oldest = EventInbox.forgettable(in: host.store.state).map(\.receivedAt).min()
-    await host.clock.set(.events, at: oldest?.advanced(by: EventInbox.life))
+    let oldest = await EventInbox.forgettable(in: host.store).first
+    await host.clock.set(.events, at: oldest?.receivedAt.advanced(by: EventInbox.life))
   }
 
   /// Forgets the events that are old, and the oldest of the many that were consumed.
   func forgetOld(for host: RunHost) async {
     let now = host.time.now()
-    let events = EventInbox.forgettable(in: host.store.state)
+    let events = await EventInbox.forgettable(in: host.store)
     var old = Set(
       events.filter { $0.receivedAt.advanced(by: EventInbox.life).map { $0 <= now } ?? false }.map(\.id))
     let consumed = events.filter { $0.consumedBy != nil }
     if consumed.count > EventInbox.mostConsumed {
-      old.formUnion(
-        consumed.sorted { $0.receivedAt < $1.receivedAt }.dropLast(EventInbox.mostConsumed).map(\.id))
+      old.formUnion(consumed.dropLast(EventInbox.mostConsumed).map(\.id))
     }
     if !old.isEmpty {
       let ids = old.sorted { $0.precedesByScalars($1) }
       try? await host.keeper.append([.eventsForgotten(EventsForgotten(at: now, ids: ids))])
     }
     // Many that wait to be consumed are not gone through with each that comes.
-    let count = max(EventInbox.mostConsumed, host.store.state.events.count) * 5 / 4
+    let count = max(EventInbox.mostConsumed, await host.store.eventCount()) * 5 / 4
     sweepsAbove.withLock { $0 = count }
     if host.keeper.failure == nil { await planForgetting(for: host) }
   }
 
-  /// The events but for those that starts wait for, who look them up again.
-  private static func forgettable(in state: State) -> [EventRecord] {
-    let wanted = Set(state.schedules.values.flatMap { $0.buffered.compactMap(\.cause.event) })
-    return state.events.values.filter { !wanted.contains($0.id) }
+  /// The events, oldest first, but for those that starts wait for, who look them up again.
+  private static func forgettable(in store: any StateStore) async -> [EventRecord] {
+    let events = await store.events(EventQuery())
+    // Asked after the events, so that no start is missed that began to wait for one of them.
+    let wanted = Set(await store.schedules().flatMap { $0.buffered.compactMap(\.cause.event) })
+    return events.filter { !wanted.contains($0.id) }
   }
 }
 
@@ -95,9 +98,7 @@ extension RunRecord {
   /// Whether a step of the run, which is not being walked, waits for an event of that name.
   func waits(for event: EventRecord) -> Bool {
     guard status == .waiting, event.run == nil || event.run == id else { return false }
-    return steps.inOrder.contains { step in
-      step.status == .waiting && step.wait?.event?.hasSameScalars(as: event.name) == true
-    }
+    return awaits(event.name)
   }
 
   /// Whether something came for a waiting run that it has not been walked for.

@@ -140,7 +140,7 @@ extension RunFacts {
     init(of question: Question, in store: any StateStore, now: Timestamp) async throws(StateError) {
       self.now = now
       guard let id = question.cause.schedule else { return }
-      schedule = store.state.schedules[id]
+      schedule = await store.schedule(id)
       schedule?.texts = nil
       if let instant = question.cause.slot, let end = Timestamp(seconds: instant.seconds + 1) {
         let query = SlotQuery(limit: 100, schedule: id, from: instant, before: end)
@@ -176,20 +176,19 @@ extension RunFacts.Question {
   func others(in store: any StateStore) async throws(StateError) -> [RunReference] {
     var others: [RunReference] = []
     if let id = cause.run {
-      if let other = store.run(id) {
+      if let other = await store.openRun(id) {
         others.append(RunReference(other))
       } else if let other = try await store.finishedRuns(HistoryQuery(limit: 1, idPrefix: id)).first {
         others.append(RunReference(other))
       }
     }
     guard let group else { return others }
-    return others + store.openRuns.filter { $0.id != run && $0.origin.group?.name == group }.map { RunReference($0) }
+    return others + (await store.openRuns(OpenRunQuery(group: group))).filter { $0.id != run }.map { RunReference($0) }
   }
 
   /// The events that it consumed, and those whose name it waits for, in the order in which they came.
-  func events(in store: any StateStore) -> [EventRecord] {
-    store.state.events.values
+  func events(in store: any StateStore) async -> [EventRecord] {
+    await store.events(EventQuery())
       .filter { $0.consumedBy == run || $0.id == cause.event || awaits.contains($0.name) }
-      .sorted { ($0.receivedAt, $0.id) < ($1.receivedAt, $1.id) }
   }
 }

@@ -44,6 +44,8 @@ enum RunGroups {
 }
 
 /// The place of a run in its group.
+///
+/// The store is local, so that nothing changes between a look at the group and what the host does next.
 struct GroupPlace {
   /// What becomes of a run that is to begin.
   enum Admission {
@@ -73,9 +75,7 @@ struct GroupPlace {
       ahead = []
       return
     }
-    others = host.store.openRuns.filter {
-      $0.id != run.id && $0.origin.group?.name.hasSameScalars(as: group.name) == true
-    }
+    others = host.store.runs(OpenRunQuery(group: group.name)).filter { $0.id != run.id }
     ahead = others.filter { hasBegun($0) || lives[$0.id]?.isHosted == true && $0.id.precedesByScalars(run.id) }
   }
 

@@ -7,11 +7,11 @@ import Runs
 /// It is the agent's heart: commands in the same process and clients behind the socket are served alike. It carries on
 /// what it is handed and nothing else, until `recover` hands it all there is.
 ///
-/// A run that waits leaves the host but for an entry in the alarm clock. It is walked again when that rings, when an
-/// event comes that one of its steps waits for, or when a person decides; the walk itself sees what has changed. What
-/// follows from what happens to a run is decided by its lifecycle, whose effects the host carries out.
+/// A waiting run is only an entry in the alarm clock. It is walked again when that rings, when an event comes that it
+/// waits for, or when a person decides; the walk sees what has changed. The run's lifecycle decides what follows, and
+/// the host does it. The store is local, so that it answers such a decision without suspending the host.
 package actor RunHost {
-  nonisolated let store: any StateStore
+  nonisolated let store: any LocalStateStore
   nonisolated let time: any TimeSource
   nonisolated let activity: Activity?
   nonisolated let keeper: RunKeeper
@@ -39,7 +39,7 @@ package actor RunHost {
   ///   - activity: Counts what the host is at, for a clock that stands still until a test moves it.
   ///   - walkers: Where runs are walked; nil for the threads of Swift's concurrency.
   package init(
-    store: any StateStore, time: any TimeSource, activity: Activity? = nil, walkers: (any TaskExecutor)? = nil,
+    store: any LocalStateStore, time: any TimeSource, activity: Activity? = nil, walkers: (any TaskExecutor)? = nil,
     chance: @escaping @Sendable () -> Double = { Double.random(in: 0..<1) },
     prepare: @escaping @Sendable (RunRecord) async throws(RunRefusedError) -> PreparedRun
   ) {

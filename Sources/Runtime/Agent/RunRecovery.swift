@@ -9,13 +9,13 @@ enum RunRecovery {
   static func recover(in folder: String?, by host: isolated RunHost) async -> [RunRecord] {
     let store = host.store
     if let folder, CrashMark.isThere(in: folder) {
-      let events = store.openRuns.blame(at: host.time.now())
+      let events = await store.openRuns(OpenRunQuery(statuses: [.running])).blame(at: host.time.now())
       // A state that takes nothing more is known by then.
       if (try? await host.keeper.append(events)) != nil { CrashMark.remove(in: folder) }
     }
     var left: [RunRecord] = []
-    let events = store.state.events.values.filter { $0.consumedBy == nil }
-    for id in store.openRuns.map(\.id) where !host.isWalked(id) {
+    let events = await store.events(EventQuery(isUnconsumed: true))
+    for id in await store.openRuns(OpenRunQuery()).map(\.id) where !host.isWalked(id) {
       // As it is now, because people may have asked for something while those before it were prepared.
       guard let run = store.run(id) else { continue }
       switch run.status {

@@ -58,8 +58,7 @@ package final class RunRetries: Sendable {
 
   /// The run that tried an ended one again.
   private func retry(of ended: RunRecord) async throws(RunRefusedError) -> (String, RunStatus)? {
-    func isRetry(_ run: RunRecord) -> Bool { run.origin.cause.kind == .retry && run.origin.cause.run == ended.id }
-    if let run = keeper.store.openRuns.first(where: isRetry) { return (run.id, run.status) }
+    if let run = await keeper.store.openRuns(OpenRunQuery(retryOf: ended.id)).first { return (run.id, run.status) }
     do throws(StateError) {
       return try await keeper.store.finishedRuns(HistoryQuery(limit: 1, recipe: ended.recipe, retryOf: ended.id)).first
         .map { ($0.id, $0.status) }

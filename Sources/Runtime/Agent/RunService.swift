@@ -37,7 +37,7 @@ package struct RunService: Sendable {
       case .runs(let limit, let recipe): await replies.giveInTurn(try await runs(limit, recipe))
       case .find(let run):
         let found = try await find(run)
-        replies.give(.found(found, open: store.run(found.id)?.listed))
+        replies.give(.found(found, open: await store.openRun(found.id)?.listed))
       case .show(let run): try await replies.give(stored(try await find(run).id), isEnd: false)
       case .value(let blob): try await replies.give(blob, from: store)
       case .why(let question): await replies.giveInTurn(try await facts(question))
@@ -189,7 +189,7 @@ package struct RunService: Sendable {
 
   private func report() async -> AgentReport {
     var runs: [String: Int] = [:]
-    for run in store.openRuns { runs[run.status.rawValue, default: 0] += 1 }
+    for (status, count) in await store.openRunCounts() { runs[status.rawValue] = count }
     var report = AgentReport(of: agent, runs: runs)
     if let schedules, agent.isServing {
       report.served = AgentReport.Served(

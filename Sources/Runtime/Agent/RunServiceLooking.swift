@@ -4,7 +4,7 @@ import RunState
 // Requests that only read. None of them reads a finished run whole.
 extension RunService {
   func runs(_ limit: Int, _ recipe: String?) async throws(RequestRefusedError) -> AgentReply {
-    let open = store.openRuns.filter { recipe == nil || $0.recipe == recipe }.map(\.listed)
+    let open = await store.openRuns(OpenRunQuery(recipe: recipe)).map(\.listed)
     let query = HistoryQuery(limit: limit, recipe: recipe)
     return .runs(
       open: open,
@@ -22,7 +22,7 @@ extension RunService {
     let isHolder = if agent.isServing { false } else { await host.isOwn(question.run) }
     return .facts(
       RunFacts.Answer(
-        around: around, others: others, events: question.events(in: store), holder: isHolder ? agent.pid : nil))
+        around: around, others: others, events: await question.events(in: store), holder: isHolder ? agent.pid : nil))
   }
 
   /// Every schedule with its texts, so that the caller can describe it and compute its next slots.
@@ -31,7 +31,7 @@ extension RunService {
   func listSchedules() async throws(RequestRefusedError) -> AgentReply {
     var left = 4 << 20
     var records: [ScheduleRecord] = []
-    for var schedule in store.state.schedules.values.sorted(by: { $0.id.precedesByScalars($1.id) }) {
+    for var schedule in await store.schedules() {
       if let stored = schedule.texts {
         // The caller makes its plans from the unmasked recipe.
         let texts = try await kept { () async throws(StateError) in
@@ -52,8 +52,8 @@ extension RunService {
 
   /// The one run whose id begins with a prefix, open or finished.
   func find(_ prefix: String) async throws(RequestRefusedError) -> RunReference {
-    if let run = store.run(prefix) { return RunReference(run) }
-    let open = store.openRuns.filter { $0.id.utf8.starts(with: prefix.utf8) }.map { RunReference($0) }
+    if let run = await store.openRun(prefix) { return RunReference(run) }
+    let open = await store.openRuns(OpenRunQuery(idPrefix: prefix)).map { RunReference($0) }
     let finished = try await kept { () async throws(StateError) in
       try await store.finishedRuns(HistoryQuery(limit: 3, idPrefix: prefix))
     }.map { RunReference($0) }
@@ -72,7 +72,7 @@ extension RunService {
   /// The id of the one open run whose id begins with a prefix.
   func openRun(_ prefix: String) async throws(RequestRefusedError) -> String {
     let run = try await find(prefix)
-    guard store.run(run.id) != nil else {
+    guard await store.openRun(run.id) != nil else {
       throw RequestRefusedError(.ended, "the run \(run.id) is over: \(run.status.rawValue)")
     }
     return run.id

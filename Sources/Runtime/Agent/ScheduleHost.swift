@@ -111,8 +111,7 @@ package actor ScheduleHost {
   /// Gives the registry the versions that were in force when the state was last written.
   private func rememberLastGood() async {
     var texts: [String: ValueMap] = [:]
-    let schedules = store.state.schedules.values.sorted { $0.id.precedesByScalars($1.id) }
-    for schedule in schedules where texts[schedule.file] == nil {
+    for schedule in await store.schedules() where texts[schedule.file] == nil {
       guard let stored = schedule.texts else { continue }
       do throws(StateError) { texts[schedule.file] = try await store.restored(stored, as: "the recipe").map } catch {
         continue
@@ -132,25 +131,25 @@ package actor ScheduleHost {
     let entries = registry.items.flatMap { plans[$0.file] ?? [] }.map { ScheduleEntry($0) }
     tellAstray(entries)
     let earlier = await earlierPlans(entries)
-    let (state, now) = (store.state, time.now())
+    let (records, now) = (await store.schedules(), time.now())
     // A file that cannot be read now may be back later; its schedule keeps its past.
-    let kept = state.schedules.values.filter { registry.isUnreadable($0.file) }.map(\.id)
+    let kept = records.filter { registry.isUnreadable($0.file) }.map(\.id)
     // Slots that were due before this look are decided by the rule before the edit.
     let due = isServing ? scheduler.due(at: now) : []
-    let events = scheduler.set(entries, keeping: Set(kept), after: earlier, state: state, at: now)
+    let events = scheduler.set(entries, keeping: Set(kept), after: earlier, records: records, at: now)
     guard isServing else { return }
     await carryOut(due + [Decision(schedule: "", events: events)])
     planAlarm()
-    tellAhead()
+    await tellAhead()
   }
 
   /// Looks up the data of the event, or of the run, that a start waits for, and starts it.
   private func recall(_ cause: RunCause) async {
     var value: Value?
-    if let id = cause.event, let event = store.state.events[id] {
+    if let id = cause.event, let event = await store.event(id) {
       value = try? await data(of: event).get()
     } else if cause.kind == .afterRecipe, let run = cause.run {
-      var record = store.run(run)
+      var record = await store.openRun(run)
       if record == nil { do throws(StateError) { record = try await store.finishedRun(run) } catch {} }
       value = record.map { StartingRun.ended(run, as: $0.status.rawValue) }
     }
@@ -167,10 +166,10 @@ package actor ScheduleHost {
   }
 
   /// Reports each schedule once whose slots are decided until some time to come.
-  private func tellAhead() {
+  private func tellAhead() async {
     let now = time.now()
     var found: Set<String> = []
-    for record in store.state.schedules.values.sorted(by: { $0.id.precedesByScalars($1.id) }) {
+    for record in await store.schedules() {
       guard let until = record.decidedAhead(of: now) else { continue }
       found.insert(record.id)
       if !ahead.contains(record.id) { tell(.isAhead(schedule: record.id, until: until)) }
@@ -199,7 +198,7 @@ package actor ScheduleHost {
     guard isServing else { return [:] }
     let specs = Dictionary(entries.map { ($0.id, $0.plan.spec) }) { first, _ in first }
     var earlier: [String: SchedulePlan] = [:]
-    for record in store.state.schedules.values where !scheduler.knows(record.id) && specs[record.id] != record.spec {
+    for record in await store.schedules() where !scheduler.knows(record.id) && specs[record.id] != record.spec {
       guard let stored = record.texts, let value = try? await store.restored(stored, as: "the recipe"),
         let texts = value.map,
         let recipe = registry.recipe(of: record.file, from: texts)
@@ -271,8 +270,7 @@ package actor ScheduleHost {
     }
     scheduler = Scheduler(newID: newID)
     await setEntries()
-    let events = store.state.events.values.filter { $0.consumedBy == nil }
-    for event in events.sorted(by: { ($0.receivedAt, $0.id) < ($1.receivedAt, $1.id) }) { await offer(event.id) }
+    for event in await store.events(EventQuery(isUnconsumed: true)) { await offer(event.id) }
   }
 
   /// Stops firing slots; decisions already made are recorded.
@@ -308,7 +306,7 @@ package actor ScheduleHost {
 
   /// Offers an event that no run has taken to the schedules that listened for it when it came.
   private func offer(_ id: String) async {
-    guard let event = store.state.events[id], event.consumedBy == nil, isServing else { return }
+    guard let event = await store.event(id), event.consumedBy == nil, isServing else { return }
     let data = await data(of: event)
     guard let decision = scheduler.eventReceived(event, with: data, at: time.now()) else { return }
     await carryOut([decision])
@@ -376,18 +374,18 @@ package actor ScheduleHost {
 // MARK: - What people ask for
 
 extension ScheduleHost {
-  private func known(_ id: String) throws(RequestRefusedError) {
-    let ids = store.state.schedules.keys.sorted { $0.precedesByScalars($1) }
+  private func known(_ id: String) async throws(RequestRefusedError) {
+    let ids = await store.schedules().map(\.id)
     if ids.contains(where: { $0.hasSameScalars(as: id) }) { return }
     let guess = id.nearest(among: ids).map { "did you mean '\($0)'?" }
     let all = ids.isEmpty ? "no recipe that was served has an 'on'" : "there are \(ids.joined(separator: ", "))"
     throw RequestRefusedError(.notFound, "there is no schedule '\(id)'; \(guess ?? all)")
   }
 
-  private func served(_ id: String) throws(RequestRefusedError) {
-    try known(id)
+  private func served(_ id: String) async throws(RequestRefusedError) {
+    try await known(id)
     if isServing { return }
-    let file = store.state.schedules[id]?.file ?? "RECIPE"
+    let file = await store.schedule(id)?.file ?? "RECIPE"
     throw RequestRefusedError(
       .notServing,
       "no agent is serving, and only an agent starts runs of schedules; start errand serve, or: errand run \(file)")
@@ -409,7 +407,7 @@ extension ScheduleHost {
 
   /// Pauses a schedule: it starts nothing until it is resumed.
   package func pause(_ id: String, note: String?) async throws(RequestRefusedError) -> [SlotRecord] {
-    try known(id)
+    try await known(id)
     if isServing, let decisions = scheduler.pause(id, note: note, at: time.now()) {
       return try await decided(decisions)
     }
@@ -420,7 +418,7 @@ extension ScheduleHost {
 
   /// Resumes a schedule; the slots of the pause are recorded.
   package func resume(_ id: String) async throws(RequestRefusedError) -> [SlotRecord] {
-    try known(id)
+    try await known(id)
     // Without a serving agent the recipes have not been read yet.
     if !isServing { _ = await look() }
     return try await decided(scheduler.resume(id, at: time.now()))
@@ -428,12 +426,13 @@ extension ScheduleHost {
 
   /// Decides slots again that were decided while the clock was ahead, except those that have a run.
   package func reset(_ id: String) async throws(RequestRefusedError) -> [SlotRecord] {
-    try known(id)
+    try await known(id)
     let now = time.now()
-    guard let record = store.state.schedules[id], let until = record.decidedAhead(of: now) else {
+    let record = await store.schedule(id)
+    guard let record, let until = record.decidedAhead(of: now) else {
       throw RequestRefusedError(
         .ended,
-        "the slots of '\(id)' are decided until \(store.state.schedules[id]?.processedUntil ?? now), which isn't ahead of the clock, so there is nothing to reset"
+        "the slots of '\(id)' are decided until \(record?.processedUntil ?? now), which isn't ahead of the clock, so there is nothing to reset"
       )
     }
     let started = try await startedSlots(of: id, from: now).union(record.started).union(record.buffered.map(\.slot))
@@ -510,7 +509,7 @@ extension ScheduleHost {
 
   /// Starts a run of a schedule out of turn.
   package func trigger(_ id: String, overlap: Trigger.Overlap?) async throws(RequestRefusedError) -> [SlotRecord] {
-    try served(id)
+    try await served(id)
     return try await decided(scheduler.trigger(id, overlap: overlap, at: time.now()))
   }
 
@@ -518,7 +517,7 @@ extension ScheduleHost {
   package func slotsToBackfill(
     _ id: String, from: Timestamp, to: Timestamp
   ) async throws(RequestRefusedError) -> (slots: [Timestamp], hasMore: Bool) {
-    try served(id)
+    try await served(id)
     let started = try await startedSlots(of: id, from: from, before: to)
     guard let found = scheduler.slotsToBackfill(id, from: from, to: to, started: started) else {
       throw RequestRefusedError(.notFound, "the recipe of '\(id)' cannot be read now; errand serve says why")
@@ -530,7 +529,7 @@ extension ScheduleHost {
   package func backfill(_ id: String, _ slots: [Timestamp], overlap: Trigger.Overlap?) async throws(RequestRefusedError)
     -> [SlotRecord]
   {
-    try served(id)
+    try await served(id)
     return try await decided(scheduler.backfill(id, slots, overlap: overlap, at: time.now()))
   }
 }

@@ -6,7 +6,7 @@ package import Threads
 ///
 /// `StateFolder` defines the files, `Journal`, `Snapshot`, `MonthlyLog` and `Blobs` their content, `JournalWriter` when
 /// something is durable, and `Maintenance` what is forgotten.
-package final class FileStateStore: StateStore {
+package final class FileStateStore: LocalStateStore {
   /// What was dropped or recovered when the state was opened, in sentences for the user.
   package let notices: [String]
   package let secrets = SecretBook()
@@ -128,8 +128,7 @@ package final class FileStateStore: StateStore {
 
   // MARK: - The open state
 
-  package var state: State { published.state.withLock { $0 } }
-  package func run(_ id: String) -> RunRecord? { published.state.withLock { $0.runs[id] } }
+  package func look<Answer: Sendable>(_ body: (State) -> Answer) -> Answer { published.state.withLock { body($0) } }
 
   package func append(_ events: [StateEvent]) async throws(StateError) {
     if events.isEmpty { return }

@@ -2,7 +2,7 @@ import Basics
 import Synchronization
 
 /// A state that is discarded with the process: for tests, and for runs that need not be recovered.
-package final class MemoryStateStore: StateStore {
+package final class MemoryStateStore: LocalStateStore {
   private struct Content {
     var state = State()
     var blobs: [String: [UInt8]] = [:]
@@ -15,8 +15,7 @@ package final class MemoryStateStore: StateStore {
 
   package init() {}
 
-  package var state: State { content.withLock { $0.state } }
-  package func run(_ id: String) -> RunRecord? { content.withLock { $0.state.runs[id] } }
+  package func look<Answer: Sendable>(_ body: (State) -> Answer) -> Answer { content.withLock { body($0.state) } }
 
   package func append(_ events: [StateEvent]) async throws(StateError) {
     let events = try events.map { event throws(StateError) in try event.withoutSecrets(secrets) }

@@ -2,7 +2,9 @@ package import Basics
 
 /// Where runs keep their state, so that acknowledged events survive power loss.
 ///
-/// Only the implementation knows how: a folder of files is the default, memory serves tests and temporary runs.
+/// Only the implementation knows how: a folder of files is the default, memory serves tests and temporary runs. Queries
+/// find what is open, so that a store shared by several machines can answer them from a database. A query waits until
+/// the store can answer it or is closed.
 package protocol StateStore: Sendable {
   /// Records events, in order and all or none, and returns once they survive power loss.
   ///
@@ -10,16 +12,37 @@ package protocol StateStore: Sendable {
   /// recorded.
   func append(_ events: [StateEvent]) async throws(StateError)
 
-  /// The state as of the last recorded event.
+  /// The open run with that id as of the last recorded event, if it is held here.
   ///
-  /// A copy held for long makes the next change copy what it touches; prefer `run(_:)` for one run.
-  var state: State { get }
+  /// A store on one machine holds every run.
+  func run(_ id: String) -> RunRecord?
+  /// The open run with that id, held here or elsewhere.
+  func openRun(_ id: String) async -> RunRecord?
+  /// The open runs that match, oldest first.
+  func openRuns(_ query: OpenRunQuery) async -> [RunRecord]
+  /// How many open runs have each status.
+  func openRunCounts() async -> [RunStatus: Int]
+  /// The event with that id, unless it is forgotten.
+  func event(_ id: String) async -> EventRecord?
+  /// The events that match and are not forgotten, in the order in which they came.
+  func events(_ query: EventQuery) async -> [EventRecord]
+  func eventCount() async -> Int
+  func schedule(_ id: String) async -> ScheduleRecord?
+  /// Every schedule, in the order of their ids.
+  func schedules() async -> [ScheduleRecord]
+  /// A value that outlives runs.
+  func value(named name: String) async -> StoredValue?
+  /// The names of the values that outlive runs, in the order of their scalars.
+  func valueNames() async -> [String]
+  func valueCount() async -> Int
 
   /// The secrets that no record may hold.
   var secrets: SecretBook { get }
 
   /// The finished runs that match, latest end first.
   func finishedRuns(_ query: HistoryQuery) async throws(StateError) -> [RunSummary]
+  /// The ended run with that id, if it is still in memory.
+  func endedRun(_ id: String) -> RunRecord?
   /// The finished run with exactly that id, if there is one.
   func finishedRun(_ id: String) async throws(StateError) -> RunRecord?
 
@@ -48,11 +71,6 @@ package protocol StateStore: Sendable {
 extension StateStore {
   /// Records one event.
   package func append(_ event: StateEvent) async throws(StateError) { try await append([event]) }
-
-  /// The open run with that id.
-  package func run(_ id: String) -> RunRecord? { state.runs[id] }
-  /// The open runs, oldest first.
-  package var openRuns: [RunRecord] { state.openRuns }
 
   package func finishedRunText(
     _ cursor: LogCursor, most: Int

@@ -50,7 +50,7 @@ extension RunRecord {
     _ path: StepPath, as resolution: Resolution, by person: String? = nil, of recipe: Recipe,
     in store: some StateStore, at now: Timestamp
   ) async throws -> RunRecord {
-    guard let run = store.run(id), run.status == .uncertain || run.status == .paused else {
+    guard let run = await store.openRun(id), run.status == .uncertain || run.status == .paused else {
       throw ResolutionError("the run \(id) is not uncertain, so there is nothing to resolve")
     }
     let steps = run.uncertainSteps.filter { $0.path.hasSameScalars(as: path) || $0.path.isInside(path) }
@@ -97,7 +97,7 @@ extension RunRecord {
         RunStatusChanged(run: id, at: now, status: .queued, reason: "every uncertain step is resolved"))
       : after.uncertainty(at: now)
     try await store.append(events + [next])
-    return store.run(id) ?? after
+    return await store.openRun(id) ?? after
   }
 
   private static func failure(of step: StepRecord, _ reason: String?) -> RunError {

@@ -195,16 +195,8 @@ final class RunJournal: Sendable {
   func settle() async { await order.settle() }
 
   /// Events that other parts of the program write for this run: an event that it may consume, a person's decision.
-  func events(named name: String) -> [EventRecord] {
-    let run = content.withLock { ($0.record.id, $0.record.createdAt) }
-    return store.state.events.values
-      .filter { event in
-        event.consumedBy == nil && event.receivedAt >= run.1 && event.name.hasSameScalars(as: name)
-          && event.run.map { $0.hasSameScalars(as: run.0) } ?? true
-      }
-      .sorted { left, right in
-        left.receivedAt == right.receivedAt ? left.id.precedesByScalars(right.id) : left.receivedAt < right.receivedAt
-      }
+  func events(named name: String) async -> [EventRecord] {
+    await store.events(EventQuery(name: name, isUnconsumed: true, run: id, since: current.createdAt))
   }
 
   /// A person's decision about a step, which is on disk already.

@@ -19,10 +19,10 @@ struct StepValues: ValueStore {
   /// How often a change is retried after conflicts.
   private static let mostTries = 1000
 
-  var names: [String] { store.state.values.keys.sorted { $0.precedesByScalars($1) } }
+  var names: [String] { get async { await store.valueNames() } }
 
   func value(of name: String) async throws(ActionError) -> Value? {
-    guard let stored = store.state.values[name] else { return nil }
+    guard let stored = await store.value(named: name) else { return nil }
     return try await read(stored, name)
   }
 
@@ -37,7 +37,7 @@ struct StepValues: ValueStore {
   ) async throws(ActionError) -> ValueOutcome {
     if let earlier = try await earlierChange() { return earlier }
     for _ in 0..<StepValues.mostTries {
-      let (current, count) = (store.state.values[name], store.state.values.count)
+      let current = await store.value(named: name)
       var value: Value?
       var refusal: StateError?
       if let current {
@@ -62,6 +62,7 @@ struct StepValues: ValueStore {
         if let refusal { throw refused(refusal) }
         return ValueOutcome(isChanged: false, value: value)
       case .set(let new):
+        let count = await store.valueCount()
         if current == nil, count >= StepValues.mostValues {
           throw ActionError(
             .validation,

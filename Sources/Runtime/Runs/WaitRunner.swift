@@ -82,7 +82,7 @@ struct WaitRunner {
     let reason = "waits for the event '\(name)'"
     let found = try await run.wait(until: limit, for: reason, in: scope, tell: { tell(wait) }) {
       () async throws(StepInterruption) -> Value? in
-      for event in journal.events(named: name) {
+      for event in await journal.events(named: name) {
         let data = try await journal.value(event.data, as: "the data of the event '\(event.id)'")
         if let match {
           var inner = environment

@@ -156,17 +156,18 @@ extension Scheduler {
   ///     then are recorded as missed.
   package mutating func set(
     _ entries: [ScheduleEntry], keeping kept: Set<String> = [], after earlier: [String: SchedulePlan] = [:],
-    state: State, at now: Timestamp
+    records: [ScheduleRecord], at now: Timestamp
   ) -> [StateEvent] {
+    let records = Dictionary(records.map { ($0.id, $0) }) { first, _ in first }
     var events: [StateEvent] = []
     reserve(entries.count)
     var wanted: Set<String> = []
     for entry in entries where wanted.insert(entry.id).inserted {
-      events += set(entry, record: state.schedules[entry.id], after: earlier[entry.id], at: now)
+      events += set(entry, record: records[entry.id], after: earlier[entry.id], at: now)
     }
-    let known = Set(indexes.keys).union(state.schedules.keys).subtracting(wanted).subtracting(kept)
+    let known = Set(indexes.keys).union(records.keys).subtracting(wanted).subtracting(kept)
     for id in known.sorted(by: { $0.precedesByScalars($1) }) {
-      events += remove(id, record: state.schedules[id], after: earlier[id], at: now)
+      events += remove(id, record: records[id], after: earlier[id], at: now)
     }
     return events
   }

@@ -4,11 +4,11 @@ import Synchronization
 
 /// The store of a simulated program: the audit knows every batch from the moment it is handed in.
 final class AuditedStore: WrappingStore {
-  let store: any StateStore
+  let store: any LocalStateStore
   private let audit: Audit
   private let life: ProgramLife
 
-  init(_ store: any StateStore, _ audit: Audit, _ life: ProgramLife) {
+  init(_ store: any LocalStateStore, _ audit: Audit, _ life: ProgramLife) {
     self.store = store
     self.audit = audit
     self.life = life
@@ -25,17 +25,15 @@ final class AuditedStore: WrappingStore {
     // What the disk kept while the machine stopped isn't acknowledged to any caller.
     audit.settle(batch, life.isOver ? .unknown : .kept)
   }
-
-  var state: State { store.state }
-  func run(_ id: String) -> RunRecord? { store.run(id) }
 }
 
 /// A store that forwards to another one, with changes.
-package protocol WrappingStore: StateStore {
-  var store: any StateStore { get }
+package protocol WrappingStore: LocalStateStore {
+  var store: any LocalStateStore { get }
 }
 
 extension WrappingStore {
+  package func look<Answer: Sendable>(_ body: (State) -> Answer) -> Answer { store.look(body) }
   package var secrets: SecretBook { store.secrets }
   package func finishedRuns(_ query: HistoryQuery) async throws(StateError) -> [RunSummary] {
     try await store.finishedRuns(query)

@@ -7,9 +7,9 @@ package import Runs
 /// Where a test may plant defects between the parts of a simulated program, to see that they are found.
 package struct Seams: Sendable {
   /// Between the agent and the audit: its changes count as the agent's faults.
-  package var agent: @Sendable (any StateStore) -> any StateStore = { $0 }
+  package var agent: @Sendable (any LocalStateStore) -> any LocalStateStore = { $0 }
   /// Between the audit and the files: its changes count as the store's faults.
-  package var store: @Sendable (any StateStore) -> any StateStore = { $0 }
+  package var store: @Sendable (any LocalStateStore) -> any LocalStateStore = { $0 }
   package var time: @Sendable (any TimeSource) -> any TimeSource = { $0 }
   /// Plants a fault of the disk from now on.
   package var disk: @Sendable (FaultyFileSystem) -> Void = { _ in }

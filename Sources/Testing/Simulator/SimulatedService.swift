@@ -172,7 +172,7 @@ final class ProgramLife: Sendable {
   private let over = Mutex(false)
   let service: SimulatedService
   let disk: FaultyFileSystem
-  let store: Mutex<(any StateStore)?>
+  let store: Mutex<(any LocalStateStore)?>
 
   init(_ service: SimulatedService, _ disk: FaultyFileSystem) {
     self.service = service

@@ -164,7 +164,7 @@ final class Director {
 
   private func move() {
     guard let program = world.program else { return }
-    let open = program.store.openRuns
+    let open = program.store.state.openRuns
     let run = open.isEmpty ? nil : open[number(0..<open.count)]
     switch number(0..<40) {
     case 0...11: advance()
@@ -436,13 +436,13 @@ final class Director {
     var rounds = 0
     while audit.fault == nil {
       ensureProgram()
-      guard let program = world.program, !program.store.openRuns.isEmpty else { break }
+      guard let program = world.program, !program.store.state.openRuns.isEmpty else { break }
       rounds += 1
       if rounds > 400 {
-        let run = program.store.openRuns[0]
+        let run = program.store.state.openRuns[0]
         return audit.fail("the run \(run.id) never ends: it is \(run.status.rawValue), \(run.reason ?? "no reason")")
       }
-      for run in program.store.openRuns {
+      for run in program.store.state.openRuns {
         switch run.status {
         case .uncertain: for step in run.uncertainSteps { resolve(run.id, step, as: 2, program) }
         case .paused: resume(run, program)

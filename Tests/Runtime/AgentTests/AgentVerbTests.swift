@@ -155,6 +155,6 @@ import Testing
     let answer = try JSON.parse(try #require(try await bench.ask(request).first))
     #expect(answer["failed"]?["kind"]?.string == kind, "\(answer)")
     #expect(answer["failed"]?["message"]?.string?.contains(message) == true, "\(answer)")
-    #expect(bench.store.openRuns.isEmpty)
+    #expect(bench.store.state.openRuns.isEmpty)
   }
 }

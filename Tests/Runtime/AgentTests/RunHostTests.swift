@@ -268,7 +268,7 @@ import Testing
       return try await group.reduce(into: [String]()) { $0 += $1 }
     }
     #expect(answers.filter { $0.contains("accepted") }.count == 1, "\(answers)")
-    #expect(bench.host.store.openRuns.count == 1)
+    #expect(bench.store.state.openRuns.count == 1)
   }
 
   // MARK: Events

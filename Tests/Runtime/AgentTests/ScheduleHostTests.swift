@@ -327,6 +327,6 @@ import Testing
     #expect(resumed.first?.contains(#""count":2,"outcome":"paused""#) == true, "\(resumed)")
     let refusal = try #require(try await command.ask(#"{"ask":"trigger","id":"tick"}"#).first)
     #expect(refusal.contains("\"kind\":\"notServing\"") && refusal.contains("errand run \(folder.path)/tick.yaml"))
-    #expect(first.store.openRuns.isEmpty)
+    #expect(first.store.state.openRuns.isEmpty)
   }
 }

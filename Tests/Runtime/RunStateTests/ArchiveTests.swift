@@ -90,7 +90,7 @@ import Testing
     #expect(try first.examine().findings == [])
     try await ArchiveTests.expect(new, isLike: store)
     let again = try await ArchiveTests.open(new)
-    for run in store.openRuns.prefix(7) {
+    for run in store.state.openRuns.prefix(7) {
       guard case .blob(let blob)? = run.steps["a"]?.output else { continue }
       #expect(try await again.blob(blob) == (try await store.blob(blob)))
     }
@@ -160,7 +160,7 @@ import Testing
     #expect(report.notices == ["the state that was in '/new/state' before is in '\(kept)' now"])
     try await ArchiveTests.expect(new, isLike: store)
     let aside = try await FileStateStore.open(kept, program: "errand 0.1", fileSystem: new)
-    #expect(aside.openRuns.map(\.id) == ["mine"])
+    #expect(aside.state.openRuns.map(\.id) == ["mine"])
     try await aside.close()
   }
 
@@ -184,7 +184,7 @@ import Testing
           let again = disk.restarted(losing: loss)
           let opened = try StateFolder(path: "/new/state", fileSystem: again, program: "errand 0.1").read()
           let ids = opened.state.openRuns.map(\.id)
-          #expect(ids == ["mine"] || ids == store.openRuns.map(\.id), comment)
+          #expect(ids == ["mine"] || ids == store.state.openRuns.map(\.id), comment)
           // The old state is never lost, and the next import works like the first.
           try ArchiveTests.take(bytes, into: again, replacing: true)
           let states = again.paths.filter { $0.hasSuffix("/state.json") }

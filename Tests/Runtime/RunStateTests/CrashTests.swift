@@ -161,10 +161,10 @@ import Testing
     await #expect(throws: StateError(.fatal, message)) { try await store.append(Example.created("b")) }
     await #expect(throws: StateError(.fatal, message)) { try await store.append(Example.created("c")) }
     await #expect(throws: StateError(.fatal, message)) { try await store.close() }
-    #expect(store.openRuns.map(\.id) == ["a"])
+    #expect(store.state.openRuns.map(\.id) == ["a"])
     let again = try await FileStateStore.open(
       "/state", program: "errand 0.1", fileSystem: disk.restarted(losing: .nothing))
-    #expect(again.openRuns.map(\.id) == ["a"])
+    #expect(again.state.openRuns.map(\.id) == ["a"])
     #expect(again.notices == [])
   }
 
@@ -184,7 +184,7 @@ import Testing
     #expect(error?.message.contains("may have been written anyway") == (runs.count == 2))
     let again = try await FileStateStore.open(
       "/state", program: "errand 0.1", fileSystem: disk.restarted(losing: .nothing))
-    #expect(again.openRuns.map(\.id).sorted() == runs)
+    #expect(again.state.openRuns.map(\.id).sorted() == runs)
     #expect(again.notices == [])
   }
 }

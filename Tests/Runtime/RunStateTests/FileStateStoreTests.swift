@@ -46,8 +46,8 @@ struct Tomorrow: TimeSource {
     let again = try await open(folder)
     #expect(again.notices == [])
     #expect(again.state.runs == before.runs)
-    #expect(again.openRuns.count == 32)
-    #expect(again.openRuns.allSatisfy { $0.stepsInOrder.map(\.path) == (0..<20).map { "s\($0)" } })
+    #expect(again.state.openRuns.count == 32)
+    #expect(again.state.openRuns.allSatisfy { $0.stepsInOrder.map(\.path) == (0..<20).map { "s\($0)" } })
     #expect(try await again.finishedRuns(HistoryQuery(limit: 100)).count == 32)
     try await again.close()
   }
@@ -103,7 +103,7 @@ struct Tomorrow: TimeSource {
         }
       }
     }
-    #expect(store.openRuns.count == 50)
+    #expect(store.state.openRuns.count == 50)
     #expect(store.state.values.isEmpty)
     try await store.close()
     let again = try await open(folder)
@@ -274,7 +274,7 @@ struct Tomorrow: TimeSource {
     await #expect(throws: StateError(.invalid, "the state cannot take the event: the run r9 is not open")) {
       try await store.append([Example.created("r4"), Example.over("r9")])
     }
-    #expect(store.openRuns.isEmpty)
+    #expect(store.state.openRuns.isEmpty)
     let blob = try await store.putBlob([1, 2])
     #expect(try await store.blob(blob) == [1, 2])
     try await store.close()

@@ -25,7 +25,7 @@ import Testing
   /// history, two runs in the history, values, and a blob that all of them refer to.
   private func expectFormatOne(_ store: FileStateStore) async throws {
     let run = try #require(store.run(FormatTests.third))
-    #expect(store.openRuns.map(\.id) == [FormatTests.third])
+    #expect(store.state.openRuns.map(\.id) == [FormatTests.third])
     #expect(run.pendingCancel == CancelRequested(run: FormatTests.third, at: instant(7), reason: "enough"))
     #expect(run.origin.inputs["marks"] == .list([.int(7), .double(1.5)]))
     #expect(run.stepsInOrder.map(\.path) == ["put", "put[0]", "put[1]"])

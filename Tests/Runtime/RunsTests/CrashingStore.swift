@@ -5,7 +5,7 @@ import Synchronization
 /// A store that dies when a test says so: before or after the n-th append, or in the midst of an action.
 ///
 /// What was kept until then is in the memory store behind it, from which a new one continues.
-final class CrashingStore: StateStore {
+final class CrashingStore: LocalStateStore {
   struct Point: Sendable, CustomStringConvertible {
     var append: Int
     var isAfter: Bool
@@ -56,9 +56,8 @@ final class CrashingStore: StateStore {
     if !isTold { throw CrashingStore.death }
   }
 
-  var state: State { memory.state }
+  func look<Answer: Sendable>(_ body: (State) -> Answer) -> Answer { memory.look(body) }
   var secrets: SecretBook { memory.secrets }
-  func run(_ id: String) -> RunRecord? { memory.run(id) }
   func finishedRuns(_ query: HistoryQuery) async throws(StateError) -> [RunSummary] {
     try await memory.finishedRuns(query)
   }

@@ -43,7 +43,7 @@ struct Bench {
     _ entries: [ScheduleEntry], after earlier: [String: SchedulePlan] = [:], at now: Timestamp
   ) throws {
     self.entries = entries
-    try take(scheduler.set(entries, after: earlier, state: state, at: now))
+    try take(scheduler.set(entries, after: earlier, records: Array(state.schedules.values), at: now))
     try agree()
   }
 

@@ -127,7 +127,7 @@ import Testing
     world.start()
     world.pass(to: "2026-09-30T13:00:00+10:00")
     if let program = world.program {
-      for run in program.store.openRuns {
+      for run in program.store.state.openRuns {
         for step in run.askingSteps {
           let decision = DecisionRecord(isApproved: true, by: "ana", at: world.time)
           _ = world.perform("decide") {
@@ -150,7 +150,7 @@ import Testing
     world.start()
     world.pass(to: FortnightTests.end)
     outcome.isComplete = recipes.keys.allSatisfy { world.audit.nextSlot(of: $0).map { $0 > end } ?? true }
-    outcome.open = world.program?.store.openRuns.map { "\($0.recipe) \($0.status)" }.sorted() ?? []
+    outcome.open = world.program?.store.state.openRuns.map { "\($0.recipe) \($0.status)" }.sorted() ?? []
     world.stop()
     for run in world.audit.ended.values { outcome.runs["\(run.recipe) \(run.status)", default: 0] += 1 }
     for slot in world.audit.recorded where slot.outcome != .buffered {

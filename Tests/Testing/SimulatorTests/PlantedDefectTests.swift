@@ -102,7 +102,7 @@ import Testing
 
 /// A store that keeps other than it was told, or shows other than is there.
 private final class WrongStore: WrappingStore {
-  let store: any StateStore
+  let store: any LocalStateStore
   /// The batches that are kept in place of one.
   private let change: @Sendable ([StateEvent]) -> [[StateEvent]]
   /// Whether it is said of a batch that it is kept before it is.
@@ -111,7 +111,7 @@ private final class WrongStore: WrappingStore {
   private let view: @Sendable (RunRecord, StepRecord) -> StateEvent?
 
   init(
-    _ store: any StateStore, early: @escaping @Sendable ([StateEvent]) -> Bool = { _ in false },
+    _ store: any LocalStateStore, early: @escaping @Sendable ([StateEvent]) -> Bool = { _ in false },
     showing view: @escaping @Sendable (RunRecord, StepRecord) -> StateEvent? = { _, _ in nil },
     keeping change: @escaping @Sendable ([StateEvent]) -> [[StateEvent]] = { [$0] }
   ) {
@@ -132,12 +132,12 @@ private final class WrongStore: WrappingStore {
     }
   }
 
-  var state: State {
+  func look<Answer: Sendable>(_ body: (State) -> Answer) -> Answer {
     var state = store.state
     for run in state.openRuns {
       for step in run.stepsInOrder { if let event = view(run, step) { try? state.apply(event) } }
     }
-    return state
+    return body(state)
   }
 }
 

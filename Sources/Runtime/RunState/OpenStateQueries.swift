@@ -1,0 +1,124 @@
+package import Basics
+
+/// Which open runs to find; a member that is nil matches every run.
+package struct OpenRunQuery: Sendable {
+  package var recipe: String?
+  /// Only runs in that group.
+  package var group: String?
+  package var statuses: Set<RunStatus>?
+  package var idPrefix: String?
+  /// Only retries of that run.
+  package var retryOf: String?
+  /// Only runs with a step that waits for an event with that name.
+  package var event: String?
+
+  package init(
+    recipe: String? = nil, group: String? = nil, statuses: Set<RunStatus>? = nil, idPrefix: String? = nil,
+    retryOf: String? = nil, event: String? = nil
+  ) {
+    self.recipe = recipe
+    self.group = group
+    self.statuses = statuses
+    self.idPrefix = idPrefix
+    self.retryOf = retryOf
+    self.event = event
+  }
+
+  func matches(_ run: RunRecord) -> Bool {
+    if let recipe, !recipe.hasSameScalars(as: run.recipe) { return false }
+    if let group, run.origin.group?.name.hasSameScalars(as: group) != true { return false }
+    if let statuses, !statuses.contains(run.status) { return false }
+    if let idPrefix, !run.id.utf8.starts(with: idPrefix.utf8) { return false }
+    if let retryOf {
+      let cause = run.origin.cause
+      if cause.kind != .retry || cause.run?.hasSameScalars(as: retryOf) != true { return false }
+    }
+    if let event, !run.awaits(event) { return false }
+    return true
+  }
+}
+
+extension RunRecord {
+  /// Whether a step of the run waits for an event with that name.
+  package func awaits(_ event: String) -> Bool {
+    steps.inOrder.contains { $0.status == .waiting && $0.wait?.event?.hasSameScalars(as: event) == true }
+  }
+}
+
+/// Which events to find; a member that is nil matches every event.
+package struct EventQuery: Sendable {
+  package var name: String?
+  /// Only events that no run and no schedule consumed.
+  package var isUnconsumed = false
+  /// Only events that this run or schedule consumed.
+  package var consumer: String?
+  /// Only events that this run may consume.
+  package var run: String?
+  /// Only events received at that instant or later.
+  package var since: Timestamp?
+
+  package init(
+    name: String? = nil, isUnconsumed: Bool = false, consumer: String? = nil, run: String? = nil,
+    since: Timestamp? = nil
+  ) {
+    self.name = name
+    self.isUnconsumed = isUnconsumed
+    self.consumer = consumer
+    self.run = run
+    self.since = since
+  }
+
+  func matches(_ event: EventRecord) -> Bool {
+    if let name, !name.hasSameScalars(as: event.name) { return false }
+    if isUnconsumed, event.consumedBy != nil { return false }
+    if let consumer, event.consumedBy?.hasSameScalars(as: consumer) != true { return false }
+    if let run, let only = event.run, !only.hasSameScalars(as: run) { return false }
+    if let since, event.receivedAt < since { return false }
+    return true
+  }
+}
+
+/// A store on one machine, which holds all open records in memory.
+///
+/// It answers without suspending the caller, so that nothing changes between an actor's question and what it does next.
+package protocol LocalStateStore: StateStore {
+  /// Reads the state as of the last recorded event, while nothing changes it.
+  func look<Answer: Sendable>(_ body: (State) -> Answer) -> Answer
+}
+
+extension LocalStateStore {
+  /// The whole state, for tests.
+  ///
+  /// While a copy is held, the next change copies what it touches.
+  package var state: State { look { $0 } }
+
+  package func run(_ id: String) -> RunRecord? { look { $0.runs[id] } }
+  package func openRun(_ id: String) async -> RunRecord? { run(id) }
+  /// The open runs that match, oldest first.
+  package func runs(_ query: OpenRunQuery) -> [RunRecord] {
+    look { $0.runs.values.filter(query.matches) }.sorted { $0.id.precedesByScalars($1.id) }
+  }
+  package func openRuns(_ query: OpenRunQuery) async -> [RunRecord] { runs(query) }
+  package func openRunCounts() async -> [RunStatus: Int] {
+    look { state in
+      var counts: [RunStatus: Int] = [:]
+      for run in state.runs.values { counts[run.status, default: 0] += 1 }
+      return counts
+    }
+  }
+  package func endedRun(_ id: String) -> RunRecord? { look { $0.ended.last { $0.id == id } } }
+  package func event(_ id: String) async -> EventRecord? { look { $0.events[id] } }
+  package func events(_ query: EventQuery) async -> [EventRecord] {
+    look { $0.events.values.filter(query.matches) }.sorted { left, right in
+      left.receivedAt == right.receivedAt ? left.id.precedesByScalars(right.id) : left.receivedAt < right.receivedAt
+    }
+  }
+  package func eventCount() async -> Int { look { $0.events.count } }
+  package func schedule(_ id: String) async -> ScheduleRecord? { look { $0.schedules[id] } }
+  package func schedules() async -> [ScheduleRecord] {
+    look { Array($0.schedules.values) }.sorted { $0.id.precedesByScalars($1.id) }
+  }
+  package func value(named name: String) async -> StoredValue? { look { $0.values[name] } }
+  package func valueCount() async -> Int { look { $0.values.count } }
+  package func valueNames() async -> [String] { look { Array($0.values.keys) }.sorted { $0.precedesByScalars($1) } }
+}

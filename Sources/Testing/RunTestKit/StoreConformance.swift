@@ -1,0 +1,205 @@
+import Basics
+package import RunState
+
+/// Checks what every store of the state has to do.
+///
+///     #expect(try await StoreConformance.faults(of: MemoryStateStore()) == [])
+package struct StoreConformance {
+  private let store: any StateStore
+  private var faults: [String] = []
+
+  /// Checks an empty store, and closes it; returns a line for each fault.
+  package static func faults(of store: any StateStore) async throws(StateError) -> [String] {
+    var conformance = StoreConformance(store: store)
+    try await conformance.checkRuns()
+    try await conformance.checkQueries()
+    try await conformance.checkEvents()
+    try await conformance.checkValues()
+    try await conformance.checkSchedules()
+    try await conformance.checkHistory()
+    try await conformance.checkBlobs()
+    try await conformance.checkEnd()
+    return conformance.faults
+  }
+
+  private mutating func expect<Found: Equatable>(_ what: String, _ found: Found, _ wanted: Found) {
+    if found != wanted { faults.append("\(what): \(found), not \(wanted)") }
+  }
+
+  /// Checks that the store refuses events as a whole.
+  private mutating func expectRefusal(_ what: String, isOutrun: Bool = false, _ events: [StateEvent]) async {
+    do throws(StateError) {
+      try await store.append(events)
+      faults.append("\(what): it was kept")
+    } catch {
+      if error.kind != .invalid { faults.append("\(what): \(error.kind), not invalid") }
+      if error.isOutrun != isOutrun { faults.append("\(what): it is \(error.isOutrun ? "" : "not ")outrun") }
+    }
+  }
+
+  private static func instant(_ seconds: Int) -> Timestamp {
+    Timestamp(seconds: 1_795_165_200 + seconds) ?? .earliest
+  }
+
+  private static func created(
+    _ run: String, _ seconds: Int = 0, recipe: String = "averages", cause: RunCause = RunCause(.manual),
+    group: String? = nil
+  ) -> StateEvent {
+    .runCreated(
+      RunCreated(
+        run: run, at: instant(seconds), recipe: recipe, file: "\(recipe).yaml", texts: .inline(.object([:])),
+        inputs: .object([:]), program: "test", cause: cause,
+        group: group.map { RunGroup(name: $0, limit: 1, onLimit: "queue") }))
+  }
+
+  private static func changed(_ run: String, _ status: RunStatus, _ seconds: Int = 0) -> StateEvent {
+    .runStatusChanged(RunStatusChanged(run: run, at: instant(seconds), status: status))
+  }
+
+  // MARK: - What is open
+
+  private mutating func checkRuns() async throws(StateError) {
+    try await store.append([])
+    try await store.append([Self.created("r1"), Self.changed("r1", .running)])
+    expect("a run that is held here", store.run("r1")?.status, .running)
+    expect("a run, wherever it is held", await store.openRun("r1")?.status, .running)
+    expect("a run that there is not", await store.openRun("r0"), nil)
+    await expectRefusal("a run that is there already", [Self.changed("r1", .paused), Self.created("r1")])
+    expect("a run after a batch that was refused", store.run("r1")?.status, .running)
+    let step = StepBegan(run: "r1", at: Self.instant(1), step: "a", now: Self.instant(1))
+    try await store.append(.stepBegan(step))
+    expect("a step that began", store.run("r1")?.steps["a"]?.status, .running)
+    await expectRefusal("a step of no run", [.stepBegan(StepBegan(run: "x", at: step.at, step: "a", now: step.now))])
+  }
+
+  private mutating func checkQueries() async throws(StateError) {
+    let wait = WaitRecord(.event, event: "handed-in")
+    try await store.append([
+      Self.created("r3", recipe: "report", cause: RunCause(.retry, run: "r0")),
+      Self.created("r2", group: "markbook"), Self.changed("r2", .waiting),
+      .stepWaits(StepWaits(run: "r2", at: Self.instant(2), step: "w", now: Self.instant(2), wait: wait)),
+    ])
+    let queries: [(String, OpenRunQuery, [String])] = [
+      ("every run", OpenRunQuery(), ["r1", "r2", "r3"]),
+      ("runs of a recipe", OpenRunQuery(recipe: "report"), ["r3"]),
+      ("runs of a group", OpenRunQuery(group: "markbook"), ["r2"]),
+      ("runs by status", OpenRunQuery(statuses: [.running, .queued]), ["r1", "r3"]),
+      ("runs by prefix", OpenRunQuery(idPrefix: "r"), ["r1", "r2", "r3"]),
+      ("runs by id", OpenRunQuery(idPrefix: "r2"), ["r2"]),
+      ("retries", OpenRunQuery(retryOf: "r0"), ["r3"]),
+      ("runs that wait for an event", OpenRunQuery(event: "handed-in"), ["r2"]),
+      ("runs that wait for another event", OpenRunQuery(event: "handed"), []),
+      ("runs of a recipe by status", OpenRunQuery(recipe: "averages", statuses: [.queued]), []),
+    ]
+    for (what, query, wanted) in queries { expect(what, await store.openRuns(query).map(\.id), wanted) }
+    expect("runs by status", await store.openRunCounts(), [.running: 1, .waiting: 1, .queued: 1])
+  }
+
+  private mutating func checkEvents() async throws(StateError) {
+    func event(_ id: String, _ name: String, _ seconds: Int, run: String? = nil) -> StateEvent {
+      .eventReceived(EventRecord(id: id, name: name, run: run, receivedAt: Self.instant(seconds)))
+    }
+    try await store.append([
+      event("e2", "handed-in", 20), event("e1", "handed-in", 10), event("e3", "other", 20),
+      event("e4", "handed-in", 30, run: "r2"),
+    ])
+    await expectRefusal("an event that was received before", [event("e1", "handed-in", 40)])
+    try await store.append(.eventConsumed(EventConsumed(at: Self.instant(41), id: "e1", by: "r2")))
+    await expectRefusal(
+      "an event that was consumed before", [.eventConsumed(EventConsumed(at: Self.instant(42), id: "e1", by: "r3"))])
+    let queries: [(String, EventQuery, [String])] = [
+      ("every event", EventQuery(), ["e1", "e2", "e3", "e4"]),
+      ("events by name", EventQuery(name: "handed-in"), ["e1", "e2", "e4"]),
+      ("events that are free", EventQuery(isUnconsumed: true), ["e2", "e3", "e4"]),
+      ("events that a run consumed", EventQuery(consumer: "r2"), ["e1"]),
+      ("events that a run may consume", EventQuery(name: "handed-in", isUnconsumed: true, run: "r3"), ["e2"]),
+      ("events since an instant", EventQuery(since: Self.instant(20)), ["e2", "e3", "e4"]),
+    ]
+    for (what, query, wanted) in queries { expect(what, await store.events(query).map(\.id), wanted) }
+    expect("an event by its id", await store.event("e1")?.consumedBy, "r2")
+    try await store.append(.eventsForgotten(EventsForgotten(at: Self.instant(50), ids: ["e3"])))
+    expect("a forgotten event", await store.event("e3"), nil)
+    expect("how many events there are", await store.eventCount(), 3)
+  }
+
+  private mutating func checkValues() async throws(StateError) {
+    func set(_ name: String, _ value: Int, if condition: ValueState? = nil) -> StateEvent {
+      .valueSet(ValueSet(at: Self.instant(60), name: name, value: .inline(.int(value)), condition: condition))
+    }
+    try await store.append([set("b", 1, if: ValueState(nil)), set("a", 2)])
+    await expectRefusal("a value that others changed", isOutrun: true, [set("c", 1), set("b", 3, if: ValueState(nil))])
+    expect("a value", await store.value(named: "b"), .inline(.int(1)))
+    expect("the names of values", await store.valueNames(), ["a", "b"])
+    expect("how many values there are", await store.valueCount(), 2)
+    try await store.append(.valueRemoved(ValueRemoved(at: Self.instant(61), name: "b")))
+    expect("a value that was removed", await store.value(named: "b"), nil)
+  }
+
+  private mutating func checkSchedules() async throws(StateError) {
+    func schedule(_ id: String) -> StateEvent {
+      .scheduleSet(ScheduleSet(at: Self.instant(70), schedule: id, recipe: id, file: "\(id).yaml", spec: "x"))
+    }
+    func slot(_ seconds: Int, _ schedule: String = "s") -> StateEvent {
+      .slotDecided(
+        SlotRecord(
+          schedule: schedule, slot: Self.instant(seconds), outcome: .missedPolicy, at: Self.instant(seconds),
+          cause: RunCause(.slot)))
+    }
+    try await store.append([schedule("t"), schedule("s"), slot(80), slot(81, "t"), slot(82)])
+    await expectRefusal("a slot of no schedule", [slot(83, "u")])
+    expect("every schedule", await store.schedules().map(\.id), ["s", "t"])
+    expect("a schedule", await store.schedule("s")?.processedUntil, Self.instant(82))
+    expect("a schedule that there is not", await store.schedule("u"), nil)
+    try await store.compact()
+    try await store.append(slot(84))
+    let slots = try await store.slots(SlotQuery(limit: 2, schedule: "s"))
+    expect("the latest slots of a schedule", slots.map(\.slot), [Self.instant(84), Self.instant(82)])
+    let early = try await store.slots(SlotQuery(from: Self.instant(81), before: Self.instant(84)))
+    expect("the slots of a time", early.map(\.slot), [Self.instant(82), Self.instant(81)])
+  }
+
+  // MARK: - What is over
+
+  private mutating func checkHistory() async throws(StateError) {
+    func end(_ run: String, _ status: RunStatus, _ seconds: Int) -> StateEvent {
+      .runEnded(RunEnded(run: run, at: Self.instant(seconds), status: status))
+    }
+    try await store.append(end("r1", .succeeded, 90))
+    expect("a run that ended", store.run("r1"), nil)
+    try await store.compact()
+    try await store.append(end("r3", .failed, 91))
+    await expectRefusal("a change of a run that ended", [Self.changed("r1", .running)])
+    let queries: [(String, HistoryQuery, [String])] = [
+      ("finished runs", HistoryQuery(), ["r3", "r1"]), ("the last of them", HistoryQuery(limit: 1), ["r3"]),
+      ("finished runs of a recipe", HistoryQuery(recipe: "averages"), ["r1"]),
+      ("finished runs by status", HistoryQuery(statuses: [.succeeded]), ["r1"]),
+      ("finished runs by prefix", HistoryQuery(idPrefix: "r3"), ["r3"]),
+      ("finished retries", HistoryQuery(retryOf: "r0"), ["r3"]),
+      ("finished runs before an instant", HistoryQuery(endedBefore: Self.instant(91)), ["r1"]),
+    ]
+    for (what, query, wanted) in queries { expect(what, try await store.finishedRuns(query).map(\.id), wanted) }
+    expect("a finished run", try await store.finishedRun("r1")?.steps["a"]?.status, .running)
+    expect("a finished run that there is not", try await store.finishedRun("r"), nil)
+  }
+
+  private mutating func checkBlobs() async throws(StateError) {
+    let large = Value.list((0..<20_000).map { .int($0) })
+    let kept = try await store.keep(large)
+    if case .inline = kept { faults.append("a large value is kept within its event") }
+    expect("a large value", try await store.value(kept), large)
+    expect("a small value", try await store.keep(.int(1)), .inline(.int(1)))
+    let reference = try await store.putBlob(Array("0123456789".utf8))
+    expect("a piece of a blob", try await store.blob(reference, from: 3, most: 4), Array("3456".utf8))
+    expect("the end of a blob", try await store.blob(reference, from: 8, most: 4), Array("89".utf8))
+  }
+
+  private mutating func checkEnd() async throws(StateError) {
+    try await store.close()
+    do throws(StateError) {
+      try await store.append(Self.created("r9"))
+      faults.append("an event after the end was kept")
+    } catch {
+      expect("an event after the end", error.kind, .closed)
+    }
+  }
+}
