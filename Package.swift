@@ -104,7 +104,7 @@ let package = Package(
       [
         .target(name: "ActionKit", dependencies: ["Basics", "HTTPClient"]),
         .target(name: "LocalFiles", dependencies: ["ActionKit"]),
-        .target(name: "SandboxKit", dependencies: ["Basics", "HTTPServer", "HTTPTypes"]),
+        .target(name: "SandboxKit", dependencies: ["ActionKit", "Basics", "HTTPServer", "HTTPTypes"]),
         .tests(of: "ActionKit", "ActionTestKit"),
         .tests(of: "LocalFiles", "ActionKit", "ActionTestKit"),
         .tests(of: "SandboxKit", "ActionTestKit", "Basics", "HTTPClient"),

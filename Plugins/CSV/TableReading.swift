@@ -233,6 +233,6 @@ extension TextPattern {
 extension ActionError {
   /// What is wrong with a table; nothing was done with it.
   static func table(_ message: String) -> ActionError {
-    ActionError(.validation, "\(message).", effect: ActionError.Effect.none)
+    ActionError(.validation, "\(message).")
   }
 }

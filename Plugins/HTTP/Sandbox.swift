@@ -19,7 +19,7 @@ extension HTTPPlugin: SandboxedPlugin {
 }
 
 /// A shop that answers on a loopback port, and a folder for downloads.
-final class HTTPSandbox: RunningSandbox {
+final class HTTPSandbox: ServedSandbox {
   let server: SandboxServer
   private let folder: FolderSandbox
 
@@ -29,15 +29,10 @@ final class HTTPSandbox: RunningSandbox {
     folder = try await FolderSandbox(options)
   }
 
-  var baseURL: String { server.baseURL }
   var configuration: Value {
     .object([
       "baseURL": .string(baseURL), "folder": .string(folder.baseURL), "honoursIdempotencyKey": .bool(true),
     ])
-  }
-
-  func summaryLines() -> [String] {
-    server.calls.map { "\($0.name): \($0.count == 1 ? "once" : "\($0.count) times")" }
   }
 
   func stop() async {

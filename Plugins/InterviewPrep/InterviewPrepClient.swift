@@ -70,9 +70,7 @@ public final class InterviewPrepClient: InterviewPrepClientProtocol {
     baseURL: String, http: HTTPClient = HTTPClient(), limits: HTTPLimits, healthTimeout: TimeSpan = .seconds(5),
     time: any TimeSource, paidCalls: PaidCalls, isOnline: @escaping @Sendable () -> Bool = Reachability.isOnline
   ) {
-    var base = baseURL[...]
-    while base.hasSuffix("/") { base.removeLast() }
-    self.baseURL = String(base)
+    self.baseURL = baseURL.withoutSlashesAtEnd
     self.http = http
     self.limits = limits
     self.healthTimeout = healthTimeout

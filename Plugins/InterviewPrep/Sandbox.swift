@@ -15,7 +15,7 @@ extension InterviewPrepPlugin: SandboxedPlugin {
 }
 
 /// A backend that answers on a loopback port.
-final class InterviewPrepSandbox: RunningSandbox {
+final class InterviewPrepSandbox: ServedSandbox {
   let server: SandboxServer
   let backend = SandboxBackend()
 
@@ -26,14 +26,7 @@ final class InterviewPrepSandbox: RunningSandbox {
     }
   }
 
-  var baseURL: String { server.baseURL }
   var configuration: Value { .object(["baseURL": .string(baseURL)]) }
-
-  func summaryLines() -> [String] {
-    server.calls.map { "\($0.name): \($0.count == 1 ? "once" : "\($0.count) times")" }
-  }
-
-  func stop() async { await server.stop() }
 }
 
 /// The backend behind the port.

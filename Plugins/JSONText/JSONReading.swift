@@ -32,8 +32,7 @@ struct JSONContent: FieldSet {
       let text = try JSON.text(value, JSON.Style(isIndented: isIndented, sortsKeys: sortKeys))
       return isIndented ? "\(text)\n" : text
     } catch {
-      throw ActionError(
-        .validation, "The value cannot be JSON: \(error.description).", effect: ActionError.Effect.none, cause: error)
+      throw ActionError(.validation, "The value cannot be JSON: \(error.description).", cause: error)
     }
   }
 }

@@ -120,31 +120,31 @@ public actor MarkbookClient: MarkbookClientProtocol {
 
 extension MarkbookClient {
   public func markbookList() async throws(MarkbookError) -> MarkbookListResponse {
-    try await ask(MarkbookCall(.read, "markbooklist"))
+    try await ask(.read, "markbooklist")
   }
 
   public func userList() async throws(MarkbookError) -> UserListResponse {
-    try await ask(MarkbookCall(.read, "userlist"))
+    try await ask(.read, "userlist")
   }
 
   public func getMarkbook(key: Int) async throws(MarkbookError) -> MarkbookResponse {
-    let answer: MarkbookResponse = try await ask(MarkbookCall(.read, "getmarkbook", ["key": String(key)]))
+    let answer: MarkbookResponse = try await ask(.read, "getmarkbook", ["key": String(key)])
     try answer.head.expect(key, "getmarkbook")
     return answer
   }
 
   public func getMarkbookAlt(key: Int) async throws(MarkbookError) -> MarkbookAltResponse {
-    let answer: MarkbookAltResponse = try await ask(MarkbookCall(.read, "getmarkbookalt", ["key": String(key)]))
+    let answer: MarkbookAltResponse = try await ask(.read, "getmarkbookalt", ["key": String(key)])
     try answer.head.expect(key, "getmarkbookalt")
     return answer
   }
 
   public func getOutcomes(key: Int) async throws(MarkbookError) -> OutcomesResponse {
-    try await ask(MarkbookCall(.read, "getoutcomes", ["key": String(key)]))
+    try await ask(.read, "getoutcomes", ["key": String(key)])
   }
 
   public func getOutcomesAlt(key: Int) async throws(MarkbookError) -> OutcomesAltResponse {
-    try await ask(MarkbookCall(.read, "getoutcomesalt", ["key": String(key)]))
+    try await ask(.read, "getoutcomesalt", ["key": String(key)])
   }
 
   @discardableResult
@@ -152,12 +152,11 @@ extension MarkbookClient {
     markbookKey: Int, studentKey: Int, sid: String, taskKey: Int, taskName: String, result: String
   ) async throws(MarkbookError) -> StatusResponse {
     try await ask(
-      MarkbookCall(
-        .idempotentWrite, "putstudentresult",
-        [
-          "key": String(markbookKey), "studentkey": String(studentKey), "sid": sid, "taskkey": String(taskKey),
-          "taskname": taskName, "result": result,
-        ]))
+      .idempotentWrite, "putstudentresult",
+      [
+        "key": String(markbookKey), "studentkey": String(studentKey), "sid": sid, "taskkey": String(taskKey),
+        "taskname": taskName, "result": result,
+      ])
   }
 
   public func createStudent(
@@ -165,12 +164,11 @@ extension MarkbookClient {
     classKey: Int
   ) async throws(MarkbookError) -> CreateStudentResponse {
     try await ask(
-      MarkbookCall(
-        .write, "createstudent",
-        [
-          "key": String(markbookKey), "sid": sid, "family": familyName, "given": givenName,
-          "preferred": preferredName, "gender": gender.rawValue, "classkey": String(classKey),
-        ]))
+      .write, "createstudent",
+      [
+        "key": String(markbookKey), "sid": sid, "family": familyName, "given": givenName,
+        "preferred": preferredName, "gender": gender.rawValue, "classkey": String(classKey),
+      ])
   }
 
   @discardableResult
@@ -179,12 +177,11 @@ extension MarkbookClient {
     gender: Gender
   ) async throws(MarkbookError) -> StatusResponse {
     try await ask(
-      MarkbookCall(
-        .idempotentWrite, "updatestudent",
-        [
-          "key": String(markbookKey), "studentkey": String(studentKey), "sid": sid, "family": familyName,
-          "given": givenName, "preferred": preferredName, "gender": gender.rawValue,
-        ]))
+      .idempotentWrite, "updatestudent",
+      [
+        "key": String(markbookKey), "studentkey": String(studentKey), "sid": sid, "family": familyName,
+        "given": givenName, "preferred": preferredName, "gender": gender.rawValue,
+      ])
   }
 
   @discardableResult
@@ -192,9 +189,8 @@ extension MarkbookClient {
     markbookKey: Int, studentKey: Int, sid: String, classKey: Int
   ) async throws(MarkbookError) -> StatusResponse {
     try await ask(
-      MarkbookCall(
-        .idempotentWrite, "updatestudentclass",
-        ["key": String(markbookKey), "studentkey": String(studentKey), "sid": sid, "classkey": String(classKey)]))
+      .idempotentWrite, "updatestudentclass",
+      ["key": String(markbookKey), "studentkey": String(studentKey), "sid": sid, "classkey": String(classKey)])
   }
 
   @discardableResult
@@ -202,17 +198,15 @@ extension MarkbookClient {
     markbookKey: Int, studentKey: Int, sid: String
   ) async throws(MarkbookError) -> StatusResponse {
     try await ask(
-      MarkbookCall(
-        .write, "deletestudent", ["key": String(markbookKey), "studentkey": String(studentKey), "sid": sid]))
+      .write, "deletestudent", ["key": String(markbookKey), "studentkey": String(studentKey), "sid": sid])
   }
 
   public func createClass(
     markbookKey: Int, name: String, teacherFamilyName: String, teacherGivenName: String
   ) async throws(MarkbookError) -> CreateClassResponse {
     try await ask(
-      MarkbookCall(
-        .write, "createclass",
-        ["key": String(markbookKey), "name": name, "family": teacherFamilyName, "given": teacherGivenName]))
+      .write, "createclass",
+      ["key": String(markbookKey), "name": name, "family": teacherFamilyName, "given": teacherGivenName])
   }
 
   public func createMarkbook(_ request: CreateMarkbookRequest) async throws(MarkbookError) -> CreateMarkbookResponse {
@@ -233,7 +227,7 @@ extension MarkbookClient {
         .invalidBackupMatchingParameter, action: "schedulebackup",
         message: "'matching' must have at least \(Self.fewestMatchingCharacters) characters; nothing was sent.")
     }
-    return try await ask(MarkbookCall(.idempotentWrite, "schedulebackup", ["matching": matching]))
+    return try await ask(.idempotentWrite, "schedulebackup", ["matching": matching])
   }
 
   public func getBackupURL() async throws(MarkbookError) -> BackupURLResponse {
@@ -247,6 +241,12 @@ extension MarkbookClient {
 // MARK: - Asking
 
 extension MarkbookClient {
+  private func ask<Answer: MarkbookAnswer>(
+    _ kind: MarkbookCall.Kind, _ action: String, _ parameters: HTTPQuery = [:]
+  ) async throws(MarkbookError) -> Answer {
+    try await ask(MarkbookCall(kind, action, parameters))
+  }
+
   private func ask<Answer: MarkbookAnswer>(_ call: MarkbookCall) async throws(MarkbookError) -> Answer {
     try await ask(call, in: sessions.session())
   }

@@ -85,10 +85,10 @@ final class SandboxHandler: Sendable {
       return await call(parameters["apiaction"] ?? "", parameters, isForm: true)
     case ("GET", _) where path.hasPrefix(SandboxSchool.downloads):
       return await download(String(path.dropFirst(SandboxSchool.downloads.count)))
-    case (_, "/sandbox/log"): return json(log.value)
+    case (_, "/sandbox/log"): return .json(log.value)
     case (_, "/sandbox/fault"): return state.withLock { $0.faults.order(request.query) }
     case (_, "/sandbox/clock"): return setClock(request.query)
-    default: return page("Not found", status: 404)
+    default: return .page("Not found", status: 404)
     }
   }
 
@@ -103,13 +103,13 @@ final class SandboxHandler: Sendable {
     }
     switch fault?.kind {
     case .refuse: return .dropped
-    case .html: return page("Down for maintenance")
-    case .serverError: return page("Internal error", status: 500)
+    case .html: return .page("Down for maintenance")
+    case .serverError: return .page("Internal error", status: 500)
     case .status: return notToday(fault)
     case .redirect:
       return HTTPServerResponse(status: 302, headers: ["Location": "http://elsewhere.example\(MarkbookSandbox.root)"])
     case .refusal:
-      return json(envelope(action, SandboxAnswer(status: .error(fault?.text ?? "ERROR:not today")), at: now()))
+      return .json(envelope(action, SandboxAnswer(status: .error(fault?.text ?? "ERROR:not today")), at: now()))
     case .expired: state.withLock { $0.school.endSessions() }
     default: break
     }
@@ -121,7 +121,7 @@ final class SandboxHandler: Sendable {
 
   /// What goes wrong after it was done.
   private func spoilt(_ answer: Value, by fault: MarkbookFault?) async -> HTTPServerResponse {
-    guard let fault else { return json(answer) }
+    guard let fault else { return .json(answer) }
     let text = JSON.shown(answer)
     switch fault.kind {
     case .lostAnswer: return .dropped
@@ -131,7 +131,7 @@ final class SandboxHandler: Sendable {
     case .slow:
       // The client may have left already.
       try? await time.sleep(for: fault.delay)
-      return json(answer)
+      return .json(answer)
     case .oversized:
       return HTTPServerResponse(
         body: .stream { writer in
@@ -140,8 +140,8 @@ final class SandboxHandler: Sendable {
           try await writer.write(text)
         })
     case .trailingComma: return .text(withTrailingCommas(text), type: "application/json")
-    case .wrongType: return json(withoutLists(answer))
-    case .refuse, .html, .serverError, .redirect, .refusal, .doneRefusal, .expired, .status: return json(answer)
+    case .wrongType: return .json(withoutLists(answer))
+    case .refuse, .html, .serverError, .redirect, .refusal, .doneRefusal, .expired, .status: return .json(answer)
     }
   }
 
@@ -154,12 +154,12 @@ final class SandboxHandler: Sendable {
   private func download(_ name: String) async -> HTTPServerResponse {
     let now = now()
     let (fault, zip) = state.withLock { ($0.faults.strike(["download"]), $0.school.download(name, at: now)) }
-    guard let zip else { return page("Not found", status: 404) }
+    guard let zip else { return .page("Not found", status: 404) }
     let headers: HTTPHeaders = ["Content-Type": "application/zip"]
     return switch fault?.kind {
     case .truncated: HTTPServerResponse(headers: headers, body: .truncated(zip, after: zip.count / 2))
     case .refuse, .lostAnswer: .dropped
-    case .html: page("Down for maintenance")
+    case .html: .page("Down for maintenance")
     case .status: notToday(fault)
     case .wrongType: HTTPServerResponse(headers: headers, body: .bytes(zip.map { $0 &+ ($0 == 0x50 ? 0 : 1) }))
     default: HTTPServerResponse(headers: headers, body: .bytes(zip))
@@ -167,7 +167,7 @@ final class SandboxHandler: Sendable {
   }
 
   private func notToday(_ fault: MarkbookFault?) -> HTTPServerResponse {
-    var answer = page("Not today", status: fault?.status ?? 503)
+    var answer = HTTPServerResponse.page("Not today", status: fault?.status ?? 503)
     answer.headers["Retry-After"] = fault?.retryAfter
     return answer
   }
@@ -195,7 +195,7 @@ final class SandboxHandler: Sendable {
       return .text("Say by how much, as in /sandbox/clock?advance=25h.\n", status: 400)
     }
     state.withLock { $0.ahead = $0.ahead + span }
-    return json(.object(["now": .string(now().description)]))
+    return .json(.object(["now": .string(now().description)]))
   }
 }
 
@@ -236,14 +236,6 @@ extension SandboxParameters {
   fileprivate init(_ query: HTTPQuery) {
     values = Dictionary(query.items.map { ($0.name, $0.value) }) { first, _ in first }
   }
-}
-
-private func json(_ value: Value) -> HTTPServerResponse {
-  .text(JSON.shown(value), type: "application/json; charset=utf-8")
-}
-
-private func page(_ title: String, status: Int = 200) -> HTTPServerResponse {
-  .text("<!DOCTYPE html>\n<title>\(title)</title>\n<h1>\(title)</h1>\n", status: status, type: "text/html")
 }
 
 /// A moment as the service writes it: `Tue, 20 May 2025 09:30:00 +1000`, in Sydney.

@@ -71,11 +71,9 @@ public final class NotifyClient: Notifying {
     let response = try await send(.map(body), to: settings.ntfyURL, headers, as: server)
     let receipt = try? JSON.parse(response.body)
     guard let id = NotifyClient.text(receipt, "id") else {
-      let space: [UInt8] = [ASCII.space, ASCII.tab, ASCII.newline, ASCII.carriageReturn]
-      let isPage = response.body.first { !space.contains($0) } == ASCII.less
       throw NotifyError(
         .unreadable,
-        "What answered as \(server) isn't an ntfy server: it sent \(isPage ? "a web page" : "no JSON with an 'id'"). Check "
+        "What answered as \(server) isn't an ntfy server: it sent \(response.isPage ? "a web page" : "no JSON with an 'id'"). Check "
           + "'ntfyURL' in errand.yaml.", effect: .unknown)
     }
     return NtfyReceipt(id: id, takenAt: NotifyClient.instant(receipt, "time"))

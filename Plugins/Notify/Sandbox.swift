@@ -14,7 +14,7 @@ extension NotifyPlugin: SandboxedPlugin {
 }
 
 /// Keeps messages on a loopback port.
-final class NotifySandbox: RunningSandbox {
+final class NotifySandbox: ServedSandbox {
   let server: SandboxServer
   private let inbox = Inbox()
 
@@ -31,8 +31,6 @@ final class NotifySandbox: RunningSandbox {
   /// What was sent, oldest first.
   var messages: [(to: String, body: Value)] { inbox.messages.withLock { $0 } }
 
-  var baseURL: String { server.baseURL }
-
   var configuration: Value {
     .object([
       "webhookURL": .string("\(baseURL)/hook"), "ntfyURL": .string(baseURL), "topic": .string("sandbox-topic"),
@@ -46,8 +44,6 @@ final class NotifySandbox: RunningSandbox {
         "\(message.to): \([message.body["title"]?.string, text].compactMap(\.self).joined(separator: ": ").excerpt(300))"
     }
   }
-
-  func stop() async { await server.stop() }
 
   private static func answer(_ request: HTTPServerRequest, at now: Timestamp, _ inbox: Inbox) -> HTTPServerResponse {
     switch (request.method, request.path) {

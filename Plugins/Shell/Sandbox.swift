@@ -43,9 +43,7 @@ private final class ShellSandbox: RunningSandbox {
     ])
   }
 
-  func summaryLines() -> [String] {
-    control.calls.map { "\($0.name): \($0.count == 1 ? "once" : "\($0.count) times")" }
-  }
+  func summaryLines() -> [String] { control.log.lines }
 
   func stop() async {
     await control.stop()
@@ -67,8 +65,7 @@ struct CommandFaults: Sendable {
     do throws(HTTPError) {
       response = try await http.send(HTTPRequest("GET", "\(url)/sandbox/strike?\(query)"))
     } catch {
-      throw ActionError(
-        .configuration, "The sandbox at \(url) does not answer. \(error.message)", effect: ActionError.Effect.none)
+      throw ActionError(.configuration, "The sandbox at \(url) does not answer. \(error.message)")
     }
     let fault = try? JSON.parse(response.body)
     switch fault?["kind"]?.string.flatMap({ CommandFault(rawValue: $0) }) {

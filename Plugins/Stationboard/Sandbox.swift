@@ -21,7 +21,7 @@ extension StationboardPlugin: SandboxedPlugin {
 }
 
 /// The service on a loopback port.
-final class StationboardSandbox: RunningSandbox {
+final class StationboardSandbox: ServedSandbox {
   let server: SandboxServer
   private let handler: Handler
 
@@ -33,14 +33,7 @@ final class StationboardSandbox: RunningSandbox {
     }
   }
 
-  var baseURL: String { server.baseURL }
   var configuration: Value { .object(["baseURL": .string(baseURL)]) }
-
-  func summaryLines() -> [String] {
-    server.calls.map { "\($0.name): \($0.count == 1 ? "once" : "\($0.count) times")" }
-  }
-
-  func stop() async { await server.stop() }
 
   /// Lets something happen to the departures of a line; nil lets nothing happen to them any more.
   func strike(_ line: String, _ trouble: SandboxTrouble?) { handler.strike(line, trouble) }

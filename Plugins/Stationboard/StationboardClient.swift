@@ -74,9 +74,7 @@ public actor StationboardClient: StationboardClientProtocol {
     keptIn folder: String? = nil
   ) {
     shelf = folder.map { BoardShelf(folder: $0) }
-    var base = baseURL[...]
-    while base.hasSuffix("/") { base.removeLast() }
-    self.baseURL = String(base)
+    self.baseURL = baseURL.withoutSlashesAtEnd
     self.minimumInterval = minimumInterval
     self.http = http
     self.limits = limits

@@ -17,7 +17,7 @@ extension TimetablePlugin: SandboxedPlugin {
 }
 
 /// A publisher that answers on a loopback port.
-final class TimetableSandbox: RunningSandbox {
+final class TimetableSandbox: ServedSandbox {
   private static let root = "/ubborarservice"
 
   let server: SandboxServer
@@ -31,12 +31,6 @@ final class TimetableSandbox: RunningSandbox {
 
   var baseURL: String { server.baseURL + Self.root }
   var configuration: Value { .object(["baseURL": .string(baseURL)]) }
-
-  func summaryLines() -> [String] {
-    server.calls.map { "\($0.name): \($0.count == 1 ? "once" : "\($0.count) times")" }
-  }
-
-  func stop() async { await server.stop() }
 
   private final class Handler: Sendable {
     private struct State {

@@ -95,9 +95,7 @@ public final class TimetableClient: TimetableClientProtocol {
     time: any TimeSource, zone: String, weekOneMonday: CivilDate?, files: LocalFiles
   ) {
     self.files = files
-    var base = baseURL[...]
-    while base.hasSuffix("/") { base.removeLast() }
-    self.baseURL = String(base)
+    self.baseURL = baseURL.withoutSlashesAtEnd
     self.http = http
     self.limits = limits
     self.minimumInterval = minimumInterval

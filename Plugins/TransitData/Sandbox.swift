@@ -15,7 +15,7 @@ extension TransitDataPlugin: SandboxedPlugin {
 }
 
 /// A repository that answers on a loopback port.
-final class TransitDataSandbox: RunningSandbox {
+final class TransitDataSandbox: ServedSandbox {
   let server: SandboxServer
   let repository: SandboxRepository
 
@@ -28,8 +28,6 @@ final class TransitDataSandbox: RunningSandbox {
     repository.setOrigin(server.baseURL)
   }
 
-  var baseURL: String { server.baseURL }
-
   var configuration: Value {
     .object([
       "apiBase": .string("\(baseURL)/api"), "owner": .string(SandboxRepository.owner),
@@ -41,6 +39,4 @@ final class TransitDataSandbox: RunningSandbox {
     let tags = repository.releases.filter { !$0.isDraft && !$0.isPrerelease }.map(\.tag).joined(separator: ", ")
     return ["releases: \(tags)", "downloads: \(server.count("GET /storage/"))"]
   }
-
-  func stop() async { await server.stop() }
 }

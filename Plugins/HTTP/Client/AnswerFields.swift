@@ -100,10 +100,4 @@ extension HTTPResponse {
   fileprivate var hasByteOrderMark: Bool {
     [[0xEF, 0xBB, 0xBF], [0xFE, 0xFF], [0xFF, 0xFE]].contains { body.starts(with: $0) }
   }
-
-  /// Whether the body begins as a web page does.
-  var isPage: Bool {
-    let blanks: [UInt8] = [ASCII.space, ASCII.tab, ASCII.newline, ASCII.carriageReturn]
-    return body.first { !blanks.contains($0) } == ASCII.less
-  }
 }

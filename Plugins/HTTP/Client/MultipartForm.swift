@@ -42,9 +42,7 @@ extension WebBody {
     for part in parts {
       if let type = part.type { try check(mediaType: type) }
       guard let digest = SHA256.digest(of: part.bytes) else {
-        throw ActionError(
-          .configuration, "libcrypto.so.3 cannot be loaded; install the Debian package libssl3.",
-          effect: ActionError.Effect.none)
+        throw ActionError(.configuration, "libcrypto.so.3 cannot be loaded; install the Debian package libssl3.")
       }
       digests += digest
     }
@@ -65,7 +63,7 @@ extension WebBody {
 
   static func check(mediaType type: String) throws(ActionError) {
     guard let fault = MediaType.fault(of: type) else { return }
-    throw ActionError(.validation, fault, effect: ActionError.Effect.none)
+    throw ActionError(.validation, fault)
   }
 
   private static func escaped(_ name: String) -> String {

@@ -67,7 +67,7 @@ extension WebClient {
       throw ActionError(
         .configuration,
         "The step has a 'key', and its connection does not say that the service does nothing twice for the same one; if it "
-          + "does, say 'honoursIdempotencyKey: true' there.", effect: ActionError.Effect.none)
+          + "does, say 'honoursIdempotencyKey: true' there.")
     }
     let response = try await write(request)
     try check(response, to: request, expecting: input.expect, isWrite: true)

@@ -22,8 +22,7 @@ public struct WebBody: Sendable {
   /// A value as JSON.
   public static func json(_ value: Value) throws(ActionError) -> WebBody {
     do throws(JSONError) { return WebBody(type: "application/json", bytes: try JSON.write(value)) } catch {
-      throw ActionError(
-        .validation, "The body cannot be JSON: \(error.description).", effect: ActionError.Effect.none, cause: error)
+      throw ActionError(.validation, "The body cannot be JSON: \(error.description).", cause: error)
     }
   }
 
@@ -65,7 +64,6 @@ public struct WebBody: Sendable {
   }
 
   private static func misfit(_ name: String, _ what: String, _ found: String) -> ActionError {
-    ActionError(
-      .validation, "'\(name)' of '\(what)' is \(found), which it cannot hold.", effect: ActionError.Effect.none)
+    ActionError(.validation, "'\(name)' of '\(what)' is \(found), which it cannot hold.")
   }
 }

@@ -64,9 +64,7 @@ public final class WebClient: WebClientProtocol {
     time: any TimeSource = SystemTime()
   ) {
     var settings = HTTPPlugin.Configuration()
-    var base = baseURL[...]
-    while base.hasSuffix("/") { base.removeLast() }
-    settings.baseURL = String(base)
+    settings.baseURL = baseURL.withoutSlashesAtEnd
     settings.headers = headers
     settings.token = token.map { Secret($0) }
     self.init(settings, http: http, cacheFolder: nil, time: time)
@@ -256,7 +254,7 @@ public final class WebClient: WebClientProtocol {
   }
 
   private static func fault(_ message: String) -> ActionError {
-    ActionError(.validation, "\(message).", effect: ActionError.Effect.none)
+    ActionError(.validation, "\(message).")
   }
 }
 
@@ -286,7 +284,7 @@ extension WebClient {
   ) async throws(ActionError) -> HTTPDownload.File {
     let request = try request(Call(method: "GET", url: url))
     let place = try await onThread { Result { () throws(FileError) in try FilePlace(path) } }.mapError { error in
-      ActionError(.configuration, "\(error.description).", effect: ActionError.Effect.none, cause: error)
+      ActionError(.configuration, "\(error.description).", cause: error)
     }.get()
     return try await downloaded(request, to: place, bytes: bytes, sha256: sha256, resumes: true, verifiesZip: false)
   }

@@ -84,16 +84,14 @@ final class PaidCalls: Sendable {
       throw ActionError(
         .configuration,
         "This run has made \(paid.count) calls that may have been paid, which is as many as the connection "
-          + "'\(connection)' allows; raise its 'maxPaidCalls' if there should be more.",
-        effect: ActionError.Effect.none)
+          + "'\(connection)' allows; raise its 'maxPaidCalls' if there should be more.")
     }
     let lost = paid.filter { $0.outcome == nil && $0.step == entry.step && $0.attempt < entry.attempt }
     guard lost.count < 2 else {
       throw ActionError(
         .conflict,
         "The program ended \(lost.count) times while \(entry.call) was under way for '\(entry.step)'; each of these "
-          + "calls may have been paid, so it is not made again. Start another run if it should be.",
-        effect: ActionError.Effect.none)
+          + "calls may have been paid, so it is not made again. Start another run if it should be.")
     }
   }
 
@@ -123,8 +121,7 @@ final class PaidCalls: Sendable {
         guard let read = try? Account(answer: current, as: "account") else {
           throw ActionError(
             .configuration,
-            "No call is paid for that cannot be counted: the run's note '\(name)' isn't an account of paid calls.",
-            effect: ActionError.Effect.none)
+            "No call is paid for that cannot be counted: the run's note '\(name)' isn't an account of paid calls.")
         }
         account = read
       }

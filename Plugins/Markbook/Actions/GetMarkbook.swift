@@ -1,15 +1,11 @@
 import ActionKit
 
-enum GetMarkbook: Action {
+enum GetMarkbook: MarkbookReading {
   static let name = "getMarkbook"
   static let summary = "Reads a markbook: its classes, its tasks, and its students with their results."
-  static let effect = Effect.read
-  static let examples = [Example("One markbook", "markbookKey: 1207731")]
-
-  typealias Input = MarkbookKey
 
   static func run(
-    _ input: Input, on markbook: MarkbookClient, in context: ActionContext
+    _ input: MarkbookKey, on markbook: MarkbookClient, in context: ActionContext
   ) async throws -> MarkbookResponse {
     try await markbook.getMarkbook(key: input.markbookKey)
   }

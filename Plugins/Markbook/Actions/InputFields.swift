@@ -6,6 +6,14 @@ struct MarkbookKey: FieldSet {
   @Field("Key of the markbook.") var markbookKey: Int
 }
 
+/// An action that reads one markbook.
+protocol MarkbookReading: Action where Service == MarkbookClient, Input == MarkbookKey {}
+
+extension MarkbookReading {
+  static var effect: Effect { .read }
+  static var examples: [Example] { [Example("One markbook", "markbookKey: 1207731")] }
+}
+
 /// A student of a markbook, as writes want to have them named.
 struct StudentReference: FieldSet {
   @Field("Key of the markbook.") var markbookKey: Int

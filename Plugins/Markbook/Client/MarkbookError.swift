@@ -106,19 +106,17 @@ extension MarkbookError {
   }
 
   /// The value of an answer, in which a byte order mark and the service's own trailing commas are tolerated.
-  static func reading(_ body: [UInt8], action: String) throws(MarkbookError) -> Value {
+  static func reading(_ response: HTTPResponse, action: String) throws(MarkbookError) -> Value {
     let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
-    let body = body.starts(with: mark) ? Array(body.dropFirst(mark.count)) : body
+    let body = response.body.starts(with: mark) ? Array(response.body.dropFirst(mark.count)) : response.body
     do throws(JSONError) {
       return try JSON.parse(body, allowsTrailingCommas: true)
     } catch {
       // The JSON reader's own words may quote the answer, so only the place is taken over.
-      let space: [UInt8] = [ASCII.space, ASCII.tab, ASCII.newline, ASCII.carriageReturn]
-      let isPage = body.first { !space.contains($0) } == ASCII.less
       let place = error.spot.map { " at line \($0.position.line), column \($0.position.column)" } ?? ""
       throw MarkbookError(
         .unreadable, action: action,
-        message: isPage
+        message: response.isPage
           ? "The answer to '\(action)' is a web page and not JSON: check that 'baseURL' is the API's address, and "
             + "that the service is not down for maintenance."
           : "The answer to '\(action)' isn't valid JSON\(place), after \(body.count) bytes; it may have been cut off.",

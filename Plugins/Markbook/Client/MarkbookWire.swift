@@ -12,9 +12,7 @@ struct MarkbookWire: Sendable {
   let time: any TimeSource
 
   init(baseURL: String, http: HTTPClient, limits: HTTPLimits, time: any TimeSource) {
-    var base = baseURL[...]
-    while base.hasSuffix("/") { base.removeLast() }
-    self.baseURL = String(base)
+    self.baseURL = baseURL.withoutSlashesAtEnd
     self.http = http
     self.limits = limits
     self.time = time
@@ -71,6 +69,6 @@ struct MarkbookWire: Sendable {
       error.retryAfter = response.retryAfter(now: time.now())
       throw error
     }
-    return try Payload(MarkbookError.reading(response.body, action: action), action: action)
+    return try Payload(MarkbookError.reading(response, action: action), action: action)
   }
 }

@@ -45,8 +45,7 @@ enum FindDeparture: RetryingAction {
       let found = wanted.matches(on: board).map { "\($0.line ?? "?") to \($0.destination ?? "?")" }
       throw ActionError(
         .validation,
-        "Several departures may be meant: \(found.joined(separator: ", ")); give 'line', 'destination' or 'key'.",
-        effect: ActionError.Effect.none)
+        "Several departures may be meant: \(found.joined(separator: ", ")); give 'line', 'destination' or 'key'.")
     }
     return state
   }

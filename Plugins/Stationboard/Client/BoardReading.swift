@@ -159,9 +159,7 @@ extension Value {
   /// Why there is no service, each instant of the window without its twin in local time.
   fileprivate var noService: Value {
     guard var map, let window = map["window"]?.map else { return self }
-    var instants = ValueMap()
-    for member in window.members { instants[member.key] = member.value["utc"] ?? .null }
-    map["window"] = .map(instants)
+    map["window"] = .map(window.mapValues { $0["utc"] ?? .null })
     return .map(map)
   }
 }

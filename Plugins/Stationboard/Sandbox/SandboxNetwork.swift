@@ -13,14 +13,9 @@ struct SandboxTrouble: Sendable {
   var cancelled: String?
   /// How long before a departure it is known.
   var known = TimeSpan.seconds(3600)
+}
 
-  init(delay: TimeSpan = .zero, platform: String? = nil, cancelled: String? = nil, known: TimeSpan = .seconds(3600)) {
-    self.delay = delay
-    self.platform = platform
-    self.cancelled = cancelled
-    self.known = known
-  }
-
+extension SandboxTrouble {
   /// Reads what a test asks for; nil if it asks for nothing.
   init?(_ query: HTTPQuery) {
     guard query["delay"] ?? query["platform"] ?? query["cancelled"] != nil else { return nil }

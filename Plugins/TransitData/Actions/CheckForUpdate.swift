@@ -37,10 +37,5 @@ enum CheckForUpdate: Action {
 enum ChoiceOfRelease: String, CaseIterable, Choice {
   case latest, greatest
 
-  var wanted: ReleaseChoice {
-    switch self {
-    case .latest: .latest
-    case .greatest: .greatest
-    }
-  }
+  var wanted: ReleaseChoice { self == .latest ? .latest : .greatest }
 }

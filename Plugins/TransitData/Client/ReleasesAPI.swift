@@ -129,9 +129,8 @@ actor ReleasesAPI {
     let subject = "The answer about \(what)"
     let value: Value
     do { value = try JSON.parse(answer.body) } catch {
-      let space: [UInt8] = [ASCII.space, ASCII.tab, ASCII.newline, ASCII.carriageReturn]
-      let isPage = answer.body.first { !space.contains($0) } == ASCII.less
-      throw .decoding(isPage ? "it is a web page, not JSON; check 'apiBase'" : "it isn't valid JSON", of: subject)
+      throw .decoding(
+        answer.isPage ? "it is a web page, not JSON; check 'apiBase'" : "it isn't valid JSON", of: subject)
     }
     return try read(value, subject)
   }

@@ -48,6 +48,13 @@ public struct ValueMap: Sendable {
     append(Member(key: .string(name), value: value))
   }
 
+  /// The same keys with other values.
+  package func mapValues(_ transform: (Value) -> Value) -> ValueMap {
+    var map = self
+    for index in members.indices { map.members[index].value = transform(members[index].value) }
+    return map
+  }
+
   /// The number of members.
   public var count: Int { members.count }
   /// Whether there is no member.

@@ -1,4 +1,4 @@
-import Basics
+package import Basics
 
 /// Gives every part of an expression its type, finds all its faults, and builds the nodes that run it, in one walk.
 ///
@@ -151,7 +151,7 @@ struct Checker {
     switch syntax.kind {
     case .invalid: return Result(FailureNode("unreadable", syntax.range), .dyn)
     case .literal(let value):
-      return Result(LiteralNode(value, syntax.range), isChecked ? type(of: value) : .dyn)
+      return Result(LiteralNode(value, syntax.range), isChecked ? value.scalarType : .dyn)
     case .name(let name, let isRooted): return checkName(name, isRooted: isRooted, syntax, asOperand: asOperand)
     case .select(let operand, let name, let isOptional):
       return checkSelect(operand, name, isOptional: isOptional, syntax, asOperand: asOperand)
@@ -179,21 +179,6 @@ struct Checker {
       return result
     case .optionalMap(let operand, let name, let body, let isFlat):
       return checkOptionalMap(operand, name, body, isFlat: isFlat, syntax)
-    }
-  }
-
-  func type(of value: Value) -> ValueType {
-    switch value.content {
-    case .bool: .bool
-    case .int: .int
-    case .uint: .uint
-    case .double: .double
-    case .string: .string
-    case .bytes: .bytes
-    case .timestamp: .timestamp
-    case .duration: .duration
-    case .null: .null
-    default: .dyn
     }
   }
 
@@ -437,5 +422,23 @@ struct Checker {
     var mapped = Result(node, result.type)
     mapped.isLookup = receiver.isLookup && result.isLookup
     return sealed(mapped, if: isSecret)
+  }
+}
+
+extension Value {
+  /// The type of a value that holds no others; dyn for one that does.
+  package var scalarType: ValueType {
+    switch content {
+    case .bool: .bool
+    case .int: .int
+    case .uint: .uint
+    case .double: .double
+    case .string: .string
+    case .bytes: .bytes
+    case .timestamp: .timestamp
+    case .duration: .duration
+    case .null: .null
+    default: .dyn
+    }
   }
 }

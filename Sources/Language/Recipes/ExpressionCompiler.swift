@@ -444,21 +444,12 @@ extension Value {
   /// The type of a literal of a recipe.
   fileprivate var inferredType: ValueType {
     switch content {
-    case .null: .null
-    case .bool: .bool
-    case .int: .int
-    case .uint: .uint
-    case .double: .double
-    case .string: .string
-    case .bytes: .bytes
-    case .timestamp: .timestamp
-    case .duration: .duration
     case .list(let items): .list(ValueType.common(items.map(\.inferredType)) ?? .dyn)
     case .map(let map):
       .object(
         ObjectType(
           fields: map.members.map { ObjectType.Field($0.name ?? $0.key.plainText, $0.value.inferredType) }))
-    case .optional, .type, .masked: .dyn
+    default: scalarType
     }
   }
 }

@@ -224,9 +224,8 @@ extension ValueType {
     switch (self, value.content) {
     case (.list(let element), .list(let items)):
       return .list(items.map { element.replacingSecrets(in: $0, with: replacement) })
-    case (.map(let key, let type), .map(var map)) where !key.holdsSecret:
-      for member in map.members { map[member.key] = type.replacingSecrets(in: member.value, with: replacement) }
-      return .map(map)
+    case (.map(let key, let type), .map(let map)) where !key.holdsSecret:
+      return .map(map.mapValues { type.replacingSecrets(in: $0, with: replacement) })
     case (.object(let object), .map(var map)):
       for field in object.fields {
         if let part = map[field.name] { map[field.name] = field.type.replacingSecrets(in: part, with: replacement) }

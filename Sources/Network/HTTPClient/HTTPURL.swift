@@ -158,3 +158,12 @@ private struct Reference {
     if path.endIndex < rest.endIndex { query = String(Substring(rest[path.endIndex...].dropFirst())) }
   }
 }
+
+extension String {
+  /// The address without the slashes at its end.
+  package var withoutSlashesAtEnd: String {
+    var address = self[...]
+    while address.hasSuffix("/") { address.removeLast() }
+    return String(address)
+  }
+}

@@ -17,9 +17,13 @@ extension HTTPResponse {
     do throws(JSONError) {
       return try JSON.parse(body)
     } catch {
-      let space: [UInt8] = [ASCII.space, ASCII.tab, ASCII.newline, ASCII.carriageReturn]
-      let isPage = body.first { !space.contains($0) } == ASCII.less
       throw JSONBodyError(description: isPage ? "a web page" : "not valid JSON (\(error))", isPage: isPage)
     }
+  }
+
+  /// Whether the body begins as a web page does.
+  package var isPage: Bool {
+    let space: [UInt8] = [ASCII.space, ASCII.tab, ASCII.newline, ASCII.carriageReturn]
+    return body.first { !space.contains($0) } == ASCII.less
   }
 }

@@ -19,10 +19,7 @@ extension FieldType {
     switch (self, value.content) {
     case (.optional(let wrapped), _), (.secret(let wrapped), _): return wrapped.declared(value)
     case (.list(let element), .list(let items)): return Value(.list(items.map(element.declared)), at: value.place)
-    case (.map(let type), .map(let map)):
-      var declared = ValueMap()
-      for member in map.members { declared[member.key] = type.declared(member.value) }
-      return Value(.map(declared), at: value.place)
+    case (.map(let type), .map(let map)): return Value(.map(map.mapValues(type.declared)), at: value.place)
     case (.object(let schema), .map(let map)):
       var declared = ValueMap()
       for member in map.members {

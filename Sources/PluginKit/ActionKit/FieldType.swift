@@ -36,15 +36,7 @@ extension FieldType {
   /// What messages and pages call the type.
   public var name: String {
     switch self {
-    case .bool: "bool"
-    case .int: "int"
-    case .double: "double"
-    case .string: "string"
-    case .bytes: "bytes"
-    case .timestamp: "timestamp"
-    case .duration: "duration"
-    case .dyn: "dyn"
-    case .choice(let options): options.map { "'\($0)'" }.joined(separator: " or ")
+    case .bool, .int, .double, .string, .bytes, .timestamp, .duration, .dyn, .choice: inputType.description
     case .list(let element): "list(\(element.name))"
     case .map(let value): "map(string, \(value.name))"
     case .object: "object"
@@ -98,10 +90,7 @@ extension FieldType {
     case (.bytes, .string(let text)):
       return [UInt8](base64: text).map { Value(.bytes($0), at: value.place) } ?? value
     case (.list(let element), .list(let items)): return Value(.list(items.map(element.restored)), at: value.place)
-    case (.map(let type), .map(let map)):
-      var restored = ValueMap()
-      for member in map.members { restored[member.key] = type.restored(member.value) }
-      return Value(.map(restored), at: value.place)
+    case (.map(let type), .map(let map)): return Value(.map(map.mapValues(type.restored)), at: value.place)
     case (.object(let schema), .map): return schema.restored(value)
     default: return value
     }
@@ -112,10 +101,7 @@ extension FieldType {
     switch (self, value.content) {
     case (.optional(let wrapped), _), (.secret(let wrapped), _): return wrapped.withoutVolatile(value)
     case (.list(let element), .list(let items)): return .list(items.map(element.withoutVolatile))
-    case (.map(let type), .map(let map)):
-      var lasting = ValueMap()
-      for member in map.members { lasting[member.key] = type.withoutVolatile(member.value) }
-      return .map(lasting)
+    case (.map(let type), .map(let map)): return .map(map.mapValues(type.withoutVolatile))
     case (.object(let schema), _): return schema.withoutVolatile(value)
     default: return value
     }

@@ -21,14 +21,15 @@ public indirect enum Limit: Sendable {
 
 /// A limit that fits fields of one type: `@Field("…", .range(1...500)) var pageSize = 50`.
 public struct FieldLimit<Limited: Sendable>: Sendable {
-  let limits: [Limit]
+  var limits: [Limit] = []
   /// What is said in the place of a limit, and keeps no value out.
-  private(set) var isVolatile = false
+  var isVolatile = false
   /// What is said of secrets in the place of a limit, and keeps no value out.
-  private(set) var secrecy = FieldSecrecy.none
+  var secrecy = FieldSecrecy.none
+}
 
-  init(_ limits: Limit...) { self.limits = limits }
-  private init(each limits: [Limit]) { self.limits = limits.map { .each($0) } }
+extension FieldLimit {
+  init(_ limits: Limit...) { self.init(limits: limits) }
 }
 
 /// Types whose values have an order that limits can speak of.
@@ -58,29 +59,17 @@ extension FieldLimit {
   ///
   /// It differs from one answer to the next though what was asked for is the same, so that what was planned holds though
   /// it has moved.
-  public static var volatile: Self {
-    var word = Self()
-    word.isVolatile = true
-    return word
-  }
+  public static var volatile: Self { Self(isVolatile: true) }
 }
 
 extension FieldLimit {
   /// No limit, but a word about an input that isn't a secret and may be made with one, as a body that logs in.
   ///
   /// What is made with a secret is then masked where the input is shown, and nothing else of it.
-  public static var mayHoldSecret: Self {
-    var word = Self()
-    word.secrecy = .possible
-    return word
-  }
+  public static var mayHoldSecret: Self { Self(secrecy: .possible) }
 
   /// No limit, but a word about a setting that is a secret unless another one is given.
-  public static func secretUnless(_ other: String) -> Self {
-    var word = Self()
-    word.secrecy = .unless(other)
-    return word
-  }
+  public static func secretUnless(_ other: String) -> Self { Self(secrecy: .unless(other)) }
 }
 
 extension FieldLimit where Limited: BoundedFieldValue {
@@ -122,10 +111,10 @@ extension FieldLimit where Limited == Value {
 extension FieldLimit {
   /// Each item keeps to the limit.
   public static func each<Element: FieldValue>(_ limit: FieldLimit<Element.Limited>) -> Self
-  where Limited == [Element] { Self(each: limit.limits) }
+  where Limited == [Element] { Self(limits: limit.limits.map { .each($0) }) }
   /// Each value keeps to the limit.
   public static func each<Element: FieldValue>(_ limit: FieldLimit<Element.Limited>) -> Self
-  where Limited == [String: Element] { Self(each: limit.limits) }
+  where Limited == [String: Element] { Self(limits: limit.limits.map { .each($0) }) }
 }
 
 extension Limit {

@@ -46,8 +46,7 @@ extension LocatedFile {
           found.append(ListedFile(path: (below + [name]).joined(separator: "/"), status: status))
           guard found.count <= limit, seen <= 100 * limit else {
             throw ActionError(
-              .validation, "'\(path)' holds more than \(limit) files that are wanted; narrow 'pattern'.",
-              effect: ActionError.Effect.none)
+              .validation, "'\(path)' holds more than \(limit) files that are wanted; narrow 'pattern'.")
           }
         }
       }

@@ -110,7 +110,7 @@ public struct LocalFiles: Sendable {
   }
 
   private static func refusal(_ message: String) -> ActionError {
-    ActionError(.validation, "\(message).", effect: ActionError.Effect.none)
+    ActionError(.validation, "\(message).")
   }
 }
 

@@ -73,7 +73,7 @@ package struct LocatedFile: Sendable {
     let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
     let text = bytes.starts(with: mark) ? bytes[mark.count...] : bytes[...]
     guard let text = String(validating: text, as: UTF8.self) else {
-      throw ActionError(.validation, "'\(path)' isn't valid UTF-8.", effect: ActionError.Effect.none)
+      throw ActionError(.validation, "'\(path)' isn't valid UTF-8.")
     }
     return text
   }
@@ -408,8 +408,7 @@ package struct LocatedFile: Sendable {
       case .file: return file
       case .folder: throw failure(operation, EISDIR)
       default:
-        throw ActionError(
-          .validation, "'\(path)' isn't a file but a device, a pipe or a socket.", effect: ActionError.Effect.none)
+        throw ActionError(.validation, "'\(path)' isn't a file but a device, a pipe or a socket.")
       }
     }
   }
@@ -486,7 +485,7 @@ package struct LocatedFile: Sendable {
   }
 
   private var isThereAlready: ActionError {
-    ActionError(.conflict, "'\(path)' is there already.", effect: ActionError.Effect.none)
+    ActionError(.conflict, "'\(path)' is there already.")
   }
 
   private func leads(through names: ArraySlice<String>) -> ActionError {
@@ -494,8 +493,7 @@ package struct LocatedFile: Sendable {
     return ActionError(
       .validation,
       "'\(path)' leads through the symbolic link '\(link)', which is not followed; name the folder that it leads to under "
-        + "'\(rules.hasOthers ? "others" : "folder")' in the connection, and use its full path.",
-      effect: ActionError.Effect.none)
+        + "'\(rules.hasOthers ? "others" : "folder")' in the connection, and use its full path.")
   }
 
   /// Why an operation on a file does nothing with the connection's folder itself; nil for what is inside.
@@ -530,8 +528,7 @@ package struct LocatedFile: Sendable {
       (kind == .recipes || kind == .recipe) && rules.hasOthers
       ? "; say 'allowRecipes: true' in the connection if this one may" : ""
     return ActionError(
-      .validation, "'\(path)' is among errand's own files (\(what)), which actions leave alone\(advice).",
-      effect: ActionError.Effect.none)
+      .validation, "'\(path)' is among errand's own files (\(what)), which actions leave alone\(advice).")
   }
 
   /// The error of a name that is not there, or is in another form.

@@ -108,7 +108,7 @@ package enum ReadEncoding: String, Choice {
   }
 
   private func fault(_ message: String) -> ActionError {
-    ActionError(.validation, "\(message).", effect: ActionError.Effect.none)
+    ActionError(.validation, "\(message).")
   }
 }
 
@@ -157,7 +157,7 @@ package enum WriteEncoding: String, Choice {
     ActionError(
       .validation,
       "'\(scalar)' (U+\(String(scalar.value, radix: 16, uppercase: true)))\(place) has no place in \(rawValue); write it in "
-        + "utf-8 or utf-16.", effect: ActionError.Effect.none)
+        + "utf-8 or utf-16.")
   }
 }
 

@@ -14,8 +14,7 @@ import Synchronization
 package final class ControlEndpoint<Kind: SandboxFaultKind>: Sendable {
   fileprivate struct State {
     var faults = SandboxFaults<Kind>()
-    /// Each call with its count, in the order in which they first came.
-    var calls: [(name: String, count: Int)] = []
+    var log = CallLog()
   }
 
   private final class Content: Sendable {
@@ -35,12 +34,12 @@ package final class ControlEndpoint<Kind: SandboxFaultKind>: Sendable {
   /// Where it is found, without a slash at its end.
   package var baseURL: String { server.baseURL }
   /// Every call and how often it came.
-  package var calls: [(name: String, count: Int)] { content.state.withLock(\.calls) }
+  package var log: CallLog { content.state.withLock(\.log) }
   /// Ends it.
   package func stop() async { await server.stop() }
 
   /// Takes down a call.
-  package func count(_ call: String) { content.state.withLock { $0.count(call) } }
+  package func count(_ call: String) { content.state.withLock { $0.log.count(call) } }
 
   /// The fault of one of some kinds that strikes something which bears some names; of several the first, and the others
   /// count it as well.
@@ -51,18 +50,12 @@ package final class ControlEndpoint<Kind: SandboxFaultKind>: Sendable {
   private static func answer(_ request: HTTPServerRequest, at content: Content) -> HTTPServerResponse {
     let query = request.query
     switch request.path {
-    case "/sandbox/log":
-      let calls = content.state.withLock(\.calls)
-      return .json(
-        .object([
-          "requests": .int(calls.reduce(0) { $0 + $1.count }),
-          "calls": .map(ValueMap(calls.map { ($0.name, .int($0.count)) })),
-        ]))
+    case "/sandbox/log": return content.state.withLock(\.log).answer
     case "/sandbox/fault": return content.state.withLock { $0.faults.order(query) }
     case "/sandbox/strike":
       let call = query["call"] ?? ""
       let fault = content.state.withLock { state in
-        state.count(call)
+        state.log.count(call)
         return state.faults.strike([call])
       }
       var answer = ValueMap()
@@ -70,16 +63,6 @@ package final class ControlEndpoint<Kind: SandboxFaultKind>: Sendable {
       answer["status"] = fault.map { .int($0.status) }
       return .json(.map(answer))
     default: return .page("Not found", status: 404)
-    }
-  }
-}
-
-extension ControlEndpoint.State {
-  fileprivate mutating func count(_ call: String) {
-    if let index = calls.firstIndex(where: { $0.name.hasSameScalars(as: call) }) {
-      calls[index].count += 1
-    } else {
-      calls.append((call, 1))
     }
   }
 }

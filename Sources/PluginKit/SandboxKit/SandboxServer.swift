@@ -1,3 +1,4 @@
+package import ActionKit
 package import Basics
 import Synchronization
 
@@ -56,8 +57,7 @@ package final class SandboxServer: Sendable {
 
   fileprivate struct State {
     var faults = SandboxFaults<ServiceFaultKind>()
-    /// Each call with its count, in the order in which they first came.
-    var calls: [(name: String, count: Int)] = []
+    var log = CallLog()
     /// How far the service's time is ahead.
     var ahead = TimeSpan.zero
   }
@@ -86,12 +86,12 @@ package final class SandboxServer: Sendable {
   /// Where it is found, without a slash at its end.
   package var baseURL: String { server.baseURL }
   /// Every call and how often it came.
-  package var calls: [(name: String, count: Int)] { content.state.withLock(\.calls) }
+  package var log: CallLog { content.state.withLock(\.log) }
   /// The service's own time.
   package var now: Timestamp { content.now }
 
   /// How often calls came whose names contain a text.
-  package func count(_ call: String) -> Int { calls.filter { $0.name.contains(call) }.reduce(0) { $0 + $1.count } }
+  package func count(_ call: String) -> Int { log.calls.filter { $0.name.contains(call) }.reduce(0) { $0 + $1.count } }
   /// Makes calls go wrong.
   package func add(_ fault: ServiceFault) { content.state.withLock { $0.faults.add(fault) } }
   /// Lets the service's time pass.
@@ -108,12 +108,16 @@ extension SandboxServer.Content {
 
   func answer(_ request: HTTPServerRequest) async -> HTTPServerResponse {
     switch request.path {
-    case "/sandbox/log": return log()
+    case "/sandbox/log": return state.withLock(\.log).answer
     case "/sandbox/fault": return state.withLock { $0.faults.order(request.query) }
     case "/sandbox/clock": return setClock(request.query)
     default: break
     }
-    let fault = state.withLock { $0.strike("\(request.method) \(request.path)") }
+    let call = "\(request.method) \(request.path)"
+    let fault = state.withLock { state in
+      state.log.count(call)
+      return state.faults.strike([call])
+    }
     switch fault?.kind {
     case .refuse: return .dropped
     case .html: return .page("Down for maintenance")
@@ -162,15 +166,6 @@ extension SandboxServer.Content {
 
   // MARK: From outside
 
-  private func log() -> HTTPServerResponse {
-    let calls = state.withLock(\.calls)
-    return .json(
-      .object([
-        "requests": .int(calls.reduce(0) { $0 + $1.count }),
-        "calls": .map(ValueMap(calls.map { ($0.name, .int($0.count)) })),
-      ]))
-  }
-
   private func setClock(_ query: HTTPQuery) -> HTTPServerResponse {
     if let instant = query["set"].flatMap({ Timestamp($0) }), let ahead = instant.span(since: time.now()) {
       state.withLock { $0.ahead = ahead }
@@ -185,16 +180,15 @@ extension SandboxServer.Content {
   }
 }
 
-extension SandboxServer.State {
-  /// Takes down a call, and gives the fault that strikes it; of several the first, and the others count it as well.
-  fileprivate mutating func strike(_ call: String) -> ServiceFault? {
-    if let index = calls.firstIndex(where: { $0.name.hasSameScalars(as: call) }) {
-      calls[index].count += 1
-    } else {
-      calls.append((call, 1))
-    }
-    return faults.strike([call])
-  }
+/// A sandbox whose service is behind a `SandboxServer`.
+package protocol ServedSandbox: RunningSandbox {
+  var server: SandboxServer { get }
+}
+
+extension ServedSandbox {
+  package var baseURL: String { server.baseURL }
+  package func summaryLines() -> [String] { server.log.lines }
+  package func stop() async { await server.stop() }
 }
 
 extension HTTPServerResponse {

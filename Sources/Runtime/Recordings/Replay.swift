@@ -51,7 +51,7 @@ package final class Replay: CallInterceptor {
   /// Refuses a mismatch, and keeps it as an error that no recipe catches.
   fileprivate func keep(_ message: String) -> ActionError {
     stray.withLock { $0 = $0 ?? ActionError(.internal, message, effect: ActionError.Effect.none) }
-    return ActionError(.validation, message, effect: ActionError.Effect.none)
+    return ActionError(.validation, message)
   }
 
   /// The folder for the files that answers are saved to.

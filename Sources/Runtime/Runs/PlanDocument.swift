@@ -104,10 +104,7 @@ extension Value {
     switch content {
     case .optional(let wrapped): return wrapped?.withUnknowns(replace) ?? .null
     case .list(let items): return .list(items.map { $0.withUnknowns(replace) })
-    case .map(let map):
-      var known = ValueMap()
-      for member in map.members { known[member.key] = member.value.withUnknowns(replace) }
-      return .map(known)
+    case .map(let map): return .map(map.mapValues { $0.withUnknowns(replace) })
     default: return self
     }
   }

@@ -59,9 +59,7 @@ extension Value {
     switch content {
     case .string(let whole): return .string(whole.replacing(text, with: other))
     case .list(let items): return .list(items.map { $0.replacing(text, with: other) })
-    case .map(var map):
-      for member in map.members { map[member.key] = member.value.replacing(text, with: other) }
-      return .map(map)
+    case .map(let map): return .map(map.mapValues { $0.replacing(text, with: other) })
     default: return self
     }
   }

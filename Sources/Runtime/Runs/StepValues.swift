@@ -124,7 +124,7 @@ extension ActionError {
   init(_ error: StateError) {
     switch error.kind {
     case .invalid: self.init(.validation, error.message)
-    case .secret: self.init(.configuration, error.message, effect: ActionError.Effect.none)
+    case .secret: self.init(.configuration, error.message)
     // Whether it is on disk is known only after the state is read again.
     case .fatal: self.init(.internal, error.message, effect: .unknown)
     case .damaged, .newer, .unavailable, .closed:
