@@ -22,8 +22,8 @@ import Testing
     "takes 0 or more", "moves by 0 places or more", "takes a depth of 0 or more", "takes a length from 1",
     "a percentile is from 0 to 100",
     // Texts that are read, and bytes.
-    "cannot be read as", "is no time zone", "is no time of day", "is no base64", "is no JSON", "of the CSV",
-    "is no separator", "is no pattern", "fills up with one character", "no text in UTF-8", "are not UTF-8",
+    "cannot be read as", "isn't a time zone", "isn't a time of day", "isn't base64", "isn't JSON", "of the CSV",
+    "isn't a separator", "isn't a pattern", "fills up with one character", "aren't valid UTF-8", "are not UTF-8",
     "does not fit '%", "reads no whole date",
     // It may be any of these, and which one is not told.
     "this fails on a secret",
