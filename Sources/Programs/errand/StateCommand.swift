@@ -86,12 +86,9 @@ struct StateCommand: DispatchedCommand {
     let folder = workspace.stateFolder
     let lock = try FolderLock.held(by: "errand \(version)", folder)
     defer { lock?.release() }
-    let input: Descriptor
-    do throws(FileError) {
-      input = file == "-" ? Descriptor(owning: dup(STDIN_FILENO)) : try Descriptor(.read, file, O_RDONLY)
-    } catch {
-      throw RuntimeError(.noInput, error.description)
-    }
+    let number = file == "-" ? dup(STDIN_FILENO) : open(file, O_RDONLY | O_CLOEXEC)
+    guard number >= 0 else { throw RuntimeError(.noInput, "\(FileError(.read, file, .system(errno)))") }
+    let input = Descriptor(owning: number)
     return try kept { () throws(StateError) in
       try archive.import(replacing: parsed["replace"].isGiven, at: SystemTime().now()) {
         count throws(FileError) in

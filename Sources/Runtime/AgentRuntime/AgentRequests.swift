@@ -129,4 +129,9 @@ extension RuntimeError {
       }
     self.init(kind, error.message)
   }
+
+  /// Calls what writes files, and says of a failure that it cannot.
+  package static func creating<Output>(_ body: () throws(FileError) -> Output) throws(RuntimeError) -> Output {
+    do throws(FileError) { return try body() } catch { throw RuntimeError(.cannotCreate, error.description) }
+  }
 }

@@ -1,5 +1,3 @@
-package import Basics
-
 /// Why the program could not do what it was asked: a message for people, and a kind for the exit code.
 package struct RuntimeError: Error, Sendable {
   package enum Kind: Sendable, CaseIterable {
@@ -29,10 +27,5 @@ package struct RuntimeError: Error, Sendable {
   package init(_ kind: Kind, _ message: String) {
     self.kind = kind
     self.message = message
-  }
-
-  /// Calls what writes files, and says of a failure that it cannot.
-  package static func creating<Output>(_ body: () throws(FileError) -> Output) throws(RuntimeError) -> Output {
-    do throws(FileError) { return try body() } catch { throw RuntimeError(.cannotCreate, error.description) }
   }
 }
