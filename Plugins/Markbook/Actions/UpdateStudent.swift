@@ -48,7 +48,7 @@ enum UpdateStudent: PreviewingAction {
       Change("\(name) of \(student.label)", from: before.isEmpty ? nil : before, to: after.isEmpty ? nil : after)
     }
     return changed + [
-      Change("Gender of \(student.label)", from: "not returned by the service", to: input.gender.rawValue)
+      Change("Gender of \(student.label)", from: "not told by the service", to: input.gender.rawValue)
     ]
   }
 }

@@ -8,9 +8,9 @@ func verbPage() -> String {
       + "[`AgentProtocol.swift`](../Sources/Runtime/Agent/AgentProtocol.swift) explains the lines, "
       + "[`AgentReplyCoding.swift`](../Sources/Runtime/Agent/AgentReplyCoding.swift) the answers. "
       + "A request is a JSON object whose member `ask` names the verb.", "",
-    "Who asks is what the connection says: the account that the kernel names, or the person whom a client of the "
-      + "agent's own account speaks for. No request can say it.", "",
-    "Every verb may be refused as `request`, if it isn't as declared here, and as `state`, if the state can't be used.",
+    "The connection identifies the caller: by the account that the kernel reports, or, for a client of the agent's own "
+      + "account, by the person it names when it connects. A request cannot.", "",
+    "Any request may be refused as `request` if it doesn't match this page, and as `state` if the state can't be used.",
   ]
   for scope in AgentVerb.Scope.allCases {
     lines += ["", "## \(heading(scope))", ""]

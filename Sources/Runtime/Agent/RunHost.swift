@@ -263,7 +263,7 @@ package actor RunHost {
     if run.status == .paused, !isWalked(id) { return }
     guard run.status != .uncertain else {
       throw RunRefusedError(
-        "the run \(id) stands already: it is uncertain, and errand runs resolve says what became of it")
+        "the run \(id) is uncertain and waits for a person already; tell what happened with errand runs resolve")
     }
     try await carryOut(change(id) { $0.pause(reason) }, for: id)
     do throws(StateError) { try await keeper.hold(id, as: .paused, reason) } catch {

@@ -25,24 +25,24 @@ package final class RunRetries: Sendable {
   package func retry(_ ended: RunRecord, as id: String, program: String) async throws(RunRefusedError) -> RunCreated {
     guard ended.status.isEnded else {
       throw RunRefusedError(
-        "the run \(ended.id) is not over (\(ended.status.rawValue)); go on with: errand runs resume \(ended.id)")
+        "the run \(ended.id) is not over (\(ended.status.rawValue)); resume it: errand runs resume \(ended.id)")
     }
     guard ended.status != .succeeded else {
       throw RunRefusedError(
-        "the run \(ended.id) has succeeded, so there is nothing to try again; errand run starts a new one")
+        "the run \(ended.id) has succeeded, so there is nothing to retry; errand run starts a new one")
     }
     // A second run would take over the same, and do once more what the first has done since.
     guard retried.withLock({ $0.insert(ended.id).inserted }) else {
       throw RunRefusedError(
-        "the run \(ended.id) is being tried again at this moment; errand runs list shows as which run")
+        "the run \(ended.id) is being retried at this moment; errand runs list shows as which run")
     }
     defer { retried.withLock { _ = $0.remove(ended.id) } }
     if let (later, status) = try await retry(of: ended) {
       throw RunRefusedError(
-        "the run \(ended.id) was tried again as \(later) (\(status.rawValue)), which took over what was done; "
+        "the run \(ended.id) was retried as \(later) (\(status.rawValue)), which kept what succeeded; "
           + (status == .succeeded
             ? "errand run starts a new one"
-            : "go on with: errand runs \(status.isEnded ? "retry" : "resume") \(later)"))
+            : "\(status.isEnded ? "retry" : "resume") that: errand runs \(status.isEnded ? "retry" : "resume") \(later)"))
     }
     let recipe = try await prepare(ended).recipe
     var origin = ended.origin

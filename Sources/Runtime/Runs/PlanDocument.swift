@@ -143,13 +143,21 @@ extension Plan {
         }
       }
     }
-    for (path, before, after) in paired(old["writes"], new["writes"]) where before != after {
+    for (path, before, after) in paired(old["writes"], new["writes"])
+    where before.map(withoutReason) != after.map(withoutReason) {
       moves += differences(at: path, before, after)
     }
     if old["error"] != new["error"] {
       moves.append("the run would \(new["error"].map { "fail: \(words($0["message"]))" } ?? "not fail any more")")
     }
     return moves
+  }
+
+  /// A write without the words for why its changes are unknown, which another version may choose otherwise.
+  private static func withoutReason(_ write: Value) -> Value {
+    guard var map = write.map, map["opaque"] != nil else { return write }
+    map["opaque"] = .bool(true)
+    return .map(map)
   }
 
   private static func differences(at path: String, _ before: Value?, _ after: Value?) -> [String] {

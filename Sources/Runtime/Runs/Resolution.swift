@@ -53,6 +53,9 @@ extension RunRecord {
     guard let run = await store.openRun(id), run.status == .uncertain || run.status == .paused else {
       throw ResolutionError("the run \(id) is not uncertain, so there is nothing to resolve")
     }
+    guard !run.uncertainSteps.isEmpty else {
+      throw ResolutionError("the run \(id) has no uncertain step, so there is nothing to resolve")
+    }
     let steps = run.uncertainSteps.filter { $0.path.hasSameScalars(as: path) || $0.path.isInside(path) }
     guard !steps.isEmpty else {
       let paths = run.uncertainSteps.map(\.path.shown)

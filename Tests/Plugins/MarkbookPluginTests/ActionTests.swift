@@ -219,7 +219,7 @@ private func json(_ text: String) throws -> Value { try JSON.parse(text) }
         + #""givenName":"Anika","preferredName":"","gender":"female"}"#,
       changes: [
         Change("Preferred name of Ani Bhattacharya (0047233)", from: "Ani", to: nil),
-        Change("Gender of Ani Bhattacharya (0047233)", from: "not returned by the service", to: "female"),
+        Change("Gender of Ani Bhattacharya (0047233)", from: "not told by the service", to: "female"),
       ]),
     Previewed(
       action: "updateStudentClass",

@@ -233,12 +233,12 @@ import Testing
       ])
     #expect(
       try await bench.ask("{\"ask\":\"retry\",\"run\":\"\(id)\"}") == [
-        #"{"failed":{"kind":"ended","message":"the run \#(id) has succeeded, so there is nothing to try again; errand run starts a new one"}}"#
+        #"{"failed":{"kind":"ended","message":"the run \#(id) has succeeded, so there is nothing to retry; errand run starts a new one"}}"#
       ])
     // A second retry with the same kept steps would do the work twice.
     #expect(
       try await bench.ask(#"{"ask":"retry","run":"r1"}"#) == [
-        #"{"failed":{"kind":"ended","message":"the run r1 was tried again as \#(id) (succeeded), which took over what was done; errand run starts a new one"}}"#
+        #"{"failed":{"kind":"ended","message":"the run r1 was retried as \#(id) (succeeded), which kept what succeeded; errand run starts a new one"}}"#
       ])
   }
 
@@ -254,7 +254,7 @@ import Testing
     let answer = try JSON.parse(try #require(try await bench.ask(#"{"ask":"retry","run":"r1"}"#).first))
     let id = try #require(answer["accepted"]?.string)
     await bench.until("\(id) failed")
-    #expect(try await bench.ask(#"{"ask":"retry","run":"r1"}"#).first?.contains("was tried again as \(id)") == true)
+    #expect(try await bench.ask(#"{"ask":"retry","run":"r1"}"#).first?.contains("was retried as \(id)") == true)
   }
 
   @Test func `of two simultaneous retries one is refused, and a later one is told of the first`() async throws {
@@ -350,7 +350,7 @@ import Testing
     ),
     (
       #"{"ask":"retry","run":"r1"}"#, "ended",
-      "the run r1 is not over (waiting); go on with: errand runs resume r1"
+      "the run r1 is not over (waiting); resume it: errand runs resume r1"
     ),
   ])
   func `says why a request is refused`(_ request: String, _ kind: String, _ message: String) async throws {
