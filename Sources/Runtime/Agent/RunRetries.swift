@@ -42,7 +42,8 @@ package final class RunRetries: Sendable {
         "the run \(ended.id) was retried as \(later) (\(status.rawValue)), which kept what succeeded; "
           + (status == .succeeded
             ? "errand run starts a new one"
-            : "\(status.isEnded ? "retry" : "resume") that: errand runs \(status.isEnded ? "retry" : "resume") \(later)"))
+            : "\(status.isEnded ? "retry" : "resume") that: errand runs \(status.isEnded ? "retry" : "resume") \(later)")
+      )
     }
     let recipe = try await prepare(ended).recipe
     var origin = ended.origin
