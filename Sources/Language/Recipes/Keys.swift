@@ -127,8 +127,10 @@ extension Fields {
 
   func number(_ name: String) -> Double? {
     guard case .number(let range) = keys[name].form else { misread(name) }
-    return self[name].flatMap { findings.number($0, of: "'\(name)'", in: range) }
-      ?? keys[name].fallback?.int.map { Double($0) }
+    // As one chain of optionals it crashes the optimizer of Swift 6.3.
+    if let value = self[name], let number = findings.number(value, of: "'\(name)'", in: range) { return number }
+    guard let fallback = keys[name].fallback?.int else { return nil }
+    return Double(fallback)
   }
 
   func duration(_ name: String) -> TimeSpan? {
