@@ -30,6 +30,15 @@ package final class CheckedRecipes: Sendable {
     var known: [Key: Weak] = [:]
     /// The latest recipes, the last used at the end.
     var latest: [Recipe] = []
+
+    mutating func use(_ recipe: Recipe, as key: Key) {
+      known[key] = Weak(recipe: recipe)
+      latest.removeAll { $0 === recipe }
+      latest.append(recipe)
+      var bytes = latest.reduce(0) { $0 + $1.source.bytes.count }
+      while bytes > CheckedRecipes.mostBytes, !latest.isEmpty { bytes -= latest.removeFirst().source.bytes.count }
+      if known.count > 2 * latest.count + 64 { known = known.filter { $0.value.recipe != nil } }
+    }
   }
 
   private let content = Mutex(Content())
@@ -38,24 +47,13 @@ package final class CheckedRecipes: Sendable {
   func recipe(_ file: String, among texts: Value) -> Recipe? {
     let key = Key(file, texts[file]?.string ?? "")
     guard let recipe = content.withLock({ $0.known[key]?.recipe }), Value.map(recipe.texts) == texts else { return nil }
-    keep(recipe)
+    content.withLock { $0.use(recipe, as: key) }
     return recipe
   }
 
   /// Keeps a recipe that was checked without faults.
   package func keep(_ recipe: Recipe) {
     let key = Key(recipe.source.name, String(decoding: recipe.source.bytes, as: UTF8.self))
-    content.withLock { content in
-      content.known[key] = Weak(recipe: recipe)
-      content.latest.removeAll { $0 === recipe }
-      content.latest.append(recipe)
-      var bytes = content.latest.reduce(0) { $0 + $1.source.bytes.count }
-      while bytes > CheckedRecipes.mostBytes, !content.latest.isEmpty {
-        bytes -= content.latest.removeFirst().source.bytes.count
-      }
-      if content.known.count > 2 * content.latest.count + 64 {
-        content.known = content.known.filter { $0.value.recipe != nil }
-      }
-    }
+    content.withLock { $0.use(recipe, as: key) }
   }
 }
