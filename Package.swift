@@ -67,6 +67,7 @@ let package = Package(
         .target(
           name: "CRE2", cxxSettings: [.unsafeFlags(["-std=c++17"])],
           linkerSettings: [.linkedLibrary(":libre2.a"), .linkedLibrary("stdc++")]),
+        .target(name: "CTasks"),
         .target(name: "CUnicodeNames"),
         .target(name: "CZip"),
         .target(name: "CZlib"),
@@ -80,7 +81,7 @@ let package = Package(
         .target(name: "Basics", dependencies: ["CCrypto", "Threads"]),
         .target(name: "Calendars", dependencies: ["Basics"]),
         .target(name: "ChildProcesses", dependencies: ["Basics", "CProcess"]),
-        .target(name: "Threads"),
+        .target(name: "Threads", dependencies: ["CTasks"]),
         .target(name: "YAMLReader", dependencies: ["Basics", "CLibYAML"]),
         .tests(of: "Basics"),
         .tests(of: "Calendars", "ActionTestKit", "Basics"),
@@ -128,7 +129,7 @@ let package = Package(
         .target(name: "Scheduler", dependencies: ["Basics", "Calendars", "Recipes", "RunState"]),
         .target(
           name: "Runs",
-          dependencies: ["ActionKit", "Basics", "Calendars", "Expressions", "Recipes", "RunState", "Threads"]),
+          dependencies: ["ActionKit", "Basics", "Calendars", "Expressions", "Recipes", "RunState"]),
         .target(name: "SecretSources", dependencies: ["Basics", "ChildProcesses", "Recipes", "YAMLReader"]),
         .target(
           name: "Agent",
@@ -137,7 +138,9 @@ let package = Package(
           ]),
         .target(
           name: "AgentRuntime",
-          dependencies: ["ActionKit", "Agent", "Basics", "Recipes", "Recordings", "RunState", "Runs", "SecretSources"]),
+          dependencies: [
+            "ActionKit", "Agent", "Basics", "Recipes", "Recordings", "RunState", "Runs", "SecretSources", "Threads",
+          ]),
         .tests(of: "Agent", "ActionKit", "ActionTestKit", "Basics", "Calendars", "Recipes", "RunState", "Runs"),
         .tests(of: "AgentRuntime", "ActionKit", "Agent", "Basics", "Recipes"),
         .tests(of: "Recordings", "ActionKit", "Basics", "HTTPClient", "Runs"),
@@ -267,9 +270,6 @@ if Context.environment["ERRAND_FUZZ"] != nil {
 /// What is optimized for speed; everything else for size, since it waits for people, disks and networks.
 let quick = ["Basics", "Benchmarks", "Calendars", "Expressions", "HTTPClient", "HTTPTypes", "Threads", "YAMLReader"]
 
-/// What waits so much that copies of generic functions bring it nothing, beside the plugins.
-let patient = ["Agent", "ChildProcesses", "LocalFiles", "RecipeTesting", "Recordings", "SecretSources", "errand"]
-
 for target in package.targets where target.type != .system {
   // Files beside the sources that aren't sources: pages for people, and files that tests read by `#filePath`.
   target.exclude = ["README.md", "Fixtures", "Linking", "Snapshots"].filter {
@@ -289,14 +289,7 @@ for target in package.targets where target.type != .system {
       .when(configuration: .release)),
   ]
   if !quick.contains(target.name) {
-    // Copies of generic functions for single types, and of functions for single callers, take more room than they save
-    // time where a plugin talks to a service.
-    let talks = target.name.hasSuffix("Plugin") && target.name != "TransitDataPlugin"
-    let passes =
-      talks || patient.contains(target.name)
-      ? ["generic-specializer", "function-signature-opts"] : []
-    let flags = ["-Osize"] + passes.flatMap { ["-Xllvm", "-sil-disable-pass=\($0)"] }
-    target.swiftSettings?.append(.unsafeFlags(flags, .when(configuration: .release)))
+    target.swiftSettings?.append(.unsafeFlags(["-Osize"], .when(configuration: .release)))
   }
   if target.type != .test, !["Benchmarks", "errand-dev"].contains(target.name) {
     // Patterns of the standard library are a megabyte, and would come with a call of `contains`.

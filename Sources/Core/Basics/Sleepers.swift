@@ -1,44 +1,68 @@
 import Synchronization
+import Threads
 
 /// All tasks of this program that sleep on the machine's clock.
 ///
 /// `Task.sleep` keeps about a kilobyte of a sleep that was cancelled until its end would have come, and most sleeps are
 /// time limits that are cancelled: an agent that makes ten requests a second with a limit of an hour would hold 36 MB for
-/// them. So sleepers are held here, where one that is cancelled is gone, and only looks are slept for: a look is made at
-/// the first end there is, whether its sleeper is still there by then or not, and a new one only if an end comes before
-/// all looks that are on their way. There are no more of those than different lengths of sleep.
-final class Sleepers: Sendable {
-  /// When looks are made, the next one last.
-  private typealias Looks = [TimeSpan]
+/// them. So sleepers are held here, where one that is cancelled is gone, and one thread wakes them, which starts with the
+/// first.
+final class Sleepers: @unchecked Sendable {
+  // Unchecked, because what changes is touched only with a lock held.
 
-  private let queue = SleepQueue<Looks>([])
+  private struct Watch {
+    /// When the thread looks next, if it does on its own.
+    var next: TimeSpan?
+    var isRunning = false
+  }
+
+  private let queue = SleepQueue(Watch())
+  private let monitor = Monitor()
+  /// Whether the thread has to look anew; for the holder of the monitor.
+  private var isCalled = false
 
   static let all = Sleepers()
 
-  /// How many sleep, and how many looks are on their way.
-  var counts: (sleepers: Int, looks: Int) { queue.state.withLock { ($0.sleepers.count, $0.clock.count) } }
+  /// How many sleep.
+  var count: Int { queue.state.withLock { $0.sleepers.count } }
 
   func sleep(until end: TimeSpan) async throws { try await queue.sleep(until: { _ in end }, then: plan) }
 
-  /// Plans a look for the first sleeper's end.
-  @Sendable private func plan(_ state: inout SleepQueue<Looks>.State) {
-    guard let first = state.sleepers.first, state.clock.last.map({ first.end < $0 }) ?? true else { return }
-    let end = first.end
-    state.clock.append(end)
-    // Nothing cancels it: it ends at its instant. Detached, so that it holds nothing of the task it is made in.
-    Task.detached { [self] in
-      let left = end - SystemTime().elapsed()
-      try? await Task.sleep(for: .nanoseconds(max(0, left.nanoseconds)))
-      look(end)
+  /// Has the thread look at the first sleeper's end.
+  @Sendable private func plan(_ state: inout SleepQueue<Watch>.State) {
+    guard let first = state.sleepers.first, state.clock.next.map({ first.end < $0 }) ?? true else { return }
+    state.clock.next = first.end
+    if state.clock.isRunning {
+      monitor.withLock {
+        isCalled = true
+        monitor.signal()
+      }
+    } else {
+      // Where the system has no thread left, the next sleeper tries again.
+      state.clock.isRunning = startThread { self.run() }
     }
   }
 
-  private func look(_ instant: TimeSpan) {
-    let now = SystemTime().elapsed()
-    queue.state.withLock { state in
-      state.clock.removeAll { $0 == instant }
-      state.wake(at: now)
-      plan(&state)
+  /// Wakes sleepers for as long as the program runs.
+  private func run() {
+    while true {
+      let next = queue.state.withLock { state in
+        state.wake(at: SystemTime().elapsed())
+        state.clock.next = state.sleepers.first?.end
+        return state.clock.next
+      }
+      monitor.withLock {
+        while !isCalled {
+          guard let next else {
+            monitor.wait()
+            continue
+          }
+          let left = next - SystemTime().elapsed()
+          guard left > .zero else { break }
+          _ = monitor.wait(until: .now + .nanoseconds(left.nanoseconds))
+        }
+        isCalled = false
+      }
     }
   }
 }

@@ -20,13 +20,19 @@ package final class WorkQueue<Item: Sendable>: @unchecked Sendable {
   private var isClosed = false
   /// Called when there is something again, in place of a thread that sleeps.
   private var whenFilled: (@Sendable () -> Void)?
+  /// Starts the thread with the first item.
+  private var start: (@Sendable () -> Bool)?
 
   package init() {}
 
-  /// Adds an item; false once the queue is closed.
+  /// Adds an item; false once the queue is closed, or if the system has no thread left.
   package func put(_ item: Item) -> Bool {
     monitor.withLock {
       if isClosed { return false }
+      if let start {
+        guard start() else { return false }
+        self.start = nil
+      }
       items.append(item)
       present.store(items.count, ordering: .releasing)
       if items.count >= wanted { monitor.signal() }
@@ -37,6 +43,12 @@ package final class WorkQueue<Item: Sendable>: @unchecked Sendable {
 
   /// Calls a function each time when there is something again after there was nothing.
   func tellWhenFilled(_ tell: @escaping @Sendable () -> Void) { monitor.withLock { whenFilled = tell } }
+
+  /// Has a thread started with the first item.
+  func startWhenFilled(_ start: @escaping @Sendable () -> Bool) { monitor.withLock { self.start = start } }
+
+  /// Whether there has been an item.
+  package var isUsed: Bool { monitor.withLock { start == nil } }
 
   /// Lets the thread end once it has taken what is there.
   package func close() {
@@ -88,13 +100,12 @@ package enum Workers: Sendable {
   case threads
   case hand(ManualExecutor)
 
-  /// Serves what is put into a queue until it is closed; false if the system has no thread left.
-  package func attend<Item>(_ queue: WorkQueue<Item>, _ serve: @escaping @Sendable ([Item]) -> Void) -> Bool {
+  /// Serves what is put into a queue until it is closed, from the first item on.
+  package func attend<Item>(_ queue: WorkQueue<Item>, _ serve: @escaping @Sendable ([Item]) -> Void) {
     switch self {
-    case .threads: return startThread { while let items = queue.takeAll() { serve(items) } }
+    case .threads: queue.startWhenFilled { startThread { while let items = queue.takeAll() { serve(items) } } }
     case .hand(let work):
       queue.tellWhenFilled { work.add { if queue.count > 0, let items = queue.takeAll() { serve(items) } } }
-      return true
     }
   }
 }

@@ -7,6 +7,7 @@ import CommandLineParser
 import Glibc
 import PluginList
 import Synchronization
+import Threads
 
 // Commands run as the same user as this program, and must not read its environment.
 ChildProcess.hideFromOthers()
@@ -28,22 +29,27 @@ let arguments =
   .dropLast().map { String(decoding: $0, as: UTF8.self) }
   : CommandLine.arguments
 let words = Array(arguments.dropFirst())
-var code = ExitCode.done
-do throws(UsageError) {
-  switch words.first == "--version" ? .help("errand \(version)") : try program.parse(words) {
-  case .help(let page):
-    Console.write(page + "\n", to: STDOUT_FILENO)
-  case .run(let parsed):
-    code = await Dispatch(parsed, plugins: everyPlugin).run()
+TaskThreads.run { exit(await code(of: words).rawValue) }
+
+/// Carries out the command in the arguments.
+func code(of words: [String]) async -> ExitCode {
+  var code = ExitCode.done
+  do throws(UsageError) {
+    switch words.first == "--version" ? .help("errand \(version)") : try program.parse(words) {
+    case .help(let page):
+      Console.write(page + "\n", to: STDOUT_FILENO)
+    case .run(let parsed):
+      code = await Dispatch(parsed, plugins: everyPlugin).run()
+    }
+  } catch {
+    Console.write(error.description + "\n", to: STDERR_FILENO)
+    code = .usage
   }
-} catch {
-  Console.write(error.description + "\n", to: STDERR_FILENO)
-  code = .usage
+  let failure = Console.outputFailure.load(ordering: .relaxed)
+  if failure != 0 {
+    Console.write("error: cannot write standard output: \(systemErrorText(failure))\n", to: STDERR_FILENO)
+    // Any other failure takes precedence.
+    if [.done, .hasChanges].contains(code) { code = .cannotCreate }
+  }
+  return code
 }
-let failure = Console.outputFailure.load(ordering: .relaxed)
-if failure != 0 {
-  Console.write("error: cannot write standard output: \(systemErrorText(failure))\n", to: STDERR_FILENO)
-  // Any other failure takes precedence.
-  if [.done, .hasChanges].contains(code) { code = .cannotCreate }
-}
-exit(code.rawValue)

@@ -6,6 +6,7 @@ package import Recordings
 import RunState
 import Runs
 package import SecretSources
+import Threads
 
 /// Access to the agent of a workspace's state folder: this process, or the one that already holds the folder.
 package struct AgentAccess: Sendable {
@@ -174,7 +175,7 @@ package struct AgentAccess: Sendable {
 
   /// The state's folder, created if it is missing.
   private func madeFolder() throws(RuntimeError) -> String {
-    try RuntimeError.creating { () throws(FileError) in try Files.makeFolder(workspace.stateFolder, mode: 0o700) }
+    try RuntimeError.creating { () throws(FileError) in try DiskFileSystem().makeFolder(workspace.stateFolder) }
     return workspace.stateFolder
   }
 
@@ -198,6 +199,8 @@ package struct AgentAccess: Sendable {
     do throws(StateError) {
       store = try await FileStateStore.open(
         workspace.stateFolder, program: version, fileSystem: fileSystem,
+        // What a command leaves in a short journal, the next start reads in no time.
+        compaction: CompactionRule(smallestAtEnd: isServing ? 0 : 64 << 10),
         keeping: lock == nil ? nil : workspace.retention, time: time)
     } catch {
       throw AgentError(.unavailable, error.message)
@@ -212,7 +215,7 @@ package struct AgentAccess: Sendable {
     var served = LocalAgent.Served(workspace.recipeFolders, in: workspace.environment)
     served.refusal = { await factory().refusal(of: $0, inputs: $1) }
     let agent = LocalAgent(
-      status(isServing: isServing), on: store, time: time, walkers: WalkThreads.shared, serving: served
+      status(isServing: isServing), on: store, time: time, walkers: isServing ? TaskThreads.walkers : nil, serving: served
     ) { record throws(RunRefusedError) in
       try await factory().prepared(record, from: store)
     }

@@ -43,7 +43,7 @@ package final class FileStateStore: LocalStateStore {
     _ shared: (published: PublishedState, notices: [String]), _ logs: StateLogs, _ blobs: Blobs,
     _ maintenance: Maintenance, _ journal: WorkQueue<JournalWriter.Request>,
     _ chores: WorkQueue<@Sendable () -> Void>, _ trouble: Trouble, _ workers: Workers
-  ) throws(StateError) {
+  ) {
     notices = shared.notices
     published = shared.published
     self.logs = logs
@@ -56,7 +56,7 @@ package final class FileStateStore: LocalStateStore {
     files = WorkQueue()
     for queue in [files, chores] {
       // Ends when the queue is closed, which the store does when it is released.
-      if !workers.attend(queue, { for job in $0 { job() } }) { throw .noThread }
+      workers.attend(queue) { for job in $0 { job() } }
     }
   }
 
@@ -98,14 +98,14 @@ package final class FileStateStore: LocalStateStore {
         }
       }
     }
-    @Sendable func store(_ writer: JournalWriter) throws(StateError) -> FileStateStore {
-      try FileStateStore(writer.shared, logs, blobs, maintenance, requests, chores, trouble, workers)
+    @Sendable func store(_ writer: JournalWriter) -> FileStateStore {
+      FileStateStore(writer.shared, logs, blobs, maintenance, requests, chores, trouble, workers)
     }
     if case .hand = workers {
       let writer = try writer()
-      let store = try store(writer)
+      let store = store(writer)
       let shared = Mutex(writer)
-      _ = workers.attend(requests) { batch in shared.withLock { $0.serve(batch) } }
+      workers.attend(requests) { batch in shared.withLock { $0.serve(batch) } }
       return store
     }
     let opened: Result<FileStateStore, StateError> = await withCheckedContinuation { continuation in
@@ -114,7 +114,7 @@ package final class FileStateStore: LocalStateStore {
         var opened: JournalWriter
         do throws(StateError) {
           opened = try writer()
-          continuation.resume(returning: .success(try store(opened)))
+          continuation.resume(returning: .success(store(opened)))
         } catch {
           continuation.resume(returning: .failure(error))
           return
@@ -145,7 +145,7 @@ package final class FileStateStore: LocalStateStore {
     files.close()
     // Work under way ends, because another process may take the folder as soon as this returns.
     maintenance.close()
-    _ = await on(chores) { () throws(StateError) in }
+    if chores.isUsed { _ = await on(chores) { () throws(StateError) in } }
     chores.close()
     try result.get()
   }

@@ -51,10 +51,14 @@ package struct CompactionRule: Sendable {
   package var timesSnapshot: Int
   /// The most ended runs and slots before a snapshot, which takes them out of memory and out of the journal.
   package var mostOver: Int
+  /// The least bytes of a journal before a snapshot when the state is closed; a snapshot of what is still open is
+  /// written in any case.
+  package var smallestAtEnd: Int
 
-  package init(smallest: Int = 16 << 20, timesSnapshot: Int = 2, mostOver: Int? = nil) {
+  package init(smallest: Int = 16 << 20, timesSnapshot: Int = 2, mostOver: Int? = nil, smallestAtEnd: Int = 0) {
     self.smallest = smallest
     self.timesSnapshot = timesSnapshot
+    self.smallestAtEnd = smallestAtEnd
     // Without a smallest size there are no snapshots for this reason either.
     self.mostOver = mostOver ?? (smallest == .max ? .max : 2000)
   }
@@ -62,6 +66,10 @@ package struct CompactionRule: Sendable {
   func applies(to opened: StateFolder.Opened) -> Bool {
     let least = opened.state.ended.count + opened.state.slots.count > mostOver ? 0 : smallest
     return opened.journalSize > max(least, timesSnapshot * opened.snapshotSize)
+  }
+
+  func appliesAtEnd(to opened: StateFolder.Opened) -> Bool {
+    opened.journalSize > smallestAtEnd || !opened.state.runs.isEmpty
   }
 }
 
@@ -81,19 +89,22 @@ struct JournalWriter {
   private let rule: CompactionRule
   /// Its state is ahead of the published one by the batch that is being written.
   private var opened: StateFolder.Opened
-  private var journal: any AppendableFile
+  /// Nil until the first events of a new state.
+  private var journal: (any AppendableFile)?
   private var failure: StateError?
   /// What the last sync took.
   private var syncTime = Duration.zero
 
-  /// Continues where the folder's files end, after a snapshot if there is no good one of this version.
+  /// Continues where the folder's files end, after a snapshot if there should be one of this version and is not.
   init(
     _ folder: StateFolder, logs: StateLogs, rule: CompactionRule, didCompact: @escaping @Sendable () -> Void
   ) throws(StateError) {
     var opened = try folder.open()
     // Rows of slots grow until a snapshot; a row that is in the ledger already, after a crash, must not grow.
     let hasRow = opened.state.slots.contains { $0.until != nil && $0.outcome == .skippedOverlap }
-    if opened.snapshotGeneration == nil || opened.isOld || hasRow {
+    if opened.generation == 0 {
+      journal = nil
+    } else if (opened.snapshotGeneration == nil && !opened.isFirst) || opened.isOld || hasRow {
       if opened.isOld { try logs.history.removeOldIndexes() }
       try logs.adopt(from: &opened)
       journal = try folder.compact(&opened)
@@ -126,6 +137,7 @@ struct JournalWriter {
 
   /// Serves requests that came together as one batch.
   mutating func serve(_ requests: [Request]) {
+    begin(for: requests)
     var batch = JournalBatch(opened.position)
     var accepted: [StateEvent] = []
     var waiting: [Answer] = []
@@ -144,7 +156,7 @@ struct JournalWriter {
         }
       case .compact(let answer), .close(let answer):
         commit(&batch, &accepted, &waiting)
-        if failure == nil, opened.position.sequence > opened.snapshotSequence {
+        if failure == nil, opened.position.sequence > opened.snapshotSequence, isDue(request) {
           compact()
           // Later requests in the same batch continue from the new journal's header.
           batch = JournalBatch(opened.position)
@@ -156,6 +168,19 @@ struct JournalWriter {
     commit(&batch, &accepted, &waiting)
     for (answer, error) in refused { answer.give(.failure(error)) }
     if failure == nil, rule.applies(to: opened) { compact() }
+  }
+
+  /// Begins the first journal of a new state, which leaves no files before there is something to keep.
+  private mutating func begin(for requests: [Request]) {
+    guard journal == nil, failure == nil else { return }
+    let brings = requests.contains { if case .append = $0 { true } else { false } }
+    if !brings { return }
+    do throws(StateError) { journal = try folder.begin(&opened) } catch { fail(error) }
+  }
+
+  /// Whether a snapshot follows from a request for one, or from the end of the program.
+  private func isDue(_ request: Request) -> Bool {
+    if case .close = request { rule.appliesAtEnd(to: opened) } else { true }
   }
 
   /// Applies all events, or none and returns why.
@@ -177,9 +202,10 @@ struct JournalWriter {
     let bytes = batch.finish(&position)
     var result: Result<Void, StateError> = .success(())
     do throws(FileError) {
-      try journal.append(bytes)
+      // It is there since the first events came.
+      try journal?.append(bytes)
       let start = ContinuousClock.now
-      try journal.sync()
+      try journal?.sync()
       syncTime = start.duration(to: .now)
       opened.position = position
       opened.journalSize += bytes.count

@@ -1,6 +1,7 @@
 /// The files of a state, and how they are opened.
 ///
-///     state.json              the state at the beginning of its generation g
+///     state.json              the state at the beginning of its generation g; the first generation begins empty,
+///                             and needs none
 ///     journal-<g>.jsonl       what changed since
 ///     state.previous.json     the snapshot before, of generation p < g, and every journal from p on
 ///
@@ -39,8 +40,10 @@ struct StateFolder {
     /// The newest records of the logs as of the snapshot.
     var newest = NewestRecords()
     var position = JournalPosition()
-    /// The generation of the last journal.
+    /// The generation of the last journal; 0 for a new state, which has no files.
     var generation = 0
+    /// Whether there is nothing but the journal of the first generation, which begins empty.
+    var isFirst = false
     /// The generation of `state.json`, if that is whole, so that it may become the previous one.
     var snapshotGeneration: Int?
     /// The generation of `state.previous.json`, if that was needed.
@@ -78,6 +81,7 @@ struct StateFolder {
   func open() throws(StateError) -> Opened {
     try onDisk { () throws(FileError) in try fileSystem.makeFolder(path) }
     let opened = try read()
+    if opened.generation == 0 { return opened }
     // An earlier program may have failed to sync it, so that the current names may be gone after a power failure.
     try onDisk { () throws(FileError) in try fileSystem.syncFolder(path) }
     if let (journal, end) = opened.tornTail {
@@ -103,6 +107,7 @@ struct StateFolder {
     } else if generations.first == 1 {
       // The first generation begins empty, so its journal holds everything.
       opened.generation = 1
+      opened.isFirst = generations.count == 1 && opened.notices.isEmpty
     } else if generations.isEmpty, opened.notices.isEmpty {
       return opened
     } else {
@@ -112,7 +117,7 @@ struct StateFolder {
       guard untilDamage else { throw StateFolder.refusal(opened.notices + [damage.reason], isKeepable: !fromPrevious) }
       opened.damage = damage
     }
-    if !fromPrevious, opened.snapshotGeneration == nil, opened.position.sequence > 0 {
+    if !fromPrevious, opened.snapshotGeneration == nil, !opened.isFirst, opened.position.sequence > 0 {
       opened.isBetweenRenames = try isBetweenRenames(names, generation: opened.generation)
       if opened.isBetweenRenames { return opened }
       opened.notices.append(
@@ -121,10 +126,10 @@ struct StateFolder {
     return opened
   }
 
-  /// Whether the new snapshot, whole, and the previous one are there, but no current one.
+  /// Whether the new snapshot, whole, and what was before it are there, but no current one.
   private func isBetweenRenames(_ names: [String], generation: Int) throws(StateError) -> Bool {
-    guard !names.contains(Snapshot.name), names.contains(Snapshot.previousName), names.contains(Snapshot.newName)
-    else { return false }
+    let isFollowing = names.contains(Snapshot.previousName) || names.contains(Journal.name(1))
+    guard !names.contains(Snapshot.name), isFollowing, names.contains(Snapshot.newName) else { return false }
     var notices: [String] = []
     return try snapshot(Snapshot.newName, &notices)?.0.generation == generation
   }
@@ -191,6 +196,18 @@ struct StateFolder {
 
   // MARK: - Continuing
 
+  /// Begins the first generation of a new state, and returns its journal.
+  func begin(_ opened: inout Opened) throws(StateError) -> any AppendableFile {
+    var position = opened.position
+    let header = Journal.header(generation: 1, after: &position, program: program)
+    try onDisk { () throws(FileError) in try fileSystem.replace(file(Journal.name(1)), in: path, with: header) }
+    opened.position = position
+    opened.generation = 1
+    opened.isFirst = true
+    opened.journalSize = header.count
+    return try journal(of: 1)
+  }
+
   /// Cuts the journal of a generation to a size.
   func cut(_ generation: Int, to size: Int) throws(StateError) {
     try onDisk { () throws(FileError) in try fileSystem.truncate(file(Journal.name(generation)), to: size) }
@@ -234,6 +251,7 @@ struct StateFolder {
     opened.snapshotSequence = position.sequence
     opened.journalSize = header.count
     opened.isOld = false
+    opened.isFirst = false
     opened.tornTail = nil
     return try journal(of: generation)
   }
