@@ -267,9 +267,6 @@ if Context.environment["ERRAND_FUZZ"] != nil {
   ]
 }
 
-/// What is optimized for speed; everything else for size, since it waits for people, disks and networks.
-let quick = ["Basics", "Benchmarks", "Calendars", "Expressions", "HTTPClient", "HTTPTypes", "Threads", "YAMLReader"]
-
 for target in package.targets where target.type != .system {
   // Files beside the sources that aren't sources: pages for people, and files that tests read by `#filePath`.
   target.exclude = ["README.md", "Fixtures", "Linking", "Snapshots"].filter {
@@ -288,7 +285,8 @@ for target in package.targets where target.type != .system {
       ["-Xfrontend", "-function-sections", "-Xllvm", "-enable-machine-outliner=always"],
       .when(configuration: .release)),
   ]
-  if !quick.contains(target.name) {
+  if target.name.hasSuffix("Plugin") {
+    // For size, because plugins wait for services, and are the larger part of the program.
     target.swiftSettings?.append(.unsafeFlags(["-Osize"], .when(configuration: .release)))
   }
   if target.type != .test, !["Benchmarks", "errand-dev"].contains(target.name) {

@@ -54,23 +54,27 @@ package final class WorkQueue<Item: Sendable>: @unchecked Sendable {
   package func close() {
     monitor.withLock {
       isClosed = true
+      (start, whenFilled) = (nil, nil)
       monitor.signal()
     }
   }
 
   /// How many items wait to be taken.
-  package var count: Int { monitor.withLock { items.count } }
+  package var count: Int { present.load(ordering: .acquiring) }
 
   /// Waits for items and takes all of them; nil once the queue is closed and empty.
+  package func takeAll() -> [Item]? { waitForItems() ? takeWaiting() : nil }
+
+  /// Waits for items; false once the queue is closed and empty.
   ///
   /// Where more are expected to come soon, it waits for them too, but no longer than the patience lasts. It also stays
   /// awake for the first one, because a caller that was just answered often asks again at once, and waking a thread takes
   /// longer than that.
-  package func takeAll(expecting expected: Int = 1, patience: Duration = .zero) -> [Item]? {
+  package func waitForItems(expecting expected: Int = 1, patience: Duration = .zero) -> Bool {
     stayAwake(for: patience)
     return monitor.withLock {
       while items.isEmpty {
-        if isClosed { return nil }
+        if isClosed { return false }
         monitor.wait()
       }
       if patience > .zero, items.count < expected {
@@ -79,6 +83,13 @@ package final class WorkQueue<Item: Sendable>: @unchecked Sendable {
         while items.count < expected, !isClosed, monitor.wait(until: end) {}
         wanted = 1
       }
+      return true
+    }
+  }
+
+  /// Takes all items that are there.
+  package func takeWaiting() -> [Item] {
+    monitor.withLock {
       var taken: [Item] = []
       swap(&taken, &items)
       present.store(0, ordering: .releasing)
@@ -102,10 +113,20 @@ package enum Workers: Sendable {
 
   /// Serves what is put into a queue until it is closed, from the first item on.
   package func attend<Item>(_ queue: WorkQueue<Item>, _ serve: @escaping @Sendable ([Item]) -> Void) {
+    attend(queue, by: { while let items = queue.takeAll() { serve(items) } }, or: { serve(queue.takeWaiting()) })
+  }
+
+  /// Serves a queue from the first item on.
+  ///
+  /// - Parameters:
+  ///   - serve: Serves it until it is closed, on a thread.
+  ///   - serveOnce: Serves what waits in it, by hand.
+  package func attend<Item>(
+    _ queue: WorkQueue<Item>, by serve: @escaping @Sendable () -> Void, or serveOnce: @escaping @Sendable () -> Void
+  ) {
     switch self {
-    case .threads: queue.startWhenFilled { startThread { while let items = queue.takeAll() { serve(items) } } }
-    case .hand(let work):
-      queue.tellWhenFilled { work.add { if queue.count > 0, let items = queue.takeAll() { serve(items) } } }
+    case .threads: queue.startWhenFilled { startThread { serve() } }
+    case .hand(let work): queue.tellWhenFilled { work.add { if queue.count > 0 { serveOnce() } } }
     }
   }
 }

@@ -39,9 +39,7 @@ extension Field where Wrapped: FieldValue {
   public init(
     _ summary: String, _ limits: FieldLimit<Wrapped.Limited>..., aliases: [String] = [], deprecated: String? = nil
   ) {
-    declaration = FieldDeclaration(
-      summary: summary, limits: limits.isEmpty ? [] : limits.flatMap { $0.limits }, aliases: aliases,
-      deprecation: deprecated, isVolatile: limits.contains { $0.isVolatile }, secrecy: limits.secrecy())
+    declaration = FieldDeclaration(summary, limits, aliases, deprecated)
     value = Wrapped.absent
   }
 
@@ -50,9 +48,7 @@ extension Field where Wrapped: FieldValue {
     wrappedValue: Wrapped, _ summary: String, _ limits: FieldLimit<Wrapped.Limited>..., aliases: [String] = [],
     deprecated: String? = nil
   ) {
-    declaration = FieldDeclaration(
-      summary: summary, limits: limits.isEmpty ? [] : limits.flatMap { $0.limits }, aliases: aliases,
-      deprecation: deprecated, isVolatile: limits.contains { $0.isVolatile }, secrecy: limits.secrecy())
+    declaration = FieldDeclaration(summary, limits, aliases, deprecated)
     value = wrappedValue
   }
 
@@ -73,20 +69,24 @@ final class FieldDeclaration: Sendable {
   let isVolatile: Bool
   let secrecy: FieldSecrecy
 
-  init(
-    summary: String, limits: [Limit], aliases: [String], deprecation: String?, isVolatile: Bool, secrecy: FieldSecrecy
-  ) {
+  init<Limited>(_ summary: String, _ limits: [FieldLimit<Limited>], _ aliases: [String], _ deprecation: String?) {
     self.summary = summary
-    self.limits = limits
     self.aliases = aliases
     self.deprecation = deprecation
-    self.isVolatile = isVolatile
-    self.secrecy = secrecy
+    // Most fields have none, and each call of an action declares all its fields.
+    if limits.isEmpty {
+      self.limits = []
+      isVolatile = false
+      secrecy = .none
+    } else {
+      self.limits = limits.flatMap { $0.limits }
+      isVolatile = limits.contains { $0.isVolatile }
+      secrecy = limits.secrecy()
+    }
   }
 
   /// The declaration of a field that was read, of which only the value counts.
-  static let read = FieldDeclaration(
-    summary: "", limits: [], aliases: [], deprecation: nil, isVolatile: false, secrecy: .none)
+  static let read = FieldDeclaration("", [] as [FieldLimit<String>], [], nil)
 }
 
 /// A `Field` whose type is not known.

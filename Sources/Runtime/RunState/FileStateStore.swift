@@ -4,8 +4,8 @@ package import Threads
 
 /// The state in a folder of files, which only the holder of the folder's lock may open.
 ///
-/// `StateFolder` defines the files, `Journal`, `Snapshot`, `MonthlyLog` and `Blobs` their content, `JournalWriter` when
-/// something is durable, and `Maintenance` what is forgotten.
+/// `StateFolder` defines the files, `Journal`, `Snapshot`, `MonthlyLog` and `Blobs` their content, `JournalQueue` and
+/// `JournalWriter` when something is durable, and `Maintenance` what is forgotten.
 package final class FileStateStore: LocalStateStore {
   /// What was dropped or recovered when the state was opened, in sentences for the user.
   package let notices: [String]
@@ -14,13 +14,12 @@ package final class FileStateStore: LocalStateStore {
   private let logs: StateLogs
   private let blobs: Blobs
   private let maintenance: Maintenance
-  private let journal: WorkQueue<JournalWriter.Request>
+  private let journal: JournalQueue
   /// For slow work that need not wait for the journal.
   private let files: WorkQueue<@Sendable () -> Void>
   /// For work that no caller waits for.
   private let chores: WorkQueue<@Sendable () -> Void>
   private let trouble: Trouble
-  private let workers: Workers
 
   /// Why the last maintenance failed, and who observes it.
   private final class Trouble: Sendable {
@@ -41,7 +40,7 @@ package final class FileStateStore: LocalStateStore {
 
   private init(
     _ shared: (published: PublishedState, notices: [String]), _ logs: StateLogs, _ blobs: Blobs,
-    _ maintenance: Maintenance, _ journal: WorkQueue<JournalWriter.Request>,
+    _ maintenance: Maintenance, _ journal: JournalQueue,
     _ chores: WorkQueue<@Sendable () -> Void>, _ trouble: Trouble, _ workers: Workers
   ) {
     notices = shared.notices
@@ -52,7 +51,6 @@ package final class FileStateStore: LocalStateStore {
     self.maintenance = maintenance
     self.chores = chores
     self.trouble = trouble
-    self.workers = workers
     files = WorkQueue()
     for queue in [files, chores] {
       // Ends when the queue is closed, which the store does when it is released.
@@ -82,48 +80,22 @@ package final class FileStateStore: LocalStateStore {
     let logs = StateLogs(path, fileSystem)
     let blobs = Blobs(folder: "\(path)/blobs", fileSystem: fileSystem)
     let maintenance = Maintenance(folder, logs, blobs, retention ?? .everything, time)
-    let requests = WorkQueue<JournalWriter.Request>()
     let chores = WorkQueue<@Sendable () -> Void>()
     let trouble = Trouble()
-    @Sendable func writer() throws(StateError) -> JournalWriter {
-      try JournalWriter(folder, logs: logs, rule: compaction) {
-        if retention == nil { return }
-        _ = chores.put {
-          do throws(StateError) {
-            try maintenance.runIfDue()
-            trouble.set(nil)
-          } catch {
-            trouble.set(error)
-          }
-        }
-      }
-    }
-    @Sendable func store(_ writer: JournalWriter) -> FileStateStore {
-      FileStateStore(writer.shared, logs, blobs, maintenance, requests, chores, trouble, workers)
-    }
-    if case .hand = workers {
-      let writer = try writer()
-      let store = store(writer)
-      let shared = Mutex(writer)
-      workers.attend(requests) { batch in shared.withLock { $0.serve(batch) } }
-      return store
-    }
-    let opened: Result<FileStateStore, StateError> = await withCheckedContinuation { continuation in
-      // Ends when the queue is closed, which the store does when it is released.
-      let isRunning = startThread {
-        var opened: JournalWriter
+    let writer = try JournalWriter(folder, logs: logs, rule: compaction) {
+      if retention == nil { return }
+      _ = chores.put {
         do throws(StateError) {
-          opened = try writer()
-          continuation.resume(returning: .success(store(opened)))
+          try maintenance.runIfDue()
+          trouble.set(nil)
         } catch {
-          continuation.resume(returning: .failure(error))
-          return
+          trouble.set(error)
         }
-        opened.run(requests)
       }
-      if !isRunning { continuation.resume(returning: .failure(.noThread)) }
     }
-    return try opened.get()
+    let shared = writer.shared
+    return FileStateStore(
+      shared, logs, blobs, maintenance, JournalQueue(writer, workers: workers), chores, trouble, workers)
   }
 
   // MARK: - The open state
@@ -157,8 +129,7 @@ package final class FileStateStore: LocalStateStore {
   private func outcome(_ make: (Answer) -> JournalWriter.Request) async -> Answer.Outcome {
     let answer = Answer()
     guard journal.put(make(answer)) else { return .failure(.closed) }
-    if case .hand = workers { return await answer.outcome(patience: .zero) }
-    return await answer.outcome(patience: published.answerPatience)
+    return await answer.outcome
   }
 
   // MARK: - What is in files

@@ -1,43 +1,28 @@
-/// The one thread that changes the journal and the snapshots.
+/// What changes the journal and the snapshots, one batch of requests after another.
 ///
-/// All requests that wait when the thread is free are one batch: written at once, synced once, then applied to the
-/// published state, then acknowledged. Callers that were acknowledged often return at once with their next request, so
-/// the thread waits for as many as took part in the last batch or came meanwhile, but only for a part of the time of a
-/// sync: otherwise two halves would take turns and each wait for the sync of the other. An append that does not fit the
-/// state is refused alone, before anything of it is written; its caller hears of it after the batch was acknowledged,
-/// so that the reason for the refusal is in the state that the caller sees. After the first failure of the file system
-/// the thread leaves the files alone: after a failed sync the content of the disk is unknown (the kernel may have
-/// dropped the pages), so only a new start, which reads the files, can tell. What may have been written of the failed
-/// batch is cut off, because it is refused: all callers that wait then, or come later, get that error.
+/// A batch is written at once, synced once, then applied to the published state, then acknowledged. An append that does
+/// not fit the state is refused alone, before anything of it is written; its caller hears of it after the batch was
+/// acknowledged, so that the reason for the refusal is in the state that the caller sees. After the first failure of the
+/// file system the writer leaves the files alone: after a failed sync the content of the disk is unknown (the kernel may
+/// have dropped the pages), so only a new start, which reads the files, can tell. What may have been written of the
+/// failed batch is cut off, because it is refused: all callers that wait then, or come later, get that error.
 ///
 /// While a program runs, an event is folded three times: into the run's own record, which is ahead by the events that
-/// are held back (`RunJournal`); into the state of this thread, which is ahead by the batch that is being written, so
+/// are held back (`RunJournal`); into the state of the writer, which is ahead by the batch that is being written, so
 /// that an event that does not fit is refused before it is on the disk; and into the published state, which power loss
-/// can't take back. To publish the thread's state instead would fold once less, but make the next event of every batch
+/// can't take back. To publish the writer's state instead would fold once less, but make the next event of every batch
 /// copy the dictionary of all runs and the list of its run's steps, because both would hold them: a fold only changes a
 /// few members in place, however many runs and steps there are.
 import Basics
 import Synchronization
 import Threads
 
-/// The state that the journal's thread publishes to all callers.
+/// The state that the journal's writer publishes to all callers.
 final class PublishedState: Sendable {
   /// The state as of the last synced batch.
   let state: Mutex<State>
-  private let patience = Atomic(0)
 
   init(_ state: State) { self.state = Mutex(state) }
-
-  /// For how long to poll for an answer before sleeping.
-  ///
-  /// Polling helps only a single caller, because a polling thread does nothing for others, and only if disks are fast.
-  var answerPatience: Duration { .nanoseconds(patience.load(ordering: .relaxed)) }
-
-  fileprivate func expectAnswers(in syncTime: Duration, batch: Int) {
-    let isWorthwhile = batch == 1 && syncTime < longestAwake
-    // Twice that, because syncs vary, and a request takes more than its sync.
-    patience.store(isWorthwhile ? Int(syncTime / .nanoseconds(1)) * 2 : 0, ordering: .relaxed)
-  }
 }
 
 /// When a journal has outgrown its snapshot, so that a new snapshot is written.
@@ -73,7 +58,7 @@ package struct CompactionRule: Sendable {
   }
 }
 
-/// The work of the thread; created on it and never seen by another.
+/// Writes the journal and the snapshots; for one caller at a time.
 struct JournalWriter {
   enum Request: Sendable {
     case append([StateEvent], JournalLines, Answer)
@@ -93,7 +78,7 @@ struct JournalWriter {
   private var journal: (any AppendableFile)?
   private var failure: StateError?
   /// What the last sync took.
-  private var syncTime = Duration.zero
+  private(set) var syncTime = Duration.zero
 
   /// Continues where the folder's files end, after a snapshot if there should be one of this version and is not.
   init(
@@ -124,16 +109,6 @@ struct JournalWriter {
 
   /// What other threads may use.
   var shared: (published: PublishedState, notices: [String]) { (published, opened.notices) }
-
-  /// Serves requests until the queue is closed.
-  mutating func run(_ requests: WorkQueue<Request>) {
-    var expected = 1
-    while let batch = requests.takeAll(expecting: expected, patience: syncTime / 2) {
-      serve(batch)
-      // The callers that were acknowledged, and those that came meanwhile.
-      expected = batch.count + requests.count
-    }
-  }
 
   /// Serves requests that came together as one batch.
   mutating func serve(_ requests: [Request]) {
@@ -209,7 +184,6 @@ struct JournalWriter {
       syncTime = start.duration(to: .now)
       opened.position = position
       opened.journalSize += bytes.count
-      published.expectAnswers(in: syncTime, batch: waiting.count)
       published.state.withLock { state in
         for event in accepted { try? state.fold(event) }
       }

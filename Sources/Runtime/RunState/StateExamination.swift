@@ -129,7 +129,7 @@ package struct StateDoctor: Sendable {
     }
     // An unrenamed snapshot is reported with the generations.
     let names = try onDisk { () throws(FileError) in try fileSystem.list(path) }.sorted { $0.precedesByScalars($1) }
-    let isUnnamed = !names.contains(Snapshot.name) && names.contains(Snapshot.previousName)
+    let isUnnamed = !names.contains(Snapshot.name) && names.contains { Journal.generation(ofName: $0) ?? 0 > 1 }
     for path in try unfinishedFiles() where !isUnnamed || path != "\(self.path)/\(Snapshot.newName)" {
       if isHeld {
         result.note(.note, "\(path) is being written")
@@ -193,7 +193,7 @@ package struct StateDoctor: Sendable {
           .note, "a snapshot of '\(path)' was interrupted before it had its name; the next start writes it again",
           isRepairable: true)
       }
-    } else if opened.snapshotGeneration == nil, opened.position.sequence > 0, opened.previousGeneration != nil {
+    } else if opened.snapshotGeneration == nil, !opened.isFirst {
       for notice in opened.notices { result.note(.fault, notice, isRepairable: true) }
     } else if opened.tornTail != nil, !isHeld {
       for notice in opened.notices {

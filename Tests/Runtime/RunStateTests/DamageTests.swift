@@ -133,7 +133,7 @@ import Testing
         ["/state/state.json was missing or damaged; the state was recovered from what was before it"]
       ),
       (["journal-2.jsonl"], "/state/journal-2.jsonl is missing", []),
-      (["state.json", "journal-1.jsonl"], "/state/journal-1.jsonl is missing", []),
+      (["state.json", "journal-1.jsonl"], "/state/state.json is missing", []),
       (["state.json", "state.previous.json", "journal-1.jsonl"], "/state/state.json is missing", []),
     ] as [([String], String?, [String])])
   func `a missing file is recovered from the previous generation, or refused`(
@@ -258,7 +258,7 @@ import Testing
         """)
     #expect(
       disk.paths == [
-        "/state/journal-1.jsonl", "/state/journal-2.jsonl", "/state/state.json", "/state/state.previous.json",
+        "/state/journal-1.jsonl", "/state/journal-2.jsonl", "/state/state.json",
       ])
   }
 

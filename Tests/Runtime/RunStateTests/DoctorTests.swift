@@ -13,6 +13,8 @@ import Testing
     let store = try await FileStateStore.open("/state", program: "errand 0.1", fileSystem: disk)
     try await store.append(
       .scheduleSet(ScheduleSet(at: instant(0), schedule: "weekly", recipe: "r", file: "r.yaml", spec: "s")))
+    // So that the generation before has a snapshot, too.
+    try await store.compact()
     for (number, ended) in [-40 * 86_400, 0, nil].enumerated() {
       let run = "run-\(number)"
       let blob = try await store.putBlob(Array("output \(number)".utf8))
@@ -59,7 +61,7 @@ import Testing
     #expect(found.findings == [])
     #expect(
       found.counts.map { "\($0.name): \($0.count)" } == [
-        "generation: 2", "events: 16", "open runs: 1", "schedules: 1", "finished runs: 2", "slots in the ledger: 3",
+        "generation: 3", "events: 16", "open runs: 1", "schedules: 1", "finished runs: 2", "slots in the ledger: 3",
         "blobs: 3",
       ])
     #expect(disk.operations == before)
@@ -119,18 +121,18 @@ import Testing
     Case(
       "half a batch",
       found: [
-        "warning* /state/journal-2.jsonl: 7 bytes after the last commit are to be dropped; they were being written when the machine or the program stopped, and were never acknowledged"
+        "warning* /state/journal-3.jsonl: 7 bytes after the last commit are to be dropped; they were being written when the machine or the program stopped, and were never acknowledged"
       ]
-    ) { $0["/state/journal-2.jsonl"]?.append(contentsOf: Array(#"{"n":17"#.utf8)) },
+    ) { $0["/state/journal-3.jsonl"]?.append(contentsOf: Array(#"{"n":17"#.utf8)) },
     Case(
       "a damaged journal",
       found: [
-        "fault /state/journal-2.jsonl is damaged at byte 0: its header is damaged. Nothing was changed. Put a backup of the folder in its place, keep what was written before the damage (errand doctor --repair --keep-until-damage), or move it away to begin with an empty state."
+        "fault /state/journal-3.jsonl is damaged at byte 0: its header is damaged. Nothing was changed. Put a backup of the folder in its place, keep what was written before the damage (errand doctor --repair --keep-until-damage), or move it away to begin with an empty state."
       ],
       left: [
-        "fault /state/journal-2.jsonl is damaged at byte 0: its header is damaged. Nothing was changed. Put a backup of the folder in its place, keep what was written before the damage (errand doctor --repair --keep-until-damage), or move it away to begin with an empty state."
+        "fault /state/journal-3.jsonl is damaged at byte 0: its header is damaged. Nothing was changed. Put a backup of the folder in its place, keep what was written before the damage (errand doctor --repair --keep-until-damage), or move it away to begin with an empty state."
       ]
-    ) { $0["/state/journal-2.jsonl"]?[3] ^= 1 },
+    ) { $0["/state/journal-3.jsonl"]?[3] ^= 1 },
     Case(
       "a damaged run",
       found: ["fault* /state/history/2026-11.jsonl is damaged at byte 0, where a run should be; a backup may have it"]
@@ -293,7 +295,7 @@ import Testing
 
   @Test func `an agent's unfinished writes aren't faults`() async throws {
     let disk = try await DoctorTests.healthy()
-    disk["/state/journal-2.jsonl"]?.append(contentsOf: Array(#"{"n":17"#.utf8))
+    disk["/state/journal-3.jsonl"]?.append(contentsOf: Array(#"{"n":17"#.utf8))
     disk["/state/history/2026-11.index"] = nil
     disk["/state/state.json.new"] = [1]
     let before = disk.operations

@@ -4,7 +4,7 @@ import Testing
 
 @testable import RunState
 
-/// How the journal's thread serves requests that came together.
+/// How the journal's writer serves requests that came together.
 @Suite struct JournalWriterTests {
   @Test(arguments: [0, 1]) func `requests after a snapshot in one batch are read back`(before: Int) async throws {
     let disk = FaultyFileSystem()
@@ -19,8 +19,8 @@ import Testing
     let compacted = Answer()
     let (first, second) = (try created("r1"), try created("r2"))
     writer.serve((before == 1 ? [first.0] : []) + [.compact(compacted), second.0])
-    try await compacted.outcome(patience: .zero).get()
-    try await second.1.outcome(patience: .zero).get()
+    try await compacted.outcome.get()
+    try await second.1.outcome.get()
     let found = try StateFolder(path: "/state", fileSystem: disk, program: "test").read()
     #expect(found.state.runs.keys.sorted() == (before == 1 ? ["r0", "r1", "r2"] : ["r0", "r2"]))
   }
