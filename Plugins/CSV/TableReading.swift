@@ -41,7 +41,7 @@ enum ColumnType: String, Choice {
   /// The value of a field, nil for an absent one, or what is wrong with it.
   ///
   /// - Parameter whole: The text in which the field stands.
-  func value(of field: String, decimal: UInt8, in whole: String) -> Result<Value?, ConversionError> {
+  func value(of field: String, decimal: UInt8, in whole: [UInt8]) -> Result<Value?, ConversionError> {
     if self == .string { return .success(.string(field)) }
     if field.isEmpty, isOptional { return .success(nil) }
     let text = self == .optionalString ? field : field.trimmed
@@ -62,7 +62,7 @@ enum ColumnType: String, Choice {
     return .failure(
       ConversionError(
         text: field.isEmpty
-          ? "it is empty; write \(rawValue)? if it may be" : "'\(field.excerpt(40, of: whole.utf8))' is not \(wanted)"))
+          ? "it is empty; write \(rawValue)? if it may be" : "'\(field.excerpt(40, of: whole))' is not \(wanted)"))
   }
 
   struct ConversionError: Error { var text: String }
@@ -94,14 +94,14 @@ struct TableReading {
     case comma = ","
   }
 
-  /// The rows of a text; `what` names it in messages.
-  func rows(of text: String, called what: String) throws(ActionError) -> [ValueMap] {
+  /// The rows of a text in UTF-8; `what` names it in messages.
+  func rows(of text: [UInt8], called what: String) throws(ActionError) -> [ValueMap] {
     let line = Self.separatorLine(of: text)
     guard let separator = line ?? CSVReader.separator(separator) else {
       throw ActionError.table(TextPattern.separator.wanted)
     }
     if let names, let twice = Self.twice(names) { throw twice }
-    var reader = CSVReader(Array(text.utf8), separator: separator)
+    var reader = CSVReader(text, separator: separator)
     do throws(TableError) {
       if line != nil { _ = try told { () throws(CSVError) in try reader.next() } }
       var names = self.names
@@ -141,8 +141,8 @@ struct TableReading {
   }
 
   /// What a first line such as `sep=;` says, by which Excel is told what stands between two fields.
-  private static func separatorLine(of text: String) -> UInt8? {
-    let line = Array(text.utf8.prefix { $0 != ASCII.newline && $0 != ASCII.carriageReturn })
+  private static func separatorLine(of text: [UInt8]) -> UInt8? {
+    let line = Array(text.prefix { $0 != ASCII.newline && $0 != ASCII.carriageReturn })
     guard line.count == 5, String(decoding: line.prefix(4), as: UTF8.self).lowercased() == "sep=" else { return nil }
     return CSVReader.separator(String(decoding: line.suffix(1), as: UTF8.self))
   }

@@ -23,7 +23,7 @@ enum ParseTable: ShapedAction {
 
     func rows() throws(ActionError) -> [ValueMap] {
       try TableReading(separator: separator, names: names, columns: columns, decimal: decimal, limit: limit)
-        .rows(of: text, called: "the text")
+        .rows(of: Array(text.utf8), called: "the text")
     }
   }
 

@@ -31,7 +31,7 @@ enum ReadTable: ShapedAction {
 
   static func run(_ input: Input, on files: LocalFiles, in context: ActionContext) async throws -> Output {
     let file = try files.file(input.path, in: context)
-    let text = try await input.encoding.text(of: file.read(limit: files.maxBytes), called: "'\(file.path)'")
+    let text = try await input.encoding.utf8(of: file.read(limit: files.maxBytes), called: "'\(file.path)'")
     let reading = TableReading(
       separator: input.separator, names: input.names, columns: input.columns, decimal: input.decimal, limit: input.limit
     )

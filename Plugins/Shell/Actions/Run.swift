@@ -70,10 +70,7 @@ enum Run: StepEffectAction, PreviewingAction {
       }
     }
     let result = try await service.client.run(command)
-    let text: String
-    if let valid = String(validating: result.output, as: UTF8.self) {
-      text = withoutLastLineEnds(valid)
-    } else {
+    guard let text = String(validating: withoutLastLineEnds(result.output), as: UTF8.self) else {
       throw ActionError(.plugin, "the output of '\(name)' isn't valid UTF-8", effect: .done)
     }
     var json: Value?
@@ -85,7 +82,7 @@ enum Run: StepEffectAction, PreviewingAction {
     return try Output {
       $0.exitCode = result.exitCode
       $0.output = text
-      $0.errors = withoutLastLineEnds(String(decoding: result.errors, as: UTF8.self))
+      $0.errors = String(decoding: withoutLastLineEnds(result.errors), as: UTF8.self)
       $0.lines = input.as == .lines ? lines(of: text) : nil
       $0.json = json
       $0.isRun = true
@@ -111,10 +108,8 @@ enum Run: StepEffectAction, PreviewingAction {
     return command
   }
 
-  private static func withoutLastLineEnds(_ text: String) -> String {
-    var bytes = Array(text.utf8)
-    while bytes.last == ASCII.newline { bytes.removeLast() }
-    return String(decoding: bytes, as: UTF8.self)
+  private static func withoutLastLineEnds(_ bytes: [UInt8]) -> ArraySlice<UInt8> {
+    bytes[..<(bytes.lastIndex { $0 != ASCII.newline }.map { $0 + 1 } ?? 0)]
   }
 
   private static func lines(of text: String) -> [String] {

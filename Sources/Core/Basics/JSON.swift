@@ -57,13 +57,16 @@ public enum JSON {
   public static func parse(
     _ bytes: [UInt8], limits: Limits = Limits(), allowsTrailingCommas: Bool = false
   ) throws(JSONError) -> Value {
-    let result: Result<Value, JSONError> = bytes.withUnsafeBufferPointer { buffer in
-      Result { () throws(JSONError) in
-        var reader = JSONReader(buffer, limits: limits, allowsTrailingCommas: allowsTrailingCommas)
-        return try reader.document()
-      }
+    try bytes.withUnsafeBufferPointer { parse($0, limits, allowsTrailingCommas) }.get()
+  }
+
+  private static func parse(
+    _ bytes: UnsafeBufferPointer<UInt8>, _ limits: Limits, _ allowsTrailingCommas: Bool
+  ) -> Result<Value, JSONError> {
+    Result { () throws(JSONError) in
+      var reader = JSONReader(bytes, limits: limits, allowsTrailingCommas: allowsTrailingCommas)
+      return try reader.document()
     }
-    return try result.get()
   }
 
   /// Reads one value from a text with a name, of which `JSONError.diagnostic(in:)` makes a diagnostic.
@@ -77,7 +80,8 @@ public enum JSON {
   public static func parse(
     _ text: String, limits: Limits = Limits(), allowsTrailingCommas: Bool = false
   ) throws(JSONError) -> Value {
-    try parse(Array(text.utf8), limits: limits, allowsTrailingCommas: allowsTrailingCommas)
+    var text = text
+    return try text.withUTF8 { parse($0, limits, allowsTrailingCommas) }.get()
   }
 
   /// Writes a value as UTF-8.
@@ -99,6 +103,17 @@ public enum JSON {
     var style = style
     style.isTotal = true
     do throws(JSONError) { return try text(value, style) } catch { return quoted(error.message) }
+  }
+
+  /// Writes a value as `shown` does, in pieces for one who keeps none; a value that can't be written ends within.
+  package static func show(
+    _ value: Value, _ style: Style, inPieces take: @escaping (UnsafeBufferPointer<UInt8>) -> Void
+  ) {
+    var style = style
+    style.isTotal = true
+    var writer = JSONWriter(style, inPieces: take)
+    do throws(JSONError) { try writer.write(value) } catch { writer.write(error.message) }
+    writer.finish()
   }
 
   /// A text as a JSON string, in quotes.

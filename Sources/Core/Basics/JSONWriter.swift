@@ -12,6 +12,17 @@ package struct JSONWriter: ~Copyable {
 
   package init(_ style: JSON.Style) { self.style = style }
 
+  /// Hands the text on in pieces as it is written, so that it is never whole in memory.
+  ///
+  /// - Parameter take: Takes each piece; the last one comes with `finish`.
+  package init(_ style: JSON.Style, inPieces take: @escaping (UnsafeBufferPointer<UInt8>) -> Void) {
+    self.style = style
+    output = ByteBuffer(inPieces: take)
+  }
+
+  /// Hands on the rest of a text that is written in pieces.
+  package mutating func finish() { output.handOn(keepingLast: false) }
+
   /// The text so far.
   package var bytes: [UInt8] { output.withBytes { Array($0) } }
   /// The number of bytes so far.
@@ -32,6 +43,7 @@ package struct JSONWriter: ~Copyable {
   }
 
   private mutating func write(_ value: Value, depth: Int) throws(ValueError) {
+    output.handOnIfLong()
     if style.isTotal, depth >= JSON.deepest {
       switch value.content {
       case .list, .map, .optional: return write("nested deeper than \(JSON.deepest) levels")
@@ -52,7 +64,7 @@ package struct JSONWriter: ~Copyable {
         throw ValueError(reason: "it is \(number.isNaN ? "not a number" : "infinite")")
       }
     case .string(let text): write(text)
-    case .bytes(let octets): write(octets.base64)
+    case .bytes(let octets): write(base64: octets)
     case .timestamp(let instant): write(instant)
     case .duration(let span): write(span.description)
     case .list(let items): try write(items, depth: depth + 1)
@@ -226,15 +238,32 @@ package struct JSONWriter: ~Copyable {
     var text = text
     text.withUTF8 { bytes in
       output.append(ASCII.quote)
+      output.reserve(upTo: bytes.count)
       var index = 0
-      while true {
-        index = output.appendPlain(bytes, from: index)
-        guard index < bytes.count else { break }
-        escape(bytes[index])
-        index += 1
+      while index < bytes.count {
+        let end = min(bytes.count, index + ByteBuffer.piece)
+        index = output.appendPlain(bytes, index..<end)
+        if index < end {
+          escape(bytes[index])
+          index += 1
+        }
+        output.handOnIfLong()
       }
       output.append(ASCII.quote)
     }
+  }
+
+  /// Writes octets as a JSON string in base64.
+  package mutating func write(base64 octets: [UInt8]) {
+    output.append(ASCII.quote)
+    output.reserve(upTo: octets.count / 3 * 4 + 4)
+    // Whole groups of three, so that the pieces fit together.
+    let piece = ByteBuffer.piece / 4 * 3
+    for start in stride(from: 0, to: octets.count, by: piece) {
+      output.append(octets[start..<min(start + piece, octets.count)].base64)
+      output.handOnIfLong()
+    }
+    output.append(ASCII.quote)
   }
 
   private mutating func escape(_ byte: UInt8) {
@@ -287,6 +316,23 @@ struct ByteBuffer: ~Copyable {
   private var base = UnsafeMutablePointer<UInt8>.allocate(capacity: 0)
   private var capacity = 0
   private(set) var count = 0
+  /// Takes the bytes in pieces, if they are not to be kept.
+  private let take: ((UnsafeBufferPointer<UInt8>) -> Void)?
+  /// From how many bytes on they are handed on.
+  private let long: Int
+
+  /// About how many bytes are handed on at a time; a multiple of four.
+  static let piece = 96 << 10
+
+  init() {
+    take = nil
+    long = .max
+  }
+
+  init(inPieces take: @escaping (UnsafeBufferPointer<UInt8>) -> Void) {
+    self.take = take
+    long = ByteBuffer.piece
+  }
 
   deinit { base.deallocate() }
 
@@ -297,6 +343,24 @@ struct ByteBuffer: ~Copyable {
   func withBytes<Result>(_ body: (UnsafeBufferPointer<UInt8>) -> Result) -> Result {
     body(UnsafeBufferPointer(start: base, count: count))
   }
+
+  @inline(__always) mutating func handOnIfLong() {
+    if count >= long { handOn(keepingLast: true) }
+  }
+
+  /// Hands on what is there.
+  ///
+  /// - Parameter keepingLast: Keeps the last byte, which tells what may follow it.
+  mutating func handOn(keepingLast: Bool) {
+    guard let take, count > 0 else { return }
+    let kept = keepingLast ? 1 : 0
+    take(UnsafeBufferPointer(start: base, count: count - kept))
+    if keepingLast { base[0] = base[count - 1] }
+    count = kept
+  }
+
+  /// Makes room for a long text at once, as far as it is kept.
+  @inline(__always) mutating func reserve(upTo more: Int) { reserve(min(more, long)) }
 
   @inline(__always) mutating func reserve(_ more: Int) {
     if count + more > capacity { grow(more) }
@@ -329,11 +393,11 @@ struct ByteBuffer: ~Copyable {
     count += body(UnsafeMutableBufferPointer(start: base + count, count: most))
   }
 
-  /// Appends bytes up to the first that needs an escape in a JSON string, and gives its index, or the end.
-  @inline(__always) mutating func appendPlain(_ bytes: UnsafeBufferPointer<UInt8>, from start: Int) -> Int {
-    reserve(bytes.count - start)
-    var index = start
-    while index + 8 <= bytes.count {
+  /// Appends bytes up to the first that needs an escape in a JSON string, and gives its index, or the end of the range.
+  @inline(__always) mutating func appendPlain(_ bytes: UnsafeBufferPointer<UInt8>, _ range: Range<Int>) -> Int {
+    reserve(range.count)
+    var index = range.lowerBound
+    while index + 8 <= range.upperBound {
       let word = bytes.word(at: index)
       let hits = special(UInt64(littleEndian: word))
       if hits != 0 { break }
@@ -341,7 +405,8 @@ struct ByteBuffer: ~Copyable {
       index += 8
       count += 8
     }
-    while index < bytes.count, case let byte = bytes[index], byte >= 0x20, byte != ASCII.quote, byte != ASCII.backslash
+    while index < range.upperBound, case let byte = bytes[index], byte >= 0x20, byte != ASCII.quote,
+      byte != ASCII.backslash
     {
       base[count] = byte
       index += 1

@@ -15,8 +15,32 @@ extension String {
 
   /// The text as `safe` shows it, but on as many lines as it has, all but the first behind an indent.
   package func safeLines(indent: String) -> String {
-    split(omittingEmptySubsequences: false) { $0 == "\n" || $0 == "\r\n" }.map { String($0).safe }
-      .joined(separator: "\n" + indent)
+    var result = ""
+    self[...].safeLines(indent: indent) { result += $0 }
+    return result
+  }
+}
+
+extension Substring {
+  /// The text on its lines, as `String.safeLines` gives it, in pieces for one who shows them and keeps none.
+  package func safeLines(indent: String, inPieces take: (String) -> Void) {
+    var piece = ""
+    var rest = unicodeScalars.makeIterator()
+    var next = rest.next()
+    while let scalar = next {
+      next = rest.next()
+      switch scalar {
+      case "\r" where next == "\n": break
+      case "\n": piece += "\n" + indent
+      case "\t", "\r": piece += " "
+      default: piece.unicodeScalars.append(scalar.shown)
+      }
+      if piece.utf8.count >= 64 << 10 {
+        take(piece)
+        piece = ""
+      }
+    }
+    take(piece)
   }
 }
 

@@ -59,13 +59,29 @@ package enum ReadEncoding: String, Choice {
     }
   }
 
+  /// The text of a file in UTF-8; of a file that is in UTF-8 these are its bytes, without another copy of a large file.
+  package func utf8(of bytes: [UInt8], called what: String) throws(ActionError) -> [UInt8] {
+    let isUTF8 = self == .utf8 || self == .auto && ![[0xFF, 0xFE], [0xFE, 0xFF]].contains { bytes.starts(with: $0) }
+    guard isUTF8 else { return Array(try text(of: bytes, called: what).utf8) }
+    do throws(UTF8.ValidationError) { _ = try UTF8Span(validating: bytes.span) } catch {
+      throw notUTF8(bytes, what)
+    }
+    return bytes.starts(with: Self.mark) ? Array(bytes[Self.mark.count...]) : bytes
+  }
+
   private func utf8(_ bytes: [UInt8], _ what: String) throws(ActionError) -> String {
     let start = bytes.starts(with: Self.mark) ? Self.mark.count : 0
     if let text = String(validating: bytes[start...], as: UTF8.self) { return text }
+    throw notUTF8(bytes, what)
+  }
+
+  /// Says which of the bytes doesn't fit.
+  private func notUTF8(_ bytes: [UInt8], _ what: String) -> ActionError {
+    let start = bytes.starts(with: Self.mark) ? Self.mark.count : 0
     var parser = Unicode.UTF8.ForwardParser()
     var (rest, offset) = (bytes[start...].makeIterator(), start)
     while case .valid(let scalar) = parser.parseScalar(from: &rest) { offset += scalar.count }
-    throw misfit("UTF-8", what, in: bytes, at: offset)
+    return misfit("UTF-8", what, in: bytes, at: offset)
   }
 
   private func utf16(_ bytes: ArraySlice<UInt8>, isLittle: Bool, _ what: String) throws(ActionError) -> String {

@@ -24,6 +24,16 @@ struct Console: Sendable {
   }
 
   func out(_ text: String) { Console.write(text + "\n", to: STDOUT_FILENO) }
+  /// Prints a value as JSON, which may be large.
+  func out(json value: Value) {
+    JSON.show(value, .pretty) { Console.write($0, to: STDOUT_FILENO) }
+    Console.write("\n", to: STDOUT_FILENO)
+  }
+  /// Prints a text that may be large, all but its first line behind an indent.
+  func out(lines text: Substring, indent: String) {
+    text.safeLines(indent: indent) { Console.write($0, to: STDOUT_FILENO) }
+    Console.write("\n", to: STDOUT_FILENO)
+  }
   func error(_ text: String) { Console.write(text + "\n", to: STDERR_FILENO) }
   /// Prints a remark for people only; `--quiet` omits it.
   func say(_ text: String) { if !isQuiet { error(text) } }
@@ -60,19 +70,21 @@ struct Console: Sendable {
   /// Writes everything; a reader that closed its end isn't an error of this program.
   static func write(_ text: String, to descriptor: Int32) {
     var text = text
-    text.withUTF8 { bytes in
-      var rest = UnsafeRawBufferPointer(bytes)
-      while !rest.isEmpty {
-        let count = Glibc.write(descriptor, rest.baseAddress, rest.count)
-        if count < 0, errno == EINTR { continue }
-        guard count > 0 else {
-          if descriptor == STDOUT_FILENO, errno != EPIPE {
-            _ = outputFailure.compareExchange(expected: 0, desired: errno, ordering: .relaxed)
-          }
-          return
+    text.withUTF8 { write($0, to: descriptor) }
+  }
+
+  private static func write(_ bytes: UnsafeBufferPointer<UInt8>, to descriptor: Int32) {
+    var rest = UnsafeRawBufferPointer(bytes)
+    while !rest.isEmpty {
+      let count = Glibc.write(descriptor, rest.baseAddress, rest.count)
+      if count < 0, errno == EINTR { continue }
+      guard count > 0 else {
+        if descriptor == STDOUT_FILENO, errno != EPIPE {
+          _ = outputFailure.compareExchange(expected: 0, desired: errno, ordering: .relaxed)
         }
-        rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+        return
       }
+      rest = UnsafeRawBufferPointer(rebasing: rest[count...])
     }
   }
 }

@@ -41,12 +41,17 @@ struct KnownSchedule: Sendable {
   static func all(
     _ requests: AgentRequests, _ workspace: Workspace
   ) async throws(RuntimeError) -> (known: [KnownSchedule], broken: [BrokenRecipe]) {
+    // Only the first schedule of a file has its texts; a recipe is read once, however many schedules it has.
+    var triggers: [String: [String: Trigger]] = [:]
     var known = try await requests.schedules().map { record in
-      var texts: Value?
-      if case .inline(let value)? = record.texts { texts = value }
-      let recipe = workspace.recipe(record.file, among: texts ?? .null).recipe
-      return KnownSchedule(record: record, trigger: recipe?.trigger(of: record.id))
+      if triggers[record.file] == nil || record.texts != nil {
+        var texts = Value.null
+        if case .inline(let value)? = record.texts { texts = value }
+        triggers[record.file] = workspace.recipe(record.file, among: texts).recipe?.triggersBySchedule ?? [:]
+      }
+      return KnownSchedule(record: record, trigger: triggers[record.file]?[record.id])
     }
+    var ids = Set(known.map(\.record.id))
     var broken: [BrokenRecipe] = []
     let now = SystemTime().now()
     for path in (try? workspace.recipeFiles()) ?? [] {
@@ -56,8 +61,8 @@ struct KnownSchedule: Sendable {
         continue
       }
       for trigger in recipe.triggers {
-        let id = recipe.name + (trigger.id.map { "/\($0)" } ?? "")
-        if known.contains(where: { $0.record.id.hasSameScalars(as: id) }) { continue }
+        let id = recipe.schedule(of: trigger)
+        guard ids.insert(id).inserted else { continue }
         let record = ScheduleRecord(
           id: id, recipe: recipe.name, file: path, spec: "", createdAt: now, processedUntil: now,
           pause: trigger.isPaused ? PauseRecord(at: now, origin: .recipe, note: trigger.pauseNote) : nil,
@@ -154,7 +159,10 @@ struct BrokenRecipe: Sendable {
 }
 
 extension Recipe {
-  fileprivate func trigger(of schedule: String) -> Trigger? {
-    triggers.first { (name + ($0.id.map { "/\($0)" } ?? "")).hasSameScalars(as: schedule) }
+  /// The id of an entry's schedule.
+  fileprivate func schedule(of trigger: Trigger) -> String { name + (trigger.id.map { "/\($0)" } ?? "") }
+
+  fileprivate var triggersBySchedule: [String: Trigger] {
+    Dictionary(triggers.map { (schedule(of: $0), $0) }) { first, _ in first }
   }
 }

@@ -1,4 +1,5 @@
 import Basics
+import Glibc
 import Recipes
 import RunState
 import Runs
@@ -24,8 +25,8 @@ struct Report {
         console.out("\n\(Style.bold.applied(to: name, console.colourOut))")
         console.out(table(rows.headings, rows.cells, colour: console.colourOut))
       } else if let text = member.value.string, text.contains("\n") {
-        let lines = text.hasSuffix("\n") ? String(text.dropLast()) : text
-        console.out("\(Style.bold.applied(to: name, console.colourOut)):\n  \(lines.safeLines(indent: "  "))")
+        Console.write("\(Style.bold.applied(to: name, console.colourOut)):\n  ", to: STDOUT_FILENO)
+        console.out(lines: text.hasSuffix("\n") ? text.dropLast() : text[...], indent: "  ")
       } else {
         console.out("\(Style.bold.applied(to: name, console.colourOut)): \(member.value.plain)")
       }
@@ -55,7 +56,7 @@ struct Report {
     document["error"] = record.error?.encoded()
     document["reason"] = record.reason.map { .string($0) }
     document["steps"] = .list(record.stepsInOrder.map(\.summary))
-    console.out(JSON.shown(.map(document), .pretty))
+    console.out(json: .map(document))
   }
 
   private var took: TimeSpan { record.endedAt?.span(since: record.createdAt) ?? .zero }

@@ -2,6 +2,7 @@ import Agent
 import AgentRuntime
 import Basics
 import CommandLineParser
+import Glibc
 import Recipes
 import RunState
 import Runs
@@ -95,6 +96,7 @@ private struct Service {
     log.say("serving", "errand \(version) serves \(current.value.workspace.root): \(await summary())")
     for run in left { log.say(.stands(run)) }
     notice.ready(await summary())
+    Service.giveBackMemory()
     let failure = await attend(events, sink)
 
     notice.stopping()
@@ -118,7 +120,10 @@ private struct Service {
       case .fail(let error):
         watch?.stop()
         return error
-      case .look: tell(await schedules.look())
+      case .look:
+        let news = await schedules.look()
+        tell(news)
+        if !news.isEmpty { Service.giveBackMemory() }
       case .reload:
         notice.reloading()
         if await reload() {
@@ -129,6 +134,7 @@ private struct Service {
           log.say("reloaded", "errand.yaml is read again: \(await summary())")
         }
         notice.ready(await summary())
+        Service.giveBackMemory()
       }
       if await schedules.looksAgain {
         // Ends on its own, once; a file that was being replaced is back by then.
@@ -139,6 +145,13 @@ private struct Service {
       }
     }
     return nil
+  }
+
+  /// Returns to the system what reading recipes needed for a moment: nothing may happen for days.
+  private static func giveBackMemory() {
+    // Looked up by name, because its header is in no module.
+    typealias Trim = @convention(c) (Int) -> Int32
+    if let symbol = dlsym(nil, "malloc_trim") { _ = unsafeBitCast(symbol, to: Trim.self)(0) }
   }
 
   private func watch(_ sink: AsyncStream<ServiceEvent>.Continuation) -> FolderWatch? {

@@ -25,14 +25,19 @@ extension RunService {
         around: around, others: others, events: await question.events(in: store), holder: isHolder ? agent.pid : nil))
   }
 
-  /// Every schedule with its texts, so that the caller can describe it and compute its next slots.
+  /// Every schedule, so that the caller can describe it and compute its next slots.
   ///
-  /// The texts are limited to 4 MiB; beyond that the caller reads the files.
+  /// Of those of one file with the same texts only the first has these. The texts are limited to 4 MiB; beyond that the
+  /// caller reads the files.
   func listSchedules() async throws(RequestRefusedError) -> AgentReply {
     var left = 4 << 20
+    var given: [String: StoredValue] = [:]
     var records: [ScheduleRecord] = []
     for var schedule in await store.schedules() {
-      if let stored = schedule.texts {
+      if let stored = schedule.texts, given[schedule.file] == stored {
+        schedule.texts = nil
+      } else if let stored = schedule.texts {
+        given[schedule.file] = stored
         // The caller makes its plans from the unmasked recipe.
         let texts = try await kept { () async throws(StateError) in
           do throws(StateError) { return try await store.restored(stored, as: "the recipe") } catch {

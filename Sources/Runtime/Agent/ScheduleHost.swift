@@ -216,7 +216,9 @@ package actor ScheduleHost {
     guard let recipe = registry.takeRecipe(of: item), !recipe.triggers.isEmpty else { return [] }
     await store.secrets.learn(named: recipe.allSecrets.map(\.name))
     var texts = StoredValue.inline(.map(item.texts))
-    do throws(StateError) { texts = try await store.keep(.map(item.texts)) } catch { host.keeper.fail(error) }
+    do throws(StateError) { texts = try await store.keep(.map(item.texts), inRecords: recipe.triggers.count) } catch {
+      host.keeper.fail(error)
+    }
     var plans: [SchedulePlan] = []
     for trigger in recipe.triggers {
       var inputs = Value.map(ValueMap())

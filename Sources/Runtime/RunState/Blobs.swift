@@ -20,19 +20,48 @@ final class Blobs: Sendable {
 
   func put(_ bytes: [UInt8]) throws(StateError) -> BlobReference {
     let reference = BlobReference(sha256: try sha256(bytes), size: bytes.count)
+    try put(reference) { file throws(FileError) in try file.append(bytes) }
+    return reference
+  }
+
+  /// Keeps the text of a value, which is never whole in memory.
+  ///
+  /// The value is written twice: the first time for the hash, which names the file.
+  func put(_ value: Value) throws(StateError) -> BlobReference {
+    let digest = try BlobDigest()
+    var text = RecordText(inPieces: { digest.add($0) })
+    value.write(to: &text)
+    try text.check()
+    text.json.finish()
+    let reference = try digest.finish()
+    try put(reference) { file throws(FileError) in
+      var failure: FileError?
+      var text = RecordText(inPieces: { piece in
+        if failure != nil { return }
+        do throws(FileError) { try file.append(Array(piece)) } catch { failure = error }
+      })
+      value.write(to: &text)
+      text.json.finish()
+      if let failure { throw failure }
+    }
+    return reference
+  }
+
+  private func put(
+    _ reference: BlobReference, _ write: (any AppendableFile) throws(FileError) -> Void
+  ) throws(StateError) {
     let folder = folder(of: reference.sha256)
     let path = path(of: reference.sha256)
     recent.withLock { $0[reference.sha256] = .now }
     try onDisk { () throws(FileError) in
       try fileSystem.makeFolder(folder)
       if try fileSystem.size(path) == nil {
-        try fileSystem.replace(path, in: folder, with: bytes)
+        try fileSystem.replace(path, in: folder, with: write)
       } else {
         // The process that wrote it may have failed to sync the folder.
         try fileSystem.syncFolder(folder)
       }
     }
-    return reference
   }
 
   func get(_ reference: BlobReference) throws(StateError) -> [UInt8] {

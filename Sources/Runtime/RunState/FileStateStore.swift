@@ -170,6 +170,10 @@ package final class FileStateStore: LocalStateStore {
     try await onFilesThread { [blobs] () throws(StateError) in try blobs.put(bytes) }
   }
 
+  package func putBlob(of value: Value) async throws(StateError) -> BlobReference {
+    try await onFilesThread { [blobs] () throws(StateError) in try blobs.put(value) }
+  }
+
   package func blob(_ reference: BlobReference) async throws(StateError) -> [UInt8] {
     try await onFilesThread { [blobs] () throws(StateError) in try blobs.get(reference) }
   }

@@ -80,8 +80,15 @@ extension FileSystem {
 
   /// Replaces a file so that after a crash either the old or the new one is there, whole.
   func replace(_ path: String, in folder: String, with bytes: [UInt8]) throws(FileError) {
+    try replace(path, in: folder) { file throws(FileError) in try file.append(bytes) }
+  }
+
+  /// Replaces a file likewise by what a body appends.
+  func replace(
+    _ path: String, in folder: String, with write: (any AppendableFile) throws(FileError) -> Void
+  ) throws(FileError) {
     let temporary = path + ".new"
-    try write(bytes, to: temporary)
+    try self.write(to: temporary, write)
     try rename(temporary, to: path)
     try syncFolder(folder)
   }
@@ -101,9 +108,13 @@ extension FileSystem {
 
   /// Writes a new file and syncs it, but not its name.
   func write(_ bytes: [UInt8], to path: String) throws(FileError) {
+    try write(to: path) { file throws(FileError) in try file.append(bytes) }
+  }
+
+  private func write(to path: String, _ write: (any AppendableFile) throws(FileError) -> Void) throws(FileError) {
     if try size(path) != nil { try remove(path) }
     let file = try openForAppending(path)
-    try file.append(bytes)
+    try write(file)
     try file.sync()
   }
 }

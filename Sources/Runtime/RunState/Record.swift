@@ -102,6 +102,9 @@ package struct RecordText: ~Copyable {
 
   package init(_ style: JSON.Style = .compact) { json = JSONWriter(style) }
 
+  /// Hands the text on in pieces as it is written, the last one with `json.finish`.
+  init(inPieces take: @escaping (UnsafeBufferPointer<UInt8>) -> Void) { json = JSONWriter(.compact, inPieces: take) }
+
   package mutating func write(_ value: Value) {
     do throws(JSONError) { try json.write(value) } catch { failure = failure ?? error }
   }

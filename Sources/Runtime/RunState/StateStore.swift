@@ -56,6 +56,8 @@ package protocol StateStore: Sendable {
 
   /// Keeps bytes under their hash, durably, so that an event may name them afterwards.
   func putBlob(_ bytes: [UInt8]) async throws(StateError) -> BlobReference
+  /// Keeps the text of a value likewise.
+  func putBlob(of value: Value) async throws(StateError) -> BlobReference
   /// The bytes of a blob, verified.
   func blob(_ reference: BlobReference) async throws(StateError) -> [UInt8]
 
@@ -80,15 +82,21 @@ extension StateStore {
     Array(try await blob(reference).dropFirst(offset).prefix(most))
   }
 
+  package func putBlob(of value: Value) async throws(StateError) -> BlobReference {
+    try await putBlob(try recordedBytes(of: value))
+  }
+
   /// Prepares a value for an event, without its secrets: inline, or as a blob if its text is larger than 64 KiB.
-  package func keep(_ value: Value) async throws(StateError) -> StoredValue {
+  ///
+  /// - Parameter count: How many records will hold the value; together they hold no more than one may.
+  package func keep(_ value: Value, inRecords count: Int = 1) async throws(StateError) -> StoredValue {
     guard let extent = ValueExtent(of: value) else {
       throw StateError(.invalid, "the value cannot be kept in the state: \(value.oversize ?? "it is too large")")
     }
     if extent.depth > StoredValue.deepest { throw StoredValue.tooDeep }
     let value = try secrets.masked(value)
-    if extent.bytes <= StoredValue.largestInline { return .inline(value) }
-    return .blob(try await putBlob(try recordedBytes(of: value)))
+    if extent.bytes <= StoredValue.largestInline / max(count, 1) { return .inline(value) }
+    return .blob(try await putBlob(of: value))
   }
 
   /// The value that was passed to `keep`, for use in a run.

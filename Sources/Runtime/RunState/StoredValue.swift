@@ -95,6 +95,27 @@ extension Value: Recordable {
     }
   }
 
+  package func write(to text: inout RecordText) {
+    if isWrittenAsItIs { return text.write(self) }
+    switch content {
+    case .bytes(let bytes):
+      // May be large, as what is around it may be; a copy in another form would be as large again.
+      text.json.begin("{")
+      text.json.beginMember("$bytes")
+      text.json.write(base64: bytes)
+      text.json.end("}")
+    case .list(let items): items.write(to: &text)
+    case .map(let map) where Value.isPlain(map):
+      text.json.begin("{")
+      for member in map.members {
+        text.json.beginMember(member.name ?? "")
+        member.value.write(to: &text)
+      }
+      text.json.end("}")
+    default: text.write(encoded())
+    }
+  }
+
   private var isWrittenAsItIs: Bool {
     switch content {
     case .null, .bool, .int, .string: true

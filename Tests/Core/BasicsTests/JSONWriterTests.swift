@@ -47,6 +47,28 @@ import Testing
     #expect(try JSON.write(JSONWriterTests.sample, style) == Array(text.utf8))
   }
 
+  /// Values whose texts are longer than a piece, with escapes wherever a piece may end.
+  static let long: [Value] = [
+    .string(String(repeating: "plain text without escapes ", count: 20_000)),
+    .string(String(repeating: "\n", count: 200_000)),
+    .string(String(repeating: "seven\"é", count: 50_000)),
+    .bytes((0..<500_001).map { UInt8(truncatingIfNeeded: $0 &* 7) }),
+    .list((0..<40_000).map { .object(["n": .int($0), "empty": .list([]), "of it": .object([:]), "é\n": .null]) }),
+    .list((0..<3).map { .string(String(repeating: "\($0)\\", count: 98_304 / 3)) }),
+  ]
+
+  @Test(arguments: JSONWriterTests.long.indices, [JSON.Style.compact, .prettySorted])
+  func `a long text is the same in pieces`(_ index: Int, _ style: JSON.Style) throws {
+    let value = JSONWriterTests.long[index]
+    nonisolated(unsafe) var pieces: [[UInt8]] = []
+    var writer = JSONWriter(style, inPieces: { pieces.append(Array($0)) })
+    try writer.write(value)
+    writer.finish()
+    #expect(pieces.count > 1 && pieces.allSatisfy { $0.count < 1 << 20 })
+    #expect(try Array(pieces.joined()) == JSON.write(value, style))
+    if index != 3 { #expect(try JSON.parse(Array(pieces.joined())) == value) }
+  }
+
   @Test(arguments: [
     (
       Value.string("\"\\/\u{8}\u{C}\n\r\t\0\u{1F}\u{7F}\u{2028}é😀"),

@@ -104,5 +104,14 @@ import Testing
     #expect(text.safeLines(indent: "  ") == "a b\n  c\u{241B}[2J\n  \n  d e")
     #expect(text.safe == "a b  c\u{241B}[2J  d e")
     #expect("".safeLines(indent: "  ") == "")
+    #expect("\r\r\n\u{301}a\n".safeLines(indent: "> ") == " \n> \u{301}a\n> ")
+  }
+
+  @Test func `a long text is shown in pieces`() {
+    let text = (0..<20_000).map { "line \($0)\r\n" }.joined()
+    var pieces: [String] = []
+    text[...].safeLines(indent: " ") { pieces.append($0) }
+    #expect(pieces.count > 2 && pieces.allSatisfy { $0.utf8.count < 70_000 })
+    #expect(pieces.joined() == (0..<20_000).map { "line \($0)\n " }.joined())
   }
 }

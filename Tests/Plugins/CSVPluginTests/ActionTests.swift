@@ -200,6 +200,9 @@ private func rows(_ text: String, _ settings: String) async throws -> String {
     do throws(ActionError) { #expect(try encoding.text(of: bytes, called: "'f'") == result) } catch {
       #expect(error.message == result && error.kind == .validation)
     }
+    do throws(ActionError) { #expect(try encoding.utf8(of: bytes, called: "'f'") == Array(result.utf8)) } catch {
+      #expect(error.message == result && error.kind == .validation)
+    }
   }
 
   @Test(

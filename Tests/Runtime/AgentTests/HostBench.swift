@@ -35,7 +35,9 @@ final class HostBench: Sendable {
     let status = AgentStatus(pid: 1, version: "test", isServing: isServing, since: time.now(), folder: "/state")
     agent = LocalAgent(status, on: store, time: time, serving: served) { [census] record throws(RunRefusedError) in
       let file = record.origin.file
-      guard case .inline(let texts) = record.origin.texts, let text = texts[file]?.string else {
+      guard let texts = try? await store.restored(record.origin.texts, as: "the recipe"),
+        let text = texts[file]?.string
+      else {
         throw RunRefusedError("there is no text")
       }
       let checked = Recipe.check(Source(name: file, text: text), in: HostBench.environment)

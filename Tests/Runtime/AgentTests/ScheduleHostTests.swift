@@ -205,6 +205,34 @@ import Testing
     await second.slots(until: "tick 11:00:00 started")
   }
 
+  @Test func `the text of a recipe with many entries is kept once, and listed once`() async throws {
+    let entries = (0..<300).map { "  - { id: e\($0), cron: \"\($0 % 60) 12 * * *\" }\n" }.joined()
+    let folder = try ScheduleHostTests.folder([
+      "many": "on:\n" + entries + ScheduleHostTests.done, "one": "on: [{ every: 1h }]\n" + ScheduleHostTests.done,
+    ])
+    let bench = await HostBench(folder: folder.path)
+    await bench.serve()
+    let schedules = bench.store.state.schedules
+    #expect(schedules.count == 301)
+    let texts = try #require(schedules["many/e0"]?.texts)
+    guard case .blob = texts, case .inline? = schedules["one"]?.texts else {
+      Issue.record("\(texts)")
+      return
+    }
+    #expect(schedules.values.filter { $0.recipe == "many" }.allSatisfy { $0.texts == texts })
+    guard case .schedules(let listed) = try await bench.service.listSchedules() else {
+      Issue.record("another answer")
+      return
+    }
+    #expect(listed.count == 301)
+    #expect(listed.compactMap { $0.texts == nil ? nil : $0.id } == ["many/e0", "one"])
+    #expect(listed.first?.texts == .inline(try await bench.store.value(texts)))
+    await bench.pass(.seconds(9000))
+    await bench.slots(until: "many/e0 12:00:00 started")
+    let slot = try #require(try await bench.store.slots(SlotQuery(schedule: "many/e0")).first)
+    await bench.until("\(try #require(slot.run)) succeeded")
+  }
+
   @Test func `removing a recipe removes its schedule, and an unlisted folder does not`() async throws {
     let text = "on: [{ every: 1h }]\n" + ScheduleHostTests.done
     let folder = try ScheduleHostTests.folder(["a": text, "b": text])

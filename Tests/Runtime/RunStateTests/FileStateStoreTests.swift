@@ -166,6 +166,49 @@ struct Tomorrow: TimeSource {
     try await again.close()
   }
 
+  @Test func `a value that many records hold goes to a blob sooner`() async throws {
+    let folder = Folder()
+    let store = try await open(folder)
+    let value = Value.string(String(repeating: "x", count: 1000))
+    #expect(try await store.keep(value, inRecords: 60) == .inline(value))
+    #expect(try await store.keep(value, inRecords: 0) == .inline(value))
+    guard case .blob = try await store.keep(value, inRecords: 70) else {
+      Issue.record("it is inline")
+      return
+    }
+    try await store.close()
+  }
+
+  @Test(arguments: [
+    Value.string(String(repeating: "a line\n", count: 100_000)), .bytes([UInt8](repeating: 7, count: 300_000)),
+    .list((0..<30_000).map { .object(["n": .uint(UInt($0)), "b": .bytes([0])]) }),
+  ])
+  func `the text of a value is the same blob as its bytes`(_ value: Value) async throws {
+    let folder = Folder()
+    let store = try await open(folder)
+    let reference = try await store.putBlob(of: value)
+    #expect(try await store.putBlob(recordedBytes(of: value)) == reference)
+    #expect(try await store.value(.blob(reference)) == value)
+    try await store.close()
+  }
+
+  @Test func `a disk that fails within a blob leaves none`() async throws {
+    let value = Value.string(String(repeating: "a line\n", count: 100_000))
+    let sound = FaultyFileSystem()
+    let whole = try Blobs(folder: "/blobs", fileSystem: sound).put(value)
+    #expect(whole.size == 800_002 && sound.operations > 10)
+    for operation in 1...sound.operations {
+      let disk = FaultyFileSystem()
+      let blobs = Blobs(folder: "/blobs", fileSystem: disk)
+      disk.fail(at: operation, .error(ENOSPC))
+      #expect(throws: StateError.self) { try blobs.put(value) }
+      // All of it is there only if what failed is the last sync of the folder.
+      let size = try disk.size(blobs.path(of: whole.sha256))
+      #expect(size == nil || size == whole.size && operation == sound.operations)
+      #expect(try blobs.get(blobs.put(value)).count == whole.size)
+    }
+  }
+
   @Test func `a value that is nested too deep is refused before it is written`() async throws {
     let folder = Folder()
     let store = try await open(folder)

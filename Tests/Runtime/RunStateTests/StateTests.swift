@@ -236,6 +236,10 @@ import Testing
       (Value(.type("int")), #"{"$type":"int"}"#), (.object(["a": .list([.uint(1)])]), #"{"a":[{"$uint":"1"}]}"#),
       (.object(["$uint": .string("1")]), #"{"$map":[["$uint","1"]]}"#),
       (.object(["$blob": .int(1), "b": .int(2)]), #"{"$blob":1,"b":2}"#),
+      (
+        .object(["a": .list([.bytes([]), .object(["$b": .bytes([0])])]), "b": .object(["c": .bytes([255])])]),
+        #"{"a":[{"$bytes":""},{"$map":[["$b",{"$bytes":"AA=="}]]}],"b":{"c":{"$bytes":"/w=="}}}"#
+      ),
     ] as [(Value, String)])
   func `any value survives JSON unchanged`(_ value: Value, _ text: String) throws {
     let written = try JSON.text(StoredValue.inline(value).encoded())
