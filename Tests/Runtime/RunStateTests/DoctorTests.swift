@@ -112,7 +112,7 @@ import Testing
     Case(
       "a damaged generation before",
       found: [
-        "warning* /state/state.previous.json is damaged: its content does not match its checksum; it would be needed only if state.json were lost"
+        "warning* the previous generation cannot be read, which matters only if state.json is lost: /state/state.previous.json is damaged: its content does not match its checksum. Nothing was changed. Put a backup of the folder in its place, or move it away to begin with an empty state."
       ]
     ) { disk in
       let text = String(decoding: disk["/state/state.previous.json"] ?? [], as: UTF8.self)
