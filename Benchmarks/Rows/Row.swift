@@ -29,12 +29,12 @@ struct Row {
     self.baseline = baseline
   }
 
-  var figure: String { (detail.isEmpty ? "" : "\(detail) = ") + "\(shown(value)) \(unit)" }
+  var figure: String { (detail.isEmpty ? "" : "\(detail) = ") + shown(value, unit) }
 
   var target: String {
     switch bar {
-    case .atMost(let most): "≤ \(shown(most)) \(unit)"
-    case .atLeast(let least): "≥ \(shown(least)) \(unit)"
+    case .atMost(let most): "≤ \(shown(most, unit))"
+    case .atLeast(let least): "≥ \(shown(least, unit))"
     case nil: ""
     }
   }
@@ -118,9 +118,13 @@ extension Duration {
   var seconds: Double { self / .seconds(1) }
 }
 
+/// A number with its unit, if it has one.
+func shown(_ number: Double, _ unit: String) -> String { shown(number) + (unit.isEmpty ? "" : " \(unit)") }
+
 /// A number with as many digits as one reads.
 func shown(_ number: Double) -> String {
   switch number {
+  case 0..<1000 where number == number.rounded(): "\(Int(number))"
   case 100_000...:
     "\((number / 1000).formatted(.number.precision(.fractionLength(0)).locale(.init(identifier: "en_US")))) k"
   case 100...: number.formatted(.number.precision(.fractionLength(0)).grouping(.never))
