@@ -1,7 +1,7 @@
 # The two commands of the README are `make demo` and `make test`. They need the Swift toolchain; the C libraries that
 # are missing are installed with apt, with sudo unless you are root.
 
-.PHONY: demo release test soak fuzz bench format generate packages
+.PHONY: demo release test soak fuzz measured bench speed format generate packages
 .DEFAULT_GOAL := demo
 
 PACKAGES := age g++ libcurl4-openssl-dev libfaketime libmicrohttpd-dev libre2-dev libssl-dev libyaml-dev libzip-dev tzdata zlib1g-dev
@@ -70,10 +70,28 @@ fuzz: packages
 	  grep number_of_executed_units $(FUZZ)/$$name.log; \
 	done
 
-bench: packages
+# What is measured, and what measures: the program as it is shipped, the floors in C, and a start with more plugins.
+MADE := .build/plugin-start
+measured: packages
 	swift build $(RELEASE) --product errand
 	swift build $(RELEASE) --product Benchmarks
-	.build/release/Benchmarks
+	cc -O2 -Wall -Wextra -Werror -pthread -o .build/release/floors Benchmarks/Floors/floors.c
+	@set -e; for count in 0 10 20; do \
+	  Benchmarks/PluginStart/generate $$count $(MADE); \
+	  ERRAND_PLUGIN_START=$(MADE) swift build $(RELEASE) --product PluginStart; \
+	  cp .build/release/PluginStart .build/release/PluginStart-$$count; \
+	done
+
+# Some rows, or the medians of five measurements: ROWS='step items' TIMES=5 make bench
+bench: measured
+	.build/release/Benchmarks --times $(or $(TIMES),1) $(ROWS)
+
+# Makes docs/speed.md anew: all rows, and other tools beside them, which PyPI has. Takes some minutes.
+PEERS := huey dbos aiohttp
+speed: measured
+	@python3 -m venv .build/peers && .build/peers/bin/pip install --quiet --disable-pip-version-check $(PEERS) \
+	|| echo "note: $(PEERS) are left out: there is no python3 with venv, or PyPI isn't reached" >&2
+	.build/release/Benchmarks page docs/speed.md
 
 format:
 	swift format --in-place --recursive --parallel Package.swift Sources Plugins Tests Benchmarks

@@ -218,6 +218,12 @@ let package = Package(
       .target(
         name: "CBaselines", path: "Benchmarks/CBaselines",
         linkerSettings: [.linkedLibrary(":libyaml.a"), .linkedLibrary("curl")]),
+      // `make bench` builds it with none, ten and twenty plugins, from folders that it makes.
+      .executableTarget(
+        name: "PluginStart",
+        dependencies: ["ActionKit", "Basics", "CUnicodeNames", "HTTPClient", "PluginList", "Recipes"],
+        path: Context.environment["ERRAND_PLUGIN_START"] ?? "Benchmarks/PluginStart",
+        linkerSettings: [.unsafeFlags(shippedLinking, .when(platforms: [.linux], configuration: .release))]),
     ],
     plugins.flatMap(\.targets),
   ].flatMap { $0 }
@@ -269,7 +275,7 @@ if Context.environment["ERRAND_FUZZ"] != nil {
 
 for target in package.targets where target.type != .system {
   // Files beside the sources that aren't sources: pages for people, and files that tests read by `#filePath`.
-  target.exclude = ["README.md", "Fixtures", "Linking", "Snapshots"].filter {
+  target.exclude = ["README.md", "Fixtures", "Linking", "Snapshots", "generate"].filter {
     FileManager.default.fileExists(atPath: "\(Context.packageDirectory)/\(target.path ?? "")/\($0)")
   }
   target.swiftSettings = [

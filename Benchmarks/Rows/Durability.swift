@@ -28,8 +28,8 @@ struct Durability {
     let floor = (before + (try syncsPerSecond(steps))) / 2
     try await store.close()
     return Row(
-      what: what, figure: "\(shown(rate)) steps/s = \(shown(rate / floor)) ×",
-      bar: "≥ 0.75 × the baseline", baseline: "\(shown(floor))/s: C append + fdatasync", isMet: rate >= 0.75 * floor)
+      what, rate / floor, "×", .atLeast(0.75), of: "\(shown(rate)) steps/s",
+      beside: "\(shown(floor))/s: C append + fdatasync")
   }
 
   func crowd() async throws -> Row {
@@ -45,8 +45,8 @@ struct Durability {
     let floor = try syncsPerSecond(500)
     try await store.close()
     return Row(
-      what: "64 runs at once", figure: "\(shown(rate)) steps/s = \(shown(rate / floor)) ×", bar: "≥ 50,000 steps/s",
-      baseline: "\(shown(floor))/s: C append + fdatasync", isMet: rate >= 50_000)
+      "64 runs at once, durable", rate, "steps/s", .atLeast(50_000),
+      beside: "\(shown(floor))/s: C append + fdatasync, one by one")
   }
 
   private func recipe(steps: Int) throws -> Recipe {
@@ -111,9 +111,7 @@ struct Durability {
     // Dropped without closing, as by a crash: closing would write a snapshot and begin a new journal.
     store = nil
     let seconds = try reopened(path)
-    return Row(
-      what: "restart with 250,000 journal lines", figure: "\(shown(seconds)) s", bar: "≤ 0.5 s", baseline: "",
-      isMet: seconds <= 0.5)
+    return Row("restart with 250,000 journal lines", seconds, "s", .atMost(0.5))
   }
 
   /// The argument that makes this program open a state and print how long it took.

@@ -27,8 +27,8 @@ struct ExpressionPeers {
         guard let theirs = peer.rates[test.name] else { continue }
         rows.append(
           Row(
-            what: "\(test.what), beside a peer", figure: "\(shown(ours)) /s = \(shown(ours / theirs)) ×", bar: "≥ 1 ×",
-            baseline: "\(shown(theirs)) /s: \(peer.name)", isMet: ours >= theirs))
+            "\(test.what), beside a peer", ours / theirs, "×", .atLeast(1), of: "\(shown(ours))/s",
+            beside: "\(shown(theirs))/s: \(peer.name)"))
       }
     }
     return rows

@@ -1,39 +1,13 @@
 import CBaselines
 import Foundation
 import HTTPClient
-import HTTPServer
 
 /// Many requests at once, against libcurl asking one after another.
-///
-/// The server is a process of its own, so that only the client's processor time is counted.
 struct FanOut {
-  /// The argument that makes this program the server.
-  static let serverWord = "serve"
-
-  static func serve() async throws -> Never {
-    let server = try HTTPServer { _ in .text("ok") }
-    print(server.baseURL)
-    fflush(nil)
-    // Ends when the parent process closes its standard input.
-    while readLine() != nil {}
-    await server.stop()
-    exit(0)
-  }
-
   func rows() async throws -> [Row] {
-    let server = Process()
-    server.executableURL = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath()
-    server.arguments = [Self.serverWord]
-    let (input, output) = (Pipe(), Pipe())
-    server.standardInput = input
-    server.standardOutput = output
-    try server.run()
-    defer {
-      try? input.fileHandleForWriting.close()
-      server.waitUntilExit()
-    }
-    let line = String(decoding: output.fileHandleForReading.availableData, as: UTF8.self)
-    let url = line.trimmingCharacters(in: .whitespacesAndNewlines)
+    let server = try LoopbackServer()
+    defer { server.end() }
+    let url = server.url
 
     let blocking = 4000
     let floorSeconds = cbaselines_fetch(url, Int32(blocking))
@@ -50,11 +24,8 @@ struct FanOut {
     let cost = (Self.processorSeconds() - processor) / count * 1e6
     return [
       Row(
-        what: "HTTP, 64 in flight", figure: "\(shown(rate))/s = \(shown(rate / floor)) ×", bar: "≥ 40,000/s",
-        baseline: "\(shown(floor))/s: libcurl, one by one", isMet: rate >= 40_000),
-      Row(
-        what: "HTTP, processor time of a request", figure: "\(shown(cost)) µs", bar: "≤ 25 µs", baseline: "",
-        isMet: cost <= 25),
+        "HTTP, 64 in flight", rate, "/s", .atLeast(40_000), beside: "\(shown(floor))/s: libcurl, one by one"),
+      Row("HTTP, processor time of a request", cost, "µs", .atMost(25)),
     ]
   }
 

@@ -20,9 +20,7 @@ struct HistorySearches {
     let rows = lines.compactMap { line -> Row? in
       let parts = line.split(separator: "\t")
       guard parts.count == 4, let figure = Double(parts[1]), let bar = Double(parts[2]) else { return nil }
-      return Row(
-        what: "a million runs: \(parts[0])", figure: "\(shown(figure)) \(parts[3])", bar: "≤ \(shown(bar)) \(parts[3])",
-        baseline: "", isMet: figure <= bar)
+      return Row("a million runs: \(parts[0])", figure, String(parts[3]), .atMost(bar))
     }
     guard rows.count == 9 else { throw NotMeasured("the searches ended early: \(lines)") }
     return rows

@@ -19,8 +19,6 @@ struct Hours {
     minutes = ProcessInfo.processInfo.environment["MINUTES"].flatMap { Double($0) } ?? 10
   }
 
-  private static let bar = 40.0
-
   private static func recipes(_ server: String) -> [String: String] {
     [
       "tick": """
@@ -108,9 +106,8 @@ struct Hours {
     // Caches fill in the first quarter.
     let slope = Hours.slope(samples.filter { $0.seconds >= minutes * 15 }) * 3600
     return Row(
-      what: "a busy agent, \(shown(minutes)) min, \(rounds) rounds: memory",
-      figure: "\(shown(most)) MB, \(slope < 0 ? "−" : "+")\(shown(abs(slope))) MB/h", bar: "≤ \(shown(Hours.bar)) MB",
-      baseline: "", isMet: most <= Hours.bar)
+      "a busy agent, \(shown(minutes)) min, \(rounds) rounds: memory", most, "MB", .atMost(40),
+      beside: "\(slope < 0 ? "−" : "+")\(shown(abs(slope))) MB/h")
   }
 
   private static func id(of submission: Value) -> String { submission["run"]?["run"]?.string ?? "" }

@@ -58,11 +58,10 @@ extension Serving {
       }
       let file = home.appending(path: "\(count).test.yaml")
       try Data(text.utf8).write(to: file)
-      return try peakBytes(of: ["test", file.path]) / 1024
+      return try Spawner(folder).usage(of: [errand.path, "test", file.path]).megabytes * 1024
     }
     let each = (try peak(many) - peak(few)) / Double(many - few)
-    return Row(
-      what: "a case of errand test: memory", figure: "\(shown(each)) KB", bar: "≤ 5 KB", baseline: "", isMet: each <= 5)
+    return Row("a case of errand test: memory", each, "KB", .atMost(5))
   }
 
   private func growth(
@@ -80,8 +79,7 @@ extension Serving {
     try await body(talk, many - few)
     let each = Double(try residentBytes(of: server.processIdentifier) - before) / 1024 / Double(many - few)
     await talk.end()
-    return Row(
-      what: what, figure: "\(shown(each)) KB", bar: "≤ \(shown(bar)) KB", baseline: "", isMet: each <= bar)
+    return Row(what, each, "KB", .atMost(bar))
   }
 
   static func submit(_ recipe: String, isDetached: Bool, _ number: Int) -> Value {
@@ -106,28 +104,6 @@ extension Serving {
     let text = String(decoding: out.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
     process.waitUntilExit()
     return text.trimmingCharacters(in: .whitespacesAndNewlines)
-  }
-
-  /// The most memory that a call of the program held at once.
-  private func peakBytes(of arguments: [String]) throws -> Double {
-    var words = ([errand.path] + arguments).map { strdup($0) } + [nil]
-    defer { for word in words { free(word) } }
-    var process: pid_t = 0
-    var actions = posix_spawn_file_actions_t()
-    posix_spawn_file_actions_init(&actions)
-    defer { posix_spawn_file_actions_destroy(&actions) }
-    // Its output isn't measured, and would appear among the rows.
-    posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0)
-    guard posix_spawn(&process, errand.path, &actions, nil, &words, environ) == 0 else {
-      throw NotMeasured("'\(errand.path)' does not start")
-    }
-    var status: Int32 = 0
-    var usage = rusage()
-    guard wait4(process, &status, 0, &usage) == process, status == 0 else {
-      throw NotMeasured("errand \(arguments.joined(separator: " ")) failed")
-    }
-    // In kilobytes.
-    return Double(usage.ru_maxrss) * 1024
   }
 }
 

@@ -41,9 +41,8 @@ struct RailFile {
     }
     return [
       Row(
-        what: "station file, \(file.count / 1000) KB, verified and installed",
-        figure: "\(shown(least * 1000)) ms = \(shown(least / floor)) ×", bar: "≤ 20 ms",
-        baseline: "\(shown(floor * 1000)) ms: Foundation, same files", isMet: least <= 0.02)
+        "station file, \(file.count / 1000) KB, verified and installed", least * 1000, "ms", .atMost(20),
+        beside: "\(shown(floor * 1000)) ms: Foundation, same files")
     ]
   }
 

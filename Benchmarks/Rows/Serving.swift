@@ -28,12 +28,8 @@ struct Serving {
     let seconds = Double(try processorTicks(server) - before) / Double(sysconf(Int32(_SC_CLK_TCK)))
     let megabytes = Double(try residentBytes(of: server.processIdentifier)) / 1_048_576
     return [
-      Row(
-        what: "idle serve, 1,000 schedules: memory", figure: "\(shown(megabytes)) MB", bar: "≤ 20 MB", baseline: "",
-        isMet: megabytes <= 20),
-      Row(
-        what: "idle serve, 1,000 schedules: processor", figure: "\(shown(seconds / 20 * 100)) %", bar: "≤ 0.1 %",
-        baseline: "", isMet: seconds / 20 <= 0.001),
+      Row("idle serve, 1,000 schedules: memory", megabytes, "MB", .atMost(20)),
+      Row("idle serve, 1,000 schedules: processor", seconds / 20 * 100, "%", .atMost(0.1)),
     ]
   }
 
@@ -50,9 +46,7 @@ struct Serving {
     // The first one may be as late as the start.
     let late = try lateness(in: home).dropFirst().sorted()
     let worst = late[min(late.count - 1, late.count * 99 / 100)] * 1000
-    return Row(
-      what: "lateness of a slot, p99 of \(late.count)", figure: "\(shown(worst)) ms", bar: "≤ 5 ms", baseline: "",
-      isMet: worst <= 5)
+    return Row("lateness of a slot, p99 of \(late.count)", worst, "ms", .atMost(5))
   }
 
   /// The same beside two runs that compute without a break, and two whose values double until they are refused.
@@ -87,13 +81,11 @@ struct Serving {
     let begun = try lateness(in: home).count
     try wait(for: Double(slots) * 2 + 30, server) { try lateness(in: home).count >= begun + slots }
     let worst = (try lateness(in: home).dropFirst(max(1, begun)).max() ?? .infinity) * 1000
-    return Row(
-      what: "lateness of a slot beside runaways, worst of \(slots)", figure: "\(shown(worst)) ms", bar: "≤ 250 ms",
-      baseline: "", isMet: worst <= 250)
+    return Row("lateness of a slot beside runaways, worst of \(slots)", worst, "ms", .atMost(250))
   }
 
   /// Ends a server that has more work than is worth waiting for.
-  private func kill(_ server: Process) {
+  func kill(_ server: Process) {
     Glibc.kill(server.processIdentifier, SIGKILL)
     server.waitUntilExit()
   }
@@ -134,11 +126,11 @@ struct Serving {
     try Data(text.utf8).write(to: recipes.appending(path: "\(name).yaml"))
   }
 
-  func serve(_ home: URL) throws -> Process {
+  func serve(_ home: URL, _ configuration: String = "") throws -> Process {
     guard FileManager.default.isExecutableFile(atPath: errand.path) else {
       throw NotMeasured("there is no \(errand.path); build it with 'swift build -c release --product errand'")
     }
-    try Data("zone: UTC\n".utf8).write(to: home.appending(path: "errand.yaml"))
+    try Data("zone: UTC\n\(configuration)".utf8).write(to: home.appending(path: "errand.yaml"))
     try Data().write(to: home.appending(path: "log"))
     let server = Process()
     server.executableURL = errand
@@ -168,7 +160,7 @@ struct Serving {
     }
   }
 
-  private func processorTicks(_ server: Process) throws -> Int {
+  func processorTicks(_ server: Process) throws -> Int {
     let text = try String(contentsOfFile: "/proc/\(server.processIdentifier)/stat", encoding: .utf8)
     // After the name of the program come the state and numbers: the 12th and 13th are the ticks in it and for it.
     let words = text.split(separator: ")").last?.split(separator: " ") ?? []

@@ -28,9 +28,7 @@ struct Texts {
       floor = min(floor, time)
     }
     let (rate, best) = (Double(bytes.count) / ours / 1e6, Double(bytes.count) / floor / 1e6)
-    return Row(
-      what: "YAML text to values", figure: "\(shown(rate)) MB/s = \(shown(rate / best)) ×", bar: "≥ 30 MB/s",
-      baseline: "\(shown(best)) MB/s: libyaml's events", isMet: rate >= 30)
+    return Row("YAML text to values", rate, "MB/s", .atLeast(30), beside: "\(shown(best)) MB/s: libyaml's events")
   }
 
   /// What Foundation reads into, with the members of the text's objects.
@@ -59,18 +57,12 @@ struct Texts {
     let decoder = JSONDecoder()
     let foundation = try seconds { _ = try decoder.decode([Student].self, from: data) }
     let size: Double = Double(bytes.count) / 1e6
-    let baseline = "\(shown(size / foundation)) MB/s: JSONDecoder"
     return [
+      Row("JSON with places, \(bytes.count / 1000) KB, parse", size / parse, "MB/s", .atLeast(250)),
       Row(
-        what: "JSON with places, \(bytes.count / 1000) KB, parse", figure: "\(shown(size / parse)) MB/s",
-        bar: "≥ 250 MB/s",
-        baseline: "", isMet: size / parse >= 250),
-      Row(
-        what: "JSON, the same, against Foundation", figure: "\(shown(foundation / parse)) ×", bar: "≥ 5 × the baseline",
-        baseline: baseline, isMet: foundation / parse >= 5),
-      Row(
-        what: "JSON, the same, write", figure: "\(shown(size / write)) MB/s", bar: "≥ 400 MB/s", baseline: "",
-        isMet: size / write >= 400),
+        "JSON, the same, against Foundation", foundation / parse, "×", .atLeast(5),
+        beside: "\(shown(size / foundation)) MB/s: JSONDecoder"),
+      Row("JSON, the same, write", size / write, "MB/s", .atLeast(400)),
     ]
   }
 }

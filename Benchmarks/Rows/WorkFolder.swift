@@ -21,5 +21,12 @@ struct WorkFolder {
     return path(name)
   }
 
+  /// Removes all that is in it.
+  func empty() throws {
+    for name in try FileManager.default.contentsOfDirectory(atPath: url.path) {
+      try FileManager.default.removeItem(at: url.appending(path: name))
+    }
+  }
+
   func remove() { try? FileManager.default.removeItem(at: url) }
 }

@@ -1,0 +1,85 @@
+import Foundation
+
+/// The page "How fast it is".
+struct SpeedPage {
+  let measured: [(group: Group, rows: [Row])]
+  let peers: [WholePeers.Figures]
+  /// The Python packages of peers that weren't there.
+  let missing: [String]
+
+  var text: String {
+    """
+    # How fast it is
+
+    What Errand costs, measured on one machine in one run: \(machine), \(date). `make speed` makes this page anew, in some minutes; `make bench` prints the rows alone. Compare figures of the same run only: those of two machines, or of two days, say nothing about each other.
+
+    ## Whole processes, as you start them
+
+    The time is from the start of the process to its end, with everything that belongs to it: the program's start, reading and checking the recipe, a new state folder, every sync, and the end of the run in the history. It is the least of several runs, because every disturbance adds, or, where the disk decides, the pair of a run and its floor whose ratio is the median; memory is the peak, the median of the runs. A *floor* is a C program in [`floors.c`](../Benchmarks/Floors/floors.c) that does the least which keeps as much: it starts, appends a line for each step and syncs it, with one sync for all that wait at once.
+
+    \(table(.whole))
+
+    * A durable step is `json.parse` of one number. Its result is on disk before the next step begins.
+    * The answers come from a server on the same machine, which shares its processors with the program that asks.
+    * *Start with more plugins* is a program that checks a recipe of 20 lines, linked with the shipped plugins and so many made-up ones, as [`PluginStart`](../Benchmarks/PluginStart/main.swift) shows.
+    * A row without a bar is for orientation.
+
+    ## Beside other tools
+
+    The same work, each tool as a whole process in the same run. A cell is the time, and the most memory that a process of the tool held.
+
+    \(peerTable)
+    \(missing.isEmpty ? "" : "\nNot measured, because PyPI wasn't reached: \(missing.joined(separator: ", ")).\n")
+    What the table doesn't show: Errand checks the whole recipe and every type before the first step, keeps each attempt with its instants and its outcome, and can be asked afterwards why it did what it did. The C programs and the Python script keep a line a step, and cannot go on where they stopped. GNU make goes on from the files that are there, but syncs none of them. huey keeps a queue and the results, told to sync each commit; what follows what is up to the tasks. dbos resumes workflows from their last step; its steps are functions of one Python program, whose types it doesn't check before it starts. aiohttp and curl keep nothing. Servers that run jobs for many machines aren't here, because a step there includes a network and a database server.
+
+    The programs of the peers are in [`peers.py`](../Benchmarks/Peers/peers.py).
+
+    ## Inside a process
+
+    What the parts can do once the program runs, without its start: these rows call the modules from one process that is already warm. A *baseline* is another way to do the same, in the same run.
+
+    \(table(.inProcess))
+
+    What isn't measured: several agents on several machines, other file systems, and services over a real network, where waiting for the answer takes longer than everything above.
+
+    """
+  }
+
+  private var machine: String {
+    let information = (try? String(contentsOfFile: "/proc/cpuinfo", encoding: .utf8)) ?? ""
+    let model = information.split(separator: "\n").first { $0.hasPrefix("model name") }?.split(separator: ":").last
+    let name = model.map { $0.trimmingCharacters(in: .whitespaces) } ?? "an unknown processor"
+    let count = ProcessInfo.processInfo.processorCount
+    let memory = Double(ProcessInfo.processInfo.physicalMemory) / 1_073_741_824
+    return "\(name) with \(count) processors and \(Int(memory.rounded())) GB"
+  }
+
+  private var date: String { Date.now.formatted(.iso8601.year().month().day()) }
+
+  private func table(_ scope: Group.Scope) -> String {
+    let rows = measured.filter { $0.group.scope == scope }.flatMap(\.rows)
+    return markdown(
+      ["What", "Figure", "Bar", scope == .whole ? "Floor, or beside it" : "Baseline", ""],
+      rows.map { row in
+        [row.what.replacing("in process: ", with: ""), row.figure, row.target, row.baseline, row.verdict]
+      })
+  }
+
+  private var peerTable: String {
+    markdown(
+      ["Tool", "Keeps"] + WholePeers.Case.allCases.map(\.title),
+      peers.map { peer in
+        [peer.name, peer.keeps]
+          + WholePeers.Case.allCases.map { test in
+            peer.usages[test].map { usage in
+              (usage.seconds < 0.1 ? "\(shown(usage.milliseconds)) ms" : "\(shown(usage.seconds)) s")
+                + ", \(shown(usage.megabytes)) MB"
+            } ?? ""
+          }
+      })
+  }
+
+  private func markdown(_ heading: [String], _ rows: [[String]]) -> String {
+    ([heading, heading.map { _ in "---" }] + rows).map { "| \($0.joined(separator: " | ")) |" }.joined(separator: "\n")
+  }
+}

@@ -1,0 +1,155 @@
+import Foundation
+
+/// Measures whole processes of `errand run` beside C programs that do the least that keeps as much.
+struct WholeRuns {
+  private let folder: WorkFolder
+  private let spawner: Spawner
+
+  init(_ folder: WorkFolder) {
+    self.folder = folder
+    spawner = Spawner(folder)
+  }
+
+  /// The recipe of so many steps, each of which is kept.
+  static func chain(_ steps: Int) -> String {
+    "steps:\n" + (0..<steps).map { "  - { uses: json.parse, with: { text: \"\($0)\" } }\n" }.joined()
+  }
+
+  /// The recipe of so many chains at once.
+  static func crowd(_ chains: Int, _ steps: Int) -> String {
+    "steps:\n  - forEach: lists.range(\(chains))\n    as: chain\n    maxParallel: \(chains)\n    "
+      + chain(steps).replacing("\n", with: "\n    ") + "\n"
+  }
+
+  static let answerCount = 2000
+  /// The recipe that asks a server so often, 64 times at once.
+  static let answers = """
+    inputs:
+      server: { type: string }
+    steps:
+      - forEach: lists.range(\(answerCount))
+        as: number
+        maxParallel: 64
+        uses: http.get
+        with: { url: "${{ inputs.server }}/${{ number }}" }
+
+    """
+
+  /// The command that runs a recipe in a new state folder, which is the only thing that it shares with no other.
+  func run(_ recipe: String, _ arguments: String...) -> (Int) -> [String] {
+    let state = URL(filePath: recipe).deletingPathExtension().lastPathComponent
+    return { [folder] round in
+      [Spawner.errand, "run", recipe, "--state", folder.path("state-\(state)-\(round)")] + arguments
+    }
+  }
+
+  private func floor(_ words: String...) -> (Int) -> [String] { { _ in [Spawner.floors] + words } }
+
+  // MARK: One step
+
+  func step() throws -> [Row] {
+    let recipe = try folder.write(Self.chain(1), to: "one.yaml")
+    let run = run(recipe)
+    let syncs = 200
+    let path = folder.path("append")
+    let usages = try spawner.least(
+      of: 30,
+      [
+        floor("start"), { [folder] round in [Spawner.floors, "step", folder.path("step-\(round)")] }, run,
+        floor("append", path, "0"), floor("append", path, "\(syncs)"),
+      ])
+    let (start, step, whole) = (usages[0], usages[1], usages[2])
+    let sync = (usages[4].milliseconds - usages[3].milliseconds) / Double(syncs)
+    let bar = 3 * start.milliseconds + 4 * sync
+    let name = "one durable step, new folder"
+    var rows = [
+      Row(
+        name, whole.milliseconds, "ms", .atMost(bar),
+        beside: "3 × \(shown(start.milliseconds)) ms: C, start + 4 × \(shown(sync)) ms: a sync"),
+      Row(
+        "\(name): beside C that does both", whole.seconds / step.seconds, "×", .atMost(3),
+        of: "\(shown(whole.milliseconds)) ms", beside: "\(shown(step.milliseconds)) ms: C, start, folder, 4 syncs"),
+      Row("\(name): processor", whole.processor * 1000, "ms", nil),
+      Row("\(name): memory", whole.megabytes, "MB", .atMost(10), beside: "\(shown(start.megabytes)) MB: C"),
+      Row("\(name): page faults", whole.pageFaults, "", nil, beside: "\(shown(start.pageFaults)): C"),
+    ]
+    if let calls = try systemCalls(of: run(-1)) {
+      rows.append(Row("\(name): syncs", calls.syncs, "", nil))
+      rows.append(Row("\(name): threads", calls.threads, "", nil))
+    }
+    return rows
+  }
+
+  /// How often a command syncs and how many threads it has in all; nil without `strace`.
+  private func systemCalls(of command: [String]) throws -> (syncs: Double, threads: Double)? {
+    let tracer = "/usr/bin/strace"
+    guard FileManager.default.isExecutableFile(atPath: tracer) else { return nil }
+    let trace = folder.path("trace")
+    _ = try spawner.usage(
+      of: [tracer, "-f", "-qq", "-e", "trace=fsync,fdatasync,sync_file_range,clone,clone3", "-o", trace] + command)
+    let lines = try String(contentsOfFile: trace, encoding: .utf8).split(separator: "\n")
+    // A call that another thread interrupts has a second line, without its parenthesis.
+    func count(_ call: String) -> Double { Double(lines.count { $0.contains(" \(call)") && $0.contains("(") }) }
+    return (count("fsync(") + count("fdatasync(") + count("sync_file_range("), 1 + count("clone(") + count("clone3("))
+  }
+
+  // MARK: Many steps
+
+  func chain() throws -> [Row] {
+    let steps = 1000
+    let recipe = try folder.write(Self.chain(steps), to: "chain.yaml")
+    let usages = try spawner.rounds(9, [floor("append", folder.path("append"), "\(steps)"), run(recipe)])
+    return rows(
+      "chain of 1,000 durable steps", steps, usages, ratio: 0.75, megabytes: nil, beside: "C append + fdatasync")
+  }
+
+  func crowd() throws -> [Row] {
+    let (chains, steps) = (64, 200)
+    let recipe = try folder.write(Self.crowd(chains, steps), to: "crowd.yaml")
+    let usages = try spawner.rounds(
+      9, [floor("group", folder.path("group"), "\(chains)", "\(steps)"), run(recipe)])
+    return rows(
+      "64 × 200 durable steps", chains * steps, usages, ratio: 0.6, megabytes: 40, beside: "C group commit")
+  }
+
+  /// Rows of the floor's rounds and those of a run.
+  ///
+  /// Disks are moody, for seconds at a time: so each run is compared with the floor just before it, and the pair in the
+  /// middle counts.
+  private func rows(
+    _ what: String, _ steps: Int, _ rounds: [[Usage]], ratio: Double, megabytes: Double?, beside name: String
+  ) -> [Row] {
+    let (floor, whole) = zip(rounds[0], rounds[1]).map { ($0, $1) }.median { $0.seconds / $1.seconds }
+    return [
+      Row(
+        what, floor.seconds / whole.seconds, "×", .atLeast(ratio),
+        of: "\(shown(whole.seconds)) s, \(shown(Double(steps) / whole.seconds)) steps/s",
+        beside: "\(shown(floor.seconds)) s: \(name)"),
+      Row("\(what): processor", whole.processor, "s", nil, beside: "\(shown(floor.processor)) s: \(name)"),
+      Row("\(what): memory", rounds[1].median(by: \.megabytes).megabytes, "MB", megabytes.map { .atMost($0) }),
+    ]
+  }
+
+  // MARK: Many requests
+
+  /// Asks a server of this machine, and keeps each answer.
+  func fanOut() throws -> [Row] {
+    let count = Self.answerCount
+    let recipe = try folder.write(Self.answers, to: "answers.yaml")
+    let server = try LoopbackServer()
+    defer { server.end() }
+    let curl = LoopbackServer.curl(server.url, count)
+    let commands = [run(recipe, "-i", "server=\(server.url)")] + (curl.map { call in [{ _ in call }] } ?? [])
+    let usages = try spawner.least(of: 7, commands)
+    let rate = Double(count) / usages[0].seconds
+    let beside =
+      usages.count > 1
+      ? "\(shown(Double(count) / usages[1].seconds))/s, \(shown(usages[1].megabytes)) MB: curl -Z, keeps nothing" : ""
+    let what = "2,000 HTTP answers, 64 in flight, each durable"
+    return [
+      Row(what, rate, "/s", .atLeast(15_000), of: "\(shown(usages[0].seconds)) s", beside: beside),
+      Row("\(what): processor", usages[0].processor, "s", nil),
+      Row("\(what): memory", usages[0].megabytes, "MB", .atMost(30)),
+    ]
+  }
+}
