@@ -1,7 +1,7 @@
 # The two commands of the README are `make demo` and `make test`. They need the Swift toolchain; the C libraries that
 # are missing are installed with apt, with sudo unless you are root.
 
-.PHONY: demo release test soak fuzz measured bench speed format generate packages
+.PHONY: demo release order test soak fuzz measured bench speed format generate packages
 .DEFAULT_GOAL := demo
 
 PACKAGES := age g++ libcurl4-openssl-dev libfaketime libmicrohttpd-dev libre2-dev libssl-dev libyaml-dev libzip-dev tzdata zlib1g-dev
@@ -92,6 +92,11 @@ speed: measured
 	@python3 -m venv .build/peers && .build/peers/bin/pip install --quiet --disable-pip-version-check $(PEERS) \
 	|| echo "note: $(PEERS) are left out: there is no python3 with venv, or PyPI isn't reached" >&2
 	.build/release/Benchmarks page docs/speed.md
+
+# Measures anew which functions short commands call, so that the linker puts them side by side.
+order: packages
+	swift build $(subst -Xlinker -s,,$(RELEASE)) --product errand
+	Sources/Programs/errand/Linking/measure-order $(ERRAND)
 
 format:
 	swift format --in-place --recursive --parallel Package.swift Sources Plugins Tests Benchmarks

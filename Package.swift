@@ -40,13 +40,14 @@ let plugins = [
 
 /// How the shipped program is linked, for its start and its size: without the table of symbols that only shared
 /// libraries would look for, without unused functions, tables for unwinding and the names of Unicode's characters, with
-/// functions that are the same kept once (no code compares their addresses), with relative relocations packed (glibc
-/// 2.36), and with C++'s library inside.
+/// functions that are the same kept once (no code compares their addresses), with those that short commands call side by
+/// side (`make order`), with relative relocations packed (glibc 2.36), and with C++'s library inside.
 let shippedLinking = [
   "-use-ld=lld", "-Xlinker", "--no-export-dynamic", "-Xlinker", "--gc-sections", "-Xlinker", "--icf=all",
   "-Xlinker", "--no-eh-frame-hdr", "-Xlinker",
   "\(Context.packageDirectory)/Sources/Programs/errand/Linking/unwinding.ld",
-  "-Xlinker", "-z", "-Xlinker", "pack-relative-relocs", "-Xlinker", "--wrap=_swift_stdlib_getScalarName",
+  "-Xlinker", "--symbol-ordering-file=\(Context.packageDirectory)/Sources/Programs/errand/Linking/order.txt",
+  "-Xlinker", "--no-warn-symbol-ordering", "-Xlinker", "-z", "-Xlinker", "pack-relative-relocs", "-Xlinker", "--wrap=_swift_stdlib_getScalarName",
   "-Xclang-linker", "-static-libgcc", "-Xclang-linker", "-L\(Context.packageDirectory)/Sources/CLibraries/CRE2/Linking",
 ]
 
@@ -285,15 +286,14 @@ for target in package.targets where target.type != .system {
     .enableUpcomingFeature("InternalImportsByDefault"),
     .enableUpcomingFeature("MemberImportVisibility"),
     .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
-    // One section per function, so that the linker leaves out unused functions and keeps identical ones once; what
-    // many functions have in common is a function, too.
-    .unsafeFlags(
-      ["-Xfrontend", "-function-sections", "-Xllvm", "-enable-machine-outliner=always"],
-      .when(configuration: .release)),
+    // One section per function, so that the linker leaves out unused functions and keeps identical ones once.
+    .unsafeFlags(["-Xfrontend", "-function-sections"], .when(configuration: .release)),
   ]
   if target.name.hasSuffix("Plugin") {
-    // For size, because plugins wait for services, and are the larger part of the program.
-    target.swiftSettings?.append(.unsafeFlags(["-Osize"], .when(configuration: .release)))
+    // For size, because plugins wait for services, and are the larger part of the program; what many functions have in
+    // common is a function, too.
+    target.swiftSettings?.append(
+      .unsafeFlags(["-Osize", "-Xllvm", "-enable-machine-outliner=always"], .when(configuration: .release)))
   }
   if target.type != .test, !["Benchmarks", "errand-dev"].contains(target.name) {
     // Patterns of the standard library are a megabyte, and would come with a call of `contains`.
