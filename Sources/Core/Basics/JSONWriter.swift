@@ -17,6 +17,9 @@ package struct JSONWriter: ~Copyable {
   /// The number of bytes so far.
   package var count: Int { output.count }
 
+  /// Takes all of the text so far but its last byte, by which the writer knows where it is.
+  package mutating func takeBytes() -> [UInt8] { output.takeFirst(max(output.count - 1, 0)) }
+
   package mutating func write(_ value: Value) throws(JSONError) {
     do {
       try write(value, depth: depth)
@@ -296,6 +299,14 @@ struct ByteBuffer: ~Copyable {
   /// Lends the bytes written so far.
   func withBytes<Result>(_ body: (UnsafeBufferPointer<UInt8>) -> Result) -> Result {
     body(UnsafeBufferPointer(start: base, count: count))
+  }
+
+  /// Takes the first bytes out.
+  mutating func takeFirst(_ most: Int) -> [UInt8] {
+    let taken = Array(UnsafeBufferPointer(start: base, count: most))
+    base.update(from: base + most, count: count - most)
+    count -= most
+    return taken
   }
 
   @inline(__always) mutating func reserve(_ more: Int) {

@@ -101,9 +101,14 @@ extension FileSystem {
 
   /// Writes a new file and syncs it, but not its name.
   func write(_ bytes: [UInt8], to path: String) throws(FileError) {
-    if try size(path) != nil { try remove(path) }
-    let file = try openForAppending(path)
+    let file = try create(path)
     try file.append(bytes)
     try file.sync()
+  }
+
+  /// Creates a file in place of another.
+  func create(_ path: String) throws(FileError) -> any AppendableFile {
+    if try size(path) != nil { try remove(path) }
+    return try openForAppending(path)
   }
 }

@@ -99,8 +99,21 @@ package struct RecordText: ~Copyable {
   package var json: JSONWriter
   /// Why a value could not be written, if one could not.
   package private(set) var failure: JSONError?
+  /// Takes the text in pieces, if it may be too large to be held.
+  private let take: (([UInt8]) -> Void)?
 
-  package init(_ style: JSON.Style = .compact) { json = JSONWriter(style) }
+  package init(_ style: JSON.Style = .compact, inPieces take: (([UInt8]) -> Void)? = nil) {
+    json = JSONWriter(style)
+    self.take = take
+  }
+
+  /// The least bytes of a piece.
+  private static let piece = 256 << 10
+
+  /// Hands a piece over, if there is enough; comes after a record.
+  mutating func passOn() {
+    if json.count > RecordText.piece, let take { take(json.takeBytes()) }
+  }
 
   package mutating func write(_ value: Value) {
     do throws(JSONError) { try json.write(value) } catch { failure = failure ?? error }
