@@ -18,6 +18,8 @@ package struct State: Sendable, Equatable {
   private var followers: [String: [String]] = [:]
   /// The place of each schedule's last slot in `slots`.
   private var rows: [String: Int] = [:]
+  /// The latest texts of each recipe.
+  private var texts = KnownTexts()
 
   package init() {}
 
@@ -117,6 +119,8 @@ extension State {
       schedules[id]?.openRuns.append(event.run)
       schedules[id]?.lastRun = event.run
     }
+    var event = event
+    event.texts = texts.shared(event.texts, of: event.file)
     runs[event.run] = RunRecord(event)
   }
 
@@ -182,9 +186,28 @@ extension State {
 
   /// Rebuilds the members that are derived from the others.
   fileprivate mutating func index() {
+    for index in runs.values.indices {
+      let origin = runs.values[index].origin
+      runs.values[index].origin.texts = texts.shared(origin.texts, of: origin.file)
+    }
     for schedule in schedules.values { follow(schedule) }
     for (place, slot) in slots.enumerated() { rows[slot.schedule] = place }
   }
+}
+
+/// The texts of recipes, so that all runs of a recipe hold the same.
+private struct KnownTexts: Sendable, Equatable {
+  private var latest: [String: StoredValue] = [:]
+
+  /// The texts of a recipe's file as an earlier run holds them, if they are the same.
+  mutating func shared(_ texts: StoredValue, of file: String) -> StoredValue {
+    if let known = latest[file], known == texts { return known }
+    latest[file] = texts
+    return texts
+  }
+
+  // It only decides what is shared.
+  static func == (left: KnownTexts, right: KnownTexts) -> Bool { true }
 }
 
 extension SlotRecord {

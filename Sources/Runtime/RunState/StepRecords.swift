@@ -27,7 +27,7 @@ package struct StepRecords: Sendable {
 
   /// The status of the step at a path, without a copy of its record.
   package func status(of path: StepPath) -> StepStatus? {
-    place(of: path).map { chapters[chapter($0)][page($0)][item($0)].status }
+    place(of: path).map { looking(at: $0) { $0.pointee.status } }
   }
 
   package subscript(path: StepPath) -> StepRecord? { place(of: path).map { self[$0] } }
@@ -69,7 +69,17 @@ package struct StepRecords: Sendable {
   private func page(_ place: Int) -> Int { place >> StepRecords.pageBits & (1 << StepRecords.chapterBits - 1) }
   private func item(_ place: Int) -> Int { place & (1 << StepRecords.pageBits - 1) }
 
-  private func path(at place: Int) -> StepPath { chapters[chapter(place)][page(place)][item(place)].path }
+  private func path(at place: Int) -> StepPath { looking(at: place) { $0.pointee.path } }
+
+  /// A member of a record, without a copy of the record.
+  @inline(__always) private func looking<Member>(
+    at place: Int, _ member: (UnsafePointer<StepRecord>) -> Member
+  ) -> Member {
+    chapters[chapter(place)][page(place)].withUnsafeBufferPointer { page in
+      guard let base = page.baseAddress else { preconditionFailure("no page of records is empty") }
+      return member(base + item(place))
+    }
+  }
 
   private func place(of path: StepPath) -> Int? {
     if isEmpty { return nil }
@@ -131,5 +141,8 @@ extension StepRecords: Recordable {
   package init(reading value: Value) throws(RecordError) { self.init(try [StepPath: StepRecord](reading: value)) }
 
   /// The places in the order of the paths, so that the same records always have the same text.
-  private var byPath: [Int] { indices.sorted { path(at: $0).precedesByScalars(path(at: $1)) } }
+  private var byPath: [Int] {
+    let paths = indices.map { path(at: $0) }
+    return indices.sorted { paths[$0].precedesByScalars(paths[$1]) }
+  }
 }
