@@ -47,7 +47,8 @@ let shippedLinking = [
   "-Xlinker", "--no-eh-frame-hdr", "-Xlinker",
   "\(Context.packageDirectory)/Sources/Programs/errand/Linking/unwinding.ld",
   "-Xlinker", "--symbol-ordering-file=\(Context.packageDirectory)/Sources/Programs/errand/Linking/order.txt",
-  "-Xlinker", "--no-warn-symbol-ordering", "-Xlinker", "-z", "-Xlinker", "pack-relative-relocs", "-Xlinker", "--wrap=_swift_stdlib_getScalarName",
+  "-Xlinker", "--no-warn-symbol-ordering", "-Xlinker", "-z", "-Xlinker", "pack-relative-relocs",
+  "-Xlinker", "--wrap=_swift_stdlib_getScalarName",
   "-Xclang-linker", "-static-libgcc", "-Xclang-linker", "-L\(Context.packageDirectory)/Sources/CLibraries/CRE2/Linking",
 ]
 

@@ -28,6 +28,9 @@ package struct JSONWriter: ~Copyable {
   /// The number of bytes so far.
   package var count: Int { output.count }
 
+  /// Takes all of the text so far but its last byte, by which the writer knows where it is.
+  package mutating func takeBytes() -> [UInt8] { output.takeFirst(max(output.count - 1, 0)) }
+
   package mutating func write(_ value: Value) throws(JSONError) {
     do {
       try write(value, depth: depth)
@@ -361,6 +364,14 @@ struct ByteBuffer: ~Copyable {
 
   /// Makes room for a long text at once, as far as it is kept.
   @inline(__always) mutating func reserve(upTo more: Int) { reserve(min(more, long)) }
+
+  /// Takes the first bytes out.
+  mutating func takeFirst(_ most: Int) -> [UInt8] {
+    let taken = Array(UnsafeBufferPointer(start: base, count: most))
+    base.update(from: base + most, count: count - most)
+    count -= most
+    return taken
+  }
 
   @inline(__always) mutating func reserve(_ more: Int) {
     if count + more > capacity { grow(more) }

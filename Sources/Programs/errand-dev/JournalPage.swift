@@ -146,14 +146,14 @@ private let examples = {
     {"event":"runStatusChanged",\#(run),"status":"waiting","reason":"waits for approval","wakeAt":"2026-11-21T09:00:00Z"}
     A person or a program asked to cancel a run.
     {"event":"cancelRequested",\#(run),"reason":"wrong class"}
-    A step began, or began anew. `now` is the instant that its expressions see, `items` the list of a `forEach`.
-    {"event":"stepBegan",\#(run),"step":"put","now":"2026-11-20T09:00:00Z","status":"running","key":"019a9fd5/put","items":[1,2],"resolution":\#(resolution)}
+    A step began, or began anew. `now` is the instant that its expressions see, `items` the list of a `forEach`. With `attempt`, an attempt begins too, as by `attemptBegan`; then `status` is left out if it is `running`, and `key` if it is the run's id, a slash and the step.
+    {"event":"stepBegan",\#(run),"step":"put","now":"2026-11-20T09:00:00Z","attempt":1,"baseline":{"mark":4},"status":"queued","key":"019a9fd5/put","items":[1,2],"resolution":\#(resolution)}
     An attempt is about to be made; the event is durable before anything is sent. `baseline` is what a write looked up first.
     {"event":"attemptBegan",\#(run),"step":"put","number":1,"baseline":{"mark":4}}
     An attempt ended. With `retryAt`, another follows.
     {"event":"attemptEnded",\#(run),"step":"put","number":1,"error":\#(error),"retryAt":"2026-11-20T09:00:02Z","exchanges":[{"method":"PUT","url":"https://markbook.example/results/1","status":504}]}
-    A step ended, became uncertain, or was resolved. `now` is there if it never began.
-    {"event":"stepEnded",\#(run),"step":"put","now":"2026-11-20T09:00:00Z","status":"failed","output":{"mark":5},"error":\#(error),"resolution":\#(resolution)}
+    A step ended, became uncertain, or was resolved. `now` is there if it never began. With `attempt`, an attempt ended well too, and made the requests in `exchanges`; then `status` is left out if it is `succeeded`.
+    {"event":"stepEnded",\#(run),"step":"put","now":"2026-11-20T09:00:00Z","attempt":1,"status":"failed","output":{"mark":5},"error":\#(error),"exchanges":[{"method":"PUT","url":"https://markbook.example/results/1","status":200}],"resolution":\#(resolution)}
     A run ended, and moves to the history with the next snapshot.
     {"event":"runEnded",\#(run),"status":"failed","outputs":{"average":4.5},"error":\#(error)}
     An action noted something for later steps of its run. The event fits only if `condition` is what was there.

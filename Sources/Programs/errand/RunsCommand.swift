@@ -113,7 +113,8 @@ struct RunsCommand: DispatchedCommand {
     }
     if !record.stepsInOrder.isEmpty {
       let timeline = Timeline(
-        began: record.createdAt, ended: record.endedAt ?? session.time.now(), steps: record.stepsInOrder, clock: clock)
+        began: record.createdAt, ended: record.endedAt ?? session.time.now(), steps: Array(record.stepsInOrder),
+        clock: clock)
       let lines = timeline.lines(width: console.width, colour: console.colourOut)
       console.out("\n" + lines.joined(separator: "\n"))
     }

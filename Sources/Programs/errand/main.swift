@@ -14,6 +14,10 @@ ChildProcess.hideFromOthers()
 CrashMark.arm(as: "errand \(version)")
 // A write to a closed pipe fails with an error instead of a signal.
 signal(SIGPIPE, SIG_IGN)
+// Who started this program may have blocked signals, which would then never come.
+var noSignals = sigset_t()
+sigemptyset(&noSignals)
+pthread_sigmask(SIG_SETMASK, &noSignals, nil)
 // The next file opened would take the place of a closed stream; writes to this one fail as they would on the closed
 // one.
 for stream in STDIN_FILENO...STDERR_FILENO where fcntl(stream, F_GETFD) < 0 { _ = open("/dev/null", O_RDONLY) }

@@ -106,7 +106,7 @@ struct SocketReplies: AgentReplies {
   }
 
   /// The next steps of a run that fit a page, and how many steps have been sent after it.
-  private static func page(of steps: [StepRecord], from first: Int) -> (page: ValueMap, end: Int) {
+  private static func page(of steps: StepRecords, from first: Int) -> (page: ValueMap, end: Int) {
     var page = ValueMap()
     var bytes = 0
     var next = first

@@ -103,6 +103,6 @@ extension RunRecord {
 
   /// Whether something came for a waiting run that it has not been walked for.
   func hasNews(_ events: [EventRecord]) -> Bool {
-    steps.inOrder.contains { $0.status == .waiting && $0.decision != nil } || events.contains { waits(for: $0) }
+    steps.contains { $0.status == .waiting && $0.decision != nil } || events.contains { waits(for: $0) }
   }
 }

@@ -36,7 +36,7 @@ struct RunFormatter {
 
   var run: RunRecord { facts.run }
   var id: String { facts.run.id }
-  var steps: [StepRecord] { facts.run.stepsInOrder }
+  var steps: StepRecords { facts.run.stepsInOrder }
 
   // MARK: Status
 
@@ -208,7 +208,7 @@ struct RunFormatter {
       .status, "\(run.recipe.safe) is uncertain: it isn't known whether \(which), and a person has to check.",
       step: open.count == 1 ? open[0].path : nil)
     for step in open.prefix(12) {
-      let key = step.key.map { " Its idempotency key is \(SecretBook.shown(text: $0).safe)." } ?? ""
+      let key = run.key(of: step).map { " Its idempotency key is \(SecretBook.shown(text: $0).safe)." } ?? ""
       let message = (step.error?.message ?? "its outcome isn't known").asEnd
       let command = "errand runs resolve \(id) \(step.path.shellQuoted)"
       let output = conditions?.outputTemplate(ofStepAt: step.path).map { " --output \($0.shellQuoted)" } ?? ""

@@ -215,7 +215,8 @@ package struct AgentAccess: Sendable {
     var served = LocalAgent.Served(workspace.recipeFolders, in: workspace.environment)
     served.refusal = { await factory().refusal(of: $0, inputs: $1) }
     let agent = LocalAgent(
-      status(isServing: isServing), on: store, time: time, walkers: isServing ? TaskThreads.walkers : nil, serving: served
+      status(isServing: isServing), on: store, time: time, walkers: isServing ? TaskThreads.walkers : nil,
+      serving: served
     ) { record throws(RunRefusedError) in
       try await factory().prepared(record, from: store)
     }

@@ -29,14 +29,14 @@ final class Blobs: Sendable {
   /// The value is written twice: the first time for the hash, which names the file.
   func put(_ value: Value) throws(StateError) -> BlobReference {
     let digest = try BlobDigest()
-    var text = RecordText(inPieces: { digest.add($0) })
+    var text = RecordText(streaming: { digest.add($0) })
     value.write(to: &text)
     try text.check()
     text.json.finish()
     let reference = try digest.finish()
     try put(reference) { file throws(FileError) in
       var failure: FileError?
-      var text = RecordText(inPieces: { piece in
+      var text = RecordText(streaming: { piece in
         if failure != nil { return }
         do throws(FileError) { try file.append(Array(piece)) } catch { failure = error }
       })

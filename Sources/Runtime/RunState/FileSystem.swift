@@ -112,9 +112,14 @@ extension FileSystem {
   }
 
   private func write(to path: String, _ write: (any AppendableFile) throws(FileError) -> Void) throws(FileError) {
-    if try size(path) != nil { try remove(path) }
-    let file = try openForAppending(path)
+    let file = try create(path)
     try write(file)
     try file.sync()
+  }
+
+  /// Creates a file in place of another.
+  func create(_ path: String) throws(FileError) -> any AppendableFile {
+    if try size(path) != nil { try remove(path) }
+    return try openForAppending(path)
   }
 }

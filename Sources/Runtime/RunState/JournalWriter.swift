@@ -7,12 +7,12 @@
 /// have dropped the pages), so only a new start, which reads the files, can tell. What may have been written of the
 /// failed batch is cut off, because it is refused: all callers that wait then, or come later, get that error.
 ///
-/// While a program runs, an event is folded three times: into the run's own record, which is ahead by the events that
-/// are held back (`RunJournal`); into the state of the writer, which is ahead by the batch that is being written, so
-/// that an event that does not fit is refused before it is on the disk; and into the published state, which power loss
-/// can't take back. To publish the writer's state instead would fold once less, but make the next event of every batch
-/// copy the dictionary of all runs and the list of its run's steps, because both would hold them: a fold only changes a
-/// few members in place, however many runs and steps there are.
+/// While a program runs, an event is folded twice: into the run's own record, which is ahead by the events that are held
+/// back (`RunJournal`), and into the state of the writer, which is ahead by the batch that is being written, so that an
+/// event that does not fit is refused before it is on the disk. The published state, which power loss can't take back,
+/// takes the runs that a batch changed from the writer's state, and shares the records of their steps with it, as the
+/// run's own record does with those of ended steps. The other members of both states are folded, because a state that
+/// shared its dictionaries would have to copy them with the next change.
 import Basics
 import Synchronization
 import Threads
@@ -184,8 +184,10 @@ struct JournalWriter {
       syncTime = start.duration(to: .now)
       opened.position = position
       opened.journalSize += bytes.count
+      let ahead = opened.state
       published.state.withLock { state in
-        for event in accepted { try? state.fold(event) }
+        // They fit, because they did before.
+        for event in accepted { try? state.apply(event, behind: ahead) }
       }
     } catch {
       fail(StateError(error))

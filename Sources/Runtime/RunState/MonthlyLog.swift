@@ -100,22 +100,27 @@ final class MonthlyLog<Entry: LogRecord>: Sendable {
   private func add(_ entries: [Entry], to month: LogMonth, _ whole: inout Set<String>) throws(StateError) {
     let known = Set(try lines(of: month, Query(limit: entries.count), &whole).map(\.summary.id))
     var offset = try onDisk { () throws(FileError) in try fileSystem.size(month.data) } ?? 0
-    var lines: [UInt8] = []
-    var index: [UInt8] = []
-    for entry in entries where !known.contains(entry.summary.id) {
-      let line = try entry.line()
-      index += try Line(entry.summary, offset: offset, length: line.count, blobs: BlobNames.all(in: line[...])).bytes()
-      lines += line
-      offset += line.count
-    }
-    if lines.isEmpty {
+    let new = entries.filter { !known.contains($0.summary.id) }
+    let file = try onDisk { () throws(FileError) in try fileSystem.openForAppending(month.data) }
+    if new.isEmpty {
       // The program that added them may have failed to sync them.
-      return try onDisk { () throws(FileError) in try fileSystem.openForAppending(month.data).sync() }
+      return try onDisk { () throws(FileError) in try file.sync() }
     }
     // Until the index is written too, it may be incomplete.
     whole.remove(month.name)
+    var lines: [UInt8] = []
+    var index: [UInt8] = []
+    for entry in new {
+      let (length, blobs) = try entry.writeLine { piece throws(FileError) in
+        lines += piece
+        if lines.count < 1 << 20 { return }
+        try file.append(lines)
+        lines = []
+      }
+      index += try Line(entry.summary, offset: offset, length: length, blobs: blobs).bytes()
+      offset += length
+    }
     try onDisk { () throws(FileError) in
-      let file = try fileSystem.openForAppending(month.data)
       try file.append(lines)
       try file.sync()
       try fileSystem.openForAppending(month.index).append(index)
@@ -252,12 +257,39 @@ extension LogRecord {
   /// Where the record's own text begins in a line.
   static var textStart: Int { logSumLabel.count + 16 + recordLabel.count }
 
+  /// Writes the line that holds the record, with its end, in pieces; gives its length, and the blobs that it may name.
+  func writeLine(
+    _ take: ([UInt8]) throws(FileError) -> Void
+  ) throws(StateError) -> (length: Int, blobs: [String]) {
+    var sum = Checksum()
+    var blobs: Set<String> = []
+    var (length, pieces) = (0, 0)
+    var text: [UInt8] = []
+    func note(_ piece: [UInt8]) {
+      sum.update(piece)
+      blobs.formUnion(BlobNames.all(in: piece[...]))
+      length += piece.count
+      pieces += 1
+      text = pieces == 1 ? piece : []
+    }
+    try writeInPieces(.compact, note) { write(to: &$0) }
+    let start = logSumLabel + Array(sum.text.utf8) + Self.recordLabel
+    try onDisk { () throws(FileError) in try take(start) }
+    // The sum comes first, so a text of many pieces is made twice rather than held.
+    if pieces == 1 {
+      try onDisk { () throws(FileError) in try take(text) }
+    } else {
+      try writeInPieces(.compact, take) { write(to: &$0) }
+    }
+    try onDisk { () throws(FileError) in try take(Self.lineEnd) }
+    return (start.count + length + Self.lineEnd.count, blobs.sorted { $0.precedesByScalars($1) })
+  }
+
   /// The line that holds the record, with its end.
   func line() throws(StateError) -> [UInt8] {
-    let text = try recordedBytes(of: self)
-    var sum = Checksum()
-    sum.update(text)
-    return logSumLabel + Array(sum.text.utf8) + Self.recordLabel + text + Self.lineEnd
+    var line: [UInt8] = []
+    _ = try writeLine { line += $0 }
+    return line
   }
 
   /// The record in a line without its end, or nil if the line is damaged.

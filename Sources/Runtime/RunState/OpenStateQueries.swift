@@ -41,7 +41,7 @@ package struct OpenRunQuery: Sendable {
 extension RunRecord {
   /// Whether a step of the run waits for an event with that name.
   package func awaits(_ event: String) -> Bool {
-    steps.inOrder.contains { $0.status == .waiting && $0.wait?.event?.hasSameScalars(as: event) == true }
+    steps.contains { $0.status == .waiting && $0.wait?.event?.hasSameScalars(as: event) == true }
   }
 }
 

@@ -99,11 +99,27 @@ package struct RecordText: ~Copyable {
   package var json: JSONWriter
   /// Why a value could not be written, if one could not.
   package private(set) var failure: JSONError?
+  /// Takes the text in pieces that end after records, if it may be too large to be held.
+  private let take: (([UInt8]) -> Void)?
 
-  package init(_ style: JSON.Style = .compact) { json = JSONWriter(style) }
+  package init(_ style: JSON.Style = .compact, inPieces take: (([UInt8]) -> Void)? = nil) {
+    json = JSONWriter(style)
+    self.take = take
+  }
 
-  /// Hands the text on in pieces as it is written, the last one with `json.finish`.
-  init(inPieces take: @escaping (UnsafeBufferPointer<UInt8>) -> Void) { json = JSONWriter(.compact, inPieces: take) }
+  /// The least bytes of a piece.
+  private static let piece = 256 << 10
+
+  /// Hands a piece over, if there is enough; comes after a record.
+  mutating func passOn() {
+    if json.count > RecordText.piece, let take { take(json.takeBytes()) }
+  }
+
+  /// Hands the text on as it is written, in pieces that end anywhere, the last one with `json.finish`.
+  init(streaming take: @escaping (UnsafeBufferPointer<UInt8>) -> Void) {
+    json = JSONWriter(.compact, inPieces: take)
+    self.take = nil
+  }
 
   package mutating func write(_ value: Value) {
     do throws(JSONError) { try json.write(value) } catch { failure = failure ?? error }

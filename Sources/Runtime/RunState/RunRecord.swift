@@ -24,7 +24,7 @@ package struct RunRecord: Sendable, Equatable {
   package var recipe: String { origin.recipe }
   package var createdAt: Timestamp { origin.at }
   /// The steps in the order in which they began.
-  package var stepsInOrder: [StepRecord] { steps.inOrder }
+  package var stepsInOrder: StepRecords { steps }
 
   package init(_ origin: RunCreated) {
     self.origin = origin
@@ -55,7 +55,7 @@ extension RunRecord {
     run.outputs = nil
     run.notes = [:]
     run.steps = StepRecords()
-    for step in steps.inOrder where [.waiting, .retrying, .uncertain].contains(step.status) {
+    for step in steps where [.waiting, .retrying, .uncertain].contains(step.status) {
       if run.steps.count == RunRecord.mostListed { break }
       var step = step
       step.items = nil

@@ -6,7 +6,7 @@
 ///     {
 ///       "chain": "9c…",            the last sum of the journal before
 ///       "checksum": "51…",         CRC-64/XZ of the file in which these sixteen digits are zeros
-///       "format": 3,
+///       "format": 4,
 ///       "generation": 8,
 ///       "newest": {"run": {"id": "0199…", "at": "2026-11-20T09:00:00Z"}, "slot": …},   of the logs, absent if empty
 ///       "program": "errand 0.1",
@@ -20,10 +20,11 @@ import Basics
 
 enum StateFormat {
   /// 1: runs and values; 2: also events, schedules, slots, waits and decisions; 3: also
-  /// values that are kept without their secrets, and schedules that are reset.
+  /// values that are kept without their secrets, and schedules that are reset; 4: also steps that begin and end
+  /// with an attempt, and standard keys that are left out.
   ///
   /// A change that an older version cannot read needs a higher number, here and in `Journal`.
-  static let version = 3
+  static let version = 4
   /// The limits for the program's own files: only depth is limited, to what the JSON writer writes.
   static let limits = JSON.Limits(bytes: .max, depth: JSON.deepest)
 }
@@ -43,32 +44,31 @@ struct Snapshot: Sendable {
   /// The format of the file.
   private(set) var format = StateFormat.version
 
-  func bytes() throws(StateError) -> [UInt8] {
-    var text = RecordText(.pretty)
-    text.json.begin("{")
-    var writer = RecordWriter(consume text)
-    writer.set("chain", position.chain.text)
-    writer.set("checksum", Checksum().text)
-    writer.set("format", StateFormat.version)
-    writer.set("generation", generation)
-    if newest != NewestRecords() { writer.set("newest", newest) }
-    writer.set("program", program)
-    writer.set("sequence", position.sequence)
-    writer.set("state", state)
-    text = writer.finish()
-    text.json.end("}")
-    if let failure = text.failure {
-      throw StateError(.invalid, "the state cannot be written as JSON: \(failure.message)")
-    }
-    var bytes = text.json.bytes
-    bytes.append(ASCII.newline)
+  /// Writes the file in pieces.
+  func write(_ take: ([UInt8]) throws(FileError) -> Void) throws(StateError) {
     var checksum = Checksum()
-    checksum.update(bytes)
-    guard let digits = Snapshot.checksumDigits(in: bytes) else {
-      preconditionFailure("the second member of a snapshot is its checksum, as written above")
+    try write(with: Checksum()) { checksum.update($0) }
+    try write(with: checksum, take)
+  }
+
+  private func write(
+    with checksum: Checksum, _ take: ([UInt8]) throws(FileError) -> Void
+  ) throws(StateError) {
+    try writeInPieces(.pretty, take) { text in
+      text.json.begin("{")
+      var writer = RecordWriter(consume text)
+      writer.set("chain", position.chain.text)
+      writer.set("checksum", checksum.text)
+      writer.set("format", StateFormat.version)
+      writer.set("generation", generation)
+      if newest != NewestRecords() { writer.set("newest", newest) }
+      writer.set("program", program)
+      writer.set("sequence", position.sequence)
+      writer.set("state", state)
+      text = writer.finish()
+      text.json.end("}")
+      text.json.endLine()
     }
-    bytes.replaceSubrange(digits, with: checksum.text.utf8)
-    return bytes
   }
 
   /// Where the sixteen digits are; only members that cannot hold quotes come before them.
@@ -90,7 +90,7 @@ struct Snapshot: Sendable {
     self.program = program
   }
 
-  /// Reads the bytes that `bytes` returned.
+  /// Reads the bytes that `write` wrote.
   init(reading bytes: [UInt8], name: String) throws(StateError) {
     func damage(_ reason: String) -> StateError { StateError(.damaged, "\(name) is damaged: \(reason)") }
     let object: Value

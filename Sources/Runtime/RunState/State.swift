@@ -18,6 +18,8 @@ package struct State: Sendable, Equatable {
   private var followers: [String: [String]] = [:]
   /// The place of each schedule's last slot in `slots`.
   private var rows: [String: Int] = [:]
+  /// The latest texts of each recipe.
+  private var texts = KnownTexts()
 
   package init() {}
 
@@ -27,7 +29,13 @@ package struct State: Sendable, Equatable {
   /// Applies one event.
   ///
   /// An event that does not fit (a run created twice, a step of a run that is not open) throws and changes nothing.
-  package mutating func apply(_ event: StateEvent) throws(RecordError) {
+  ///
+  /// - Parameter ahead: A state that has applied this event and later ones. Runs are taken from it as they are there,
+  ///   so that both share their records; it makes sense only if all of its events follow.
+  package mutating func apply(_ event: StateEvent, behind ahead: State? = nil) throws(RecordError) {
+    func apply(_ event: StateEvent, to run: String) throws(RecordError) {
+      try self.apply(event, to: run, behind: ahead)
+    }
     switch event {
     case .runCreated(let event):
       guard runs[event.run] == nil else { throw RecordError("the run \(event.run) exists already") }
@@ -46,9 +54,9 @@ package struct State: Sendable, Equatable {
       }
     case .runNoted(let change): try apply(event, to: change.run)
     case .valueSet(let change):
-      try setValue(event, of: change.name, to: change.value, if: change.condition, by: change.change)
+      try setValue(event, of: change.name, to: change.value, if: change.condition, by: change.change, behind: ahead)
     case .valueRemoved(let change):
-      try setValue(event, of: change.name, to: nil, if: change.condition, by: change.change)
+      try setValue(event, of: change.name, to: nil, if: change.condition, by: change.change, behind: ahead)
     case .stepWaits(let change): try apply(event, to: change.run)
     case .decisionGiven(let change): try apply(event, to: change.run)
     case .eventReceived(let event):
@@ -84,19 +92,23 @@ package struct State: Sendable, Equatable {
 
   private mutating func setValue(
     _ event: StateEvent, of name: String, to value: StoredValue?, if condition: ValueState?,
-    by step: StepReference?
+    by step: StepReference?, behind ahead: State?
   ) throws(RecordError) {
     if let condition, condition.value != values[name] {
       throw RecordError("the value '\(name)' is not what it was", isOutrun: true)
     }
-    if let step { try apply(event, to: step.run) }
+    if let step { try apply(event, to: step.run, behind: ahead) }
     values[name] = value
   }
 
-  private mutating func apply(_ event: StateEvent, to run: String) throws(RecordError) {
+  private mutating func apply(_ event: StateEvent, to run: String, behind ahead: State?) throws(RecordError) {
     guard let index = runs.index(forKey: run) else { throw RecordError("the run \(run) is not open") }
-    // In place, because a run may hold thousands of steps.
-    try runs.values[index].apply(event)
+    if let record = ahead?.runs[run] ?? ahead?.ended.last(where: { $0.id == run }) {
+      runs.values[index] = record
+    } else {
+      // In place, because a run may hold thousands of steps.
+      try runs.values[index].apply(event)
+    }
   }
 }
 
@@ -107,6 +119,8 @@ extension State {
       schedules[id]?.openRuns.append(event.run)
       schedules[id]?.lastRun = event.run
     }
+    var event = event
+    event.texts = texts.shared(event.texts, of: event.file)
     runs[event.run] = RunRecord(event)
   }
 
@@ -172,9 +186,28 @@ extension State {
 
   /// Rebuilds the members that are derived from the others.
   fileprivate mutating func index() {
+    for index in runs.values.indices {
+      let origin = runs.values[index].origin
+      runs.values[index].origin.texts = texts.shared(origin.texts, of: origin.file)
+    }
     for schedule in schedules.values { follow(schedule) }
     for (place, slot) in slots.enumerated() { rows[slot.schedule] = place }
   }
+}
+
+/// The texts of recipes, so that all runs of a recipe hold the same.
+private struct KnownTexts: Sendable, Equatable {
+  private var latest: [String: StoredValue] = [:]
+
+  /// The texts of a recipe's file as an earlier run holds them, if they are the same.
+  mutating func shared(_ texts: StoredValue, of file: String) -> StoredValue {
+    if let known = latest[file], known == texts { return known }
+    latest[file] = texts
+    return texts
+  }
+
+  // It only decides what is shared.
+  static func == (left: KnownTexts, right: KnownTexts) -> Bool { true }
 }
 
 extension SlotRecord {
@@ -269,9 +302,15 @@ extension RunRecord {
     let before = steps[event.step]
     var record = StepRecord(
       path: event.step, ordinal: before?.ordinal ?? steps.count, status: event.status, now: event.now,
-      startedAt: event.at, key: event.key, items: event.items)
+      startedAt: event.at, isAction: event.key != nil,
+      key: event.key == StepRecord.standardKey(of: event.step, in: event.run) ? nil : event.key, items: event.items)
     record.resolution = event.resolution ?? before?.resolution
     if let before { record.keepAttempts(of: before) }
+    if event.attempt > 0 {
+      record.apply(
+        AttemptBegan(
+          run: event.run, at: event.at, step: event.step, number: event.attempt, baseline: event.baseline))
+    }
     steps.put(record)
     now = max(now, event.now)
   }
@@ -302,6 +341,11 @@ extension RunRecord {
 
 extension StepRecord {
   fileprivate mutating func apply(_ event: StepEnded) {
+    if event.attempt > 0 {
+      apply(
+        AttemptEnded(
+          run: event.run, at: event.at, step: event.step, number: event.attempt, exchanges: event.exchanges))
+    }
     status = event.status
     if let instant = event.now { now = instant }
     output = event.output

@@ -78,7 +78,9 @@ package struct StateArchive: Sendable {
       try output.put(
         Array("{\"archive\":\(StateArchive.version),\"program\":\(JSON.quoted(program)),\"at\":\"\(now)\"}\n".utf8))
       try output.endPart()
-      let bytes = try snapshot.bytes()
+      // The size comes first.
+      var bytes: [UInt8] = []
+      try snapshot.write { bytes += $0 }
       try put(Snapshot.name, size: bytes.count, to: &output) { output throws(StateError) in try output.put(bytes) }
       var parts = 1
       for (month, kind, size) in sizes {

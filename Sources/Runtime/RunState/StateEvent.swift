@@ -154,21 +154,28 @@ package struct StepBegan: Record, Equatable {
   package var step: StepPath
   /// The instant that the step's expressions call `now`.
   package var now: Timestamp
+  /// The number of the attempt that is about to be made with it; 0 if its beginning is an event of its own.
+  package var attempt: Int
+  /// The baseline of that attempt, for `reconcile`.
+  @Apart package var baseline: StoredValue?
   package var status: StepStatus
+  /// The idempotency key of an action; left out if it is the standard one of a step that begins with an attempt.
   package var key: String?
   /// The list of a `forEach`.
-  package var items: StoredValue?
+  @Apart package var items: StoredValue?
   /// The resolution that made it start again, if there is one.
   @Apart package var resolution: ResolutionRecord? = nil
 
   package init(
-    run: String, at: Timestamp, step: StepPath, now: Timestamp, status: StepStatus = .running, key: String? = nil,
-    items: StoredValue? = nil
+    run: String, at: Timestamp, step: StepPath, now: Timestamp, attempt: Int = 0, baseline: StoredValue? = nil,
+    status: StepStatus = .running, key: String? = nil, items: StoredValue? = nil
   ) {
     self.run = run
     self.at = at
     self.step = step
     self.now = now
+    self.attempt = attempt
+    self.baseline = baseline
     self.status = status
     self.key = key
     self.items = items
@@ -180,8 +187,16 @@ package struct StepBegan: Record, Equatable {
     at = try member("at", record?.at)
     step = try member("step", record?.step)
     now = try member("now", record?.now)
-    status = try member("status", record?.status)
-    key = try member("key", record?.key)
+    attempt = try member("attempt", record?.attempt, default: 0)
+    baseline = try member("baseline", record?.baseline)
+    if attempt > 0 {
+      status = try member("status", record?.status, default: .running)
+      let standard = StepRecord.standardKey(of: step, in: run)
+      key = try member("key", record?.key, default: standard)
+    } else {
+      status = try member("status", record?.status)
+      key = try member("key", record?.key)
+    }
     items = try member("items", record?.items)
     resolution = try member("resolution", record?.resolution)
   }
@@ -256,23 +271,29 @@ package struct StepEnded: Record, Equatable {
   package var at: Timestamp
   package var step: StepPath
   package var now: Timestamp?
+  /// The number of the attempt that ended with it; 0 if its end is an event of its own.
+  package var attempt: Int
   package var status: StepStatus
   package var output: StoredValue?
   package var error: RunError?
+  /// The HTTP requests of that attempt.
+  package var exchanges: [Value]
   /// The person's resolution, if there is one.
   @Apart package var resolution: ResolutionRecord? = nil
 
   package init(
-    run: String, at: Timestamp, step: StepPath, now: Timestamp? = nil, status: StepStatus, output: StoredValue? = nil,
-    error: RunError? = nil
+    run: String, at: Timestamp, step: StepPath, now: Timestamp? = nil, attempt: Int = 0, status: StepStatus,
+    output: StoredValue? = nil, error: RunError? = nil, exchanges: [Value] = []
   ) {
     self.run = run
     self.at = at
     self.step = step
     self.now = now
+    self.attempt = attempt
     self.status = status
     self.output = output
     self.error = error
+    self.exchanges = exchanges
   }
 
   @inline(__always)
@@ -281,9 +302,15 @@ package struct StepEnded: Record, Equatable {
     at = try member("at", record?.at)
     step = try member("step", record?.step)
     now = try member("now", record?.now)
-    status = try member("status", record?.status)
+    attempt = try member("attempt", record?.attempt, default: 0)
+    if attempt > 0 {
+      status = try member("status", record?.status, default: .succeeded)
+    } else {
+      status = try member("status", record?.status)
+    }
     output = try member("output", record?.output)
     error = try member("error", record?.error)
+    exchanges = try member("exchanges", record?.exchanges, default: [])
     resolution = try member("resolution", record?.resolution)
   }
 }

@@ -237,7 +237,7 @@ package struct StateDoctor: Sendable {
     var latest = Timestamp.earliest
     for run in state.runs.values {
       latest = max(latest, run.createdAt)
-      for step in run.steps.inOrder { latest = max(latest, step.startedAt, step.endedAt ?? step.startedAt) }
+      for step in run.steps { latest = max(latest, step.startedAt, step.endedAt ?? step.startedAt) }
     }
     for event in state.events.values { latest = max(latest, event.receivedAt) }
     for schedule in state.schedules.values { latest = max(latest, schedule.createdAt) }

@@ -224,13 +224,18 @@ struct StateFolder {
     let generation = opened.generation + 1
     let snapshot = Snapshot(
       generation: generation, position: opened.position, state: opened.state, newest: opened.newest, program: program)
-    let bytes = try snapshot.bytes()
     var position = opened.position
     let header = Journal.header(generation: generation, after: &position, program: program)
     let hasGoodSnapshot = opened.snapshotGeneration != nil
     let oldest = opened.snapshotGeneration ?? opened.previousGeneration ?? opened.generation
+    let new = try onDisk { () throws(FileError) in try fileSystem.create(file(Snapshot.newName)) }
+    var size = 0
+    try snapshot.write { piece throws(FileError) in
+      try new.append(piece)
+      size += piece.count
+    }
     try onDisk { () throws(FileError) in
-      try fileSystem.write(bytes, to: file(Snapshot.newName))
+      try new.sync()
       try fileSystem.replace(file(Journal.name(generation)), in: path, with: header)
       if hasGoodSnapshot {
         try fileSystem.rename(file(Snapshot.name), to: file(Snapshot.previousName))
@@ -247,7 +252,7 @@ struct StateFolder {
     opened.generation = generation
     opened.previousGeneration = opened.snapshotGeneration ?? opened.previousGeneration
     opened.snapshotGeneration = generation
-    opened.snapshotSize = bytes.count
+    opened.snapshotSize = size
     opened.snapshotSequence = position.sequence
     opened.journalSize = header.count
     opened.isOld = false

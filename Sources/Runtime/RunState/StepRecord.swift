@@ -15,10 +15,12 @@ package struct StepRecord: Sendable, Equatable {
   package var now: Timestamp
   package var startedAt: Timestamp
   package var endedAt: Timestamp?
-  /// The idempotency key, stable over retries and crashes.
-  package var key: String?
+  /// Whether it is an action's, which has an idempotency key, stable over retries and crashes.
+  package private(set) var isAction: Bool
+  /// The key, unless it is the standard one (`RunRecord.key`).
+  package private(set) var key: String?
   /// The list of a `forEach`, as it was when the loop began.
-  package var items: StoredValue?
+  @Apart package var items: StoredValue?
   /// How many attempts the step had.
   package var attempts: Int
   /// How many of the earlier attempts may have had an effect, or ended with the program.
@@ -40,7 +42,7 @@ package struct StepRecord: Sendable, Equatable {
 
   package init(
     path: StepPath, ordinal: Int, status: StepStatus, now: Timestamp, startedAt: Timestamp, endedAt: Timestamp? = nil,
-    key: String? = nil, items: StoredValue? = nil, attempts: Int = 0, doubts: Int = 0,
+    isAction: Bool = false, key: String? = nil, items: StoredValue? = nil, attempts: Int = 0, doubts: Int = 0,
     lastAttempt: AttemptRecord? = nil, output: StoredValue? = nil, error: RunError? = nil, wait: WaitRecord? = nil,
     decision: DecisionRecord? = nil
   ) {
@@ -50,6 +52,7 @@ package struct StepRecord: Sendable, Equatable {
     self.now = now
     self.startedAt = startedAt
     self.endedAt = endedAt
+    self.isAction = isAction || key != nil
     self.key = key
     self.items = items
     self.attempts = attempts
@@ -62,7 +65,17 @@ package struct StepRecord: Sendable, Equatable {
   }
 }
 
+extension RunRecord {
+  /// The idempotency key of a step's action, if it is one.
+  package func key(of step: StepRecord) -> String? {
+    step.key ?? (step.isAction ? StepRecord.standardKey(of: step.path, in: id) : nil)
+  }
+}
+
 extension StepRecord {
+  /// The idempotency key of an action for which neither the recipe nor a round chose one.
+  package static func standardKey(of step: StepPath, in run: String) -> String { "\(run)/\(step)" }
+
   /// How many of the earlier attempts are kept.
   private static let mostEarlierAttempts = 100
 
@@ -76,8 +89,8 @@ extension StepRecord {
 
   /// Whether an attempt of an action began and its end is unknown.
   package var isInFlight: Bool {
-    // Only actions have keys; the attempts of a block are only those of its steps.
-    key != nil && !status.isEnded && lastAttempt.map { $0.endedAt == nil } ?? false
+    // The attempts of a block are only those of its steps.
+    isAction && !status.isEnded && lastAttempt.map { $0.endedAt == nil } ?? false
   }
 }
 
@@ -89,10 +102,10 @@ package struct AttemptRecord: Sendable, Equatable {
   /// Absent while the attempt is in flight, and for ever if the machine died during it.
   package var endedAt: Timestamp?
   /// The baseline of a write, for `reconcile`.
-  package var baseline: StoredValue?
+  @Apart package var baseline: StoredValue?
   package var error: RunError?
   /// When the next attempt is due, if this one failed and there is one.
-  package var retryAt: Timestamp?
+  @Apart package var retryAt: Timestamp?
   /// The HTTP requests made: method, redacted URL, status, bytes, time; never bodies.
   package var exchanges: [Value]
 
@@ -119,6 +132,8 @@ extension StepRecord: Record {
     startedAt = try member("startedAt", record?.startedAt)
     endedAt = try member("endedAt", record?.endedAt)
     key = try member("key", record?.key)
+    let hasStandardKey = try member("action", record.map { $0.isAction && $0.key == nil }, default: false)
+    isAction = hasStandardKey || key != nil
     items = try member("items", record?.items)
     attempts = try member("attempts", record?.attempts)
     doubts = try member("doubts", record?.doubts, default: 0)

@@ -2,50 +2,147 @@ package import Basics
 
 /// The steps of one run, by path and in the order in which they began.
 ///
-/// The records are in one array in that order, because a run may have thousands, which are added one by one and changed
-/// in place; a dictionary maps the paths to their places.
-package struct StepRecords: Sendable, Equatable {
-  /// The records in the order in which the steps began.
-  package private(set) var inOrder: [StepRecord] = []
-  private var places: [StepPath: Int] = [:]
+/// A run may have hundreds of thousands of steps, and several holders: its journal, the thread that writes for all, and
+/// the published state. So a copy shares the records with its original: they are in pages of a few, the pages in
+/// chapters, and a change copies one page and one chapter's list of pages, if they are shared at all. A hash table from
+/// paths to places is in pages too.
+package struct StepRecords: Sendable {
+  private typealias Page = [StepRecord]
+
+  /// As powers of two: the records of a page, the pages of a chapter, the slots of a page of the table.
+  private static let (pageBits, chapterBits, tableBits) = (3, 6, 9)
+
+  private var chapters: [[Page]] = []
+  package private(set) var count = 0
+  /// For each slot one more than the place of its record, or 0; a path is in the first free slot from its hash on.
+  private var table: [[UInt32]] = []
+  /// The number of slots less one, which is a power of two less one.
+  private var mask = 0
 
   package init() {}
 
   private init(_ records: [StepPath: StepRecord]) {
-    inOrder.reserveCapacity(records.count)
-    places.reserveCapacity(records.count)
-    for (path, record) in records.sorted(by: { $0.value.ordinal < $1.value.ordinal }) {
-      places[path] = inOrder.count
-      inOrder.append(record)
-    }
+    for record in records.values.sorted(by: { $0.ordinal < $1.ordinal }) { put(record) }
   }
 
-  package var count: Int { inOrder.count }
-  package var isEmpty: Bool { inOrder.isEmpty }
-  package subscript(path: StepPath) -> StepRecord? { places[path].map { inOrder[$0] } }
-
   /// The status of the step at a path, without a copy of its record.
-  package func status(of path: StepPath) -> StepStatus? { places[path].map { inOrder[$0].status } }
+  package func status(of path: StepPath) -> StepStatus? {
+    place(of: path).map { looking(at: $0) { $0.pointee.status } }
+  }
+
+  package subscript(path: StepPath) -> StepRecord? { place(of: path).map { self[$0] } }
+
+  // MARK: Changing
 
   /// Changes the record of a path in place; nil if there is none.
   mutating func change<Outcome>(_ path: StepPath, _ body: (inout StepRecord) -> Outcome) -> Outcome? {
-    places[path].map { body(&inOrder[$0]) }
+    place(of: path).map { body(&chapters[chapter($0)][page($0)][item($0)]) }
   }
 
   /// Adds a step that begins, or replaces the record of one that starts again.
   package mutating func put(_ record: StepRecord) {
-    if let place = places[record.path] {
-      inOrder[place] = record
-    } else {
-      places[record.path] = inOrder.count
-      inOrder.append(record)
+    if let place = place(of: record.path) {
+      chapters[chapter(place)][page(place)][item(place)] = record
+      return
+    }
+    let place = count
+    if page(place) == 0, item(place) == 0 { chapters.append([]) }
+    if item(place) == 0 { chapters[chapter(place)].append([]) }
+    chapters[chapter(place)][page(place)].append(record)
+    count += 1
+    if count * 4 > (mask + 1) * 3 { widen() } else { enter(place) }
+  }
+
+  /// Holds the records of another copy in place of its own equal ones, a page at a time, around a step that ended.
+  package mutating func share(_ path: StepPath, of other: StepRecords) {
+    guard let place = place(of: path), place < other.count else { return }
+    let theirs = other.chapters[chapter(place)][page(place)]
+    guard theirs.count == 1 << StepRecords.pageBits, theirs.allSatisfy(\.status.isEnded),
+      chapters[chapter(place)][page(place)] == theirs
+    else { return }
+    chapters[chapter(place)][page(place)] = theirs
+  }
+
+  // MARK: Finding
+
+  private func chapter(_ place: Int) -> Int { place >> (StepRecords.pageBits + StepRecords.chapterBits) }
+  private func page(_ place: Int) -> Int { place >> StepRecords.pageBits & (1 << StepRecords.chapterBits - 1) }
+  private func item(_ place: Int) -> Int { place & (1 << StepRecords.pageBits - 1) }
+
+  private func path(at place: Int) -> StepPath { looking(at: place) { $0.pointee.path } }
+
+  /// A member of a record, without a copy of the record.
+  @inline(__always) private func looking<Member>(
+    at place: Int, _ member: (UnsafePointer<StepRecord>) -> Member
+  ) -> Member {
+    chapters[chapter(place)][page(place)].withUnsafeBufferPointer { page in
+      guard let base = page.baseAddress else { preconditionFailure("no page of records is empty") }
+      return member(base + item(place))
     }
   }
+
+  private func place(of path: StepPath) -> Int? {
+    if isEmpty { return nil }
+    var slot = path.hashValue & mask
+    while true {
+      let entry = table[slot >> StepRecords.tableBits][slot & (1 << StepRecords.tableBits - 1)]
+      if entry == 0 { return nil }
+      let place = Int(entry) - 1
+      if self.path(at: place) == path { return place }
+      slot = (slot + 1) & mask
+    }
+  }
+
+  /// Enters the path of a new record in the table, which has room.
+  private mutating func enter(_ place: Int) {
+    var slot = path(at: place).hashValue & mask
+    let inPage = 1 << StepRecords.tableBits - 1
+    while table[slot >> StepRecords.tableBits][slot & inPage] != 0 { slot = (slot + 1) & mask }
+    table[slot >> StepRecords.tableBits][slot & inPage] = UInt32(truncatingIfNeeded: place + 1)
+  }
+
+  /// Makes the table twice as wide, with all paths.
+  private mutating func widen() {
+    mask = Swift.max(mask * 2 + 1, 15)
+    let slots = Swift.min(mask + 1, 1 << StepRecords.tableBits)
+    table = Array(repeating: Array(repeating: 0, count: slots), count: (mask + 1) / slots)
+    for place in indices { enter(place) }
+  }
+}
+
+extension StepRecords: RandomAccessCollection {
+  package var startIndex: Int { 0 }
+  package var endIndex: Int { count }
+  package subscript(place: Int) -> StepRecord { chapters[chapter(place)][page(place)][item(place)] }
+}
+
+extension StepRecords: Equatable {
+  package static func == (left: StepRecords, right: StepRecords) -> Bool { left.elementsEqual(right) }
 }
 
 /// An object with the records by their paths.
 extension StepRecords: Recordable {
-  package func encoded() -> Value { places.mapValues { inOrder[$0] }.encoded() }
-  package func write(to text: inout RecordText) { text.writeObject(inOrder.map(\.path)) { self[$0] } }
+  package func encoded() -> Value {
+    var writer = RecordWriter()
+    for place in byPath { writer.set(path(at: place), self[place]) }
+    return .map(writer.map)
+  }
+
+  package func write(to text: inout RecordText) {
+    text.json.begin("{")
+    for place in byPath {
+      text.json.beginMember(path(at: place))
+      self[place].write(to: &text)
+      text.passOn()
+    }
+    text.json.end("}")
+  }
+
   package init(reading value: Value) throws(RecordError) { self.init(try [StepPath: StepRecord](reading: value)) }
+
+  /// The places in the order of the paths, so that the same records always have the same text.
+  private var byPath: [Int] {
+    let paths = indices.map { path(at: $0) }
+    return indices.sorted { paths[$0].precedesByScalars(paths[$1]) }
+  }
 }

@@ -18,6 +18,31 @@ func recordedBytes(of record: some Recordable) throws(StateError) -> [UInt8] {
   return text.json.bytes
 }
 
+/// Writes a text that `body` makes, in pieces of bounded size.
+func writeInPieces(
+  _ style: JSON.Style, _ take: ([UInt8]) throws(FileError) -> Void, _ body: (inout RecordText) -> Void
+) throws(StateError) {
+  var failure: FileError?
+  let unread = withoutActuallyEscaping(
+    { (piece: [UInt8]) in
+      if failure != nil { return }
+      do throws(FileError) { try take(piece) } catch { failure = error }
+    },
+    do: { (pass: @escaping ([UInt8]) -> Void) -> Result<[UInt8], StateError> in
+      var text = RecordText(style, inPieces: pass)
+      body(&text)
+      return Result { () throws(StateError) in
+        try text.check()
+        return text.json.bytes
+      }
+    })
+  let last = try unread.get()
+  try onDisk { () throws(FileError) in
+    if let failure { throw failure }
+    try take(last)
+  }
+}
+
 extension RecordText {
   /// Throws if a value could not be written.
   func check() throws(StateError) {
@@ -57,10 +82,10 @@ extension StateEvent {
     switch self {
     case .runCreated(let event):
       event.texts.isTooDeep || event.inputs.isTooDeep || event.overrides.values.contains(where: \.isTooDeep)
-    case .stepBegan(let event): event.items?.isTooDeep ?? false
+    case .stepBegan(let event): [event.items, event.baseline].contains { $0?.isTooDeep == true }
     case .attemptBegan(let event): event.baseline?.isTooDeep ?? false
     case .attemptEnded(let event): event.exchanges.contains(where: \.isTooDeep)
-    case .stepEnded(let event): event.output?.isTooDeep ?? false
+    case .stepEnded(let event): event.output?.isTooDeep == true || event.exchanges.contains(where: \.isTooDeep)
     case .runEnded(let event): event.outputs?.isTooDeep ?? false
     case .runNoted(let event): event.value.isTooDeep
     case .valueSet(let event): event.value.isTooDeep

@@ -93,10 +93,9 @@ struct ActionRunner {
     var number = known?.attempts ?? 0
     if known == nil {
       try scope.check()
-      let began = StateEvent.stepBegan(
-        StepBegan(
-          run: run.id, at: work.startedAt, step: path, now: environment.now, key: try journal.kept(work.key, of: name)))
-      journal.hold((round.map { [$0.began] } ?? []) + [began])
+      // A step begins with its first attempt, in one event; a round begins here, because the one before it has the
+      // same path.
+      if let round { journal.hold([round.began, try stepBegan(work, at: work.startedAt)]) }
     } else if let last = known?.lastAttempt {
       var baseline: Value?
       if let kept = last.baseline { baseline = try await journal.value(kept, as: "what was there before '\(name)'") }
@@ -196,8 +195,9 @@ struct ActionRunner {
 
   private func work(in environment: Environment, known: StepRecord?) async throws(StepInterruption) -> Work {
     let input = try run.evaluate(call.input, in: environment, step: name)
-    var key = "\(run.id)/\(name)"
+    var key = StepRecord.standardKey(of: name, in: run.id)
     if let kept = known?.key { key = try await journal.key(kept, of: name) }
+    // A kept step without one has the standard key.
     if known == nil {
       if let template = call.key { key = try run.evaluate(template, in: environment, step: name).plainText }
       if let round { key += "#\(round.number)" }
@@ -225,7 +225,7 @@ struct ActionRunner {
     } catch {
       var error = error
       error.effect = ActionError.Effect.none
-      journal.hold([began(attempt, nil)])
+      journal.hold([try began(attempt, nil, work)])
       return .failure(error)
     }
     let stored =
@@ -234,7 +234,7 @@ struct ActionRunner {
     // Checked at the last moment: the time in which repeating changes nothing may have ended since the last attempt was
     // judged. That the last attempt did nothing says nothing about earlier ones.
     if doubts > 0, !mayRepeat(work) { return .success(try await givenUp(work)) }
-    try await journal.commit([began(attempt, stored)])
+    try await journal.commit([try began(attempt, stored, work)])
     let limit = run.limit(of: limits, since: work.startedAt)
     let context = context(work, attempt)
     return await asked(for: .run, work, attempt, limit) { () async throws(ActionError) in
@@ -382,9 +382,23 @@ struct ActionRunner {
 
   // MARK: What is recorded
 
-  private func began(_ attempt: Attempt, _ baseline: StoredValue?) -> StateEvent {
-    .attemptBegan(
+  private func began(
+    _ attempt: Attempt, _ baseline: StoredValue?, _ work: Work
+  ) throws(StepInterruption) -> StateEvent {
+    if journal.status(of: path) == nil {
+      return try stepBegan(work, at: attempt.startedAt, attempt: attempt.number, baseline: baseline)
+    }
+    return .attemptBegan(
       AttemptBegan(run: run.id, at: attempt.startedAt, step: path, number: attempt.number, baseline: baseline))
+  }
+
+  private func stepBegan(
+    _ work: Work, at instant: Timestamp, attempt: Int = 0, baseline: StoredValue? = nil
+  ) throws(StepInterruption) -> StateEvent {
+    .stepBegan(
+      StepBegan(
+        run: run.id, at: instant, step: path, now: work.now, attempt: attempt, baseline: baseline,
+        key: try journal.kept(work.key, of: name)))
   }
 
   private func ended(_ attempt: Attempt, _ error: RunError?, retryAt: Timestamp? = nil) -> StateEvent {
@@ -394,20 +408,24 @@ struct ActionRunner {
         exchanges: attempt.requests.values(redactedBy: attempt.redactor)))
   }
 
-  private func ended(_ status: StepStatus, output: StoredValue? = nil, error: RunError? = nil) -> StateEvent {
-    .stepEnded(
-      StepEnded(run: run.id, at: run.time.now(), step: path, status: status, output: output, error: error))
+  private func ended(_ status: StepStatus, error: RunError? = nil) -> StateEvent {
+    .stepEnded(StepEnded(run: run.id, at: run.time.now(), step: path, status: status, error: error))
   }
 
   /// Records a success.
   ///
-  /// The attempt and the step end in one batch, so that no crash comes between them.
+  /// The attempt and the step end in one event, so that no crash comes between them.
   private func succeeded(_ attempt: Attempt, _ output: Value) async throws(StepInterruption) -> Value {
     let stored: StoredValue
     do throws(StepInterruption) { stored = try await journal.stored(output) } catch .failed(let error) {
       return try await failed(attempt, error)
     }
-    journal.hold([ended(attempt, nil), ended(.succeeded, output: stored)])
+    journal.hold([
+      .stepEnded(
+        StepEnded(
+          run: run.id, at: run.time.now(), step: path, attempt: attempt.number, status: .succeeded, output: stored,
+          exchanges: attempt.requests.values(redactedBy: attempt.redactor)))
+    ])
     return output
   }
 

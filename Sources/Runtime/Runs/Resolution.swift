@@ -80,7 +80,7 @@ extension RunRecord {
         end.resolution = said
         event = .stepEnded(end)
       case .retry:
-        var begin = StepBegan(run: id, at: now, step: step.path, now: step.now, key: step.key)
+        var begin = StepBegan(run: id, at: now, step: step.path, now: step.now, key: run.key(of: step))
         begin.resolution = said
         event = .stepBegan(begin)
       case .fail(let reason):

@@ -67,7 +67,10 @@ final class RunJournal: Sendable {
 
   func step(_ path: StepPath) -> StepRecord? { content.withLock { $0.record.steps[path] } }
 
-  func hasEnded(_ path: StepPath) -> Bool { content.withLock { $0.record.steps.status(of: path)?.isEnded ?? false } }
+  /// The status of a step that has a record.
+  func status(of path: StepPath) -> StepStatus? { content.withLock { $0.record.steps.status(of: path) } }
+
+  func hasEnded(_ path: StepPath) -> Bool { status(of: path)?.isEnded ?? false }
 
   /// The record of a step that is reached, and the instant that its expressions call `now`.
   func reached(_ path: StepPath) -> (known: StepRecord?, now: Timestamp) {
@@ -112,7 +115,7 @@ final class RunJournal: Sendable {
       let beginning = Array("\(path)[".utf8)
       var waiting: Set<Int> = []
       var busy: Set<Int> = []
-      for record in content.record.steps.inOrder where !record.status.isEnded {
+      for record in content.record.steps where !record.status.isEnded {
         guard record.path.utf8.starts(with: beginning) else { continue }
         let digits = record.path.utf8.dropFirst(beginning.count).prefix { ASCII.digits.contains($0) }
         guard let index = Int(String(digits) ?? ""), index < count else { continue }
@@ -185,6 +188,15 @@ final class RunJournal: Sendable {
         journal.fail(error)
         throw .stateFailed(error)
       }
+      journal.shareSteps(endedBy: batch)
+    }
+  }
+
+  /// Shares the records of steps that have ended with the store, because a run may have very many.
+  private func shareSteps(endedBy batch: [StateEvent]) {
+    guard let kept = store.run(id)?.steps else { return }
+    content.withLock { content in
+      for case .stepEnded(let event) in batch { content.record.steps.share(event.step, of: kept) }
     }
   }
 
@@ -212,7 +224,7 @@ final class RunJournal: Sendable {
   /// The rejection that ends the run.
   var rejection: RunError? {
     content.withLock { content in
-      content.record.steps.inOrder.first { $0.status == .failed && $0.decision?.isApproved == false }?.error
+      content.record.steps.first { $0.status == .failed && $0.decision?.isApproved == false }?.error
     }
   }
 

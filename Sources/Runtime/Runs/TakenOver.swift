@@ -54,7 +54,7 @@ private struct TakingOver {
   mutating func adopt(_ recipe: Recipe, _ prefix: String) {
     let isPassed = adopt(recipe.steps, prefix)
     let outputs = old.steps["\(prefix)#outputs"]
-    guard isPassed, outputs?.status != .failed, old.steps.inOrder.allSatisfy({ !$0.path.isIn("\(prefix)#onFailure/") })
+    guard isPassed, outputs?.status != .failed, old.steps.allSatisfy({ !$0.path.isIn("\(prefix)#onFailure/") })
     else { return }
     if let outputs { takePassed(outputs) }
     if let finally = recipe.finally { adopt(finally, "\(prefix)#finally/") }
@@ -82,7 +82,8 @@ private struct TakingOver {
 
   private mutating func takePassed(_ record: StepRecord) {
     events.append(
-      .stepBegan(StepBegan(run: run, at: record.startedAt, step: record.path, now: record.now, key: record.key)))
+      .stepBegan(
+        StepBegan(run: run, at: record.startedAt, step: record.path, now: record.now, key: old.key(of: record))))
     events.append(
       .stepEnded(
         StepEnded(
@@ -115,7 +116,7 @@ private struct TakingOver {
     let path = record.path
     if case .steps(let handler)? = step.onError, record.failedInHandler, let first = firstFailure(of: record) {
       events.append(
-        .stepBegan(StepBegan(run: run, at: record.startedAt, step: path, now: record.now, key: record.key)))
+        .stepBegan(StepBegan(run: run, at: record.startedAt, step: path, now: record.now, key: old.key(of: record))))
       events.append(
         .stepEnded(StepEnded(run: run, at: start, step: path, now: record.now, status: .running, error: first)))
       adopt(handler, "\(path)!/")

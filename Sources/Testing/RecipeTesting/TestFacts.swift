@@ -26,7 +26,7 @@ struct TestFacts {
     let outputs = try await value(last?.outputs)
     var steps = ValueMap()
     var statuses = ValueMap()
-    for step in last?.stepsInOrder ?? [] {
+    for step in last?.stepsInOrder ?? StepRecords() {
       var map = ValueMap()
       map["status"] = .string(step.status.rawValue)
       map["attempts"] = .int(step.attempts)

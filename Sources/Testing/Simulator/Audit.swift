@@ -189,7 +189,7 @@ final class Audit: Sendable {
       return fail("a call of the run \(context.run), which is not open")
     }
     let steps = [run.steps[context.step], run.steps["\(context.step)/#round"]].compactMap { $0 }
-    guard let step = steps.last(where: { $0.key == key }) else {
+    guard let step = steps.last(where: { run.key(of: $0) == key }) else {
       return fail("a call of '\(key)', of which nothing is on disk")
     }
     if step.status.isEnded { fail("'\(key)' is called, but has ended as \(step.status.rawValue)") }
@@ -268,7 +268,7 @@ final class Audit: Sendable {
   private static func checkNow(_ now: Timestamp, _ path: StepPath, _ id: String, _ content: inout Content) {
     guard let run = content.fold.runs[id], path.last != "]" else { return }
     let block = path.lastIndex(of: "/").map { path[...$0] } ?? ""
-    for step in run.steps.inOrder {
+    for step in run.steps {
       let other = step.path.lastIndex(of: "/").map { step.path[...$0] } ?? ""
       if other == block, step.path.last != "]", step.path != path, step.now > now {
         return fail("'now' of '\(id) \(path)' is \(now), but '\(step.path)' before it was at \(step.now)", &content)
@@ -327,7 +327,7 @@ final class Audit: Sendable {
     if let kind = run.error?.kind, kind == .internal || kind == .expression {
       fail("the run \(run.id) failed as \(kind.rawValue): \(run.error?.message ?? "")", &content)
     }
-    for step in run.steps.inOrder where step.status == .uncertain {
+    for step in run.steps where step.status == .uncertain {
       fail("the run \(run.id) ended as \(run.status.rawValue) while '\(step.path)' is uncertain", &content)
     }
   }
@@ -335,8 +335,8 @@ final class Audit: Sendable {
   /// The plain writes of an ended run: their keys, how they ended, and whether a person resolved them.
   func writes(of run: RunRecord) -> [(step: StepRecord, isResolved: Bool)] {
     content.withLock { content in
-      run.steps.inOrder.compactMap { step in
-        guard let key = step.key, content.writes.contains(key) else { return nil }
+      run.steps.compactMap { step in
+        guard let key = run.key(of: step), content.writes.contains(key) else { return nil }
         return (step, content.resolved.contains(key))
       }
     }

@@ -262,31 +262,31 @@ final class Director {
   }
 
   private func resolve(_ program: SimulatedProgram, _ open: [RunRecord]) {
-    let doubtful = open.flatMap { run in run.uncertainSteps.map { (run.id, $0) } }
+    let doubtful = open.flatMap { run in run.uncertainSteps.map { (run, $0) } }
     if doubtful.isEmpty { return }
     let (run, step) = doubtful[number(0..<doubtful.count)]
     resolve(run, step, as: number(0..<3), program)
   }
 
-  private func resolve(_ run: String, _ step: StepRecord, as choice: Int, _ program: SimulatedProgram) {
+  private func resolve(_ run: RunRecord, _ step: StepRecord, as choice: Int, _ program: SimulatedProgram) {
     let output = Value.object(["value": .int(1), "calls": .int(3), "text": .string("")])
     let resolution = [Resolution.done(output), .retry, .fail(nil)][choice]
-    audit.note("resolve \(run) \(step.path) as \(["done", "retry", "fail"][choice])")
-    if let key = step.key {
+    audit.note("resolve \(run.id) \(step.path) as \(["done", "retry", "fail"][choice])")
+    if let key = run.key(of: step) {
       audit.resolved(key)
       if choice == 1 { world.service.grant(key) }
     }
-    audit.ask(run)
+    audit.ask(run.id)
     // Ends when the run continues.
-    Task { [audit] in
+    Task { [audit, id = run.id] in
       do throws(RunRefusedError) {
-        try await program.host.resolutions.resolve(run, step: step.path, as: resolution)
+        try await program.host.resolutions.resolve(id, step: step.path, as: resolution)
       } catch {
         return audit.note("not resolved: \(error.message)")
       }
       // Another walk may have answered the earlier request.
-      audit.ask(run)
-      try? await program.host.resume(run)
+      audit.ask(id)
+      try? await program.host.resume(id)
     }
   }
 
@@ -375,7 +375,7 @@ final class Director {
         if let wakeAt = run.wakeAt, wakeAt <= now, program.time.untilNextSleeper.map({ $0 > .seconds(10) }) ?? true {
           audit.fail("the run \(run.id) waits for \(wakeAt), and it is \(now)")
         }
-        if run.steps.inOrder.contains(where: { $0.status == .waiting && $0.decision != nil }) {
+        if run.steps.contains(where: { $0.status == .waiting && $0.decision != nil }) {
           audit.fail("the run \(run.id) waits for a decision that was made")
         }
       case .running:
@@ -403,7 +403,7 @@ final class Director {
   private func isDueSoon(_ run: RunRecord, _ now: Timestamp) -> Bool {
     if wasSetBack { return true }
     let soon = now.advanced(by: .seconds(61)) ?? now
-    return run.steps.inOrder.contains { step in
+    return run.steps.contains { step in
       // A step that waits for a block's limit is inside it.
       if !step.status.isEnded, let limit = world.limit(of: step, in: run), limit <= soon { return true }
       return switch step.status {
@@ -444,7 +444,7 @@ final class Director {
       }
       for run in program.store.state.openRuns {
         switch run.status {
-        case .uncertain: for step in run.uncertainSteps { resolve(run.id, step, as: 2, program) }
+        case .uncertain: for step in run.uncertainSteps { resolve(run, step, as: 2, program) }
         case .paused: resume(run, program)
         default: break
         }
@@ -505,7 +505,7 @@ final class Director {
   private func checkEnds() {
     for run in audit.ended.values.sorted(by: { $0.id < $1.id }) {
       for (step, isResolved) in audit.writes(of: run) {
-        guard let key = step.key, !isResolved else { continue }
+        guard let key = run.key(of: step), !isResolved else { continue }
         // Several steps may share a key that the recipe gives them.
         let isDone = world.service.hasDone(key, for: "\(run.id) \(step.path)")
         if step.status == .succeeded, world.service.count(of: key) == 0 {
@@ -533,7 +533,7 @@ final class Director {
 extension RunRecord {
   /// Whether it belongs to `finally`, which a cancellation doesn't end.
   fileprivate var isInFinally: Bool {
-    steps.inOrder.contains { $0.path.hasPrefix("#finally/") && !$0.status.isEnded }
+    steps.contains { $0.path.hasPrefix("#finally/") && !$0.status.isEnded }
   }
 }
 

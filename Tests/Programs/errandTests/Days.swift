@@ -145,7 +145,7 @@ final class Days: @unchecked Sendable {
     var due: Timestamp?
     while due == nil {
       await Task.yield()
-      due = store.run(run.id)?.steps.inOrder.compactMap { $0.lastAttempt?.retryAt }.first { $0 > time.now() }
+      due = store.run(run.id)?.steps.compactMap { $0.lastAttempt?.retryAt }.first { $0 > time.now() }
     }
     // The run's sleeper, and that of the schedules.
     await time.waitForSleepers(2)

@@ -138,7 +138,7 @@ import Testing
     #expect(try await program.call("run", "try.yaml").code == 0)
     let state = "\(program.folder.path)/data"
     let journals = try FileManager.default.contentsOfDirectory(atPath: state).filter { $0.hasPrefix("journal-") }
-    let files = ["errand.yaml", "recipes/own.yaml", "data/state.json", "data/\(try #require(journals.max()))"]
+    let files = ["errand.yaml", "recipes/own.yaml", "data/\(try #require(journals.max()))"]
     let places =
       [program.folder.path + "/errand.yaml", "recipes/own.yaml"]
       + files.dropFirst(2).map {

@@ -50,7 +50,7 @@ import Testing
       """
       steps: [{ id: one, uses: store.increment, with: { name: n } }]
       outputs: { one: "${{ steps.one.value }}" }
-      """, dyingAt: .init(append: 4, isAfter: true))
+      """, dyingAt: .init(append: 3, isAfter: true))
     try await bench.runUntilDeath()
     #expect(bench.store.state.values == ["n": .inline(.int(1))])
     try await bench.store.memory.append([

@@ -155,7 +155,13 @@ private struct OversleepingTime: TimeSource {
 extension StateEvent {
   fileprivate var isReceived: Bool { if case .eventReceived = self { true } else { false } }
   fileprivate var asksToEnd: Bool { if case .cancelRequested = self { true } else { false } }
-  fileprivate var beginsAttempt: Bool { if case .attemptBegan = self { true } else { false } }
+  fileprivate var beginsAttempt: Bool {
+    switch self {
+    case .attemptBegan: true
+    case .stepBegan(let event): event.attempt > 0
+    default: false
+    }
+  }
   fileprivate var passesOver: Bool { if case .slotDecided(let slot) = self { slot.run == nil } else { false } }
 
   fileprivate var endsAttempt: Bool {
@@ -189,7 +195,7 @@ extension StateEvent {
 extension RunRecord {
   /// What shows an action that has succeeded as if it had just begun.
   fileprivate func beganAnew(_ step: StepRecord) -> StateEvent? {
-    guard step.status == .succeeded, let key = step.key else { return nil }
+    guard step.status == .succeeded, let key = key(of: step) else { return nil }
     return .stepBegan(StepBegan(run: id, at: step.startedAt, step: step.path, now: step.now, key: key))
   }
 

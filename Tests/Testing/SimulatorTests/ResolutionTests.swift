@@ -39,7 +39,7 @@ import Testing
       world.audit.ask("r1")
       _ = world.perform("carry on") { try? await program.host.carryOn("r1") }
       world.settle()
-      let end = world.audit.ended["r1"].map { "\($0.status) \($0.steps.inOrder.count)" }
+      let end = world.audit.ended["r1"].map { "\($0.status) \($0.steps.count)" }
       world.stop()
       return (told.value ?? []) + [end ?? "no end", world.audit.fault ?? "no fault"]
     }
