@@ -9,9 +9,6 @@ import Threads
 nonisolated(unsafe) private var writingEnd: Int32 = -1
 
 /// Passes on SIGINT, SIGTERM and, on request, SIGHUP through a pipe, so that the signal handler does nothing else.
-///
-/// Blocking them and waiting with `sigwait` doesn't work here: the main thread of an asynchronous program sleeps with
-/// all signals unblocked, and they would kill it.
 final class Signals: Sendable {
   static let shared = Signals()
 

@@ -52,6 +52,52 @@ struct Tomorrow: TimeSource {
     try await again.close()
   }
 
+  @Test func `a new state has no files before its first event, and a short journal is left as it is`() async throws {
+    let folder = Folder()
+    let rule = CompactionRule(smallestAtEnd: 64 << 10)
+    func files() throws -> [String] { try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted() }
+    let first = try await open(folder, rule)
+    #expect(try files() == [])
+    try await first.append([Example.created("r"), Example.over("r", at: 1), Example.set("x", .int(1))])
+    try await first.close()
+    #expect(try files() == ["journal-1.jsonl"])
+    let second = try await open(folder, rule)
+    #expect(second.notices == [])
+    #expect(try await second.finishedRun("r") != nil)
+    #expect(second.look(\.values.count) == 1)
+    // What is open is in a snapshot, also if the journal is short.
+    try await second.append(Example.created("s"))
+    try await second.close()
+    #expect(try files().contains("state.json"))
+    let third = try await open(folder, rule)
+    #expect(third.state.openRuns.map(\.id) == ["s"])
+    #expect(try await third.finishedRuns(HistoryQuery()).map(\.id) == ["r"])
+    try await third.close()
+  }
+
+  @Test func `callers that serve themselves and those that wait keep the order of each`() async throws {
+    let folder = Folder()
+    let store = try await open(folder)
+    // One caller alone, then two at once, again and again: the journal changes hands each time.
+    for round in 0..<50 {
+      try await store.append(Example.set("alone", .int(round)))
+      await withTaskGroup { group in
+        for caller in 0..<2 {
+          group.addTask {
+            await #expect(throws: Never.self) {
+              for number in 0..<5 { try await store.append(Example.set("c\(caller)", .int(round * 5 + number))) }
+            }
+          }
+        }
+      }
+    }
+    try await store.close()
+    let again = try await open(folder)
+    #expect(again.notices == [])
+    #expect(again.state.values == ["alone": .inline(.int(49)), "c0": .inline(.int(249)), "c1": .inline(.int(249))])
+    try await again.close()
+  }
+
   @Test func `members of a value keep their order in the journal, the snapshot and the history`() async throws {
     let folder = Folder()
     let value = Value.map(ValueMap([("zeta", .map(ValueMap([("b", .int(1)), ("a", .int(2))]))), ("alpha", .int(3))]))
