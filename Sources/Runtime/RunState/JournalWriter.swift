@@ -136,6 +136,9 @@ struct JournalWriter {
           // Later requests in the same batch continue from the new journal's header.
           batch = JournalBatch(opened.position)
         }
+        if case .close = request, failure == nil, opened.isFirst {
+          do throws(StateError) { try folder.markBegun() } catch { fail(error) }
+        }
         answer.give(failure.map { .failure($0) } ?? .success(()))
         if case .close = request { failure = failure ?? .closed }
       }

@@ -5,6 +5,9 @@
 ///     journal-<g>.jsonl       what changed since
 ///     state.previous.json     the snapshot before, of generation p < g, and every journal from p on
 ///
+///     state.begun             empty: there was a first journal, so that an empty folder is no new state; made at the end
+///                             of a program that leaves no snapshot
+///
 /// A snapshot begins a new generation, in this order, so that a crash anywhere leaves a way back:
 ///
 /// 1. the runs that ended are added to the history, and the slots that were settled to the ledger;
@@ -73,6 +76,9 @@ struct StateFolder {
     }
   }
 
+  /// The name of the mark of a state that has begun.
+  private static let begunName = "state.begun"
+
   private func file(_ name: String) -> String { "\(path)/\(name)" }
 
   // MARK: - Opening
@@ -109,6 +115,8 @@ struct StateFolder {
       opened.generation = 1
       opened.isFirst = generations.count == 1 && opened.notices.isEmpty
     } else if generations.isEmpty, opened.notices.isEmpty {
+      // Its only journal is gone, which is no new state.
+      if names.contains(StateFolder.begunName) { throw StateFolder.refusal(["\(file(Journal.name(1))) is missing"]) }
       return opened
     } else {
       throw StateFolder.refusal(opened.notices.isEmpty ? ["\(file(Snapshot.name)) is missing"] : opened.notices)
@@ -216,6 +224,15 @@ struct StateFolder {
   /// The journal to append to.
   func journal(of generation: Int) throws(StateError) -> any AppendableFile {
     try onDisk { () throws(FileError) in try fileSystem.openForAppending(file(Journal.name(generation))) }
+  }
+
+  /// Marks a state that has no snapshot as begun.
+  func markBegun() throws(StateError) {
+    try onDisk { () throws(FileError) in
+      if try fileSystem.size(file(StateFolder.begunName)) != nil { return }
+      _ = try fileSystem.openForAppending(file(StateFolder.begunName))
+      try fileSystem.syncFolder(path)
+    }
   }
 
   /// Begins a new generation with a snapshot of the state, and returns its journal; finished records are in the logs by

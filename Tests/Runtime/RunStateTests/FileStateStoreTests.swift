@@ -60,7 +60,12 @@ struct Tomorrow: TimeSource {
     #expect(try files() == [])
     try await first.append([Example.created("r"), Example.over("r", at: 1), Example.set("x", .int(1))])
     try await first.close()
-    #expect(try files() == ["journal-1.jsonl"])
+    #expect(try files() == ["journal-1.jsonl", "state.begun"])
+    // A state that has lost its only journal is no new one.
+    let (journal, aside) = ("\(folder.path)/journal-1.jsonl", "\(folder.path)/aside")
+    try FileManager.default.moveItem(atPath: journal, toPath: aside)
+    await #expect(throws: StateError.self) { _ = try await open(folder, rule) }
+    try FileManager.default.moveItem(atPath: aside, toPath: journal)
     let second = try await open(folder, rule)
     #expect(second.notices == [])
     #expect(try await second.finishedRun("r") != nil)
