@@ -47,6 +47,9 @@ package final class WorkQueue<Item: Sendable>: @unchecked Sendable {
   /// Has a thread started with the first item.
   func startWhenFilled(_ start: @escaping @Sendable () -> Bool) { monitor.withLock { self.start = start } }
 
+  /// Whether it takes no more items.
+  package var isFinished: Bool { monitor.withLock { isClosed } }
+
   /// Whether there has been an item.
   package var isUsed: Bool { monitor.withLock { start == nil } }
 

@@ -79,13 +79,23 @@ package final class Step: Sendable {
 }
 
 /// One action with its input.
-package struct ActionCall: Sendable {
-  package var action: ActionDescriptor
+package final class ActionCall: Sendable {
+  package let action: ActionDescriptor
   /// The name in `errand.yaml`; the plugin's own unless the step says otherwise.
-  package var connection: String
-  package var input: ValueTemplate
-  package var key: ValueTemplate?
-  package var repetition: Repetition?
+  package let connection: String
+  package let input: ValueTemplate
+  package let key: ValueTemplate?
+  package let repetition: Repetition?
+
+  init(
+    action: ActionDescriptor, connection: String, input: ValueTemplate, key: ValueTemplate?, repetition: Repetition?
+  ) {
+    self.action = action
+    self.connection = connection
+    self.input = input
+    self.key = key
+    self.repetition = repetition
+  }
 }
 
 /// Another recipe, run as one step.
@@ -102,17 +112,30 @@ package struct Branch: Sendable {
 }
 
 /// `forEach` and what goes with it.
-package struct Loop: Sendable {
+package final class Loop: Sendable {
   package enum OnItemError: String, CaseIterable, Sendable { case stop, `continue` }
 
-  package var items: RecipeExpression
-  package var condition: RecipeExpression?
-  package var maxParallel: Int
-  package var onItemError: OnItemError
+  package let items: RecipeExpression
+  package let condition: RecipeExpression?
+  package let maxParallel: Int
+  package let onItemError: OnItemError
   /// How many variables are declared outside; the item comes next, then its index if it has a name.
-  package var scopeSize: Int
-  package var itemName: String
-  package var indexName: String?
+  package let scopeSize: Int
+  package let itemName: String
+  package let indexName: String?
+
+  init(
+    items: RecipeExpression, condition: RecipeExpression?, maxParallel: Int, onItemError: OnItemError, scopeSize: Int,
+    itemName: String, indexName: String?
+  ) {
+    self.items = items
+    self.condition = condition
+    self.maxParallel = maxParallel
+    self.onItemError = onItemError
+    self.scopeSize = scopeSize
+    self.itemName = itemName
+    self.indexName = indexName
+  }
 
   package var hasIndex: Bool { indexName != nil }
 }

@@ -1,5 +1,8 @@
 /// All that runs, checks and pages know of an action, read from its declaration, and the action itself behind it.
-public struct ActionDescriptor: Sendable {
+///
+/// An object, because steps, attempts and calls hold it: copied as a value it was the largest part of what a run in
+/// flight takes.
+public final class ActionDescriptor: Sendable {
   /// The plugin's name.
   public let plugin: String
   /// The plugin's name and the action's: `markbook.putStudentResult`.
@@ -7,7 +10,7 @@ public struct ActionDescriptor: Sendable {
   /// One sentence that says what the action does.
   public let summary: String
   /// What the action does to the world outside; if the step has to say it, the worst until it has.
-  public private(set) var effect: Effect
+  public let effect: Effect
   /// Whether the step says what the action does to the world outside.
   public let takesEffect: Bool
   /// What recipes give.
@@ -27,7 +30,7 @@ public struct ActionDescriptor: Sendable {
   /// Whether the service does nothing twice for the same idempotency key.
   public let acceptsKey: Bool
   /// How failures are tried again unless the step says otherwise; nil for not at all.
-  public private(set) var retry: RetrySchedule?
+  public let retry: RetrySchedule?
   /// How long all attempts together may take unless the step says otherwise.
   public let timeout: TimeSpan
 
@@ -40,6 +43,61 @@ public struct ActionDescriptor: Sendable {
   private let reconciling:
     (@Sendable (Value, Value, Timestamp, any Sendable, ActionContext) async throws -> Reconciliation<Value>)?
   private let previewing: (@Sendable (Value, any Sendable, ActionContext) async throws -> [Change])?
+
+  /// Reads an action's declaration.
+  init<A: Action>(_ action: A.Type, of plugin: String) {
+    self.plugin = plugin
+    id = "\(plugin).\(A.name)"
+    summary = A.summary
+    effect = A.effect
+    input = A.Input.schema
+    output = A.Output.schema
+    outputType = output.outputType
+    examples = A.examples
+    let special = A.self as? any SpecialAction.Type
+    shaping = (special as? any ShapedAction.Type).map { $0.shaping }
+    needing = (special as? any SettingsAction.Type).map { $0.needing }
+    formerIDs = (special as? any RenamedAction.Type).map { $0.formerNames.map { "\(plugin).\($0)" } } ?? []
+    takesEffect = special is any StepEffectAction.Type
+    acceptsKey = special is any KeyedAction.Type
+    retry = (special as? any RetryingAction.Type).map { $0.retry } ?? A.effect.standardRetry
+    timeout = (special as? any TimedAction.Type).map { $0.timeout } ?? ActionDescriptor.standardTimeout
+    running = { input, service, context in
+      let output = try await A.run(A.Input(reading: input), on: A.cast(service), in: context)
+      do { return try output.encoded() } catch {
+        throw ActionError(.internal, "the action's output cannot be kept: \(error)", effect: .done, cause: error)
+      }
+    }
+    let reconciling = (special as? any ReconcilingAction.Type).map { $0.calls }
+    baseline = reconciling?.baseline
+    takingBaseline = reconciling?.takingBaseline
+    self.reconciling = reconciling?.reconciling
+    previewing = (special as? any PreviewingAction.Type).map { $0.previewing }
+  }
+
+  /// Another action with the effect that a step declares, and the retries that belong to that effect.
+  private init(_ other: ActionDescriptor, effect: Effect) {
+    plugin = other.plugin
+    id = other.id
+    summary = other.summary
+    self.effect = effect
+    takesEffect = other.takesEffect
+    input = other.input
+    output = other.output
+    outputType = other.outputType
+    shaping = other.shaping
+    needing = other.needing
+    baseline = other.baseline
+    examples = other.examples
+    formerIDs = other.formerIDs
+    acceptsKey = other.acceptsKey
+    retry = other.retry == other.effect.standardRetry ? effect.standardRetry : other.retry
+    timeout = other.timeout
+    running = other.running
+    takingBaseline = other.takingBaseline
+    reconciling = other.reconciling
+    previewing = other.previewing
+  }
 }
 
 extension ActionDescriptor {
@@ -59,10 +117,7 @@ extension ActionDescriptor {
   /// What is missing, wrong or an expression declares nothing; the check of the input reports it.
   public func declared(by input: Value) -> ActionDescriptor {
     guard takesEffect, let effect = input["effect"]?.string.flatMap(StepEffect.init)?.effect else { return self }
-    var action = self
-    action.effect = effect
-    if retry == self.effect.standardRetry { action.retry = effect.standardRetry }
-    return action
+    return ActionDescriptor(self, effect: effect)
   }
 
   /// Runs the action once and gives its output, in which optional fields that are nil are absent.
@@ -108,39 +163,6 @@ extension ActionDescriptor {
 
   private func calling<Result>(_ call: () async throws -> Result) async throws(ActionError) -> Result {
     do { return try await call() } catch { throw ActionError(error) }
-  }
-}
-
-extension ActionDescriptor {
-  /// Reads an action's declaration.
-  init<A: Action>(_ action: A.Type, of plugin: String) {
-    self.plugin = plugin
-    id = "\(plugin).\(A.name)"
-    summary = A.summary
-    effect = A.effect
-    input = A.Input.schema
-    output = A.Output.schema
-    outputType = output.outputType
-    examples = A.examples
-    let special = A.self as? any SpecialAction.Type
-    shaping = (special as? any ShapedAction.Type).map { $0.shaping }
-    needing = (special as? any SettingsAction.Type).map { $0.needing }
-    formerIDs = (special as? any RenamedAction.Type).map { $0.formerNames.map { "\(plugin).\($0)" } } ?? []
-    takesEffect = special is any StepEffectAction.Type
-    acceptsKey = special is any KeyedAction.Type
-    retry = (special as? any RetryingAction.Type).map { $0.retry } ?? A.effect.standardRetry
-    timeout = (special as? any TimedAction.Type).map { $0.timeout } ?? ActionDescriptor.standardTimeout
-    running = { input, service, context in
-      let output = try await A.run(A.Input(reading: input), on: A.cast(service), in: context)
-      do { return try output.encoded() } catch {
-        throw ActionError(.internal, "the action's output cannot be kept: \(error)", effect: .done, cause: error)
-      }
-    }
-    let reconciling = (special as? any ReconcilingAction.Type).map { $0.calls }
-    baseline = reconciling?.baseline
-    takingBaseline = reconciling?.takingBaseline
-    self.reconciling = reconciling?.reconciling
-    previewing = (special as? any PreviewingAction.Type).map { $0.previewing }
   }
 }
 

@@ -8,7 +8,7 @@ import Threads
 /// Set once, before the handler is installed, and only read after.
 nonisolated(unsafe) private var writingEnd: Int32 = -1
 
-/// Passes on SIGINT, SIGTERM and, on request, SIGHUP through a pipe, so that the signal handler does nothing else.
+/// Passes on SIGINT, SIGTERM and SIGHUP through a pipe, so that the signal handler does nothing else.
 final class Signals: Sendable {
   static let shared = Signals()
 
@@ -36,7 +36,7 @@ final class Signals: Sendable {
     }
   }
 
-  /// Each SIGHUP from now on; without this call SIGHUP ends the program.
+  /// Each SIGHUP from now on; without this call it asks the program to end, as SIGTERM does.
   func hangUps() -> AsyncStream<Void> {
     let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
     state.withLock { state in
@@ -57,16 +57,26 @@ final class Signals: Sendable {
     let readingEnd = ends[0]
     Signals.handle(SIGINT)
     Signals.handle(SIGTERM)
+    // A terminal that is closed; `nohup` has it ignored.
+    if !Signals.isIgnored(SIGHUP) { Signals.handle(SIGHUP) }
     _ = startThread {
       var number: UInt8 = 0
       while read(readingEnd, &number, 1) != 0 {
         switch Int32(number) {
-        case SIGHUP: _ = Signals.shared.state.withLock { $0.hangUps }?.yield()
+        case SIGHUP:
+          let hangUps = Signals.shared.state.withLock { $0.hangUps }
+          if let hangUps { hangUps.yield() } else { Signals.shared.receive(.terminated) }
         case SIGINT: Signals.shared.receive(.interrupted)
         default: Signals.shared.receive(.terminated)
         }
       }
     }
+  }
+
+  private static func isIgnored(_ number: Int32) -> Bool {
+    var action = sigaction()
+    sigaction(number, nil, &action)
+    return unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self) == unsafeBitCast(SIG_IGN, to: Int.self)
   }
 
   /// Has the handler write a signal to the pipe.

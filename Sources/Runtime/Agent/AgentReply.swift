@@ -3,7 +3,7 @@ package import RunState
 package import Runs
 
 /// An agent's answer.
-package enum AgentReply: Sendable {
+package indirect enum AgentReply: Sendable {
   /// The run is on disk; an agent that serves runs it.
   case accepted(run: String, isServing: Bool)
   /// The progress of the followed run.

@@ -35,13 +35,13 @@ package struct RunRefusedError: Error, Sendable {
 package enum RunUpdate: Sendable {
   case progress(Progress)
   /// Only the state holds the run until an instant, an event or a person; then it goes on without being asked.
-  case waits(RunRecord)
+  indirect case waits(RunRecord)
   /// The last update: the run has ended, is suspended until a person acts, or the program ends.
-  case left(RunRecord)
+  indirect case left(RunRecord)
 }
 
 /// What the observers of all runs are told.
-package enum RunNews: Sendable {
+package indirect enum RunNews: Sendable {
   case began(RunRecord)
   case waits(RunRecord)
   /// It is paused, uncertain, or queued behind others of its group.

@@ -36,7 +36,11 @@ final class JournalQueue: Sendable {
       }
       if isServed == true { return true }
     }
-    return requests.put(request)
+    if requests.put(request) { return true }
+    if requests.isFinished { return false }
+    // The system has no thread left, so nothing can wait for one: the caller waits for its turn.
+    writer.withLock { $0.serve([request]) }
+    return true
   }
 
   func close() { requests.close() }

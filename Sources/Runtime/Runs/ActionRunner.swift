@@ -19,6 +19,8 @@ import Recipes
 import RunState
 
 /// Runs the action of one step, or of one item of a loop, and records its attempts and its success.
+///
+/// What follows from a failure isn't inlined, because it would make the frame larger that every attempt holds.
 struct ActionRunner {
   let run: RunContext
   let step: Step
@@ -149,6 +151,7 @@ struct ActionRunner {
 
   /// Waits for the next attempt, then asks again whether it may be made: the time in which repeating changes nothing
   /// may be over by then.
+  @inline(never)
   private func paused(
     until due: Timestamp, after error: RunError, _ attempt: Attempt, _ work: Work
   ) async throws(StepInterruption) -> Value? {
@@ -162,6 +165,7 @@ struct ActionRunner {
 
   /// Ends a step before its next attempt if the step is cancelled, or if an earlier attempt may have done what must not
   /// be done twice.
+  @inline(never)
   private func givenUp(_ work: Work) async throws(StepInterruption) -> Value {
     guard isPlainWrite(work), doubts > 0, let last = journal.step(path)?.lastAttempt else { throw .cancelled }
     let attempt = Attempt(number: last.number, startedAt: last.startedAt, redactor: work.redactor)
@@ -175,6 +179,7 @@ struct ActionRunner {
   }
 
   /// The output of an attempt that turns out to have been done, or nil if it may be repeated.
+  @inline(never)
   private func settled(_ attempt: Attempt, _ error: RunError, _ work: Work) async throws(StepInterruption) -> Value? {
     switch try await verdict(error, work, attempt) {
     case .done(let output): return try await succeeded(attempt, output)
@@ -242,6 +247,7 @@ struct ActionRunner {
     }
   }
 
+  @inline(never)
   private func baseline(
     _ work: Work, _ attempt: Attempt, _ service: any Sendable
   ) async throws(ActionError) -> Value? {
@@ -313,6 +319,7 @@ struct ActionRunner {
   /// Whether an attempt before the current one may have done something.
   private var hasEarlierDoubts: Bool { journal.step(path)?.doubts ?? 0 > 0 }
 
+  @inline(never)
   private func verdict(_ error: RunError, _ work: Work, _ attempt: Attempt) async throws(StepInterruption) -> Verdict {
     if error.effect == .none { return .again(isKnown: true) }
     if case .consume(let repeats) = action.effect, doubts > repeats {
@@ -360,6 +367,7 @@ struct ActionRunner {
     }
   }
 
+  @inline(never)
   private func looked(
     _ work: Work, _ attempt: Attempt, _ baseline: Value
   ) async -> Result<Reconciliation<Value>, ActionError> {
@@ -430,6 +438,7 @@ struct ActionRunner {
   }
 
   /// Records a final failure, or the end of a step that was cancelled by force before it did anything that counts.
+  @inline(never)
   private func failed(_ attempt: Attempt, _ error: RunError) async throws(StepInterruption) -> Value {
     if Task.isCancelled {
       journal.hold([ended(attempt, error), ended(.cancelled)])
@@ -439,6 +448,7 @@ struct ActionRunner {
     throw .failed(error)
   }
 
+  @inline(never)
   private func uncertain(_ attempt: Attempt, _ error: RunError, _ look: String?) async throws(StepInterruption) -> Value
   {
     var uncertain = RunError(

@@ -11,11 +11,12 @@ package enum Progress: Sendable {
   case loopAdvanced(path: StepPath, done: Int, count: Int)
   case attemptFailed(path: StepPath, attempt: Int, error: RunError, retryIn: TimeSpan?)
   /// A step begins to wait, or is still waiting when its run is resumed.
-  case stepWaits(path: StepPath, title: String, depth: Int, wait: WaitRecord)
+  indirect case stepWaits(path: StepPath, title: String, depth: Int, wait: WaitRecord)
   /// Progress text from an action.
   case reported(path: StepPath, text: String)
   /// `isReplayed` says that the step was done before the run was resumed.
   case stepEnded(
     path: StepPath, title: String, depth: Int, status: StepStatus, took: TimeSpan, error: RunError?, isReplayed: Bool)
-  case runEnded(RunRecord)
+  // Apart, because every report would be as large as the record.
+  indirect case runEnded(RunRecord)
 }

@@ -15,6 +15,9 @@ import Recipes
 import RunState
 
 /// Walks the steps of one block, and of those inside it.
+///
+/// What few steps need is marked as not to be inlined: inlined, it would make the frame larger that every run in flight
+/// holds for as long as its step takes.
 struct StepRunner {
   let run: RunContext
   let scope: CancelScope
@@ -48,6 +51,7 @@ struct StepRunner {
 
   // MARK: One step
 
+  @inline(never)
   private func bind(_ names: [NamedTemplate], of step: Step, in environment: inout Environment)
     async throws(StepInterruption)
   {
@@ -106,6 +110,7 @@ struct StepRunner {
     return if case .succeeded(let value) = outcome { value } else { nil }
   }
 
+  @inline(never)
   private func reportEnd(of step: Step, at path: StepPath, isReplayed: Bool = false) async {
     if isReplayed, run.isWalkedAgain { return }
     guard let record = journal.step(path), record.status.isEnded || record.status == .uncertain else { return }
@@ -143,6 +148,7 @@ struct StepRunner {
   }
 
   /// Runs `onError` for an error, or passes the error on.
+  @inline(never)
   private func handle(
     _ error: RunError, of step: Step, in environment: Environment, at path: StepPath
   ) async throws(StepInterruption) {
@@ -164,6 +170,7 @@ struct StepRunner {
   }
 
   /// The value of a step or an item that had ended before.
+  @inline(never)
   func replayed(_ record: StepRecord, isHandled: Bool) async throws(StepInterruption) -> Outcome {
     if record.status == .succeeded {
       return .succeeded(try await journal.value(record.output, as: "the output of '\(record.path)'"))
@@ -176,6 +183,7 @@ struct StepRunner {
   }
 
   /// Records the end of a step, unless it is recorded already, as with an action's last attempt.
+  @inline(never)
   func end(
     _ path: StepPath, _ status: StepStatus, output: Value? = nil, error: RunError? = nil, now: Timestamp
   ) async throws(StepInterruption) {
@@ -195,9 +203,7 @@ struct StepRunner {
     switch step.kind {
     case .action(let call):
       if let repetition = call.repetition {
-        return try await RoundRunner(
-          run: run, step: step, call: call, repetition: repetition, path: path, depth: depth, scope: scope
-        ).output(in: environment, known: known)
+        return try await repeated(step, call, repetition, in: environment, at: path, known: known)
       }
       return try await ActionRunner(run: run, step: step, call: call, path: path, scope: scope)
         .output(in: environment, known: known)
@@ -212,8 +218,26 @@ struct StepRunner {
     case .approval(let approval):
       return try await WaitRunner(run: run, step: step, path: path, depth: depth, scope: scope)
         .value(of: approval, in: environment, known: known)
-    case .bindings, .parallel, .block, .call: break
+    case .bindings, .parallel, .block, .call:
+      return try await triedWhole(step, in: environment, at: path, known: known)
     }
+  }
+
+  @inline(never)
+  private func repeated(
+    _ step: Step, _ call: ActionCall, _ repetition: Repetition, in environment: Environment, at path: StepPath,
+    known: StepRecord?
+  ) async throws(StepInterruption) -> Value {
+    try await RoundRunner(
+      run: run, step: step, call: call, repetition: repetition, path: path, depth: depth, scope: scope
+    ).output(in: environment, known: known)
+  }
+
+  /// Runs the steps inside a step, again as often as `retry` says.
+  @inline(never)
+  private func triedWhole(
+    _ step: Step, in environment: Environment, at path: StepPath, known: StepRecord?
+  ) async throws(StepInterruption) -> Value {
     let startedAt = known?.startedAt ?? run.time.now()
     if known == nil {
       journal.hold([.stepBegan(StepBegan(run: run.id, at: startedAt, step: path, now: environment.now))])

@@ -268,7 +268,8 @@ extension Program {
   @discardableResult
   func ask(_ request: String) async throws -> String {
     let path = folder.appending(path: ".errand").path
-    let version = try await call("--version").out.trimmingCharacters(in: .newlines)
+    // The first two words are the program and its version.
+    let version = try await call("--version").out.split(separator: " ").prefix(2).joined(separator: " ")
     let configuration = try #require(realpath(folder.path, nil).map { String(cString: $0) }) + "/errand.yaml"
     return await aside {
       let descriptor = Glibc.socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
