@@ -55,7 +55,9 @@ import Testing
     #expect(shown.json["outputs"]?["label"]?.string == "tick at \(time)", "\(shown.out)")
     #expect(shown.json["outputs"]?["at"]?.string == slot, "\(shown.out)")
     let why = try await program.call("why", run)
-    #expect(why.out.contains("It ran for the slot of ") && why.out.contains("\(time) UTC"), "\(why.out)")
+    // On a full minute the seconds are left out.
+    let shownTime = time.hasSuffix(":00") ? time.dropLast(3) : time
+    #expect(why.out.contains("It ran for the slot of ") && why.out.contains("\(shownTime) UTC"), "\(why.out)")
     let served = try await program.call("schedule", "list", "--json").json.list?.first
     #expect(served?["isRead"]?.bool == true)
     let foretold = try await program.call("schedule", "next", "tick", "-n", "2")
