@@ -1,7 +1,7 @@
 # The two commands of the README are `make demo` and `make test`. They need the Swift toolchain; the C libraries that
 # are missing are installed with apt, with sudo unless you are root.
 
-.PHONY: demo release order test soak fuzz measured bench speed format generate packages
+.PHONY: demo release install uninstall tarball deb package-test order test soak fuzz measured bench speed format generate packages
 .DEFAULT_GOAL := demo
 
 PACKAGES := age g++ libcurl4-openssl-dev libfaketime libmicrohttpd-dev libre2-dev libssl-dev libyaml-dev libzip-dev tzdata zlib1g-dev
@@ -29,6 +29,33 @@ release: packages
 	llvm-objcopy --strip-all --add-gnu-debuglink=$(DIST)/errand.debug $(ERRAND) $(DIST)/errand
 	@cp LICENSE NOTICE $(DIST)
 	@ls -l $(DIST)
+
+# Puts the program, its manual pages and its completions below PREFIX; `make uninstall` removes them.
+PREFIX ?= /usr/local
+PACKAGING := Sources/Programs/errand/Packaging
+install:
+	@test -x $(DIST)/errand || $(MAKE) --no-print-directory release
+	$(PACKAGING)/stage $(DIST)/errand "$(DESTDIR)" $(PREFIX)
+
+uninstall:
+	cd "$(DESTDIR)$(PREFIX)" && rm -rf bin/errand share/man/man1/errand.1.gz share/man/man5/errand-recipe.5.gz \
+	  share/man/man5/errand.yaml.5.gz share/bash-completion/completions/errand share/zsh/vendor-completions/_errand \
+	  share/fish/vendor_completions.d/errand.fish share/doc/errand
+
+# What is installed, as an archive to unpack below any prefix, with its checksum.
+NAME = errand-$(shell $(DIST)/errand --version | cut -d ' ' -f 2)-linux-$(shell uname -m)
+tarball: release
+	rm -rf $(DIST)/tree && $(PACKAGING)/stage $(DIST)/errand $(CURDIR)/$(DIST)/tree /$(NAME)
+	cp LICENSE $(DIST)/tree/$(NAME)/share/doc/errand
+	tar --sort=name --owner=0 --group=0 --numeric-owner --mtime=@0 -C $(DIST)/tree -cJf $(DIST)/$(NAME).tar.xz $(NAME)
+	cd $(DIST) && sha256sum $(NAME).tar.xz > $(NAME).tar.xz.sha256
+
+# The Debian package; lintian, and trials in a new Debian: `make package-test`.
+deb: release
+	$(PACKAGING)/deb $(DIST)/errand $(DIST)
+
+package-test: deb
+	$(PACKAGING)/trial $(DIST)/errand_*.deb
 
 test: packages
 	swift build --build-tests $(CHECKED)

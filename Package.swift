@@ -277,7 +277,7 @@ if Context.environment["ERRAND_FUZZ"] != nil {
 
 for target in package.targets where target.type != .system {
   // Files beside the sources that aren't sources: pages for people, and files that tests read by `#filePath`.
-  target.exclude = ["README.md", "Fixtures", "Linking", "Snapshots", "generate"].filter {
+  target.exclude = ["README.md", "Fixtures", "Linking", "Packaging", "Snapshots", "generate"].filter {
     FileManager.default.fileExists(atPath: "\(Context.packageDirectory)/\(target.path ?? "")/\($0)")
   }
   target.swiftSettings = [

@@ -23,6 +23,17 @@ extension Command.Argument {
   }
 }
 
+extension Route {
+  /// How the command is called: `errand check [OPTIONS] [RECIPE…]`.
+  var usage: String {
+    var words = [text]
+    if !command.subcommands.isEmpty { words.append(command.defaultSubcommand == nil ? "COMMAND" : "[COMMAND]") }
+    words.append("[OPTIONS]")
+    words += command.arguments.map(\.usage)
+    return words.joined(separator: " ")
+  }
+}
+
 extension Command.Option {
   /// The option as pages show it, with the long names below each other: `-i, --input KEY=VALUE`.
   fileprivate var usage: String {
@@ -30,7 +41,7 @@ extension Command.Option {
   }
 
   /// The sentence, with the choices.
-  fileprivate var explanation: String {
+  var explanation: String {
     var text = summary
     if case .choice(let choices)? = value?.form { text += " One of \(choices.joined(separator: ", "))." }
     if value != nil, repeats { text += " May be given more than once." }
@@ -48,7 +59,7 @@ struct HelpPage {
   /// The page, without a line break at the end.
   var text: String {
     let command = route.command
-    var sections = [command.summary, "Usage: " + usage]
+    var sections = [command.summary, "Usage: " + route.usage]
     sections.append(
       table(
         "Commands:",
@@ -67,15 +78,6 @@ struct HelpPage {
       sections.append("'\(route.text) COMMAND --help' tells more about a command.")
     }
     return sections.filter { !$0.isEmpty }.joined(separator: "\n\n")
-  }
-
-  private var usage: String {
-    let command = route.command
-    var words = [route.text]
-    if !command.subcommands.isEmpty { words.append(command.defaultSubcommand == nil ? "COMMAND" : "[COMMAND]") }
-    words.append("[OPTIONS]")
-    words += command.arguments.map(\.usage)
-    return words.joined(separator: " ")
   }
 
   /// Names on the left and sentences beside them, wrapped.

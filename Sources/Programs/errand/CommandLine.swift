@@ -20,7 +20,7 @@ let program = Command(
   subcommands: [
     runCommand, checkCommand, lintCommand, planCommand, testCommand, serveCommand, runsCommand, scheduleCommand,
     whyCommand, graphCommand, actionsCommand, evalCommand, newCommand, schemaCommand, sandboxCommand, secretsCommand,
-    stateCommand, doctorCommand, completionsCommand,
+    stateCommand, doctorCommand, completionsCommand, manualCommand,
   ])
 
 let inputOptions: [Command.Option] = [
@@ -232,3 +232,11 @@ private let completionsCommand = Command(
   "completions", "Prints the completion script of a shell.",
   arguments: [.required("shell", "bash, zsh or fish.", .choice(Shell.allCases.map(\.rawValue)))],
   examples: [.init("completions bash", "Prints it; save it in ~/.local/share/bash-completion/completions/errand.")])
+
+private let manualCommand = Command(
+  "manual", "Prints a manual page, for man(1).",
+  arguments: [
+    .optional(
+      "page", "errand (if left out), errand-recipe or errand.yaml.", .choice(Manual.allCases.map(\.rawValue)))
+  ],
+  examples: [.init("manual errand-recipe", "Prints it; 'man -l -' shows what it reads.")])

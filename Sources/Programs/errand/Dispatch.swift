@@ -41,6 +41,10 @@ struct Dispatch {
       case "state": return try StateCommand(self).run()
       case "secrets": return try await SecretsCommand(self).run()
       case "doctor": return try await DoctorCommand(self).run()
+      case "manual":
+        let manual = parsed["page"].text.flatMap(Manual.init(rawValue:)) ?? .errand
+        console.out(String(manual.text(catalog).dropLast()))
+        return .done
       default:
         let shell = parsed["shell"].text.flatMap(Shell.init(rawValue:)) ?? .bash
         console.out(program.completions(for: shell))

@@ -1,7 +1,7 @@
 import AgentRuntime
 
 /// The program's exit codes (DESIGN, section 9; the higher ones are those of sysexits.h).
-enum ExitCode: Int32 {
+enum ExitCode: Int32, CaseIterable {
   case done = 0
   case failed = 1
   /// Of a plan with `--detailed-exitcode`.
@@ -17,6 +17,26 @@ enum ExitCode: Int32 {
   case timedOut = 124
   case interrupted = 130
   case terminated = 143
+
+  /// What the code says of the command.
+  var meaning: String {
+    switch self {
+    case .done: "Done."
+    case .failed: "The run failed, was cancelled or rejected."
+    case .hasChanges: "A plan with --detailed-exitcode found changes."
+    case .invalid: "The recipe or its inputs are invalid."
+    case .waiting: "The run waits, or is uncertain."
+    case .usage: "The command line is wrong."
+    case .noInput: "There is no such file."
+    case .unavailable: "A service is not available."
+    case .cannotCreate: "Something cannot be written."
+    case .locked: "Another process holds the state."
+    case .configuration: "errand.yaml is faulty."
+    case .timedOut: "The run took too long."
+    case .interrupted: "SIGINT ended it."
+    case .terminated: "SIGTERM or SIGHUP ended it."
+    }
+  }
 
   init(_ kind: RuntimeError.Kind) {
     switch kind {

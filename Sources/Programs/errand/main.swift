@@ -12,8 +12,9 @@ import Threads
 // Commands run as the same user as this program, and must not read its environment.
 ChildProcess.hideFromOthers()
 CrashMark.arm(as: "errand \(version)")
-// A write to a closed pipe fails with an error instead of a signal.
+// A write to a closed pipe, or to a file that has reached its limit, fails with an error instead of a signal.
 signal(SIGPIPE, SIG_IGN)
+signal(SIGXFSZ, SIG_IGN)
 // Who started this program may have blocked signals, which would then never come.
 var noSignals = sigset_t()
 sigemptyset(&noSignals)
@@ -39,7 +40,7 @@ TaskThreads.run { exit(await code(of: words).rawValue) }
 func code(of words: [String]) async -> ExitCode {
   var code = ExitCode.done
   do throws(UsageError) {
-    switch words.first == "--version" ? .help("errand \(version)") : try program.parse(words) {
+    switch words.first == "--version" ? .help(versionText) : try program.parse(words) {
     case .help(let page):
       Console.write(page + "\n", to: STDOUT_FILENO)
     case .run(let parsed):

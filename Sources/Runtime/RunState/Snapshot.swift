@@ -18,13 +18,13 @@
 /// anything else is checked, the checksum included; a lower one is read, and rewritten in this format at once.
 import Basics
 
-enum StateFormat {
+package enum StateFormat {
   /// 1: runs and values; 2: also events, schedules, slots, waits and decisions; 3: also
   /// values that are kept without their secrets, and schedules that are reset; 4: also steps that begin and end
   /// with an attempt, and standard keys that are left out.
   ///
   /// A change that an older version cannot read needs a higher number, here and in `Journal`.
-  static let version = 4
+  package static let version = 4
   /// The limits for the program's own files: only depth is limited, to what the JSON writer writes.
   static let limits = JSON.Limits(bytes: .max, depth: JSON.deepest)
 }

@@ -81,7 +81,7 @@ private let enrol = """
     await program.remove()
   }
 
-  @Test(arguments: zip([SIGINT, SIGTERM], [130, 143] as [Int32]))
+  @Test(arguments: zip([SIGINT, SIGTERM, SIGHUP], [130, 143, 143] as [Int32]))
   func `an interrupted run says how to resume`(_ signal: Int32, _ code: Int32) async throws {
     let program = try await Program()
     try await program.control("fault?kind=slow&call=putstudentresult&times=1000&delay=100ms")
