@@ -107,7 +107,7 @@ extension Serving {
     }
     let what = "a recipe with 1,000 entries in 'on', \(size)"
     return [
-      Row("\(what): memory of serve", held, "MB", .atMost(25)), Row("\(what): peak", peak, "MB", .atMost(30)),
+      Row("\(what): memory of serve", held, "MB", .atMost(25)), Row("\(what): peak", peak, "MB", .atMost(28)),
     ]
   }
 

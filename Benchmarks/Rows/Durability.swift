@@ -111,7 +111,7 @@ struct Durability {
     // Dropped without closing, as by a crash: closing would write a snapshot and begin a new journal.
     store = nil
     let seconds = try reopened(path)
-    return Row("restart with 250,000 journal lines", seconds, "s", .atMost(0.5))
+    return Row("restart with 250,000 journal lines", seconds, "s", .atMost(0.36))
   }
 
   /// The argument that makes this program open a state and print how long it took.

@@ -59,7 +59,7 @@ struct HistorySearches {
   static let searchingWord = "search"
 
   static func search(_ path: String) async throws -> Never {
-    func report(_ what: String, _ figure: Double, bar: Double = 10, _ unit: String = "ms") {
+    func report(_ what: String, _ figure: Double, bar: Double, _ unit: String = "ms") {
       print("\(what)\t\(figure)\t\(bar)\t\(unit)")
     }
     /// The milliseconds of one call, the median of many.
@@ -74,30 +74,32 @@ struct HistorySearches {
     }
     let start = ContinuousClock.now
     let store = try await FileStateStore.open(path, program: "benchmark")
-    report("open", start.duration(to: .now).seconds * 1000)
+    report("open", start.duration(to: .now).seconds * 1000, bar: 1.6)
     let before = try residentBytes()
     // Some runs all over the year.
     let some = try await store.finishedRuns(HistoryQuery(limit: 20, recipe: "rare"))
     guard some.count == 3, let old = some.last else { throw NotMeasured("the rare runs are not there") }
-    report("the last 20", try await milliseconds { _ = try await store.finishedRuns(HistoryQuery(limit: 20)) })
+    report(
+      "the last 20", try await milliseconds { _ = try await store.finishedRuns(HistoryQuery(limit: 20)) }, bar: 0.27)
     report(
       "a rare recipe",
       try await milliseconds {
         _ = try await store.finishedRuns(HistoryQuery(limit: 20, recipe: "rare"))
-      })
+      }, bar: 2.1)
     report(
       "the last 20 that failed",
       try await milliseconds {
         _ = try await store.finishedRuns(HistoryQuery(limit: 20, statuses: [.failed]))
-      })
+      }, bar: 3.3)
     report(
       "by the beginning of an id",
       try await milliseconds {
         _ = try await store.finishedRuns(HistoryQuery(limit: 3, idPrefix: String(old.id.prefix(13))))
-      })
-    report("by an id", try await milliseconds { _ = try await store.finishedRun(old.id) })
-    report("by an id that is not there", try await milliseconds { _ = try await store.finishedRun(id(7)) })
-    report("memory of that", max(0, Double(try residentBytes() - before) / 1_048_576), bar: 16, "MB")
+      }, bar: 2.1)
+    report("by an id", try await milliseconds { _ = try await store.finishedRun(old.id) }, bar: 2.1)
+    report(
+      "by an id that is not there", try await milliseconds { _ = try await store.finishedRun(id(7)) }, bar: 2)
+    report("memory of that", max(0, Double(try residentBytes() - before) / 1_048_576), bar: 4, "MB")
     report(
       "the end of a run, and a snapshot",
       try await milliseconds {
@@ -107,7 +109,7 @@ struct HistorySearches {
           inputs: .map(ValueMap()), program: "benchmark")
         try await store.append([.runCreated(created), .runEnded(RunEnded(run: run, at: end, status: .succeeded))])
         try await store.compact()
-      }, bar: 50)
+      }, bar: 2.1)
     exit(0)
   }
 }

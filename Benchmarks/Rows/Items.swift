@@ -37,7 +37,7 @@ struct Items {
     )
     return [
       Row(
-        "forEach of 100,000: memory of an item", kilobytes, "KB", .atMost(2),
+        "forEach of 100,000: memory of an item", kilobytes, "KB", .atMost(1),
         beside: "\(shown(usages[2].megabytes)) MB, 1,000 items: \(shown(usages[0].megabytes)) MB"),
       Row(
         "forEach of 100,000: time of an item beside 10,000", large / small, "×", .atMost(1.3),

@@ -94,6 +94,7 @@ extension Serving {
     ])
   }
 
+  /// The program as an agent's clients name it: `errand 0.2.0`, the first words of what `--version` prints.
   func version() throws -> String {
     let process = Process()
     let out = Pipe()
@@ -103,7 +104,7 @@ extension Serving {
     try process.run()
     let text = String(decoding: out.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
     process.waitUntilExit()
-    return text.trimmingCharacters(in: .whitespacesAndNewlines)
+    return text.split(separator: " ").prefix(2).joined(separator: " ")
   }
 }
 

@@ -41,7 +41,7 @@ struct RailFile {
     }
     return [
       Row(
-        "station file, \(file.count / 1000) KB, verified and installed", least * 1000, "ms", .atMost(20),
+        "station file, \(file.count / 1000) KB, verified and installed", least * 1000, "ms", .atMost(18.6),
         beside: "\(shown(floor * 1000)) ms: Foundation, same files")
     ]
   }

@@ -11,8 +11,8 @@ struct Schedules {
     let common = try ["*/5 * * * *", "30 17 * * FRI", "0 2 * * *", "0 9 1 * *"].map(nanoseconds).max() ?? 0
     let worst = try ["0 0 29 2 *", "30 2 29 2 1", "0 0 31 12 *"].map(nanoseconds).max() ?? 0
     return [
-      Row("next fire time, common", common, "ns", .atMost(100)),
-      Row("next fire time, worst", worst, "ns", .atMost(5000)),
+      Row("next fire time, common", common, "ns", .atMost(66)),
+      Row("next fire time, worst", worst, "ns", .atMost(275)),
     ] + (try million())
   }
 
@@ -63,10 +63,10 @@ struct Schedules {
     let figures = try ownOutput(Self.millionWord).split(whereSeparator: \.isWhitespace).compactMap { Double($0) }
     guard figures.count == 3 else { throw NotMeasured("a million schedules were not held") }
     return [
-      Row("1,000,000 schedules, insert", figures[0], "s", .atMost(2)),
-      Row("1,000,000 schedules, memory", figures[1], "MB", .atMost(200)),
+      Row("1,000,000 schedules, insert", figures[0], "s", .atMost(1.1)),
+      Row("1,000,000 schedules, memory", figures[1], "MB", .atMost(186)),
       // What the logarithm of a million allows, and a walk through them doesn't.
-      Row("1,000,000 schedules, one decision", figures[2], "ns", .atMost(50_000)),
+      Row("1,000,000 schedules, one decision", figures[2], "ns", .atMost(4500)),
     ]
   }
 }

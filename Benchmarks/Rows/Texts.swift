@@ -60,7 +60,7 @@ struct Texts {
     return [
       Row("JSON with places, \(bytes.count / 1000) KB, parse", size / parse, "MB/s", .atLeast(250)),
       Row(
-        "JSON, the same, against Foundation", foundation / parse, "×", .atLeast(5),
+        "JSON, the same, against Foundation", foundation / parse, "×", .atLeast(7.8),
         beside: "\(shown(size / foundation)) MB/s: JSONDecoder"),
       Row("JSON, the same, write", size / write, "MB/s", .atLeast(400)),
     ]
