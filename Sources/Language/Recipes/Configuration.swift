@@ -24,6 +24,8 @@ package struct Configuration: Sendable {
     package var keepRuns: Int?
     package var keepFor: TimeSpan? = .seconds(365 * 86_400)
     package var keepSlotsFor: TimeSpan? = .seconds(90 * 86_400)
+    /// How long what finished runs were about is kept: inputs, outputs, requests and what commands printed.
+    package var keepDataFor: TimeSpan?
   }
 
   /// The file, or nil for the defaults where there is none.
@@ -139,7 +141,7 @@ private struct ConfigurationReader {
     }
   }
 
-  /// Reads `{keepRuns, keepFor, keepSlotsFor}`, each of which may be `forever`.
+  /// Reads `{keepRuns, keepFor, keepSlotsFor, keepDataFor}`, each of which may be `forever`.
   private func read(history value: Value, into limits: inout Configuration.HistoryLimits) {
     guard let fields = Fields(value, of: "'history'", .history, findings) else { return }
     func isForever(_ value: Value) -> Bool { value.string?.hasSameScalars(as: "forever") ?? false }
@@ -152,6 +154,7 @@ private struct ConfigurationReader {
     }
     limits.keepFor = span("keepFor", limits.keepFor)
     limits.keepSlotsFor = span("keepSlotsFor", limits.keepSlotsFor)
+    limits.keepDataFor = span("keepDataFor", limits.keepDataFor)
   }
 
   private func connection(_ member: ValueMap.Member) -> Configuration.Connection? {

@@ -40,6 +40,9 @@ extension KeySet {
       default: .string("forever")),
     Key("keepFor", .definition("keeping"), "How long finished runs are kept; 365d if left out."),
     Key("keepSlotsFor", .definition("keeping"), "How long slots are kept; 90d if left out."),
+    Key(
+      "keepDataFor", .definition("keeping"),
+      "How long the data of finished runs is kept: inputs, outputs, requests and logs; as long as the runs if left out."),
   ])
 }
 

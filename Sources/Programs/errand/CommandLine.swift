@@ -142,7 +142,7 @@ private let evalCommand = Command(
 
 private let graphCommand = Command(
   "graph", "Draws a recipe's steps and the data between them, or their outcomes in a run.",
-  arguments: [.required("subject", "A recipe's file, or a run's id or the beginning of it.", .file)],
+  arguments: [.required("subject", "A recipe's file, or a run: its id, the beginning or end of it, or last.", .file)],
   options: [
     .option(
       "format", "FORMAT", "text (if left out), mermaid, dot for Graphviz, or svg, which Graphviz draws.",

@@ -1,8 +1,9 @@
 import CommandLineParser
+import RunState
 
 // The commands that show and steer runs and schedules.
 
-private let runArgument = Command.Argument.required("run", "The run's id, or the beginning of it.", .text)
+private let runArgument = Command.Argument.required("run", "The run: its id, the beginning or end of it, a recipe's name, last or last:RECIPE.", .text)
 private let json = Command.Option.flag("json", "Prints JSON.")
 private let finalJSON = Command.Option.flag("json", "Prints one JSON document when the run is over.")
 
@@ -13,20 +14,37 @@ let runsCommand = Command(
       "list", "Lists the open runs with what they wait for, and the latest finished ones.",
       options: [
         .option("limit", short: "n", "COUNT", "At most that many finished runs (20).", .int(1...10_000)),
-        .option("recipe", "NAME", "Only runs of that recipe.", .text), json,
+        .option("recipe", "NAME", "Only runs of that recipe.", .text),
+        .option(
+          "status", "STATUS", "Only runs with that status.", .choice(RunStatus.allCases.map(\.rawValue)), repeats: true),
+        .option("since", "TIME", "Only runs created since then: 2026-11-20, '2026-11-20 17:30', 17:30 or 7d.", .text),
+        .option("until", "TIME", "Only runs created before then.", .text),
+        .option("after", "RUN", "The next page: the finished runs after that one.", .text), json,
+      ],
+      examples: [
+        .init("runs list --status failed --since 7d", "Shows what went wrong in the last week."),
+        .init("runs list --recipe weekly-report -n 5", "Shows the latest five runs of a recipe."),
       ]),
     Command(
       "start", "Starts a recipe that an agent serves, by its name.",
       arguments: [.required("recipe", "The recipe's name.", .text)], options: inputOptions,
       examples: [.init("runs start weekly-report -i week=46", "Prints the id of the run, which the agent runs.")]),
     Command(
-      "show", "Shows one run with its cause, steps, inputs and outputs.", arguments: [runArgument], options: [json]),
+      "show", "Shows one run with its cause, steps, inputs and outputs, or the input and output of one step.",
+      arguments: [runArgument, .optional("step", "The step's path, such as put[3]/write.", .text)], options: [json],
+      examples: [
+        .init("runs show last", "Shows the run that was started last."),
+        .init("runs show last:weekly-report averages", "Shows what a step got and gave."),
+      ]),
+    Command(
+      "delete", "Deletes a run that has ended, with its values and what its commands printed.",
+      arguments: [runArgument], examples: [.init("runs delete 8f3a21", "Leaves nothing of it in the state.")]),
     Command("logs", "Shows the attempts and requests of one run.", arguments: [runArgument], options: [json]),
     Command("follow", "Follows a run that the folder's agent is running.", arguments: [runArgument]),
     Command(
       "resume", "Resumes an interrupted or paused run, or all interrupted runs.",
       arguments: [
-        .optional("run", "The run's id, or the beginning of it; all open runs that aren't paused if left out.", .text)
+        .optional("run", "The run, as for show; all open runs that aren't paused if left out.", .text)
       ],
       options: [finalJSON]),
     Command(
@@ -65,7 +83,7 @@ let runsCommand = Command(
     Command(
       "signal", "Sends an event to a run that waits for it, or to the first run that takes it.",
       arguments: [
-        .required("run", "The run's id, or the beginning of it; or any.", .text),
+        .required("run", "The run, as for show; or any.", .text),
         .required("event", "The event's name, as recipes wait for it.", .text),
       ],
       options: [
@@ -145,7 +163,7 @@ let scheduleCommand = Command(
 
 let whyCommand = Command(
   "why", "Explains the state of a run, or why a schedule ran or didn't.",
-  arguments: [.required("subject", "A run's id or the beginning of it, or a recipe's name.", .text)],
+  arguments: [.required("subject", "A run, as for runs show; or a recipe or schedule by its name.", .text)],
   options: [
     .option("at", "TIME", "Of a recipe: when; a date, a time of today, both, or RFC 3339.", .text), json,
   ],

@@ -12,6 +12,7 @@ struct RunsCommand: DispatchedCommand {
     let session = try dispatch.session()
     switch parsed.command.last {
     case "show": return try await show(session)
+    case "delete": return try await delete(session)
     case "logs": return try await logs(session)
     case "follow":
       let run = try await session.access.asking(isReading: true) { requests throws(RuntimeError) in
@@ -27,32 +28,48 @@ struct RunsCommand: DispatchedCommand {
 
   private func list(_ session: RunSession) async throws(RuntimeError) -> ExitCode {
     let clock = session.workspace.wallClock(session.time.now())
-    let (open, finished, isAgent) = try await session.access.asking(isReading: true) { requests throws(RuntimeError) in
-      let runs = try await requests.runs(limit: parsed["limit"].int ?? 20, recipe: parsed["recipe"].text)
-      return (runs.open, runs.finished, requests.connection.isAgent)
+    var query = RunListQuery(limit: parsed["limit"].int ?? 20, recipe: parsed["recipe"].text)
+    query.statuses = parsed["status"].texts.compactMap(RunStatus.init(rawValue:))
+    query.since = try instant("since", clock)
+    query.until = try instant("until", clock)
+    let page = parsed["after"].text
+    let (open, finished, next, isAgent) = try await session.access.asking(isReading: true) {
+      requests throws(RuntimeError) in
+      var query = query
+      if let page { query.after = try await requests.run(page).id }
+      let runs = try await requests.runs(query)
+      return (runs.open, runs.finished, runs.next, requests.connection.isAgent)
     }
     func why(_ run: RunRecord) -> String {
       isAgent && run.status == .running ? "interrupted; nothing is running it" : run.summary(clock)
     }
     if asJSON {
-      let summaries = open.map { $0.summary(why: why($0)) }
-      let answer = Value.object(["open": .list(summaries), "finished": .list(finished.map { $0.encoded() })])
-      console.out(JSON.shown(answer, .pretty))
+      var answer = ValueMap([
+        ("open", .list(open.map { $0.summary(why: why($0)) })), ("finished", .list(finished.map(\.summary))),
+      ])
+      answer["next"] = next.map { .string($0) }
+      console.out(JSON.shown(.map(answer), .pretty))
       return .done
     }
+    let tails = RunTails(of: open.map(\.id) + finished.map(\.id))
     var rows = open.map { run in
-      [run.id, run.recipe.safe, run.status.rawValue, clock.date(run.createdAt), "", why(run).clipped]
+      [tails[run.id], run.recipe.safe, run.status.rawValue, clock.date(run.createdAt), "", why(run).clipped]
     }
     rows += finished.map { run in
       let took = run.endedAt.span(since: run.createdAt)?.spoken ?? ""
-      return [run.id, run.recipe.safe, run.status.rawValue, clock.date(run.createdAt), took, ""]
+      return [
+        tails[run.id], run.recipe.safe, run.status.rawValue, clock.date(run.createdAt), took,
+        (run.reason ?? "").clipped,
+      ]
     }
     guard !rows.isEmpty else {
-      console.say("no runs in \(session.workspace.stateFolder)")
+      let isFiltered = query.recipe != nil || !query.statuses.isEmpty || query.since != nil || query.until != nil
+      console.say("no \(isFiltered ? "such " : "")runs in \(session.workspace.stateFolder)")
       return .done
     }
     console.out(table(["RUN", "RECIPE", "STATUS", "CREATED", "TOOK", "WHY"], rows, colour: console.colourOut))
-    for run in open { showQuestions(of: run, clock) }
+    for run in open { showQuestions(of: run, as: tails[run.id], clock) }
+    if let next { console.say("\nThere are more; continue with: --after \(tails[next])") }
     if isAgent, open.contains(where: { [.queued, .running, .waiting].contains($0.status) }) {
       console.say(
         "\nNo agent is running to resume the open runs. Start one with: errand serve; or: errand runs resume")
@@ -60,19 +77,43 @@ struct RunsCommand: DispatchedCommand {
     return .done
   }
 
+  /// The instant of an option: a time on the folder's clock, or a length of time before now.
+  private func instant(_ option: String, _ clock: WallClock) throws(RuntimeError) -> Timestamp? {
+    guard let text = parsed[option].text else { return nil }
+    if let instant = clock.instant(text) { return instant }
+    if let span = TimeSpan(text), span > .zero,
+      let instant = clock.now.advanced(by: TimeSpan(nanoseconds: -span.nanoseconds))
+    {
+      return instant
+    }
+    throw RuntimeError(
+      .usage, "--\(option) takes a time such as 2026-11-20, '2026-11-20 17:30' or 17:30, or 7d for seven days ago, not '\(text)'")
+  }
+
   /// Shows the decisions that a run asks for, with the commands to type.
-  private func showQuestions(of run: RunRecord, _ clock: WallClock) {
+  private func showQuestions(of run: RunRecord, as name: String, _ clock: WallClock) {
     for step in run.askingSteps {
       let who = step.wait?.by.isEmpty == false ? " (\(joined(step.wait?.by.map(\.safe) ?? [], by: "or")))" : ""
       let until = step.wait?.wakeAt.map { ", until \(clock.dateFromNow($0))" } ?? ""
       let prompt = Style.bold.applied(to: (step.wait?.prompt ?? "").safeLines(indent: "  "), console.colourOut)
       console.out(
         "\n\(Style.yellow.applied(to: "?", console.colourOut)) \(run.recipe.safe) asks\(who)\(until): \(prompt)")
-      for word in ["approve", "reject"] { console.out("    errand runs \(word) \(run.id) \(step.path.shellQuoted)") }
+      for word in ["approve", "reject"] { console.out("    errand runs \(word) \(name) \(step.path.shellQuoted)") }
     }
   }
 
+  private func delete(_ session: RunSession) async throws(RuntimeError) -> ExitCode {
+    let run = try await session.access.asking { requests throws(RuntimeError) in
+      let run = try await requests.run(parsed["run"].text)
+      try await requests.tell(.delete(run: run.id))
+      return run
+    }
+    console.say("deleted the run \(run.id) of \(run.recipe.safe)")
+    return .done
+  }
+
   private func show(_ session: RunSession) async throws(RuntimeError) -> ExitCode {
+    if let step = parsed["step"].text { return try await RunStepReport(dispatch: dispatch).run(step, session) }
     let (record, outputs, facts, isServed, holder) = try await session.access.asking(isReading: true) {
       requests throws(RuntimeError) in
       let record = try await requests.shown(parsed["run"].text)
@@ -94,6 +135,9 @@ struct RunsCommand: DispatchedCommand {
     console.out("created  \(clock.date(record.createdAt))")
     if let ended = record.endedAt {
       console.out("ended    \(clock.date(ended))  (after \((ended.span(since: record.createdAt) ?? .zero).spoken))")
+    }
+    if let erased = record.erasedAt {
+      console.out("erased   \(clock.date(erased)): its inputs, outputs, requests and logs")
     }
     if let group = record.origin.group { console.out("group    \(group.name.safe), \(group.limit) at a time") }
     for input in record.origin.inputs.map?.members ?? [] {
@@ -117,8 +161,11 @@ struct RunsCommand: DispatchedCommand {
         clock: clock)
       let lines = timeline.lines(width: console.width, colour: console.colourOut)
       console.out("\n" + lines.joined(separator: "\n"))
+      if record.stepsInOrder.contains(where: \.hasValues) {
+        console.say("\n\(Timeline.valueMark) has an input or output: errand runs show \(record.id) STEP")
+      }
     }
-    showQuestions(of: record, clock)
+    showQuestions(of: record, as: record.id, clock)
     console.out("")
     report.showText()
     return .done
@@ -190,4 +237,32 @@ extension RunRecord {
     if !asking.isEmpty { summary["asks"] = .list(asking) }
     return .map(summary)
   }
+}
+
+extension RunSummary {
+  /// A finished run in the output of `--json` of a list, in the form of an open one.
+  fileprivate var summary: Value {
+    var summary = ValueMap([
+      ("id", .string(id)), ("recipe", .string(recipe)), ("status", .string(status.rawValue)),
+      ("createdAt", .string(createdAt.description)), ("endedAt", .string(endedAt.description)),
+    ])
+    summary["why"] = reason.map { .string($0) }
+    summary["retryOf"] = retryOf.map { .string($0) }
+    return .map(summary)
+  }
+}
+
+/// The ends of the ids of some runs, as short as they are unique among them: the beginnings are those of all runs of
+/// about a minute.
+struct RunTails {
+  private let length: Int
+
+  private static let shortest = 6
+
+  init(of ids: [String]) {
+    // An id has twelve random digits after its last dash.
+    length = (RunTails.shortest..<12).first { length in Set(ids.map { $0.suffix(length) }).count == Set(ids).count } ?? 36
+  }
+
+  subscript(id: String) -> String { String(id.suffix(length)) }
 }

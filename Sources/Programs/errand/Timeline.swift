@@ -78,6 +78,9 @@ struct Timeline {
     return lines
   }
 
+  /// Marks steps whose input or output can be shown.
+  static let valueMark = "⇄"
+
   // MARK: Rows
 
   private func row(_ step: StepRecord) -> Row {
@@ -94,7 +97,7 @@ struct Timeline {
     let isWait = step.wait != nil && step.wait?.kind != .poll
     return Row(
       cells: (
-        step.path.safe, "+\(from.spoken)", step.status == .skipped ? "" : max(.zero, to - from).spoken,
+        step.path.safe + (step.hasValues ? " \(Timeline.valueMark)" : ""), "+\(from.spoken)", step.status == .skipped ? "" : max(.zero, to - from).spoken,
         status(of: step)
       ), bar: (part(from), step.wait?.kind == .poll ? part(to) : part(max(from, change)), part(max(from, to)), isWait),
       style: style, error: step.error.map { "\($0.kind.rawValue): \($0.message.safe)" })
@@ -146,6 +149,11 @@ struct Timeline {
     return String(repeating: " ", count: first) + String(repeating: before, count: change - first)
       + String(repeating: after, count: last - change)
   }
+}
+
+extension StepRecord {
+  /// Whether it had an input, or has an output.
+  var hasValues: Bool { isAction || output != nil }
 }
 
 extension String {

@@ -62,26 +62,17 @@ struct WhyCommand: DispatchedCommand {
     _ now: Timestamp
   ) async throws(RuntimeError) -> Story {
     if parsed["at"].isGiven { throw unknown(subject, schedules, "has a schedule, which --at needs") }
-    let isID = subject.utf8.allSatisfy { $0 == ASCII.minus || hexadecimal($0) }
-    var prefix = subject
-    if !isID {
-      // The latest run of a recipe without a schedule.
-      let runs = try await requests.runs(limit: 1, recipe: subject)
-      guard
-        let latest = [runs.open.last?.id, runs.finished.first?.id].compactMap({ $0 }).max(by: {
-          $0.precedesByScalars($1)
-        })
-      else {
-        throw unknown(subject, schedules, "has a schedule or ever ran")
-      }
-      prefix = latest
+    let record: RunRecord
+    do throws(RuntimeError) { record = try await requests.shown(subject) } catch {
+      guard error.kind == .noInput else { throw error }
+      throw unknown(subject, schedules, "has a schedule or ever ran")
     }
-    let (facts, holder) = try await requests.facts(about: try await requests.shown(prefix))
+    let (facts, holder) = try await requests.facts(about: record)
     let book = await workspace.secretBook(workspace.secretSources())
     // The values that conditions read; secrets are masked in what is shown.
     let seen = await facts.restored(by: book)
     let conditions = workspace.recipe(facts.run.origin.file, among: seen.texts).recipe.map { recipe in
-      ConditionReplay(of: recipe, seen.run) { seen.output(of: $0) }
+      StepReplay(of: recipe, seen.run) { seen.output(of: $0) }
     }
     let zone = schedules.first { $0.record.id == facts.run.origin.cause.schedule }?.zone
     let clock = zone.map { WallClock($0, now: now) } ?? workspace.wallClock(now)
@@ -90,10 +81,6 @@ struct WhyCommand: DispatchedCommand {
       holder: holder
     ).mapTexts { book.finder.redact($0) }
     return Story(kind: "run", id: facts.run.id, explanation: explanation)
-  }
-
-  private func hexadecimal(_ byte: UInt8) -> Bool {
-    ASCII.digits.contains(byte) || (0x61...0x66).contains(byte)
   }
 
   private func unknown(_ subject: String, _ schedules: [KnownSchedule], _ what: String) -> RuntimeError {

@@ -16,11 +16,14 @@ package indirect enum AgentReply: Sendable {
   case paused(run: String)
   case cancelled(run: String)
   case retried(run: String, as: String)
+  case deleted(run: String)
   case resolved(run: String)
   case decided(step: StepPath, run: String)
   case received(event: String, isNew: Bool)
-  /// - Parameter open: The records as lists show them.
-  case runs(open: [RunRecord], finished: [RunSummary])
+  /// - Parameters:
+  ///   - open: The records as lists show them.
+  ///   - next: The run after which the next page begins, if there is one.
+  case runs(open: [RunRecord], finished: [RunSummary], next: String?)
   /// - Parameter open: The record as lists show it, while the run is open.
   case found(RunReference, open: RunRecord?)
   case run(RunRecord)

@@ -1,11 +1,11 @@
 /// The form of answers on the socket: each is an object, recognised by its members.
 ///
-///     {"accepted":id,"isServing":bool}          {"cancelled":id} {"paused":id} {"resolved":id}
+///     {"accepted":id,"isServing":bool}          {"cancelled":id} {"paused":id} {"resolved":id} {"deleted":id}
 ///     {"accepted":new id,"retries":id}          {"decided":path,"run":id}
 ///     progress (`ProgressCoding`)               {"received":id,"isNew":bool}
 ///     {"waits":{"until":…?,"status":…,"reason":…?}}
 ///     {"ended":record}                          {"run":record}
-///     {"open":[record, as lists show it…],"finished":[summary…]}
+///     {"open":[record, as lists show it…],"finished":[summary…],"next":id?}
 ///     {"run":reference,"open":record?}          {"value":…}
 ///     {"facts":…,"others":[…],"events":[…],"holder":pid?}
 ///     {"schedules":[record with its texts…]}    {"slots":[slot record…]}
@@ -177,10 +177,13 @@ extension AgentReply {
     case .paused(let run): return object(["paused": .string(run)])
     case .cancelled(let run): return object(["cancelled": .string(run)])
     case .retried(let run, let id): return object(["accepted": .string(id), "retries": .string(run)])
+    case .deleted(let run): return object(["deleted": .string(run)])
     case .resolved(let run): return object(["resolved": .string(run)])
     case .decided(let step, let run): return object(["decided": .string(step), "run": .string(run)])
     case .received(let event, let isNew): return object(["received": .string(event), "isNew": .bool(isNew)])
-    case .runs(let open, let finished): return (ValueMap(), [List("open", open), List("finished", finished)])
+    case .runs(let open, let finished, let next):
+      let (members, _) = object(["next": next.map { .string($0) }])
+      return (members, [List("open", open), List("finished", finished)])
     case .found(let run, let open): return object(["run": run.encoded(), "open": open?.encoded()])
     case .run(let record): return object(["run": record.encoded()])
     case .value(let value): return object(["value": value.encoded()])
@@ -222,10 +225,12 @@ extension AgentReply {
     case "retry": self = .retried(run: try text("retries"), as: try text("accepted"))
     case "pause": self = .paused(run: try text("paused"))
     case "cancel": self = .cancelled(run: try text("cancelled"))
+    case "delete": self = .deleted(run: try text("deleted"))
     case "resolve": self = .resolved(run: try text("resolved"))
     case "decide": self = .decided(step: try text("decided"), run: try text("run"))
     case "signal": self = .received(event: try text("received"), isNew: answer["isNew"]?.bool ?? false)
-    case "runs": self = .runs(open: try list("open"), finished: try list("finished"))
+    case "runs":
+      self = .runs(open: try list("open"), finished: try list("finished"), next: answer["next"]?.string)
     case "find":
       let open = answer["open"]
       self = .found(

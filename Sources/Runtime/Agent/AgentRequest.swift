@@ -16,10 +16,11 @@ package enum AgentRequest: Sendable {
   case pause(run: String, reason: String?)
   case cancel(run: String, reason: String?)
   case retry(run: String)
+  case delete(run: String)
   case resolve(run: String, step: StepPath, as: Resolution)
   case decide(run: String, step: StepPath?, isApproved: Bool, comment: String?)
   case signal(SentEvent)
-  case runs(limit: Int = 20, recipe: String? = nil)
+  case runs(RunListQuery)
   case find(run: String)
   case show(run: String)
   case value(BlobReference)
@@ -33,6 +34,32 @@ package enum AgentRequest: Sendable {
   case backfill(id: String, from: Timestamp, to: Timestamp, overlap: Trigger.Overlap?, isDry: Bool)
   case status
   case yield
+}
+
+/// Which runs to list; a member that is nil or empty matches every run.
+package struct RunListQuery: Sendable {
+  /// The most finished runs.
+  package var limit: Int
+  package var recipe: String?
+  package var statuses: [RunStatus]
+  /// Only runs that were created at that instant or later.
+  package var since: Timestamp?
+  /// Only runs that were created before that instant.
+  package var until: Timestamp?
+  /// The last finished run of the page before; then no open runs are listed.
+  package var after: String?
+
+  package init(
+    limit: Int = 20, recipe: String? = nil, statuses: [RunStatus] = [], since: Timestamp? = nil,
+    until: Timestamp? = nil, after: String? = nil
+  ) {
+    self.limit = limit
+    self.recipe = recipe
+    self.statuses = statuses
+    self.since = since
+    self.until = until
+    self.after = after
+  }
 }
 
 /// An event from its sender.

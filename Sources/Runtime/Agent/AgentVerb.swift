@@ -136,7 +136,7 @@ extension AgentRequest {
 // MARK: - The verbs
 
 extension AgentVerb {
-  private static let run = Member<String>.required("run", "The run's id, or the beginning of it.")
+  private static let run = Member<String>.required("run", "The run: its id, the beginning or the end of it, a recipe's name for the latest, `last` or `last:RECIPE`.")
   private static let scheduleID = Member<String>.required("id", "The schedule's id.")
   private static let overlap = Member<Trigger.Overlap?>.optional(
     "overlap", "What to do while a run is open, in place of what the recipe says.")
@@ -185,6 +185,10 @@ extension AgentVerb {
       make: { .cancel(run: $0, reason: $1) },
       values: { if case .cancel(let run, let reason) = $0 { (run, reason) } else { nil } }),
     AgentVerb(
+      "delete", "Deletes a run that has ended, with its values and what its commands printed.", .steer,
+      refusals: [.notFound, .ambiguous, .conflict], run,
+      make: { .delete(run: $0) }, values: { if case .delete(let run) = $0 { run } else { nil } }),
+    AgentVerb(
       "retry", "Retries an ended run: a new run keeps what succeeded.", .steer,
       refusals: [.notFound, .ambiguous, .ended], run,
       make: { .retry(run: $0) }, values: { if case .retry(let run) = $0 { run } else { nil } }),
@@ -224,10 +228,19 @@ extension AgentVerb {
       "runs", "Lists the open runs, and the latest finished ones.", .read,
       Member<Int>.optional("limit", or: 20, "The most finished runs to list."),
       Member<String?>.optional("recipe", "Only runs of that recipe."),
-      make: { .runs(limit: $0, recipe: $1) },
-      values: { if case .runs(let limit, let recipe) = $0 { (limit, recipe) } else { nil } }),
+      Member<[RunStatus]>.optional("statuses", or: [], "Only runs with one of these statuses."),
+      Member<Timestamp?>.optional("since", "Only runs created at that instant or later."),
+      Member<Timestamp?>.optional("until", "Only runs created before that instant."),
+      Member<String?>.optional("after", "The last finished run of the page before; then no open runs are listed."),
+      make: {
+        .runs(RunListQuery(limit: $0, recipe: $1, statuses: $2, since: $3, until: $4, after: $5))
+      },
+      values: {
+        guard case .runs(let query) = $0 else { return nil }
+        return (query.limit, query.recipe, query.statuses, query.since, query.until, query.after)
+      }),
     AgentVerb(
-      "find", "Finds a run by the beginning of its id.", .read, refusals: [.notFound, .ambiguous], run,
+      "find", "Finds a run by what it is called.", .read, refusals: [.notFound, .ambiguous], run,
       make: { .find(run: $0) }, values: { if case .find(let run) = $0 { run } else { nil } }),
     AgentVerb(
       "show", "Shows the whole record of a run.", .read, refusals: [.notFound, .ambiguous], run,

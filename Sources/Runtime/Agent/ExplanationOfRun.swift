@@ -13,7 +13,7 @@ extension Explanation {
   ///   - isServed: Whether an agent is running that wakes waiting runs.
   ///   - holder: The process that is running this run and isn't such an agent, as 'errand run' does.
   package init(
-    of facts: RunFacts, conditions: ConditionReplay? = nil, clock: WallClock, isServed: Bool, holder: Int? = nil
+    of facts: RunFacts, conditions: StepReplay? = nil, clock: WallClock, isServed: Bool, holder: Int? = nil
   ) {
     let formatter = RunFormatter(facts: facts, conditions: conditions, clock: clock, isServed: isServed, holder: holder)
     formatter.tellStatus(&self)
@@ -29,7 +29,7 @@ extension Explanation {
 /// Explains one run.
 struct RunFormatter {
   let facts: RunFacts
-  let conditions: ConditionReplay?
+  let conditions: StepReplay?
   let clock: WallClock
   let isServed: Bool
   let holder: Int?

@@ -48,6 +48,11 @@ package struct RunFacts: Sendable, Equatable {
     return seen
   }
 
+  /// The list of a loop, if it is available.
+  package func items(of step: StepRecord) -> Value? {
+    step.items.flatMap { value($0, named: "\(step.path)#items") }
+  }
+
   private func value(_ stored: StoredValue, named name: String) -> Value? {
     if case .inline(let value) = stored { value } else { values[name] }
   }
@@ -108,13 +113,22 @@ extension RunFacts {
   private static let mostBytes = 4 << 20
 
   /// The values that the run's records only refer to and that improve an explanation.
-  package var missingValues: [(name: String, blob: BlobReference)] {
+  package var missingValues: [(name: String, blob: BlobReference)] { missingValues(upTo: RunFacts.mostBytes) }
+
+  /// The values that the run's records only refer to, and that a step may have read.
+  ///
+  /// - Parameters:
+  ///   - step: The path of the step; if it is left out, no value in a loop.
+  ///   - bytes: The most bytes of all together; larger values are left out.
+  package func missingValues(at step: StepPath = "", upTo bytes: Int) -> [(name: String, blob: BlobReference)] {
     var named = [("#texts", run.origin.texts)]
-    // There are many items, and no condition outside the loop reads one of them.
-    for step in run.stepsInOrder where !step.path.utf8.contains(ASCII.openBracket) {
-      if let output = step.output { named.append((step.path, output)) }
+    for other in run.stepsInOrder {
+      // There are many items, and what is in one of them no step outside it reads.
+      if let end = other.path.lastIndex(of: "]"), !step.hasPrefix(other.path[...end]) { continue }
+      if let output = other.output { named.append((other.path, output)) }
+      if let items = other.items { named.append(("\(other.path)#items", items)) }
     }
-    var left = RunFacts.mostBytes
+    var left = bytes
     return named.compactMap { name, stored in
       guard case .blob(let reference) = stored, reference.size <= left else { return nil }
       left -= reference.size

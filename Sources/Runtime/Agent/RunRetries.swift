@@ -27,6 +27,11 @@ package final class RunRetries: Sendable {
       throw RunRefusedError(
         "the run \(ended.id) is not over (\(ended.status.rawValue)); resume it: errand runs resume \(ended.id)")
     }
+    if let erased = ended.erasedAt {
+      throw RunRefusedError(
+        "the data of the run \(ended.id) was erased on \(erased.description.prefix(10)), so it cannot be retried; errand run starts a new one"
+      )
+    }
     guard ended.status != .succeeded else {
       throw RunRefusedError(
         "the run \(ended.id) has succeeded, so there is nothing to retry; errand run starts a new one")

@@ -27,6 +27,7 @@ package struct RunService: Sendable {
       case .follow(let run): try await follow(try await find(run).id, replies)
       case .pause(let run, let reason): replies.give(try await pause(run, reason, caller))
       case .cancel(let run, let reason): replies.give(try await cancel(run, reason))
+      case .delete(let run): replies.give(try await delete(run))
       case .retry(let run): replies.give(try await retry(run))
       case .resolve(let run, let step, let resolution):
         replies.give(try await resolve(run, step, resolution, caller))
@@ -34,7 +35,7 @@ package struct RunService: Sendable {
         let decision = DecisionRecord(isApproved: isApproved, by: caller.name, at: time.now(), comment: comment)
         replies.give(try await decide(run, step, decision))
       case .signal(let event): replies.give(try await signal(event))
-      case .runs(let limit, let recipe): await replies.giveInTurn(try await runs(limit, recipe))
+      case .runs(let query): await replies.giveInTurn(try await runs(query))
       case .find(let run):
         let found = try await find(run)
         replies.give(.found(found, open: await store.openRun(found.id)?.listed))

@@ -3,12 +3,47 @@ import RunState
 
 // Requests that only read. None of them reads a finished run whole.
 extension RunService {
-  func runs(_ limit: Int, _ recipe: String?) async throws(RequestRefusedError) -> AgentReply {
-    let open = await store.openRuns(OpenRunQuery(recipe: recipe)).map(\.listed)
-    let query = HistoryQuery(limit: limit, recipe: recipe)
-    return .runs(
-      open: open,
-      finished: try await kept { () async throws(StateError) in try await store.finishedRuns(query) })
+  /// Lists the open runs that match and the latest finished ones, from a page on.
+  func runs(_ query: RunListQuery) async throws(RequestRefusedError) -> AgentReply {
+    var open: [RunRecord] = []
+    let statuses = query.statuses.isEmpty ? nil : Set(query.statuses)
+    if query.after == nil {
+      open = await store.openRuns(OpenRunQuery(recipe: query.recipe, statuses: statuses)).filter { run in
+        query.since.map { run.createdAt >= $0 } ?? true && query.until.map { run.createdAt < $0 } ?? true
+      }.map(\.listed)
+    }
+    var history = HistoryQuery(limit: query.limit + 1, recipe: query.recipe, statuses: statuses)
+    history.createdFrom = query.since
+    history.createdBefore = query.until
+    var finished = try await finishedRuns(history, after: query.after)
+    let hasMore = finished.count > query.limit
+    finished.removeLast(finished.count - min(finished.count, query.limit))
+    return .runs(open: open, finished: finished, next: hasMore ? finished.last?.id : nil)
+  }
+
+  /// The finished runs that match, latest end first, after the one with that id.
+  private func finishedRuns(
+    _ query: HistoryQuery, after id: String?
+  ) async throws(RequestRefusedError) -> [RunSummary] {
+    guard let id else { return try await kept { () async throws(StateError) in try await store.finishedRuns(query) } }
+    let last = try await kept { () async throws(StateError) in
+      try await store.finishedRuns(HistoryQuery(limit: 1, idPrefix: id)).first { $0.id.hasSameScalars(as: id) }
+    }
+    guard let last else {
+      throw RequestRefusedError(.notFound, "the page cannot begin after the run \(id), which isn't in the history")
+    }
+    var query = query
+    let count = query.limit
+    // The order is that in which the ends were recorded, which need not be that of their instants.
+    query.endedBefore = last.endedAt.advanced(by: .seconds(60)) ?? .latest
+    while true {
+      query.limit = query.limit.multipliedReportingOverflow(by: 2).partialValue
+      let asked = query
+      let runs = try await kept { () async throws(StateError) in try await store.finishedRuns(asked) }
+      let isAll = runs.count < query.limit
+      let place = runs.firstIndex { $0.id == last.id }.map { $0 + 1 } ?? (isAll ? 0 : runs.endIndex)
+      if isAll || runs.count - place >= count { return Array(runs[place...].prefix(count)) }
+    }
   }
 
   /// Collects the facts for an explanation of a run, besides its record.
@@ -51,35 +86,5 @@ extension RunService {
       records.append(schedule)
     }
     return .schedules(records)
-  }
-
-  // MARK: Finding runs
-
-  /// The one run whose id begins with a prefix, open or finished.
-  func find(_ prefix: String) async throws(RequestRefusedError) -> RunReference {
-    if let run = await store.openRun(prefix) { return RunReference(run) }
-    let open = await store.openRuns(OpenRunQuery(idPrefix: prefix)).map { RunReference($0) }
-    let finished = try await kept { () async throws(StateError) in
-      try await store.finishedRuns(HistoryQuery(limit: 3, idPrefix: prefix))
-    }.map { RunReference($0) }
-    // An open run may have ended meanwhile.
-    let runs = finished + open.filter { run in !finished.contains { $0.id == run.id } }
-    if let run = runs.count == 1 ? runs.first : runs.first(where: { $0.id.hasSameScalars(as: prefix) }) { return run }
-    guard runs.isEmpty else {
-      let ids = runs.map(\.id).sorted { $0.precedesByScalars($1) }
-      let more = ids.count > 5 ? " and others" : ""
-      throw RequestRefusedError(
-        .ambiguous, "several runs begin with '\(prefix)': \(ids.prefix(5).joined(separator: ", "))\(more)")
-    }
-    throw RequestRefusedError(.notFound, "no run begins with '\(prefix)'; 'errand runs list' shows the latest")
-  }
-
-  /// The id of the one open run whose id begins with a prefix.
-  func openRun(_ prefix: String) async throws(RequestRefusedError) -> String {
-    let run = try await find(prefix)
-    guard await store.openRun(run.id) != nil else {
-      throw RequestRefusedError(.ended, "the run \(run.id) is over: \(run.status.rawValue)")
-    }
-    return run.id
   }
 }

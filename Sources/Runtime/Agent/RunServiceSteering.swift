@@ -19,6 +19,18 @@ extension RunService {
     return .paused(run: run)
   }
 
+  func delete(_ name: String) async throws(RequestRefusedError) -> AgentReply {
+    let run = try await find(name)
+    guard run.status.isEnded, await store.openRun(run.id) == nil else {
+      throw RequestRefusedError(
+        .conflict, "the run \(run.id) is open (\(run.status.rawValue)); cancel it first: errand runs cancel \(run.id)")
+    }
+    guard try await kept({ () async throws(StateError) in try await store.deleteRun(run.id) }) else {
+      throw RequestRefusedError(.notFound, "the run \(run.id) was deleted at this moment")
+    }
+    return .deleted(run: run.id)
+  }
+
   func retry(_ prefix: String) async throws(RequestRefusedError) -> AgentReply {
     let ended = try await stored(try await find(prefix).id).record()
     return try await allowed { () async throws(RunRefusedError) in

@@ -51,10 +51,10 @@ package struct AgentRequests: Sendable {
   }
 
   package func runs(
-    limit: Int = 20, recipe: String? = nil
-  ) async throws(RuntimeError) -> (open: [RunRecord], finished: [RunSummary]) {
-    try await ask(.runs(limit: limit, recipe: recipe)) {
-      if case .runs(let open, let finished) = $0 { (open, finished) } else { nil }
+    _ query: RunListQuery = RunListQuery()
+  ) async throws(RuntimeError) -> (open: [RunRecord], finished: [RunSummary], next: String?) {
+    try await ask(.runs(query)) {
+      if case .runs(let open, let finished, let next) = $0 { (open, finished, next) } else { nil }
     }
   }
 
@@ -73,17 +73,17 @@ package struct AgentRequests: Sendable {
     return try await ask(.status) { if case .status(let report) = $0 { report.isServing } else { nil } }
   }
 
-  /// The one run whose id begins with a prefix.
-  package func run(_ prefix: String?) async throws(RuntimeError) -> RunReference { try await found(prefix).run }
+  /// The run that a text names.
+  package func run(_ name: String?) async throws(RuntimeError) -> RunReference { try await found(name).run }
 
-  /// The one run whose id begins with a prefix, and, while it is open, its record as lists show it.
-  package func found(_ prefix: String?) async throws(RuntimeError) -> (run: RunReference, open: RunRecord?) {
-    try await ask(.find(run: prefix ?? "")) { if case .found(let run, let open) = $0 { (run, open) } else { nil } }
+  /// The run that a text names, and, while it is open, its record as lists show it.
+  package func found(_ name: String?) async throws(RuntimeError) -> (run: RunReference, open: RunRecord?) {
+    try await ask(.find(run: name ?? "")) { if case .found(let run, let open) = $0 { (run, open) } else { nil } }
   }
 
-  /// The record of the one run whose id begins with a prefix.
-  package func shown(_ prefix: String?) async throws(RuntimeError) -> RunRecord {
-    try await ask(.show(run: prefix ?? "")) { if case .run(let record) = $0 { record } else { nil } }
+  /// The record of the run that a text names.
+  package func shown(_ name: String?) async throws(RuntimeError) -> RunRecord {
+    try await ask(.show(run: name ?? "")) { if case .run(let record) = $0 { record } else { nil } }
   }
 
   /// The facts around a run, and the temporary process that is running it.

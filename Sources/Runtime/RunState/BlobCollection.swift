@@ -37,6 +37,20 @@ struct BlobCollection {
     return removed
   }
 
+  /// Removes those of some blobs that nothing refers to, also if they are not an hour old; returns how many.
+  ///
+  /// A blob that this process wrote within a minute stays, because it may be about to be named again.
+  func remove(_ names: Set<String>) throws(StateError) -> Int {
+    var candidates = names
+    try removeNamed(from: &candidates)
+    try history.removeNamed(from: &candidates, isOver)
+    var removed = 0
+    for name in candidates.sorted(by: { $0.precedesByScalars($1) }) {
+      if try blobs.remove(unnamed: name, writtenBefore: .seconds(60)) { removed += 1 }
+    }
+    return removed
+  }
+
   /// The blobs that are old enough and that nothing refers to; none if a snapshot came meanwhile.
   ///
   /// The caller takes out what the history names; it may have read the history already.

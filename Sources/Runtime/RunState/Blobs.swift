@@ -96,10 +96,10 @@ final class Blobs: Sendable {
   }
 
   /// Removes a blob that nothing refers to, unless this process wrote it recently; returns whether it did.
-  func remove(unnamed name: String) throws(StateError) -> Bool {
+  func remove(unnamed name: String, writtenBefore age: Duration = .zero) throws(StateError) -> Bool {
     // With the lock held, so that a writer of the same blob at this moment finds it gone and writes it again.
     try recent.withLock { recent throws(StateError) in
-      if recent[name] != nil { return false }
+      if let written = recent[name], age == .zero || written > .now - age { return false }
       try onDisk { () throws(FileError) in try fileSystem.remove(path(of: name)) }
       return true
     }

@@ -122,6 +122,15 @@ package final class FileStateStore: LocalStateStore {
     try result.get()
   }
 
+  package func deleteRun(_ id: String) async throws(StateError) -> Bool {
+    // Into the history, if it ended since the last snapshot.
+    try await compact()
+    let isDeleted = try await on(chores) { [maintenance] () throws(StateError) in try maintenance.deleteRun(id) }.get()
+    // Until then the generation before holds what led to its end.
+    if isDeleted { try await request { .compactAgain($0) } }
+    return isDeleted
+  }
+
   private func request(_ make: (Answer) -> JournalWriter.Request) async throws(StateError) {
     try await outcome(make).get()
   }

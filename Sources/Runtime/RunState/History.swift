@@ -1,5 +1,6 @@
 /// The history: the runs that ended, as a `MonthlyLog` in `history/`, each in the month in which it ended.
 import Basics
+import Synchronization
 
 typealias History = MonthlyLog<RunRecord>
 
@@ -18,14 +19,24 @@ extension RunSummary: LogSummary {
 }
 
 extension History {
+  /// The blobs that a run may name.
+  func blobs(of id: String) throws(StateError) -> [String] {
+    try whole.withLock { whole throws(StateError) in try lines(Query(id: id), &whole).first?.line.blobs ?? [] }
+  }
+
   /// The runs that match, latest end first.
   func runs(_ query: HistoryQuery) throws(StateError) -> [RunSummary] {
     var search = Query(limit: query.limit)
     search.idPrefix = query.idPrefix
+    // No run ends before it was created.
+    search.from = query.createdFrom
     search.before = query.endedBefore
     search.lastMonth = query.endedBefore
     search.matches = query.matches
     if let prefix = query.idPrefix { search.needles.append("{\"id\":\(JSON.quoted(prefix).dropLast())") }
+    if let suffix = query.idSuffix {
+      search.needles.append("\(JSON.quoted(suffix).dropFirst()),\"recipe\":")
+    }
     if let run = query.retryOf { search.needles.append(",\"retryOf\":\(JSON.quoted(run)),") }
     if let recipe = query.recipe { search.needles.append(",\"recipe\":\(JSON.quoted(recipe)),") }
     if let status = query.statuses?.first, query.statuses?.count == 1 {

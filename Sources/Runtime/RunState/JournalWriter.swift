@@ -63,6 +63,8 @@ struct JournalWriter {
   enum Request: Sendable {
     case append([StateEvent], JournalLines, Answer)
     case compact(Answer)
+    /// As `compact`, even if nothing happened since the last snapshot: the generation before it goes.
+    case compactAgain(Answer)
     case close(Answer)
   }
 
@@ -129,9 +131,9 @@ struct JournalWriter {
           accepted += events
           waiting.append(answer)
         }
-      case .compact(let answer), .close(let answer):
+      case .compact(let answer), .compactAgain(let answer), .close(let answer):
         commit(&batch, &accepted, &waiting)
-        if failure == nil, opened.position.sequence > opened.snapshotSequence, isDue(request) {
+        if failure == nil, isDue(request) {
           compact()
           // Later requests in the same batch continue from the new journal's header.
           batch = JournalBatch(opened.position)
@@ -158,7 +160,13 @@ struct JournalWriter {
 
   /// Whether a snapshot follows from a request for one, or from the end of the program.
   private func isDue(_ request: Request) -> Bool {
-    if case .close = request { rule.appliesAtEnd(to: opened) } else { true }
+    let hasNews = opened.position.sequence > opened.snapshotSequence
+    return switch request {
+    case .append: false
+    case .compact: hasNews
+    case .compactAgain: journal != nil
+    case .close: hasNews && rule.appliesAtEnd(to: opened)
+    }
   }
 
   /// Applies all events, or none and returns why.

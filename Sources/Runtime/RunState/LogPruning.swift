@@ -76,14 +76,71 @@ extension MonthlyLog {
 
   private func dropBlocks(_ number: Int, of month: LogMonth) throws(StateError) {
     guard let last = try block(number - 1, of: month) else { return }
+    try rewrite(month, from: Copied(index: last.end, data: last.dataEnd)) { _ in .keep }
+  }
+
+  // MARK: - Changing records
+
+  /// What becomes of a record when its month is rewritten.
+  private enum Change {
+    case keep, drop
+    case replace(Entry)
+  }
+
+  /// How far a month was copied: places in its index and its file, and in the new file.
+  private struct Copied {
+    var index = 0
+    var data = 0
+    var written = 0
+  }
+
+  /// Rewrites the months with records that match, without these or with others in their place; returns the number of
+  /// those records.
+  ///
+  /// Only one caller may rewrite or prune at a time. Records are added meanwhile.
+  ///
+  /// - Parameter replacement: The record to keep instead, or nil to drop it.
+  func replace(
+    _ query: Query, with replacement: (Entry) throws(StateError) -> Entry?
+  ) throws(StateError) -> Int {
+    var months: [LogMonth] = []
+    var one = query
+    one.limit = 1
+    for month in try self.months() {
+      let isThere = try whole.withLock { whole throws(StateError) in try !lines(of: month, one, &whole).isEmpty }
+      if isThere { months.append(month) }
+    }
+    var count = 0
+    for month in months {
+      try rewrite(month) { line throws(StateError) in
+        guard query.matches(line.summary) else { return .keep }
+        let bytes = try onDisk { () throws(FileError) in
+          try fileSystem.read(month.data, from: line.offset, count: line.length)
+        }
+        // What is damaged is reported by `errand doctor`, and can be put back from a backup until then.
+        guard let entry = Entry(inLine: bytes.dropLast()) else { return .keep }
+        count += 1
+        guard let other = try replacement(entry) else { return .drop }
+        return .replace(other)
+      }
+    }
+    return count
+  }
+
+  /// Writes a month anew beside its files, from one place on, and puts it in their place.
+  ///
+  /// The lock is held only for what was added meanwhile.
+  private func rewrite(
+    _ month: LogMonth, from start: Copied = Copied(), _ change: (Line) throws(StateError) -> Change
+  ) throws(StateError) {
     let next = month.next
     try clear(next)
-    // What was copied so far, from the current files.
-    var copied = (index: last.end, data: last.dataEnd)
-    try copy(month, to: next, &copied, shift: last.dataEnd)
+    var copied = start
+    try copy(month, to: next, &copied, change)
     try makeBlocks(of: next)
     try whole.withLock { whole throws(StateError) in
-      try copy(month, to: next, &copied, shift: last.dataEnd)
+      try completeIndex(of: month, &whole)
+      try copy(month, to: next, &copied, change)
       try makeBlocks(of: next)
       try replace(month, with: next, &whole)
     }
@@ -91,33 +148,59 @@ extension MonthlyLog {
 
   /// Copies the records and their index lines from one place on, and syncs the records.
   private func copy(
-    _ month: LogMonth, to next: LogMonth, _ copied: inout (index: Int, data: Int), shift: Int
+    _ month: LogMonth, to next: LogMonth, _ copied: inout Copied, _ change: (Line) throws(StateError) -> Change
   ) throws(StateError) {
     let size = try onDisk { () throws(FileError) in try fileSystem.size(month.index) } ?? 0
+    let data = try onDisk { () throws(FileError) in try fileSystem.openForAppending(next.data) }
+    let index = try onDisk { () throws(FileError) in try fileSystem.openForAppending(next.index) }
     var lines: [UInt8] = []
     var place = copied
+    /// Copies the bytes up to a place, also of damaged lines, which the index doesn't have.
+    func copyBytes(to end: Int) throws(StateError) {
+      while place.data < end {
+        let bytes = try onDisk { () throws(FileError) in
+          try fileSystem.read(month.data, from: place.data, count: min(1 << 20, end - place.data))
+        }
+        guard !bytes.isEmpty else { throw StateError(.damaged, "\(month.data) ends before its index does") }
+        try onDisk { () throws(FileError) in try data.append(bytes) }
+        place.data += bytes.count
+        place.written += bytes.count
+      }
+    }
+    var end = place.data
     try fileSystem.forEachLine(of: month.index, place.index..<max(place.index, size)) { bytes, _ throws(StateError) in
       guard var line = Line(bytes) else {
         throw StateError(.damaged, "\(month.index) is damaged at byte \(place.index); it is rebuilt when it is read")
       }
-      line.offset -= shift
-      lines += try line.bytes()
-      place = (place.index + bytes.count, line.end + shift)
+      place.index += bytes.count
+      end = line.end
+      switch try change(line) {
+      case .keep:
+        line.offset += place.written - place.data
+        lines += try line.bytes()
+      case .drop:
+        try copyBytes(to: line.offset)
+        place.data = end
+      case .replace(let entry):
+        try copyBytes(to: line.offset)
+        place.data = end
+        let (length, blobs) = try entry.writeLine { piece throws(FileError) in try data.append(piece) }
+        lines += try Line(entry.summary, offset: place.written, length: length, blobs: blobs).bytes()
+        place.written += length
+      }
+      if lines.count > 1 << 20 {
+        let full = lines
+        try onDisk { () throws(FileError) in try index.append(full) }
+        lines = []
+      }
       return true
     }
-    let data = try onDisk { () throws(FileError) in try fileSystem.openForAppending(next.data) }
-    while copied.data < place.data {
-      let bytes = try onDisk { () throws(FileError) in
-        try fileSystem.read(month.data, from: copied.data, count: min(1 << 20, place.data - copied.data))
-      }
-      guard !bytes.isEmpty else { throw StateError(.damaged, "\(month.data) ends before its index does") }
-      try onDisk { () throws(FileError) in try data.append(bytes) }
-      copied.data += bytes.count
-    }
-    copied.index = place.index
+    try copyBytes(to: end)
+    let rest = lines
     try onDisk { () throws(FileError) in
-      if !lines.isEmpty { try fileSystem.openForAppending(next.index).append(lines) }
+      if !rest.isEmpty { try index.append(rest) }
       try data.sync()
     }
+    copied = place
   }
 }

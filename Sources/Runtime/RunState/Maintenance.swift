@@ -13,8 +13,11 @@ package struct Retention: Sendable, Equatable {
   package var runsFor: TimeSpan?
   /// The same for settled slots.
   package var slotsFor: TimeSpan?
+  /// Finished runs that ended longer ago lose their data; never if absent.
+  package var dataFor: TimeSpan?
 
-  package init(runs: Int? = nil, runsFor: TimeSpan? = nil, slotsFor: TimeSpan? = nil) {
+  package init(runs: Int? = nil, runsFor: TimeSpan? = nil, slotsFor: TimeSpan? = nil, dataFor: TimeSpan? = nil) {
+    self.dataFor = dataFor
     self.runs = runs
     self.runsFor = runsFor
     self.slotsFor = slotsFor
@@ -93,12 +96,53 @@ final class Maintenance: Sendable {
     }
   }
 
+  /// Removes a finished run from the history, and its blobs; false if it isn't there.
+  func deleteRun(_ id: String) throws(StateError) -> Bool {
+    let blobNames = try logs.history.blobs(of: id)
+    guard try logs.history.replace(LogQuery(id: id), with: { _ in nil }) > 0 else { return false }
+    _ = try BlobCollection(blobs: blobs, folder: folder, history: logs.history).remove(Set(blobNames))
+    return true
+  }
+
+  /// Erases the data of the finished runs that are old enough, at most once a day.
+  ///
+  /// A clock that is years ahead for a while must not erase everything: time has passed only as far as an earlier pass or
+  /// the end of a run shows, and two days more.
+  private func eraseData(at now: Timestamp) throws(StateError) -> Int {
+    guard let age = retention.dataFor else { return 0 }
+    let mark = "\(logs.history.folder)/erased"
+    let day = TimeSpan.seconds(86_400)
+    let text = try onDisk { () throws(FileError) in try folder.fileSystem.read(mark) }
+    let words = String(decoding: text ?? [], as: UTF8.self).split(separator: " ").map { Timestamp(String($0)) }
+    let (last, erased) = words.count == 2 ? (words[0], words[1]) : (nil, nil)
+    if let last, let since = now.span(since: last), since < day, since >= .zero { return 0 }
+    let newest = try logs.history.runs(HistoryQuery(limit: 1)).first?.endedAt
+    guard let known = [last, newest].compactMap({ $0 }).max() else { return 0 }
+    let present = min(now, known.advanced(by: .seconds(2 * 86_400)) ?? .latest)
+    guard let before = present.advanced(by: TimeSpan(nanoseconds: -age.nanoseconds)) else { return 0 }
+    var count = 0
+    if erased.map({ $0 < before }) ?? true {
+      var query = LogQuery<RunSummary>(limit: .max)
+      query.from = erased
+      query.before = before
+      query.lastMonth = before
+      query.matches = { run in
+        run.endedAt < before && erased.map { run.endedAt >= $0 } ?? true
+      }
+      count = try logs.history.replace(query) { $0.erasedAt == nil ? $0.erased(at: now) : $0 }
+    }
+    let end = max(before, erased ?? before)
+    try onDisk { () throws(FileError) in try folder.fileSystem.write(Array("\(now) \(end)".utf8), to: mark) }
+    return count
+  }
+
   /// Removes old records and unreferenced blobs, unless that was done within the hour and isn't forced.
   func run(isForced: Bool) throws(StateError) -> MaintenanceReport {
     var report = MaintenanceReport()
     let now = time.now()
     if isForced || !isOver {
       report.prunedRuns = try logs.history.prune(olderThan: retention.runsFor, at: now, keeping: retention.runs)
+      report.erasedRuns = try eraseData(at: now)
       report.prunedSlots = try logs.slots.prune(olderThan: retention.slotsFor, at: now, keeping: nil)
     }
     let mark = "\(blobs.folder)/collected"
@@ -123,6 +167,8 @@ package struct MaintenanceReport: Sendable, Equatable {
   /// The months of the ledger that are gone.
   package var prunedSlots: [String] = []
   package var removedBlobs = 0
+  /// How many runs lost their data.
+  package var erasedRuns = 0
 
   package init() {}
 }

@@ -53,6 +53,15 @@ package final class MemoryStateStore: LocalStateStore {
     return bytes
   }
 
+  package func deleteRun(_ id: String) async throws(StateError) -> Bool {
+    var isThere = false
+    try change { content in
+      isThere = content.state.ended.contains { $0.id == id }
+      content.state.forgetEnded(id)
+    }
+    return isThere
+  }
+
   package func compact() async throws(StateError) {}
   package func close() async throws(StateError) { content.withLock { $0.isClosed = true } }
 

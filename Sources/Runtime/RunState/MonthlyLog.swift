@@ -168,7 +168,7 @@ final class MonthlyLog<Entry: LogRecord>: Sendable {
   }
 
   /// The last lines of a month that match, last first; a damaged index is repaired from there on.
-  private func lines(
+  func lines(
     of month: LogMonth, _ query: Query, _ whole: inout Set<String>
   ) throws(StateError) -> [Line] {
     var lowest = Int.max

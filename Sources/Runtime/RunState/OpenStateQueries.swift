@@ -7,6 +7,7 @@ package struct OpenRunQuery: Sendable {
   package var group: String?
   package var statuses: Set<RunStatus>?
   package var idPrefix: String?
+  package var idSuffix: String?
   /// Only retries of that run.
   package var retryOf: String?
   /// Only runs with a step that waits for an event with that name.
@@ -14,12 +15,13 @@ package struct OpenRunQuery: Sendable {
 
   package init(
     recipe: String? = nil, group: String? = nil, statuses: Set<RunStatus>? = nil, idPrefix: String? = nil,
-    retryOf: String? = nil, event: String? = nil
+    idSuffix: String? = nil, retryOf: String? = nil, event: String? = nil
   ) {
     self.recipe = recipe
     self.group = group
     self.statuses = statuses
     self.idPrefix = idPrefix
+    self.idSuffix = idSuffix
     self.retryOf = retryOf
     self.event = event
   }
@@ -29,6 +31,7 @@ package struct OpenRunQuery: Sendable {
     if let group, run.origin.group?.name.hasSameScalars(as: group) != true { return false }
     if let statuses, !statuses.contains(run.status) { return false }
     if let idPrefix, !run.id.utf8.starts(with: idPrefix.utf8) { return false }
+    if let idSuffix, !run.id.utf8.hasSuffix(idSuffix.utf8) { return false }
     if let retryOf {
       let cause = run.origin.cause
       if cause.kind != .retry || cause.run?.hasSameScalars(as: retryOf) != true { return false }

@@ -76,6 +76,15 @@ package struct RunError: Error, Sendable, Equatable {
   }
 }
 
+extension RunError {
+  /// The error with its kind and its place, and without its texts.
+  var erased: RunError {
+    RunError(
+      self.kind, "what it said was erased", status: self.status, step: self.step, attempt: self.attempt,
+      file: self.file, line: self.line, column: self.column, retryable: self.retryable, effect: self.effect)
+  }
+}
+
 extension RunError: Record {
   package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
     box = .content(try Content(coding: &member, of: record?.content))

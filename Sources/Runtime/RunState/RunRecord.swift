@@ -17,6 +17,8 @@ package struct RunRecord: Sendable, Equatable {
   /// Set once cancellation was requested.
   package var pendingCancel: CancelRequested?
   package var endedAt: Timestamp?
+  /// When its data was erased; then it has only names, instants and statuses.
+  package var erasedAt: Timestamp?
   /// The notes of the run's actions for later steps, by names that the actions choose.
   package var notes: [String: StoredValue] = [:]
 
@@ -42,6 +44,25 @@ extension RunRecord {
   package var withoutSteps: RunRecord {
     var run = self
     run.steps = StepRecords()
+    return run
+  }
+
+  /// The run without what it was about: no inputs, values, answers, questions and messages, of which the recipe's text
+  /// is none.
+  package func erased(at instant: Timestamp) -> RunRecord {
+    var run = self
+    run.erasedAt = instant
+    run.origin.inputs = .object([:])
+    run.origin.overrides = [:]
+    // Its name may be computed.
+    run.origin.group = nil
+    run.outputs = nil
+    run.error = error?.erased
+    run.reason = nil
+    run.notes = [:]
+    run.pendingCancel?.reason = nil
+    run.steps = StepRecords()
+    for step in steps { run.steps.put(step.erased) }
     return run
   }
 
@@ -81,6 +102,7 @@ extension RunRecord: Record {
     wakeAt = try member("wakeAt", record?.wakeAt)
     pendingCancel = try member("pendingCancel", record?.pendingCancel)
     endedAt = try member("endedAt", record?.endedAt)
+    erasedAt = try member("erasedAt", record?.erasedAt)
     notes = try member("notes", record?.notes, default: [:])
   }
 }

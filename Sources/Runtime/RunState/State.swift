@@ -90,6 +90,9 @@ package struct State: Sendable, Equatable {
     rows = [:]
   }
 
+  /// Forgets a run that ended.
+  mutating func forgetEnded(_ id: String) { ended.removeAll { $0.id == id } }
+
   private mutating func setValue(
     _ event: StateEvent, of name: String, to value: StoredValue?, if condition: ValueState?,
     by step: StepReference?, behind ahead: State?

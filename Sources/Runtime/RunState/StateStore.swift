@@ -64,6 +64,10 @@ package protocol StateStore: Sendable {
   /// Some of the bytes of a blob, for a caller that passes them on and has the receiver verify the whole.
   func blob(_ reference: BlobReference, from offset: Int, most: Int) async throws(StateError) -> [UInt8]
 
+  /// Removes a finished run with its large values, so that no file of the state holds anything of it but what the ledger
+  /// of slots and the events say; false if there is no finished run with that id.
+  func deleteRun(_ id: String) async throws(StateError) -> Bool
+
   /// Writes a snapshot, so that the journal starts anew.
   func compact() async throws(StateError)
   /// Records what is pending, writes a last snapshot, and refuses everything after.
@@ -125,6 +129,12 @@ package struct HistoryQuery: Sendable {
   package var statuses: Set<RunStatus>?
   /// Only runs whose id begins with this.
   package var idPrefix: String?
+  /// Only runs whose id ends with this.
+  package var idSuffix: String?
+  /// Only runs that were created at that instant or later.
+  package var createdFrom: Timestamp?
+  /// Only runs that were created before that instant.
+  package var createdBefore: Timestamp?
   /// Only runs that ended before that instant, for paging.
   package var endedBefore: Timestamp?
   /// Only retries of that run.
@@ -132,8 +142,9 @@ package struct HistoryQuery: Sendable {
 
   package init(
     limit: Int = 20, recipe: String? = nil, statuses: Set<RunStatus>? = nil, idPrefix: String? = nil,
-    endedBefore: Timestamp? = nil, retryOf: String? = nil
+    idSuffix: String? = nil, endedBefore: Timestamp? = nil, retryOf: String? = nil
   ) {
+    self.idSuffix = idSuffix
     self.limit = limit
     self.recipe = recipe
     self.statuses = statuses
@@ -146,10 +157,17 @@ package struct HistoryQuery: Sendable {
     if let recipe, !recipe.hasSameScalars(as: run.recipe) { return false }
     if let statuses, !statuses.contains(run.status) { return false }
     if let idPrefix, !run.id.utf8.starts(with: idPrefix.utf8) { return false }
+    if let idSuffix, !run.id.utf8.hasSuffix(idSuffix.utf8) { return false }
+    if let createdFrom, run.createdAt < createdFrom { return false }
+    if let createdBefore, run.createdAt >= createdBefore { return false }
     if let endedBefore, run.endedAt >= endedBefore { return false }
     if let retryOf, run.retryOf?.hasSameScalars(as: retryOf) != true { return false }
     return true
   }
+}
+
+extension BidirectionalCollection<UInt8> {
+  func hasSuffix(_ suffix: some BidirectionalCollection<UInt8>) -> Bool { reversed().starts(with: suffix.reversed()) }
 }
 
 /// A query of the slot ledger.
@@ -186,6 +204,11 @@ package struct RunSummary: Record, Equatable {
   package var endedAt: Timestamp
   /// The run that it retried.
   package var retryOf: String?
+  /// Why it did not succeed, in a line.
+  package var reason: String?
+
+  /// The most bytes of a reason, which each list reads.
+  private static let longestReason = 160
 
   package init(_ run: RunRecord) {
     id = run.id
@@ -194,6 +217,7 @@ package struct RunSummary: Record, Equatable {
     createdAt = run.createdAt
     endedAt = run.endedAt ?? run.now
     retryOf = run.origin.cause.kind == .retry ? run.origin.cause.run : nil
+    reason = run.status == .succeeded ? nil : (run.error?.message ?? run.reason)?.shortened(to: RunSummary.longestReason)
   }
 
   package init<Coder: MemberCoder & ~Copyable>(coding member: inout Coder, of record: Self?) throws(Coder.Failure) {
@@ -203,6 +227,7 @@ package struct RunSummary: Record, Equatable {
     createdAt = try member("createdAt", record?.createdAt)
     endedAt = try member("endedAt", record?.endedAt)
     retryOf = try member("retryOf", record?.retryOf)
+    reason = try member("reason", record?.reason)
   }
 }
 

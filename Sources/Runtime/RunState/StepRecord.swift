@@ -73,6 +73,24 @@ extension RunRecord {
 }
 
 extension StepRecord {
+  /// The step without its values, questions and messages.
+  var erased: StepRecord {
+    var step = self
+    step.key = nil
+    step.items = nil
+    step.output = nil
+    step.change = nil
+    step.error = error?.erased
+    step.lastAttempt = lastAttempt?.erased
+    step.earlierAttempts = earlierAttempts.map(\.erased)
+    step.wait?.prompt = nil
+    step.wait?.event = nil
+    step.wait?.by = []
+    step.decision?.comment = nil
+    step.resolution?.doubt = nil
+    return step
+  }
+
   /// The idempotency key of an action for which neither the recipe nor a round chose one.
   package static func standardKey(of step: StepPath, in run: String) -> String { "\(run)/\(step)" }
 
@@ -120,6 +138,17 @@ package struct AttemptRecord: Sendable, Equatable {
     self.error = error
     self.retryAt = retryAt
     self.exchanges = exchanges
+  }
+}
+
+extension AttemptRecord {
+  /// The attempt without what it saw and said.
+  fileprivate var erased: AttemptRecord {
+    var attempt = self
+    attempt.baseline = nil
+    attempt.error = error?.erased
+    attempt.exchanges = []
+    return attempt
   }
 }
 

@@ -34,13 +34,13 @@ struct RunStory: Sendable, CustomTestStringConvertible {
         attempt: cause.kind == .retry ? 2 : 1))
     for event in events { try run.apply(event) }
     let facts = RunFacts(run: run, now: at(now), slot: slot, others: others, events: received)
-    var conditions: ConditionReplay?
+    var conditions: StepReplay?
     if let recipe {
       let environment = RecipeEnvironment(catalog: ActionCatalog([])) { path throws(FileError) in
         throw FileError(.read, path, .system(2))
       }
       let checked = Recipe.check(Source(name: "backup.yaml", text: recipe), in: environment)
-      conditions = ConditionReplay(
+      conditions = StepReplay(
         of: try #require(checked.recipe, "\(Diagnostics(checked.diagnostics).rendered())"), run
       ) { facts.output(of: $0) }
     }

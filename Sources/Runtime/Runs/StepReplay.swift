@@ -1,23 +1,30 @@
-// Recomputes what a condition read when it was evaluated.
+// Recomputes what a step read: the values of its condition, and the input of its action.
 //
-// A step that a condition skipped leaves a record without the values behind the decision. They follow from the records,
-// as in resuming (`StepRunner`): this walks to the step through the records, computes the names that `let` gave it, and
-// calls nothing. What a record lacks (a blob, a secret) makes the values unknown, never wrong.
+// Neither is in a step's record. Both follow from the records, as in resuming (`StepRunner`): this walks to the step
+// through the records, computes the names that `let` gave it, and calls nothing. What a record lacks (a blob, a secret)
+// makes the values unknown, never wrong.
 package import Basics
 package import Recipes
 package import RunState
 
-/// The conditions of one run's steps, with the values that they read.
-package struct ConditionReplay {
+/// What the steps of one run read.
+package struct StepReplay {
   private let recipe: Recipe
   private let record: RunRecord
   private let output: (StepRecord) -> Value?
+  private let items: (StepRecord) -> Value?
 
-  /// - Parameter output: The step's output, if it is available.
-  package init(of recipe: Recipe, _ record: RunRecord, output: @escaping (StepRecord) -> Value?) {
+  /// - Parameters:
+  ///   - output: The step's output, if it is available.
+  ///   - items: The list of a loop, if it is available; that in the record if left out.
+  package init(
+    of recipe: Recipe, _ record: RunRecord, output: @escaping (StepRecord) -> Value?,
+    items: @escaping (StepRecord) -> Value? = { if case .inline(let items)? = $0.items { items } else { nil } }
+  ) {
     self.recipe = recipe
     self.record = record
     self.output = output
+    self.items = items
   }
 
   package struct Condition: Equatable {
@@ -64,17 +71,60 @@ package struct ConditionReplay {
     return Condition(text: expression.text, values: reads ?? [])
   }
 
-  /// The environment that a step's condition saw.
-  private func environment(at path: StepPath) -> Environment? {
+  /// What a step passed on.
+  package enum Input: Equatable {
+    /// The input of an action, or of a called recipe; a mark stands for each part that is made with a secret.
+    case value(Value)
+    /// A step of that kind has none.
+    case none
+    /// The recipe cannot be read as it was, or a value that the input was made from is no longer kept.
+    case unknown
+  }
+
+  /// The input of a step's action, or of the recipe that it called.
+  package func input(at path: StepPath) -> Input {
+    guard let step = recipe.step(at: path) else { return .unknown }
+    let template: ValueTemplate
+    switch step.kind {
+    case .action(let call): template = call.input
+    case .call(let call): template = call.inputs
+    default: return .none
+    }
+    // Each attempt of a round has the round's own instant.
+    let round = record.steps["\(path)/#round"]
+    guard var environment = environment(at: path, hasSecrets: true) else { return .unknown }
+    if let round { environment.now = round.now }
+    guard let value = try? template.evaluate(in: environment.slots) else { return .unknown }
+    return .value(template.replacingSecrets(in: value) { _ in .string(MaskedText.mark) })
+  }
+
+  /// Texts in the place of the secrets, each of which makes what is computed with it a secret.
+  private var standIns: (secrets: ValueMap, inputs: Value) {
+    var secrets = ValueMap()
+    for (name, _) in recipe.allSecrets { secrets[name] = .string(MaskedText.mark) }
+    var inputs = record.origin.inputs.map ?? ValueMap()
+    for input in recipe.inputs where input.isSecret && inputs[input.name] != nil {
+      inputs[input.name] = .string(MaskedText.mark)
+    }
+    return (secrets, .map(inputs))
+  }
+
+  /// The environment that a step saw.
+  ///
+  /// - Parameter hasSecrets: Whether marks stand for the secrets; they have no value otherwise.
+  private func environment(at path: StepPath, hasSecrets: Bool = false) -> Environment? {
     var run = ValueMap()
     run["id"] = .string(record.id)
     run["recipe"] = .string(recipe.name)
     run["startedAt"] = .timestamp(record.createdAt)
     run["slot"] = record.origin.cause.slot.map { .timestamp($0) }
     run["attempt"] = .int(record.origin.attempt)
+    let known = hasSecrets ? standIns : (secrets: ValueMap(), inputs: record.origin.inputs)
     var environment = Environment(
-      inputs: record.origin.inputs, run: .map(run), secrets: .map(ValueMap()), now: record.createdAt)
+      inputs: known.inputs, run: .map(run), secrets: .map(known.secrets), now: record.createdAt)
     var parts = path.split(separator: "/")[...]
+    // The round of a repeated action is that action.
+    if parts.last == "#round" { parts.removeLast() }
     var block = recipe.steps
     var prefix = ""
     if let handler = parts.first, handler == "#onFailure" || handler == "#finally" {
@@ -94,7 +144,11 @@ package struct ConditionReplay {
       else { return nil }
       let known = record.steps[prefix + element]
       environment.now = known?.now ?? environment.now
-      if parts.isEmpty { return environment }
+      if parts.isEmpty {
+        if part.contains("["), !bindItem(of: step, part, known, &environment) { return nil }
+        environment.now = record.steps[prefix + part]?.now ?? environment.now
+        return environment
+      }
       prefix += "\(part)/"
       guard let inner = enter(step, part, known, &parts, &prefix, &environment) else { return nil }
       block = inner
@@ -126,18 +180,25 @@ package struct ConditionReplay {
     return element == nil
   }
 
+  /// Binds the item that a part of a path names: `put[3]`.
+  private func bindItem(
+    of step: Step, _ part: Substring, _ known: StepRecord?, _ environment: inout Environment
+  ) -> Bool {
+    guard let loop = step.loop, let bracket = part.firstIndex(of: "["),
+      let index = Int(part[part.index(after: bracket)...].prefix { $0 != "]" }),
+      let item = known.flatMap(items)?.list?.element(index)
+    else { return false }
+    environment.bind(item)
+    if loop.hasIndex { environment.bind(.int(index)) }
+    return true
+  }
+
   /// The block inside a step that a path continues in.
   private func enter(
     _ step: Step, _ part: Substring, _ known: StepRecord?, _ parts: inout ArraySlice<Substring>, _ prefix: inout String,
     _ environment: inout Environment
   ) -> Block? {
-    if let loop = step.loop, let bracket = part.firstIndex(of: "[") {
-      let digits = part[part.index(after: bracket)...].prefix { $0 != "]" }
-      guard case .inline(let items)? = known?.items, let index = Int(digits), let item = items.list?.element(index)
-      else { return nil }
-      environment.bind(item)
-      if loop.hasIndex { environment.bind(.int(index)) }
-    }
+    if part.contains("["), !bindItem(of: step, part, known, &environment) { return nil }
     if part.last == "!" {
       guard case .steps(let block)? = step.onError, let error = record.steps[String(prefix.dropLast(2))]?.error else {
         return nil

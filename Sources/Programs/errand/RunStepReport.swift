@@ -1,0 +1,111 @@
+import Agent
+import AgentRuntime
+import Basics
+import CommandLineParser
+import RunState
+import Runs
+
+/// `errand runs show RUN STEP`: what one step of a run got and gave.
+///
+/// The output is in the record. The input isn't: it is computed again from the record, as when a run is resumed. In
+/// both, marks stand for secrets.
+struct RunStepReport: DispatchedCommand {
+  let dispatch: Dispatch
+
+  /// The most bytes of large values that are read to compute an input.
+  private static let mostBytes = 64 << 20
+
+  func run(_ name: String, _ session: RunSession) async throws(RuntimeError) -> ExitCode {
+    let (seen, step, output) = try await session.access.asking(isReading: true) { requests throws(RuntimeError) in
+      let record = try await requests.shown(parsed["run"].text)
+      let step = try found(name, in: record)
+      var (facts, _) = try await requests.facts(about: record, hasValues: false)
+      for (name, blob) in facts.missingValues(at: step.path, upTo: RunStepReport.mostBytes) {
+        facts.values[name] = try await requests.value(.blob(blob))
+      }
+      return (facts, step, step.output == nil ? nil : try await requests.value(step.output))
+    }
+    let book = await session.workspace.secretBook(session.workspace.secretSources())
+    let facts = await seen.restored(by: book)
+    let recipe = session.workspace.recipe(facts.run.origin.file, among: facts.texts).recipe
+    let replay = recipe.map { recipe in
+      StepReplay(of: recipe, facts.run, output: { facts.output(of: $0) }, items: { facts.items(of: $0) })
+    }
+    var input = seen.run.erasedAt == nil ? replay?.input(at: step.path) ?? .unknown : .unknown
+    // A secret that came back in an output is a part of what was restored.
+    if case .value(let value) = input { input = (try? book.masked(value)).map { .value($0) } ?? .unknown }
+    let kind = replay?.step(at: step.path)?.title ?? step.path
+    let shown = Shown(run: seen.run, step: step, action: kind, input: input, output: output)
+    if asJSON { shown.asJSON(console) } else { show(shown, session) }
+    return .done
+  }
+
+  private func found(_ name: String, in run: RunRecord) throws(RuntimeError) -> StepRecord {
+    if let step = run.steps[name] { return step }
+    let paths = run.stepsInOrder.map(\.path)
+    // The last part of a path is enough if no other step has it.
+    let ends = paths.filter { $0.hasSuffix("/\(name)") }
+    if ends.count == 1, let step = run.steps[ends[0]] { return step }
+    guard !paths.isEmpty else { throw RuntimeError(.noInput, "no step of the run \(run.id) has begun") }
+    let guess = name.nearest(among: paths).map { "did you mean '\($0)'?" }
+    let some = paths.prefix(8).joined(separator: ", ") + (paths.count > 8 ? " and \(paths.count - 8) more" : "")
+    throw RuntimeError(
+      .noInput, "the run \(run.id) has no step '\(name)' that has begun; \(guess ?? "it has \(some)")")
+  }
+
+  private func show(_ shown: Shown, _ session: RunSession) {
+    let clock = session.workspace.wallClock(session.time.now())
+    let step = shown.step
+    console.out(
+      "\(Style.bold.applied(to: step.path.safe, console.colourOut))  \(shown.action.safe)  \(step.status.rawValue)")
+    console.out("began    \(clock.date(step.startedAt))")
+    if let ended = step.endedAt {
+      let took = ended.span(since: step.startedAt)?.spoken ?? ""
+      let attempts = step.attempts > 1 ? ", in \(step.attempts) attempts" : ""
+      console.out("ended    \(clock.date(ended))  (after \(took)\(attempts))")
+    }
+    if let error = step.error { console.out("error    \(error.text(colour: console.colourOut))") }
+    let hint = "errand runs show \(shown.run.id) \(step.path.shellQuoted) --json shows all"
+    switch shown.input {
+    case .none: break
+    case .unknown where shown.run.erasedAt != nil: console.out("input    erased")
+    case .unknown:
+      console.out("input    unknown: a value that it was made from, or the recipe as it was, is not there any more")
+    case .value(let value):
+      console.out("\nThe input, computed again from the record:")
+      console.show(value.shown, named: "input", hint: hint)
+    }
+    if let output = shown.output {
+      console.out("")
+      console.show(output.shown, named: "output", hint: hint)
+    } else if let items = step.items, case .inline(let list) = items {
+      console.out("\na loop over \(counted(list.list?.count ?? 0, "item"))")
+    }
+  }
+
+  /// What is shown of a step.
+  private struct Shown {
+    var run: RunRecord
+    var step: StepRecord
+    /// The id of its action, or what kind of step it is.
+    var action: String
+    var input: StepReplay.Input
+    var output: Value?
+
+    func asJSON(_ console: Console) {
+      var document = step.summary.map ?? ValueMap()
+      document["run"] = .string(run.id)
+      document["title"] = .string(action)
+      var masked: [String] = []
+      if case .value(let value) = input {
+        document["input"] = value
+        masked += value.maskedPaths.map { "input.\($0)" }
+      }
+      if case .unknown = input { document["isInputUnknown"] = .bool(true) }
+      document["output"] = output
+      masked += output?.maskedPaths.map { "output.\($0)" } ?? []
+      if !masked.isEmpty { document["masked"] = .list(masked.map { .string($0) }) }
+      console.out(json: .map(document))
+    }
+  }
+}

@@ -1,0 +1,99 @@
+// How people name a run.
+//
+//     0199a5c2               an id, or the beginning of one that no other run's begins with
+//     8f3a21                 the end of one, of at least four characters; lists show it, because it is random
+//     last                   the run that was created last
+//     last:weekly-report     the last one of that recipe
+//     weekly-report          the same, unless several runs of it are open and the request changes one
+import Basics
+import RunState
+
+extension RunService {
+  /// The run that a text names, open or finished.
+  ///
+  /// - Parameter isOpen: Whether only an open run will do, so that a recipe's name means its one open run.
+  func find(_ name: String, isOpen: Bool = false) async throws(RequestRefusedError) -> RunReference {
+    if let run = await store.openRun(name) { return RunReference(run) }
+    if name.isEmpty { throw RequestRefusedError(.notFound, "a run is missing; \(RunService.names)") }
+    if name == "last" {
+      if let run = try await latest(of: nil) { return run }
+      throw RequestRefusedError(.notFound, "there is no run yet")
+    }
+    if name.hasPrefix("last:") {
+      let recipe = String(name.dropFirst(5))
+      if let run = try await latest(of: recipe) { return run }
+      throw try await unknown(recipe, "no recipe called '\(recipe)' ever ran")
+    }
+    let couldBeID = name.utf8.allSatisfy { $0 == ASCII.minus || ASCII.digits.contains($0) || (0x61...0x66).contains($0) }
+    if couldBeID {
+      if let run = try await only(OpenRunQuery(idPrefix: name), HistoryQuery(limit: 6, idPrefix: name), name, "begin") {
+        return run
+      }
+      if name.utf8.count >= RunService.leastTail,
+        let run = try await only(OpenRunQuery(idSuffix: name), HistoryQuery(limit: 6, idSuffix: name), name, "end")
+      {
+        return run
+      }
+    }
+    let open = await store.openRuns(OpenRunQuery(recipe: name))
+    if isOpen, open.count > 1 {
+      throw ambiguous(open.map(\.id), "several runs of '\(name)' are open")
+    }
+    if isOpen, let run = open.first { return RunReference(run) }
+    if let run = try await latest(of: name) { return run }
+    throw try await unknown(name, couldBeID ? "no run's id begins or ends with '\(name)'" : "no run is called '\(name)'")
+  }
+
+  /// The id of the open run that a text names.
+  func openRun(_ name: String) async throws(RequestRefusedError) -> String {
+    let run = try await find(name, isOpen: true)
+    guard await store.openRun(run.id) != nil else {
+      throw RequestRefusedError(.ended, "the run \(run.id) is over: \(run.status.rawValue)")
+    }
+    return run.id
+  }
+
+  private static let leastTail = 4
+  private static let names = "give its id, the beginning or the end of it, a recipe's name, or last"
+  /// Among how many runs that ended last the one is looked for that was created last.
+  private static let latestEnds = 100
+
+  /// The one run that matches; nil if there is none.
+  private func only(
+    _ open: OpenRunQuery, _ finished: HistoryQuery, _ name: String, _ verb: String
+  ) async throws(RequestRefusedError) -> RunReference? {
+    let open = await store.openRuns(open).map { RunReference($0) }
+    let finished = try await kept { () async throws(StateError) in try await store.finishedRuns(finished) }
+      .map { RunReference($0) }
+    // An open run may have ended meanwhile.
+    let runs = finished + open.filter { run in !finished.contains { $0.id == run.id } }
+    if runs.count > 1, !runs.contains(where: { $0.id.hasSameScalars(as: name) }) {
+      throw ambiguous(runs.map(\.id), "several runs \(verb) with '\(name)'")
+    }
+    return runs.count == 1 ? runs.first : runs.first { $0.id.hasSameScalars(as: name) }
+  }
+
+  private func ambiguous(_ ids: [String], _ what: String) -> RequestRefusedError {
+    let ids = ids.sorted { $0.precedesByScalars($1) }
+    let more = ids.count > 5 ? " and others" : ""
+    return RequestRefusedError(.ambiguous, "\(what): \(ids.prefix(5).joined(separator: ", "))\(more)")
+  }
+
+  /// The run that was created last.
+  private func latest(of recipe: String?) async throws(RequestRefusedError) -> RunReference? {
+    let open = await store.openRuns(OpenRunQuery(recipe: recipe)).map { RunReference($0) }
+    let query = HistoryQuery(limit: RunService.latestEnds, recipe: recipe)
+    let finished = try await kept { () async throws(StateError) in try await store.finishedRuns(query) }
+    return (open + finished.map { RunReference($0) }).max {
+      $0.createdAt == $1.createdAt ? $0.id.precedesByScalars($1.id) : $0.createdAt < $1.createdAt
+    }
+  }
+
+  private func unknown(_ name: String, _ what: String) async throws(RequestRefusedError) -> RequestRefusedError {
+    let query = HistoryQuery(limit: RunService.latestEnds)
+    let finished = try await kept { () async throws(StateError) in try await store.finishedRuns(query) }
+    let recipes = await store.openRuns(OpenRunQuery()).map(\.recipe) + finished.map(\.recipe)
+    let guess = name.nearest(among: Array(Set(recipes))).map { "did you mean '\($0)'?" }
+    return RequestRefusedError(.notFound, "\(what); \(guess ?? "\(RunService.names); 'errand runs list' shows the latest")")
+  }
+}
