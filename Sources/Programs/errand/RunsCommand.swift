@@ -41,7 +41,7 @@ struct RunsCommand: DispatchedCommand {
       return .done
     }
     var rows = open.map { run in
-      [run.id, run.recipe.safe, run.status.rawValue, clock.date(run.createdAt), "", why(run).clipped]
+      [run.id, run.recipe.safe, run.status.rawValue, clock.date(run.createdAt), "", why(run).safe]
     }
     rows += finished.map { run in
       let took = run.endedAt.span(since: run.createdAt)?.spoken ?? ""
@@ -51,7 +51,8 @@ struct RunsCommand: DispatchedCommand {
       console.say("no runs in \(session.workspace.stateFolder)")
       return .done
     }
-    console.out(table(["RUN", "RECIPE", "STATUS", "CREATED", "TOOK", "WHY"], rows, colour: console.colourOut))
+    console.out(
+      console.table(["RUN", "RECIPE", "STATUS", "CREATED", "TOOK", "WHY"], rows, cutFirst: ["WHY", "RECIPE"]))
     for run in open { showQuestions(of: run, clock) }
     if isAgent, open.contains(where: { [.queued, .running, .waiting].contains($0.status) }) {
       console.say(
