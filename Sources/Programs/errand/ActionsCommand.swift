@@ -12,7 +12,7 @@ extension Dispatch {
       console.out(
         parsed["json"].isGiven
           ? text(.list(actions.map(\.entry)))
-          : table(["ACTION", "EFFECT", "WHAT IT DOES"], rows, colour: console.colourOut))
+          : console.table(["ACTION", "EFFECT", "WHAT IT DOES"], rows, cutFirst: ["WHAT IT DOES"]))
       return .done
     }
     if let plugin = catalog.plugin(name) {

@@ -29,10 +29,30 @@ struct Console: Sendable {
     JSON.show(value, .pretty) { Console.write($0, to: STDOUT_FILENO) }
     Console.write("\n", to: STDOUT_FILENO)
   }
-  /// Prints a text that may be large, all but its first line behind an indent.
-  func out(lines text: Substring, indent: String) {
-    text.safeLines(indent: indent) { Console.write($0, to: STDOUT_FILENO) }
-    Console.write("\n", to: STDOUT_FILENO)
+  /// Prints a value with its name: summarised for a terminal, else whole.
+  ///
+  /// - Parameters:
+  ///   - hint: How to see what is left out.
+  ///   - isAside: Whether standard output is reserved for something else.
+  func show(_ value: Value, named name: String, hint: String, isAside: Bool = false) {
+    let (stream, colour) = isAside ? (STDERR_FILENO, colourError) : (STDOUT_FILENO, colourOut)
+    func print(_ text: String) { Console.write(text + "\n", to: stream) }
+    let heading = Style.bold.applied(to: name, colour)
+    if let width = Console.width(of: stream) {
+      let text = ValueText(width: width, colour: colour, hint: hint)
+      print(
+        (value.tableRows(most: ValueText.mostRows) == nil ? "" : "\n")
+          + text.lines(of: value, named: name).joined(separator: "\n"))
+    } else if let rows = value.tableRows() {
+      print("\n\(heading)")
+      for line in Table(headings: rows.headings, rows: rows.cells).lines(colour: colour) { print(line) }
+    } else if let text = value.string, text.contains("\n") {
+      Console.write("\(heading):\n  ", to: stream)
+      (text.hasSuffix("\n") ? text.dropLast() : text[...]).safeLines(indent: "  ") { Console.write($0, to: stream) }
+      print("")
+    } else {
+      print("\(heading): \(value.plain)")
+    }
   }
   func error(_ text: String) { Console.write(text + "\n", to: STDERR_FILENO) }
   /// Prints a remark for people only; `--quiet` omits it.
@@ -44,10 +64,18 @@ struct Console: Sendable {
   /// The columns of the terminal that the output goes to; nil if it goes elsewhere.
   var width: Int? { Console.width(of: STDOUT_FILENO) }
 
+  /// Rows under headings, cut to the terminal's width.
+  ///
+  /// - Parameter cutFirst: The headings of the columns that are cut first, the least important first; all alike if empty.
+  func table(_ headings: [String], _ rows: [[String]], cutFirst: [String] = []) -> String {
+    Table(headings: headings, rows: rows, cutFirst: cutFirst).lines(width: width, colour: colourOut)
+      .joined(separator: "\n")
+  }
+
   /// The columns of the terminal that progress is drawn on.
   var widthOfErrors: Int { Console.width(of: STDERR_FILENO) ?? 80 }
 
-  private static func width(of descriptor: Int32) -> Int? {
+  static func width(of descriptor: Int32) -> Int? {
     var size = winsize()
     guard ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0 else { return nil }
     // A terminal that does not report its size counts as one of the usual width.
@@ -101,26 +129,6 @@ enum Style: String {
   func applied(to text: String, _ isOn: Bool) -> String {
     isOn ? "\u{1B}[\(rawValue)m\(text)\u{1B}[0m" : text
   }
-}
-
-/// Rows under headings, each column as wide as its widest cell; numbers are aligned to the right.
-func table(_ headings: [String], _ rows: [[String]], colour: Bool) -> String {
-  let columns = headings.indices
-  let widths = columns.map { column in
-    ([headings] + rows).map { column < $0.count ? $0[column].displayWidth : 0 }.max() ?? 0
-  }
-  let areNumbers = columns.map { column in
-    rows.contains { column < $0.count && !$0[column].isEmpty }
-      && rows.allSatisfy { column >= $0.count || $0[column].isEmpty || Double($0[column]) != nil }
-  }
-  func line(_ cells: [String]) -> String {
-    columns.map { column in
-      let cell = column < cells.count ? cells[column] : ""
-      let blanks = String(repeating: " ", count: max(0, widths[column] - cell.displayWidth))
-      return areNumbers[column] ? blanks + cell : column == columns.last ? cell : cell + blanks
-    }.joined(separator: "  ")
-  }
-  return ([Style.bold.applied(to: line(headings), colour)] + rows.map(line)).joined(separator: "\n")
 }
 
 extension TimeSpan {

@@ -17,7 +17,7 @@ extension Dispatch {
     case "mermaid": console.out(drawing.mermaid)
     case "dot": console.out(drawing.dot)
     case "svg": console.out(try await Graphviz.draw(drawing.dot))
-    default: console.out(drawing.text(colour: console.colourOut))
+    default: console.out(drawing.text(width: console.width, colour: console.colourOut))
     }
     return .done
   }

@@ -21,9 +21,12 @@ struct GraphDrawing {
   // MARK: Text
 
   /// For terminals: the steps as an outline, each with what it reads and the types.
-  func text(colour: Bool) -> String {
+  ///
+  /// - Parameter width: The columns of the terminal, to which lines are cut; nil without a limit.
+  func text(width: Int? = nil, colour: Bool) -> String {
     var lines = [Style.bold.applied(to: title.safe, colour)]
     for section in graph.sections { write(section, indent: "", colour, &lines) }
+    if let width { lines = lines.map { $0.styledAndClipped(to: width) } }
     return lines.joined(separator: "\n")
   }
 

@@ -1,6 +1,7 @@
 import ActionKit
 import Agent
 import Basics
+import Glibc
 import Runs
 
 /// A plan for people: what would change, by service and step; the notes; the outputs.
@@ -20,19 +21,12 @@ struct PlanReport {
     }
     if !notes.isEmpty {
       out(heading("on the way"))
-      for line in table(["step", "what"], notes, colour: false).split(separator: "\n").dropFirst() {
-        out("  \(line)")
-      }
+      show(nil, notes)
     }
     let outputs = plan.outputs.withUnknowns { .string("(\($0))") }
-    if let first = outputs.map?.members.first, first.value.tableRows == nil { out("") }
+    if let first = outputs.map?.members.first, first.value.tableRows(most: 1) == nil { out("") }
     for member in outputs.map?.members ?? [] {
-      if let rows = member.value.tableRows {
-        out(heading(member.key.plain))
-        out(table(rows.headings, rows.cells, colour: console.colourOut))
-      } else {
-        out("\(Style.bold.applied(to: member.key.plain, console.colourOut)): \(member.value.plain)")
-      }
+      console.show(member.value, named: member.key.plain, hint: "--json shows all", isAside: isAside)
     }
     if let error = plan.error { console.error(error.text(colour: console.colourError)) }
     out("\n\(summary)")
@@ -116,9 +110,11 @@ struct PlanReport {
   private static let mostReasons = 5
 
   private func show(_ headings: [String]?, _ rows: [[String]]) {
-    let lines = table(headings ?? ["", ""], rows, colour: console.colourOut).split(
-      separator: "\n", omittingEmptySubsequences: false)
-    for line in lines.dropFirst(headings == nil ? 1 : 0) { out("  \(line)") }
+    let table = Table(headings: headings ?? rows.first?.map { _ in "" } ?? [], rows: rows)
+    let width = Console.width(of: isAside ? STDERR_FILENO : STDOUT_FILENO).map { $0 - 2 }
+    for line in table.lines(width: width, colour: console.colourOut).dropFirst(headings == nil ? 1 : 0) {
+      out("  \(line)")
+    }
   }
 
   // MARK: The end

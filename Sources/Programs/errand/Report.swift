@@ -19,18 +19,8 @@ struct Report {
 
   /// For people: the outputs, lists of objects as tables; then the outcome.
   func showText() {
-    for member in outputs.map?.members ?? [] {
-      let name = member.key.plain
-      if let rows = member.value.tableRows {
-        console.out("\n\(Style.bold.applied(to: name, console.colourOut))")
-        console.out(table(rows.headings, rows.cells, colour: console.colourOut))
-      } else if let text = member.value.string, text.contains("\n") {
-        Console.write("\(Style.bold.applied(to: name, console.colourOut)):\n  ", to: STDOUT_FILENO)
-        console.out(lines: text.hasSuffix("\n") ? text.dropLast() : text[...], indent: "  ")
-      } else {
-        console.out("\(Style.bold.applied(to: name, console.colourOut)): \(member.value.plain)")
-      }
-    }
+    let hint = isApart ? "--json shows all" : "errand runs show \(record.id) --json shows all"
+    for member in outputs.map?.members ?? [] { console.show(member.value, named: member.key.plain, hint: hint) }
     guard record.status != .succeeded else {
       console.say("\(Style.green.applied(to: "done", console.colourError)) in \(took.spoken)")
       return
@@ -131,16 +121,21 @@ extension Value {
   var plain: String { plainText.safe }
 
   /// The value as a table, if it is a list of at least one flat object.
-  var tableRows: (headings: [String], cells: [[String]])? {
-    guard let items = list, !items.isEmpty else { return nil }
+  ///
+  /// - Parameter most: How many items are looked at.
+  func tableRows(
+    most: Int = .max, cell: (Value) -> String = \.plain
+  ) -> (headings: [String], cells: [[String]])? {
+    guard let items = list?.prefix(most), !items.isEmpty else { return nil }
     var headings: [String] = []
     for item in items {
       guard let map = item.map else { return nil }
       for member in map.members {
         if member.value.map != nil || member.value.list != nil { return nil }
-        if !headings.contains(member.key.plain) { headings.append(member.key.plain) }
+        let name = member.key.plain
+        if !headings.contains(name) { headings.append(name) }
       }
     }
-    return (headings, items.map { item in headings.map { item[$0]?.plain ?? "" } })
+    return headings.isEmpty ? nil : (headings, items.map { item in headings.map { item[$0].map(cell) ?? "" } })
   }
 }

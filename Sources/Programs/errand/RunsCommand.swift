@@ -53,13 +53,13 @@ struct RunsCommand: DispatchedCommand {
     }
     let tails = RunTails(of: open.map(\.id) + finished.map(\.id))
     var rows = open.map { run in
-      [tails[run.id], run.recipe.safe, run.status.rawValue, clock.date(run.createdAt), "", why(run).clipped]
+      [tails[run.id], run.recipe.safe, run.status.rawValue, clock.date(run.createdAt), "", why(run).safe]
     }
     rows += finished.map { run in
       let took = run.endedAt.span(since: run.createdAt)?.spoken ?? ""
       return [
         tails[run.id], run.recipe.safe, run.status.rawValue, clock.date(run.createdAt), took,
-        (run.reason ?? "").clipped,
+        (run.reason ?? "").safe,
       ]
     }
     guard !rows.isEmpty else {
@@ -67,7 +67,8 @@ struct RunsCommand: DispatchedCommand {
       console.say("no \(isFiltered ? "such " : "")runs in \(session.workspace.stateFolder)")
       return .done
     }
-    console.out(table(["RUN", "RECIPE", "STATUS", "CREATED", "TOOK", "WHY"], rows, colour: console.colourOut))
+    console.out(
+      console.table(["RUN", "RECIPE", "STATUS", "CREATED", "TOOK", "WHY"], rows, cutFirst: ["WHY", "RECIPE"]))
     for run in open { showQuestions(of: run, as: tails[run.id], clock) }
     if let next { console.say("\nThere are more; continue with: --after \(tails[next])") }
     if isAgent, open.contains(where: { [.queued, .running, .waiting].contains($0.status) }) {

@@ -54,13 +54,13 @@ struct ScheduleCommand: DispatchedCommand {
       let next = schedule.record.pause == nil ? schedule.upcoming(1, after: own.now).first : nil
       let counts = schedule.record.counts.filter { $0.value > 0 }.sorted { $0.key.precedesByScalars($1.key) }
       return [
-        schedule.record.id.safe, schedule.words.clipped, schedule.zone?.name ?? "", next.map(clock.dateFromNow) ?? "",
+        schedule.record.id.safe, schedule.words, schedule.zone?.name ?? "", next.map(clock.dateFromNow) ?? "",
         schedule.record.lastStatus?.rawValue ?? (schedule.record.openRuns.isEmpty ? "" : "open"),
         counts.map { "\($0.value) \($0.key)" }.joined(separator: ", "), note(schedule, clock),
       ]
     }
     let headings = ["SCHEDULE", "WHEN", "ZONE", "NEXT", "LAST", "SLOTS", "NOTE"]
-    console.out(table(headings, rows, colour: console.colourOut))
+    console.out(console.table(headings, rows, cutFirst: ["SLOTS", "NOTE", "WHEN", "ZONE"]))
     if !(try await requests.isServed()) {
       console.say("\nNo agent is running to start them. Start one with: errand serve")
     }
@@ -72,7 +72,7 @@ struct ScheduleCommand: DispatchedCommand {
     if let pause = record.pause {
       let why =
         pause.note ?? (pause.origin == .recipe ? "the recipe says so" : pause.origin == .failure ? "a run failed" : "")
-      return "paused\(why.isEmpty ? "" : ": \(why.safe.clipped)")"
+      return "paused\(why.isEmpty ? "" : ": \(why.safe)")"
     }
     if let until = record.decidedAhead(of: clock.now) {
       return "nothing before \(clock.date(until)), because the clock was ahead; see errand why \(record.id.shellQuoted)"
@@ -109,7 +109,8 @@ struct ScheduleCommand: DispatchedCommand {
         schedule.record.pause == nil ? "" : "paused",
       ]
     }
-    console.out(table(["SLOT", "WHEN", "SCHEDULE", "ZONE", "NOTE"], rows, colour: console.colourOut))
+    console.out(
+      console.table(["SLOT", "WHEN", "SCHEDULE", "ZONE", "NOTE"], rows, cutFirst: ["NOTE", "ZONE", "SCHEDULE"]))
     return .done
   }
 
@@ -152,10 +153,12 @@ struct ScheduleCommand: DispatchedCommand {
       let clock = all.first { $0.record.id == slot.schedule }?.clock(own) ?? clock
       return [
         slot.when(clock), slot.schedule.safe, slot.outcome.rawValue, slot.run ?? "",
-        slot.lateBy.map { "\($0.inWords) late" } ?? "", slot.why.safe.clipped,
+        slot.lateBy.map { "\($0.inWords) late" } ?? "", slot.why.safe,
       ]
     }
-    console.out(table(["SLOT", "SCHEDULE", "OUTCOME", "RUN", "LATE", "WHY"], rows, colour: console.colourOut))
+    console.out(
+      console.table(
+        ["SLOT", "SCHEDULE", "OUTCOME", "RUN", "LATE", "WHY"], rows, cutFirst: ["WHY", "LATE", "SCHEDULE"]))
     return .done
   }
 

@@ -88,7 +88,8 @@ struct SecretsCommand: DispatchedCommand {
           row.recipes.map(\.name).withoutRepeats.joined(separator: ", "),
         ]
       }
-      console.out(table(["SECRET", "COMES FROM", "CONNECTIONS", "RECIPES"], cells, colour: console.colourOut))
+      console.out(
+        console.table(["SECRET", "COMES FROM", "CONNECTIONS", "RECIPES"], cells, cutFirst: ["RECIPES", "CONNECTIONS"]))
     }
     for input in open {
       console.say("the input '\(input.input)' of \(input.recipe) is given by name: -i \(input.input)=@secret:NAME")

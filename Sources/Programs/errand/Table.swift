@@ -1,0 +1,100 @@
+import Basics
+
+/// Rows under headings, each column as wide as its widest cell; numbers are aligned to the right.
+///
+/// On a terminal no row is wider than the screen: columns are cut, with `…` for the rest of a cell; then whole columns go,
+/// with one `…` for all of them.
+struct Table {
+  var headings: [String]
+  var rows: [[String]]
+  /// The headings of the columns that are cut first, the least important first; if empty, the widest are cut.
+  var cutFirst: [String] = []
+
+  /// What is left of a column that is cut, unless it is narrower or its heading is wider.
+  private static let leastWidth = 8
+  private static let gap = 2
+
+  /// - Parameter width: The columns of the terminal; nil without a limit.
+  func lines(width: Int? = nil, colour: Bool) -> [String] {
+    let areNumbers = headings.indices.map { column in
+      rows.contains { column < $0.count && !$0[column].isEmpty }
+        && rows.allSatisfy { column >= $0.count || $0[column].isEmpty || Double($0[column]) != nil }
+    }
+    let full = headings.indices.map { column in
+      rows.reduce(headings[column].displayWidth) { column < $1.count ? max($0, $1[column].displayWidth) : $0 }
+    }
+    let widths = width.map { fitted(full, areNumbers, to: max(1, $0)) } ?? full
+    let shown = headings.indices.filter { widths[$0] > 0 || full[$0] == 0 }
+    let isWhole = shown.count == headings.count
+    func line(_ cells: [String]) -> String {
+      let parts = shown.map { column in
+        let cell = column < cells.count ? cells[column].clipped(to: widths[column]) : ""
+        let blanks = String(repeating: " ", count: max(0, widths[column] - cell.displayWidth))
+        return areNumbers[column] ? blanks + cell : isWhole && column == shown.last ? cell : cell + blanks
+      }
+      return (parts + (isWhole ? [] : ["…"])).joined(separator: String(repeating: " ", count: Table.gap))
+    }
+    return [Style.bold.applied(to: line(headings), colour)] + rows.map(line)
+  }
+
+  /// The widths of the columns on a terminal; 0 for those that are left out.
+  private func fitted(_ full: [Int], _ areNumbers: [Bool], to width: Int) -> [Int] {
+    var widths = full
+    var leftOut: Set<Int> = []
+    func isFitting() -> Bool {
+      let shown = widths.indices.filter { !leftOut.contains($0) }
+      let cells = shown.reduce(0) { $0 + widths[$1] } + max(0, shown.count - 1) * Table.gap
+      return cells + (leftOut.isEmpty ? 0 : Table.gap + 1) <= width
+    }
+    if isFitting() { return widths }
+    // A number that is cut is another number.
+    let least = full.indices.map { column in
+      areNumbers[column] ? full[column] : min(full[column], max(headings[column].displayWidth, Table.leastWidth))
+    }
+    let named = cutFirst.compactMap(headings.firstIndex)
+    for group in named.isEmpty ? [Array(full.indices)] : named.map({ [$0] }) {
+      for level in stride(from: width, through: 1, by: -1) where !isFitting() {
+        for column in group { widths[column] = max(least[column], min(full[column], level)) }
+      }
+    }
+    for column in named + full.indices.reversed() where leftOut.count < full.count - 1 && !isFitting() {
+      leftOut.insert(column)
+    }
+    for column in leftOut { widths[column] = 0 }
+    if !isFitting(), let last = full.indices.first(where: { !leftOut.contains($0) }) {
+      widths[last] = max(1, width - (leftOut.isEmpty ? 0 : Table.gap + 1))
+    }
+    return widths
+  }
+}
+
+extension String {
+  /// A line of the program's own making, with styles, cut to a number of columns, with `…` for the rest.
+  func styledAndClipped(to columns: Int) -> String {
+    var text = ""
+    var width = 0
+    var isStyled = false
+    var rest = self[...]
+    while let character = rest.first {
+      if character == "\u{1B}", let end = rest.firstIndex(of: "m") {
+        text += rest[...end]
+        isStyled = !rest[...end].hasSuffix("[0m")
+        rest = rest[end...].dropFirst()
+        continue
+      }
+      width += String(character).displayWidth
+      // The last column holds the mark if anything follows.
+      if width >= columns, width > columns || !rest.dropFirst().isBlankBehindStyles {
+        return text + "…" + (isStyled ? "\u{1B}[0m" : "")
+      }
+      text.append(character)
+      rest = rest.dropFirst()
+    }
+    return text
+  }
+}
+
+extension Substring {
+  /// Whether nothing but the end of a style follows.
+  fileprivate var isBlankBehindStyles: Bool { isEmpty || self == "\u{1B}[0m" }
+}
