@@ -62,18 +62,19 @@ package final class Step: Sendable {
   }
 
   /// The words for the step in progress lines and messages.
-  package var title: String {
-    if let name { return name }
-    if let id { return id }
+  package var title: String { name ?? id ?? work }
+
+  /// What it does: the id of its action, or the kind of step that it is.
+  package var work: String {
     switch kind {
-    case .action(let call): return call.action.id
-    case .bindings(let names): return "let \(names.map(\.name).joined(separator: ", "))"
-    case .wait: return "wait"
-    case .approval: return "approve"
-    case .parallel: return "parallel"
-    case .block: return "steps"
-    case .call(let call): return "call \(call.path)"
-    case .failure: return "fail"
+    case .action(let call): call.action.id
+    case .bindings(let names): "let \(names.map(\.name).joined(separator: ", "))"
+    case .wait: "wait"
+    case .approval: "approve"
+    case .parallel: "parallel"
+    case .block: "steps"
+    case .call(let call): "call \(call.path)"
+    case .failure: "fail"
     }
   }
 }

@@ -34,8 +34,8 @@ struct RunStepReport: DispatchedCommand {
     var input = seen.run.erasedAt == nil ? replay?.input(at: step.path) ?? .unknown : .unknown
     // A secret that came back in an output is a part of what was restored.
     if case .value(let value) = input { input = (try? book.masked(value)).map { .value($0) } ?? .unknown }
-    let kind = replay?.step(at: step.path)?.title ?? step.path
-    let shown = Shown(run: seen.run, step: step, action: kind, input: input, output: output)
+    let work = replay?.work(ofStepAt: step.path) ?? ""
+    let shown = Shown(run: seen.run, step: step, work: work, input: input, output: output)
     if asJSON { shown.asJSON(console) } else { show(shown, session) }
     return .done
   }
@@ -56,8 +56,8 @@ struct RunStepReport: DispatchedCommand {
   private func show(_ shown: Shown, _ session: RunSession) {
     let clock = session.workspace.wallClock(session.time.now())
     let step = shown.step
-    console.out(
-      "\(Style.bold.applied(to: step.path.safe, console.colourOut))  \(shown.action.safe)  \(step.status.rawValue)")
+    let words = [Style.bold.applied(to: step.path.safe, console.colourOut), shown.work.safe, step.status.rawValue]
+    console.out(words.filter { !$0.isEmpty }.joined(separator: "  "))
     console.out("began    \(clock.date(step.startedAt))")
     if let ended = step.endedAt {
       let took = ended.span(since: step.startedAt)?.spoken ?? ""
@@ -88,14 +88,14 @@ struct RunStepReport: DispatchedCommand {
     var run: RunRecord
     var step: StepRecord
     /// The id of its action, or what kind of step it is.
-    var action: String
+    var work: String
     var input: StepReplay.Input
     var output: Value?
 
     func asJSON(_ console: Console) {
       var document = step.summary.map ?? ValueMap()
       document["run"] = .string(run.id)
-      document["title"] = .string(action)
+      if !work.isEmpty { document["does"] = .string(work) }
       var masked: [String] = []
       if case .value(let value) = input {
         document["input"] = value

@@ -25,15 +25,13 @@ extension RunService {
       throw try await unknown(recipe, "no recipe called '\(recipe)' ever ran")
     }
     let couldBeID = name.utf8.allSatisfy { $0 == ASCII.minus || ASCII.digits.contains($0) || (0x61...0x66).contains($0) }
-    if couldBeID {
-      if let run = try await only(OpenRunQuery(idPrefix: name), HistoryQuery(limit: 6, idPrefix: name), name, "begin") {
-        return run
-      }
-      if name.utf8.count >= RunService.leastTail,
-        let run = try await only(OpenRunQuery(idSuffix: name), HistoryQuery(limit: 6, idSuffix: name), name, "end")
-      {
-        return run
-      }
+    if let run = try await only(OpenRunQuery(idPrefix: name), HistoryQuery(limit: 6, idPrefix: name), name, "begin") {
+      return run
+    }
+    if couldBeID, name.utf8.count >= RunService.leastTail,
+      let run = try await only(OpenRunQuery(idSuffix: name), HistoryQuery(limit: 6, idSuffix: name), name, "end")
+    {
+      return run
     }
     let open = await store.openRuns(OpenRunQuery(recipe: name))
     if isOpen, open.count > 1 {

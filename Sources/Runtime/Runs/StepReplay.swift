@@ -43,6 +43,11 @@ package struct StepReplay {
   /// The step of the recipe that a record's path names.
   package func step(at path: StepPath) -> Step? { recipe.step(at: path) }
 
+  /// What the step of the recipe does that a record's path names.
+  package func work(ofStepAt path: StepPath) -> String? {
+    recipe.step(at: path.hasSuffix("/#round") ? String(path.dropLast(7)) : path)?.work
+  }
+
   /// The template of the output that a person gives to resolve a step's action as done; nil where none is needed.
   package func outputTemplate(ofStepAt path: StepPath) -> String? { recipe.outputTemplate(ofStepAt: path) }
 
@@ -83,6 +88,7 @@ package struct StepReplay {
 
   /// The input of a step's action, or of the recipe that it called.
   package func input(at path: StepPath) -> Input {
+    let path = path.hasSuffix("/#round") ? String(path.dropLast(7)) : path
     guard let step = recipe.step(at: path) else { return .unknown }
     let template: ValueTemplate
     switch step.kind {
@@ -123,8 +129,6 @@ package struct StepReplay {
     var environment = Environment(
       inputs: known.inputs, run: .map(run), secrets: .map(known.secrets), now: record.createdAt)
     var parts = path.split(separator: "/")[...]
-    // The round of a repeated action is that action.
-    if parts.last == "#round" { parts.removeLast() }
     var block = recipe.steps
     var prefix = ""
     if let handler = parts.first, handler == "#onFailure" || handler == "#finally" {

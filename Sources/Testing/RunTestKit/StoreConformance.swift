@@ -174,12 +174,19 @@ package struct StoreConformance {
       ("finished runs of a recipe", HistoryQuery(recipe: "averages"), ["r1"]),
       ("finished runs by status", HistoryQuery(statuses: [.succeeded]), ["r1"]),
       ("finished runs by prefix", HistoryQuery(idPrefix: "r3"), ["r3"]),
+      ("finished runs by the end of an id", HistoryQuery(idSuffix: "3"), ["r3"]),
       ("finished retries", HistoryQuery(retryOf: "r0"), ["r3"]),
       ("finished runs before an instant", HistoryQuery(endedBefore: Self.instant(91)), ["r1"]),
     ]
     for (what, query, wanted) in queries { expect(what, try await store.finishedRuns(query).map(\.id), wanted) }
     expect("a finished run", try await store.finishedRun("r1")?.steps["a"]?.status, .running)
     expect("a finished run that there is not", try await store.finishedRun("r"), nil)
+    expect("the reason of a run that failed", try await store.finishedRuns(HistoryQuery(limit: 1)).first?.reason, nil)
+    expect("the deletion of an open run", try await store.deleteRun("r2"), false)
+    expect("the deletion of a run in the history", try await store.deleteRun("r1"), true)
+    expect("the deletion of a run that has just ended", try await store.deleteRun("r3"), true)
+    expect("a second deletion", try await store.deleteRun("r3"), false)
+    expect("runs after deletions", try await store.finishedRuns(HistoryQuery()).map(\.id), [])
   }
 
   private mutating func checkBlobs() async throws(StateError) {

@@ -47,6 +47,7 @@ extension WrappingStore {
   ) async throws(StateError) -> (bytes: [UInt8], next: LogCursor)? {
     try await store.finishedRunText(cursor, most: most)
   }
+  package func deleteRun(_ id: String) async throws(StateError) -> Bool { try await store.deleteRun(id) }
   package func compact() async throws(StateError) { try await store.compact() }
   package func close() async throws(StateError) { try await store.close() }
 }

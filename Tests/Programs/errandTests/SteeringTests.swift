@@ -50,8 +50,8 @@ extension Program {
       list.out.contains(
         """
         ? letters asks (ann or bob): Send 412 letters?
-            errand runs approve \(run) ask
-            errand runs reject \(run) ask
+            errand runs approve \(run.suffix(6)) ask
+            errand runs reject \(run.suffix(6)) ask
         """), "\(list.out)")
 
     let stranger = try await program.call("runs", "approve", run, "--by", "eve")
@@ -199,7 +199,7 @@ extension Program {
   static let mistakes: [(arguments: [String], code: Int32, says: String)] = [
     (["why", "wekly"], 66, "nothing called 'wekly' has a schedule or ever ran; 'errand schedule list'"),
     (["why", "0199", "--at", "17:30"], 66, "nothing called '0199' has a schedule, which --at needs"),
-    (["why", "0199"], 66, "no run begins with '0199'"),
+    (["why", "0199"], 66, "no run's id begins or ends with '0199'"),
     (["schedule", "next", "nothing"], 66, "no schedule is called 'nothing'; no recipe has an 'on:'"),
     (["schedule", "log", "--from", "yesterday"], 64, "--from takes '2026-11-20', '2026-11-20 17:30', '17:30' or RFC"),
     (["runs", "approve", "0199", "--by", " "], 64, "say who decides with --by NAME"),

@@ -328,7 +328,7 @@ import Testing
     (#"{"ask":"signal","event":{"id":"e1"}}"#, "request", "an event needs a name"),
     (
       #"{"ask":"signal","event":{"name":"e","run":"r9"}}"#, "notFound",
-      "no run begins with 'r9'; 'errand runs list' shows the latest"
+      "no run is called 'r9'; give its id, the beginning or the end of it, a recipe's name, or last; 'errand runs list' shows the latest"
     ),
     (#"{"ask":"decide","run":"r1"}"#, "request", "the request 'decide' isn't valid: 'approved' is missing"),
     (

@@ -189,6 +189,72 @@ import Testing
     #expect(try again.health(of: try #require(try again.months().first)).isIndexSound)
   }
 
+  private static func everyThird(_ number: Int) -> Bool { number % 3 == 1 }
+
+  /// Drops every third run that failed, and erases the other thirds.
+  private static func change(_ log: History) throws -> Int {
+    let chosen = Set(runs.indices.filter(everyThird).map { runs[$0].id })
+    var query = LogQuery<RunSummary>(limit: .max)
+    query.matches = { chosen.contains($0.id) }
+    return try log.replace(query) { $0.status == .failed ? nil : $0.erased(at: instant(9)) }
+  }
+
+  /// The runs after that, the latest first.
+  private static func changed(_ runs: [RunRecord]) -> [RunRecord] {
+    runs.enumerated().compactMap { number, run in
+      guard everyThird(number) else { return run }
+      return run.status == .failed ? nil : run.erased(at: instant(9))
+    }.reversed()
+  }
+
+  @Test func `records are dropped and replaced, and all others stay as they are`() throws {
+    let disk = try MonthlyLogTests.filled()
+    let log = MonthlyLogTests.log(disk)
+    let wanted = MonthlyLogTests.changed(MonthlyLogTests.runs)
+    #expect(try MonthlyLogTests.change(log) == MonthlyLogTests.runs.indices.filter(MonthlyLogTests.everyThird).count)
+    for log in [log, MonthlyLogTests.log(disk)] {
+      #expect(try log.runs(HistoryQuery(limit: 1000)) == wanted.map { RunSummary($0) })
+      for run in wanted { #expect(try log.entry(run.id) == run) }
+      for month in try log.months() {
+        let health = try log.health(of: month)
+        #expect(health.isIndexSound && health.damaged.isEmpty && !health.isTorn)
+      }
+    }
+    let more = try #require(
+      try Example.fold([Example.created("more"), Example.over("more", at: 1_399_000, .succeeded)]).ended.first)
+    try log.add([more])
+    #expect(try log.runs(HistoryQuery(limit: 1)).map(\.id) == ["more"])
+    #expect(!disk.paths.contains { $0.hasSuffix(".new") })
+  }
+
+  @Test func `an interrupted change leaves each month as it was or as it is to be`() throws {
+    let template = FaultyFileSystem()
+    try MonthlyLogTests.log(template).add(MonthlyLogTests.runs)
+    let all = Array(MonthlyLogTests.runs.reversed().map { RunSummary($0) })
+    let done = MonthlyLogTests.changed(MonthlyLogTests.runs).map { RunSummary($0) }
+    func found(_ disk: FaultyFileSystem) throws -> [RunSummary] {
+      try MonthlyLogTests.log(disk).runs(HistoryQuery(limit: 1000))
+    }
+    func isMonth(_ name: String) -> (RunSummary) -> Bool { { "\($0.endedAt)".hasPrefix(name) } }
+    let whole = template.restarted(losing: .nothing)
+    let start = whole.operations
+    _ = try MonthlyLogTests.change(MonthlyLogTests.log(whole))
+    for operation in 1...(whole.operations - start) {
+      let disk = template.restarted(losing: .nothing)
+      disk.fail(at: operation, .crash(operation % 2 == 0 ? .before : .half))
+      #expect(throws: StateError.self) { try MonthlyLogTests.change(MonthlyLogTests.log(disk)) }
+      let again = disk.restarted(losing: .some(seed: UInt64(operation)))
+      let left = try found(again)
+      for month in ["2026-11", "2026-12"] {
+        let (before, after) = (all.filter(isMonth(month)), done.filter(isMonth(month)))
+        let now = left.filter(isMonth(month))
+        #expect(now == before || now == after, "stopped at operation \(operation), \(month)")
+      }
+      _ = try MonthlyLogTests.change(MonthlyLogTests.log(again))
+      #expect(try found(again) == done)
+    }
+  }
+
   @Test func `interrupted pruning leaves the old month or the new one`() throws {
     let runs = Array(MonthlyLogTests.runs[330..<620])
     let template = FaultyFileSystem()

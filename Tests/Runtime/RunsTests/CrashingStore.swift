@@ -68,6 +68,7 @@ final class CrashingStore: LocalStateStore {
     return try await memory.putBlob(bytes)
   }
   func blob(_ reference: BlobReference) async throws(StateError) -> [UInt8] { try await memory.blob(reference) }
+  func deleteRun(_ id: String) async throws(StateError) -> Bool { try await memory.deleteRun(id) }
   func compact() async throws(StateError) { try await memory.compact() }
   func close() async throws(StateError) { try await memory.close() }
 }
