@@ -37,6 +37,8 @@ package struct Configuration: Sendable {
   package var secrets = SecretSettings()
   package var connections: [Connection] = []
   package var history = HistoryLimits()
+  /// The recipe that is run when a run fails, as written.
+  package var onFailure: (file: String, location: Diagnostic.Location?)?
 
   package init() {}
 
@@ -130,6 +132,9 @@ private struct ConfigurationReader {
     if let folders = fields.texts("recipes") { configuration.recipeFolders = folders }
     if let value = fields["secrets"] {
       SecretSettingsReader(findings: findings).read(value, into: &configuration.secrets)
+    }
+    if let value = fields["onFailure"], let file = fields.text("onFailure") {
+      configuration.onFailure = (file, findings.location(of: value))
     }
     if let value = fields["history"] { read(history: value, into: &configuration.history) }
     if let value = fields["connections"] {

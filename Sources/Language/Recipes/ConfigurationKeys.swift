@@ -8,6 +8,9 @@ extension KeySet {
     Key("recipes", .texts, "The folders of the recipes; recipes if left out."),
     Key("secrets", .keys(.secrets), "Where secrets come from."),
     Key("connections", .definition("connections")),
+    Key(
+      "onFailure", .text(),
+      "The file of a recipe that is run whenever a run of another recipe fails, times out or becomes uncertain."),
     Key("history", .keys(.history), "How long finished runs and slots are kept."),
   ])
 

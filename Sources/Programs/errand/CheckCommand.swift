@@ -40,6 +40,9 @@ extension Dispatch {
       }
     }
     found += workspace.faults(among: recipes, of: given)
+    if given.isEmpty || given.contains(where: Workspace.isFolder), let fault = workspace.failureRecipeFault {
+      found.append(fault)
+    }
     let faults = Diagnostics(found)
     show(faults, of: paths.count, nothing)
     return (faults, !faults.hasErrors ? nil : isMissing && paths.count == 1 ? .noInput : .invalid)

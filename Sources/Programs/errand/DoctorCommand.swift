@@ -36,6 +36,7 @@ struct DoctorCommand: DispatchedCommand {
     lock?.release()
     let holder = isHeld ? FolderLock.holder(of: folder) : nil
     examination.findings += surroundings
+    examination.findings += await failureFindings
     if let objection = FolderLock.objection(to: folder) { examination.findings.append(.init(.fault, objection)) }
     examination.findings += unknown.map {
       .init(.warning, "files are not searched for the secret '\($0)', which cannot be read; see: errand secrets check")
@@ -66,6 +67,27 @@ struct DoctorCommand: DispatchedCommand {
 
   private func kept<Outcome>(_ body: () throws(StateError) -> Outcome) throws(RuntimeError) -> Outcome {
     do throws(StateError) { return try body() } catch { throw RuntimeError(.unavailable, error.message) }
+  }
+
+  /// Whether failures are told as errand.yaml says.
+  private var failureFindings: [StateExamination.Finding] {
+    get async {
+      if let fault = workspace.failureRecipeFault { return [.init(.fault, fault.message)] }
+      guard let name = workspace.failureRecipeName, Files.exists(workspace.stateFolder),
+        // What opening it would repair stays in memory.
+        let store = try? await FileStateStore.open(
+          workspace.stateFolder, program: version, fileSystem: OverlayFileSystem()),
+        let last = try? await store.finishedRuns(HistoryQuery(limit: 1, recipe: name)).first
+      else { return [] }
+      try? await store.close()
+      if last.status == .succeeded { return [] }
+      let reason = last.reason.map { ": \($0)" } ?? ""
+      return [
+        .init(
+          .warning,
+          "the last run of '\(name)', which onFailure names, is \(last.status.rawValue)\(reason); see: errand runs show \(last.id)")
+      ]
+    }
   }
 
   /// Checks what else this machine needs.

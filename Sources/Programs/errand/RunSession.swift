@@ -264,7 +264,11 @@ struct RunSession: Sendable {
     while true {
       let connection = try await access.connection()
       if isOneOfAll { _ = await connection.agent?.host.recover(in: workspace.stateFolder) }
+      await connection.agent?.host.observe { [console] news in
+        if case .untold(_, let reason) = news { console.error("onFailure of errand.yaml starts nothing: \(reason.safe)") }
+      }
       let following = try await following(connection, request)
+      if case .ended = following { await finishFailureRuns(connection.agent?.host) }
       await connection.leave()
       switch following {
       case .interrupted(let code):
@@ -286,6 +290,16 @@ struct RunSession: Sendable {
       }
       console.say("the agent ended; this process takes over")
       request = RunSession.again(request)
+    }
+  }
+
+  /// Waits for the runs that tell of failures, which nothing else would carry on.
+  private func finishFailureRuns(_ host: RunHost?) async {
+    let runs = await host?.finishFailureRuns { console.say("onFailure of errand.yaml starts the run \($0)") } ?? []
+    for run in runs where run.status != .succeeded {
+      let reason = (run.error?.message ?? run.reason).map { ": \($0.safe)" } ?? ""
+      console.error(
+        "The run that tells of the failure, of '\(run.recipe.safe)', is \(run.status.rawValue)\(reason); see: errand runs show \(run.id)")
     }
   }
 

@@ -95,6 +95,7 @@ private struct Service {
     let left = await agent.serve(in: current.value.workspace.stateFolder) { tell($0) }
     log.say("serving", "errand \(version) serves \(current.value.workspace.root): \(await summary())")
     for run in left { log.say(.stands(run)) }
+    tellFailureRecipe()
     notice.ready(await summary())
     Service.giveBackMemory()
     let failure = await attend(events, sink)
@@ -132,6 +133,7 @@ private struct Service {
           watch?.stop()
           watch = self.watch(sink)
           log.say("reloaded", "errand.yaml is read again: \(await summary())")
+          tellFailureRecipe()
         }
         notice.ready(await summary())
         Service.giveBackMemory()
@@ -152,6 +154,10 @@ private struct Service {
     // Looked up by name, because its header is in no module.
     typealias Trim = @convention(c) (Int) -> Int32
     if let symbol = dlsym(nil, "malloc_trim") { _ = unsafeBitCast(symbol, to: Trim.self)(0) }
+  }
+
+  private func tellFailureRecipe() {
+    if let fault = current.value.workspace.failureRecipeFault { log.show([fault]) }
   }
 
   private func watch(_ sink: AsyncStream<ServiceEvent>.Continuation) -> FolderWatch? {

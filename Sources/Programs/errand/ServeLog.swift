@@ -89,6 +89,10 @@ final class ServeLog: Sendable {
         "runEnded", "\(run.recipe) \(run.id) \(run.status.rawValue) after \(took)\(error)", isFine ? .info : .warning,
         members(of: run))
     case .event(let id): say("event", "event \(id) is kept; no run waits for it", .info, [("id", id)])
+    case .untold(let run, let reason):
+      say(
+        "untold", "onFailure starts nothing for the run \(run.id) of \(run.recipe.safe): \(reason.safe)", .error,
+        [("run", run.id), ("recipe", run.recipe)])
     case .failed(let error): say("stateFailed", error.message.safe, .error)
     }
   }

@@ -35,6 +35,12 @@ extension RunFormatter {
     case .afterRecipe:
       let of = other.map { " of \($0.recipe.safe)" } ?? ""
       story.say(.cause, "It follows the run \(cause.run ?? "")\(of)\(how).", run: cause.run)
+    case .failure:
+      let of = other.map { " of \($0.recipe.safe)" } ?? ""
+      story.say(
+        .cause,
+        "Started on \(created) because the run \(cause.run ?? "")\(of) did not succeed, as onFailure in errand.yaml says.",
+        run: cause.run)
     case .retry:
       story.say(
         .cause,

@@ -22,6 +22,8 @@ package actor RunHost {
   let prepare: @Sendable (RunRecord) async throws(RunRefusedError) -> PreparedRun
   /// What this program does with each run of which there is anything to remember.
   private(set) var lives: [String: RunLifecycle<RunWalk>] = [:]
+  /// The runs that this program created to tell of failures, and has to finish before it ends.
+  private(set) var failureRuns: [String] = []
   /// Whether every open run is this program's to carry on.
   private var ownsAll = false
   private var isStopping = false
@@ -50,7 +52,8 @@ package actor RunHost {
     keeper = RunKeeper(store: store, time: time)
     retries = RunRetries(keeper, prepare)
     walker = RunWalker(
-      store: store, time: time, activity: activity, executor: walkers, chance: chance, followers: followers)
+      store: store, time: time, activity: activity, executor: walkers, chance: chance, followers: followers,
+      keeper: keeper)
   }
 
   /// Reports to an observer what becomes of all runs from now on; `observer` must not wait.
@@ -127,7 +130,7 @@ package actor RunHost {
       return await stand(id)
     }
     clock.set(.run(id), at: nil)
-    let walk = walker.walk(run, prepared) { await self.halted(id, $0) }
+    let walk = walker.walk(run, prepared) { await self.halted(id, $0, failureRun: $1) }
     change(id) { $0.began(walk) }
     keeper.tell(.began(run))
   }
@@ -171,7 +174,13 @@ package actor RunHost {
   }
 
   /// A walk of a run is over: the run has ended, waits, stands, or the program ends.
-  private func halted(_ id: String, _ result: Result<RunRecord, StateError>) async {
+  ///
+  /// - Parameter failureRun: The run that was created with its last event, to tell of its failure.
+  private func halted(_ id: String, _ result: Result<RunRecord, StateError>, failureRun: String?) async {
+    if let failureRun {
+      if !ownsAll { failureRuns.append(failureRun) }
+      try? await carryOn(failureRun)
+    }
     for task in change(id, { $0.takeForcing() }) { task.cancel() }
     switch result {
     case .success(let run):
@@ -228,6 +237,21 @@ package actor RunHost {
     defer { followers.remove(following.number, of: id) }
     try await carryOn(id, isAsked: isAsked)
     return isStopping || failure != nil ? nil : await following.end()
+  }
+
+  /// Returns when the runs that tell of failures have ended or wait.
+  package func finishFailureRuns(_ report: (String) -> Void) async -> [RunRecord] {
+    var left: [RunRecord] = []
+    for id in failureRuns {
+      report(id)
+      for await update in follow(id) {
+        if case .progress = update { continue }
+        break
+      }
+      if let run = store.run(id) { left.append(run) } else if let run = try? await store.finishedRun(id) { left.append(run) }
+    }
+    failureRuns = []
+    return left
   }
 
   // MARK: Steering

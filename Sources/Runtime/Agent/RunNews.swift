@@ -14,6 +14,9 @@ package struct PreparedRun: Sendable {
   package var instants: (@Sendable (StepPath) -> Timestamp?)?
   /// Told what `now` is of each step, for a recording.
   package var notingInstants: (@Sendable (StepPath, Timestamp) -> Void)?
+  /// Makes the run that tells of this one when it fails, given its last event; nil if there is nothing to tell.
+  package var failureRun:
+    (@Sendable (RunRecord, StateEvent, any StateStore) async throws(RunRefusedError) -> RunCreated?)?
 
   package init(recipe: Recipe, secrets: Secrets, services: Services, folder: String) {
     self.recipe = recipe
@@ -49,6 +52,8 @@ package indirect enum RunNews: Sendable {
   case ended(RunRecord)
   /// An event came that no waiting run took.
   case event(String)
+  /// A run failed, and the run that tells of it can't be made.
+  case untold(RunRecord, reason: String)
   /// The state takes nothing more; the program has to end.
   case failed(StateError)
 }

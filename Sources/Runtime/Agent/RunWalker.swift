@@ -1,11 +1,17 @@
 import Basics
 import RunState
 import Runs
+import Synchronization
 
 /// One walk of a run that is under way.
 struct RunWalk: Sendable {
   let engine: RunEngine
   let task: Task<Void, Never>
+}
+
+/// The run that tells of a failure, once it is created.
+private final class FailureRun: Sendable {
+  let id = Mutex<String?>(nil)
 }
 
 /// Walks runs with what they need of the world around them.
@@ -16,11 +22,12 @@ struct RunWalker: Sendable {
   let executor: (any TaskExecutor)?
   let chance: @Sendable () -> Double
   let followers: RunFollowers
+  let keeper: RunKeeper
 
   /// Begins a walk, which ends when the run ends or waits, or the engine is stopped.
   func walk(
     _ run: RunRecord, _ prepared: PreparedRun,
-    then body: @escaping @Sendable (Result<RunRecord, StateError>) async -> Void
+    then body: @escaping @Sendable (Result<RunRecord, StateError>, _ failureRun: String?) async -> Void
   ) -> RunWalk {
     let id = run.id
     var surroundings = RunSurroundings(
@@ -35,6 +42,19 @@ struct RunWalker: Sendable {
     surroundings.instants = prepared.instants
     surroundings.notingInstants = prepared.notingInstants
     surroundings.walkers = executor
+    let failureRun = FailureRun()
+    if let make = prepared.failureRun {
+      surroundings.following = { [store, keeper] run, event in
+        do throws(RunRefusedError) {
+          guard let created = try await make(run, event, store) else { return [] }
+          failureRun.id.withLock { $0 = created.run }
+          return [.runCreated(created)]
+        } catch {
+          keeper.tell(.untold(run, reason: error.message))
+          return []
+        }
+      }
+    }
     let engine = RunEngine(
       run, of: prepared.recipe, secrets: prepared.secrets, services: prepared.services, in: surroundings)
     activity?.begin()
@@ -43,7 +63,7 @@ struct RunWalker: Sendable {
       defer { activity?.end() }
       let result: Result<RunRecord, StateError>
       do throws(StateError) { result = .success(try await engine.run()) } catch { result = .failure(error) }
-      await body(result)
+      await body(result, failureRun.id.withLock { $0 })
     }
     return RunWalk(engine: engine, task: task)
   }

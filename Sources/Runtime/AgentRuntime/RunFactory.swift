@@ -69,6 +69,12 @@ package struct RunFactory: Sendable {
       recorder?.hide(store.secrets)
       var run = PreparedRun(recipe: recipe, secrets: secrets, services: services, folder: folder ?? workspace.root)
       run.instants = instants?(record)
+      if standIns.isEmpty, interceptor == nil, workspace.configuration.onFailure != nil {
+        let handler = FailureHandler(workspace: workspace, time: time, program: record.origin.program)
+        run.failureRun = { run, event, store throws(RunRefusedError) in
+          try await handler.run(after: run, event, in: store)
+        }
+      }
       if let recorder { run.notingInstants = { recorder.note(now: $1, of: $0) } }
       return run
     } catch {

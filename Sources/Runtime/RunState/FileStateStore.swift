@@ -123,12 +123,15 @@ package final class FileStateStore: LocalStateStore {
   }
 
   package func deleteRun(_ id: String) async throws(StateError) -> Bool {
-    // Into the history, if it ended since the last snapshot.
-    try await compact()
-    let isDeleted = try await on(chores) { [maintenance] () throws(StateError) in try maintenance.deleteRun(id) }.get()
+    guard try await finishedRun(id) != nil else { return false }
+    // Into the history, if it ended since the last snapshot; and it isn't missed there after a crash.
+    try await request { .compactAgain(without: id, $0) }
+    let removed = try await on(chores) { [maintenance] () throws(StateError) in try maintenance.removeRun(id) }.get()
+    guard let blobs = removed else { return false }
     // Until then the generation before holds what led to its end.
-    if isDeleted { try await request { .compactAgain($0) } }
-    return isDeleted
+    try await request { .compactAgain(without: id, $0) }
+    try await on(chores) { [maintenance] () throws(StateError) in try maintenance.removeBlobs(blobs) }.get()
+    return true
   }
 
   private func request(_ make: (Answer) -> JournalWriter.Request) async throws(StateError) {

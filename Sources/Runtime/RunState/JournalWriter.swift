@@ -63,8 +63,9 @@ struct JournalWriter {
   enum Request: Sendable {
     case append([StateEvent], JournalLines, Answer)
     case compact(Answer)
-    /// As `compact`, even if nothing happened since the last snapshot: the generation before it goes.
-    case compactAgain(Answer)
+    /// As `compact`, even if nothing happened since the last snapshot: the generation before it goes. The new one
+    /// expects no finished run with that id in the history.
+    case compactAgain(without: String, Answer)
     case close(Answer)
   }
 
@@ -131,10 +132,10 @@ struct JournalWriter {
           accepted += events
           waiting.append(answer)
         }
-      case .compact(let answer), .compactAgain(let answer), .close(let answer):
+      case .compact(let answer), .compactAgain(_, let answer), .close(let answer):
         commit(&batch, &accepted, &waiting)
         if failure == nil, isDue(request) {
-          compact()
+          if case .compactAgain(let run, _) = request { compact(without: run) } else { compact() }
           // Later requests in the same batch continue from the new journal's header.
           batch = JournalBatch(opened.position)
         }
@@ -210,9 +211,13 @@ struct JournalWriter {
     waiting = []
   }
 
-  private mutating func compact() {
+  /// - Parameter run: The id of a run that is about to be removed from the history.
+  private mutating func compact(without run: String? = nil) {
     do throws(StateError) {
       try logs.adopt(from: &opened)
+      if let run, opened.newest.run?.id == run {
+        opened.newest.run = try logs.history.runs(HistoryQuery(limit: 2)).first { $0.id != run }.map { LogMark($0) }
+      }
       journal = try folder.compact(&opened)
       published.state.withLock { $0.forgetOver() }
       didCompact()

@@ -96,12 +96,16 @@ final class Maintenance: Sendable {
     }
   }
 
-  /// Removes a finished run from the history, and its blobs; false if it isn't there.
-  func deleteRun(_ id: String) throws(StateError) -> Bool {
-    let blobNames = try logs.history.blobs(of: id)
-    guard try logs.history.replace(LogQuery(id: id), with: { _ in nil }) > 0 else { return false }
-    _ = try BlobCollection(blobs: blobs, folder: folder, history: logs.history).remove(Set(blobNames))
-    return true
+  /// Removes a finished run from the history; returns the blobs that it named, or nil if it isn't there.
+  func removeRun(_ id: String) throws(StateError) -> [String]? {
+    let names = try logs.history.blobs(of: id)
+    return try logs.history.replace(LogQuery(id: id), with: { _ in nil }) > 0 ? names : nil
+  }
+
+  /// Removes those of some blobs that nothing refers to.
+  func removeBlobs(_ names: [String]) throws(StateError) {
+    if names.isEmpty { return }
+    _ = try BlobCollection(blobs: blobs, folder: folder, history: logs.history).remove(Set(names))
   }
 
   /// Erases the data of the finished runs that are old enough, at most once a day.

@@ -17,6 +17,8 @@ package struct RunCause: Record, Equatable {
     case afterRecipe
     /// A person retried a run that ended badly.
     case retry
+    /// A run failed, and `onFailure` of errand.yaml names the recipe.
+    case failure
   }
 
   package var kind: Kind
@@ -26,7 +28,7 @@ package struct RunCause: Record, Equatable {
   package var slot: Timestamp?
   /// The id of the event.
   package var event: String?
-  /// The run that it follows or retries.
+  /// The run that it follows, retries or tells of.
   package var run: String?
 
   package init(

@@ -31,6 +31,9 @@ package indirect enum StateEvent: Sendable, Equatable {
   case scheduleReset(ScheduleReset)
   case slotDecided(SlotRecord)
 
+  /// Whether it ends a run.
+  package var endsRun: Bool { if case .runEnded = self { true } else { false } }
+
   /// The name of each kind in the journal.
   package enum Kind: String, CaseIterable {
     case runCreated, runStatusChanged, cancelRequested, stepBegan, attemptBegan, attemptEnded, stepEnded, runEnded

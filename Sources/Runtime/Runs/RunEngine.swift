@@ -17,6 +17,8 @@ package struct RunSurroundings: Sendable {
   package var instants: (@Sendable (StepPath) -> Timestamp?)?
   /// Receives the `now` of each step, for a recording.
   package var notingInstants: (@Sendable (StepPath, Timestamp) -> Void)?
+  /// What is recorded together with the last event of a walk: what follows from the end of the run.
+  package var following: (@Sendable (RunRecord, StateEvent) async -> [StateEvent])?
   /// Where runs are walked; nil for Swift's concurrency pool.
   package var walkers: (any TaskExecutor)?
   /// Waits longer than this suspend the run and leave it to its host.
@@ -166,7 +168,11 @@ package final class RunEngine: Sendable {
         case .failure(.halted(let reason)): last = halted(reason, journal.current)
         case .failure(.stateFailed(let error)): throw .stateFailed(error)
         }
-        try await journal.commit(last.map { [$0] } ?? [])
+        var events = last.map { [$0] } ?? []
+        if let last, let following = surroundings.following, record.status != .uncertain || last.endsRun {
+          events += await following(journal.current, last)
+        }
+        try await journal.commit(events)
         // A call came while the walk left.
         if case .failure(.waiting) = result, !waitRegistry.close() {
           isWalkedAgain = true

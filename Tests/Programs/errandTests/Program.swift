@@ -39,6 +39,10 @@ final class Program: Sendable {
     try? FileManager.default.removeItem(at: folder)
   }
 
+  func read(_ name: String) throws -> String {
+    String(decoding: try Data(contentsOf: folder.appending(path: name)), as: UTF8.self)
+  }
+
   func write(_ text: String, to name: String) throws {
     try Data(text.utf8).write(to: folder.appending(path: name))
   }
@@ -82,6 +86,10 @@ final class Program: Sendable {
   }
 
   func call(_ arguments: String..., environment: [String: String] = [:]) async throws -> Outcome {
+    try await call(arguments, environment: environment)
+  }
+
+  func call(_ arguments: [String], environment: [String: String] = [:]) async throws -> Outcome {
     try await start(arguments, environment: environment).outcome()
   }
 

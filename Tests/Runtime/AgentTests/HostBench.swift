@@ -112,6 +112,7 @@ final class HostBench: Sendable {
     case .stands(let run): "\(run.id) \(run.status.rawValue)"
     case .ended(let run): "\(run.id) \(run.status.rawValue)"
     case .event(let id): "event \(id)"
+    case .untold(let run, let reason): "\(run.id) untold: \(reason)"
     case .failed(let error): error.message
     }
   }

@@ -1,0 +1,63 @@
+// The inputs of the recipe that `onFailure` of errand.yaml names. Each is a text; the recipe declares those that it needs:
+//
+//     runID     the id of the run that failed
+//     recipe    the name of its recipe
+//     status    failed, timedOut or uncertain
+//     message   why, in a sentence
+//     step      the path of the step that failed; empty if it was no step
+//     link      how to see the run: the command, or an address once there is one
+package import Basics
+
+/// What a recipe is told of a run that did not succeed.
+package struct FailureInputs: Sendable {
+  package var runID: String
+  package var recipe: String
+  /// `failed`, `timedOut` or `uncertain`.
+  package var status: String
+  package var message: String
+  package var step: String
+  package var link: String
+
+  package static let statuses = ["failed", "timedOut", "uncertain"]
+
+  package init(runID: String, recipe: String, status: String, message: String, step: String, link: String) {
+    self.runID = runID
+    self.recipe = recipe
+    self.status = status
+    self.message = message
+    self.step = step
+    self.link = link
+  }
+
+  private var members: [(name: String, text: String)] {
+    [
+      ("runID", runID), ("recipe", recipe), ("status", status), ("message", message), ("step", step), ("link", link),
+    ]
+  }
+
+  /// The inputs of a recipe, or why it can't be told.
+  package func inputs(of told: Recipe) -> Result<ValueMap, Diagnostics> {
+    let source = Source(name: "onFailure", text: "")
+    let given = members.filter { member in told.inputs.contains { $0.name.hasSameScalars(as: member.name) } }
+    return told.inputs(from: given.map { ($0.name, .value(.string($0.text), source)) })
+  }
+
+  /// Why a recipe cannot be the one that `onFailure` names; nil if it can.
+  package static func fault(of recipe: Recipe) -> String? {
+    let sample = FailureInputs(runID: "0", recipe: "r", status: "failed", message: "m", step: "s", link: "l")
+    let names = sample.members.map(\.name)
+    if let other = recipe.inputs.first(where: { input in
+      input.isRequired && !names.contains { $0.hasSameScalars(as: input.name) }
+    }) {
+      return "it needs the input '\(other.name)', which a failed run doesn't give; give it a default, or use \(names.joined(separator: ", "))"
+    }
+    for status in statuses {
+      var sample = sample
+      sample.status = status
+      if case .failure(let faults) = sample.inputs(of: recipe) {
+        return "its inputs must take texts: \(faults.list.map(\.message).joined(separator: "; "))"
+      }
+    }
+    return nil
+  }
+}
